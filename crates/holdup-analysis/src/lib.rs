@@ -1,0 +1,1 @@
+//! Intervals, blame and findings: pure functions over a trace.

@@ -1,0 +1,1 @@
+//! Foreign traces into the tables of holdup.

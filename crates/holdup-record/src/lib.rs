@@ -1,0 +1,1 @@
+//! Linux recorder of holdup: BPF CO-RE.

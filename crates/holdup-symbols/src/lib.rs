@@ -1,0 +1,1 @@
+//! Addresses to functions, source lines, inline frames and instructions.

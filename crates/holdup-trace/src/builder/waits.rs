@@ -1,0 +1,97 @@
+//! Follows each thread's current wait far enough to write its row when it ends.
+//!
+//! Only waits that have a stack or a lock become rows: the rest can be told from switches and wake-ups alone.
+
+use super::TraceBuilder;
+use crate::tables::{Switch, Wait, Wake};
+use crate::{LockId, Result, StackId, ThreadIdx, Timestamp, WakeContext};
+
+/// A thread's open or just ended wait.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pending {
+    row: Option<Wait>,
+    resumed: bool,
+    /// The kernel lock that the thread contends for, by the kernel's own word.
+    contended: LockId,
+}
+
+impl TraceBuilder {
+    fn pending_wait(&mut self, thread: ThreadIdx) -> &mut Pending {
+        let at = thread.index();
+        if at >= self.waits.len() {
+            self.waits.resize(at + 1, Pending::default());
+        }
+        &mut self.waits[at]
+    }
+
+    pub(super) fn wait_begins(&mut self, s: &Switch) {
+        // The row of the previous wait, which may have got its stack after the thread was switched in.
+        let contended = self.pending_wait(s.prev).contended;
+        if !s.state.is_blocked() || !s.prev.is_real() {
+            return;
+        }
+        let lock = if s.lock == LockId::NONE { contended } else { s.lock };
+        self.pending_wait(s.prev).row = Some(Wait {
+            t: s.t,
+            thread: s.prev,
+            start: s.t,
+            woken: Timestamp::MAX,
+            waker: ThreadIdx::NONE,
+            context: WakeContext::Unknown,
+            syscall: s.syscall,
+            lock,
+            stack: s.stack,
+            waker_stack: StackId::NONE,
+        });
+        self.pending_wait(s.prev).resumed = false;
+    }
+
+    pub(super) fn wait_woken(&mut self, w: &Wake) {
+        let pending = self.pending_wait(w.wakee);
+        if let (Some(row), false) = (&mut pending.row, pending.resumed)
+            && row.woken == Timestamp::MAX
+        {
+            (row.woken, row.waker, row.context, row.waker_stack) = (w.t, w.waker, w.context, w.stack);
+        }
+    }
+
+    /// `next` runs again. Its row waits for [`wait_blocked`](Self::wait_blocked), unless its stack is there already.
+    pub(super) fn wait_ends(&mut self, t: Timestamp, next: ThreadIdx) -> Result<()> {
+        let pending = self.pending_wait(next);
+        let Some(row) = &mut pending.row else { return Ok(()) };
+        row.t = t;
+        row.woken = row.woken.min(t);
+        pending.resumed = true;
+        if row.stack == StackId::NONE { Ok(()) } else { self.write_wait(next) }
+    }
+
+    pub(super) fn wait_blocked(&mut self, thread: ThreadIdx, stack: StackId, lock: LockId) -> Result<()> {
+        if let Some(row) = &mut self.pending_wait(thread).row {
+            row.stack = stack;
+            row.lock = if lock == LockId::NONE { row.lock } else { lock };
+            self.write_wait(thread)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn wait_kernel_lock(&mut self, thread: ThreadIdx, lock: LockId, begin: bool) {
+        self.pending_wait(thread).contended = if begin { lock } else { LockId::NONE };
+    }
+
+    fn write_wait(&mut self, thread: ThreadIdx) -> Result<()> {
+        match self.pending_wait(thread).row.take() {
+            Some(row) => self.out.waits.push(row),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the waits that are still open at the end and have a stack.
+    pub(super) fn close_waits(&mut self, end: Timestamp) -> Result<()> {
+        for pending in std::mem::take(&mut self.waits) {
+            if let Some(row) = pending.row.filter(|r| !pending.resumed && r.stack != StackId::NONE) {
+                self.out.waits.push(Wait { t: end, woken: end.min(row.woken), ..row })?;
+            }
+        }
+        Ok(())
+    }
+}

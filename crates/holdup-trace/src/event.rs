@@ -1,0 +1,172 @@
+//! What producers push: one flat event, small, in the source's own terms (tids, pids, call chains).
+
+use crate::ids::code;
+use crate::{ChainId, Cpu, LockId, Nanos, StringId, SwitchState};
+
+code! {
+    /// In which context a wake-up was issued.
+    WakeContext {
+        /// By the running thread itself, in process context.
+        Task = 0 "thread",
+        /// In a hardware interrupt handler; the source is the interrupt's number.
+        HardIrq = 1 "irq",
+        /// In a softirq; the source is the vector.
+        SoftIrq = 2 "softirq",
+        /// By an expiring timer.
+        Timer = 3 "timer",
+        /// By an inter-processor interrupt.
+        Ipi = 4 "ipi",
+    }
+}
+
+/// One event of a source. Times are given beside it; tids and pids are the kernel's, 0 is the idle task.
+///
+/// The order of events at one instant is the order in which they were pushed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Event {
+    /// `cpu` stops running `prev` and starts running `next`.
+    Switch {
+        /// The CPU.
+        cpu: Cpu,
+        /// The tid that leaves.
+        prev: u32,
+        /// The tid that comes.
+        next: u32,
+        /// In which state `prev` leaves.
+        state: SwitchState,
+        /// Whether `prev` waits for I/O by the kernel's own accounting.
+        io_wait: bool,
+        /// The system call in which `prev` leaves, by the machine's number; -1 for none or unknown.
+        syscall: i16,
+        /// The lock that `prev` waits for, if known here.
+        lock: LockId,
+        /// Where `prev` leaves, if the source took a stack here.
+        chain: ChainId,
+    },
+    /// `waker` makes `wakee` runnable.
+    Wake {
+        /// The CPU on which the wake-up was issued.
+        cpu: Cpu,
+        /// The thread that was running there.
+        waker: u32,
+        /// The thread that becomes runnable.
+        wakee: u32,
+        /// Whether the waker acted, or an interrupt on its CPU.
+        context: WakeContext,
+        /// Interrupt number or softirq vector, by `context`.
+        source: u16,
+        /// The CPU that is to run the wakee.
+        target: Cpu,
+        /// The lock or futex that the waker released, if known.
+        lock: LockId,
+        /// Where the waker was.
+        chain: ChainId,
+    },
+    /// `tid` was just switched in after a wait; this is where it had blocked.
+    Blocked {
+        /// The thread.
+        tid: u32,
+        /// Where it had blocked.
+        chain: ChainId,
+        /// The lock that it waited for, if known only now.
+        lock: LockId,
+    },
+    /// A thread starts to wait for a futex.
+    Futex {
+        /// The waiting thread.
+        tid: u32,
+        /// The futex.
+        lock: LockId,
+        /// The owner's tid as read from the lock at that time; 0 for unknown.
+        owner: u32,
+        /// The futex operation without flags.
+        operation: u8,
+        /// Whether the wait has a time-out.
+        timed: bool,
+    },
+    /// Contention on a kernel lock begins or ends.
+    KernelLock {
+        /// The CPU.
+        cpu: Cpu,
+        /// The contending thread.
+        tid: u32,
+        /// The lock.
+        lock: LockId,
+        /// Whether contention begins (else it ends).
+        begin: bool,
+        /// The owner's tid if it could be read; 0 for unknown.
+        owner: u32,
+    },
+    /// A CPU sample.
+    Sample {
+        /// The CPU.
+        cpu: Cpu,
+        /// The running thread.
+        tid: u32,
+        /// The instruction.
+        ip: u64,
+        /// The call chain, with `ip` as its leaf.
+        chain: ChainId,
+    },
+    /// A block-device request was issued or completed.
+    BlockIo {
+        /// The device, kernel encoding (major << 20 | minor).
+        device: u32,
+        /// First sector.
+        sector: u64,
+        /// Bytes.
+        bytes: u32,
+        /// The issuing thread; 0 for unknown.
+        tid: u32,
+        /// Whether it was issued (else it completed).
+        issue: bool,
+    },
+    /// A thread was created.
+    Fork {
+        /// The creating process.
+        parent_pid: u32,
+        /// The creating thread.
+        parent: u32,
+        /// The process of the new thread.
+        pid: u32,
+        /// The new thread.
+        tid: u32,
+    },
+    /// A thread has a name, and belongs to a process. Also sent for threads that exist when recording starts.
+    Name {
+        /// The thread's process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+        /// Its name.
+        name: StringId,
+    },
+    /// A process starts another program: its mappings are gone.
+    Exec {
+        /// The process.
+        pid: u32,
+    },
+    /// A thread ends.
+    Exit {
+        /// The thread.
+        tid: u32,
+    },
+    /// A file was mapped as code into a process (pid 0: the kernel or a module).
+    Map {
+        /// The process.
+        pid: u32,
+        /// Index of the image as returned by the builder.
+        image: u32,
+    },
+    /// Events of a CPU were lost during `span` before this instant.
+    Lost {
+        /// The CPU; [`Cpu::NONE`] for all.
+        cpu: Cpu,
+        /// How long before this event the loss may have begun.
+        span: Nanos,
+        /// How many.
+        count: u32,
+        /// What was lost.
+        what: StringId,
+    },
+}

@@ -1,0 +1,12 @@
+//! The `.holdup` file: a stored (uncompressed) zip of Arrow IPC files, one for each table, and `meta.json`.
+//!
+//! Batches inside are lz4-compressed and bounded in size. Any Arrow reader opens the tables after `unzip`.
+
+mod read;
+mod write;
+
+pub use read::{is_holdup, read};
+pub use write::write;
+
+/// Version of the layout. Readers refuse greater ones.
+pub const VERSION: u32 = 1;

@@ -1,0 +1,142 @@
+//! Reading a `.holdup` file. Every member's checksum is verified before it is decoded.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{Array, StringArray};
+use arrow_ipc::reader::FileReader;
+use rustc_hash::FxHashMap;
+use zip::{CompressionMethod, ZipArchive};
+
+use crate::store::Section;
+use crate::tables::{Codes, Frames, Locations, StackNodes};
+use crate::{Dictionary, Error, Meta, Names, Result, Stacks, Store, Table, Trace};
+
+/// Whether `head`, the first bytes of a file, can be the beginning of a `.holdup` file.
+pub fn is_holdup(head: &[u8]) -> bool {
+    head.starts_with(b"PK\x03\x04")
+}
+
+/// Opens a `.holdup` file. Dictionaries are loaded, the large tables stay in the file.
+pub fn read(path: &Path) -> Result<Trace> {
+    let file = File::open(path).map_err(|e| Error::input(path, format!("cannot be opened: {e}")))?;
+    let members = Members::open(path, file)?;
+    let meta: Meta = serde_json::from_slice(&members.bytes("meta.json")?)
+        .map_err(|e| Error::input(path, format!("meta.json is not what holdup writes: {e}")))?;
+    if meta.version > super::VERSION {
+        let known = super::VERSION;
+        let found = meta.version;
+        return Err(Error::input(
+            path,
+            format!("written by a newer holdup (layout {found}, known {known}): update holdup"),
+        ));
+    }
+    let stacks = Stacks::from_tables(members.table::<StackNodes>()?, members.table::<Frames>()?);
+    let names = Names::new(members.table::<Locations>()?, members.table::<Codes>()?, stacks.frame_count());
+    Ok(Trace {
+        strings: members.strings()?,
+        stacks,
+        names,
+        threads: members.table()?,
+        locks: members.table()?,
+        switches: members.store(&meta)?,
+        wakes: members.store(&meta)?,
+        waits: members.store(&meta)?,
+        samples: members.store(&meta)?,
+        futexes: members.store(&meta)?,
+        kernel_locks: members.store(&meta)?,
+        block_ios: members.store(&meta)?,
+        thread_names: members.store(&meta)?,
+        images: members.store(&meta)?,
+        losses: members.store(&meta)?,
+        meta,
+    })
+}
+
+/// The members of the zip: where each begins and how long it is.
+struct Members<'a> {
+    path: &'a Path,
+    file: Arc<File>,
+    sections: FxHashMap<String, (u64, u64)>,
+}
+
+impl<'a> Members<'a> {
+    fn open(path: &'a Path, file: File) -> Result<Self> {
+        let bad = |e: String| {
+            Error::input(path, format!("not a complete .holdup file: {e}; record again, or open its spool"))
+        };
+        let total = file.metadata().map_err(|e| bad(e.to_string()))?.len();
+        let mut zip = ZipArchive::new(BufReader::new(&file)).map_err(|e| bad(e.to_string()))?;
+        let mut sections = FxHashMap::default();
+        for i in 0..zip.len() {
+            let member = zip.by_index_raw(i).map_err(|e| bad(e.to_string()))?;
+            let name = member.name().map_err(|e| bad(e.to_string()))?.into_owned();
+            if member.compression() != CompressionMethod::Stored {
+                return Err(bad(format!("member {name} is compressed")));
+            }
+            let start = member.data_start().ok_or_else(|| bad(format!("member {name} has no data")))?;
+            let (size, crc) = (member.size(), member.crc32());
+            if start.checked_add(size).is_none_or(|end| end > total) {
+                return Err(bad(format!("member {name} ends behind the file's end")));
+            }
+            drop(member);
+            let found = checksum(&file, start, size).map_err(|e| bad(e.to_string()))?;
+            if found != crc {
+                return Err(Error::at(path, start, format!("the checksum of {name} is wrong: the file is damaged")));
+            }
+            sections.insert(name, (start, size));
+        }
+        Ok(Members { path, file: Arc::new(file), sections })
+    }
+
+    fn section(&self, name: &str) -> Result<Section> {
+        let &(start, len) = self
+            .sections
+            .get(name)
+            .ok_or_else(|| Error::input(self.path, format!("has no member {name}: not a .holdup file?")))?;
+        Ok(Section::new(self.file.clone(), start, len))
+    }
+
+    fn bytes(&self, name: &str) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.section(name)?.read_to_end(&mut bytes).map_err(|e| Error::input(self.path, e))?;
+        Ok(bytes)
+    }
+
+    fn store<T: Table>(&self, meta: &Meta) -> Result<Store<T>> {
+        let rows = meta.rows.get(T::NAME).copied().unwrap_or(0);
+        Ok(Store::from_section(self.section(&format!("{}.arrow", T::NAME))?, rows))
+    }
+
+    fn table<T: Table>(&self) -> Result<T> {
+        Store::from_section(self.section(&format!("{}.arrow", T::NAME))?, 0).load()
+    }
+
+    fn strings(&self) -> Result<Dictionary> {
+        let reader = FileReader::try_new(BufReader::new(self.section("string.arrow")?), None)
+            .map_err(|e| Error::input(self.path, format!("string.arrow: {e}")))?;
+        let mut strings = Dictionary::empty_for_reading();
+        for batch in reader {
+            let batch = batch.map_err(|e| Error::input(self.path, format!("string.arrow: {e}")))?;
+            let texts = batch.columns().first().and_then(|c| c.as_any().downcast_ref::<StringArray>());
+            let texts = texts.ok_or_else(|| Error::input(self.path, "string.arrow holds no strings"))?;
+            (0..texts.len()).for_each(|i| strings.append(texts.value(i)));
+        }
+        Ok(strings)
+    }
+}
+
+fn checksum(mut file: &File, start: u64, len: u64) -> io::Result<u32> {
+    file.seek(SeekFrom::Start(start))?;
+    let mut hasher = crc32fast::Hasher::new();
+    let mut buffer = vec![0; 1 << 18];
+    let mut rest = file.take(len);
+    loop {
+        match rest.read(&mut buffer)? {
+            0 => return Ok(hasher.finalize()),
+            n => hasher.update(&buffer[..n]),
+        }
+    }
+}

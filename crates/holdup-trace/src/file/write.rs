@@ -1,0 +1,93 @@
+//! Writing a `.holdup` file.
+
+use std::io::{self, BufWriter, Seek, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, StringArray};
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{DataType, Field, Schema};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use crate::store::{arrow_writer, write_error};
+use crate::{Error, Result, Store, Table, Trace};
+
+/// Writes `trace` to `path`, which appears only when it is complete.
+pub fn write(trace: &Trace, path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let fail = |e: io::Error| Error::input(path, format!("cannot be written: {e}"));
+    let temporary = tempfile::NamedTempFile::new_in(folder).map_err(fail)?;
+    let mut zip = ZipWriter::new(BufWriter::with_capacity(1 << 20, temporary.as_file()));
+    write_members(trace, &mut zip)?;
+    let mut buffer = zip.finish().map_err(write_error)?;
+    buffer.flush().map_err(write_error)?;
+    drop(buffer);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    temporary.as_file().set_permissions(mode).map_err(fail)?;
+    temporary.persist(path).map_err(|e| fail(e.error))?;
+    Ok(())
+}
+
+fn write_members<W: Write + Seek>(trace: &Trace, zip: &mut ZipWriter<W>) -> Result<()> {
+    start(zip, "meta.json")?;
+    let meta = crate::Meta { rows: trace.row_counts(), version: super::VERSION, ..trace.meta.clone() };
+    serde_json::to_writer_pretty(&mut *zip, &meta).map_err(write_error)?;
+    store(zip, &trace.switches)?;
+    store(zip, &trace.wakes)?;
+    store(zip, &trace.waits)?;
+    store(zip, &trace.samples)?;
+    store(zip, &trace.futexes)?;
+    store(zip, &trace.kernel_locks)?;
+    store(zip, &trace.block_ios)?;
+    store(zip, &trace.thread_names)?;
+    store(zip, &trace.images)?;
+    store(zip, &trace.losses)?;
+    table(zip, &trace.threads)?;
+    table(zip, &trace.locks)?;
+    let (nodes, frames) = trace.stacks.tables();
+    table(zip, nodes)?;
+    table(zip, frames)?;
+    let (locations, codes) = trace.names.tables();
+    table(zip, locations)?;
+    table(zip, codes)?;
+    strings(zip, trace)
+}
+
+fn start<W: Write + Seek>(zip: &mut ZipWriter<W>, name: &str) -> Result<()> {
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
+    zip.start_file(name, options).map_err(write_error)
+}
+
+fn store<W: Write + Seek, T: Table>(zip: &mut ZipWriter<W>, rows: &Store<T>) -> Result<()> {
+    start(zip, &format!("{}.arrow", T::NAME))?;
+    if let Some(mut section) = rows.section() {
+        io::copy(&mut section, zip).map_err(write_error)?;
+        return Ok(());
+    }
+    let mut writer = arrow_writer::<T, _>(zip).map_err(write_error)?;
+    for chunk in rows.chunks() {
+        writer.write(&chunk?.to_batch()).map_err(write_error)?;
+    }
+    writer.finish().map_err(write_error)
+}
+
+fn table<W: Write + Seek, T: Table>(zip: &mut ZipWriter<W>, rows: &T) -> Result<()> {
+    start(zip, &format!("{}.arrow", T::NAME))?;
+    let mut writer = arrow_writer::<T, _>(zip).map_err(write_error)?;
+    writer.write(&rows.to_batch()).map_err(write_error)?;
+    writer.finish().map_err(write_error)
+}
+
+fn strings<W: Write + Seek>(zip: &mut ZipWriter<W>, trace: &Trace) -> Result<()> {
+    start(zip, "string.arrow")?;
+    let schema = Arc::new(Schema::new(vec![Field::new("text", DataType::Utf8, false)]));
+    let mut writer = FileWriter::try_new(zip, &schema).map_err(write_error)?;
+    let texts: Vec<&str> = trace.strings.iter().collect();
+    for part in texts.chunks(1 << 14) {
+        let array = Arc::new(StringArray::from_iter_values(part));
+        let batch = RecordBatch::try_new(schema.clone(), vec![array]).map_err(write_error)?;
+        writer.write(&batch).map_err(write_error)?;
+    }
+    writer.finish().map_err(write_error)
+}

@@ -1,0 +1,218 @@
+//! Units and ids. No bare integer crosses a public signature where one of these says what it means.
+
+use serde::{Deserialize, Serialize};
+
+/// Nanoseconds since the trace's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct Timestamp(u64);
+
+/// A length of time in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct Nanos(pub u64);
+
+impl Timestamp {
+    /// The start of the trace.
+    pub const ZERO: Self = Timestamp(0);
+    /// Later than any event.
+    pub const MAX: Self = Timestamp(u64::MAX);
+
+    /// From nanoseconds since the trace's start.
+    pub const fn from_nanos_since_start(nanos: u64) -> Self {
+        Timestamp(nanos)
+    }
+
+    /// Nanoseconds since the trace's start.
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the trace's start.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
+    pub const fn since(self, earlier: Timestamp) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// This instant moved back by `by`, not before the trace's start.
+    pub const fn before(self, by: Nanos) -> Timestamp {
+        Timestamp(self.0.saturating_sub(by.0))
+    }
+
+    /// This instant moved on by `by`.
+    pub const fn after(self, by: Nanos) -> Timestamp {
+        Timestamp(self.0.saturating_add(by.0))
+    }
+}
+
+impl Nanos {
+    /// This length in seconds.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+macro_rules! id {
+    ($(#[doc = $doc:literal])* $name:ident($int:ty)) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(pub $int);
+
+        impl $name {
+            /// The id as an index.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+id! {
+    /// A logical CPU.
+    Cpu(u16)
+}
+id! {
+    /// A thread of the trace: `(tid, start)`, never a tid alone, because tids are reused. 0 is the idle task.
+    ThreadIdx(u32)
+}
+id! {
+    /// An interned call stack; 0 is "no stack".
+    StackId(u32)
+}
+id! {
+    /// An interned frame: an address in an address space.
+    FrameId(u32)
+}
+id! {
+    /// An interned string; 0 is the empty string.
+    StringId(u32)
+}
+id! {
+    /// An interned lock; 0 is "no lock".
+    LockId(u32)
+}
+id! {
+    /// An address space: a process between two execs. 0 is the kernel.
+    SpaceId(u32)
+}
+id! {
+    /// A call chain as a producer saw it, before its address space is known; 0 is "none".
+    ChainId(u32)
+}
+
+impl Cpu {
+    /// No CPU, or one that the source does not tell.
+    pub const NONE: Cpu = Cpu(u16::MAX);
+}
+
+impl ThreadIdx {
+    /// The idle task of every CPU.
+    pub const IDLE: ThreadIdx = ThreadIdx(0);
+    /// No thread, or one that the source does not tell.
+    pub const NONE: ThreadIdx = ThreadIdx(u32::MAX);
+
+    /// Whether this names a thread other than idle.
+    pub const fn is_real(self) -> bool {
+        self.0 != 0 && self.0 != u32::MAX
+    }
+}
+
+impl StackId {
+    /// No stack.
+    pub const NONE: StackId = StackId(0);
+}
+
+impl LockId {
+    /// No lock.
+    pub const NONE: LockId = LockId(0);
+}
+
+impl SpaceId {
+    /// The kernel's address space.
+    pub const KERNEL: SpaceId = SpaceId(0);
+}
+
+impl ChainId {
+    /// No call chain.
+    pub const NONE: ChainId = ChainId(0);
+}
+
+macro_rules! code {
+    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $vdoc:literal])* $variant:ident = $value:literal $text:literal),+ $(,)? }) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        #[repr(u8)]
+        pub enum $name { $($(#[doc = $vdoc])* $variant = $value),+, /// Not told by the source.
+            #[default] Unknown = 255 }
+
+        impl $name {
+            /// The stored code.
+            pub const fn code(self) -> u8 { self as u8 }
+            /// From the stored code; anything unheard of is `Unknown`.
+            pub const fn from_code(code: u8) -> Self {
+                match code { $($value => $name::$variant,)+ _ => $name::Unknown }
+            }
+            /// The name in tables and JSON.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $text,)+ $name::Unknown => "unknown" }
+            }
+        }
+    };
+}
+pub(crate) use code;
+
+code! {
+    /// In which state a thread left its CPU.
+    SwitchState {
+        /// Still runnable: preempted or yielded.
+        Runnable = 0 "runnable",
+        /// Interruptible sleep.
+        Sleeping = 1 "sleeping",
+        /// Uninterruptible sleep, mostly disk.
+        Uninterruptible = 2 "uninterruptible",
+        /// Stopped or traced.
+        Stopped = 3 "stopped",
+        /// Exited.
+        Dead = 4 "dead",
+        /// Uninterruptible, but idle by the kernel's own word (state I).
+        Idle = 5 "idle",
+    }
+}
+
+impl SwitchState {
+    /// Whether the thread waits for somebody to wake it.
+    pub const fn is_blocked(self) -> bool {
+        matches!(self, SwitchState::Sleeping | SwitchState::Uninterruptible | SwitchState::Idle | SwitchState::Stopped)
+    }
+
+    /// From the state bits of a Linux `sched_switch` (`prev_state`), kernels 4.14 and later.
+    pub const fn from_linux_bits(bits: u64) -> Self {
+        match bits & 0xff {
+            0 => SwitchState::Runnable,
+            b if b & 0x01 != 0 => SwitchState::Sleeping,
+            b if b & 0x80 != 0 => SwitchState::Idle,
+            b if b & 0x02 != 0 => SwitchState::Uninterruptible,
+            b if b & 0x0c != 0 => SwitchState::Stopped,
+            b if b & 0x30 != 0 => SwitchState::Dead,
+            _ => SwitchState::Idle,
+        }
+    }
+}
+
+code! {
+    /// What kind of lock a key names.
+    LockKind {
+        /// A futex word in user space.
+        Futex = 0 "futex",
+        /// A kernel mutex.
+        KernelMutex = 1 "kernel-mutex",
+        /// A kernel reader/writer semaphore.
+        Rwsem = 2 "rwsem",
+        /// A kernel spinlock or rwlock.
+        Spinlock = 3 "spinlock",
+        /// A kernel per-CPU or real-time lock.
+        Other = 4 "unknown",
+    }
+}

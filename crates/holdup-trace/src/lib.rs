@@ -1,0 +1,36 @@
+//! The trace model of holdup.
+//!
+//! Live recordings and every importer push [`Event`]s into one [`TraceBuilder`]; what comes out is a [`Trace`]:
+//! columnar tables, dictionaries of strings, stacks, threads and locks, and the losses that limit what can be
+//! concluded. The rest of the program cannot tell where a trace came from.
+//!
+//! What this crate is *not* for: deciding who is to blame (holdup-analysis), or turning addresses into names
+//! (holdup-symbols implements [`Symbolizer`] and [`Unwinder`]).
+
+mod builder;
+mod dict;
+mod error;
+mod event;
+pub mod file;
+mod ids;
+mod meta;
+mod names;
+pub mod spool;
+mod store;
+mod syscall;
+mod table;
+pub mod tables;
+mod trace;
+
+pub use builder::{Destination, TraceBuilder};
+pub use dict::{Dictionary, Image, Location, LockKey, RawStack, Stacks, Symbolizer, Unwinder, decode_build_id};
+pub use error::{Error, Result};
+pub use event::{Event, WakeContext};
+pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
+pub use ids::{Nanos, Timestamp};
+pub use meta::{Host, Loss, Meta};
+pub use names::Names;
+pub use store::Store;
+pub use syscall::Syscall;
+pub use table::{Column, ColumnDoc, Table};
+pub use trace::Trace;

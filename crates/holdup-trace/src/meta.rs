@@ -1,0 +1,74 @@
+//! What is true of a trace as a whole.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The machine that was recorded.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Host {
+    /// Host name.
+    pub name: String,
+    /// Kernel release or operating system version.
+    pub os: String,
+    /// `x86_64`, `aarch64`, …
+    pub arch: String,
+    /// CPU model.
+    pub cpu: String,
+}
+
+/// Facts about a trace, stored as `meta.json`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Meta {
+    /// Version of the `.holdup` file.
+    pub version: u32,
+    /// Where the events came from: `holdup`, `perf.data`, …
+    pub format: String,
+    /// The clock's reading at the trace's start, in nanoseconds of the source's clock.
+    pub start_ns: u64,
+    /// Length of the trace in nanoseconds.
+    pub duration_ns: u64,
+    /// Number of CPUs that could run threads.
+    pub cpus: u16,
+    /// The machine.
+    pub host: Host,
+    /// The command that was recorded.
+    pub command: Vec<String>,
+    /// Exit code of that command.
+    pub exit_code: Option<i32>,
+    /// The root processes of the focus; empty for the whole machine.
+    pub focus_pids: Vec<u32>,
+    /// Waits shorter than this have no stack, in nanoseconds.
+    pub min_wait_ns: u64,
+    /// The sampling period in nanoseconds; 0 if there are no samples.
+    pub sample_period_ns: u64,
+    /// CPU seconds that the recorder itself used.
+    pub recorder_cpu_s: f64,
+    /// By which hooks the trace was recorded.
+    pub hooks: Vec<String>,
+    /// Rows of each table.
+    pub rows: BTreeMap<String, u64>,
+    /// The source's own records by its own names, whether used or not.
+    pub native_events: BTreeMap<String, u64>,
+    /// Waits long enough for a stack, and how many of their user stacks reached the outermost function.
+    pub user_stacks: (u64, u64),
+    /// What the reader noticed and the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Records that are missing from a trace.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Loss {
+    /// What was lost.
+    pub what: String,
+    /// On which CPU; `None` for all.
+    pub cpu: Option<u16>,
+    /// From when, in seconds.
+    pub from_s: f64,
+    /// Until when, in seconds.
+    pub to_s: f64,
+    /// How many.
+    pub count: u64,
+}

@@ -1,0 +1,52 @@
+//! Names of frames: which functions lie at an address, and where they come from.
+
+use crate::tables::{Code, Codes, LocationRow, Locations};
+use crate::{FrameId, Table};
+
+/// Locations by frame, and the code of the functions that matter.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    locations: Locations,
+    /// Where each frame's rows begin in `locations`.
+    starts: Vec<u32>,
+    codes: Codes,
+}
+
+impl Names {
+    /// `locations` must be sorted by frame, the innermost first.
+    pub(crate) fn new(mut locations: Locations, codes: Codes, frames: usize) -> Self {
+        if !locations.frame.is_sorted() {
+            let mut rows: Vec<LocationRow> = locations.rows().collect();
+            rows.sort_by_key(|r| r.frame);
+            locations = Locations::default();
+            rows.into_iter().for_each(|r| locations.push(r));
+        }
+        let mut starts = Vec::with_capacity(frames + 1);
+        let mut at = 0;
+        for frame in 0..=frames {
+            while at < locations.len() && locations.frame[at].index() < frame {
+                at += 1;
+            }
+            starts.push(at as u32);
+        }
+        Names { locations, starts, codes }
+    }
+
+    /// The functions at `frame`, the innermost inlined one first; empty if nothing is known.
+    pub fn locations(&self, frame: FrameId) -> impl Iterator<Item = LocationRow> + '_ {
+        let range = match (self.starts.get(frame.index()), self.starts.get(frame.index() + 1)) {
+            (Some(&from), Some(&to)) => from as usize..to as usize,
+            _ => 0..0,
+        };
+        range.map(|i| self.locations.row(i))
+    }
+
+    /// The code of the function that holds `address`, if its bytes are in the trace.
+    pub fn code(&self, mut is_same: impl FnMut(&Code) -> bool) -> Option<Code> {
+        self.codes.rows().find(|c| is_same(c))
+    }
+
+    pub(crate) fn tables(&self) -> (&Locations, &Codes) {
+        (&self.locations, &self.codes)
+    }
+}

@@ -1,0 +1,1 @@
+//! The spool: blocks with a checksum, appended while recording.

@@ -1,0 +1,238 @@
+//! Where a table's rows live: in memory by chunks, or in an Arrow file of which one batch at a time is read.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use arrow_ipc::CompressionType;
+use arrow_ipc::reader::FileReader;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+
+use crate::{Error, Result, Table};
+
+/// Rows in one batch: bounds what a reader holds in memory.
+pub(crate) const BATCH_ROWS: usize = 1 << 16;
+
+/// A part of a file, read by position so that many readers can share one handle.
+#[derive(Debug, Clone)]
+pub(crate) struct Section {
+    file: Arc<File>,
+    start: u64,
+    len: u64,
+    at: u64,
+}
+
+impl Section {
+    pub(crate) fn new(file: Arc<File>, start: u64, len: u64) -> Self {
+        Section { file, start, len, at: 0 }
+    }
+}
+
+impl Read for Section {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let want = buf.len().min(usize::try_from(self.len.saturating_sub(self.at)).unwrap_or(usize::MAX));
+        let got = self.file.read_at(&mut buf[..want], self.start + self.at)?;
+        self.at += got as u64;
+        Ok(got)
+    }
+}
+
+impl Seek for Section {
+    fn seek(&mut self, pos: SeekFrom) -> io::Result<u64> {
+        let target = match pos {
+            SeekFrom::Start(n) => Some(n),
+            SeekFrom::End(n) => self.len.checked_add_signed(n),
+            SeekFrom::Current(n) => self.at.checked_add_signed(n),
+        };
+        self.at = target.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "seek before the start"))?;
+        Ok(self.at)
+    }
+}
+
+/// All rows of one table.
+#[derive(Debug, Clone)]
+pub struct Store<T> {
+    chunks: Vec<T>,
+    file: Option<Section>,
+    rows: u64,
+}
+
+impl<T> Default for Store<T> {
+    fn default() -> Self {
+        Store { chunks: Vec::new(), file: None, rows: 0 }
+    }
+}
+
+impl<T: Table> Store<T> {
+    /// How many rows.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The chunks in order. A stored table is read one batch at a time.
+    pub fn chunks(&self) -> Chunks<'_, T> {
+        let batches = self.file.clone().map(open_arrow);
+        match batches {
+            None => Chunks { memory: self.chunks.iter(), file: None },
+            Some(reader) => Chunks { memory: [].iter(), file: Some(reader) },
+        }
+    }
+
+    /// Iterates over all rows.
+    pub fn iter(&self) -> impl Iterator<Item = Result<T::Row>> + '_ {
+        self.chunks().flat_map(|chunk| {
+            let (chunk, error) = match chunk {
+                Ok(chunk) => (Some(chunk), None),
+                Err(e) => (None, Some(Err(e))),
+            };
+            let rows = chunk.into_iter().flat_map(|c| (0..c.len()).map(move |i| Ok(c.row(i))));
+            rows.chain(error)
+        })
+    }
+
+    /// All rows as one table. For dictionaries, which have to fit in memory.
+    pub fn load(&self) -> Result<T> {
+        let mut all = T::default();
+        for chunk in self.chunks() {
+            let chunk = chunk?;
+            if all.is_empty() {
+                all = chunk.into_owned();
+            } else {
+                chunk.rows().for_each(|r| all.push(r));
+            }
+        }
+        Ok(all)
+    }
+
+    pub(crate) fn from_section(section: Section, rows: u64) -> Self {
+        Store { chunks: Vec::new(), file: Some(section), rows }
+    }
+
+    pub(crate) fn from_table(table: T) -> Self {
+        let rows = table.len() as u64;
+        Store { chunks: vec![table], file: None, rows }
+    }
+
+    pub(crate) fn section(&self) -> Option<Section> {
+        self.file.clone()
+    }
+}
+
+type ArrowReader = FileReader<Section>;
+
+fn open_arrow(section: Section) -> Result<ArrowReader> {
+    guarded("opening", || FileReader::try_new(section, None))
+}
+
+/// Runs an Arrow decoder, whose own checks of damaged buffers end in a panic here and there.
+fn guarded<R>(what: &str, f: impl FnOnce() -> Result<R, arrow_schema::ArrowError>) -> Result<R> {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(e)) => Err(Error::Input(format!("Arrow table ({what}): {e}"))),
+        Err(_) => Err(Error::Input(format!("Arrow table ({what}): damaged beyond decoding"))),
+    }
+}
+
+/// Iterator over the chunks of a [`Store`].
+pub struct Chunks<'a, T> {
+    memory: std::slice::Iter<'a, T>,
+    file: Option<Result<ArrowReader>>,
+}
+
+impl<'a, T: Table> Iterator for Chunks<'a, T> {
+    type Item = Result<Cow<'a, T>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(chunk) = self.memory.next() {
+            return Some(Ok(Cow::Borrowed(chunk)));
+        }
+        let reader = match self.file.take()? {
+            Ok(mut reader) => {
+                let batch = guarded(T::NAME, || reader.next().transpose());
+                let table = batch.and_then(|b| b.map(|b| T::from_batch(&b)).transpose());
+                match table {
+                    Ok(None) => return None,
+                    Ok(Some(table)) => {
+                        self.file = Some(Ok(reader));
+                        return Some(Ok(Cow::Owned(table)));
+                    }
+                    Err(e) => Err(e),
+                }
+            }
+            Err(e) => Err(e),
+        };
+        Some(reader)
+    }
+}
+
+/// Collects a table's rows and seals them by batches, into memory or into an unnamed file.
+pub(crate) struct Filler<T> {
+    open: T,
+    sealed: Vec<T>,
+    rows: u64,
+    spill: Option<Spill>,
+}
+
+struct Spill {
+    file: Arc<File>,
+    writer: FileWriter<BufWriter<File>>,
+}
+
+impl<T: Table> Filler<T> {
+    pub(crate) fn in_memory() -> Self {
+        Filler { open: T::default(), sealed: Vec::new(), rows: 0, spill: None }
+    }
+
+    pub(crate) fn in_file(directory: &std::path::Path) -> Result<Self> {
+        let spill = open_spill::<T>(directory).map_err(|e| spill_error(directory, e))?;
+        Ok(Filler { spill: Some(spill), ..Self::in_memory() })
+    }
+
+    pub(crate) fn push(&mut self, row: T::Row) -> Result<()> {
+        self.open.push(row);
+        if self.open.len() >= BATCH_ROWS { self.seal() } else { Ok(()) }
+    }
+
+    fn seal(&mut self) -> Result<()> {
+        let chunk = std::mem::take(&mut self.open);
+        self.rows += chunk.len() as u64;
+        match &mut self.spill {
+            _ if chunk.is_empty() => {}
+            None => self.sealed.push(chunk),
+            Some(spill) => spill.writer.write(&chunk.to_batch()).map_err(write_error)?,
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Store<T>> {
+        self.seal()?;
+        let Some(mut spill) = self.spill else {
+            return Ok(Store { chunks: self.sealed, file: None, rows: self.rows });
+        };
+        spill.writer.finish().map_err(write_error)?;
+        let len = spill.file.metadata().map_err(|e| Error::Input(format!("temporary table: {e}")))?.len();
+        Ok(Store::from_section(Section::new(spill.file, 0, len), self.rows))
+    }
+}
+
+fn open_spill<T: Table>(directory: &std::path::Path) -> io::Result<Spill> {
+    let file = tempfile::tempfile_in(directory)?;
+    let writer =
+        arrow_writer::<T, _>(BufWriter::with_capacity(1 << 18, file.try_clone()?)).map_err(io::Error::other)?;
+    Ok(Spill { file: Arc::new(file), writer })
+}
+
+pub(crate) fn arrow_writer<T: Table, W: io::Write>(to: W) -> Result<FileWriter<W>, arrow_schema::ArrowError> {
+    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
+    FileWriter::try_new_with_options(to, &T::schema(), options)
+}
+
+pub(crate) fn write_error(e: impl std::fmt::Display) -> Error {
+    Error::Input(format!("writing a table: {e}; is the disk full?"))
+}
+
+fn spill_error(directory: &std::path::Path, e: impl std::fmt::Display) -> Error {
+    Error::input(directory, format!("cannot hold temporary tables: {e}; choose another output folder"))
+}

@@ -1,0 +1,92 @@
+//! System calls by what a wait in them means. Numbers differ between machines; meanings do not.
+
+/// The system calls that analysis has to tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Syscall {
+    /// futex and its relatives.
+    Futex,
+    /// nanosleep, clock_nanosleep.
+    Sleep,
+    /// poll, select, epoll_wait and their relatives, io_uring_enter.
+    Poll,
+    /// accept, accept4.
+    Accept,
+    /// read, recv and their relatives.
+    Read,
+    /// write, send and their relatives.
+    Write,
+    /// wait4, waitid.
+    WaitChild,
+    /// fsync, fdatasync, sync, msync and their relatives.
+    Sync,
+    /// pause, sigsuspend, sigtimedwait.
+    WaitSignal,
+    /// flock, fcntl locks.
+    FileLock,
+    /// exit, exit_group.
+    Exit,
+    /// Any other.
+    Other,
+    /// None: a page fault, or a kernel thread.
+    None,
+}
+
+const X86_64: &[(Syscall, &[i16])] = &[
+    (Syscall::Futex, &[202, 449, 455, 456]),
+    (Syscall::Sleep, &[35, 230]),
+    (Syscall::Poll, &[7, 23, 232, 270, 271, 281, 426, 441]),
+    (Syscall::Accept, &[43, 288]),
+    (Syscall::Read, &[0, 17, 19, 45, 47, 295, 299, 327]),
+    (Syscall::Write, &[1, 18, 20, 40, 44, 46, 275, 296, 307, 328]),
+    (Syscall::WaitChild, &[61, 247]),
+    (Syscall::Sync, &[26, 74, 75, 162, 277, 306]),
+    (Syscall::WaitSignal, &[34, 128, 130]),
+    (Syscall::FileLock, &[72, 73, 65, 220]),
+    (Syscall::Exit, &[60, 231]),
+];
+
+const AARCH64: &[(Syscall, &[i16])] = &[
+    (Syscall::Futex, &[98, 449, 455, 456]),
+    (Syscall::Sleep, &[101, 115]),
+    (Syscall::Poll, &[72, 73, 22, 441, 426]),
+    (Syscall::Accept, &[202, 242]),
+    (Syscall::Read, &[63, 65, 67, 69, 207, 212, 243, 286]),
+    (Syscall::Write, &[64, 66, 68, 70, 71, 206, 211, 269, 287]),
+    (Syscall::WaitChild, &[95, 260]),
+    (Syscall::Sync, &[81, 82, 83, 84, 227, 267]),
+    (Syscall::WaitSignal, &[133, 137]),
+    (Syscall::FileLock, &[25, 32, 192, 193]),
+    (Syscall::Exit, &[93, 94]),
+];
+
+impl Syscall {
+    /// By the number that a machine of architecture `arch` uses; negative is [`Syscall::None`].
+    pub fn from_number(arch: &str, number: i16) -> Self {
+        if number < 0 {
+            return Syscall::None;
+        }
+        let table = if arch == "aarch64" { AARCH64 } else { X86_64 };
+        table.iter().find(|(_, numbers)| numbers.contains(&number)).map_or(Syscall::Other, |(call, _)| *call)
+    }
+
+    /// From the name of a kernel function such as `__x64_sys_futex` or `SyS_futex`; `None` for other functions.
+    pub fn from_kernel_function(function: &str) -> Option<Self> {
+        let name = ["__x64_sys_", "__arm64_sys_", "__ia32_sys_", "__se_sys_", "__do_sys_", "SyS_", "sys_"]
+            .iter()
+            .find_map(|prefix| function.strip_prefix(prefix))?;
+        Some(match name {
+            n if n.starts_with("futex") => Syscall::Futex,
+            n if n.contains("nanosleep") => Syscall::Sleep,
+            n if n.contains("poll") || n.contains("select") || n.starts_with("io_uring_enter") => Syscall::Poll,
+            n if n.starts_with("accept") => Syscall::Accept,
+            n if n.contains("read") || n.starts_with("recv") => Syscall::Read,
+            n if n.contains("write") || n.starts_with("send") => Syscall::Write,
+            "wait4" | "waitid" => Syscall::WaitChild,
+            n if n.contains("sync") => Syscall::Sync,
+            n if n.contains("sigsuspend") || n.contains("sigtimedwait") || n == "pause" => Syscall::WaitSignal,
+            "flock" | "fcntl" => Syscall::FileLock,
+            "exit" | "exit_group" => Syscall::Exit,
+            _ => Syscall::Other,
+        })
+    }
+}

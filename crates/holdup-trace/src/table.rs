@@ -1,0 +1,162 @@
+//! Columnar tables whose columns are declared once, with type, unit and doc.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::types::{ArrowPrimitiveType, Int16Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+
+use crate::{Cpu, Error, FrameId, LockId, LockKind, Nanos, Result, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
+use crate::{Timestamp, WakeContext};
+
+/// What a column means.
+#[derive(Debug, Clone, Copy)]
+pub struct ColumnDoc {
+    /// Its name.
+    pub name: &'static str,
+    /// Its unit, or what it refers to.
+    pub unit: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+}
+
+/// A value that a column can hold.
+pub trait Column: Copy {
+    /// How it is stored.
+    type Arrow: ArrowPrimitiveType;
+    /// To the stored form.
+    fn store(self) -> <Self::Arrow as ArrowPrimitiveType>::Native;
+    /// From the stored form.
+    fn load(native: <Self::Arrow as ArrowPrimitiveType>::Native) -> Self;
+}
+
+macro_rules! column {
+    ($($ty:ty: $arrow:ty, |$v:ident| $store:expr, |$n:ident| $load:expr;)+) => {
+        $(impl Column for $ty {
+            type Arrow = $arrow;
+            fn store(self) -> <Self::Arrow as ArrowPrimitiveType>::Native { let $v = self; $store }
+            fn load($n: <Self::Arrow as ArrowPrimitiveType>::Native) -> Self { $load }
+        })+
+    };
+}
+
+column! {
+    u8: UInt8Type, |v| v, |n| n;
+    u16: UInt16Type, |v| v, |n| n;
+    u32: UInt32Type, |v| v, |n| n;
+    u64: UInt64Type, |v| v, |n| n;
+    i16: Int16Type, |v| v, |n| n;
+    bool: UInt8Type, |v| u8::from(v), |n| n != 0;
+    Timestamp: UInt64Type, |v| v.nanos(), |n| Timestamp::from_nanos_since_start(n);
+    Nanos: UInt64Type, |v| v.0, |n| Nanos(n);
+    Cpu: UInt16Type, |v| v.0, |n| Cpu(n);
+    ThreadIdx: UInt32Type, |v| v.0, |n| ThreadIdx(n);
+    StackId: UInt32Type, |v| v.0, |n| StackId(n);
+    FrameId: UInt32Type, |v| v.0, |n| FrameId(n);
+    StringId: UInt32Type, |v| v.0, |n| StringId(n);
+    LockId: UInt32Type, |v| v.0, |n| LockId(n);
+    SpaceId: UInt32Type, |v| v.0, |n| SpaceId(n);
+    SwitchState: UInt8Type, |v| v.code(), |n| SwitchState::from_code(n);
+    LockKind: UInt8Type, |v| v.code(), |n| LockKind::from_code(n);
+    WakeContext: UInt8Type, |v| v.code(), |n| WakeContext::from_code(n);
+}
+
+/// A table: equally long columns, one row type.
+pub trait Table: Default + Clone + Send {
+    /// One row.
+    type Row: Copy;
+    /// The table's name, in files and on the command line.
+    const NAME: &'static str;
+    /// What the table is about.
+    const DOC: &'static str;
+    /// The columns in order.
+    const COLUMNS: &'static [ColumnDoc];
+
+    /// Appends a row.
+    fn push(&mut self, row: Self::Row);
+    /// The row at `index`. Panics if out of range.
+    fn row(&self, index: usize) -> Self::Row;
+    /// How many rows.
+    fn len(&self) -> usize;
+    /// Whether there is no row.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The table as an Arrow batch.
+    fn to_batch(&self) -> RecordBatch;
+    /// From an Arrow batch; columns are found by name, unknown ones ignored.
+    fn from_batch(batch: &RecordBatch) -> Result<Self>;
+    /// The Arrow schema, with unit and doc as field metadata.
+    fn schema() -> Arc<Schema>;
+
+    /// Iterates over the rows.
+    fn rows(&self) -> impl Iterator<Item = Self::Row> + '_ {
+        (0..self.len()).map(|i| self.row(i))
+    }
+}
+
+pub(crate) fn field(doc: &ColumnDoc, ty: DataType) -> Field {
+    let metadata = [("unit", doc.unit), ("doc", doc.doc.trim())].map(|(k, v)| (k.to_owned(), v.to_owned()));
+    Field::new(doc.name, ty, false).with_metadata(HashMap::from(metadata))
+}
+
+pub(crate) fn to_array<C: Column>(values: &[C]) -> ArrayRef {
+    Arc::new(PrimitiveArray::<C::Arrow>::from_iter_values(values.iter().map(|v| v.store())))
+}
+
+pub(crate) fn from_array<C: Column>(batch: &RecordBatch, table: &str, name: &str) -> Result<Vec<C>> {
+    let array = batch
+        .column_by_name(name)
+        .ok_or_else(|| Error::Input(format!("table {table} has no column {name}: written by another version?")))?;
+    let array = array.as_any().downcast_ref::<PrimitiveArray<C::Arrow>>().ok_or_else(|| {
+        Error::Input(format!(
+            "column {table}.{name} is of type {}, expected {}",
+            array.data_type(),
+            C::Arrow::DATA_TYPE
+        ))
+    })?;
+    Ok(array.values().iter().map(|&n| C::load(n)).collect())
+}
+
+/// Declares a row struct, its columnar table and the [`Table`] implementation from one list of columns.
+macro_rules! table {
+    ($(#[doc = $doc:literal])* $table:ident of $row:ident = $name:literal {
+        $($(#[doc = $cdoc:literal])* $col:ident: $ty:ty, $unit:literal;)+
+    }) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        pub struct $row { $($(#[doc = $cdoc])* pub $col: $ty),+ }
+
+        #[doc = concat!("Columns of [`", stringify!($row), "`].")]
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct $table { $($(#[doc = $cdoc])* pub $col: Vec<$ty>),+ }
+
+        impl $crate::Table for $table {
+            type Row = $row;
+            const NAME: &'static str = $name;
+            const DOC: &'static str = concat!($($doc),*);
+            const COLUMNS: &'static [$crate::ColumnDoc] = &[$($crate::ColumnDoc {
+                name: stringify!($col), unit: $unit, doc: concat!($($cdoc),*),
+            }),+];
+
+            fn push(&mut self, row: $row) { $(self.$col.push(row.$col);)+ }
+            fn row(&self, index: usize) -> $row { $row { $($col: self.$col[index]),+ } }
+            fn len(&self) -> usize { let lens = [$(self.$col.len()),+]; lens[0] }
+            fn schema() -> std::sync::Arc<arrow_schema::Schema> {
+                use arrow_array::types::ArrowPrimitiveType as _;
+                let types = [$(<<$ty as $crate::Column>::Arrow>::DATA_TYPE),+];
+                let fields = Self::COLUMNS.iter().zip(types).map(|(c, t)| $crate::table::field(c, t));
+                std::sync::Arc::new(arrow_schema::Schema::new(fields.collect::<Vec<_>>()))
+            }
+            fn to_batch(&self) -> arrow_array::RecordBatch {
+                let columns = vec![$($crate::table::to_array(&self.$col)),+];
+                arrow_array::RecordBatch::try_new(Self::schema(), columns).expect("columns are declared with the schema")
+            }
+            fn from_batch(batch: &arrow_array::RecordBatch) -> $crate::Result<Self> {
+                Ok($table { $($col: $crate::table::from_array(batch, $name, stringify!($col))?),+ })
+            }
+        }
+    };
+}
+pub(crate) use table;

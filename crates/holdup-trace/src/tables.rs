@@ -1,0 +1,291 @@
+//! The tables of a trace. Each column is declared here and nowhere else; `holdup info --schema` prints this.
+
+use crate::WakeContext;
+use crate::table::table;
+use crate::{Cpu, FrameId, LockId, LockKind, Nanos, SpaceId, StackId, StringId, SwitchState, ThreadIdx, Timestamp};
+
+table! {
+    /// Every context switch, in time order.
+    Switches of Switch = "switch" {
+        /// When.
+        t: Timestamp, "ns since start";
+        /// On which CPU.
+        cpu: Cpu, "cpu";
+        /// The thread that leaves.
+        prev: ThreadIdx, "thread";
+        /// In which state it leaves: 0 runnable, 1 sleeping, 2 uninterruptible, 3 stopped, 4 dead, 5 idle, 255 unknown.
+        state: SwitchState, "code";
+        /// The thread that comes.
+        next: ThreadIdx, "thread";
+        /// 1 where the kernel counts the leaving thread as waiting for I/O.
+        io_wait: bool, "bool";
+        /// The system call in which it leaves, by the machine's number; -1 for none or unknown.
+        syscall: i16, "number";
+        /// The lock for which it leaves.
+        lock: LockId, "lock";
+        /// Where it leaves, if the source took a stack here.
+        stack: StackId, "stack";
+    }
+}
+
+table! {
+    /// Every wake-up, in time order.
+    Wakes of Wake = "wake" {
+        /// When.
+        t: Timestamp, "ns since start";
+        /// On which CPU it was issued.
+        cpu: Cpu, "cpu";
+        /// The thread that was running there.
+        waker: ThreadIdx, "thread";
+        /// 0 by that thread, 1 in an interrupt, 2 in a softirq, 3 by a timer, 4 by an IPI, 255 unknown.
+        context: WakeContext, "code";
+        /// Interrupt number or softirq vector.
+        source: u16, "number";
+        /// The thread that becomes runnable.
+        wakee: ThreadIdx, "thread";
+        /// The CPU that is to run it.
+        target: Cpu, "cpu";
+        /// The lock that was released.
+        lock: LockId, "lock";
+        /// Where the waker was.
+        stack: StackId, "stack";
+    }
+}
+
+table! {
+    /// Long waits with what is known of each beyond its switches: one row when the thread runs again.
+    Waits of Wait = "wait" {
+        /// When the thread ran again; the trace's end if it never did.
+        t: Timestamp, "ns since start";
+        /// The thread.
+        thread: ThreadIdx, "thread";
+        /// When it had left its CPU.
+        start: Timestamp, "ns since start";
+        /// When it was first woken; equal to `t` if that is unknown.
+        woken: Timestamp, "ns since start";
+        /// Who woke it.
+        waker: ThreadIdx, "thread";
+        /// In which context, coded as in `wake`.
+        context: WakeContext, "code";
+        /// In which system call it waited; -1 for none or unknown.
+        syscall: i16, "number";
+        /// For which lock.
+        lock: LockId, "lock";
+        /// Where it had blocked.
+        stack: StackId, "stack";
+        /// Where its waker was.
+        waker_stack: StackId, "stack";
+    }
+}
+
+table! {
+    /// CPU samples.
+    Samples of Sample = "sample" {
+        /// When.
+        t: Timestamp, "ns since start";
+        /// On which CPU.
+        cpu: Cpu, "cpu";
+        /// The thread that ran.
+        thread: ThreadIdx, "thread";
+        /// The instruction.
+        ip: u64, "address";
+        /// The call stack, with `ip` as its leaf.
+        stack: StackId, "stack";
+    }
+}
+
+table! {
+    /// The start of a futex wait, with the lock's owner as read at that moment.
+    Futexes of Futex = "futex" {
+        /// When.
+        t: Timestamp, "ns since start";
+        /// The waiting thread.
+        thread: ThreadIdx, "thread";
+        /// The futex.
+        lock: LockId, "lock";
+        /// Who held it.
+        owner: ThreadIdx, "thread";
+        /// The futex operation without flags.
+        operation: u8, "number";
+        /// 1 where the wait has a time-out.
+        timed: bool, "bool";
+    }
+}
+
+table! {
+    /// Contention on kernel locks.
+    KernelLocks of KernelLock = "kernel_lock" {
+        /// When.
+        t: Timestamp, "ns since start";
+        /// On which CPU.
+        cpu: Cpu, "cpu";
+        /// The contending thread.
+        thread: ThreadIdx, "thread";
+        /// The lock.
+        lock: LockId, "lock";
+        /// 1 where contention begins, 0 where it ends.
+        begin: bool, "bool";
+        /// Who held it.
+        owner: ThreadIdx, "thread";
+    }
+}
+
+table! {
+    /// Block-device requests.
+    BlockIos of BlockIo = "block_io" {
+        /// When.
+        t: Timestamp, "ns since start";
+        /// The device: major << 20 | minor.
+        device: u32, "number";
+        /// First sector.
+        sector: u64, "sector";
+        /// How much.
+        bytes: u32, "bytes";
+        /// The issuing thread.
+        thread: ThreadIdx, "thread";
+        /// 1 where the request was issued, 0 where it completed.
+        issue: bool, "bool";
+    }
+}
+
+table! {
+    /// Threads; a tid that was reused has several rows.
+    Threads of Thread = "thread" {
+        /// The kernel's thread id.
+        tid: u32, "tid";
+        /// The process id.
+        pid: u32, "pid";
+        /// When it was created; 0 if it existed before.
+        start: Timestamp, "ns since start";
+        /// When it ended; the greatest value if it did not.
+        end: Timestamp, "ns since start";
+        /// The thread that created it.
+        parent: ThreadIdx, "thread";
+        /// Its last name.
+        name: StringId, "string";
+        /// The name of its process.
+        process: StringId, "string";
+    }
+}
+
+table! {
+    /// Changes of thread names.
+    ThreadNames of ThreadName = "thread_name" {
+        /// When.
+        t: Timestamp, "ns since start";
+        /// The thread.
+        thread: ThreadIdx, "thread";
+        /// Its name from then on.
+        name: StringId, "string";
+    }
+}
+
+table! {
+    /// Locks that the trace speaks of.
+    Locks of Lock = "lock" {
+        /// 0 futex, 1 kernel mutex, 2 rwsem, 3 spinlock, 4 other.
+        kind: LockKind, "code";
+        /// The process whose address this is; 0 for the kernel and for shared futexes.
+        pid: u32, "pid";
+        /// Where it is.
+        address: u64, "address";
+        /// Its name, if it has one.
+        name: StringId, "string";
+    }
+}
+
+table! {
+    /// Interned stacks, as a tree of frames from the outermost caller to the leaf.
+    StackNodes of StackNode = "stack" {
+        /// The stack of the caller.
+        parent: StackId, "stack";
+        /// The innermost frame.
+        frame: FrameId, "frame";
+    }
+}
+
+table! {
+    /// Interned frames. A caller's address lies inside its call instruction.
+    Frames of Frame = "frame" {
+        /// The address space.
+        space: SpaceId, "space";
+        /// The address.
+        address: u64, "address";
+    }
+}
+
+table! {
+    /// What frames are called: one row for each function that is inlined there, the innermost first.
+    Locations of LocationRow = "location" {
+        /// The frame.
+        frame: FrameId, "frame";
+        /// The function, demangled, without argument list.
+        function: StringId, "string";
+        /// The file that holds the code.
+        module: StringId, "string";
+        /// The source file.
+        file: StringId, "string";
+        /// The source line; 0 if unknown.
+        line: u32, "line";
+        /// The address's distance from the start of the (outer, not inlined) function.
+        offset: u64, "bytes";
+    }
+}
+
+table! {
+    /// Files mapped as code.
+    Images of ImageRow = "image" {
+        /// When it was mapped.
+        t: Timestamp, "ns since start";
+        /// The address space.
+        space: SpaceId, "space";
+        /// First address.
+        start: u64, "address";
+        /// First address behind it.
+        end: u64, "address";
+        /// Where in the file it begins.
+        file_offset: u64, "bytes";
+        /// The file.
+        path: StringId, "string";
+        /// Its build id in hexadecimal.
+        build_id: StringId, "string";
+    }
+}
+
+table! {
+    /// Code bytes of functions that matter, so that they can be disassembled elsewhere.
+    Codes of Code = "code" {
+        /// The function.
+        function: StringId, "string";
+        /// Its module.
+        module: StringId, "string";
+        /// The address of its first byte, as the frames give it.
+        start: u64, "address";
+        /// The bytes in hexadecimal.
+        bytes: StringId, "string";
+    }
+}
+
+table! {
+    /// What is missing from the trace.
+    Losses of LossRow = "loss" {
+        /// What was lost.
+        what: StringId, "string";
+        /// On which CPU; 65535 for all.
+        cpu: Cpu, "cpu";
+        /// From when.
+        from: Timestamp, "ns since start";
+        /// Until when.
+        to: Timestamp, "ns since start";
+        /// How many.
+        count: u64, "number";
+    }
+}
+
+/// The length of a wait.
+impl Wait {
+    /// From leaving the CPU to running again.
+    pub fn length(&self) -> Nanos {
+        self.t.since(self.start)
+    }
+}

@@ -1,0 +1,166 @@
+//! A complete trace.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::tables::*;
+use crate::{
+    Cpu, Dictionary, Image, Loss, Meta, Names, SpaceId, Stacks, Store, StringId, Symbolizer, Table, ThreadIdx,
+};
+
+/// A trace: facts, dictionaries, tables. Rows of each table are in time order.
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    /// Facts about the whole.
+    pub meta: Meta,
+    /// Strings.
+    pub strings: Dictionary,
+    /// Call stacks.
+    pub stacks: Stacks,
+    /// Names of frames.
+    pub names: Names,
+    /// Threads; row 0 is the idle task.
+    pub threads: Threads,
+    /// Locks; row 0 is "no lock".
+    pub locks: Locks,
+    /// Context switches.
+    pub switches: Store<Switches>,
+    /// Wake-ups.
+    pub wakes: Store<Wakes>,
+    /// Waits with stacks or locks.
+    pub waits: Store<Waits>,
+    /// CPU samples.
+    pub samples: Store<Samples>,
+    /// Futex waits.
+    pub futexes: Store<Futexes>,
+    /// Contention on kernel locks.
+    pub kernel_locks: Store<KernelLocks>,
+    /// Block I/O.
+    pub block_ios: Store<BlockIos>,
+    /// Changes of thread names.
+    pub thread_names: Store<ThreadNames>,
+    /// Mapped files.
+    pub images: Store<Images>,
+    /// What is missing.
+    pub losses: Store<Losses>,
+}
+
+impl Trace {
+    /// The thread's row; `None` for [`ThreadIdx::NONE`] and damaged ids.
+    pub fn thread(&self, thread: ThreadIdx) -> Option<Thread> {
+        (thread.index() < self.threads.len()).then(|| self.threads.row(thread.index()))
+    }
+
+    /// The string's text.
+    pub fn text(&self, id: StringId) -> &str {
+        self.strings.get(id)
+    }
+
+    /// Rows of each event table, by name.
+    pub fn row_counts(&self) -> BTreeMap<String, u64> {
+        let counts = [
+            (Switches::NAME, self.switches.rows()),
+            (Wakes::NAME, self.wakes.rows()),
+            (Waits::NAME, self.waits.rows()),
+            (Samples::NAME, self.samples.rows()),
+            (Futexes::NAME, self.futexes.rows()),
+            (KernelLocks::NAME, self.kernel_locks.rows()),
+            (BlockIos::NAME, self.block_ios.rows()),
+            (ThreadNames::NAME, self.thread_names.rows()),
+            (Images::NAME, self.images.rows()),
+            (Losses::NAME, self.losses.rows()),
+            (StackNodes::NAME, self.stacks.len() as u64),
+        ];
+        counts.map(|(name, rows)| (name.to_owned(), rows)).into()
+    }
+
+    /// The losses, in words.
+    pub fn losses(&self) -> crate::Result<Vec<Loss>> {
+        self.losses
+            .iter()
+            .map(|row| {
+                let row = row?;
+                let cpu = (row.cpu != Cpu::NONE).then_some(row.cpu.0);
+                let (from_s, to_s) = (row.from.seconds(), row.to.seconds());
+                Ok(Loss { what: self.text(row.what).to_owned(), cpu, from_s, to_s, count: row.count })
+            })
+            .collect()
+    }
+
+    /// Names all frames anew, for a trace that was read without names on the machine that made it.
+    pub fn symbolize(&mut self, symbolizer: &mut dyn Symbolizer) -> crate::Result<()> {
+        let images = self.images.load()?;
+        let mut spaces: Vec<Vec<Arc<Image>>> = vec![Vec::new()];
+        for row in images.rows() {
+            if spaces.len() <= row.space.index() {
+                spaces.resize(row.space.index() + 1, Vec::new());
+            }
+            let build_id = crate::decode_build_id(self.text(row.build_id));
+            let (start, end, file_offset) = (row.start, row.end, row.file_offset);
+            let path = self.text(row.path).to_owned();
+            let images = &mut spaces[row.space.index()];
+            images.retain(|i| i.end <= start || i.start >= end);
+            let at = images.partition_point(|i| i.start < start);
+            images.insert(at, Arc::new(Image { start, end, file_offset, path, build_id, pid: 0 }));
+        }
+        self.names = name_frames(&self.stacks, &spaces, &mut self.strings, symbolizer);
+        Ok(())
+    }
+}
+
+/// Longest function whose code is kept, in bytes.
+const CODE_LIMIT: usize = 64 << 10;
+
+/// Names every frame, and keeps the code of every function that is a stack's leaf.
+pub(crate) fn name_frames(
+    stacks: &Stacks,
+    spaces: &[Vec<Arc<Image>>],
+    strings: &mut Dictionary,
+    symbolizer: &mut dyn Symbolizer,
+) -> Names {
+    let mut locations = Locations::default();
+    let mut codes = Codes::default();
+    let mut seen_code = rustc_hash::FxHashSet::default();
+    let leaves = leaf_frames(stacks);
+    let none = Vec::new();
+    for index in 0..stacks.frame_count() {
+        let frame = crate::FrameId(index as u32);
+        let Some(Frame { space, address }) = stacks.frame(frame) else { continue };
+        let images = spaces.get(space.index()).unwrap_or(&none);
+        let kernel = space == SpaceId::KERNEL;
+        let found = symbolizer.locate(kernel, images, address);
+        if leaves[index]
+            && let Some(outer) = found.last()
+            && seen_code.insert((space, address - outer.offset.min(address)))
+            && let Some((start, bytes)) = symbolizer.code(kernel, images, address, CODE_LIMIT)
+        {
+            let bytes = strings.intern(&bytes.iter().map(|b| format!("{b:02x}")).collect::<String>());
+            let (function, module) = (strings.intern(&outer.function), strings.intern(&outer.module));
+            codes.push(Code { function, module, start, bytes });
+        }
+        for l in found {
+            let (function, module) = (strings.intern(&l.function), strings.intern(&l.module));
+            let file = strings.intern(&l.file);
+            locations.push(LocationRow { frame, function, module, file, line: l.line, offset: l.offset });
+        }
+    }
+    Names::new(locations, codes, stacks.frame_count())
+}
+
+/// Which frames are the innermost of some stack. User frames below a kernel part do not count.
+fn leaf_frames(stacks: &Stacks) -> Vec<bool> {
+    let (nodes, frames) = stacks.tables();
+    let mut inner = vec![true; nodes.len()];
+    for parent in &nodes.parent {
+        if let Some(slot) = parent.index().checked_sub(1).and_then(|i| inner.get_mut(i)) {
+            *slot = false;
+        }
+    }
+    let mut leaves = vec![false; frames.len()];
+    for (frame, _) in nodes.frame.iter().zip(inner).filter(|(_, leaf)| *leaf) {
+        if let Some(slot) = leaves.get_mut(frame.index()) {
+            *slot = true;
+        }
+    }
+    leaves
+}

@@ -1,0 +1,2 @@
+//! What holds your cores up?
+fn main() {}
