@@ -23,7 +23,7 @@ static void *member(void *arg) {
             pthread_mutex_lock(&counter_lock);
             bump_shared_counter();
             pthread_mutex_unlock(&counter_lock);
-            x = mix(x, 1500);
+            x = mix(x, 500);
         }
     return (void *)(uintptr_t)x;
 }

@@ -10,7 +10,7 @@ const WORKERS: usize = 4;
 #[inline(never)]
 fn run_job(seed: u64) -> u64 {
     let mut x = seed;
-    for i in 0..2_000_000 {
+    for i in 0..500_000 {
         x = (x ^ (x >> 27)).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i);
     }
     x
