@@ -1,0 +1,54 @@
+//! `cargo xtask bench`: what recording and reading cost, beside perf, side by side in one run.
+
+mod job;
+mod pipe;
+mod read;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+
+use crate::holdup::Holdup;
+use crate::{take_number, take_option};
+
+struct Bench {
+    holdup: Holdup,
+    rounds: usize,
+    scratch: PathBuf,
+    root: PathBuf,
+}
+
+/// One bench.
+type Run = fn(&Bench) -> Result<()>;
+
+/// Runs the benches named in `args`, or all.
+pub fn run(root: &Path, args: &[String]) -> Result<bool> {
+    let mut args = args.to_vec();
+    let holdup = Holdup::new(root, take_option(&mut args, "--holdup")?)?;
+    let rounds = take_number(&mut args, "--rounds", 7)?;
+    let scratch = root.join("target/bench");
+    fs::create_dir_all(&scratch)?;
+    let bench = Bench { holdup, rounds, scratch, root: root.to_owned() };
+    let known: [(&str, Run); 3] = [("pipe", pipe::run), ("job", job::run), ("read", read::run)];
+    let unknown = args.iter().find(|a| !known.iter().any(|(name, _)| name == a));
+    ensure!(unknown.is_none(), "no bench {}: pipe, job or read", unknown.map_or("", |n| n));
+    for (name, run) in known {
+        if args.is_empty() || args.iter().any(|a| a == name) {
+            run(&bench)?;
+        }
+    }
+    Ok(true)
+}
+
+impl Bench {
+    /// A file in the scratch folder, as text for command lines.
+    fn file(&self, name: &str) -> String {
+        self.scratch.join(name).to_str().expect("the repository's path is UTF-8").to_owned()
+    }
+}
+
+/// The smallest of `values`.
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}

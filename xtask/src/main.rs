@@ -1,0 +1,78 @@
+//! Developer commands: `cargo xtask tidy`, `cargo xtask scenarios`, `cargo xtask bench`.
+
+#![forbid(unsafe_code)]
+
+mod bench;
+mod holdup;
+mod measure;
+mod scenarios;
+mod table;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+const USAGE: &str = "\
+cargo xtask tidy                        rules that no compiler checks: crate arrows, file budgets, links
+cargo xtask scenarios [NAME...]         record and explain programs with a planted culprit; exit 1 if one is missed
+    --hog            with an unrelated CPU hog beside each
+    --perf           also through `perf record` and perf.data
+    --seconds N      how long each runs (default 4)
+cargo xtask bench [pipe|job|read]...    cost of recording and of reading, beside perf (default: all)
+    --rounds N       interleaved rounds (default 7)
+both take --holdup PATH (default target/release/holdup)";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let rest = args.get(1..).unwrap_or_default();
+    let done = match args.first().map(String::as_str) {
+        Some("tidy") => tidy::run(&root()),
+        Some("scenarios") => scenarios::run(&root(), rest),
+        Some("bench") => bench::run(&root(), rest),
+        Some(measure::COMMAND) => return measure::child(rest),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(e) => {
+            eprintln!("xtask: {e:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The repository's root.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_owned()
+}
+
+/// Takes `--name VALUE` out of `args`.
+fn take_option(args: &mut Vec<String>, name: &str) -> Result<Option<String>> {
+    let Some(at) = args.iter().position(|a| a == name) else { return Ok(None) };
+    args.remove(at);
+    anyhow::ensure!(at < args.len(), "{name} needs a value");
+    Ok(Some(args.remove(at)))
+}
+
+/// Takes `--name N` out of `args`.
+fn take_number<N: std::str::FromStr>(args: &mut Vec<String>, name: &str, default: N) -> Result<N>
+where
+    N::Err: std::error::Error + Send + Sync + 'static,
+{
+    match take_option(args, name)? {
+        Some(text) => text.parse().with_context(|| format!("{name} {text}")),
+        None => Ok(default),
+    }
+}
+
+/// Takes `--name` out of `args`.
+fn take_flag(args: &mut Vec<String>, name: &str) -> bool {
+    let at = args.iter().position(|a| a == name);
+    at.map(|at| args.remove(at)).is_some()
+}

@@ -1,0 +1,165 @@
+//! `cargo xtask scenarios`: does the planted culprit come first?
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use regex::Regex;
+use serde::Deserialize;
+
+use crate::holdup::{Explained, Finding, Holdup, PERF_EVENTS};
+use crate::{table, take_flag, take_number, take_option};
+
+/// `scenarios/truth.toml`.
+#[derive(Deserialize)]
+struct Truths {
+    scenario: Vec<Truth>,
+}
+
+/// What must be said of one scenario.
+#[derive(Deserialize)]
+struct Truth {
+    name: String,
+    #[serde(default)]
+    beside: bool,
+    kind: Vec<String>,
+    #[serde(default)]
+    function: String,
+    #[serde(default)]
+    thread: String,
+    /// Upper limit of held-up CPU seconds as a share of all; with it, "no finding" is right too.
+    held_up_at_most: Option<f64>,
+}
+
+struct Options {
+    holdup: Holdup,
+    hog: bool,
+    perf: bool,
+    seconds: f64,
+    programs: PathBuf,
+    scratch: PathBuf,
+}
+
+/// Runs the scenarios named in `args`, or all. Whether every one was explained rightly.
+pub fn run(root: &Path, args: &[String]) -> Result<bool> {
+    let mut args = args.to_vec();
+    let holdup = Holdup::new(root, take_option(&mut args, "--holdup")?)?;
+    let (hog, perf) = (take_flag(&mut args, "--hog"), take_flag(&mut args, "--perf"));
+    let seconds = take_number(&mut args, "--seconds", 4.0)?;
+    let (programs, scratch) = (root.join("target/scenarios"), root.join("target/scenarios/runs"));
+    fs::create_dir_all(&scratch)?;
+    let options = Options { holdup, hog, perf, seconds, programs, scratch };
+
+    let text = fs::read_to_string(root.join("scenarios/truth.toml"))?;
+    let truths: Truths = toml::from_str(&text).context("scenarios/truth.toml")?;
+    let unknown = args.iter().find(|name| !truths.scenario.iter().any(|t| t.name == **name));
+    ensure!(unknown.is_none(), "no scenario {} in scenarios/truth.toml", unknown.map_or("", |n| n));
+    let chosen = |t: &&Truth| !t.beside && (args.is_empty() || args.contains(&t.name));
+    let chosen: Vec<&Truth> = truths.scenario.iter().filter(chosen).collect();
+    let names = chosen.iter().map(|t| t.name.as_str()).chain(["hog"]);
+    let built = Command::new(root.join("scenarios/build.sh")).arg(&options.programs).args(names).status()?;
+    ensure!(built.success(), "scenarios/build.sh failed");
+
+    let mut rows = Vec::new();
+    let mut all_right = true;
+    for truth in chosen {
+        let ways: &[Way] = if options.perf { &[Way::Holdup, Way::Perf] } else { &[Way::Holdup] };
+        for &way in ways {
+            eprintln!("{} ({})", truth.name, way.name());
+            let (right, row) = match options.record(truth, way) {
+                Ok(explained) => judge(truth, way, &explained)?,
+                Err(e) => (false, vec![truth.name.clone(), way.name().into(), "FAIL".into(), format!("{e:#}")]),
+            };
+            all_right &= right;
+            rows.push(row);
+        }
+    }
+    table::print(&["scenario", "by", "", "first finding", "function", "thread", "CPU s", "sure", "then"], &rows);
+    Ok(all_right)
+}
+
+/// How a scenario is recorded.
+#[derive(Clone, Copy)]
+enum Way {
+    Holdup,
+    Perf,
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Way::Holdup => "holdup",
+            Way::Perf => "perf",
+        }
+    }
+}
+
+impl Options {
+    fn record(&self, truth: &Truth, way: Way) -> Result<Explained> {
+        let program = self.programs.join(&truth.name);
+        let trace = self.scratch.join(format!("{}.{}", truth.name, way.name()));
+        let _hog = if self.hog { Some(self.start_hog()?) } else { None };
+        let mut command = match way {
+            Way::Holdup => Command::new(self.holdup.path()),
+            Way::Perf => Command::new("perf"),
+        };
+        command.args(["record", "-o"]).arg(&trace);
+        if let Way::Perf = way {
+            command.args(["-a", "-g"]).args(PERF_EVENTS);
+        }
+        command.arg("--").arg(&program).arg(self.seconds.to_string());
+        // The fsync scenario writes here: on the disk of the build folder, not on a tmpfs.
+        command.current_dir(&self.scratch).env("TMPDIR", &self.scratch);
+        let output = command.stdin(Stdio::null()).output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "record: {}: {}", output.status, said.trim());
+        self.holdup.explain(&trace)
+    }
+
+    fn start_hog(&self) -> Result<Hog> {
+        let seconds = (self.seconds + 60.0).to_string();
+        Ok(Hog(Command::new(self.programs.join("hog")).arg("1").arg(seconds).spawn()?))
+    }
+}
+
+/// Ends with the scenario beside which it runs.
+struct Hog(Child);
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        // It may have ended by itself: nothing to do then.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn judge(truth: &Truth, way: Way, explained: &Explained) -> Result<(bool, Vec<String>)> {
+    let total = explained.cpu_seconds.get("total").copied().unwrap_or(0.0);
+    let parts: f64 = explained.cpu_seconds.iter().filter(|(name, _)| *name != "total").map(|(_, s)| s).sum();
+    let sums = total > 0.0 && (parts - total).abs() <= total * 0.001;
+    let held_up = explained.cpu_seconds.get("held_up").copied().unwrap_or(0.0);
+    let little = truth.held_up_at_most.is_none_or(|most| held_up <= most * total);
+    let first = explained.findings.first();
+    let same = match first {
+        None => truth.held_up_at_most.is_some(),
+        Some(f) => {
+            truth.kind.contains(&f.kind)
+                && Regex::new(&truth.function)?.is_match(f.function())
+                && Regex::new(&truth.thread)?.is_match(f.thread())
+        }
+    };
+    let verdict = match (sums, little, same) {
+        (true, true, true) => "ok".to_owned(),
+        (false, ..) => format!("FAIL: parts {parts:.3} of {total:.3}"),
+        (_, false, _) => format!("FAIL: held up {held_up:.2} of {total:.2}"),
+        (_, _, false) => "FAIL".to_owned(),
+    };
+    let none = Finding { kind: "none".to_owned(), ..Finding::default() };
+    let f = first.unwrap_or(&none);
+    let then = explained.findings.get(1).map(|f| format!("{} {} {:.2}", f.kind, f.function(), f.blame_cpu_s));
+    let row = [&truth.name, way.name(), &verdict, &f.kind, f.function(), f.thread()].map(str::to_owned);
+    let mut row = row.to_vec();
+    row.extend([format!("{:.2}", f.blame_cpu_s), f.confidence.clone(), then.unwrap_or_default()]);
+    Ok((sums && little && same, row))
+}

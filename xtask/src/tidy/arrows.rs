@@ -1,0 +1,81 @@
+//! Crate arrows point only downwards.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+/// Which crates of the workspace each may use, in tests too. The binary may use all.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("holdup-server", &["holdup-analysis", "holdup-trace"]),
+    ("holdup-analysis", &["holdup-trace"]),
+    ("holdup-record", &["holdup-trace"]),
+    ("holdup-import", &["holdup-trace"]),
+    ("holdup-symbols", &["holdup-trace"]),
+    ("holdup-trace", &[]),
+    // These know no traces.
+    ("holdup-lab", &["holdup-sync"]),
+    ("holdup-load", &[]),
+    ("holdup-sync", &[]),
+    ("xtask", &[]),
+];
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    /// Set for crates of this repository.
+    path: Option<PathBuf>,
+}
+
+pub fn check(root: &Path) -> Result<Vec<String>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let args = ["metadata", "--format-version", "1", "--no-deps"];
+    let output = Command::new(cargo).args(args).current_dir(root).output()?;
+    ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim());
+    let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    Ok(metadata.packages.iter().flat_map(complaints).collect())
+}
+
+fn complaints(package: &Package) -> Vec<String> {
+    let name = &package.name;
+    if name == "holdup" {
+        return Vec::new();
+    }
+    let Some((_, may_use)) = MAY_USE.iter().find(|(of, _)| of == name) else {
+        return vec![format!("crate {name} has no place in the map of xtask/src/tidy/arrows.rs: give it one")];
+    };
+    let inner = package.dependencies.iter().filter(|d| d.path.is_some());
+    let wrong = inner.filter(|d| !may_use.contains(&d.name.as_str()));
+    wrong.map(|d| format!("crate {name} must not depend on {}: see ARCHITECTURE.md", d.name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str, uses: &str) -> Package {
+        let dependency = Dependency { name: uses.to_owned(), path: Some(PathBuf::new()) };
+        Package { name: name.to_owned(), dependencies: vec![dependency] }
+    }
+
+    #[test]
+    fn arrows_point_downwards() {
+        assert!(complaints(&package("holdup", "holdup-record")).is_empty());
+        assert!(complaints(&package("holdup-analysis", "holdup-trace")).is_empty());
+        assert_eq!(complaints(&package("holdup-trace", "holdup-analysis")).len(), 1);
+        assert_eq!(complaints(&package("holdup-analysis", "holdup-import")).len(), 1);
+        assert_eq!(complaints(&package("holdup-news", "holdup-trace")).len(), 1);
+    }
+}
