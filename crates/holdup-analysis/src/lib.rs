@@ -1,1 +1,20 @@
-//! Intervals, blame and findings: pure functions over a trace.
+//! Why were the cores idle? Pure functions over a [`Trace`](holdup_trace::Trace).
+//!
+//! 1. [`intervals`] follows every thread forward through the events: running, runnable, waiting, and who ended each
+//!    wait. This is where the rules about raced wake-ups, timed re-waits, owners and losses live.
+//! 2. [`blame`] sweeps backwards over the intervals with one parent pointer per thread and charges every CPU second
+//!    once, to what it was waiting for.
+//! 3. [`findings`] groups the charges into culprits, ranks them, and says what it saw.
+//!
+//! Nothing here reads files, the clock or the machine; the same trace gives the same answer.
+
+pub mod blame;
+pub mod classify;
+pub mod findings;
+pub mod focus;
+pub mod intervals;
+mod merge;
+pub mod report;
+
+pub use findings::{Decoded, Disassembler, NoDisassembler, explain};
+pub use report::{Explanation, Options};

@@ -30,7 +30,7 @@ pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringI
 pub use ids::{Nanos, Timestamp};
 pub use meta::{Host, Loss, Meta};
 pub use names::Names;
-pub use store::Store;
+pub use store::{Chunks, Store};
 pub use syscall::Syscall;
 pub use table::{Column, ColumnDoc, Table};
 pub use trace::Trace;

@@ -1,0 +1,40 @@
+//! What a chain ends at, and whether that holds anybody up.
+
+use holdup_trace::WakeContext;
+
+use super::cells::Terminal;
+use crate::classify::WaitKind;
+use crate::intervals::Wait;
+
+/// The end of a chain whose last thread waits for no thread. `hops` is 0 for that thread itself.
+pub(super) fn of_wait(wait: &Wait, hops: usize) -> Terminal {
+    match wait.kind {
+        WaitKind::Disk => Terminal::Disk,
+        // A fault that an interrupt ended brought a page from a disk.
+        WaitKind::PageFault => Terminal::Disk,
+        WaitKind::Lock if !is_timed_out(wait) => Terminal::UnknownHolder,
+        WaitKind::Timer | WaitKind::Lock | WaitKind::Futex | WaitKind::Condition if is_timed_out(wait) => {
+            own_timer(hops)
+        }
+        WaitKind::Timer if !wait.open => own_timer(hops),
+        WaitKind::Unknown if !wait.open && wait.context == WakeContext::Unknown => Terminal::Unknown,
+        _ => Terminal::IdleByDesign,
+    }
+}
+
+fn is_timed_out(wait: &Wait) -> bool {
+    wait.context == WakeContext::Timer
+}
+
+/// Who sleeps by its own timer does so by design; who waits for a sleeper is held up.
+fn own_timer(hops: usize) -> Terminal {
+    if hops == 0 { Terminal::IdleByDesign } else { Terminal::Timer }
+}
+
+impl Terminal {
+    /// Whether a chain that ends here holds its threads up.
+    pub fn holds_up(self) -> bool {
+        use Terminal::*;
+        matches!(self, Running | NotRunning | Handoff | Disk | Timer | UnknownHolder)
+    }
+}

@@ -1,0 +1,308 @@
+//! What a stack says about a wait, and which frame of it belongs to the application.
+
+use std::cell::RefCell;
+
+use holdup_trace::tables::LocationRow;
+use holdup_trace::{FrameId, StackId, StringId, Syscall, Trace};
+use rustc_hash::FxHashMap;
+
+/// For what a thread waits, as far as its own side tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum WaitKind {
+    /// A mutex, rwlock, file lock, semaphore: something that a thread holds.
+    Lock,
+    /// A futex of which it is not known whether it is a lock.
+    Futex,
+    /// A condition variable, barrier or parked thread: a signal of another thread.
+    Condition,
+    /// A disk or file system.
+    Disk,
+    /// A time to pass.
+    Timer,
+    /// Input by poll, select, epoll, accept.
+    Input,
+    /// Bytes to read.
+    Read,
+    /// Room to write.
+    Write,
+    /// The end of a child or thread.
+    Join,
+    /// A signal.
+    Signal,
+    /// A page.
+    PageFault,
+    /// Kernel threads without work.
+    KernelIdle,
+    /// Anything else.
+    Unknown,
+}
+
+/// What a stack tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StackFacts {
+    /// What the thread waits for.
+    pub kind: Option<WaitKind>,
+    /// The name of a kernel lock's kind.
+    pub kernel_lock: bool,
+    /// Whether the stack runs through the kernel's futex or scheduler code.
+    pub lock_overhead: bool,
+    /// Whether the kernel spins here.
+    pub kernel_spin: bool,
+    /// The innermost function of the application; 0 if there is none.
+    pub application: StringId,
+    /// What the user said of waits here.
+    pub verdict: Option<Verdict>,
+}
+
+/// The user's word on a place that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Idle by design.
+    Idle,
+    /// Held up.
+    Work,
+}
+
+/// Caches [`StackFacts`] by stack.
+pub struct Classifier<'a> {
+    trace: &'a Trace,
+    facts: RefCell<FxHashMap<StackId, StackFacts>>,
+    sites: Vec<(String, Verdict)>,
+}
+
+impl<'a> Classifier<'a> {
+    /// A classifier for the stacks of `trace`.
+    pub fn new(trace: &'a Trace) -> Self {
+        Classifier { trace, facts: RefCell::default(), sites: Vec::new() }
+    }
+
+    /// Takes the user's word for waits below functions with these names.
+    pub fn with_sites(mut self, idle: &[String], work: &[String]) -> Self {
+        self.sites = idle.iter().map(|s| (s.clone(), Verdict::Idle)).collect();
+        self.sites.extend(work.iter().map(|s| (s.clone(), Verdict::Work)));
+        self
+    }
+
+    /// What `stack` tells. O(depth) for the first time.
+    pub fn facts(&self, stack: StackId) -> StackFacts {
+        if stack == StackId::NONE {
+            return StackFacts::default();
+        }
+        if let Some(&facts) = self.facts.borrow().get(&stack) {
+            return facts;
+        }
+        let facts = self.examine(stack);
+        self.facts.borrow_mut().insert(stack, facts);
+        facts
+    }
+
+    fn examine(&self, stack: StackId) -> StackFacts {
+        let mut facts = StackFacts::default();
+        for frame in self.trace.stacks.frames(stack) {
+            for location in self.trace.names.locations(frame) {
+                let function = self.trace.text(location.function);
+                if let Some((_, verdict)) = self.sites.iter().find(|(site, _)| site == function) {
+                    facts.verdict = Some(*verdict);
+                }
+                if is_kernel_module(self.trace.text(location.module)) {
+                    kernel_facts(function, &mut facts);
+                } else {
+                    facts.kind = user_kind(function, facts.kind);
+                    if facts.application == StringId::default() && self.is_application(&location) {
+                        facts.application = location.function;
+                    }
+                }
+            }
+        }
+        facts
+    }
+
+    /// Whether the location is code of the program, not of the kernel, the C library or a language runtime.
+    pub fn is_application(&self, location: &LocationRow) -> bool {
+        let (module, function) = (self.trace.text(location.module), self.trace.text(location.function));
+        !function.is_empty()
+            && !is_kernel_module(module)
+            && !is_runtime_module(module)
+            && !is_runtime_function(function)
+            && !is_runtime_source(self.trace.text(location.file))
+    }
+
+    /// The application's locations of a stack, the innermost first.
+    pub fn application_frames(&self, stack: StackId) -> Vec<(FrameId, LocationRow)> {
+        let frames = self.trace.stacks.frames(stack);
+        let all = frames.flat_map(|f| self.trace.names.locations(f).map(move |l| (f, l)));
+        all.filter(|(_, l)| self.is_application(l)).collect()
+    }
+}
+
+/// Whether a module is the kernel or one of its modules.
+pub fn is_kernel_module(module: &str) -> bool {
+    module.starts_with('[') && !matches!(module, "[vdso]" | "[anon]" | "[heap]" | "[stack]" | "[jit]")
+}
+
+fn is_runtime_module(module: &str) -> bool {
+    const LIBRARIES: &[&str] = &[
+        "libc.so",
+        "libc-2",
+        "libpthread",
+        "ld-linux",
+        "ld-2",
+        "libstdc++",
+        "libgcc_s",
+        "libm.so",
+        "libc++",
+        "librt.",
+        "libgomp",
+        "libtbb",
+        "ld-musl",
+        "libdl",
+        "libresolv",
+    ];
+    let base = module.rsplit('/').next().unwrap_or(module);
+    module == "[vdso]" || LIBRARIES.iter().any(|l| base.starts_with(l))
+}
+
+fn is_runtime_function(function: &str) -> bool {
+    const PREFIXES: &[&str] = &[
+        "std::",
+        "core::",
+        "alloc::",
+        "__gthread",
+        "__gnu_cxx::",
+        "parking_lot",
+        "_start",
+        "__libc_",
+        "__rust_",
+        "<std::",
+        "<core::",
+        "<alloc::",
+        "<&mut F as core::",
+        "<F as core::",
+        "<F as alloc::",
+        "runtime.",
+        "crossbeam",
+        "lock_api::",
+        "pthread_",
+        "__pthread",
+        "hashbrown::",
+        "<T as core::",
+        "<parking_lot",
+        "__lll_",
+    ];
+    // A bare "module+0x…" names no function.
+    function.contains("+0x") || PREFIXES.iter().any(|p| function.starts_with(p))
+}
+
+fn is_runtime_source(file: &str) -> bool {
+    file.starts_with("/rustc/")
+        || file.contains("/library/std/src/")
+        || file.contains("/include/c++/")
+        || file.contains("/.cargo/registry/")
+}
+
+fn kernel_facts(function: &str, facts: &mut StackFacts) {
+    use WaitKind::*;
+    facts.lock_overhead |= matches!(function, "do_futex" | "futex_wait" | "futex_wake" | "__x64_sys_futex")
+        || function.starts_with("__x64_sys_sched_yield");
+    facts.kernel_spin |= SPIN_SITES.contains(&function);
+    let kind = match function {
+        "io_schedule"
+        | "io_schedule_timeout"
+        | "jbd2_log_wait_commit"
+        | "submit_bio_wait"
+        | "wait_on_buffer"
+        | "balance_dirty_pages"
+        | "rq_qos_wait"
+        | "folio_wait_writeback"
+        | "blk_io_schedule" => Some(Disk),
+        "hrtimer_nanosleep" | "do_nanosleep" | "clock_nanosleep" => Some(Timer),
+        "ep_poll" | "do_poll" | "do_sys_poll" | "do_select" | "inet_csk_accept" | "io_cqring_wait" => Some(Input),
+        "do_wait" | "kernel_wait4" | "do_wait4" => Some(Join),
+        "rwsem_down_read_slowpath"
+        | "rwsem_down_write_slowpath"
+        | "__mutex_lock_slowpath"
+        | "__mutex_lock"
+        | "rwsem_down_write_failed"
+        | "rwsem_down_read_failed" => {
+            facts.kernel_lock = true;
+            Some(Lock)
+        }
+        "flock_lock_inode_wait" | "locks_lock_inode_wait" | "fcntl_setlk" | "posix_lock_inode_wait" => Some(Lock),
+        "kthread" if facts.kind.is_none() => Some(KernelIdle),
+        "pipe_read" | "pipe_wait_readable" | "anon_pipe_read" => Some(Read),
+        "pipe_write" | "pipe_wait_writable" | "anon_pipe_write" => Some(Write),
+        "exc_page_fault" | "asm_exc_page_fault" | "page_fault" | "do_page_fault" => Some(PageFault),
+        _ => Syscall::from_kernel_function(function).and_then(|call| kind_of_call(call, false)),
+    };
+    facts.kind = facts.kind.or(kind);
+}
+
+/// Where the kernel burns CPU time while it waits for another CPU.
+const SPIN_SITES: &[&str] = &[
+    "native_queued_spin_lock_slowpath",
+    "queued_spin_lock_slowpath",
+    "__pv_queued_spin_lock_slowpath",
+    "mutex_spin_on_owner",
+    "rwsem_spin_on_owner",
+    "osq_lock",
+    "queued_read_lock_slowpath",
+    "queued_write_lock_slowpath",
+];
+
+/// A futex wait is made more precise by the function that called it.
+fn user_kind(function: &str, kind: Option<WaitKind>) -> Option<WaitKind> {
+    use WaitKind::*;
+    if !matches!(kind, Some(Futex) | None) {
+        return kind;
+    }
+    let has = |parts: &[&str]| parts.iter().any(|p| function.contains(p));
+    if has(&["join", "JoinHandle"]) && !has(&["rayon"]) {
+        Some(Join)
+    } else if has(&[
+        "cond_wait",
+        "cond_timedwait",
+        "cond_clockwait",
+        "Condvar",
+        "condition_variable",
+        "barrier_wait",
+        "Barrier",
+    ]) || has(&["thread::park", "Parker", "mpsc", "mpmc", "::recv"])
+    {
+        Some(Condition)
+    } else if has(&[
+        "mutex_lock",
+        "Mutex",
+        "mutex::",
+        "lll_lock",
+        "rwlock",
+        "RwLock",
+        "sem_wait",
+        "sem_timedwait",
+        "sem_clockwait",
+    ]) || has(&["lock_contended", "lock_slow", "new_sem_wait", "semaphore", "cnd_lock", "mtx_lock"])
+    {
+        Some(Lock)
+    } else {
+        kind
+    }
+}
+
+/// What a wait in a system call is for; `io_wait` is the kernel's own word that it is for I/O.
+pub fn kind_of_call(call: Syscall, io_wait: bool) -> Option<WaitKind> {
+    use WaitKind::*;
+    Some(match call {
+        _ if io_wait => Disk,
+        Syscall::Futex => Futex,
+        Syscall::Sleep => Timer,
+        Syscall::Poll | Syscall::Accept => Input,
+        Syscall::Read => Read,
+        Syscall::Write => Write,
+        Syscall::WaitChild => Join,
+        Syscall::Sync => Disk,
+        Syscall::WaitSignal => Signal,
+        Syscall::FileLock => Lock,
+        Syscall::None => return None,
+        Syscall::Exit | Syscall::Other => Unknown,
+    })
+}

@@ -1,0 +1,252 @@
+//! From charges to culprits: groups the cells, names the culprit of each group, ranks, and says what it saw.
+//!
+//! To add a kind of finding: give it a [`group::Group`], say in `group::of` which cells belong to it, and what it
+//! is called and advised in `words`.
+
+mod confidence;
+mod culprit;
+mod group;
+mod instruction;
+mod lock;
+mod preempt;
+mod profile;
+mod words;
+
+use holdup_trace::{Result, StackId, Table, ThreadIdx, Trace};
+use rustc_hash::FxHashMap;
+
+use crate::blame::{Blame, Window, sweep};
+use crate::classify::Classifier;
+use crate::focus::Focus;
+use crate::intervals::{self, Intervals};
+use crate::report::{CpuSeconds, Explanation, Finding, Health, Options, TraceFacts};
+use group::{Group, Tally};
+
+/// Findings shown when the caller does not say how many.
+const DEFAULT_TOP: usize = 8;
+/// A finding below this share of all that could be charged is noise.
+const SMALLEST_SHARE: f64 = 0.01;
+
+/// Everything that the makers of findings look at.
+pub(crate) struct Context<'a> {
+    pub(crate) trace: &'a Trace,
+    pub(crate) focus: &'a Focus,
+    pub(crate) intervals: &'a Intervals,
+    pub(crate) classifier: &'a Classifier<'a>,
+    pub(crate) blame: &'a Blame,
+    pub(crate) disassembler: &'a dyn Disassembler,
+    pub(crate) locks: FxHashMap<holdup_trace::LockId, lock::LockStory>,
+}
+
+/// Turns code bytes into text. Implemented outside, so that analysis knows no instruction set.
+pub trait Disassembler {
+    /// The instructions of `code`, which begins at `start`, on a machine of architecture `arch`.
+    fn disassemble(&self, arch: &str, code: &[u8], start: u64) -> Vec<Decoded>;
+}
+
+/// A decoded instruction.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// Its address.
+    pub address: u64,
+    /// Its text.
+    pub text: String,
+    /// Where it jumps to, if it is a direct branch.
+    pub target: Option<u64>,
+}
+
+/// For traces whose code nobody can decode.
+pub struct NoDisassembler;
+
+impl Disassembler for NoDisassembler {
+    fn disassemble(&self, _: &str, _: &[u8], _: u64) -> Vec<Decoded> {
+        Vec::new()
+    }
+}
+
+/// Explains a trace. `path` is only repeated in the answer.
+///
+/// Fails if the trace is damaged, if the focus names no process, or if the window is empty.
+pub fn explain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Disassembler) -> Result<Explanation> {
+    let focus = Focus::new(trace, options.focus.as_deref());
+    if focus.is_empty() && options.focus.is_some() {
+        let wanted = options.focus.as_deref().unwrap_or_default();
+        let what = format!("{path}: no process is called or numbered {wanted}; `holdup info` lists the processes");
+        return Err(holdup_trace::Error::Input(what));
+    }
+    let window = window(trace, path, options)?;
+    let classifier = Classifier::new(trace).with_sites(&options.idle, &options.work);
+    let intervals = intervals::build(trace, &focus, &classifier)?;
+    let blame = sweep(trace, &intervals, &focus, &classifier, window)?;
+    let locks = lock::stories(&intervals, &focus, window);
+    let context = Context {
+        trace,
+        focus: &focus,
+        intervals: &intervals,
+        classifier: &classifier,
+        blame: &blame,
+        disassembler,
+        locks,
+    };
+    let mut findings = context.findings();
+    findings.truncate(if options.top == 0 { DEFAULT_TOP } else { options.top });
+    for (i, finding) in findings.iter_mut().enumerate() {
+        finding.id = format!("f{}", i + 1);
+    }
+    Ok(Explanation {
+        schema: "holdup.explain/1",
+        trace: TraceFacts {
+            path: path.to_owned(),
+            format: trace.meta.format.clone(),
+            duration_s: (window.to - window.from) as f64 / 1e9,
+            cpus: intervals.cpus,
+            focus: focus.name().to_owned(),
+        },
+        cpu_seconds: context.cpu_seconds(),
+        findings,
+        health: context.health(),
+    })
+}
+
+fn window(trace: &Trace, path: &str, options: &Options) -> Result<Window> {
+    let end = trace.meta.duration_ns;
+    let Some((from, to)) = options.window else { return Ok(Window { from: 0, to: end }) };
+    let ns = |s: f64| (s.max(0.0) * 1e9) as u64;
+    let window = Window { from: ns(from).min(end), to: ns(to).min(end) };
+    if window.from >= window.to {
+        let length = end as f64 / 1e9;
+        let what = format!("{path}: nothing lies between {from} s and {to} s; the trace is {length:.3} s long");
+        return Err(holdup_trace::Error::Input(what));
+    }
+    Ok(window)
+}
+
+impl Context<'_> {
+    fn findings(&self) -> Vec<Finding> {
+        let mut groups: FxHashMap<Group, Tally> = FxHashMap::default();
+        for (key, cell) in &self.blame.cells {
+            if let Some(group) = group::of(self, key) {
+                groups.entry(group).or_default().add(key, cell);
+            }
+        }
+        let groups = group::merge_serial(self, groups);
+        let charged: f64 = groups.iter().filter(|(g, _)| g.holds_up()).map(|(_, t)| t.rank_ns).sum();
+        let mut findings: Vec<Finding> =
+            groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
+        findings.extend(profile::cpu_bound(self, charged));
+        let most = charged.max(self.blame.cpu.running * 0.1) / 1e9;
+        findings
+            .retain(|f| f.blame_cpu_s >= SMALLEST_SHARE * most && (f.blame_cpu_s > 1e-6 || f.kind == "idle-by-design"));
+        findings.sort_by(|a, b| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
+        findings
+    }
+
+    fn finding(&self, group: &Group, tally: &Tally, charged: f64) -> Finding {
+        let culprit = culprit::of(self, group, tally);
+        let kind = group::kind(self, group, tally);
+        let waiters = lock::waiters(self, group, tally);
+        let (windows, within_ns) = tally.windows(self.blame.window);
+        let blame_ns = tally.blame_ns();
+        let share = if group.holds_up() && charged > 0.0 { tally.rank_ns / charged } else { 0.0 };
+        let mut finding = Finding {
+            kind,
+            lock: group.lock().and_then(|l| lock::facts(self, l)),
+            release_stack: self.stack_text(lock::release_stack(self, group, tally)),
+            wait_stack: self.stack_text(tally.common_stack()),
+            waiters,
+            blame_cpu_s: blame_ns / 1e9,
+            share_of_held_up: share,
+            gain_at_most: self.gain(group, within_ns, tally),
+            windows,
+            culprit,
+            ..Finding::default()
+        };
+        words::describe(self, group, tally, &mut finding);
+        finding.confidence = confidence::of(self, group, tally, &mut finding.evidence);
+        finding
+    }
+
+    /// An upper bound: all time within which this was the end of some chain is gone, but the work that remains
+    /// still has to be done by the CPUs there are.
+    fn gain(&self, group: &Group, within_ns: u64, tally: &Tally) -> f64 {
+        if !group.holds_up() {
+            return 1.0;
+        }
+        let (from, to) = self.blame.window;
+        let duration = (to - from) as f64;
+        let sampled: f64 = tally.own_samples(self);
+        let work = (self.blame.cpu.running - sampled).max(0.0) / self.intervals.cpus.max(1) as f64;
+        let left = (duration - within_ns as f64).max(work).max(duration * 0.01);
+        (duration / left).max(1.0)
+    }
+
+    fn cpu_seconds(&self) -> CpuSeconds {
+        let cpu = &self.blame.cpu;
+        let s = |ns: f64| ns / 1e9;
+        CpuSeconds {
+            total: s(cpu.total),
+            busy: s(cpu.running - cpu.spin),
+            spin: s(cpu.spin),
+            other: s(cpu.other),
+            held_up: s(cpu.held_up),
+            runnable_idle: s(cpu.runnable_idle),
+            no_work: s(cpu.no_work),
+            lost: s(cpu.lost),
+        }
+    }
+
+    fn health(&self) -> Health {
+        let h = &self.intervals.health;
+        let total = self.blame.cpu.total.max(1.0);
+        Health {
+            lost_events: h.lost_events,
+            unknown_wakers: h.unknown_wakers,
+            cycles: self.blame.cycles,
+            unmatched: h.unmatched,
+            share_unknown: (self.blame.cpu.lost / total).min(1.0),
+            inferred: h.inferred,
+        }
+    }
+
+    /// The frames of a stack as lines, the innermost first.
+    pub(crate) fn stack_text(&self, stack: StackId) -> Vec<String> {
+        let mut lines = Vec::new();
+        for frame in self.trace.stacks.frames(stack) {
+            let before = lines.len();
+            lines.extend(self.trace.names.locations(frame).map(|l| self.location_text(&l)));
+            if lines.len() == before {
+                let address = self.trace.stacks.frame(frame).map_or(0, |f| f.address);
+                lines.push(format!("{address:#x}"));
+            }
+        }
+        lines
+    }
+
+    fn location_text(&self, l: &holdup_trace::tables::LocationRow) -> String {
+        let function = self.trace.text(l.function);
+        match self.source(l) {
+            source if source.is_empty() => function.to_owned(),
+            source => format!("{function} ({source})"),
+        }
+    }
+
+    /// `file.c:12`, the file without its folders; empty if unknown.
+    pub(crate) fn source(&self, l: &holdup_trace::tables::LocationRow) -> String {
+        let file = self.trace.text(l.file);
+        let base = file.rsplit('/').next().unwrap_or(file);
+        match (base, l.line) {
+            ("", _) => String::new(),
+            (base, 0) => base.to_owned(),
+            (base, line) => format!("{base}:{line}"),
+        }
+    }
+
+    pub(crate) fn thread_name(&self, thread: ThreadIdx) -> &str {
+        let row = (thread.index() < self.trace.threads.len()).then(|| self.trace.threads.name[thread.index()]);
+        row.map_or("", |n| self.trace.text(n))
+    }
+
+    pub(crate) fn pid(&self, thread: ThreadIdx) -> u32 {
+        self.trace.threads.pid.get(thread.index()).copied().unwrap_or(0)
+    }
+}

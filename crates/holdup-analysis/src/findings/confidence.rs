@@ -1,0 +1,39 @@
+//! How far a finding can be believed.
+
+use super::Context;
+use super::group::{Group, Tally};
+
+/// `high`, `medium` or `low`; the reasons for less than high are added to the evidence.
+pub(super) fn of(context: &Context, group: &Group, tally: &Tally, evidence: &mut Vec<String>) -> &'static str {
+    let mut doubts = Vec::new();
+    let mut grave = false;
+    let cpu = &context.blame.cpu;
+    let health = &context.intervals.health;
+    let blame = tally.blame_ns();
+    if cpu.lost > 0.01 * cpu.total || health.lost_events > 0 {
+        grave |= cpu.lost > 0.1 * cpu.total || cpu.lost > 0.5 * blame;
+        doubts.push(format!("{:.3} CPU s lost ({} events)", cpu.lost / 1e9, health.lost_events));
+    }
+    let waits = context.intervals.waits.len().max(1) as f64;
+    if health.unknown_wakers as f64 > 0.1 * waits {
+        doubts.push(format!("{} of {waits} waits have no known waker", health.unknown_wakers));
+    }
+    let switches = context.trace.switches.rows().max(1) as f64;
+    if health.inferred as f64 > 0.01 * switches {
+        doubts.push(format!("{} switches were missing and inferred", health.inferred));
+    }
+    if (context.blame.cycles as f64) > 0.01 * waits {
+        doubts.push(format!("{} circles of waiting threads", context.blame.cycles));
+    }
+    let samples = tally.samples.len();
+    if matches!(group, Group::Lock(_) | Group::Serial(_)) && samples == 0 && tally.handoff_ns < 0.5 * tally.rank_ns {
+        doubts.push("no CPU sample shows what the culprit did meanwhile".to_owned());
+    }
+    evidence.extend(doubts.iter().map(|d| format!("less certain: {d}")));
+    match doubts.len() {
+        _ if grave => "low",
+        0 => "high",
+        1 | 2 => "medium",
+        _ => "low",
+    }
+}

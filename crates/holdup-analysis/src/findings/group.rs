@@ -1,0 +1,228 @@
+//! Which charges make one finding.
+
+use holdup_trace::{LockId, StackId, StringId, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Context, culprit, profile};
+use crate::blame::{Cell, Key, Terminal};
+use crate::classify::WaitKind;
+
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Group {
+    /// A lock whose holder runs, or that is being handed over.
+    Lock(LockId),
+    /// Locks of which the trace has no address, held by this process.
+    UnnamedLock(u32),
+    /// A lock whose holder could run and does not.
+    LockNotRunning(LockId),
+    /// A thread for which others wait, without a lock; after merging: one of several that run the same function.
+    Serial(ThreadIdx),
+    /// A thread for which others wait, and which could run and does not.
+    NotRunning(ThreadIdx),
+    /// A place in a process that waits for a disk.
+    Disk(u32, StringId),
+    /// A place in a process that sleeps while others wait for it.
+    Timer(u32, StringId),
+    /// Threads that could run while a CPU is idle.
+    Runnable,
+    /// A place in a process that waits by design.
+    Idle(u32, StringId),
+}
+
+impl Group {
+    pub(crate) fn holds_up(&self) -> bool {
+        !matches!(self, Group::Idle(..))
+    }
+
+    pub(crate) fn lock(&self) -> Option<LockId> {
+        match self {
+            Group::Lock(lock) | Group::LockNotRunning(lock) => Some(*lock),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_lock(&self) -> bool {
+        matches!(self, Group::Lock(_) | Group::UnnamedLock(_) | Group::LockNotRunning(_))
+    }
+}
+
+/// The group of a cell; none for cells that are no finding.
+pub(super) fn of(context: &Context, key: &Key) -> Option<Group> {
+    use Terminal::*;
+    let pid = context.pid(key.thread);
+    let site = || context.classifier.facts(key.site).application;
+    let locked = key.kind == WaitKind::Lock;
+    Some(match key.terminal {
+        Running | Handoff | Overhead | UnknownHolder if locked && key.lock != LockId::NONE => Group::Lock(key.lock),
+        Running | Handoff | Overhead | UnknownHolder if locked => Group::UnnamedLock(pid),
+        NotRunning if locked && key.lock != LockId::NONE => Group::LockNotRunning(key.lock),
+        Running | Handoff => Group::Serial(key.thread),
+        NotRunning => Group::NotRunning(key.thread),
+        Disk => Group::Disk(pid, site()),
+        Timer => Group::Timer(pid, site()),
+        Runnable => Group::Runnable,
+        IdleByDesign => Group::Idle(pid, site()),
+        Overhead | UnknownHolder | Exempt | Outside | Unknown => return None,
+    })
+}
+
+/// The sum of a group's cells.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tally {
+    pub(crate) thread_ns: u64,
+    pub(crate) rank_ns: f64,
+    pub(crate) idle_ns: f64,
+    pub(crate) handoff_ns: f64,
+    pub(crate) overhead_ns: f64,
+    pub(crate) waits: u64,
+    pub(crate) longest_ns: u64,
+    pub(crate) threads: FxHashSet<ThreadIdx>,
+    pub(crate) samples: FxHashMap<StackId, f64>,
+    pub(crate) wait_stacks: FxHashMap<StackId, u64>,
+    /// Where the terminals themselves wait.
+    pub(crate) sites: FxHashMap<StackId, f64>,
+    /// Blame by terminal thread.
+    pub(crate) by_thread: FxHashMap<ThreadIdx, f64>,
+    spans: Vec<(u64, u64)>,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, key: &Key, cell: &Cell) {
+        self.thread_ns += cell.thread_ns;
+        self.rank_ns += cell.rank_ns;
+        self.idle_ns += cell.idle_ns;
+        match key.terminal {
+            Terminal::Handoff => self.handoff_ns += cell.rank_ns,
+            Terminal::Overhead => self.overhead_ns += cell.rank_ns,
+            _ => {}
+        }
+        self.waits += cell.waits;
+        self.longest_ns = self.longest_ns.max(cell.longest_ns);
+        self.threads.extend(&cell.threads);
+        for (&stack, &weight) in &cell.samples {
+            *self.samples.entry(stack).or_default() += weight;
+        }
+        for (&stack, &n) in &cell.wait_stacks {
+            *self.wait_stacks.entry(stack).or_default() += n;
+        }
+        let weight = cell.rank_ns + cell.idle_ns + cell.thread_ns as f64 * 1e-6;
+        if key.site != StackId::NONE {
+            *self.sites.entry(key.site).or_default() += weight;
+        }
+        // In a hand-off nobody holds the lock: the woken thread is no culprit.
+        if key.terminal != Terminal::Handoff || self.by_thread.is_empty() {
+            *self.by_thread.entry(key.thread).or_default() += weight;
+        }
+        self.spans.extend(&cell.windows);
+    }
+
+    fn absorb(&mut self, other: Tally) {
+        self.thread_ns += other.thread_ns;
+        self.rank_ns += other.rank_ns;
+        self.idle_ns += other.idle_ns;
+        self.handoff_ns += other.handoff_ns;
+        self.overhead_ns += other.overhead_ns;
+        self.waits += other.waits;
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+        self.threads.extend(other.threads);
+        other.samples.into_iter().for_each(|(k, v)| *self.samples.entry(k).or_default() += v);
+        other.wait_stacks.into_iter().for_each(|(k, v)| *self.wait_stacks.entry(k).or_default() += v);
+        other.sites.into_iter().for_each(|(k, v)| *self.sites.entry(k).or_default() += v);
+        other.by_thread.into_iter().for_each(|(k, v)| *self.by_thread.entry(k).or_default() += v);
+        self.spans.extend(other.spans);
+    }
+
+    /// What ranks the group, in CPU nanoseconds.
+    pub(crate) fn blame_ns(&self) -> f64 {
+        self.rank_ns + self.idle_ns
+    }
+
+    /// The terminal thread with the most blame.
+    pub(crate) fn main_thread(&self) -> ThreadIdx {
+        let most = self.by_thread.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
+        most.map_or(ThreadIdx::NONE, |(t, _)| *t)
+    }
+
+    /// The most frequent stack of its waiters.
+    pub(crate) fn common_stack(&self) -> StackId {
+        let most = self.wait_stacks.iter().max_by_key(|(stack, n)| (**n, std::cmp::Reverse(**stack)));
+        most.map_or(StackId::NONE, |(s, _)| *s)
+    }
+
+    /// The stack at which the terminals mostly wait.
+    pub(crate) fn main_site(&self) -> StackId {
+        let most = self.sites.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
+        most.map_or(StackId::NONE, |(s, _)| *s)
+    }
+
+    /// The windows as seconds, neighbours merged, and their length in nanoseconds.
+    pub(crate) fn windows(&self, within: (u64, u64)) -> (Vec<[f64; 2]>, u64) {
+        let mut spans = self.spans.clone();
+        spans.sort_unstable();
+        let gap = (within.1 - within.0) / 200;
+        let mut merged: Vec<(u64, u64)> = Vec::new();
+        let mut exact = 0;
+        let mut covered = 0;
+        for (from, to) in spans {
+            exact += to.saturating_sub(from.max(covered));
+            covered = covered.max(to);
+            match merged.last_mut() {
+                Some(last) if from <= last.1.saturating_add(gap) => last.1 = last.1.max(to),
+                _ => merged.push((from, to)),
+            }
+        }
+        (merged.into_iter().map(|(a, b)| [a as f64 / 1e9, b as f64 / 1e9]).collect(), exact)
+    }
+
+    /// Sampled CPU nanoseconds of the culprit itself, as far as they lie in this finding.
+    pub(crate) fn own_samples(&self, context: &Context) -> f64 {
+        let period = context.trace.meta.sample_period_ns as f64;
+        // Weights count each waiter; time does not.
+        let waiters = self.threads.len().max(1) as f64;
+        (self.samples.values().sum::<f64>() / waiters).max(self.samples.len() as f64 * period)
+    }
+}
+
+/// Threads of one process that run the same function while others wait are one finding.
+pub(super) fn merge_serial(context: &Context, groups: FxHashMap<Group, Tally>) -> Vec<(Group, Tally)> {
+    let mut groups: Vec<(Group, Tally)> = groups.into_iter().collect();
+    groups.sort_by(|a, b| b.1.blame_ns().total_cmp(&a.1.blame_ns()).then(a.0.cmp(&b.0)));
+    let mut merged: Vec<(Group, Tally)> = Vec::new();
+    let mut places: FxHashMap<(u32, StringId, bool), usize> = FxHashMap::default();
+    for (group, tally) in groups {
+        let (thread, running) = match group {
+            Group::Serial(thread) => (thread, true),
+            Group::NotRunning(thread) => (thread, false),
+            _ => {
+                merged.push((group, tally));
+                continue;
+            }
+        };
+        let function = culprit::function_of(context, &group, &tally).map_or(StringId::default(), |l| l.function);
+        let place = (context.pid(thread), function, running);
+        match places.get(&place) {
+            Some(&at) => merged[at].1.absorb(tally),
+            None => {
+                places.insert(place, merged.len());
+                merged.push((group, tally));
+            }
+        }
+    }
+    merged
+}
+
+/// The contract's name for a group.
+pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> &'static str {
+    match group {
+        Group::Lock(lock) if super::lock::is_convoy(context, *lock, tally) => "convoy",
+        Group::Lock(_) | Group::UnnamedLock(_) => "lock-held",
+        Group::LockNotRunning(_) | Group::NotRunning(_) => "owner-not-running",
+        Group::Serial(_) if profile::waiters_run_the_same(context, group, tally) => "imbalance",
+        Group::Serial(_) => "serial",
+        Group::Disk(..) => "disk",
+        Group::Timer(..) => "sleep-polling",
+        Group::Runnable => "runnable-while-idle",
+        Group::Idle(..) => "idle-by-design",
+    }
+}

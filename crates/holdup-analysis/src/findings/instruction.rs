@@ -1,0 +1,90 @@
+//! The instruction at which a running culprit was found most often, and the loop around it.
+
+use holdup_trace::{FrameId, SpaceId, StackId, StringId};
+use rustc_hash::FxHashMap;
+
+use super::{Context, Decoded};
+use crate::report::{Instruction, Neighbour};
+
+/// Instructions shown before and after the hot one where there is no loop.
+const NEIGHBOURS: usize = 3;
+/// Longest loop that is shown whole.
+const LOOP: usize = 32;
+
+/// The hottest leaf of `samples`, preferably inside `function`.
+pub(super) fn hottest(context: &Context, samples: &FxHashMap<StackId, f64>, function: StringId) -> Option<Instruction> {
+    let mut leaves: FxHashMap<FrameId, f64> = FxHashMap::default();
+    let mut inside = false;
+    for (&stack, &weight) in samples {
+        let Some(leaf) = context.trace.stacks.frames(stack).next() else { continue };
+        let here = context.trace.names.locations(leaf).any(|l| l.function == function);
+        if here && !inside {
+            leaves.clear();
+            inside = true;
+        }
+        if here || !inside {
+            *leaves.entry(leaf).or_default() += weight;
+        }
+    }
+    let total: f64 = samples.values().sum();
+    let (&frame, &weight) = leaves.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)))?;
+    let address = context.trace.stacks.frame(frame)?.address;
+    let mut found = Instruction {
+        address: format!("{address:#x}"),
+        share: weight / total.max(f64::MIN_POSITIVE),
+        ..Instruction::default()
+    };
+    let shares = shares_by_address(context, &leaves, total);
+    describe(context, frame, address, &shares, &mut found);
+    Some(found)
+}
+
+fn shares_by_address(context: &Context, leaves: &FxHashMap<FrameId, f64>, total: f64) -> FxHashMap<u64, f64> {
+    let mut shares: FxHashMap<u64, f64> = FxHashMap::default();
+    for (&frame, &weight) in leaves {
+        if let Some(f) = context.trace.stacks.frame(frame) {
+            *shares.entry(f.address).or_default() += weight / total.max(f64::MIN_POSITIVE);
+        }
+    }
+    shares
+}
+
+fn describe(context: &Context, frame: FrameId, address: u64, shares: &FxHashMap<u64, f64>, found: &mut Instruction) {
+    let trace = context.trace;
+    if trace.stacks.frame(frame).is_none_or(|f| f.space == SpaceId::KERNEL) {
+        return;
+    }
+    let Some(outer) = trace.names.locations(frame).last() else { return };
+    let code = trace.names.code(|c| {
+        let length = trace.text(c.bytes).len() as u64 / 2;
+        c.function == outer.function && c.module == outer.module && (c.start..c.start + length).contains(&address)
+    });
+    let Some(code) = code else { return };
+    let Some(bytes) = holdup_trace::decode_build_id(trace.text(code.bytes)) else { return };
+    let decoded = context.disassembler.disassemble(&trace.meta.host.arch, &bytes, code.start);
+    let Some(at) = decoded.iter().position(|i| i.address == address) else { return };
+    found.text = decoded[at].text.clone();
+    let (range, is_loop) = surroundings(&decoded, at);
+    found.around = decoded[range]
+        .iter()
+        .map(|i| Neighbour {
+            address: format!("{:#x}", i.address),
+            text: i.text.clone(),
+            share: shares.get(&i.address).copied().unwrap_or(0.0),
+            in_loop: is_loop,
+        })
+        .collect();
+}
+
+/// The innermost short loop around `at`, else a few instructions on both sides.
+fn surroundings(code: &[Decoded], at: usize) -> (std::ops::Range<usize>, bool) {
+    let loops = code.iter().enumerate().skip(at).take(LOOP).filter_map(|(end, i)| {
+        let target = i.target.filter(|&t| t <= code[at].address)?;
+        let start = code.iter().position(|c| c.address == target)?;
+        (end - start < LOOP).then_some(start..end + 1)
+    });
+    match loops.min_by_key(|r| r.len()) {
+        Some(range) => (range, true),
+        None => (at.saturating_sub(NEIGHBOURS)..(at + NEIGHBOURS + 1).min(code.len()), false),
+    }
+}

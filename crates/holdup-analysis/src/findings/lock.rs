@@ -1,0 +1,114 @@
+//! What happened at a lock: its waits, hand-offs and holds.
+
+use holdup_trace::{LockId, LockKind, StackId, Table, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::group::{Group, Tally};
+use super::{Context, culprit};
+use crate::blame::Window;
+use crate::classify::WaitKind;
+use crate::focus::Focus;
+use crate::intervals::Intervals;
+use crate::report::{LockFacts, Waiters};
+
+/// Hand-offs and holds remembered for each lock: enough for a median.
+const REMEMBERED: usize = 4096;
+
+/// The waits for one lock within the window.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LockStory {
+    pub(crate) threads: FxHashSet<ThreadIdx>,
+    pub(crate) waits: u64,
+    pub(crate) total_ns: u64,
+    pub(crate) longest_ns: u64,
+    /// From the wake-up to running, in nanoseconds.
+    pub(crate) handoffs: Vec<u64>,
+    /// From running after a wait to waking the next, in nanoseconds.
+    pub(crate) holds: Vec<u64>,
+    /// Where it was released, by the wait time that this ended.
+    pub(crate) releases: FxHashMap<StackId, u64>,
+    resumed: FxHashMap<ThreadIdx, u64>,
+}
+
+/// The stories of all locks. O(waits).
+pub(super) fn stories(intervals: &Intervals, focus: &Focus, window: Window) -> FxHashMap<LockId, LockStory> {
+    let mut stories: FxHashMap<LockId, LockStory> = FxHashMap::default();
+    for wait in &intervals.waits {
+        let inside = wait.start < window.to && wait.woken > window.from;
+        if wait.kind != WaitKind::Lock || wait.lock == LockId::NONE || !focus.contains(wait.thread) || !inside {
+            continue;
+        }
+        let story = stories.entry(wait.lock).or_default();
+        let length = wait.woken - wait.start;
+        story.threads.insert(wait.thread);
+        story.total_ns += length;
+        // A wait that goes on after a time-out is counted once, by its last part.
+        story.waits += u64::from(wait.goes_on == 0);
+        story.longest_ns = story.longest_ns.max(length);
+        if wait.open {
+            continue;
+        }
+        if wait.waker_stack != StackId::NONE {
+            *story.releases.entry(wait.waker_stack).or_default() += length;
+        }
+        if story.handoffs.len() < REMEMBERED {
+            story.handoffs.push(wait.resumed - wait.woken);
+            if let Some(since) = story.resumed.get(&wait.waker) {
+                story.holds.push(wait.woken.saturating_sub(*since));
+            }
+        }
+        story.resumed.insert(wait.thread, wait.resumed);
+    }
+    stories
+}
+
+/// The middle value; 0 for none.
+pub(super) fn median(values: &[u64]) -> u64 {
+    let mut sorted = values.to_vec();
+    let middle = sorted.len() / 2;
+    if sorted.is_empty() { 0 } else { *sorted.select_nth_unstable(middle).1 }
+}
+
+/// A convoy: many hand-offs, each longer than what is done under the lock.
+pub(super) fn is_convoy(context: &Context, lock: LockId, tally: &Tally) -> bool {
+    let Some(story) = context.locks.get(&lock) else { return false };
+    let (hold, handoff) = (median(&story.holds), median(&story.handoffs));
+    let many = story.threads.len() >= 3 && story.waits >= 50;
+    many && hold < 5 * handoff.max(1) && culprit::is_handed_over(tally)
+}
+
+/// Who waited, for a group: by lock where there is one, else by the charges.
+pub(super) fn waiters(context: &Context, group: &Group, tally: &Tally) -> Waiters {
+    let story = group.lock().and_then(|lock| context.locks.get(&lock));
+    let (threads, waits, total, longest) = match story {
+        Some(s) => (s.threads.len(), s.waits, s.total_ns, s.longest_ns),
+        None => (tally.threads.len(), tally.waits, tally.thread_ns, tally.longest_ns),
+    };
+    let total_s = total as f64 / 1e9;
+    Waiters { threads, waits, total_s, mean_s: total_s / waits.max(1) as f64, max_s: longest as f64 / 1e9 }
+}
+
+/// Where the culprit let its waiters go.
+pub(super) fn release_stack(context: &Context, group: &Group, tally: &Tally) -> StackId {
+    if let Some(story) = group.lock().and_then(|lock| context.locks.get(&lock)) {
+        let most = story.releases.iter().max_by_key(|(stack, ns)| (**ns, std::cmp::Reverse(**stack)));
+        return most.map_or(StackId::NONE, |(s, _)| *s);
+    }
+    let thread = tally.main_thread();
+    let ended = context.intervals.waits.iter();
+    let ended =
+        ended.filter(|w| w.waker == thread && w.waker_stack != StackId::NONE && context.focus.contains(w.thread));
+    ended.max_by_key(|w| w.woken - w.start).map_or(StackId::NONE, |w| w.waker_stack)
+}
+
+/// The lock as the report names it.
+pub(super) fn facts(context: &Context, lock: LockId) -> Option<LockFacts> {
+    let locks = &context.trace.locks;
+    if lock == LockId::NONE || lock.index() >= locks.len() {
+        return None;
+    }
+    let row = locks.row(lock.index());
+    let kind = if row.kind == LockKind::Unknown { "unknown" } else { row.kind.name() };
+    let name = context.trace.text(row.name).to_owned();
+    Some(LockFacts { kind, address: format!("{:#x}", row.address), name })
+}

@@ -1,0 +1,48 @@
+//! Who ran instead of a thread that could have run.
+
+use holdup_trace::ThreadIdx;
+use rustc_hash::FxHashMap;
+
+use super::Context;
+use crate::intervals::State;
+
+/// Threads that ran on the CPU for which `threads` were runnable, by nanoseconds of overlap, the greatest first.
+/// O(steps).
+pub(super) fn antagonists(context: &Context, threads: &[ThreadIdx]) -> Vec<(ThreadIdx, u64)> {
+    let intervals = context.intervals;
+    let mut since = vec![0u64; intervals.last.len()];
+    let mut runnable: Vec<Vec<(u64, u64)>> = vec![Vec::new(); intervals.cpus];
+    for step in &intervals.steps {
+        if let State::Runnable(cpu) = step.before()
+            && threads.contains(&step.thread)
+            && let Some(spans) = runnable.get_mut(cpu.index())
+        {
+            spans.push((since[step.thread.index()], step.t));
+        }
+        since[step.thread.index()] = step.t;
+    }
+    runnable.iter_mut().for_each(|spans| spans.sort_unstable());
+    since.fill(0);
+    let mut found: FxHashMap<ThreadIdx, u64> = FxHashMap::default();
+    for step in &intervals.steps {
+        if let State::Running(cpu) = step.before()
+            && !threads.contains(&step.thread)
+            && let Some(spans) = runnable.get(cpu.index())
+        {
+            let overlap = overlap(spans, since[step.thread.index()], step.t);
+            if overlap > 0 {
+                *found.entry(step.thread).or_default() += overlap;
+            }
+        }
+        since[step.thread.index()] = step.t;
+    }
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_by_key(|&(thread, ns)| (std::cmp::Reverse(ns), thread));
+    found
+}
+
+/// How much of `from..to` the sorted spans cover.
+fn overlap(spans: &[(u64, u64)], from: u64, to: u64) -> u64 {
+    let first = spans.partition_point(|s| s.1 <= from);
+    spans[first..].iter().take_while(|s| s.0 < to).map(|s| s.1.min(to) - s.0.max(from).min(s.1.min(to))).sum()
+}

@@ -1,0 +1,194 @@
+//! What `holdup explain` says, as data. Field names are fixed by the project's contract.
+
+use serde::Serialize;
+
+/// What to explain, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Only this part, in seconds since the trace's start.
+    pub window: Option<(f64, f64)>,
+    /// Only this process, by name or pid, and its children can be held up.
+    pub focus: Option<String>,
+    /// At most this many findings; 0 for the default.
+    pub top: usize,
+    /// Functions whose waits are idle by design, whatever the rules say.
+    pub idle: Vec<String>,
+    /// Functions whose waits are held up, whatever the rules say.
+    pub work: Vec<String>,
+}
+
+/// The answer.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Explanation {
+    /// `holdup.explain/1`.
+    pub schema: &'static str,
+    /// Of what.
+    pub trace: TraceFacts,
+    /// Where the CPU time went.
+    pub cpu_seconds: CpuSeconds,
+    /// Why, in the order of blame.
+    pub findings: Vec<Finding>,
+    /// How far to believe it.
+    pub health: Health,
+}
+
+/// The trace in a line.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TraceFacts {
+    /// The file.
+    pub path: String,
+    /// Its format.
+    pub format: String,
+    /// Length in seconds.
+    pub duration_s: f64,
+    /// CPUs.
+    pub cpus: usize,
+    /// The process tree in focus; empty for the whole machine.
+    pub focus: String,
+}
+
+/// Seconds of CPU time; `total` is the sum of all others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct CpuSeconds {
+    pub total: f64,
+    pub busy: f64,
+    pub spin: f64,
+    pub other: f64,
+    pub held_up: f64,
+    pub runnable_idle: f64,
+    pub no_work: f64,
+    pub lost: f64,
+}
+
+impl CpuSeconds {
+    /// The sum of all parts, which must be `total`.
+    pub fn sum(&self) -> f64 {
+        self.busy + self.spin + self.other + self.held_up + self.runnable_idle + self.no_work + self.lost
+    }
+}
+
+/// One reason.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Finding {
+    /// `f1`, `f2`, …
+    pub id: String,
+    /// Its kind, by the contract's names.
+    pub kind: &'static str,
+    /// One sentence.
+    pub title: String,
+    /// Who did it.
+    pub culprit: Culprit,
+    /// With which lock.
+    pub lock: Option<LockFacts>,
+    /// Where the lock was released, or the waiters were woken; the innermost frame first.
+    pub release_stack: Vec<String>,
+    /// Where the waiters waited.
+    pub wait_stack: Vec<String>,
+    /// Who waited.
+    pub waiters: Waiters,
+    /// CPU seconds charged to it.
+    pub blame_cpu_s: f64,
+    /// Its share of all that is charged.
+    pub share_of_held_up: f64,
+    /// The program cannot get faster than by this factor if it is mended.
+    pub gain_at_most: f64,
+    /// When, in seconds.
+    pub windows: Vec<[f64; 2]>,
+    /// `high`, `medium` or `low`.
+    pub confidence: &'static str,
+    /// What it rests on.
+    pub evidence: Vec<String>,
+    /// What to do.
+    pub advice: String,
+}
+
+/// The thread, function and instruction at the end of the chain.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Culprit {
+    /// Process name.
+    pub process: String,
+    /// Process id.
+    pub pid: u32,
+    /// Thread name.
+    pub thread: String,
+    /// Thread id.
+    pub tid: u32,
+    /// Function, demangled.
+    pub function: String,
+    /// The file that holds its code.
+    pub module: String,
+    /// `file.c:12`.
+    pub source: String,
+    /// Where it was found most often.
+    pub instruction: Option<Instruction>,
+}
+
+/// A hot instruction.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Instruction {
+    /// Its address.
+    pub address: String,
+    /// Disassembled; empty if the code is not in the trace.
+    pub text: String,
+    /// Its share of the culprit's samples.
+    pub share: f64,
+    /// The instructions of the loop or neighbourhood around it, each with its share.
+    pub around: Vec<Neighbour>,
+}
+
+/// An instruction near the hot one.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Neighbour {
+    /// Its address.
+    pub address: String,
+    /// Disassembled.
+    pub text: String,
+    /// Its share of the culprit's samples.
+    pub share: f64,
+    /// Whether it belongs to the innermost loop around the hot instruction.
+    pub in_loop: bool,
+}
+
+/// A lock.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct LockFacts {
+    /// `futex`, `kernel-mutex`, …
+    pub kind: &'static str,
+    /// Where it is.
+    pub address: String,
+    /// Its name, if it has one.
+    pub name: String,
+}
+
+/// Who waited, and for how long.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Waiters {
+    /// How many threads.
+    pub threads: usize,
+    /// How many waits.
+    pub waits: u64,
+    /// All of them together, in seconds.
+    pub total_s: f64,
+    /// On average.
+    pub mean_s: f64,
+    /// The longest.
+    pub max_s: f64,
+}
+
+/// What limits the answer.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Health {
+    /// Events that the source says were lost.
+    pub lost_events: u64,
+    /// Waits whose waker is unknown.
+    pub unknown_wakers: u64,
+    /// Circles of waiting threads.
+    pub cycles: u64,
+    /// Events that contradict earlier ones.
+    pub unmatched: u64,
+    /// The share of the CPU time whose use is not known.
+    pub share_unknown: f64,
+    /// Switches that the trace lacks and that were inferred.
+    pub inferred: u64,
+}

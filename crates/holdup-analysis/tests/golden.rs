@@ -1,0 +1,244 @@
+//! The golden schedules S1 to S8 of the design, as they stand there. One tick is a millisecond.
+
+use holdup_analysis::blame::{Blame, Key, Terminal, Window, sweep};
+use holdup_analysis::classify::Classifier;
+use holdup_analysis::focus::Focus;
+use holdup_analysis::intervals;
+use holdup_trace::{
+    ChainId, Cpu, Destination, Event, LockId, LockKey, LockKind, SwitchState, Trace, TraceBuilder, WakeContext,
+};
+
+const MS: u64 = 1_000_000;
+
+/// Writes a schedule as events.
+struct Schedule {
+    builder: TraceBuilder,
+    end: f64,
+}
+
+fn ns(ms: f64) -> u64 {
+    (ms * MS as f64).round() as u64
+}
+
+impl Schedule {
+    fn new(cpus: u16, end: f64) -> Self {
+        let mut builder = TraceBuilder::new(&Destination::Memory).unwrap();
+        builder.meta_mut().cpus = cpus;
+        builder.meta_mut().host.arch = "x86_64".into();
+        Schedule { builder, end }
+    }
+
+    fn thread(mut self, tid: u32, name: &str) -> Self {
+        let name = self.builder.string(name);
+        self.builder.push(0, Event::Name { pid: 1, tid, name });
+        self
+    }
+
+    fn switch(mut self, t: f64, cpu: u16, prev: u32, state: SwitchState, syscall: i16, next: u32) -> Self {
+        let (lock, chain) = (LockId::NONE, ChainId::NONE);
+        let event = Event::Switch { cpu: Cpu(cpu), prev, next, state, io_wait: false, syscall, lock, chain };
+        self.builder.push(ns(t), event);
+        self
+    }
+
+    /// `tid` runs on `cpu` from `from` to `to`, then leaves in the system call `syscall` (negative: preempted).
+    fn runs(self, tid: u32, cpu: u16, from: f64, to: f64, syscall: i16) -> Self {
+        let state = if syscall < 0 { SwitchState::Runnable } else { SwitchState::Sleeping };
+        let last = self.end;
+        let schedule = self.switch(from, cpu, 0, SwitchState::Runnable, -1, tid);
+        if to < last { schedule.switch(to, cpu, tid, state, syscall, 0) } else { schedule }
+    }
+
+    fn wakes(mut self, t: f64, cpu: u16, waker: u32, wakee: u32, context: WakeContext, source: u16) -> Self {
+        let (lock, chain, target) = (LockId::NONE, ChainId::NONE, Cpu::NONE);
+        self.builder.push(ns(t), Event::Wake { cpu: Cpu(cpu), waker, wakee, context, source, target, lock, chain });
+        self
+    }
+
+    fn by(self, t: f64, cpu: u16, waker: u32, wakee: u32) -> Self {
+        self.wakes(t, cpu, waker, wakee, WakeContext::Task, 0)
+    }
+
+    /// Waits for a futex of which `owner` is known.
+    fn futex(mut self, t: f64, tid: u32, owner: u32) -> Self {
+        let lock = self.builder.lock(LockKey { kind: LockKind::Futex, pid: 1, address: 0x1000 });
+        self.builder.push(ns(t), Event::Futex { tid, lock, owner, operation: 0, timed: true });
+        self
+    }
+
+    fn finish(mut self) -> Trace {
+        // A last event fixes the trace's length.
+        let what = self.builder.string("end");
+        let lost = Event::Lost { cpu: Cpu::NONE, span: holdup_trace::Nanos(0), count: 0, what };
+        self.builder.push(ns(self.end), lost);
+        self.builder.finish(None).unwrap()
+    }
+
+    fn blame(self) -> (Trace, Blame) {
+        let trace = self.finish();
+        let focus = Focus::new(&trace, None);
+        let classifier = Classifier::new(&trace);
+        let intervals = intervals::build(&trace, &focus, &classifier).unwrap();
+        let window = Window { from: 0, to: trace.meta.duration_ns };
+        let blame = sweep(&trace, &intervals, &focus, &classifier, window).unwrap();
+        drop(classifier);
+        let cpu = &blame.cpu;
+        let sum = cpu.running + cpu.other + cpu.held_up + cpu.runnable_idle + cpu.no_work + cpu.lost;
+        assert!((sum - cpu.total).abs() <= 1e-3 * cpu.total, "{cpu:?}");
+        (trace, blame)
+    }
+}
+
+const SLEEP: i16 = 230;
+const FUTEX: i16 = 202;
+const READ: i16 = 0;
+const NET_RX: u16 = 3;
+
+fn ms(blame: &Blame, wanted: impl FnMut(&Key) -> bool) -> f64 {
+    blame.thread_ns(wanted) as f64 / MS as f64
+}
+
+fn tid(trace: &Trace, key: &Key) -> u32 {
+    trace.threads.tid[key.thread.index()]
+}
+
+fn near(found: f64, wanted: f64) {
+    assert!((found - wanted).abs() < 0.05, "found {found}, wanted {wanted}");
+}
+
+#[test]
+fn s1_chains_end_at_the_network_not_at_every_hop() {
+    let s = Schedule::new(2, 110.0).thread(10, "user").thread(11, "parser");
+    let s = s.switch(0.0, 1, 10, SwitchState::Sleeping, FUTEX, 0).runs(11, 0, 0.0, 20.0, READ);
+    let s = s.wakes(100.0, 0, 0, 11, WakeContext::SoftIrq, NET_RX).runs(11, 0, 100.0, 105.0, READ);
+    let (trace, blame) = s.by(105.0, 0, 11, 10).runs(10, 1, 105.0, 110.0, FUTEX).blame();
+    near(ms(&blame, |k| k.terminal == Terminal::Running && tid(&trace, k) == 11), 25.0);
+    near(ms(&blame, |k| k.terminal == Terminal::IdleByDesign), 165.0);
+}
+
+#[test]
+fn s2_three_waiters_charge_the_holder_three_times() {
+    let mut s = Schedule::new(4, 1000.0).thread(10, "holder").thread(11, "a").thread(12, "b").thread(13, "c");
+    s = s.runs(10, 0, 0.0, 1000.0, -1);
+    for w in 11..14 {
+        let cpu = w as u16 - 10;
+        s = s.runs(w, cpu, 0.0, 10.0, FUTEX);
+    }
+    for w in 11..14 {
+        s = s.by(1000.0, 0, 10, w);
+    }
+    let (trace, blame) = s.blame();
+    near(ms(&blame, |k| k.terminal == Terminal::Running && tid(&trace, k) == 10), 2970.0);
+    near(ms(&blame, |_| true), 2970.0);
+}
+
+#[test]
+fn s3_a_convoy_charges_who_runs_and_one_lock() {
+    let mut s = Schedule::new(1, 90.0).thread(10, "a").thread(11, "b").thread(12, "c");
+    for w in 11..13 {
+        s = s.futex(0.0, w, 0).switch(0.0, 0, w, SwitchState::Sleeping, FUTEX, 0);
+    }
+    for turn in 0..90u32 {
+        let (t, now, next) = (f64::from(turn), 10 + turn % 3, 10 + (turn + 1) % 3);
+        s = s.switch(t, 0, 0, SwitchState::Runnable, -1, now);
+        let end = t + 1.0;
+        if turn < 89 {
+            s = s.by(end, 0, now, next);
+        }
+        let last = turn + 3 >= 90;
+        let state = if last { SwitchState::Dead } else { SwitchState::Sleeping };
+        if !last {
+            s = s.futex(end, now, 0);
+        }
+        s = s.switch(end, 0, now, state, FUTEX, 0);
+    }
+    let (trace, blame) = s.blame();
+    let by = |wanted: u32| ms(&blame, |k| k.terminal == Terminal::Running && tid(&trace, k) == wanted);
+    near(by(10), 60.0);
+    near(by(11), 59.0);
+    near(by(12), 58.0);
+    let lock = blame.cells.iter().map(|(k, _)| k.lock).max().unwrap();
+    near(ms(&blame, |k| k.lock == lock), 177.0);
+}
+
+#[test]
+fn s4_waiting_for_a_sleeper_is_waiting_for_a_timer() {
+    let s = Schedule::new(2, 102.0).thread(10, "consumer").thread(11, "producer");
+    let s = s.switch(0.0, 0, 10, SwitchState::Sleeping, FUTEX, 0).switch(0.0, 1, 11, SwitchState::Sleeping, SLEEP, 0);
+    let s = s.wakes(100.0, 1, 0, 11, WakeContext::Timer, 0).runs(11, 1, 100.0, 101.0, SLEEP);
+    let (trace, blame) =
+        s.by(101.0, 1, 11, 10).runs(10, 0, 101.0, 102.0, FUTEX).wakes(102.0, 1, 0, 11, WakeContext::Timer, 0).blame();
+    near(ms(&blame, |k| k.terminal == Terminal::Running && tid(&trace, k) == 11), 1.0);
+    let timers = |k: &Key| matches!(k.terminal, Terminal::Timer | Terminal::IdleByDesign);
+    near(ms(&blame, timers), 201.0);
+}
+
+#[test]
+fn s5_a_preempted_holder_is_not_the_hogs_fault_alone() {
+    let s = Schedule::new(2, 100.0).thread(10, "hog").thread(11, "holder").thread(12, "waiter");
+    let s = s.runs(10, 0, 0.0, 100.0, -1).runs(12, 1, 0.0, 5.0, FUTEX);
+    // The holder runs on a third CPU of its own making: what counts is that it is runnable from 10 to 60.
+    let s = s.runs(11, 2, 0.0, 10.0, -1).runs(11, 2, 60.0, 70.0, SLEEP);
+    let (trace, blame) =
+        s.by(70.0, 2, 11, 12).runs(12, 1, 70.0, 100.0, -1).wakes(100.0, 2, 0, 11, WakeContext::Timer, 0).blame();
+    let holder = |t: Terminal| ms(&blame, |k| k.terminal == t && tid(&trace, k) == 11);
+    near(holder(Terminal::NotRunning), 50.0);
+    near(holder(Terminal::Running), 15.0);
+    near(holder(Terminal::IdleByDesign), 30.0);
+}
+
+#[test]
+fn s6_an_owner_that_does_not_run_is_not_runnable_but_idle() {
+    let s = Schedule::new(2, 100.0).thread(10, "hog").thread(11, "owner").thread(12, "waiter");
+    let s = s.switch(0.0, 1, 11, SwitchState::Runnable, -1, 10).switch(0.0, 0, 12, SwitchState::Sleeping, FUTEX, 0);
+    let s = s.switch(60.0, 1, 10, SwitchState::Dead, -1, 11).by(100.0, 1, 11, 12);
+    let (trace, blame) = s.blame();
+    let cpu = |t: Terminal| {
+        let own = blame.cells.iter().filter(|(k, _)| k.terminal == t && tid(&trace, k) == 11);
+        own.map(|(_, c)| c.cpu_ns).sum::<f64>() / MS as f64
+    };
+    near(blame.cpu.running / MS as f64, 100.0);
+    near(cpu(Terminal::NotRunning), 60.0);
+    near(cpu(Terminal::Running), 40.0);
+    near(blame.cpu.runnable_idle / MS as f64, 0.0);
+}
+
+#[test]
+fn s7_a_pool_woken_only_to_exit_is_not_held_up() {
+    let mut s = Schedule::new(2, 100.1).thread(10, "main").thread(11, "worker");
+    for pool in 20..44 {
+        s = s.thread(pool, "pool").switch(0.0, 0, pool, SwitchState::Sleeping, FUTEX, 0);
+    }
+    s = s.switch(0.0, 0, 10, SwitchState::Sleeping, FUTEX, 0).runs(11, 1, 0.0, 100.0, 60);
+    for pool in 20..44 {
+        s = s.by(100.0, 1, 11, pool);
+    }
+    s = s.by(100.0, 1, 11, 10);
+    s.builder.push(ns(100.0), Event::Exit { tid: 11 });
+    for pool in 20..44 {
+        s = s.switch(100.05, 0, 0, SwitchState::Runnable, -1, pool);
+        s.builder.push(ns(100.06), Event::Exit { tid: pool });
+        s = s.switch(100.06, 0, pool, SwitchState::Dead, 60, 0);
+    }
+    let (_, blame) = s.blame();
+    near(blame.cpu.running / MS as f64, 100.0);
+    near(blame.cpu.held_up / MS as f64, 0.0);
+    assert!((blame.cpu.no_work / MS as f64 - 100.0).abs() < 0.3, "{:?}", blame.cpu);
+}
+
+#[test]
+fn s8_timed_rewaits_are_one_wait_for_the_owner() {
+    let mut s = Schedule::new(2, 50.0).thread(10, "owner").thread(11, "waiter").runs(10, 0, 0.0, 50.0, -1);
+    let mut t = 0.0;
+    while t < 50.0 {
+        s = s.futex(t, 11, 10).switch(t, 1, 11, SwitchState::Sleeping, FUTEX, 0);
+        if t + 5.0 < 50.0 {
+            s = s.wakes(t + 5.0, 1, 0, 11, WakeContext::Timer, 0);
+            s = s.switch(t + 5.0, 1, 0, SwitchState::Runnable, -1, 11);
+        }
+        t += 5.1;
+    }
+    let (trace, blame) = s.by(50.0, 0, 10, 11).blame();
+    near(ms(&blame, |k| k.terminal == Terminal::Running && tid(&trace, k) == 10), 49.1);
+    near(ms(&blame, |k| matches!(k.terminal, Terminal::Timer | Terminal::IdleByDesign)), 0.0);
+}
