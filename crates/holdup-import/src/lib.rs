@@ -1,1 +1,109 @@
 //! Foreign traces into the tables of holdup.
+//!
+//! [`open`] a path, ask what it is, and [`Input::import`] it into a [`TraceBuilder`]:
+//!
+//! ```no_run
+//! use holdup_trace::{Destination, TraceBuilder};
+//! # fn main() -> holdup_trace::Result<()> {
+//! let mut builder = TraceBuilder::new(&Destination::Memory)?;
+//! let input = holdup_import::open("perf.data".as_ref())?;
+//! input.import(&mut builder)?;
+//! let trace = builder.finish(None)?;
+//! # Ok(()) }
+//! ```
+//!
+//! The kind is told from the content, never from the name, and gzip of any kind is unpacked on the way.
+//! An importer that meets damage behind a good beginning keeps what it has read, writes a sentence to
+//! [`Meta::notes`](holdup_trace::Meta::notes) and pushes a loss; an error is for input of which nothing can be used.
+//!
+//! What this crate is *not* for: deciding what the events mean (holdup-analysis) or naming addresses
+//! (holdup-symbols). Holes that no loss record tells of are not filled here either.
+//!
+//! # Why not `linux-perf-data`
+//! That crate sorts records itself, record by record, and returns owned attributes for each; holdup sorts in
+//! [`TraceBuilder`], where live recordings need it too, and has to pass 3–4 million samples a second with their
+//! call chains. So the reader here is its own: one reused buffer, slices of it, and a decoding plan made once for
+//! each event. It needs no `unsafe`.
+//!
+//! # Why `zstd` and not `ruzstd`
+//! perf compresses its records as one long stream that is flushed, not ended, at each record. The C library's
+//! streaming call takes exactly that, has been fuzzed for years, and unpacks about three times as fast as the pure
+//! Rust decoder, which would otherwise take more time than all the rest of an import.
+//!
+//! # How to add an importer
+//! 1. A variant of [`Format`] with its name, and its magic in [`detect`].
+//! 2. A module of its own (`src/etl.rs` and `src/etl/…`), with `pub(crate) fn import(Input, &mut TraceBuilder)`:
+//!    push [`Event`](holdup_trace::Event)s with the source's clock in nanoseconds in whatever order they come, call
+//!    [`TraceBuilder::finish_round`] where the source allows, count the source's own records with
+//!    [`TraceBuilder::count_native`] (once at the end, not for each record), and fill
+//!    [`TraceBuilder::meta_mut`].
+//! 3. Its arm in [`Input::import`], fixtures with a README, and the mutation test over them (`tests/mutations.rs`).
+
+#![forbid(unsafe_code)]
+
+mod input;
+mod perf_data;
+
+use std::path::Path;
+
+use holdup_trace::{Error, Result, TraceBuilder};
+
+pub use input::{HEAD_BYTES, Input, open};
+
+/// A kind of trace that can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// `perf.data` of Linux perf, as a file or as the stream of `perf record -o -`.
+    PerfData,
+}
+
+impl Format {
+    /// The name in `info --json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Format::PerfData => "perf.data",
+        }
+    }
+}
+
+/// Tells the kind of a trace from its first bytes ([`HEAD_BYTES`] are enough), gzip or not.
+pub fn detect(head: &[u8]) -> Option<Format> {
+    match input::peek_gzip(head) {
+        Some(unpacked) => detect_plain(&unpacked),
+        None => detect_plain(head),
+    }
+}
+
+fn detect_plain(head: &[u8]) -> Option<Format> {
+    perf_data::is_perf_data(head).then_some(Format::PerfData)
+}
+
+/// Imports the trace at `path` (`-` is standard input), which must be of kind `format`.
+pub fn import(path: &Path, format: Format, builder: &mut TraceBuilder) -> Result<()> {
+    let input = open(path)?;
+    match input.format() {
+        Some(found) if found == format => input.import(builder),
+        _ => Err(Error::input(path, format!("this is no {} any more; was it replaced meanwhile?", format.name()))),
+    }
+}
+
+impl Input {
+    /// The kind of this trace; `None` if no importer knows it.
+    pub fn format(&self) -> Option<Format> {
+        detect_plain(self.head())
+    }
+
+    /// Imports this trace.
+    ///
+    /// Fails if nothing of it can be used; damage behind a good beginning becomes a note and a loss.
+    pub fn import(self, builder: &mut TraceBuilder) -> Result<()> {
+        match self.format() {
+            Some(Format::PerfData) => perf_data::import(self, builder),
+            None => Err(Error::input(
+                self.path(),
+                "is no trace that holdup knows (perf.data, also piped, compressed or in gzip); `holdup info --help` lists them",
+            )),
+        }
+    }
+}

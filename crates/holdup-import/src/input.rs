@@ -1,0 +1,137 @@
+//! Opens a path or standard input, looks at its first bytes, and takes gzip off.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+use holdup_trace::{Error, Result};
+
+/// As many first bytes of a file tell its kind, even inside gzip.
+pub const HEAD_BYTES: usize = 4096;
+
+/// A trace that was opened and whose kind can be told.
+pub struct Input {
+    path: PathBuf,
+    head: Vec<u8>,
+    stream: Stream,
+}
+
+enum Stream {
+    /// A plain file: read by position.
+    File(File),
+    /// What follows the head: standard input, a pipe, or gzip's content.
+    Pipe(Box<dyn Read>),
+}
+
+/// Opens `path`; `-` is standard input.
+///
+/// Fails if it cannot be read or is a folder.
+pub fn open(path: &Path) -> Result<Input> {
+    let failed = |e: io::Error| Error::input(path, format!("cannot be read: {e}"));
+    if path == Path::new("-") {
+        return from_reader(Path::new("standard input"), Box::new(io::stdin()));
+    }
+    let file = File::open(path).map_err(failed)?;
+    let kind = file.metadata().map_err(failed)?.file_type();
+    if kind.is_dir() {
+        let what = "is a folder; of perf's folders (perf record --threads) only single files can be read: record without --threads";
+        return Err(Error::input(path, what));
+    }
+    if !kind.is_file() {
+        return from_reader(path, Box::new(file));
+    }
+    let head = read_head(&mut &file).map_err(failed)?;
+    if !is_gzip(&head) {
+        return Ok(Input { path: path.to_owned(), head, stream: Stream::File(file) });
+    }
+    (&file).seek(SeekFrom::Start(0)).map_err(failed)?;
+    from_reader(path, Box::new(file))
+}
+
+fn from_reader(path: &Path, mut from: Box<dyn Read>) -> Result<Input> {
+    let failed = |e: io::Error| Error::input(path, format!("cannot be read: {e}"));
+    let mut head = read_head(&mut from).map_err(failed)?;
+    if is_gzip(&head) {
+        let packed = BufReader::with_capacity(1 << 17, io::Cursor::new(head).chain(from));
+        from = Box::new(MultiGzDecoder::new(packed));
+        head = read_head(&mut from).map_err(|e| Error::input(path, format!("is damaged gzip: {e}")))?;
+    }
+    Ok(Input { path: path.to_owned(), head, stream: Stream::Pipe(from) })
+}
+
+impl Input {
+    /// A trace in memory. For tests and fuzzing.
+    pub fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self> {
+        from_reader(path, Box::new(io::Cursor::new(bytes)))
+    }
+
+    /// Where it came from, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The first bytes, unpacked.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// The whole content from its first byte on, as a stream.
+    pub(crate) fn into_stream(self) -> Result<Box<dyn Read>> {
+        match self.stream {
+            Stream::File(mut file) => {
+                file.seek(SeekFrom::Start(0)).map_err(|e| Error::input(&self.path, e))?;
+                Ok(Box::new(file))
+            }
+            Stream::Pipe(rest) => Ok(Box::new(io::Cursor::new(self.head).chain(rest))),
+        }
+    }
+
+    /// The whole content with random access. What is no file is first copied: small ones into memory, others into
+    /// an unnamed file in the folder for temporary files.
+    pub(crate) fn into_seekable(self) -> Result<Box<dyn ReadSeek>> {
+        if let Stream::File(file) = self.stream {
+            return Ok(Box::new(file));
+        }
+        let path = self.path.clone();
+        let mut stream = self.into_stream()?;
+        let mut spool = tempfile::spooled_tempfile(SPOOL_IN_MEMORY);
+        let copied = io::copy(&mut stream, &mut spool);
+        match copied.and_then(|_| spool.seek(SeekFrom::Start(0))) {
+            Ok(_) => Ok(Box::new(spool)),
+            Err(e) => Err(Error::input(&path, format!("cannot be unpacked into a temporary file: {e}"))),
+        }
+    }
+}
+
+/// Spooled input up to this size stays in memory.
+const SPOOL_IN_MEMORY: usize = 4 << 20;
+
+/// Random access.
+pub(crate) trait ReadSeek: Read + Seek {}
+impl<T: Read + Seek> ReadSeek for T {}
+
+fn read_head(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    from.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+fn is_gzip(head: &[u8]) -> bool {
+    head.starts_with(&[0x1f, 0x8b, 8])
+}
+
+/// The first bytes inside gzip; `None` if `head` is no gzip.
+pub(crate) fn peek_gzip(head: &[u8]) -> Option<Vec<u8>> {
+    if !is_gzip(head) {
+        return None;
+    }
+    let mut unpacked = vec![0; 64];
+    let mut gzip = MultiGzDecoder::new(head);
+    let mut len = 0;
+    while let Ok(n @ 1..) = gzip.read(&mut unpacked[len..]) {
+        len += n;
+    }
+    unpacked.truncate(len);
+    Some(unpacked)
+}

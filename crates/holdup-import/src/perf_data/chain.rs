@@ -1,0 +1,129 @@
+//! Call chains: perf's list of addresses with markers, split into kernel and user part.
+
+use holdup_trace::{ChainId, RawStack, TraceBuilder};
+use std::hash::Hasher;
+
+use super::plan::{Plan, Sample};
+
+const CONTEXT_KERNEL: u64 = -128_i64 as u64;
+const CONTEXT_USER: u64 = -512_i64 as u64;
+/// Markers are the addresses from here on.
+const CONTEXT_MAX: u64 = -4095_i64 as u64;
+
+/// `PERF_RECORD_MISC_CPUMODE_MASK` and two of its values.
+const MODE_MASK: u16 = 7;
+const MODE_KERNEL: u16 = 1;
+const MODE_USER: u16 = 2;
+
+/// Splits chains, in buffers that are used over and over.
+#[derive(Debug, Default)]
+pub struct Splitter {
+    kernel: Vec<u64>,
+    user: Vec<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Kernel,
+    User,
+    /// A hypervisor's or a guest's frames, or a promise to deliver them later.
+    Skipped,
+}
+
+impl Splitter {
+    /// The chain of a sample in the builder's terms; without a call chain, the instruction alone if `leaf`.
+    #[inline]
+    pub fn chain(&mut self, plan: &Plan, misc: u16, s: &Sample, leaf: bool, to: &mut TraceBuilder) -> ChainId {
+        self.split(s.chain, misc);
+        if self.kernel.is_empty() && self.user.is_empty() && leaf && s.ip != 0 {
+            match misc & MODE_MASK {
+                MODE_KERNEL => self.kernel.push(s.ip),
+                MODE_USER => self.user.push(s.ip),
+                _ => return ChainId::NONE,
+            }
+        }
+        if !s.stack.is_empty() {
+            return self.raw_chain(plan, s, to);
+        }
+        // A thread that has left its process has no addresses there any more.
+        match s.pid {
+            u32::MAX => to.chain(0, &self.kernel, &[]),
+            pid => to.chain(pid, &self.kernel, &self.user),
+        }
+    }
+
+    fn split(&mut self, entries: &[u8], misc: u16) {
+        self.kernel.clear();
+        self.user.clear();
+        let mut part = match misc & MODE_MASK {
+            MODE_KERNEL => Part::Kernel,
+            MODE_USER => Part::User,
+            _ => Part::Skipped,
+        };
+        let (entries, _) = entries.as_chunks::<8>();
+        for entry in entries {
+            let address = u64::from_le_bytes(*entry);
+            if address >= CONTEXT_MAX {
+                part = match address {
+                    CONTEXT_KERNEL => Part::Kernel,
+                    CONTEXT_USER => Part::User,
+                    _ => Part::Skipped,
+                };
+                continue;
+            }
+            match part {
+                Part::Kernel => self.kernel.push(address),
+                Part::User => self.user.push(address),
+                Part::Skipped => {}
+            }
+        }
+        // Walking frame pointers often ends with a null.
+        while self.user.last() == Some(&0) {
+            self.user.pop();
+        }
+    }
+
+    /// `perf record --call-graph dwarf`: registers and a copy of the stack, to be unwound later.
+    fn raw_chain(&self, plan: &Plan, s: &Sample, to: &mut TraceBuilder) -> ChainId {
+        let Some(registers) = Registers::of(plan, s, &to.meta_mut().host.arch) else {
+            return to.chain(s.pid, &self.kernel, &self.user);
+        };
+        let Registers { ip, sp, bp, lr } = registers;
+        let mut h = rustc_hash::FxHasher::default();
+        h.write_u32(s.pid);
+        [ip, sp, bp, lr].iter().chain(&self.kernel).for_each(|&word| h.write_u64(word));
+        h.write(s.stack);
+        let hash = h.finish().max(1);
+        let bytes = s.stack.to_vec();
+        to.define_raw_stack(hash, RawStack { pid: s.pid, kernel: self.kernel.clone(), ip, sp, bp, lr, bytes });
+        to.raw_chain(hash)
+    }
+}
+
+/// The registers that an unwinder starts from.
+struct Registers {
+    ip: u64,
+    sp: u64,
+    bp: u64,
+    lr: u64,
+}
+
+impl Registers {
+    /// `None` unless instruction and stack pointer were recorded.
+    fn of(plan: &Plan, s: &Sample, arch: &str) -> Option<Self> {
+        // Numbers of `enum perf_event_x86_regs` and `perf_event_arm_regs`.
+        let (ip, sp, bp, lr) = if arch == "aarch64" { (32, 31, 29, Some(30)) } else { (8, 7, 6, None) };
+        let mask = plan.register_mask();
+        let register = |number: u32| {
+            let below = (mask & ((1_u64 << number) - 1)).count_ones() as usize;
+            let present = mask >> number & 1 == 1;
+            present.then(|| super::bytes::u64_at(s.registers, below * 8))?
+        };
+        Some(Registers {
+            ip: register(ip)?,
+            sp: register(sp)?,
+            bp: register(bp).unwrap_or(0),
+            lr: lr.and_then(register).unwrap_or(0),
+        })
+    }
+}

@@ -1,0 +1,60 @@
+//! The end of an import: counts, what was lost, what the user should know.
+
+use holdup_trace::Result;
+
+use super::events::{Events, Role};
+use super::session::Session;
+
+/// Completes `session`.
+pub fn finish(mut session: Session) -> Result<()> {
+    session.prepare();
+    let state = &mut session.state;
+    state.losses.finish(&mut state.sink);
+    if session.damaged > 0 {
+        session.lose(session.damaged, "damaged records");
+    }
+    let Session { events, state, counts, damaged, timeless, .. } = session;
+    let mut sink = state.sink;
+    sink.release();
+    for (name, count) in counts.named() {
+        sink.builder.count_native(&name, count);
+    }
+    for source in events.list.iter().filter(|s| s.count > 0) {
+        sink.builder.count_native(&source.name, source.count);
+    }
+    let meta = sink.builder.meta_mut();
+    let cpu_time = events.list.iter().find(|s| matches!(s.role, Role::CpuTime));
+    meta.sample_period_ns = cpu_time.map_or(0, |s| s.attr.period_ns());
+    meta.hooks = events.list.iter().map(|s| s.name.clone()).collect();
+    if damaged > 0 {
+        meta.notes.push(format!("{damaged} records are damaged and were left out; the file may be cut or overwritten"));
+    }
+    if timeless > 0 {
+        meta.notes.push(format!("{timeless} samples have no time and were left out; record with perf record --timestamp"));
+    }
+    meta.notes.extend(missing(&events));
+    Ok(())
+}
+
+/// What the trace would need to answer more.
+fn missing(events: &Events) -> Vec<String> {
+    let used = |role: fn(&Role) -> bool| events.any(role);
+    let mut notes = Vec::new();
+    if !used(|r| matches!(r, Role::Switch(_))) {
+        notes.push(
+            "no sched_switch in this trace, so waits are unknown; record with perf record -a -g -e sched:sched_switch -e sched:sched_waking"
+                .to_owned(),
+        );
+    } else if !used(|r| matches!(r, Role::Wake(_))) {
+        notes.push("no sched_waking in this trace, so wakers are unknown; record with -e sched:sched_waking too".to_owned());
+    }
+    let no_cpu = |s: &&super::events::Source| matches!(s.role, Role::Switch(_)) && !s.plan.has_cpu();
+    if events.list.iter().any(|s| no_cpu(&s)) {
+        notes.push("switches without CPU numbers; record with perf record -a or --sample-cpu".to_owned());
+    }
+    let no_chain = |s: &&super::events::Source| matches!(s.role, Role::Switch(_)) && !s.plan.has_chain();
+    if events.list.iter().any(|s| no_chain(&s)) {
+        notes.push("switches without call chains, so it is unknown where threads wait; record with perf record -g".to_owned());
+    }
+    notes
+}

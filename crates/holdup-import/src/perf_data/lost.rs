@@ -1,0 +1,94 @@
+//! What perf could not record: LOST, LOST_SAMPLES.
+
+use holdup_trace::{Cpu, Event, Nanos};
+use rustc_hash::FxHashMap;
+
+use super::bytes::u64_at;
+use super::plan::Stamp;
+use super::sink::Sink;
+
+/// `PERF_RECORD_MISC_LOST_SAMPLES_BPF`: a filter of the user's dropped them, nothing was lost.
+const DROPPED_BY_FILTER: u16 = 1 << 15;
+
+/// Follows each CPU's records, to tell since when something may be missing.
+#[derive(Debug, Default)]
+pub struct Losses {
+    /// The time of each CPU's last record.
+    last: Vec<u64>,
+    /// Records lost at a known time.
+    placed: u64,
+    /// Records lost by a total that perf wrote at the end, by CPU. It counts what was placed a second time.
+    totals: FxHashMap<u32, u64>,
+}
+
+impl Losses {
+    /// A record of `cpu` at `t`.
+    #[inline]
+    pub fn seen(&mut self, cpu: u32, t: u64) {
+        let at = cpu as usize;
+        if at >= self.last.len() {
+            if at >= usize::from(super::MAX_CPUS) {
+                return;
+            }
+            self.last.resize(at + 1, 0);
+        }
+        self.last[at] = t;
+    }
+
+    /// `PERF_RECORD_LOST`.
+    pub fn lost(&mut self, body: &[u8], stamp: Stamp, sink: &mut Sink) -> Option<()> {
+        self.lose(u64_at(body, 8)?, stamp, sink);
+        Some(())
+    }
+
+    /// `PERF_RECORD_LOST_SAMPLES`: by the kernel with a time, or perf's own total without one.
+    pub fn lost_samples(&mut self, body: &[u8], misc: u16, stamp: Stamp, sink: &mut Sink) -> Option<()> {
+        let count = u64_at(body, 0)?;
+        if misc & DROPPED_BY_FILTER != 0 {
+            return Some(());
+        }
+        if sink.is_plausible(stamp.time) {
+            self.lose(count, stamp, sink);
+        } else {
+            let total = self.totals.entry(stamp.cpu).or_default();
+            *total = total.saturating_add(count);
+        }
+        Some(())
+    }
+
+    fn lose(&mut self, count: u64, stamp: Stamp, sink: &mut Sink) {
+        let since = self.last.get(stamp.cpu as usize).copied().filter(|&t| t != 0);
+        let since = since.or(sink.start()).unwrap_or(stamp.time);
+        self.placed = self.placed.saturating_add(count);
+        let time = if sink.is_plausible(stamp.time) { stamp.time } else { sink.latest() };
+        push(time, cpu(stamp.cpu), time.saturating_sub(since), count, "records lost by perf's buffer", sink);
+        self.seen(stamp.cpu, time);
+    }
+
+    /// At the end: what the totals know beyond the records that were placed.
+    pub fn finish(&mut self, sink: &mut Sink) {
+        let total = self.totals.values().fold(0_u64, |a, &b| a.saturating_add(b));
+        let missing = total.saturating_sub(self.placed);
+        if missing > 0 {
+            everywhere(missing, "samples lost by the kernel, at a time that perf does not tell", sink);
+        }
+    }
+}
+
+/// A loss anywhere in the trace so far.
+pub fn everywhere(count: u64, what: &str, sink: &mut Sink) {
+    let span = sink.latest() - sink.start().unwrap_or(sink.latest());
+    push(sink.latest(), Cpu::NONE, span, count, what, sink);
+}
+
+fn push(t: u64, cpu: Cpu, span: u64, count: u64, what: &str, sink: &mut Sink) {
+    let what = sink.builder.string(what);
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    sink.maybe_timed(t, Event::Lost { cpu, span: Nanos(span), count, what });
+}
+
+/// perf's number of a CPU in the model's terms.
+#[inline]
+pub fn cpu(number: u32) -> Cpu {
+    if number < super::MAX_CPUS.into() { Cpu(number as u16) } else { Cpu::NONE }
+}
