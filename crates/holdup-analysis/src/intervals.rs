@@ -11,6 +11,7 @@
 mod finish;
 mod forward;
 mod owners;
+mod streams;
 
 use holdup_trace::{Cpu, LockId, StackId, ThreadIdx, WakeContext};
 

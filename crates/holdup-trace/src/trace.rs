@@ -123,13 +123,13 @@ pub(crate) fn name_frames(
     let mut seen_code = rustc_hash::FxHashSet::default();
     let leaves = leaf_frames(stacks);
     let none = Vec::new();
-    for index in 0..stacks.frame_count() {
+    for (index, &is_leaf) in leaves.iter().enumerate() {
         let frame = crate::FrameId(index as u32);
         let Some(Frame { space, address }) = stacks.frame(frame) else { continue };
         let images = spaces.get(space.index()).unwrap_or(&none);
         let kernel = space == SpaceId::KERNEL;
         let found = symbolizer.locate(kernel, images, address);
-        if leaves[index]
+        if is_leaf
             && let Some(outer) = found.last()
             && seen_code.insert((space, address - outer.offset.min(address)))
             && let Some((start, bytes)) = symbolizer.code(kernel, images, address, CODE_LIMIT)
