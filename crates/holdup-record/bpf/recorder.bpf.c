@@ -1,0 +1,479 @@
+/* holdup's recorder in the kernel: 24-byte records of switches, wake-ups and what surrounds them go into one ring per
+ * CPU; stacks of long waits, of their wakers, and of samples go into a common ring buffer. One clock read each. */
+#include "stack.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define FUTEX 202
+#define COMPAT_CS 0x23
+
+/* ---- switches ---- */
+
+INLINE u32 state_of(u64 *ctx, struct task_struct *prev)
+{
+	if (ctx[0]) /* preempted: whatever its state, it stays runnable */
+		return 0;
+	if (cfg.has_state_argument)
+		return ctx[3];
+	if (field_exists(prev->__state))
+		return prev->__state;
+	return ((struct task_struct___old *)prev)->state;
+}
+
+/* A thread blocks in futex(2): whose is the lock? glibc keeps a mutex's owner behind the word, PI locks in it. */
+INLINE void put_futex(struct ring *r, u64 at, u64 t, struct pt_regs *regs)
+{
+	u64 address = regs->di;
+	u32 op = regs->si;
+	u32 words[3] = {};
+	u32 command = op & 0x7f;
+
+	if (bpf_probe_read_user(words, sizeof(words), (void *)address))
+		words[0] = words[2] = 0;
+	u64 owner = command == 6 || command == 13 ? words[0] & 0x3fffffff : words[2];
+	u64 flags = (op & 0x80 ? 1 : 0) | (regs->r10 ? 2 : 0);
+	put(r, at, K_FUTEX, t, (address & 0xffffffffffffULL) | (u64)command << 48 | flags << 56,
+	    words[0] | owner << 32);
+}
+
+INLINE void put_lock(struct ring *r, u64 at, u64 t, struct thread *w, u32 tid, bool begin)
+{
+	put(r, at, K_LOCK, t, w->lock,
+	    (tid & 0xffffff) | (u64)(w->lock_owner & 0xffffff) << 24 | (u64)w->lock_kind << 48 | (u64)begin << 56);
+}
+
+INLINE void leave(u64 *ctx, struct ring *r, struct task_struct *prev, struct task_struct *next, u64 t)
+{
+	u32 state = state_of(ctx, prev) & 0xffff;
+	struct thread *w = 0;
+	struct pt_regs *regs = 0;
+	s64 call = -1;
+	u64 n = 1, at;
+	bool futex = 0, lock = 0;
+
+	if (prev->pid) {
+		regs = user_regs_of(prev);
+		if (regs && (u16)regs->cs != COMPAT_CS)
+			call = (s64)regs->orig_ax;
+		if (state) {
+			w = bpf_task_storage_get(&threads, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+			if (w) {
+				w->since = t;
+				lock = w->lock && !w->lock_told;
+			}
+			futex = call == FUTEX && (u32)prev->tgid != cfg.self_tgid;
+		}
+	}
+	n += futex + lock;
+	if (!reserve(r, n, &at))
+		return;
+	if (lock && w) {
+		put_lock(r, at++, t, w, prev->pid, 1);
+		w->lock_told = 1;
+	}
+	if (futex && regs)
+		put_futex(r, at++, t, regs);
+	u64 io = prev->in_iowait;
+	put(r, at, K_SWITCH, t, (prev->pid & 0xffffff) | (u64)(next->pid & 0xffffff) << 24 | (u64)call << 48,
+	    state | (u64)(prev->tgid & 0xffffff) << 16 | io << 40);
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	struct ring *r = this_ring();
+	if (!r)
+		return 0;
+	u64 t = bpf_ktime_get_ns();
+	leave(ctx, r, prev, next, t);
+	r->resumed = 0;
+	if (!next->pid)
+		return 0;
+	struct thread *w = bpf_task_storage_get(&threads, next, 0, 0);
+	if (w && w->since) {
+		if (t - w->since >= cfg.min_wait && (u32)next->tgid != cfg.self_tgid)
+			r->resumed = next->pid;
+		w->since = 0;
+	}
+	return 0;
+}
+
+/* The resumed thread is current again, with the stack of its wait. */
+INLINE int resumed(void *ctx)
+{
+	struct ring *r = this_ring();
+	if (!r || !r->resumed)
+		return 0;
+	struct task_struct *task = bpf_get_current_task_btf();
+	if (r->resumed != task->pid)
+		return 0;
+	r->resumed = 0;
+	u64 t = bpf_ktime_get_ns();
+	u64 hash = current_stack(ctx, r, 0, task, t);
+	if (hash)
+		put_one(r, K_BLOCKED, t, task->pid, hash);
+	return 0;
+}
+
+SEC("tp_btf/sched_exit_tp")
+int on_resume(u64 *ctx)
+{
+	return resumed(ctx);
+}
+
+/* Where sched_exit_tp is missing: the stack at the end of the system call in which the thread waited. */
+SEC("tp_btf/sys_exit")
+int on_sys_exit(u64 *ctx)
+{
+	return resumed(ctx);
+}
+
+/* ---- wake-ups ---- */
+
+/* The context of this CPU: from its preemption count where that can be read, else from the handlers entered. */
+INLINE u32 context_of(struct ring *r, struct task_struct *current)
+{
+	u32 count = 0;
+	if (cfg.preempt_delta) {
+		if (!r->preempt_count)
+			r->preempt_count = (u64)current->se.cfs_rq->rq + cfg.preempt_delta;
+		if (bpf_rdonly_cast) {
+			struct refcount_struct *c = bpf_rdonly_cast((void *)r->preempt_count,
+				__builtin_btf_type_id(*(struct refcount_struct *)0, 1));
+			count = c->refs;
+		} else {
+			bpf_probe_read_kernel(&count, sizeof(count), (void *)r->preempt_count);
+		}
+	} else {
+		count = (r->irq || r->timer == 2 ? 0x10000 : 0) | (r->softirq ? 0x100 : 0);
+	}
+	if (count & 0xff0000)
+		return r->timer == 2 ? CTX_TIMER : CTX_HARDIRQ;
+	if (count & 0x100)
+		/* softirqs TIMER and HRTIMER, and an hrtimer in the latter */
+		return r->softirq == 2 || r->softirq == 9 || r->timer == 1 ? CTX_TIMER : CTX_SOFTIRQ;
+	return current->pid ? CTX_TASK : CTX_UNKNOWN;
+}
+
+INLINE bool releases_futex(u32 command)
+{
+	return command < 13 && ((1 << command) & (1 << 1 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 10 | 1 << 12));
+}
+
+INLINE bool wakes_after_long_wait(struct task_struct *wakee, u64 t)
+{
+	struct thread *w = bpf_task_storage_get(&threads, wakee, 0, 0);
+	return w && w->since && t - w->since >= cfg.min_wait;
+}
+
+SEC("tp_btf/sched_waking")
+int on_waking(u64 *ctx)
+{
+	struct task_struct *wakee = (void *)ctx[0];
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct ring *r = this_ring();
+	u64 at, n = 1, hash = 0, source = 0, address = 0, op = 0;
+	bool key = 0;
+	if (!r)
+		return 0;
+	u32 context = context_of(r, current);
+	u64 t = bpf_ktime_get_ns();
+	if (context == CTX_TASK) {
+		if ((u32)current->tgid == cfg.self_tgid)
+			return 0;
+		struct pt_regs *regs = user_regs_of(current);
+		if (regs && regs->orig_ax == FUTEX && (u16)regs->cs != COMPAT_CS) {
+			op = regs->si;
+			address = regs->di;
+			key = releases_futex(op & 0x7f);
+		}
+		if (wakes_after_long_wait(wakee, t))
+			hash = current_stack(ctx, r, 1, current, t);
+	} else if (context == CTX_HARDIRQ) {
+		source = r->irq ? r->irq - 1 : 0;
+	} else if (context != CTX_UNKNOWN) {
+		source = r->softirq ? r->softirq - 1 : 0;
+	}
+	n += key + (hash != 0);
+	if (!reserve(r, n, &at))
+		return 0;
+	if (key)
+		put(r, at++, K_WAKE_KEY, t, address, (u32)current->tgid | (op & 0xff) << 32);
+	if (hash)
+		put(r, at++, K_WAKE_STACK, t, 0, hash);
+	put(r, at, K_WAKE, t, (current->pid & 0xffffff) | (u64)(wakee->pid & 0xffffff) << 24 | (u64)context << 48,
+	    source);
+	return 0;
+}
+
+/* ---- interrupts: only to name the source of a wake-up ---- */
+
+SEC("tp_btf/irq_handler_entry")
+int on_irq_entry(u64 *ctx)
+{
+	struct ring *r = this_ring();
+	if (r)
+		r->irq = (u32)ctx[0] + 1;
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_exit")
+int on_irq_exit(u64 *ctx)
+{
+	struct ring *r = this_ring();
+	if (r)
+		r->irq = 0;
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int on_softirq_entry(u64 *ctx)
+{
+	struct ring *r = this_ring();
+	if (r)
+		r->softirq = (u32)ctx[0] + 1;
+	return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int on_softirq_exit(u64 *ctx)
+{
+	struct ring *r = this_ring();
+	if (r)
+		r->softirq = 0;
+	return 0;
+}
+
+SEC("tp_btf/hrtimer_expire_entry")
+int on_timer_entry(u64 *ctx)
+{
+	struct ring *r = this_ring();
+	if (r)
+		r->timer = r->softirq == 9 ? 1 : 2;
+	return 0;
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int on_timer_exit(u64 *ctx)
+{
+	struct ring *r = this_ring();
+	if (r)
+		r->timer = 0;
+	return 0;
+}
+
+/* ---- kernel locks: written only if the thread really sleeps, or spins for long ---- */
+
+INLINE u32 owner_of(u64 field)
+{
+	u64 owner = 0;
+	s32 tid = 0;
+	if (bpf_probe_read_kernel(&owner, sizeof(owner), (void *)field))
+		return 0;
+	struct task_struct *task = (void *)(owner & ~7ULL);
+	if (!task || bpf_probe_read_kernel(&tid, sizeof(tid), __builtin_preserve_access_index(&task->pid)))
+		return 0;
+	return tid;
+}
+
+SEC("tp_btf/contention_begin")
+int on_contention_begin(u64 *ctx)
+{
+	u64 lock = ctx[0];
+	u32 flags = ctx[1];
+	if ((flags & 1) && !(flags & 32)) { /* spins, no mutex */
+		struct ring *r = this_ring();
+		if (r) {
+			r->spin_lock = lock;
+			r->spin_since = bpf_ktime_get_ns();
+		}
+		return 0;
+	}
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *w = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!w || (u32)task->tgid == cfg.self_tgid)
+		return 0;
+	w->lock = lock;
+	if (flags & 32) {
+		w->lock_kind = 1;
+		w->lock_owner = owner_of((u64)__builtin_preserve_access_index(&((struct mutex *)lock)->owner));
+	} else if ((flags & 6) && !(flags & 24)) { /* reads or writes; neither RT nor per CPU */
+		w->lock_kind = 2;
+		w->lock_owner = owner_of((u64)__builtin_preserve_access_index(&((struct rw_semaphore *)lock)->owner));
+	} else {
+		w->lock_kind = 4;
+		w->lock_owner = 0;
+	}
+	return 0;
+}
+
+INLINE void end_of_spin(struct ring *r, u64 lock)
+{
+	u64 at, t = bpf_ktime_get_ns();
+	if (t - r->spin_since >= cfg.min_wait && reserve(r, 2, &at)) {
+		struct thread w = { .lock = lock, .lock_kind = 3 };
+		struct task_struct *task = bpf_get_current_task_btf();
+		put_lock(r, at, r->spin_since, &w, task->pid, 1);
+		put_lock(r, at + 1, t, &w, task->pid, 0);
+	}
+	r->spin_lock = 0;
+}
+
+SEC("tp_btf/contention_end")
+int on_contention_end(u64 *ctx)
+{
+	struct ring *r = this_ring();
+	u64 lock = ctx[0], at;
+	if (!r)
+		return 0;
+	if (r->spin_lock == lock) {
+		end_of_spin(r, lock);
+		return 0;
+	}
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *w = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!w || w->lock != lock)
+		return 0;
+	if (w->lock_told && reserve(r, 1, &at))
+		put_lock(r, at, bpf_ktime_get_ns(), w, task->pid, 0);
+	w->lock = 0;
+	w->lock_told = 0;
+	return 0;
+}
+
+/* ---- block I/O ---- */
+
+INLINE int block_io(u64 *ctx, u32 tid, bool issue, u64 bytes)
+{
+	struct request *rq = (void *)ctx[0];
+	struct ring *r = this_ring();
+	u64 at, device = 0;
+	if (!r)
+		return 0;
+	struct gendisk *disk = field_exists(rq->q->disk) ? rq->q->disk : 0;
+	if (disk)
+		device = (u64)disk->major << 20 | disk->first_minor;
+	if (reserve(r, 1, &at))
+		put(r, at, K_BLOCK_IO, bpf_ktime_get_ns(),
+		    (rq->__sector & 0xffffffffffULL) | (u64)(tid & 0x7fffff) << 40 | (u64)issue << 63,
+		    device | bytes << 32);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int on_block_issue(u64 *ctx)
+{
+	struct request *rq = (void *)ctx[0];
+	struct task_struct *task = bpf_get_current_task_btf();
+	return block_io(ctx, task->pid, 1, rq->__data_len);
+}
+
+SEC("tp_btf/block_rq_complete")
+int on_block_complete(u64 *ctx)
+{
+	return block_io(ctx, 0, 0, (u32)ctx[2]);
+}
+
+/* ---- threads ---- */
+
+SEC("tp_btf/sched_process_fork")
+int on_fork(u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	struct ring *r = this_ring();
+	if (r)
+		put_one(r, K_FORK, bpf_ktime_get_ns(), (u32)parent->pid | (u64)parent->tgid << 32,
+			(u32)child->pid | (u64)child->tgid << 32);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct ring *r = this_ring();
+	if (r)
+		put_one(r, K_EXIT, bpf_ktime_get_ns(), (u32)task->pid, 0);
+	return 0;
+}
+
+SEC("tp_btf/task_rename")
+int on_rename(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct ring *r = this_ring();
+	u64 at, t, name[2] = {};
+	if (!r)
+		return 0;
+	t = bpf_ktime_get_ns();
+	bpf_probe_read_kernel_str(name, sizeof(name), (void *)ctx[1]);
+	if (reserve(r, 2, &at)) {
+		put(r, at, K_NAME, t, (u32)task->pid | (u64)task->tgid << 32, name[0]);
+		put(r, at + 1, K_MORE, t, name[1], 0);
+	}
+	return 0;
+}
+
+/* ---- samples ---- */
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct ring *r = this_ring();
+	struct place p = { .hash_from = 1 };
+	/* Volatile, or the compiler moves the context pointer, which the verifier refuses. */
+	volatile struct user_regs *regs = &ctx->regs;
+	u64 at, hash = 0, ip = regs->ip, sp = regs->sp, bp = regs->bp, cs = regs->cs;
+	if (!r || !task->pid || (u32)task->tgid == cfg.self_tgid)
+		return 0;
+	u64 t = bpf_ktime_get_ns();
+	struct scratch *s = &r->scratch[2];
+	if (!s->busy) {
+		s->busy = 1;
+		if (cs & 3) {
+			p.ip = ip;
+			p.sp = sp;
+			p.bp = bp;
+		} else {
+			long bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
+			p.kernel_frames = bytes > 0 ? (u64)bytes / 8 : 0;
+			set_user(&p, user_regs_of(task));
+		}
+		hash = take_stack(r, s, task, &p, t, 0);
+		s->busy = 0;
+	}
+	if (reserve(r, 2, &at)) {
+		put(r, at, K_SAMPLE, t, (u32)task->pid, hash);
+		put(r, at + 1, K_MORE, t, ip, 0);
+	}
+	return 0;
+}
+
+/* ---- the end: threads that still wait ---- */
+
+SEC("iter.s/task")
+int on_end(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct ring *r = this_ring();
+	struct place p = {};
+	if (!task || !r || (u32)task->tgid == cfg.self_tgid)
+		return 0;
+	struct thread *w = bpf_task_storage_get(&threads, task, 0, 0);
+	u64 t = bpf_ktime_get_ns();
+	if (!w || !w->since || t - w->since < cfg.min_wait)
+		return 0;
+	struct scratch *s = &r->scratch[0];
+	if (s->busy)
+		return 0;
+	s->busy = 1;
+	long bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
+	p.kernel_frames = bytes > 0 ? (u64)bytes / 8 : 0;
+	set_user(&p, user_regs_of(task));
+	u64 hash = take_stack(r, s, task, &p, t, 1);
+	s->busy = 0;
+	put_one(r, K_BLOCKED, t, (u32)task->pid, hash);
+	return 0;
+}

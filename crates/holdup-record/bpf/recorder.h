@@ -1,0 +1,169 @@
+/* What the programs share: configuration, buffers, records. Mirrored by src/layout.rs. */
+#ifndef HOLDUP_RECORDER_H
+#define HOLDUP_RECORDER_H
+
+#include "kernel.h"
+
+/* Records are 24 bytes: time | lap << 56 | kind << 57, and two words. Some are prefixes of the next one. */
+enum kind {
+	K_SWITCH = 1,
+	K_WAKE = 2,
+	K_FUTEX = 3, /* prefix of the K_SWITCH of the same thread */
+	K_WAKE_KEY = 4, /* prefix of a K_WAKE: the futex that the waker released */
+	K_WAKE_STACK = 5, /* prefix of a K_WAKE: the waker's stack */
+	K_BLOCKED = 6,
+	K_SAMPLE = 7, /* followed by a K_MORE */
+	K_MORE = 8,
+	K_LOCK = 9,
+	K_BLOCK_IO = 10,
+	K_FORK = 11,
+	K_NAME = 12, /* followed by a K_MORE */
+	K_EXIT = 13,
+};
+
+enum context { CTX_TASK = 0, CTX_HARDIRQ = 1, CTX_SOFTIRQ = 2, CTX_TIMER = 3, CTX_UNKNOWN = 255 };
+
+#define MAX_KERNEL 96
+#define CHUNK 1024
+#define HASHED_CHUNKS 4
+#define MAX_CHUNKS 65
+#define SLOTS_AT 24576
+
+struct config {
+	u64 slot_mask; /* slots per CPU - 1 */
+	u64 min_wait; /* ns */
+	u64 stack_rate; /* bytes of new stacks per CPU and 2^20 ns */
+	u64 stack_burst; /* bytes */
+	s64 preempt_delta; /* &__preempt_count - &runqueues; 0 for unknown */
+	u32 self_tgid;
+	u32 chunks; /* most chunks of a stack copy */
+	u32 has_state_argument; /* sched_switch has a fourth argument */
+	u32 skip_frames; /* BPF's own kernel frames */
+};
+
+/* Where a stack is put together before it is known whether it is new. */
+struct scratch {
+	u64 busy;
+	u64 kernel[MAX_KERNEL];
+	u64 user[HASHED_CHUNKS * CHUNK / 8];
+};
+
+/* The header of a CPU's ring; the slots follow at SLOTS_AT. */
+struct ring {
+	u64 head; /* slots ever reserved */
+	u64 lost; /* records that found no room */
+	u64 lost_stacks; /* stacks that found no room */
+	u64 limited_stacks; /* stacks left out to limit the rate */
+	u64 captured_stacks;
+	u64 preempt_count; /* address of this CPU's */
+	u64 tokens;
+	u64 refilled;
+	u32 resumed; /* tid that comes back from a long wait */
+	u32 irq; /* number + 1 while its handler runs */
+	u32 softirq; /* vector + 1 */
+	u32 timer; /* an hrtimer expires: 1 in softirq, 2 in hard irq */
+	u64 spin_lock; /* contended spinlock and since when */
+	u64 spin_since;
+	u64 pad[2];
+	u64 tail; /* slots read: written by user space */
+	u64 pad2[7];
+	struct scratch scratch[3]; /* waiter, waker, sample */
+};
+
+_Static_assert(sizeof(struct ring) <= SLOTS_AT, "header");
+
+/* A raw stack in the ring buffer; chunks of user memory from `base` on follow. */
+struct raw_stack {
+	u64 hash;
+	u64 ip, sp, bp;
+	u64 base;
+	u32 tgid, tid;
+	u32 kernel_frames;
+	u32 filled; /* chunks */
+	u64 kernel[MAX_KERNEL];
+};
+
+/* What is known of a thread between its switch-out and its next switch-in. */
+struct thread {
+	u64 since; /* when it blocked; 0 while it runs */
+	u64 lock; /* kernel lock that it contends for */
+	u32 lock_kind; /* as LockKind: 1 mutex, 2 rwsem, 4 other */
+	u32 lock_owner;
+	u32 lock_told; /* its K_LOCK was written */
+};
+
+const volatile struct config cfg = {};
+u64 epoch = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, 4);
+	__uint(value_size, SLOTS_AT + 24 * 4096);
+	__uint(max_entries, 1);
+} rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} stacks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 32768);
+	__type(key, u64);
+	__type(value, u8);
+} seen SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+INLINE struct ring *this_ring(void)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	return bpf_map_lookup_elem(&rings, &cpu);
+}
+
+/* Reserves `n` slots; returns 0 and counts the loss if the reader is too far behind. The addition is atomic since an
+ * interrupt's program may come between. The margin covers those that passed the check meanwhile. */
+INLINE bool reserve(struct ring *r, u64 n, u64 *at)
+{
+	u64 head = r->head;
+	if (head + n + 16 - *(volatile u64 *)&r->tail > cfg.slot_mask + 1) {
+		__sync_fetch_and_add(&r->lost, 1);
+		return 0;
+	}
+	*at = __sync_fetch_and_add(&r->head, n);
+	return 1;
+}
+
+/* The first word is written last: its lap bit tells the reader that the slot is complete. */
+INLINE void put(struct ring *r, u64 at, u64 kind, u64 t, u64 a, u64 b)
+{
+	volatile u64 *slot = (void *)r + SLOTS_AT + (at & cfg.slot_mask) * 24;
+	u64 lap = (at & (cfg.slot_mask + 1)) ? 0 : 1;
+	slot[1] = a;
+	slot[2] = b;
+	barrier();
+	slot[0] = (t & 0xffffffffffffffULL) | lap << 56 | kind << 57;
+}
+
+INLINE void put_one(struct ring *r, u64 kind, u64 t, u64 a, u64 b)
+{
+	u64 at;
+	if (reserve(r, 1, &at))
+		put(r, at, kind, t, a, b);
+}
+
+INLINE struct pt_regs *user_regs_of(struct task_struct *task)
+{
+	if (task->flags & (PF_KTHREAD | PF_IO_WORKER))
+		return 0;
+	return (struct pt_regs *)bpf_task_pt_regs(task);
+}
+
+#endif
