@@ -30,7 +30,8 @@ pub fn finish(mut session: Session) -> Result<()> {
         meta.notes.push(format!("{damaged} records are damaged and were left out; the file may be cut or overwritten"));
     }
     if timeless > 0 {
-        meta.notes.push(format!("{timeless} samples have no time and were left out; record with perf record --timestamp"));
+        meta.notes
+            .push(format!("{timeless} samples have no time and were left out; record with perf record --timestamp"));
     }
     meta.notes.extend(missing(&events));
     Ok(())
@@ -46,7 +47,9 @@ fn missing(events: &Events) -> Vec<String> {
                 .to_owned(),
         );
     } else if !used(|r| matches!(r, Role::Wake(_))) {
-        notes.push("no sched_waking in this trace, so wakers are unknown; record with -e sched:sched_waking too".to_owned());
+        notes.push(
+            "no sched_waking in this trace, so wakers are unknown; record with -e sched:sched_waking too".to_owned(),
+        );
     }
     let no_cpu = |s: &&super::events::Source| matches!(s.role, Role::Switch(_)) && !s.plan.has_cpu();
     if events.list.iter().any(|s| no_cpu(&s)) {
@@ -54,7 +57,9 @@ fn missing(events: &Events) -> Vec<String> {
     }
     let no_chain = |s: &&super::events::Source| matches!(s.role, Role::Switch(_)) && !s.plan.has_chain();
     if events.list.iter().any(|s| no_chain(&s)) {
-        notes.push("switches without call chains, so it is unknown where threads wait; record with perf record -g".to_owned());
+        notes.push(
+            "switches without call chains, so it is unknown where threads wait; record with perf record -g".to_owned(),
+        );
     }
     notes
 }

@@ -61,7 +61,9 @@ impl Header {
         let least = attr::MIN_SIZE as u64 + 16;
         if self.attr_size < least || self.attrs.size / self.attr_size > MAX_ATTRS {
             let (size, all) = (self.attr_size, self.attrs.size);
-            return Err(format!("event descriptions of {size} bytes each in {all} bytes, at least {least} each expected"));
+            return Err(format!(
+                "event descriptions of {size} bytes each in {all} bytes, at least {least} each expected"
+            ));
         }
         let table = read_section(file, self.attrs)?;
         let mut attrs = Vec::new();
@@ -80,10 +82,8 @@ impl Header {
     pub fn feature_sections(&self, file: &mut (impl Read + Seek + ?Sized)) -> Result<Vec<(u64, Section)>, String> {
         let numbers = (0..256_u64).filter(|n| self.features[*n as usize / 64] >> (n % 64) & 1 == 1);
         let numbers: Vec<u64> = numbers.collect();
-        let table = Section {
-            offset: self.data.offset.saturating_add(self.data.size),
-            size: numbers.len() as u64 * 16,
-        };
+        let table =
+            Section { offset: self.data.offset.saturating_add(self.data.size), size: numbers.len() as u64 * 16 };
         let table = read_section(file, table)?;
         let place = |at| Some(Section { offset: u64_at(&table, at)?, size: u64_at(&table, at + 8)? });
         Ok(numbers.into_iter().enumerate().filter_map(|(i, n)| Some((n, place(i * 16)?))).collect())

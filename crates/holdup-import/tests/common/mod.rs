@@ -1,0 +1,53 @@
+//! What the tests share.
+
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+
+use holdup_import::Input;
+use holdup_trace::{Destination, Result, Trace, TraceBuilder};
+
+/// Every fixture, by name.
+pub const FIXTURES: [&str; 5] =
+    ["task.perf.data", "pipe.perf.data", "zstd.perf.data", "dwarf.perf.data", "contexts.perf.data.gz"];
+
+/// The path of a fixture.
+pub fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// The bytes of a fixture.
+pub fn fixture_bytes(name: &str) -> Vec<u8> {
+    std::fs::read(fixture(name)).expect("the fixture is in the repository")
+}
+
+/// Imports a file.
+pub fn import_file(path: &Path) -> Result<Trace> {
+    let mut builder = TraceBuilder::new(&Destination::Memory)?;
+    holdup_import::open(path)?.import(&mut builder)?;
+    builder.finish(None)
+}
+
+/// Imports bytes.
+pub fn import_bytes(bytes: Vec<u8>) -> Result<Trace> {
+    let mut builder = TraceBuilder::new(&Destination::Memory)?;
+    Input::from_bytes(Path::new("test.perf.data"), bytes)?.import(&mut builder)?;
+    builder.finish(None)
+}
+
+/// The trace's own count of `name`.
+pub fn native(trace: &Trace, name: &str) -> u64 {
+    trace.meta.native_events.get(name).copied().unwrap_or(0)
+}
+
+/// A file among the shared traces; `None`, and says so, where there are none.
+pub fn shared_trace(name: &str) -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    let folder = std::env::var_os("HOLDUP_SHARED_TRACES").map_or_else(beside, PathBuf::from);
+    let path = folder.join(name);
+    if path.is_file() {
+        return Some(path);
+    }
+    println!("skipped: no shared traces");
+    None
+}
