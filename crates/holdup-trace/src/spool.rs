@@ -1,1 +1,30 @@
 //! The spool: blocks with a checksum, appended while recording.
+//!
+//! ```text
+//! file  = magic, block*
+//! block = mark u32 | kind u8 | packing u8 | cpu u16 | stored u32 | raw u32 | crc u32 | stored bytes
+//! ```
+//!
+//! All integers are little endian. The checksum covers the block's header before it and its stored bytes, so that
+//! everything up to the last complete block can be used, whatever ended the recording. The kinds of block:
+//! a [`Header`] and a [`Footer`] as JSON, the kernel's 24-byte [records](records) of one CPU, raw stacks, side
+//! information from user space ([`Side`]), and the end of a round, after which nothing older than the previous round
+//! follows.
+//!
+//! *Not* for keeping: a spool is turned into a `.holdup` file, which is smaller and opens at once.
+
+mod convert;
+mod format;
+mod reader;
+pub mod records;
+mod side;
+mod stack;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use format::{Footer, Header};
+pub use reader::{is_spool, read};
+pub use side::Side;
+pub use stack::encode_stack;
+pub use writer::SpoolWriter;

@@ -1,0 +1,224 @@
+//! Turns the kernel's records into events.
+
+use rustc_hash::FxHashMap;
+
+use super::records::{Record, kind};
+use crate::{ChainId, Cpu, Event, LockId, LockKey, LockKind, SwitchState, TraceBuilder, WakeContext};
+
+const FUTEX_LOCK_PI: u8 = 6;
+const FUTEX_WAIT_OPERATIONS: [u8; 5] = [0, FUTEX_LOCK_PI, 9, 11, 13];
+
+/// Prefix records of a CPU that wait for the record they belong to.
+#[derive(Debug, Default, Clone, Copy)]
+struct Prefix {
+    futex: Option<Record>,
+    wake_key: Option<Record>,
+    wake_stack: u64,
+    /// The first half of a sample or a name.
+    half: Option<Record>,
+}
+
+/// Converts records to events, CPU by CPU within a round.
+#[derive(Debug, Default)]
+pub(super) struct Converter {
+    prefixes: FxHashMap<u16, Prefix>,
+    /// Which process each thread belongs to.
+    pids: FxHashMap<u32, u32>,
+    counts: [u64; 16],
+    futexes: u64,
+    /// The latest time seen.
+    pub last: u64,
+}
+
+/// Names under which records are counted; an empty one is a part of another record.
+const NATIVE: [&str; 16] = [
+    "",
+    "sched_switch",
+    "sched_waking",
+    "futex_wait",
+    "futex_wake",
+    "waker_stack",
+    "blocked_stack",
+    "sample",
+    "",
+    "contention",
+    "block_rq",
+    "sched_process_fork",
+    "task_rename",
+    "sched_process_exit",
+    "",
+    "",
+];
+
+const fn tid(word: u64, shift: u32) -> u32 {
+    (word >> shift) as u32 & 0xff_ffff
+}
+
+impl Converter {
+    /// Notes which process a thread belongs to.
+    pub(super) fn learn(&mut self, tid: u32, pid: u32) {
+        self.pids.insert(tid, pid);
+    }
+
+    /// Learns the new threads of a block before any block of the round is converted.
+    pub(super) fn learn_forks(&mut self, records: &[u8]) {
+        for r in Record::all(records).filter(|r| r.kind == kind::FORK) {
+            self.learn(r.b as u32, (r.b >> 32) as u32);
+        }
+    }
+
+    /// Pushes the events of a block.
+    pub(super) fn convert(&mut self, builder: &mut TraceBuilder, cpu: u16, records: &[u8]) {
+        let mut prefix = self.prefixes.remove(&cpu).unwrap_or_default();
+        for record in Record::all(records) {
+            self.counts[usize::from(record.kind & 15)] += 1;
+            self.last = self.last.max(record.t);
+            self.record(builder, Cpu(cpu), record, &mut prefix);
+        }
+        self.prefixes.insert(cpu, prefix);
+    }
+
+    fn record(&mut self, builder: &mut TraceBuilder, cpu: Cpu, r: Record, prefix: &mut Prefix) {
+        match r.kind {
+            kind::FUTEX => prefix.futex = Some(r),
+            kind::WAKE_KEY => prefix.wake_key = Some(r),
+            kind::WAKE_STACK => prefix.wake_stack = r.b,
+            kind::SAMPLE | kind::NAME => prefix.half = Some(r),
+            kind::MORE => {
+                if let Some(first) = prefix.half.take() {
+                    second_half(builder, cpu, first, r);
+                }
+            }
+            kind::SWITCH => self.switch(builder, cpu, r, prefix.futex.take()),
+            kind::WAKE => {
+                let (key, stack) = (prefix.wake_key.take(), std::mem::take(&mut prefix.wake_stack));
+                let (lock, chain) = (released_lock(builder, key), builder.raw_chain(stack));
+                builder.push(r.t, wake(lock, chain, cpu, r));
+            }
+            kind::BLOCKED => {
+                let chain = builder.raw_chain(r.b);
+                builder.push(r.t, Event::Blocked { tid: r.a as u32, chain, lock: LockId::NONE });
+            }
+            kind::LOCK => {
+                let kind = LockKind::from_code((r.b >> 48) as u8);
+                let lock = builder.lock(LockKey { kind, pid: 0, address: r.a });
+                let (begin, owner) = (r.b >> 56 & 1 == 1, tid(r.b, 24));
+                builder.push(r.t, Event::KernelLock { cpu, tid: tid(r.b, 0), lock, begin, owner });
+            }
+            kind::BLOCK_IO => builder.push(r.t, block_io(r)),
+            kind::FORK => {
+                let (parent, parent_pid) = (r.a as u32, (r.a >> 32) as u32);
+                let (tid, pid) = (r.b as u32, (r.b >> 32) as u32);
+                builder.push(r.t, Event::Fork { parent_pid, parent, pid, tid });
+            }
+            kind::EXIT => builder.push(r.t, Event::Exit { tid: r.a as u32 }),
+            _ => {}
+        }
+    }
+
+    fn switch(&mut self, builder: &mut TraceBuilder, cpu: Cpu, r: Record, futex: Option<Record>) {
+        let prev = tid(r.a, 0);
+        let pid = tid(r.b, 16);
+        let mut lock = LockId::NONE;
+        if let Some(f) = futex.filter(|f| f.t == r.t) {
+            let operation = (f.a >> 48) as u8;
+            if FUTEX_WAIT_OPERATIONS.contains(&operation) {
+                let (private, timed) = (f.a >> 56 & 1 == 1, f.a >> 57 & 1 == 1);
+                lock = builder.lock(futex_key(f.a & 0xffff_ffff_ffff, pid, private));
+                let owner = self.plausible_owner((f.b >> 32) as u32, prev, pid);
+                self.futexes += 1;
+                builder.push(r.t, Event::Futex { tid: prev, lock, owner, operation, timed });
+            }
+        }
+        builder.push(
+            r.t,
+            Event::Switch {
+                cpu,
+                prev,
+                next: tid(r.a, 24),
+                state: state(r.b as u16),
+                io_wait: r.b >> 40 & 1 == 1,
+                syscall: (r.a >> 48) as i16,
+                lock,
+                chain: ChainId::NONE,
+            },
+        );
+    }
+
+    /// What lies behind a futex word is an owner only if it is another thread of the process.
+    fn plausible_owner(&self, owner: u32, waiter: u32, pid: u32) -> u32 {
+        let same_process = self.pids.get(&owner) == Some(&pid);
+        if same_process && owner != waiter && owner != 0 { owner } else { 0 }
+    }
+
+    /// Tells the builder how many records of each kind there were.
+    pub(super) fn count(&self, builder: &mut TraceBuilder) {
+        for (name, &n) in NATIVE.iter().zip(&self.counts).filter(|(name, n)| !name.is_empty() && **n > 0) {
+            builder.count_native(name, n);
+        }
+    }
+}
+
+fn second_half(builder: &mut TraceBuilder, cpu: Cpu, first: Record, second: Record) {
+    if first.kind == kind::SAMPLE {
+        let chain = builder.raw_chain(first.b);
+        builder.push(first.t, Event::Sample { cpu, tid: first.a as u32, ip: second.a, chain });
+        return;
+    }
+    let bytes = [first.b.to_le_bytes(), second.a.to_le_bytes()].concat();
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+    let name = builder.string(&String::from_utf8_lossy(&bytes[..end]));
+    builder.push(first.t, Event::Name { pid: (first.a >> 32) as u32, tid: first.a as u32, name });
+}
+
+fn released_lock(builder: &mut TraceBuilder, key: Option<Record>) -> LockId {
+    key.map_or(LockId::NONE, |k| {
+        let private = k.b >> 39 & 1 == 1;
+        builder.lock(futex_key(k.a, k.b as u32, private))
+    })
+}
+
+fn futex_key(address: u64, pid: u32, private: bool) -> LockKey {
+    LockKey { kind: LockKind::Futex, pid: if private { pid } else { 0 }, address }
+}
+
+fn wake(lock: LockId, chain: ChainId, cpu: Cpu, r: Record) -> Event {
+    Event::Wake {
+        cpu,
+        waker: tid(r.a, 0),
+        wakee: tid(r.a, 24),
+        context: WakeContext::from_code((r.a >> 48) as u8),
+        source: r.b as u16,
+        // sched_waking comes before the target is chosen.
+        target: Cpu::NONE,
+        lock,
+        chain,
+    }
+}
+
+fn block_io(r: Record) -> Event {
+    Event::BlockIo {
+        device: r.b as u32,
+        sector: r.a & 0xff_ffff_ffff,
+        bytes: (r.b >> 32) as u32,
+        tid: (r.a >> 40) as u32 & 0x7f_ffff,
+        issue: r.a >> 63 == 1,
+    }
+}
+
+/// From the bits of `task_struct.__state`, which are not those that `sched_switch` prints.
+fn state(bits: u16) -> SwitchState {
+    match bits {
+        0 => SwitchState::Runnable,
+        b if b & 0x80 != 0 => SwitchState::Dead,
+        b if b & 0x01 != 0 => SwitchState::Sleeping,
+        b if b & 0x0c != 0 => SwitchState::Stopped,
+        b if b & 0x402 == 0x402 => SwitchState::Idle,
+        b if b & 0x1002 != 0 => SwitchState::Uninterruptible,
+        b if b & 0x30 != 0 => SwitchState::Dead,
+        b if b & 0x40 != 0 => SwitchState::Idle,
+        b if b & 0x8000 != 0 => SwitchState::Stopped,
+        // TASK_WAKING, where the kernel has no state argument: it was woken while it fell asleep.
+        _ => SwitchState::Sleeping,
+    }
+}

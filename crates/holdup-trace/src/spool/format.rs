@@ -1,0 +1,119 @@
+//! What a spool's blocks look like, for writing and for reading.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Host;
+
+/// The first bytes of a spool.
+pub(super) const MAGIC: [u8; 8] = *b"holdspl1";
+/// The first bytes of each block.
+pub(super) const MARK: u32 = 0x6b6c_6248;
+/// Bytes of a block's header.
+pub(super) const HEADER: usize = 20;
+/// No block is longer, stored or unpacked; a longer length in a file is damage.
+pub(super) const LONGEST: usize = 4 << 20;
+
+/// What a block holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Header = 1,
+    Records = 2,
+    Stacks = 3,
+    Side = 4,
+    Round = 5,
+    Footer = 6,
+}
+
+impl Kind {
+    pub(super) fn from_code(code: u8) -> Option<Kind> {
+        use Kind::*;
+        [Header, Records, Stacks, Side, Round, Footer].into_iter().find(|&k| k as u8 == code)
+    }
+}
+
+/// A block's header.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block {
+    pub kind: Kind,
+    pub packed: bool,
+    pub cpu: u16,
+    pub stored: usize,
+    pub raw: usize,
+    pub crc: u32,
+}
+
+impl Block {
+    /// The header with the checksum of `payload`.
+    pub(super) fn encode(&self, payload: &[u8]) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        bytes[0..4].copy_from_slice(&MARK.to_le_bytes());
+        bytes[4] = self.kind as u8;
+        bytes[5] = self.packed.into();
+        bytes[6..8].copy_from_slice(&self.cpu.to_le_bytes());
+        bytes[8..12].copy_from_slice(&(self.stored as u32).to_le_bytes());
+        bytes[12..16].copy_from_slice(&(self.raw as u32).to_le_bytes());
+        let crc = checksum(&bytes[..16], payload);
+        bytes[16..20].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// `None` if this is no block's header.
+    pub(super) fn decode(bytes: &[u8; HEADER]) -> Option<Block> {
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let block = Block {
+            kind: Kind::from_code(bytes[4])?,
+            packed: bytes[5] == 1,
+            cpu: u16::from_le_bytes([bytes[6], bytes[7]]),
+            stored: word(8) as usize,
+            raw: word(12) as usize,
+            crc: word(16),
+        };
+        (word(0) == MARK && block.stored <= LONGEST && block.raw <= LONGEST).then_some(block)
+    }
+}
+
+pub(super) fn checksum(header: &[u8], payload: &[u8]) -> u32 {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(header);
+    crc.update(payload);
+    crc.finalize()
+}
+
+/// What is known when a recording begins.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Header {
+    /// The clock's reading when recording began, in nanoseconds.
+    pub start_ns: u64,
+    /// The machine.
+    pub host: Host,
+    /// Number of CPUs.
+    pub cpus: u16,
+    /// By which hooks events are recorded.
+    pub hooks: Vec<String>,
+    /// Waits shorter than this have no stack.
+    pub min_wait_ns: u64,
+    /// The sampling period; 0 without samples.
+    pub sample_period_ns: u64,
+    /// The command that is recorded.
+    pub command: Vec<String>,
+    /// The root processes of the focus.
+    pub focus_pids: Vec<u32>,
+    /// The recorder's process.
+    pub recorder_pid: u32,
+}
+
+/// What is known when it has ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Footer {
+    /// The clock's reading at the end.
+    pub end_ns: u64,
+    /// The command's exit code; 128 + n for signal n.
+    pub exit_code: Option<i32>,
+    /// CPU seconds that the recorder used.
+    pub recorder_cpu_s: f64,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}

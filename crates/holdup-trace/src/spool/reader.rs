@@ -1,0 +1,225 @@
+//! Reads a spool, complete or not, into a builder.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use super::convert::Converter;
+use super::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC, checksum};
+use super::side::Side;
+use super::stack::decode_stack;
+use crate::{Cpu, Error, Event, Nanos, Result, TraceBuilder};
+
+/// Records of a round that are held back until its end, so that threads are known before their first event.
+const HELD_BYTES: usize = 64 << 20;
+
+/// Whether a file that begins with `head` is a spool.
+pub fn is_spool(head: &[u8]) -> bool {
+    head.starts_with(&MAGIC)
+}
+
+/// Reads the spool at `path` into `builder`. What follows a damaged or incomplete block is left out and counted as a
+/// loss; only a file that is no spool, or cannot be read, is an error.
+pub fn read(path: &Path, builder: &mut TraceBuilder) -> Result<()> {
+    let file = File::open(path).map_err(|e| Error::input(path, format_args!("cannot be opened: {e}")))?;
+    let mut input = BufReader::with_capacity(1 << 20, file);
+    let mut magic = [0; MAGIC.len()];
+    if input.read_exact(&mut magic).is_err() || !is_spool(&magic) {
+        return Err(Error::input(path, "is no spool of holdup"));
+    }
+    let mut reader = Reader::default();
+    let mut blocks = Blocks { input, offset: MAGIC.len() as u64, stored: Vec::new() };
+    loop {
+        match blocks.next() {
+            Ok(Some((block, payload))) => reader.block(builder, block, payload)?,
+            Ok(None) => break,
+            Err(what) => {
+                reader.cut(builder, blocks.offset, &what);
+                break;
+            }
+        }
+    }
+    reader.finish(builder)
+}
+
+/// The blocks of a file.
+struct Blocks<R> {
+    input: R,
+    /// Where the next block begins.
+    offset: u64,
+    stored: Vec<u8>,
+}
+
+impl<R: Read> Blocks<R> {
+    /// The next block with its unpacked bytes, none at the end, or what is wrong.
+    fn next(&mut self) -> Result<Option<(Block, Vec<u8>)>, String> {
+        let mut header = [0; HEADER];
+        match self.fill(&mut header)? {
+            0 => return Ok(None),
+            n if n < HEADER => return Err("a block's header is incomplete".into()),
+            _ => {}
+        }
+        let block = Block::decode(&header).ok_or("there is no block")?;
+        let mut stored = std::mem::take(&mut self.stored);
+        stored.clear();
+        stored.resize(block.stored, 0);
+        let read = self.fill(&mut stored)?;
+        self.stored = stored;
+        if read < block.stored {
+            return Err(format!("a block of {} bytes ends after {read}", block.stored));
+        }
+        if checksum(&header[..16], &self.stored) != block.crc {
+            return Err("a block's checksum is wrong".into());
+        }
+        let payload = self.unpack(&block)?;
+        self.offset += (HEADER + block.stored) as u64;
+        Ok(Some((block, payload)))
+    }
+
+    fn unpack(&self, block: &Block) -> Result<Vec<u8>, String> {
+        if !block.packed {
+            return Ok(self.stored.clone());
+        }
+        lz4_flex::block::decompress(&self.stored, block.raw.min(LONGEST))
+            .map_err(|e| format!("a block cannot be unpacked: {e}"))
+    }
+
+    /// Reads until `into` is full or the file ends.
+    fn fill(&mut self, into: &mut [u8]) -> Result<usize, String> {
+        let mut n = 0;
+        while n < into.len() {
+            match self.input.read(&mut into[n..]) {
+                Ok(0) => break,
+                Ok(read) => n += read,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(format!("cannot be read: {e}")),
+            }
+        }
+        Ok(n)
+    }
+}
+
+/// What is kept between blocks.
+#[derive(Default)]
+struct Reader {
+    converter: Converter,
+    held: Vec<(u16, Vec<u8>)>,
+    held_bytes: usize,
+    header: Option<Header>,
+    footer: Option<Footer>,
+    damaged: bool,
+    mappings: u64,
+    stacks: u64,
+}
+
+impl Reader {
+    fn block(&mut self, builder: &mut TraceBuilder, block: Block, payload: Vec<u8>) -> Result<()> {
+        match block.kind {
+            Kind::Header => self.begin(builder, serde_json::from_slice(&payload).unwrap_or_default()),
+            Kind::Footer => self.footer = serde_json::from_slice(&payload).ok(),
+            Kind::Records => {
+                self.converter.learn_forks(&payload);
+                self.held_bytes += payload.len();
+                self.held.push((block.cpu, payload));
+                if self.held_bytes > HELD_BYTES {
+                    self.convert_held(builder);
+                }
+            }
+            Kind::Stacks => {
+                let mut rest = &payload[..];
+                while let Some((hash, stack)) = decode_stack(&mut rest) {
+                    self.stacks += 1;
+                    builder.define_raw_stack(hash, stack);
+                }
+            }
+            Kind::Side => {
+                let mut rest = &payload[..];
+                while let Some(item) = Side::decode(&mut rest) {
+                    self.side(builder, item);
+                }
+            }
+            Kind::Round => {
+                self.convert_held(builder);
+                builder.finish_round()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A spool has one header; one that was put together from segments has several, and the first counts.
+    fn begin(&mut self, builder: &mut TraceBuilder, header: Header) {
+        if self.header.is_some() {
+            return;
+        }
+        let meta = builder.meta_mut();
+        meta.format = "holdup".into();
+        meta.host = header.host.clone();
+        meta.cpus = header.cpus;
+        meta.hooks = header.hooks.clone();
+        meta.min_wait_ns = header.min_wait_ns;
+        meta.sample_period_ns = header.sample_period_ns;
+        meta.command = header.command.clone();
+        meta.focus_pids = header.focus_pids.clone();
+        self.header = Some(header);
+    }
+
+    fn side(&mut self, builder: &mut TraceBuilder, item: Side) {
+        match item {
+            Side::Name { t, pid, tid, name } => {
+                self.converter.learn(tid, pid);
+                let name = builder.string(&name);
+                builder.push(t, Event::Name { pid, tid, name });
+            }
+            Side::Map { t, image } => {
+                self.mappings += 1;
+                let pid = image.pid;
+                let image = builder.image(image);
+                builder.push(t, Event::Map { pid, image });
+            }
+            Side::Exec { t, pid } => builder.push(t, Event::Exec { pid }),
+            Side::Lost { t, cpu, span, count, what } => {
+                let what = builder.string(&what);
+                builder.push(t, Event::Lost { cpu: Cpu(cpu), span: Nanos(span), count, what });
+            }
+        }
+    }
+
+    fn convert_held(&mut self, builder: &mut TraceBuilder) {
+        self.held_bytes = 0;
+        for (cpu, records) in std::mem::take(&mut self.held) {
+            self.converter.convert(builder, cpu, &records);
+        }
+    }
+
+    fn cut(&mut self, builder: &mut TraceBuilder, offset: u64, what: &str) {
+        self.damaged = true;
+        let text = format!("the spool is cut at byte {offset}: {what}; what was recorded before is used");
+        builder.meta_mut().notes.push(text);
+    }
+
+    fn finish(mut self, builder: &mut TraceBuilder) -> Result<()> {
+        self.convert_held(builder);
+        let last = self.converter.last;
+        if self.damaged {
+            let what = builder.string("end of the recording (spool cut)");
+            builder.push(last, Event::Lost { cpu: Cpu::NONE, span: Nanos(0), count: 1, what });
+        } else if self.footer.is_none() {
+            let note = "the recording was ended from outside; at most its last 20 ms are missing";
+            builder.meta_mut().notes.push(note.into());
+        }
+        self.converter.count(builder);
+        for (name, n) in [("mmap", self.mappings), ("stack", self.stacks)] {
+            builder.count_native(name, n);
+        }
+        let start = self.header.map_or(0, |h| h.start_ns);
+        let footer = self.footer.unwrap_or_default();
+        let meta = builder.meta_mut();
+        meta.exit_code = footer.exit_code;
+        meta.recorder_cpu_s = footer.recorder_cpu_s;
+        meta.notes.extend(footer.notes);
+        if start > 0 && footer.end_ns > start {
+            meta.duration_ns = footer.end_ns - start;
+        }
+        builder.finish_round()
+    }
+}

@@ -1,0 +1,127 @@
+//! Appends blocks to a spool.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC};
+use super::side::Side;
+use crate::{Error, Result};
+
+/// Bytes of one block of records: the reader's memory for a round is a multiple of it.
+const BLOCK: usize = 1 << 20;
+
+/// Appends blocks to a new spool, each by one write.
+///
+/// I/O errors are handed up as they are: on a full disk what was written stays readable.
+#[derive(Debug)]
+pub struct SpoolWriter {
+    file: File,
+    /// Length up to the last complete block.
+    length: u64,
+    buffer: Vec<u8>,
+}
+
+impl SpoolWriter {
+    /// Creates the spool. A file that is there already, or a symbolic link, is left alone and an error: in a folder
+    /// that others can write to it may be a trap.
+    pub fn create(path: &Path) -> Result<Self> {
+        let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists => Error::input(path, "exists already; remove it or choose another name"),
+            _ => Error::input(path, format_args!("cannot be created: {e}")),
+        })?;
+        let mut writer = SpoolWriter { file, length: 0, buffer: Vec::new() };
+        writer.file.write_all(&MAGIC).map_err(|e| Error::input(path, format_args!("cannot be written: {e}")))?;
+        writer.length = MAGIC.len() as u64;
+        Ok(writer)
+    }
+
+    /// The file, to change its owner or mode.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Bytes written so far.
+    pub fn bytes(&self) -> u64 {
+        self.length
+    }
+
+    /// Writes what is known at the beginning. Must come first.
+    pub fn header(&mut self, header: &Header) -> io::Result<()> {
+        self.json(Kind::Header, header)
+    }
+
+    /// Writes a CPU's records as the kernel left them.
+    pub fn records(&mut self, cpu: u16, records: &[u8]) -> io::Result<()> {
+        let longest = BLOCK - BLOCK % super::records::SIZE;
+        records.chunks(longest).try_for_each(|part| self.block(Kind::Records, cpu, part, true))
+    }
+
+    /// Writes stacks, as many as [`encode_stack`](super::encode_stack) put together.
+    pub fn stacks(&mut self, stacks: &[u8]) -> io::Result<()> {
+        if stacks.is_empty() { Ok(()) } else { self.block(Kind::Stacks, 0, stacks, true) }
+    }
+
+    /// Writes information from user space.
+    pub fn side(&mut self, items: &[Side]) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        for item in items {
+            item.encode(&mut bytes);
+            if bytes.len() >= BLOCK {
+                self.block(Kind::Side, 0, &bytes, true)?;
+                bytes.clear();
+            }
+        }
+        if bytes.is_empty() { Ok(()) } else { self.block(Kind::Side, 0, &bytes, true) }
+    }
+
+    /// Ends a round: nothing that follows is older than the previous round.
+    pub fn round(&mut self) -> io::Result<()> {
+        self.block(Kind::Round, 0, &[], false)
+    }
+
+    /// Writes what is known at the end. Must come last.
+    pub fn footer(&mut self, footer: &Footer) -> io::Result<()> {
+        self.json(Kind::Footer, footer)
+    }
+
+    /// Appends the blocks of another spool.
+    pub fn append(&mut self, other: &mut impl io::Read) -> io::Result<()> {
+        let mut magic = [0; MAGIC.len()];
+        other.read_exact(&mut magic)?;
+        self.length += io::copy(other, &mut self.file)?;
+        Ok(())
+    }
+
+    fn json(&mut self, kind: Kind, value: &impl serde::Serialize) -> io::Result<()> {
+        let bytes = serde_json::to_vec(value).map_err(io::Error::other)?;
+        self.block(kind, 0, &bytes, false)
+    }
+
+    fn block(&mut self, kind: Kind, cpu: u16, raw: &[u8], pack: bool) -> io::Result<()> {
+        if raw.len() > LONGEST {
+            return Err(io::Error::other("a block of the spool would be too long"));
+        }
+        self.buffer.clear();
+        self.buffer.resize(HEADER, 0);
+        let room = if pack { lz4_flex::block::get_maximum_output_size(raw.len()) } else { 0 };
+        self.buffer.resize(HEADER + room, 0);
+        let packed = if pack { lz4_flex::block::compress_into(raw, &mut self.buffer[HEADER..]).ok() } else { None };
+        let packed = packed.filter(|&n| n < raw.len());
+        self.buffer.truncate(HEADER + packed.unwrap_or(0));
+        if packed.is_none() {
+            self.buffer.extend_from_slice(raw);
+        }
+        let stored = self.buffer.len() - HEADER;
+        let block = Block { kind, packed: packed.is_some(), cpu, stored, raw: raw.len(), crc: 0 };
+        let header = block.encode(&self.buffer[HEADER..]);
+        self.buffer[..HEADER].copy_from_slice(&header);
+        if let Err(error) = self.file.write_all(&self.buffer) {
+            // Half a block is of no use; if this fails too, the reader stops there all the same.
+            let _ = self.file.set_len(self.length);
+            return Err(error);
+        }
+        self.length += self.buffer.len() as u64;
+        Ok(())
+    }
+}
