@@ -18,6 +18,7 @@ mod events;
 mod features;
 mod finish;
 mod format;
+mod guess;
 mod header;
 mod irq;
 mod kinds;

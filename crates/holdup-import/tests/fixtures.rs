@@ -131,7 +131,9 @@ fn a_killed_perf_leaves_a_readable_file() {
     let trace = import_bytes(bytes).expect("most of it can be read");
     assert!(trace.meta.notes.iter().any(|n| n.contains("killed")), "{:?}", trace.meta.notes);
     assert!(trace.losses.rows() > 0);
-    // The formats were at the end, but the names of the threads are there.
+    // The formats were at the end: all but the last record are recognised by their shape.
+    assert_eq!((trace.switches.rows() + trace.wakes.rows(), native(&trace, "sched:sched_waking")), (67, 22));
+    assert!(trace.meta.notes.iter().any(|n| n.contains("shape")), "{:?}", trace.meta.notes);
     assert!(thread_names(&trace).contains(&"sched-pipe"));
 }
 

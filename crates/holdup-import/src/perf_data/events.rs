@@ -16,6 +16,8 @@ pub enum Role {
     /// Counted only.
     #[default]
     Counted,
+    /// A tracepoint in a trace without any formats: to be recognised by its first sample.
+    Unformatted,
     /// Where CPU time goes.
     CpuTime,
     /// `sched:sched_switch`.
@@ -159,6 +161,7 @@ impl Events {
             source.name = name(source, format, features, &self.updated_names);
             source.role = match format {
                 Some(format) => role(format, has_waking),
+                None if source.attr.kind == attr::TRACEPOINT && features.formats.is_empty() => Role::Unformatted,
                 None if best.is_some() && source.attr.cpu_time_rank() == best => Role::CpuTime,
                 None => Role::Counted,
             };

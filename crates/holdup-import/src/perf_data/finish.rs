@@ -13,7 +13,7 @@ pub fn finish(mut session: Session) -> Result<()> {
     if session.damaged > 0 {
         session.lose(session.damaged, "damaged records");
     }
-    let Session { events, state, counts, damaged, timeless, .. } = session;
+    let Session { events, state, counts, damaged, timeless, guessed, .. } = session;
     let mut sink = state.sink;
     sink.release();
     for (name, count) in counts.named() {
@@ -33,6 +33,10 @@ pub fn finish(mut session: Session) -> Result<()> {
         meta.notes
             .push(format!("{timeless} samples have no time and were left out; record with perf record --timestamp"));
     }
+    if guessed {
+        meta.notes
+            .push("the formats of tracepoints are missing; scheduler events were recognised by their shape".to_owned());
+    }
     meta.notes.extend(missing(&events));
     Ok(())
 }
@@ -51,15 +55,21 @@ fn missing(events: &Events) -> Vec<String> {
             "no sched_waking in this trace, so wakers are unknown; record with -e sched:sched_waking too".to_owned(),
         );
     }
-    let no_cpu = |s: &&super::events::Source| matches!(s.role, Role::Switch(_)) && !s.plan.has_cpu();
-    if events.list.iter().any(|s| no_cpu(&s)) {
+    let switches = || events.list.iter().filter(|s| matches!(s.role, Role::Switch(_)));
+    if switches().any(|s| !s.plan.has_cpu()) {
         notes.push("switches without CPU numbers; record with perf record -a or --sample-cpu".to_owned());
     }
-    let no_chain = |s: &&super::events::Source| matches!(s.role, Role::Switch(_)) && !s.plan.has_chain();
-    if events.list.iter().any(|s| no_chain(&s)) {
+    if switches().any(|s| !s.plan.has_chain()) {
         notes.push(
             "switches without call chains, so it is unknown where threads wait; record with perf record -g".to_owned(),
         );
+    }
+    let mut scheduler = events.list.iter().filter(|s| matches!(s.role, Role::Switch(_) | Role::Wake(_)));
+    if let Some(sampled) = scheduler.find(|s| s.attr.freq || s.attr.period > 1) {
+        let name = &sampled.name;
+        notes.push(format!(
+            "only some of {name} were recorded, so times are wrong; record with -c 1 instead of -F or -c N"
+        ));
     }
     notes
 }

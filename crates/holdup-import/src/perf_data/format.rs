@@ -85,7 +85,7 @@ impl Format {
     }
 }
 
-/// `field:char prev_comm[16];	offset:8;	size:16;	signed:1;`
+/// `field:char prev_comm[16]; offset:8; size:16; signed:1;`
 fn parse_field(line: &str) -> Option<(String, Field)> {
     let mut parts = line.split(';').map(str::trim);
     let declaration = parts.next()?.split_once(':')?.1;

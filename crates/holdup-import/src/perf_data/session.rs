@@ -51,6 +51,8 @@ pub struct Session<'b> {
     pub damaged: u64,
     /// Samples of events without a time.
     pub timeless: u64,
+    /// Whether events were recognised by their shape.
+    pub guessed: bool,
     /// Whether events became known that are not prepared yet.
     stale: bool,
     has_switches: bool,
@@ -87,6 +89,7 @@ impl<'b> Session<'b> {
             counts: Counts::default(),
             damaged: 0,
             timeless: 0,
+            guessed: false,
             stale: true,
             has_switches: false,
             unpacker: None,
@@ -156,9 +159,11 @@ impl<'b> Session<'b> {
         self.stale = true;
     }
 
-    /// Names the events and decides what they are used for.
+    /// Names the events and decides what they are used for, if more became known about them.
     pub fn prepare(&mut self) {
-        self.stale = false;
+        if !std::mem::take(&mut self.stale) {
+            return;
+        }
         self.events.prepare(&self.features);
         self.state.calls.with_exits = self.events.any(|r| matches!(r, Role::SysExit));
         self.has_switches = self.events.any(|r| matches!(r, Role::Switch(_)));
@@ -216,6 +221,9 @@ impl<'b> Session<'b> {
             return;
         };
         source.count += 1;
+        if matches!(source.role, Role::Unformatted) {
+            self.guessed |= recognise(source, body);
+        }
         let Source { plan, role, .. } = source;
         if matches!(role, Role::Counted) {
             return;
@@ -238,6 +246,18 @@ impl<'b> Session<'b> {
     pub fn lose(&mut self, count: u64, what: &str) {
         lost::everywhere(count, what, &mut self.state.sink);
     }
+}
+
+/// Finds out what an event without a format is used for, from a sample of it.
+fn recognise(source: &mut Source, body: &[u8]) -> bool {
+    let guess = source.plan.sample(body).and_then(|s| super::guess::guess(s.raw));
+    let known = guess.is_some();
+    let (name, role) = guess.unwrap_or(("", Role::Counted));
+    source.role = role;
+    if known {
+        name.clone_into(&mut source.name);
+    }
+    known
 }
 
 /// Decodes a sample and pushes what its role asks for. `None` if it is damaged.
