@@ -198,12 +198,21 @@ impl TraceBuilder {
             None => {
                 let new = self.resolve(chain, space);
                 self.stack_of_chain.insert((chain, space), new);
+                self.drop_raw_bytes(chain);
                 new
             }
         };
         self.meta.user_stacks.0 += 1;
         self.meta.user_stacks.1 += u64::from(complete);
         stack
+    }
+
+    /// Copied stacks are kilobytes each, and asked for again only by their chain, which is resolved now.
+    fn drop_raw_bytes(&mut self, chain: ChainId) {
+        let raw = self.raw_of_chain.get(&chain).and_then(|hash| self.raw.get_mut(hash));
+        if let Some((_, Some(raw))) = raw {
+            raw.bytes = Vec::new();
+        }
     }
 
     fn resolve(&mut self, chain: ChainId, space: SpaceId) -> (StackId, bool) {
