@@ -30,8 +30,12 @@ test:
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) run --quiet --package xtask -- tidy
 	$(CARGO) test --workspace
-	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; \
-	else echo "skipped: cargo deny check (to have it: cargo install --locked cargo-deny)"; fi
+	@if ! $(CARGO) deny --version >/dev/null 2>&1; then \
+		echo "skipped: cargo deny check (to have it: cargo install --locked cargo-deny)"; \
+	else $(CARGO) deny check bans licenses sources && \
+		if $(CARGO) deny fetch db >/dev/null 2>&1; then $(CARGO) deny check advisories; \
+		else echo "skipped: cargo deny check advisories (their database is out of reach)"; fi; \
+	fi
 
 # Builds only what is missing, so that `sudo make install` after `make build` needs no toolchain for root.
 install:
