@@ -4,7 +4,6 @@ use std::cell::RefCell;
 
 use holdup_trace::tables::LocationRow;
 use holdup_trace::{FrameId, StackId, StringId, Syscall, Trace};
-use rustc_hash::FxHashMap;
 
 /// For what a thread waits, as far as its own side tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -67,14 +66,15 @@ pub enum Verdict {
 /// Caches [`StackFacts`] by stack.
 pub struct Classifier<'a> {
     trace: &'a Trace,
-    facts: RefCell<FxHashMap<StackId, StackFacts>>,
+    /// By stack id; small and dense.
+    facts: RefCell<Vec<Option<StackFacts>>>,
     sites: Vec<(String, Verdict)>,
 }
 
 impl<'a> Classifier<'a> {
     /// A classifier for the stacks of `trace`.
     pub fn new(trace: &'a Trace) -> Self {
-        Classifier { trace, facts: RefCell::default(), sites: Vec::new() }
+        Classifier { trace, facts: RefCell::new(vec![None; trace.stacks.len() + 1]), sites: Vec::new() }
     }
 
     /// Takes the user's word for waits below functions with these names.
@@ -89,11 +89,14 @@ impl<'a> Classifier<'a> {
         if stack == StackId::NONE {
             return StackFacts::default();
         }
-        if let Some(&facts) = self.facts.borrow().get(&stack) {
-            return facts;
+        match self.facts.borrow().get(stack.index()) {
+            Some(&Some(facts)) => return facts,
+            Some(None) => {}
+            // A damaged id.
+            None => return StackFacts::default(),
         }
         let facts = self.examine(stack);
-        self.facts.borrow_mut().insert(stack, facts);
+        self.facts.borrow_mut()[stack.index()] = Some(facts);
         facts
     }
 

@@ -36,6 +36,7 @@ pub(crate) struct Context<'a> {
     pub(crate) blame: &'a Blame,
     pub(crate) disassembler: &'a dyn Disassembler,
     pub(crate) locks: FxHashMap<holdup_trace::LockId, lock::LockStory>,
+    pub(crate) habits: lock::Habits,
 }
 
 /// Turns code bytes into text. Implemented outside, so that analysis knows no instruction set.
@@ -79,6 +80,7 @@ pub fn explain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn 
     let intervals = intervals::build(trace, &focus, &classifier)?;
     let blame = sweep(trace, &intervals, &focus, &classifier, window)?;
     let locks = lock::stories(&intervals, &focus, window);
+    let habits = lock::habits(&intervals, &focus);
     let context = Context {
         trace,
         focus: &focus,
@@ -87,6 +89,7 @@ pub fn explain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn 
         blame: &blame,
         disassembler,
         locks,
+        habits,
     };
     let mut findings = context.findings();
     findings.truncate(if options.top == 0 { DEFAULT_TOP } else { options.top });
@@ -131,12 +134,12 @@ impl Context<'_> {
         }
         let groups = group::merge_serial(self, groups);
         let charged: f64 = groups.iter().filter(|(g, _)| g.holds_up()).map(|(_, t)| t.rank_ns).sum();
-        let mut findings: Vec<Finding> =
-            groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
+        let most = charged.max(self.blame.cpu.running * 0.1);
+        let matters =
+            |g: &Group, t: &Tally| t.blame_ns() >= SMALLEST_SHARE * most && (t.blame_ns() > 1e3 || !g.holds_up());
+        let groups = groups.iter().filter(|(g, t)| matters(g, t));
+        let mut findings: Vec<Finding> = groups.map(|(group, tally)| self.finding(group, tally, charged)).collect();
         findings.extend(profile::cpu_bound(self, charged));
-        let most = charged.max(self.blame.cpu.running * 0.1) / 1e9;
-        findings
-            .retain(|f| f.blame_cpu_s >= SMALLEST_SHARE * most && (f.blame_cpu_s > 1e-6 || f.kind == "idle-by-design"));
         findings.sort_by(|a, b| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
         findings
     }

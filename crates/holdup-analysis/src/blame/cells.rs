@@ -72,8 +72,29 @@ pub struct Cell {
     pub wait_stacks: FxHashMap<StackId, u64>,
     /// Samples of the terminal, weighted by blame in nanoseconds.
     pub samples: FxHashMap<StackId, f64>,
+    /// The last stack counted, and how often since it was written to the map.
+    run: (StackId, u64),
     active: u32,
     since: u64,
+}
+
+impl Cell {
+    /// Counts a waiter's stack. Equal stacks come in runs.
+    pub(super) fn count_stack(&mut self, stack: StackId) {
+        if self.run.0 == stack {
+            self.run.1 += 1;
+            return;
+        }
+        self.flush_stacks();
+        self.run = (stack, 1);
+    }
+
+    pub(super) fn flush_stacks(&mut self) {
+        let (stack, n) = std::mem::take(&mut self.run);
+        if stack != StackId::NONE {
+            *self.wait_stacks.entry(stack).or_default() += n;
+        }
+    }
 }
 
 /// All cells by key.

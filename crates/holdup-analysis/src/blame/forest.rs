@@ -1,5 +1,6 @@
 //! The forest of waiting threads: parent pointers with lists of children, all by index.
 
+use super::cells::Key;
 use crate::intervals::State;
 
 pub(super) const NONE: u32 = u32::MAX;
@@ -23,6 +24,8 @@ pub(super) struct Node {
     pub(super) mark: Mark,
     /// The last cell and wait that were counted, so that each wait counts once in a cell.
     pub(super) seen: (u32, u32),
+    /// The last key and its cell: mostly the next one too.
+    pub(super) last_key: Option<(Key, u32)>,
     /// The wait that comes next in time: its lock is what a running thread is about to need.
     pub(super) coming: u32,
 }
@@ -68,6 +71,7 @@ impl Forest {
             counted_at: NONE,
             mark: Mark::default(),
             seen: (NONE, NONE),
+            last_key: None,
             coming: NONE,
         };
         Forest { nodes: vec![node; threads] }

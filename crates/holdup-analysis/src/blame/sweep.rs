@@ -261,16 +261,24 @@ impl<'a> Sweep<'a> {
 
     /// Runs `how`, which changes the state or the parent of `i`, between two charges of all behind it.
     fn change(&mut self, i: u32, how: impl FnOnce(&mut Self)) {
-        let mut subtree = std::mem::take(&mut self.scratch);
-        self.forest.subtree(i, &mut subtree);
-        subtree.iter().for_each(|&n| self.charge(n));
         let old_root = self.forest.root(i);
-        how(self);
-        self.assign(&subtree);
-        self.scratch = subtree;
+        if self.forest.at(i).first_child == NONE {
+            self.charge(i);
+            how(self);
+            self.assign(&[i]);
+        } else {
+            let mut subtree = std::mem::take(&mut self.scratch);
+            self.forest.subtree(i, &mut subtree);
+            subtree.iter().for_each(|&n| self.charge(n));
+            how(self);
+            self.assign(&subtree);
+            self.scratch = subtree;
+        }
         // Without those behind it, a runnable thread is merely queued, and the other way round.
-        for root in [old_root, self.forest.root(i)] {
-            self.review_root(root);
+        let new_root = self.forest.root(i);
+        self.review_root(old_root);
+        if new_root != old_root {
+            self.review_root(new_root);
         }
     }
 
@@ -330,6 +338,7 @@ impl<'a> Sweep<'a> {
         for i in 0..self.forest.nodes.len() {
             self.charge(i as u32);
         }
+        self.cells.cells.iter_mut().for_each(Cell::flush_stacks);
         self.out.cells = self.cells.keys.into_iter().zip(self.cells.cells).collect();
         self.out.cpu.spin = self.out.cpu.spin.min(self.out.cpu.running);
         self.out

@@ -66,7 +66,7 @@ pub(super) fn function_of(context: &Context, group: &Group, tally: &Tally) -> Op
     let samples = samples_of(context, group, tally);
     covering(context, &samples)
         .or_else(|| innermost(context, super::lock::release_stack(context, group, tally)))
-        .or_else(|| innermost(context, last_wait_of(context, tally.main_thread())))
+        .or_else(|| innermost(context, context.habits.waited(tally.main_thread())))
         .or_else(|| group.is_lock().then(|| innermost(context, tally.common_stack())).flatten())
 }
 
@@ -93,12 +93,6 @@ fn any_user(context: &Context, stack: StackId) -> Option<LocationRow> {
         let name = trace.text(l.function);
         !name.is_empty() && !name.starts_with('_') && !name.contains("+0x")
     })
-}
-
-/// Where a thread waited longest, if nothing else is known of it.
-fn last_wait_of(context: &Context, thread: ThreadIdx) -> StackId {
-    let own = context.intervals.waits.iter().filter(|w| w.thread == thread && w.stack != StackId::NONE);
-    own.max_by_key(|w| w.length()).map_or(StackId::NONE, |w| w.stack)
 }
 
 /// The innermost application function that lies on at least [`COVERAGE`] of the weight.

@@ -62,6 +62,43 @@ pub(super) fn stories(intervals: &Intervals, focus: &Focus, window: Window) -> F
     stories
 }
 
+/// What each thread did longest, so that no finding has to look through all waits again.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Habits {
+    /// By waker: where it ended the longest wait of the focus.
+    released: Vec<(u64, StackId)>,
+    /// By waiter: where it waited longest.
+    waited: Vec<(u64, StackId)>,
+}
+
+/// The habits of all threads. O(waits).
+pub(super) fn habits(intervals: &Intervals, focus: &Focus) -> Habits {
+    let none = vec![(0, StackId::NONE); intervals.last.len()];
+    let mut habits = Habits { released: none.clone(), waited: none };
+    for wait in &intervals.waits {
+        let length = wait.woken - wait.start;
+        let own = &mut habits.waited[wait.thread.index()];
+        if wait.stack != StackId::NONE && length > own.0 {
+            *own = (length, wait.stack);
+        }
+        if let Some(by) = habits.released.get_mut(wait.waker.index())
+            && wait.waker_stack != StackId::NONE
+            && length > by.0
+            && focus.contains(wait.thread)
+        {
+            *by = (length, wait.waker_stack);
+        }
+    }
+    habits
+}
+
+impl Habits {
+    /// Where the thread waited longest.
+    pub(super) fn waited(&self, thread: ThreadIdx) -> StackId {
+        self.waited.get(thread.index()).map_or(StackId::NONE, |w| w.1)
+    }
+}
+
 /// The middle value; 0 for none.
 pub(super) fn median(values: &[u64]) -> u64 {
     let mut sorted = values.to_vec();
@@ -94,11 +131,7 @@ pub(super) fn release_stack(context: &Context, group: &Group, tally: &Tally) -> 
         let most = story.releases.iter().max_by_key(|(stack, ns)| (**ns, std::cmp::Reverse(**stack)));
         return most.map_or(StackId::NONE, |(s, _)| *s);
     }
-    let thread = tally.main_thread();
-    let ended = context.intervals.waits.iter();
-    let ended =
-        ended.filter(|w| w.waker == thread && w.waker_stack != StackId::NONE && context.focus.contains(w.thread));
-    ended.max_by_key(|w| w.woken - w.start).map_or(StackId::NONE, |w| w.waker_stack)
+    context.habits.released.get(tally.main_thread().index()).map_or(StackId::NONE, |r| r.1)
 }
 
 /// The lock as the report names it.

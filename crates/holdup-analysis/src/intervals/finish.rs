@@ -1,6 +1,6 @@
 //! What can be said of a wait only when all of it, and what came after, is known.
 
-use holdup_trace::{LockId, LockKind, Syscall, Table, ThreadIdx, Trace, WakeContext};
+use holdup_trace::{LockId, LockKind, Syscall, Table, Trace, WakeContext};
 use rustc_hash::FxHashMap;
 
 use super::owners::Owners;
@@ -13,11 +13,10 @@ const EXIT_NS: u64 = 300_000;
 pub(super) fn complete(out: &mut Intervals, owners: Owners, trace: &Trace, classifier: &Classifier) {
     out.owners = owners.finish(out.end);
     let owned = owned_locks(out);
-    let mut calls: FxHashMap<i16, Syscall> = FxHashMap::default();
+    let calls = CallTable::new(&trace.meta.host.arch);
     let objects = first_words(trace);
     for wait in &mut out.waits {
-        let call =
-            *calls.entry(wait.syscall).or_insert_with(|| Syscall::from_number(&trace.meta.host.arch, wait.syscall));
+        let call = calls.get(wait.syscall);
         wait.kind = kind(wait, call, &owned, trace, classifier);
         if wait.kind == WaitKind::Condition {
             wait.lock = canonical(wait.lock, trace, &objects);
@@ -30,6 +29,20 @@ pub(super) fn complete(out: &mut Intervals, owners: Owners, trace: &Trace, class
         out.extras.push((span.to, Extra::OwnerEnds(i as u32)));
     }
     out.extras.sort_by_key(|e| e.0);
+}
+
+/// Meanings of system call numbers, looked up once.
+struct CallTable(Vec<Syscall>);
+
+impl CallTable {
+    fn new(arch: &str) -> Self {
+        CallTable((0..512).map(|n| Syscall::from_number(arch, n)).collect())
+    }
+
+    fn get(&self, number: i16) -> Syscall {
+        let other = if number < 0 { Syscall::None } else { Syscall::Other };
+        usize::try_from(number).ok().and_then(|n| self.0.get(n)).copied().unwrap_or(other)
+    }
 }
 
 /// Locks of which an owner was ever seen.
@@ -86,9 +99,9 @@ fn canonical(lock: LockId, trace: &Trace, objects: &FxHashMap<(u32, u64), LockId
 
 /// Rule 12: a wait that times out and soon begins again on the same lock goes on.
 fn join_rewaits(out: &mut Intervals) {
-    let mut later: FxHashMap<ThreadIdx, usize> = FxHashMap::default();
+    let mut later: Vec<Option<usize>> = vec![None; out.last.len()];
     for i in (0..out.waits.len()).rev() {
-        let next = later.insert(out.waits[i].thread, i);
+        let next = later[out.waits[i].thread.index()].replace(i);
         let wait = out.waits[i];
         let timed_out = wait.context == WakeContext::Timer && wait.lock != LockId::NONE;
         if let Some(next) = next.filter(|_| timed_out) {
@@ -106,9 +119,9 @@ fn join_rewaits(out: &mut Intervals) {
 
 /// Joins, and waits that ended only so that the thread could exit.
 fn exempt(out: &mut Intervals, trace: &Trace) {
-    let mut last: FxHashMap<ThreadIdx, usize> = FxHashMap::default();
+    let mut last = vec![usize::MAX; out.last.len()];
     for (i, wait) in out.waits.iter().enumerate() {
-        last.insert(wait.thread, i);
+        last[wait.thread.index()] = i;
     }
     for (i, wait) in out.waits.iter_mut().enumerate() {
         let joins = wait.kind == WaitKind::Join || ended_by_exit(wait, trace) || is_vfork(wait, trace);
@@ -116,7 +129,7 @@ fn exempt(out: &mut Intervals, trace: &Trace) {
             wait.kind = WaitKind::Join;
         }
         let exit = trace.threads.end.get(wait.thread.index()).map_or(u64::MAX, |e| e.nanos());
-        let ends = last.get(&wait.thread) == Some(&i)
+        let ends = last[wait.thread.index()] == i
             && exit != u64::MAX
             && exit.saturating_sub(wait.resumed) < EXIT_NS
             && wait.kind != WaitKind::Lock;

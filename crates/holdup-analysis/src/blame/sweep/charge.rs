@@ -1,6 +1,6 @@
 //! Lazy charging: what a thread waited for up to now, and what it waits for from here on.
 
-use holdup_trace::{StackId, ThreadIdx};
+use holdup_trace::ThreadIdx;
 
 use super::super::forest::{NONE, Role};
 use super::Sweep;
@@ -68,8 +68,12 @@ impl Sweep<'_> {
     pub(super) fn assign_one(&mut self, i: u32, root: u32, edge: u32, hops: usize) {
         let (key, role, wait) = self.judge(i, root, edge, hops);
         let Some(key) = key else { return };
-        let cell = self.cells.id(key);
+        let cell = match self.forest.at(i).last_key {
+            Some((last, cell)) if last == key => cell,
+            _ => self.cells.id(key),
+        };
         let node = self.forest.at_mut(i);
+        node.last_key = Some((key, cell));
         (node.cell, node.role, node.mark) = (cell, role, self.total);
         match role {
             Role::HeldUp => {
@@ -94,15 +98,16 @@ impl Sweep<'_> {
         if self.forest.at(i).seen == (cell, w) || !inside {
             return;
         }
+        let same_cell = self.forest.at(i).seen.0 == cell;
         self.forest.at_mut(i).seen = (cell, w);
         let wait = &self.intervals.waits[w as usize];
         let cell = &mut self.cells.cells[cell as usize];
         cell.waits += 1;
         cell.longest_ns = cell.longest_ns.max(wait.woken - wait.start);
-        cell.threads.insert(ThreadIdx(i));
-        if wait.stack != StackId::NONE {
-            *cell.wait_stacks.entry(wait.stack).or_default() += 1;
+        if !same_cell {
+            cell.threads.insert(ThreadIdx(i));
         }
+        cell.count_stack(wait.stack);
     }
 
     /// A runnable root counts as queued while no held-up thread's chain ends at it.

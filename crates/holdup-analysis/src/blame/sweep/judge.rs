@@ -24,7 +24,6 @@ impl Sweep<'_> {
                 let key = self.key(root, edge, w, hops);
                 let terminal = key.terminal;
                 let wait = &self.intervals.waits[w as usize];
-                let verdict = self.classifier.facts(wait.stack).verdict;
                 let holds = match self.classifier.facts(wait.stack).verdict {
                     Some(verdict) => verdict == Verdict::Work,
                     None => terminal.holds_up() && !self.is_outside_input(i, w),
