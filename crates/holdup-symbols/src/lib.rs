@@ -1,1 +1,49 @@
-//! Addresses to functions, source lines, inline frames and instructions.
+//! Addresses to functions, source lines, inline frames and instructions; copied stacks to call chains.
+//!
+//! - [`Symbols`] names addresses: kernel functions, functions of ELF files with their inlined functions and source
+//!   lines, functions compiled at run time.
+//! - [`StackUnwinder`] recovers the callers of a thread from a copy of its stack, for programs that were built
+//!   without frame pointers.
+//! - [`disasm`] turns code bytes into instructions, says what each does, and finds short loops.
+//!
+//! # Choices
+//! - **`addr2line` over `wholesym` and `blazesym`.** wholesym is async, brings its own file discovery and HTTP, and
+//!   blazesym decides alone which symbol to believe; here the rules matter (a stripped library's exported names are
+//!   believed only inside their sizes, the bounds of unnamed functions come from call frame information). ELF headers
+//!   and symbol tables are so simple that they are read by hand, with every access checked; DWARF is not, so `gimli`
+//!   and `addr2line` read it.
+//! - **`gimli` alone for unwinding, not `framehop`.** framehop is faster still, but evaluates no expression that reads
+//!   memory, so it cannot step out of a signal handler or of a function that realigns its stack (every GCC function
+//!   with AVX locals), looks up the frame under a signal one byte too low, and silently falls back to the frame
+//!   pointer, so that one cannot know whether a chain is complete.
+//! - **Reading over mapping.** Mapping a file needs `unsafe`, and a file truncated under a mapping kills the process.
+//!   Only the sections in use are read.
+//!
+//! What this crate is *not* for: deciding which frames matter, and fetching debug information from the network.
+
+#![forbid(unsafe_code)]
+
+mod cfi;
+mod demangle;
+pub mod disasm;
+mod dwarf;
+mod elf;
+mod find;
+mod jit;
+mod kcore;
+mod kernel;
+mod object;
+mod objects;
+mod step;
+mod symbols;
+mod symtab;
+mod unwind;
+mod vdso;
+
+pub use symbols::{Kernel, Symbols};
+pub use unwind::StackUnwinder;
+
+/// Runs a parser on bytes from a file that may be damaged: `None` if it panics.
+fn guarded<T>(parse: impl FnOnce() -> T) -> Option<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(parse)).ok()
+}

@@ -1,0 +1,139 @@
+//! Code bytes to instructions, what each does, and short loops. Pure: nothing here reads a file.
+//!
+//! x86-64 is written in AT&T syntax, as `perf annotate` and `objdump` show it: `lock cmpxchg %ecx,(%rdx)`.
+
+mod aarch64;
+mod loops;
+mod x86_64;
+
+pub use loops::{LOOP_LIMIT, Loop, loops};
+
+/// A machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Arch {
+    /// 64-bit x86.
+    X86_64,
+    /// 64-bit ARM.
+    Aarch64,
+}
+
+impl Arch {
+    /// The machine this program runs on.
+    pub fn host() -> Option<Arch> {
+        Arch::from_name(std::env::consts::ARCH)
+    }
+
+    /// By the name that `uname -m` prints.
+    pub fn from_name(name: &str) -> Option<Arch> {
+        match name {
+            "x86_64" => Some(Arch::X86_64),
+            "aarch64" | "arm64" => Some(Arch::Aarch64),
+            _ => None,
+        }
+    }
+}
+
+/// Where an instruction leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// To the next one.
+    #[default]
+    Plain,
+    /// To the target; `None` if it comes from a register or memory.
+    Branch {
+        /// Where to.
+        target: Option<u64>,
+        /// Whether it may also go on to the next instruction.
+        conditional: bool,
+    },
+    /// Into another function, and back.
+    Call {
+        /// Which; `None` if it comes from a register or memory.
+        target: Option<u64>,
+    },
+    /// To the caller.
+    Return,
+    /// To the next one, after letting the other hardware thread go first: `pause`, `yield`, `isb`, `wfe`, `tpause`.
+    Pause,
+    /// Nowhere: a trap, or bytes that are no instruction.
+    Trap,
+}
+
+/// What makes an access atomic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Atomic {
+    /// `lock xadd`, `xchg`, `ldadd`, `swp`.
+    ReadModifyWrite,
+    /// `lock cmpxchg`, `cas`.
+    CompareExchange,
+    /// Half of a pair: `ldxr`, `stxr`.
+    Exclusive,
+}
+
+/// A register that takes part in an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Register {
+    /// By the machine's number: on x86-64 rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 … r15; on AArch64 x0 … x30, 31 = sp.
+    General(u8),
+    /// The address of the **next** instruction on x86-64.
+    InstructionPointer,
+}
+
+/// A memory operand: base + index × scale + displacement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// Added as it is.
+    pub base: Option<Register>,
+    /// Multiplied by `scale`.
+    pub index: Option<Register>,
+    /// 1, 2, 4 or 8.
+    pub scale: u8,
+    /// Added; for [`Register::InstructionPointer`] as base it is already resolved: the address itself.
+    pub displacement: i64,
+    /// Whether it is relative to the thread's own area (`%fs:`, `%gs:`), whose base the registers do not tell.
+    pub thread_local: bool,
+}
+
+/// One instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instruction {
+    /// Of the first byte.
+    pub address: u64,
+    /// In bytes.
+    pub len: u8,
+    /// Mnemonic and operands.
+    pub text: String,
+    /// Where it leads.
+    pub kind: Kind,
+    /// Whether and how it is atomic.
+    pub atomic: Option<Atomic>,
+    /// Whether it reads memory.
+    pub load: bool,
+    /// Whether it writes memory.
+    pub store: bool,
+    /// The address it accesses, for the first operand in memory.
+    pub memory: Option<Memory>,
+}
+
+impl Instruction {
+    /// The address behind it.
+    pub fn end(&self) -> u64 {
+        self.address.wrapping_add(u64::from(self.len))
+    }
+}
+
+/// Disassembles `code`, whose first byte lies at `start`. Bytes that are no instruction become `(bad)`.
+pub fn disassemble(arch: Arch, code: &[u8], start: u64) -> Vec<Instruction> {
+    match arch {
+        Arch::X86_64 => x86_64::disassemble(code, start),
+        Arch::Aarch64 => aarch64::disassemble(code, start),
+    }
+}
+
+/// The first instruction that begins at or after `wanted`, if the first begins at `start`.
+pub(crate) fn instruction_boundary(arch: Arch, code: &[u8], start: u64, wanted: u64) -> u64 {
+    match arch {
+        Arch::X86_64 => x86_64::boundary(code, start, wanted),
+        Arch::Aarch64 => start + (wanted - start).next_multiple_of(4),
+    }
+}

@@ -1,0 +1,107 @@
+//! x86-64, by iced-x86.
+
+use iced_x86::{
+    Code, ConditionCode, Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, InstructionInfoFactory,
+    Mnemonic, OpAccess, OpKind, Register as Reg,
+};
+
+use super::{Atomic, Instruction, Kind, Memory, Register};
+
+pub(super) fn disassemble(code: &[u8], start: u64) -> Vec<Instruction> {
+    let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+    let mut formatter = GasFormatter::new();
+    let options = formatter.options_mut();
+    options.set_uppercase_hex(false);
+    options.set_branch_leading_zeros(false);
+    options.set_rip_relative_addresses(true);
+    let mut info = InstructionInfoFactory::new();
+    let mut found = Vec::with_capacity(code.len() / 4);
+    let mut one = iced_x86::Instruction::default();
+    while decoder.can_decode() {
+        decoder.decode_out(&mut one);
+        let mut text = String::new();
+        formatter.format(&one, &mut text);
+        let (load, store) = accesses(&mut info, &one);
+        found.push(Instruction {
+            address: one.ip(),
+            len: one.len() as u8,
+            text,
+            kind: kind(&one),
+            atomic: atomic(&one),
+            load,
+            store,
+            memory: memory(&one),
+        });
+    }
+    found
+}
+
+pub(super) fn boundary(code: &[u8], start: u64, wanted: u64) -> u64 {
+    let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+    let mut one = iced_x86::Instruction::default();
+    while decoder.can_decode() && decoder.ip() < wanted {
+        decoder.decode_out(&mut one);
+    }
+    decoder.ip()
+}
+
+fn kind(one: &iced_x86::Instruction) -> Kind {
+    let target = || {
+        let near = matches!(one.op0_kind(), OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64);
+        near.then(|| one.near_branch_target())
+    };
+    if matches!(one.mnemonic(), Mnemonic::Pause | Mnemonic::Tpause | Mnemonic::Umwait) {
+        return Kind::Pause;
+    }
+    if one.code() == Code::INVALID {
+        return Kind::Trap;
+    }
+    match one.flow_control() {
+        FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
+            Kind::Branch { target: target(), conditional: false }
+        }
+        FlowControl::ConditionalBranch => Kind::Branch { target: target(), conditional: true },
+        // `xbegin` continues with the next instruction as a rule.
+        FlowControl::XbeginXabortXend if one.condition_code() == ConditionCode::None => Kind::Plain,
+        // A system call comes back like any plain instruction; the loop around a futex call is no spin loop.
+        FlowControl::Call | FlowControl::IndirectCall => Kind::Call { target: target() },
+        FlowControl::Return => Kind::Return,
+        FlowControl::Exception | FlowControl::Interrupt => Kind::Trap,
+        _ => Kind::Plain,
+    }
+}
+
+fn atomic(one: &iced_x86::Instruction) -> Option<Atomic> {
+    let in_memory = (0..one.op_count()).any(|i| one.op_kind(i) == OpKind::Memory);
+    // `xchg` with memory locks without being told to.
+    if !in_memory || !(one.has_lock_prefix() || one.mnemonic() == Mnemonic::Xchg) {
+        return None;
+    }
+    match one.mnemonic() {
+        Mnemonic::Cmpxchg | Mnemonic::Cmpxchg8b | Mnemonic::Cmpxchg16b => Some(Atomic::CompareExchange),
+        _ => Some(Atomic::ReadModifyWrite),
+    }
+}
+
+fn accesses(info: &mut InstructionInfoFactory, one: &iced_x86::Instruction) -> (bool, bool) {
+    use OpAccess::{CondRead, CondWrite, Read, ReadCondWrite, ReadWrite, Write};
+    let used = info.info(one).used_memory();
+    let any = |of: &[OpAccess]| used.iter().any(|m| of.contains(&m.access()));
+    (any(&[Read, CondRead, ReadWrite, ReadCondWrite]), any(&[Write, CondWrite, ReadWrite, ReadCondWrite]))
+}
+
+fn memory(one: &iced_x86::Instruction) -> Option<Memory> {
+    (0..one.op_count()).find(|&i| one.op_kind(i) == OpKind::Memory)?;
+    let register = |reg: Reg| match reg {
+        Reg::None => None,
+        Reg::RIP | Reg::EIP => Some(Register::InstructionPointer),
+        reg => Some(Register::General(reg.full_register().number() as u8)),
+    };
+    Some(Memory {
+        base: register(one.memory_base()),
+        index: register(one.memory_index()).filter(|_| one.memory_index().is_gpr()),
+        scale: one.memory_index_scale() as u8,
+        displacement: one.memory_displacement64().cast_signed(),
+        thread_local: matches!(one.segment_prefix(), Reg::FS | Reg::GS),
+    })
+}

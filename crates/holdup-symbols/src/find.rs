@@ -1,0 +1,126 @@
+//! Where the file behind a mapping is, and the debug information that was split from it.
+
+use std::path::{Path, PathBuf};
+
+use holdup_trace::Image;
+
+use crate::elf::Elf;
+
+/// What the kernel appends to the path of a file that is gone.
+const DELETED: &str = " (deleted)";
+
+/// Opens the file that an image was mapped from, if it is still the same.
+///
+/// `Err` is a sentence about the first candidate that is there but cannot be used.
+pub(crate) fn open_image(image: &Image, root: Option<&Path>) -> Result<Elf, String> {
+    let mut problem = None;
+    for path in image_candidates(image, root) {
+        match Elf::open(&path) {
+            Ok(elf) => match &image.build_id {
+                Some(wanted) if !same_id(elf.build_id.as_deref(), wanted) => {
+                    let found = elf.build_id.as_deref().map_or_else(|| "none".into(), hex);
+                    let text = "is another build than the one recorded";
+                    problem.get_or_insert(format!("{} {text} (build id {found}, not {})", path.display(), hex(wanted)));
+                }
+                _ => return Ok(elf),
+            },
+            Err(_) if !path.exists() => {}
+            Err(e) => _ = problem.get_or_insert(format!("{} {e}", path.display())),
+        }
+    }
+    Err(problem.unwrap_or_else(|| format!("{} is not there", image.path)))
+}
+
+/// perf pads build ids to 20 bytes with zeros.
+fn same_id(found: Option<&[u8]>, wanted: &[u8]) -> bool {
+    let trim = |id: &[u8]| id.len() - id.iter().rev().take_while(|&&b| b == 0).count();
+    found.is_some_and(|found| found[..trim(found)] == wanted[..trim(wanted)])
+}
+
+fn image_candidates(image: &Image, root: Option<&Path>) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    let plain = image.path.strip_suffix(DELETED);
+    if plain.is_some() && image.pid != 0 {
+        // While the process lives the kernel still gives the file out.
+        paths.push(format!("/proc/{}/map_files/{:x}-{:x}", image.pid, image.start, image.end).into());
+    }
+    let path = plain.unwrap_or(&image.path);
+    // A file that took the place of a deleted one is only used if its build id proves it to be the same.
+    if plain.is_none() || image.build_id.is_some() {
+        if let Some(root) = root {
+            paths.push(root.join(path.trim_start_matches('/')));
+        }
+        paths.push(path.into());
+    }
+    paths
+}
+
+/// The root directory to look for the process's files in; `None` if it is ours.
+pub(crate) fn process_root(pid: u32) -> Option<PathBuf> {
+    if pid == 0 {
+        return None;
+    }
+    let of = |pid: &str, what: &str| std::fs::read_link(format!("/proc/{pid}/{what}")).ok();
+    let id = pid.to_string();
+    let root = of(&id, "root")?;
+    let ours = of(&id, "ns/mnt")? == of("self", "ns/mnt")? && root == Path::new("/");
+    (!ours).then(|| format!("/proc/{pid}/root").into())
+}
+
+/// The separate debug file of `elf`, by build id or by `.gnu_debuglink`.
+pub(crate) fn debug_file(elf: &Elf, root: Option<&Path>) -> Option<Elf> {
+    let ours = Path::new("/");
+    let roots = root.into_iter().chain([ours]);
+    roots.filter_map(|root| by_build_id(elf, root).or_else(|| by_link(elf, root))).next()
+}
+
+fn by_build_id(elf: &Elf, root: &Path) -> Option<Elf> {
+    let id = elf.build_id.as_deref().filter(|id| id.len() > 2)?;
+    let (first, rest) = (hex(&id[..1]), hex(&id[1..]));
+    let found = Elf::open(&root.join(format!("usr/lib/debug/.build-id/{first}/{rest}.debug"))).ok()?;
+    found.build_id.as_deref().is_none_or(|found| found == id).then_some(found)
+}
+
+fn by_link(elf: &Elf, root: &Path) -> Option<Elf> {
+    let (name, crc) = elf.debug_link()?;
+    // The name is the file's word: it must not lead elsewhere.
+    if name.is_empty() || name.contains('/') || name == ".." {
+        return None;
+    }
+    let dir = elf.path()?.parent()?;
+    let below = root.join("usr/lib/debug").join(dir.strip_prefix("/").unwrap_or(dir));
+    [dir.join(&name), dir.join(".debug").join(&name), below.join(&name)]
+        .iter()
+        .filter(|path| Some(path.as_path()) != elf.path())
+        .find_map(|path| Elf::open(path).ok().filter(|found| belongs(elf, found, crc)))
+}
+
+/// The build id proves it at no cost; without one the whole file's checksum has to be computed.
+fn belongs(elf: &Elf, debug: &Elf, crc: u32) -> bool {
+    if let (Some(a), Some(b)) = (&elf.build_id, &debug.build_id) {
+        return a == b;
+    }
+    let bytes = debug.path().and_then(|path| std::fs::read(path).ok());
+    bytes.is_some_and(|bytes| {
+        let mut hash = flate2::Crc::new();
+        hash.update(&bytes);
+        hash.sum() == crc
+    })
+}
+
+/// The file with what `dwz` found in several debug files.
+pub(crate) fn shared_debug_file(debug: &Elf) -> Option<Elf> {
+    let (name, id) = debug.alt_link()?;
+    let at = debug.path()?.parent()?.join(&name);
+    let by_name = Elf::open(&at).ok();
+    let found = by_name.or_else(|| {
+        let (first, rest) = (hex(id.get(..1)?), hex(id.get(1..)?));
+        Elf::open(Path::new(&format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"))).ok()
+    })?;
+    found.build_id.as_deref().is_none_or(|found| found == id).then_some(found)
+}
+
+/// Lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}

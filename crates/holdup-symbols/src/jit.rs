@@ -1,0 +1,151 @@
+//! Functions compiled at run time, from the perf maps that Java, Node, .NET and Python write on request.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Largest map that is read.
+const SIZE_LIMIT: u64 = 256 << 20;
+/// How many entries before an address are tried: code is compiled again over the remains of older code.
+const OVERLAP: usize = 8;
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    start: u64,
+    size: u64,
+    /// Place of the line in the file: later entries replace earlier ones.
+    order: u32,
+    /// Where the name begins and ends in `text`.
+    name: (u32, u32),
+}
+
+/// The functions in one /tmp/perf-PID.map.
+#[derive(Debug, Default)]
+pub(crate) struct PerfMap {
+    text: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+impl PerfMap {
+    /// The map of a process: in /tmp, or in the /tmp of its container. `Err` says why one that exists is not used.
+    pub fn of_process(pid: u32) -> Result<Option<PerfMap>, String> {
+        let mut problem = None;
+        for path in candidates(pid) {
+            match read_safely(&path, pid) {
+                Ok(Some(text)) => return Ok(Some(PerfMap::parse(text))),
+                Ok(None) => {}
+                Err(e) => problem = Some(format!("{}: {e}", path.display())),
+            }
+        }
+        problem.map_or(Ok(None), Err)
+    }
+
+    fn parse(text: Vec<u8>) -> PerfMap {
+        let mut entries = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let end = text[at..].iter().position(|&b| b == b'\n').map_or(text.len(), |n| at + n);
+            entries.extend(parse_line(&text[at..end], at, entries.len()));
+            at = end + 1;
+        }
+        entries.sort_unstable_by_key(|e| (e.start, e.order));
+        PerfMap { text, entries }
+    }
+
+    /// Name, start and size of the function around `addr`.
+    pub fn find(&self, addr: u64) -> Option<(String, u64, u64)> {
+        let after = self.entries.partition_point(|e| e.start <= addr);
+        let before = &self.entries[after.saturating_sub(OVERLAP)..after];
+        let found = before.iter().filter(|e| addr - e.start < e.size).max_by_key(|e| e.order)?;
+        let name = self.text.get(found.name.0 as usize..found.name.1 as usize)?;
+        Some((String::from_utf8_lossy(name).into_owned(), found.start, found.size))
+    }
+}
+
+/// `START SIZE name with spaces`, numbers in hexadecimal with or without `0x`.
+fn parse_line(line: &[u8], line_start: usize, order: usize) -> Option<Entry> {
+    let text = std::str::from_utf8(line.get(..line.len().min(64))?).or_else(|e| {
+        // A long name may have been cut inside a character; the numbers come first.
+        std::str::from_utf8(&line[..e.valid_up_to()])
+    });
+    let mut words = text.ok()?.splitn(3, ' ');
+    let number = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok();
+    let (first, second) = (words.next()?, words.next()?);
+    let name = first.len() + second.len() + 2;
+    let end = line.len() - usize::from(line.ends_with(b"\r"));
+    let start = u32::try_from(line_start + name).ok()?;
+    let end = u32::try_from(line_start + end).ok().filter(|&e| e > start)?;
+    Some(Entry { start: number(first)?, size: number(second)?, order: order as u32, name: (start, end) })
+}
+
+fn candidates(pid: u32) -> Vec<PathBuf> {
+    let mut paths = vec![PathBuf::from(format!("/tmp/perf-{pid}.map"))];
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let inner = status.lines().find_map(|l| l.strip_prefix("NSpid:")).and_then(|l| l.split_whitespace().last());
+    if let Some(inner) = inner {
+        paths.insert(0, PathBuf::from(format!("/proc/{pid}/root/tmp/perf-{inner}.map")));
+    }
+    paths
+}
+
+/// Anybody can put a file into /tmp: only one that the process's user (or root, or we) wrote is believed.
+fn read_safely(path: &Path, pid: u32) -> Result<Option<Vec<u8>>, String> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(e.to_string()),
+    };
+    let meta = file.metadata().map_err(|e| e.to_string())?;
+    if !meta.is_file() {
+        return Err("is not a regular file".into());
+    }
+    if !trusted_owners(pid).contains(&meta.uid()) {
+        return Err(format!("belongs to user {}, who does not own process {pid}: not used", meta.uid()));
+    }
+    if meta.len() > SIZE_LIMIT {
+        return Err(format!("has {} bytes, more than the {SIZE_LIMIT} that are read", meta.len()));
+    }
+    read_all(file, meta.len()).map(Some)
+}
+
+fn read_all(file: File, len: u64) -> Result<Vec<u8>, String> {
+    let mut text = Vec::with_capacity(len as usize);
+    file.take(SIZE_LIMIT).read_to_end(&mut text).map_err(|e| e.to_string())?;
+    Ok(text)
+}
+
+/// Root, ourselves, whoever called sudo, and the process's user while it lives.
+fn trusted_owners(pid: u32) -> Vec<u32> {
+    let uid_of = |path: String| std::fs::metadata(path).ok().map(|m| m.uid());
+    let sudo = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
+    [Some(0), uid_of("/proc/self".into()), uid_of(format!("/proc/{pid}")), sudo].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_entries_replace_earlier_ones() {
+        let text = "7f0000001000 100 old\n0x7f0000001010 40 LazyCompile:*f /a b.js:3\nbad line\n7f0000002000 10 end";
+        let map = PerfMap::parse(text.into());
+        assert_eq!(map.find(0x7f00_0000_1020).unwrap(), ("LazyCompile:*f /a b.js:3".into(), 0x7f00_0000_1010, 0x40));
+        assert_eq!(map.find(0x7f00_0000_1060).unwrap().0, "old");
+        assert_eq!(map.find(0x7f00_0000_200f).unwrap().0, "end");
+        assert_eq!(map.find(0x7f00_0000_2010), None);
+    }
+
+    #[test]
+    fn links_and_strangers_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("perf-1.map"), dir.path().join("perf-2.map"));
+        std::fs::write(&real, "1000 10 f\n").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        assert!(read_safely(&real, std::process::id()).unwrap().is_some());
+        assert!(read_safely(&link, std::process::id()).is_err());
+        assert!(read_safely(dir.path(), std::process::id()).is_err());
+        assert!(read_safely(&dir.path().join("none"), 1).unwrap().is_none());
+    }
+}

@@ -1,0 +1,182 @@
+//! One mapped file: its symbols, call frame information and debug information, each read when first asked for.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use holdup_trace::{Image, Location};
+
+use crate::cfi::Cfi;
+use crate::demangle::demangle;
+use crate::disasm::{Arch, instruction_boundary};
+use crate::dwarf::Dwarf;
+use crate::elf::Elf;
+use crate::find::{debug_file, open_image, shared_debug_file};
+use crate::symtab::SymbolTable;
+
+/// Longest function whose start is looked up by decoding from its beginning.
+const DECODE_LIMIT: u64 = 16 << 20;
+
+/// A function: where it begins, how long it is, what it is called if anybody knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Function {
+    pub name: Option<String>,
+    pub start: u64,
+    pub size: u64,
+}
+
+/// A file with code.
+pub(crate) struct Object {
+    elf: Elf,
+    /// The path as the traced process saw it.
+    name: String,
+    root: Option<PathBuf>,
+    debug: OnceLock<Option<Elf>>,
+    symbols: OnceLock<SymbolTable>,
+    cfi: OnceLock<Cfi>,
+    dwarf: OnceLock<Result<Option<Dwarf>, String>>,
+}
+
+impl Object {
+    /// Opens the file behind an image.
+    pub fn open(image: &Image, root: Option<&Path>) -> Result<Object, String> {
+        let elf = crate::guarded(|| open_image(image, root)).unwrap_or_else(|| Err("is damaged".into()))?;
+        Ok(Object::new(elf, image.path.clone(), root.map(Path::to_owned)))
+    }
+
+    /// An ELF image that is in memory, like the vdso.
+    pub fn from_bytes(bytes: Vec<u8>, name: &str) -> Result<Object, String> {
+        Ok(Object::new(Elf::from_bytes(bytes)?, name.to_owned(), None))
+    }
+
+    fn new(elf: Elf, name: String, root: Option<PathBuf>) -> Object {
+        let (debug, symbols) = (OnceLock::new(), OnceLock::new());
+        Object { elf, name, root, debug, symbols, cfi: OnceLock::new(), dwarf: OnceLock::new() }
+    }
+
+    /// Only x86-64 and AArch64 have an architecture here.
+    pub fn arch(&self) -> Option<Arch> {
+        self.elf.arch
+    }
+
+    /// The file's own address for an address in the mapping.
+    pub fn vaddr(&self, image: &Image, address: u64) -> Option<u64> {
+        self.elf.vaddr(address.checked_sub(image.start)?.checked_add(image.file_offset)?)
+    }
+
+    /// What has to be told about the debug information, if it was read.
+    pub fn problem(&self) -> Option<&str> {
+        self.dwarf.get()?.as_ref().err().map(String::as_str)
+    }
+
+    fn debug(&self) -> Option<&Elf> {
+        self.debug.get_or_init(|| debug_file(&self.elf, self.root.as_deref())).as_ref()
+    }
+
+    fn symbols(&self) -> &SymbolTable {
+        self.symbols.get_or_init(|| {
+            // The debug file of a stripped program has the complete table.
+            let own = self.elf.section(".symtab").is_some();
+            let files = [Some(&self.elf), if own { None } else { self.debug() }];
+            let files: Vec<_> = files.into_iter().flatten().collect();
+            crate::guarded(|| SymbolTable::load(&files)).unwrap_or_default()
+        })
+    }
+
+    /// Call frame information. A separate debug file is searched for only where the file itself has none.
+    pub fn cfi(&self) -> &Cfi {
+        self.cfi.get_or_init(|| {
+            let own = self.elf.section(".eh_frame").is_some_and(|s| s.size > 8);
+            Cfi::load(&self.elf, if own { None } else { self.debug() })
+        })
+    }
+
+    fn dwarf(&self) -> Option<&Dwarf> {
+        let load = || {
+            let source = if Dwarf::is_in(&self.elf) { Some(&self.elf) } else { self.debug() };
+            let Some(source) = source.filter(|s| Dwarf::is_in(s)) else { return Ok(None) };
+            Dwarf::load(source, shared_debug_file(source).as_ref()).map(Some)
+        };
+        self.dwarf.get_or_init(load).as_ref().ok()?.as_ref()
+    }
+
+    /// The function around `vaddr`: by symbol, else at least its bounds by call frame information.
+    pub fn function(&self, vaddr: u64) -> Option<Function> {
+        if let Some(found) = self.symbols().find(vaddr) {
+            return Some(Function { name: Some(demangle(found.name)), start: found.start, size: found.size });
+        }
+        let (start, size) = crate::guarded(|| self.cfi().entry(vaddr).map(|e| e.range())).flatten()?;
+        Some(Function { name: None, start, size })
+    }
+
+    /// All functions at `vaddr`, the innermost inlined one first.
+    pub fn locate(&self, vaddr: u64) -> Vec<Location> {
+        let function = self.function(vaddr);
+        let start = function.as_ref().map(|f| f.start);
+        let offset = start.map_or(0, |start| vaddr - start);
+        let frames = self.dwarf().map(|d| d.frames(vaddr)).unwrap_or_default();
+        let place = || format!("{}+0x{:x}", base_name(&self.name), start.unwrap_or(vaddr));
+        let outer = function.and_then(|f| f.name);
+        let mut found: Vec<Location> = frames
+            .into_iter()
+            .map(|f| Location { function: f.function, module: self.name.clone(), file: f.file, line: f.line, offset })
+            .collect();
+        if found.is_empty() {
+            found.push(Location { module: self.name.clone(), offset, ..Location::default() });
+        }
+        let last = found.len() - 1;
+        for (i, location) in found.iter_mut().enumerate() {
+            match &outer {
+                // The symbol has the whole scope in its name; the debug information of a C++ function may not.
+                Some(name) if i == last => location.function.clone_from(name),
+                _ if location.function.is_empty() => location.function = place(),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// At most `limit` bytes of the function around `vaddr`, and the address of the first.
+    pub fn code(&self, vaddr: u64, limit: usize) -> Option<(u64, Vec<u8>)> {
+        let function = self.function(vaddr)?;
+        window(&function, vaddr, limit as u64, self.elf.arch, |start, len| self.elf.code(start, len))
+    }
+
+    /// The bytes before `vaddr`, for finding out whether it follows a call.
+    pub fn bytes_before(&self, vaddr: u64, len: u64) -> Option<Vec<u8>> {
+        self.elf.code(vaddr.checked_sub(len)?, len)
+    }
+
+    /// Whether `vaddr` lies in a linkage table, whose entries jump to functions of other files.
+    pub fn is_linkage(&self, vaddr: u64) -> bool {
+        let inside = |s: &&crate::elf::Section| vaddr >= s.addr && vaddr - s.addr < s.size;
+        self.elf.sections.iter().find(inside).is_some_and(|s| s.name.starts_with(".plt"))
+    }
+}
+
+/// The whole function if it fits, else a part around `addr` that begins with an instruction.
+pub(crate) fn window(
+    function: &Function,
+    addr: u64,
+    limit: u64,
+    arch: Option<Arch>,
+    read: impl Fn(u64, u64) -> Option<Vec<u8>>,
+) -> Option<(u64, Vec<u8>)> {
+    if function.size <= limit {
+        return read(function.start, function.size).map(|bytes| (function.start, bytes));
+    }
+    let distance = addr.checked_sub(function.start)?;
+    if distance > DECODE_LIMIT {
+        return None;
+    }
+    let wanted = function.start + distance.saturating_sub(limit / 2);
+    let before = read(function.start, wanted - function.start + 16)?;
+    let start = instruction_boundary(arch?, &before, function.start, wanted);
+    let len = limit.min(function.start + function.size - start);
+    read(start, len).map(|bytes| (start, bytes))
+}
+
+/// The last part of a path.
+pub(crate) fn base_name(path: &str) -> &str {
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path)
+}

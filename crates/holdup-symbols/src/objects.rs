@@ -1,0 +1,114 @@
+//! The files of all address spaces, each opened once.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use holdup_trace::Image;
+use rustc_hash::FxHashMap;
+
+use crate::find::process_root;
+use crate::object::Object;
+use crate::vdso;
+
+/// Problems beyond this are not kept: a trace of a whole machine can have thousands of unreadable files.
+const PROBLEM_LIMIT: usize = 200;
+
+/// The opened files.
+#[derive(Default)]
+pub(crate) struct Objects {
+    objects: Vec<Object>,
+    /// (path, build id, root directory) → index into `objects`.
+    files: FxHashMap<FileKey, Option<usize>>,
+    /// The same by the address of the `Image`, which is kept so that the address stays taken.
+    images: FxHashMap<usize, (Arc<Image>, Option<usize>)>,
+    roots: FxHashMap<u32, Option<PathBuf>>,
+    /// Whether this kernel's vdso is that of the trace.
+    own_vdso: bool,
+    problems: Vec<String>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct FileKey {
+    path: String,
+    build_id: Option<Vec<u8>>,
+    root: Option<PathBuf>,
+    /// Deleted files and memory files of one name differ.
+    place: Option<(u32, u64)>,
+}
+
+impl Objects {
+    /// `own_vdso`: whether the trace is from the kernel that runs.
+    pub fn new(own_vdso: bool) -> Objects {
+        Objects { own_vdso, ..Objects::default() }
+    }
+
+    /// The file behind an image; opens it at the first time.
+    pub fn index(&mut self, image: &Arc<Image>) -> Option<usize> {
+        let id = Arc::as_ptr(image) as usize;
+        if let Some((_, object)) = self.images.get(&id) {
+            return *object;
+        }
+        let root = self.roots.entry(image.pid).or_insert_with(|| process_root(image.pid)).clone();
+        let place = image.path.ends_with(" (deleted)").then_some((image.pid, image.start));
+        let key = FileKey { path: image.path.clone(), build_id: image.build_id.clone(), root, place };
+        let object = match self.files.get(&key) {
+            Some(&known) => known,
+            None => {
+                let object = self.open(image, key.root.as_deref());
+                self.files.insert(key, object);
+                object
+            }
+        };
+        self.images.insert(id, (image.clone(), object));
+        object
+    }
+
+    pub fn get(&self, index: usize) -> &Object {
+        &self.objects[index]
+    }
+
+    /// What could not be read, in sentences.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    /// Keeps a sentence, once.
+    pub fn note(&mut self, text: String) {
+        if self.problems.len() < PROBLEM_LIMIT && !self.problems.contains(&text) {
+            self.problems.push(text);
+        }
+    }
+
+    fn open(&mut self, image: &Image, root: Option<&Path>) -> Option<usize> {
+        if image.path == vdso::NAME {
+            let bytes = if self.own_vdso { vdso::of_this_kernel(image) } else { None };
+            let object = Object::from_bytes(bytes?, vdso::NAME).ok()?;
+            self.objects.push(object);
+            return Some(self.objects.len() - 1);
+        }
+        if !is_file(&image.path) {
+            return None;
+        }
+        match Object::open(image, root) {
+            Ok(object) => {
+                self.objects.push(object);
+                Some(self.objects.len() - 1)
+            }
+            Err(e) => {
+                self.note(format!("no names for {}: {e}", image.path));
+                None
+            }
+        }
+    }
+}
+
+/// The image that holds `address`.
+pub(crate) fn image_at(images: &[Arc<Image>], address: u64) -> Option<&Arc<Image>> {
+    let after = images.partition_point(|i| i.start <= address);
+    images[..after].last().filter(|i| address < i.end)
+}
+
+/// Whether the mapping is of a file, rather than of memory that code was written to.
+pub(crate) fn is_file(path: &str) -> bool {
+    path.starts_with('/') && !["//anon", "/memfd:", "/dev/", "/SYSV"].iter().any(|p| path.starts_with(p))
+}

@@ -1,0 +1,180 @@
+//! [`Symbols`]: names for addresses of the kernel, of files, of the vdso and of compiled-at-run-time code.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use holdup_trace::{Image, Location, Symbolizer};
+use rustc_hash::FxHashMap;
+
+use crate::disasm::Arch;
+use crate::jit::PerfMap;
+use crate::kcore::KernelCode;
+use crate::kernel::KernelSymbols;
+use crate::object::{Function, base_name, window};
+use crate::objects::{Objects, image_at, is_file};
+use crate::vdso;
+
+/// Where the names of kernel functions come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kernel {
+    /// The kernel that runs: only for traces made since its boot on this machine.
+    Live,
+    /// A file in the format of `/proc/kallsyms` or `System.map`, from the machine that made the trace.
+    File(PathBuf),
+    /// No names.
+    None,
+}
+
+/// Names addresses. Files are read when the first address in them is asked for, and kept.
+///
+/// Nothing here fails: what cannot be named gets `module+0xoffset` or nothing, and [`Symbols::notes`] says why.
+pub struct Symbols {
+    source: Kernel,
+    /// Read when the first kernel address is asked for.
+    kernel: Option<KernelSymbols>,
+    kernel_code: Option<Option<KernelCode>>,
+    objects: Objects,
+    /// (index of the file, address in its terms)
+    located: FxHashMap<(usize, u64), Vec<Location>>,
+    jit: FxHashMap<u32, Option<PerfMap>>,
+}
+
+impl Symbols {
+    /// Names user addresses from the files of this machine, and kernel addresses from `kernel`.
+    pub fn new(kernel: Kernel) -> Symbols {
+        let objects = Objects::new(kernel == Kernel::Live);
+        let (located, jit) = (FxHashMap::default(), FxHashMap::default());
+        Symbols { source: kernel, kernel: None, kernel_code: None, objects, located, jit }
+    }
+
+    /// What could not be read, in sentences, each once, in the order of discovery.
+    pub fn notes(&self) -> &[String] {
+        self.objects.problems()
+    }
+
+    fn kernel(&mut self) -> &KernelSymbols {
+        if self.kernel.is_none() {
+            let read = match &self.source {
+                Kernel::Live => KernelSymbols::read(Path::new("/proc/kallsyms")),
+                Kernel::File(path) => KernelSymbols::read(path),
+                Kernel::None => Ok(KernelSymbols::default()),
+            };
+            self.kernel = Some(read.unwrap_or_else(|e| {
+                self.objects.note(e);
+                KernelSymbols::default()
+            }));
+        }
+        self.kernel.get_or_insert_default()
+    }
+
+    /// An address of the trace in the terms of the symbol file: a System.map knows nothing of where the boot put
+    /// the kernel. perf.data tells it by the address of one function, in the name and offset of the kernel's image.
+    fn unslide(&mut self, images: &[Arc<Image>], address: u64) -> u64 {
+        if !matches!(self.source, Kernel::File(_)) {
+            return address;
+        }
+        let reference = images.iter().find_map(|i| {
+            let name = i.path.strip_prefix("[kernel.kallsyms]").filter(|n| !n.is_empty())?;
+            (i.file_offset != 0).then(|| (name.to_owned(), i.file_offset))
+        });
+        let Some((name, runtime)) = reference else { return address };
+        self.kernel().address_of(&name).map_or(address, |map| address.wrapping_sub(runtime.wrapping_sub(map)))
+    }
+
+    fn locate_kernel(&mut self, images: &[Arc<Image>], address: u64) -> Vec<Location> {
+        let address = self.unslide(images, address);
+        let Some(f) = self.kernel().find(address) else {
+            // Nothing is known but that it is the kernel; a made-up name would only hide that.
+            return Vec::new();
+        };
+        let (function, module) = (f.name.to_owned(), f.module.to_owned());
+        vec![Location { function, module, offset: address - f.start, ..Location::default() }]
+    }
+
+    fn kernel_code(&mut self, address: u64, limit: usize) -> Option<(u64, Vec<u8>)> {
+        if self.source != Kernel::Live {
+            return None;
+        }
+        let found = self.kernel().find(address)?;
+        let function = Function { name: None, start: found.start, size: found.size };
+        let source = self.kernel_code.get_or_insert_with(KernelCode::open).as_ref()?;
+        window(&function, address, limit as u64, Arch::host(), |start, len| source.read(start, len))
+    }
+
+    fn locate_user(&mut self, image: &Arc<Image>, address: u64) -> Vec<Location> {
+        let unnamed = |place: u64| {
+            let function = format!("{}+0x{place:x}", base_name(&image.path));
+            vec![Location { function, module: image.path.clone(), ..Location::default() }]
+        };
+        let place = (address - image.start).wrapping_add(image.file_offset);
+        let Some(index) = self.objects.index(image) else { return unnamed(place) };
+        let object = self.objects.get(index);
+        let Some(vaddr) = object.vaddr(image, address) else { return unnamed(place) };
+        if let Some(known) = self.located.get(&(index, vaddr)) {
+            return known.clone();
+        }
+        let found = object.locate(vaddr);
+        let problem = object.problem().map(|p| format!("no source lines for {}: {p}", image.path));
+        if let Some(problem) = problem {
+            self.objects.note(problem);
+        }
+        self.located.insert((index, vaddr), found.clone());
+        found
+    }
+
+    fn locate_jit(&mut self, pid: u32, address: u64) -> Vec<Location> {
+        let Some((name, start, _)) = self.perf_map(pid).and_then(|map| map.find(address)) else {
+            return Vec::new();
+        };
+        let (function, file) = python_name(&name).unwrap_or((&name, ""));
+        let (function, file) = (function.to_owned(), file.to_owned());
+        vec![Location { function, module: "[jit]".into(), file, line: 0, offset: address - start }]
+    }
+
+    fn perf_map(&mut self, pid: u32) -> Option<&PerfMap> {
+        if pid != 0 && !self.jit.contains_key(&pid) {
+            let map = PerfMap::of_process(pid).unwrap_or_else(|e| {
+                self.objects.note(e);
+                None
+            });
+            self.jit.insert(pid, map);
+        }
+        self.jit.get(&pid)?.as_ref()
+    }
+}
+
+impl Symbolizer for Symbols {
+    fn locate(&mut self, kernel: bool, images: &[Arc<Image>], address: u64) -> Vec<Location> {
+        if kernel {
+            return self.locate_kernel(images, address);
+        }
+        let Some(image) = image_at(images, address) else {
+            let pid = images.first().map_or(0, |i| i.pid);
+            return self.locate_jit(pid, address);
+        };
+        if !is_file(&image.path) && image.path != vdso::NAME {
+            let found = self.locate_jit(image.pid, address);
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        self.locate_user(image, address)
+    }
+
+    fn code(&mut self, kernel: bool, images: &[Arc<Image>], address: u64, limit: usize) -> Option<(u64, Vec<u8>)> {
+        if kernel {
+            return self.kernel_code(address, limit);
+        }
+        let image = image_at(images, address)?;
+        let index = self.objects.index(image)?;
+        let object = self.objects.get(index);
+        let vaddr = object.vaddr(image, address)?;
+        let (start, bytes) = crate::guarded(|| object.code(vaddr, limit)).flatten()?;
+        Some((address.wrapping_sub(vaddr.wrapping_sub(start)), bytes))
+    }
+}
+
+/// `py::function:/path/file.py`, as CPython writes it.
+fn python_name(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix("py::")?.rsplit_once(':')
+}

@@ -1,0 +1,137 @@
+//! Function symbols of an ELF file, sorted by address.
+
+use crate::elf::{Elf, Section, u16_at, u32_at, u64_at};
+
+const SHN_UNDEF: u16 = 0;
+const STT_NOTYPE: u8 = 0;
+const STT_FUNC: u8 = 2;
+const STT_GNU_IFUNC: u8 = 10;
+const STB_LOCAL: u8 = 0;
+const STB_GLOBAL: u8 = 1;
+
+/// How many symbols before an address are tried when the nearest one is too short: a big function can contain
+/// labels with a size of their own.
+const NESTING: usize = 16;
+
+#[derive(Debug, Clone, Copy)]
+struct Symbol {
+    addr: u64,
+    size: u64,
+    /// Where the name is in `names`.
+    name: u32,
+    /// Which of several symbols at one address is the best: see `rank`.
+    rank: u32,
+    /// End of the section it lies in.
+    limit: u64,
+}
+
+/// A function as the symbol table knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found<'a> {
+    pub name: &'a str,
+    pub start: u64,
+    pub size: u64,
+}
+
+/// The functions of `.symtab`, or of `.dynsym` where the former was stripped.
+#[derive(Debug, Default)]
+pub(crate) struct SymbolTable {
+    symbols: Vec<Symbol>,
+    names: Vec<u8>,
+    /// Whether all functions are there, so that a symbol without a size reaches to the next one.
+    complete: bool,
+}
+
+impl SymbolTable {
+    /// The best table among several files of the same build (the file itself, its debug file).
+    pub fn load(files: &[&Elf]) -> SymbolTable {
+        let full = files.iter().map(|elf| SymbolTable::read(elf, ".symtab", ".strtab", true));
+        let full = full.max_by_key(|t| t.symbols.len()).unwrap_or_default();
+        if !full.symbols.is_empty() {
+            return full;
+        }
+        let dynamic = files.iter().map(|elf| SymbolTable::read(elf, ".dynsym", ".dynstr", false));
+        dynamic.max_by_key(|t| t.symbols.len()).unwrap_or_default()
+    }
+
+    fn read(elf: &Elf, table: &str, strings: &str, complete: bool) -> SymbolTable {
+        let (Some(table), Some(names)) = (elf.data(table), elf.data(strings)) else { return SymbolTable::default() };
+        let size = if elf.is_64 { 24 } else { 16 };
+        let mut symbols: Vec<Symbol> =
+            table.chunks_exact(size).filter_map(|s| read_symbol(s, elf.is_64, &elf.sections, &names)).collect();
+        symbols.sort_unstable_by_key(|s| (s.addr, s.rank, s.name));
+        // The best of each address is its last.
+        symbols.dedup_by(|next, kept| {
+            let same = next.addr == kept.addr;
+            if same {
+                let size = kept.size.max(next.size);
+                *kept = Symbol { size, ..*next };
+            }
+            same
+        });
+        SymbolTable { symbols, names, complete }
+    }
+
+    /// The function around `addr`. A symbol with a size is believed only inside it: in a stripped library the
+    /// nearest exported name can be a quarter of the library away.
+    pub fn find(&self, addr: u64) -> Option<Found<'_>> {
+        let after = self.symbols.partition_point(|s| s.addr <= addr);
+        let next = self.symbols.get(after).map_or(u64::MAX, |s| s.addr);
+        let before = &self.symbols[after.saturating_sub(NESTING)..after];
+        let sized = before.iter().rev().find(|s| s.size != 0 && addr - s.addr < s.size);
+        let unsized_one = || {
+            let nearest = before.last().filter(|s| s.size == 0 && self.complete && addr < s.limit)?;
+            Some(Symbol { size: next.min(nearest.limit) - nearest.addr, ..*nearest })
+        };
+        let found = sized.copied().or_else(unsized_one)?;
+        Some(Found { name: name_at(&self.names, found.name)?, start: found.addr, size: found.size })
+    }
+}
+
+fn read_symbol(s: &[u8], is_64: bool, sections: &[Section], names: &[u8]) -> Option<Symbol> {
+    let word = |at| u32_at(s, at).map(u64::from);
+    let (info, section, addr, size) = if is_64 {
+        (s[4], u16_at(s, 6)?, u64_at(s, 8)?, u64_at(s, 16)?)
+    } else {
+        (s[12], u16_at(s, 14)?, word(4)?, word(8)?)
+    };
+    let (kind, binding) = (info & 15, info >> 4);
+    if section == SHN_UNDEF || !matches!(kind, STT_NOTYPE | STT_FUNC | STT_GNU_IFUNC) {
+        return None;
+    }
+    let home = sections.get(usize::from(section));
+    // Hand-written assembler often leaves the type out; elsewhere such symbols are data or marks.
+    let code = home.is_some_and(|h| h.executable);
+    if kind == STT_NOTYPE && !code {
+        return None;
+    }
+    let name = u32_at(s, 0)?;
+    let text = name_at(names, name).filter(|n| !n.is_empty())?;
+    // `$x`, `$d`: marks of the ARM toolchain. `.L…`: labels.
+    if kind == STT_NOTYPE && (text.starts_with('$') || text.starts_with(".L")) {
+        return None;
+    }
+    let limit = home.map_or(addr, |h| h.addr.saturating_add(h.size)).max(addr);
+    Some(Symbol { addr, size, name, rank: rank(text, kind, binding), limit })
+}
+
+/// Which of several names of one function to show, the best being the greatest: functions before labels, exported
+/// names before local and weak ones, few leading underscores, short names.
+fn rank(name: &str, kind: u8, binding: u8) -> u32 {
+    let binding = match binding {
+        STB_GLOBAL => 2,
+        STB_LOCAL => 0,
+        _ => 1,
+    };
+    let underscores = name.bytes().take_while(|&b| b == b'_').count().min(15) as u32;
+    let length = name.len().min(255) as u32;
+    let function = u32::from(kind != STT_NOTYPE);
+    // Weak aliases are as public as strong ones: `write` and `__write`. Underscores tell them apart better.
+    (function << 20) | (u32::from(binding != 0) << 19) | ((15 - underscores) << 12) | (binding << 9) | (255 - length)
+}
+
+fn name_at(names: &[u8], at: u32) -> Option<&str> {
+    let rest = names.get(at as usize..)?;
+    let end = rest.iter().position(|&b| b == 0)?;
+    std::str::from_utf8(&rest[..end]).ok()
+}

@@ -1,0 +1,214 @@
+//! [`StackUnwinder`]: the callers of a thread, from a copy of its registers and the top of its stack.
+//!
+//! ```text
+//!     raw.ip ──▶ image ──▶ file ──▶ .eh_frame entry ──▶ step ──▶ caller's ip, sp, bp ──▶ …
+//!                                      (steps are kept by file and address)
+//! ```
+//!
+//! A walk ends *complete* when the entry of a function says that it has no caller (`_start`, `clone3`), or when a
+//! return address or the frame pointer that leads to it is 0. It ends *cut* when the copy ends or a frame makes no sense.
+
+use std::sync::Arc;
+
+use holdup_trace::{Image, RawStack, Unwinder};
+use rustc_hash::FxHashMap;
+
+use crate::disasm::Arch;
+use crate::objects::{Objects, image_at};
+use crate::step::{Registers, Stack, Step, Steps};
+
+/// More frames are not believed.
+const FRAME_LIMIT: usize = 4096;
+
+/// Recovers user call chains from copied stacks, for programs with and without frame pointers.
+///
+/// Files, and the rules to step from one address to its caller, are kept between stacks and between processes: use one
+/// unwinder for all of them.
+pub struct StackUnwinder {
+    objects: Objects,
+    steps: Steps,
+    /// (index of the file, address in its terms) → whether a call ends there.
+    calls: FxHashMap<(usize, u64), bool>,
+}
+
+impl Default for StackUnwinder {
+    fn default() -> Self {
+        StackUnwinder::new()
+    }
+}
+
+/// Where a frame's code is.
+#[derive(Clone, Copy)]
+struct Place {
+    object: usize,
+    vaddr: u64,
+}
+
+enum Next {
+    /// The caller, and whether its address is that of an instruction interrupted by a signal rather than of a return.
+    Frame(Registers, bool),
+    Complete,
+    Cut,
+}
+
+impl StackUnwinder {
+    /// For stacks of processes on this machine.
+    pub fn new() -> StackUnwinder {
+        StackUnwinder { objects: Objects::new(true), steps: Steps::default(), calls: FxHashMap::default() }
+    }
+
+    /// What could not be read, in sentences.
+    pub fn notes(&self) -> &[String] {
+        self.objects.problems()
+    }
+
+    fn place(&mut self, images: &[Arc<Image>], address: u64) -> Option<Place> {
+        let image = image_at(images, address)?;
+        let object = self.objects.index(image)?;
+        let vaddr = self.objects.get(object).vaddr(image, address)?;
+        Some(Place { object, vaddr })
+    }
+
+    fn arch(&mut self, images: &[Arc<Image>], ip: u64) -> Option<Arch> {
+        match self.place(images, ip) {
+            // 32-bit code keeps other registers: there is nothing to walk with.
+            Some(place) => self.objects.get(place.object).arch(),
+            None => Arch::host(),
+        }
+    }
+
+    /// One frame further. `exact`: the address is that of an instruction, not of the one after a call.
+    fn next(&mut self, images: &[Arc<Image>], stack: &Stack, regs: &Registers, exact: bool) -> Next {
+        let lookup = if exact { regs.ip } else { regs.ip.wrapping_sub(1) };
+        let place = self.place(images, lookup);
+        let step = match place {
+            Some(p) => self.steps.get(p.object, p.vaddr, self.objects.get(p.object).cfi()),
+            None => Step::Missing,
+        };
+        let stepped = match step {
+            Step::End => return Next::Complete,
+            Step::Missing => None,
+            Step::Rule { rule, signal } => rule.apply(regs, stack, exact).map(|next| (next, signal)),
+            Step::Program => place.and_then(|p| {
+                let cfi = self.objects.get(p.object).cfi();
+                self.steps.evaluate(p.vaddr, cfi, regs, stack)
+            }),
+        };
+        match stepped {
+            Some((next, _)) if next.ip == 0 => Next::Complete,
+            Some((next, signal)) if next.sp > regs.sp || exact && next.sp == regs.sp && next.ip != regs.ip => {
+                Next::Frame(next, signal)
+            }
+            _ => self.without_information(images, stack, regs, exact, place),
+        }
+    }
+
+    /// A frame without call frame information, or with one that leads nowhere: hand-written assembler, code compiled
+    /// at run time, Go without debug information.
+    fn without_information(
+        &mut self,
+        images: &[Arc<Image>],
+        stack: &Stack,
+        regs: &Registers,
+        leaf: bool,
+        place: Option<Place>,
+    ) -> Next {
+        if leaf && let Some(next) = self.return_of_leaf(images, stack, regs, place) {
+            return Next::Frame(next, false);
+        }
+        if regs.bp == 0 && !leaf {
+            // `_start` and clone's child clear it.
+            return Next::Complete;
+        }
+        let Some(next) = regs.by_frame_pointer(stack) else { return Next::Cut };
+        if next.ip == 0 {
+            return Next::Complete;
+        }
+        // Code without a file cannot be looked at; anything that has one must have made a call there.
+        if self.follows_call(images, next.ip).unwrap_or(image_at(images, next.ip).is_none() && next.ip >> 47 == 0) {
+            Next::Frame(next, false)
+        } else {
+            Next::Cut
+        }
+    }
+
+    /// A leaf that has not pushed anything: its return address is where the call put it.
+    fn return_of_leaf(
+        &mut self,
+        images: &[Arc<Image>],
+        stack: &Stack,
+        regs: &Registers,
+        place: Option<Place>,
+    ) -> Option<Registers> {
+        let next = match regs.arch {
+            Arch::X86_64 => Registers { ip: stack.read(regs.sp)?, sp: regs.sp + 8, ..*regs },
+            Arch::Aarch64 => Registers { ip: regs.lr?, lr: None, ..*regs },
+        };
+        let linkage = place.is_some_and(|p| self.objects.get(p.object).is_linkage(p.vaddr));
+        let known = self.follows_call(images, next.ip);
+        known.unwrap_or(linkage && image_at(images, next.ip).is_some()).then_some(next)
+    }
+
+    /// Whether the instruction before `address` is a call; `None` if its bytes cannot be read.
+    fn follows_call(&mut self, images: &[Arc<Image>], address: u64) -> Option<bool> {
+        let place = self.place(images, address.wrapping_sub(1))?;
+        let at = (place.object, place.vaddr + 1);
+        if let Some(&known) = self.calls.get(&at) {
+            return Some(known);
+        }
+        let object = self.objects.get(place.object);
+        let bytes = object.bytes_before(at.1, 7)?;
+        let call = ends_with_call(object.arch()?, &bytes);
+        self.calls.insert(at, call);
+        Some(call)
+    }
+
+    fn walk(&mut self, images: &[Arc<Image>], raw: &RawStack) -> (Vec<u64>, bool) {
+        let mut frames = vec![raw.ip];
+        let Some(arch) = self.arch(images, raw.ip) else { return (frames, false) };
+        let stack = Stack { start: raw.sp, bytes: &raw.bytes };
+        let lr = (arch == Arch::Aarch64).then_some(raw.lr);
+        let mask = images.last().map_or(u64::MAX, |i| u64::MAX >> i.end.leading_zeros());
+        let mut regs = Registers { arch, ip: raw.ip, sp: raw.sp, bp: raw.bp, lr, mask };
+        let mut exact = true;
+        while frames.len() < FRAME_LIMIT {
+            match self.next(images, &stack, &regs, exact) {
+                Next::Complete => return (frames, true),
+                Next::Cut => break,
+                Next::Frame(next, signal) => {
+                    frames.push(next.ip);
+                    (regs, exact) = (next, signal);
+                }
+            }
+        }
+        // A last address in no known file was a guess that led nowhere.
+        if frames.len() > 1 && image_at(images, regs.ip.wrapping_sub(1)).is_none() {
+            frames.pop();
+        }
+        (frames, false)
+    }
+}
+
+impl Unwinder for StackUnwinder {
+    fn unwind(&mut self, images: &[Arc<Image>], raw: &RawStack) -> (Vec<u64>, bool) {
+        if raw.ip == 0 {
+            return (Vec::new(), false);
+        }
+        let walk = crate::guarded(|| self.walk(images, raw));
+        walk.unwrap_or_else(|| (vec![raw.ip], false))
+    }
+}
+
+/// Whether 7 bytes end with a call instruction.
+fn ends_with_call(arch: Arch, bytes: &[u8]) -> bool {
+    match arch {
+        Arch::X86_64 => {
+            let indirect = |len: &usize| bytes[7 - len] == 0xff && bytes[8 - len] >> 3 & 7 == 2;
+            bytes[2] == 0xe8 || (2..=7).any(|len| indirect(&len))
+        }
+        Arch::Aarch64 => {
+            let word = u32::from_le_bytes([bytes[3], bytes[4], bytes[5], bytes[6]]);
+            word >> 26 == 0b10_0101 || word & 0xfe60_0000 == 0xd620_0000
+        }
+    }
+}
