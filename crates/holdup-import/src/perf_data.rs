@@ -150,7 +150,8 @@ fn read_records<R: Read>(records: &mut Records<R>, session: &mut Session, end: O
     };
     if let Some(why) = why {
         let left = end.map_or(0, |end| end.saturating_sub(records.offset()));
-        note(session, format!("{why}; {left} bytes behind it were left out"));
+        let behind = if end.is_some() { format!("{left} bytes") } else { "what comes".to_owned() };
+        note(session, format!("{why}; {behind} behind it could not be read"));
         session.lose((left / TYPICAL_RECORD).max(1), "records behind damage (estimated)");
     }
     Ok(())

@@ -3,6 +3,7 @@
 use holdup_trace::Result;
 
 use super::events::{Events, Role};
+use super::kinds;
 use super::session::Session;
 
 /// Completes `session`.
@@ -33,19 +34,25 @@ pub fn finish(mut session: Session) -> Result<()> {
         meta.notes
             .push(format!("{timeless} samples have no time and were left out; record with perf record --timestamp"));
     }
+    if state.other_namespace {
+        let what = "perf was recorded inside a PID namespace: its thread numbers are not the scheduler's";
+        meta.notes.push(format!("{what}, so names and mappings may be missing; record outside of the container"));
+    }
     if guessed {
         meta.notes
             .push("the formats of tracepoints are missing; scheduler events were recognised by their shape".to_owned());
     }
-    meta.notes.extend(missing(&events));
+    meta.notes.extend(missing(&events, counts.of(kinds::SWITCH_CPU_WIDE) > 0));
     Ok(())
 }
 
 /// What the trace would need to answer more.
-fn missing(events: &Events) -> Vec<String> {
+fn missing(events: &Events, switch_records: bool) -> Vec<String> {
     let used = |role: fn(&Role) -> bool| events.any(role);
     let mut notes = Vec::new();
-    if !used(|r| matches!(r, Role::Switch(_))) {
+    if switch_records && !used(|r| matches!(r, Role::Switch(_))) {
+        notes.push("switches come from perf's own records, without call chains and wakers".to_owned());
+    } else if !used(|r| matches!(r, Role::Switch(_))) {
         notes.push(
             "no sched_switch in this trace, so waits are unknown; record with perf record -a -g -e sched:sched_switch -e sched:sched_waking"
                 .to_owned(),

@@ -86,6 +86,11 @@ impl Counts {
         self.0[kind.min(255) as usize] += 1;
     }
 
+    /// How many of `kind`.
+    pub fn of(&self, kind: u32) -> u64 {
+        self.0[kind.min(255) as usize]
+    }
+
     /// Names and counts of the kinds that occurred.
     pub fn named(&self) -> impl Iterator<Item = (String, u64)> + '_ {
         self.0.iter().enumerate().filter(|&(_, &n)| n > 0).map(|(kind, &n)| (name(kind), n))

@@ -45,12 +45,11 @@ fn add(
     sink: &mut Sink,
 ) -> Option<()> {
     let (start, len, file_offset) = (u64_at(body, 8)?, u64_at(body, 16)?, u64_at(body, 24)?);
-    let pid = match u32_at(body, 0)? {
-        KERNEL => 0,
-        // The idle task maps nothing; older perfs give the kernel's own mapping to it.
-        pid => pid,
-    };
-    let kernel = path.starts_with("[kernel.kallsyms]") || path.starts_with("[guest.kernel.kallsyms");
+    let pid = u32_at(body, 0).map(|pid| if pid == KERNEL { 0 } else { pid })?;
+    if path.starts_with("[guest.") {
+        return Some(());
+    }
+    let kernel = path.starts_with("[kernel.kallsyms]");
     let build_id = build_id.or_else(|| known.get(if kernel { "[kernel.kallsyms]" } else { &path }).cloned());
     let path = if kernel { "[kernel]".to_owned() } else { path };
     let image = Image { start, end: start.saturating_add(len), file_offset, path, build_id, pid };

@@ -73,6 +73,7 @@ impl State<'_> {
         }
         let (prev, next) = (f.prev.low(raw), f.next.low(raw));
         let state = if prev == 0 { SwitchState::Runnable } else { f.states.state(f.prev_state.value(raw)) };
+        self.other_namespace |= s.tid != prev && s.tid != u32::MAX;
         // The idle task always leaves from the same place.
         let chain = match prev {
             0 => holdup_trace::ChainId::NONE,

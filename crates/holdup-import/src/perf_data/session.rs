@@ -35,6 +35,8 @@ pub struct State<'b> {
     pub splitter: Splitter,
     /// The kernel lock that each thread contends for.
     pub contended: FxHashMap<u32, (u64, LockId)>,
+    /// Whether perf and the scheduler call the same thread by different numbers.
+    pub other_namespace: bool,
 }
 
 /// An import under way.
@@ -81,6 +83,7 @@ impl<'b> Session<'b> {
             calls: Calls::default(),
             splitter: Splitter::default(),
             contended: FxHashMap::default(),
+            other_namespace: false,
         };
         Session {
             events: Events::default(),
