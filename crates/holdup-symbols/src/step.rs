@@ -40,6 +40,8 @@ pub(crate) struct Registers {
     pub sp: u64,
     /// rbp or x29.
     pub bp: u64,
+    /// Whether `bp` was found by following the chain of frame pointers: a 0 is its end.
+    pub linked: bool,
     /// x30, in the frames where it still holds the return address.
     pub lr: Option<u64>,
     /// Which bits of a code address count: the others can be a pointer authentication code.
@@ -63,7 +65,7 @@ impl Registers {
             return None;
         }
         let (bp, ip) = (stack.read(self.bp)?, stack.read(self.bp + 8)?);
-        Some(Registers { ip: self.code(ip), sp: self.bp + 16, bp, lr: None, ..*self })
+        Some(Registers { ip: self.code(ip), sp: self.bp + 16, bp, linked: true, lr: None, ..*self })
     }
 
     fn code(&self, address: u64) -> u64 {
@@ -110,7 +112,7 @@ impl Rule {
             Some(None) if leaf => regs.bp,
             Some(None) => return None,
         };
-        Some(Registers { ip: regs.code(ip), sp: cfa, bp, lr: None, ..*regs })
+        Some(Registers { ip: regs.code(ip), sp: cfa, bp, linked: false, lr: None, ..*regs })
     }
 }
 
@@ -226,25 +228,27 @@ impl<'a, S: UnwindSection<Slice<'a>>> Program<'a, S> {
             &CfaRule::RegisterAndOffset { register, offset } => self.regs.get(register)?.checked_add_signed(offset)?,
             CfaRule::Expression(e) => self.expression(e, None)?,
         };
-        let ip = self.register(row.register(ra), cfa, self.regs.get(ra))?;
-        let bp = self.register(row.register(fp), cfa, Some(self.regs.bp)).unwrap_or(self.regs.bp);
+        let value = |register, same| match row.register(register) {
+            None => same,
+            Some(rule) => self.register(&rule, cfa, same),
+        };
+        let ip = self.regs.code(value(ra, self.regs.get(ra))?);
+        let bp = value(fp, Some(self.regs.bp)).unwrap_or(self.regs.bp);
         // A signal frame tells where the stack was; elsewhere it is where the CFA says.
-        let new_sp = row.register(sp).and_then(|rule| self.register(Some(rule), cfa, None)).unwrap_or(cfa);
-        let ip = self.regs.code(ip);
-        let lr = row.register(A64_LR).filter(|_| self.regs.arch == Arch::Aarch64);
-        let lr = lr.and_then(|rule| self.register(Some(rule), cfa, None));
-        Some(Registers { ip, sp: new_sp, bp, lr, ..*self.regs })
+        let new_sp = value(sp, None).unwrap_or(cfa);
+        let lr = if self.regs.arch == Arch::Aarch64 { value(A64_LR, None) } else { None };
+        Some(Registers { ip, sp: new_sp, bp, linked: false, lr, ..*self.regs })
     }
 
-    fn register(&self, rule: Option<RegisterRule<usize>>, cfa: u64, same: Option<u64>) -> Option<u64> {
+    fn register(&self, rule: &RegisterRule<usize>, cfa: u64, same: Option<u64>) -> Option<u64> {
         match rule {
-            None | Some(RegisterRule::SameValue) => same,
-            Some(RegisterRule::Offset(offset)) => self.stack.read(cfa.checked_add_signed(offset)?),
-            Some(RegisterRule::ValOffset(offset)) => cfa.checked_add_signed(offset),
-            Some(RegisterRule::Register(register)) => self.regs.get(register),
-            Some(RegisterRule::Expression(e)) => self.stack.read(self.expression(&e, Some(cfa))?),
-            Some(RegisterRule::ValExpression(e)) => self.expression(&e, Some(cfa)),
-            Some(_) => None,
+            RegisterRule::SameValue => same,
+            RegisterRule::Offset(offset) => self.stack.read(cfa.checked_add_signed(*offset)?),
+            RegisterRule::ValOffset(offset) => cfa.checked_add_signed(*offset),
+            RegisterRule::Register(register) => self.regs.get(*register),
+            RegisterRule::Expression(e) => self.stack.read(self.expression(e, Some(cfa))?),
+            RegisterRule::ValExpression(e) => self.expression(e, Some(cfa)),
+            _ => None,
         }
     }
 

@@ -87,7 +87,7 @@ impl StackUnwinder {
         };
         let stepped = match step {
             Step::End => return Next::Complete,
-            Step::Missing => None,
+            Step::Missing => return self.without_information(images, stack, regs, exact, place),
             Step::Rule { rule, signal } => rule.apply(regs, stack, exact).map(|next| (next, signal)),
             Step::Program => place.and_then(|p| {
                 let cfi = self.objects.get(p.object).cfi();
@@ -96,15 +96,16 @@ impl StackUnwinder {
         };
         match stepped {
             Some((next, _)) if next.ip == 0 => Next::Complete,
+            // Only a leaf can have left the stack pointer where its caller has it.
             Some((next, signal)) if next.sp > regs.sp || exact && next.sp == regs.sp && next.ip != regs.ip => {
                 Next::Frame(next, signal)
             }
-            _ => self.without_information(images, stack, regs, exact, place),
+            _ => self.by_frame_pointer(images, stack, regs),
         }
     }
 
-    /// A frame without call frame information, or with one that leads nowhere: hand-written assembler, code compiled
-    /// at run time, Go without debug information.
+    /// A frame without call frame information: hand-written assembler, code compiled at run time, Go without debug
+    /// information.
     fn without_information(
         &mut self,
         images: &[Arc<Image>],
@@ -116,10 +117,14 @@ impl StackUnwinder {
         if leaf && let Some(next) = self.return_of_leaf(images, stack, regs, place) {
             return Next::Frame(next, false);
         }
-        if regs.bp == 0 && !leaf {
+        if regs.bp == 0 && regs.linked {
             // `_start` and clone's child clear it.
             return Next::Complete;
         }
+        self.by_frame_pointer(images, stack, regs)
+    }
+
+    fn by_frame_pointer(&mut self, images: &[Arc<Image>], stack: &Stack, regs: &Registers) -> Next {
         let Some(next) = regs.by_frame_pointer(stack) else { return Next::Cut };
         if next.ip == 0 {
             return Next::Complete;
@@ -141,7 +146,7 @@ impl StackUnwinder {
         place: Option<Place>,
     ) -> Option<Registers> {
         let next = match regs.arch {
-            Arch::X86_64 => Registers { ip: stack.read(regs.sp)?, sp: regs.sp + 8, ..*regs },
+            Arch::X86_64 => Registers { ip: stack.read(regs.sp)?, sp: regs.sp.wrapping_add(8), ..*regs },
             Arch::Aarch64 => Registers { ip: regs.lr?, lr: None, ..*regs },
         };
         let linkage = place.is_some_and(|p| self.objects.get(p.object).is_linkage(p.vaddr));
@@ -169,7 +174,7 @@ impl StackUnwinder {
         let stack = Stack { start: raw.sp, bytes: &raw.bytes };
         let lr = (arch == Arch::Aarch64).then_some(raw.lr);
         let mask = images.last().map_or(u64::MAX, |i| u64::MAX >> i.end.leading_zeros());
-        let mut regs = Registers { arch, ip: raw.ip, sp: raw.sp, bp: raw.bp, lr, mask };
+        let mut regs = Registers { arch, ip: raw.ip, sp: raw.sp, bp: raw.bp, linked: false, lr, mask };
         let mut exact = true;
         while frames.len() < FRAME_LIMIT {
             match self.next(images, &stack, &regs, exact) {

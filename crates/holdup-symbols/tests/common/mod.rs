@@ -1,0 +1,178 @@
+//! Compiling programs and copying the stacks of their blocked threads.
+#![allow(dead_code)] // each test uses another part
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use holdup_trace::{Image, RawStack, Symbolizer, Unwinder};
+
+/// Compiles; `None`, with a message, if the compiler is not there.
+pub fn compile(compiler: &str, args: &[&str], sources: &[&str], out: &Path) -> Option<()> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let sources = sources.iter().map(|s| dir.join(s));
+    let run = Command::new(compiler).args(sources).args(args).arg("-o").arg(out).output();
+    let Ok(output) = run else {
+        println!("skipped: no {compiler}");
+        return None;
+    };
+    assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(())
+}
+
+/// Runs a tool; `None`, with a message, if it is not there.
+pub fn tool(name: &str, args: &[&str]) -> Option<String> {
+    let Ok(output) = Command::new(name).args(args).output() else {
+        println!("skipped: no {name}");
+        return None;
+    };
+    assert!(output.status.success(), "{name} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The whole file as one mapping at `BASE`, for files whose code lies where its offset says.
+pub fn flat_image(path: &Path) -> Arc<Image> {
+    let end = BASE + std::fs::metadata(path).unwrap().len();
+    let path = path.to_str().unwrap().to_owned();
+    Arc::new(Image { start: BASE, end, file_offset: 0, path, build_id: None, pid: 0 })
+}
+
+pub const BASE: u64 = 0x7f00_0000_0000;
+
+/// The address of a symbol in a file, by `nm`.
+pub fn symbol(path: &Path, name: &str) -> u64 {
+    let text = tool("nm", &[path.to_str().unwrap()]).unwrap();
+    let line = text.lines().find(|l| l.ends_with(&format!(" {name}"))).unwrap_or_else(|| panic!("no {name}"));
+    u64::from_str_radix(line.split_whitespace().next().unwrap(), 16).unwrap()
+}
+
+/// A running program, killed at the end.
+pub struct Program(pub Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Program {
+    /// Starts it and waits until it says "ready" and `threads` of its threads are blocked.
+    pub fn start(path: &Path, threads: usize) -> Program {
+        let dir = path.parent().unwrap();
+        let mut child =
+            Command::new(path).env("LD_LIBRARY_PATH", dir).stdout(Stdio::piped()).spawn().expect("can be started");
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let program = Program(child);
+        let end = Instant::now() + Duration::from_secs(10);
+        while program.threads().iter().filter(|t| t.blocked.is_some()).count() < threads {
+            assert!(Instant::now() < end, "threads do not block");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // Thread names and waits may still be on their way.
+        std::thread::sleep(Duration::from_millis(50));
+        program
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub fn images(&self) -> Vec<Arc<Image>> {
+        images(self.pid())
+    }
+
+    pub fn threads(&self) -> Vec<Thread> {
+        let dir = PathBuf::from(format!("/proc/{}/task", self.pid()));
+        let tasks = std::fs::read_dir(dir).unwrap().flatten();
+        tasks.map(|t| Thread::read(&t.path())).collect()
+    }
+
+    /// The stack of the thread of that name, cut to `limit` bytes.
+    pub fn stack(&self, name: &str, limit: u64) -> RawStack {
+        let threads = self.threads();
+        let thread = threads.iter().find(|t| t.name == name).unwrap_or_else(|| panic!("no thread {name}: {threads:?}"));
+        let (sp, ip) = thread.blocked.unwrap_or_else(|| panic!("{name} runs"));
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", self.pid())).unwrap();
+        let end = maps.lines().filter_map(range).find(|&(start, end)| (start..end).contains(&sp)).unwrap().1;
+        let mut bytes = vec![0; (end - sp).min(limit) as usize];
+        File::open(format!("/proc/{}/mem", self.pid())).unwrap().read_exact_at(&mut bytes, sp).unwrap();
+        RawStack { pid: self.pid(), ip, sp, bp: frame_pointer(thread.tid), bytes, ..RawStack::default() }
+    }
+}
+
+#[derive(Debug)]
+pub struct Thread {
+    pub tid: i32,
+    pub name: String,
+    /// (sp, ip)
+    pub blocked: Option<(u64, u64)>,
+}
+
+impl Thread {
+    fn read(task: &Path) -> Thread {
+        let name = std::fs::read_to_string(task.join("comm")).unwrap_or_default().trim().to_owned();
+        let call = std::fs::read_to_string(task.join("syscall")).unwrap_or_default();
+        let words: Vec<&str> = call.split_whitespace().collect();
+        let number = |i: usize| u64::from_str_radix(words[i].trim_start_matches("0x"), 16).unwrap();
+        let blocked = (words.len() == 9).then(|| (number(7), number(8)));
+        Thread { tid: task.file_name().unwrap().to_str().unwrap().parse().unwrap(), name, blocked }
+    }
+}
+
+/// /proc tells a blocked thread's stack pointer, but not its frame pointer. The thread is stopped for a moment.
+fn frame_pointer(tid: i32) -> u64 {
+    let thread = nix::unistd::Pid::from_raw(tid);
+    if nix::sys::ptrace::attach(thread).is_err() {
+        return 0;
+    }
+    nix::sys::wait::waitpid(thread, Some(nix::sys::wait::WaitPidFlag::__WALL)).unwrap();
+    let regs = nix::sys::ptrace::getregs(thread).unwrap();
+    nix::sys::ptrace::detach(thread, None).unwrap();
+    regs.rbp
+}
+
+fn range(line: &str) -> Option<(u64, u64)> {
+    let (start, end) = line.split_whitespace().next()?.split_once('-')?;
+    Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
+}
+
+/// The executable mappings of a process.
+pub fn images(pid: u32) -> Vec<Arc<Image>> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let image = |line: &str| {
+        let (start, end) = range(line)?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let file_offset = u64::from_str_radix(words[2], 16).ok()?;
+        let path = words.get(5..).unwrap_or_default().join(" ");
+        words[1].contains('x').then(|| Arc::new(Image { start, end, file_offset, path, build_id: None, pid }))
+    };
+    maps.lines().filter_map(image).collect()
+}
+
+/// Function names of an unwound stack, inlined ones included, the leaf first; and whether it is complete.
+pub fn names(
+    unwinder: &mut dyn Unwinder,
+    symbols: &mut dyn Symbolizer,
+    images: &[Arc<Image>],
+    raw: &RawStack,
+) -> (Vec<String>, bool) {
+    let (frames, complete) = unwinder.unwind(images, raw);
+    let exact = |(i, &address): (usize, &u64)| if i == 0 { address } else { address - 1 };
+    let names = frames.iter().enumerate().map(exact).flat_map(|a| symbols.locate(false, images, a));
+    (names.map(|l| l.function).collect(), complete)
+}
+
+/// Checks that `wanted` occur in this order.
+pub fn assert_order(names: &[String], wanted: &[&str]) {
+    let mut rest = names.iter();
+    for w in wanted {
+        assert!(rest.any(|n| n == w), "{w} is missing in {names:#?}");
+    }
+}

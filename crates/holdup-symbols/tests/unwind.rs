@@ -1,0 +1,134 @@
+//! Stacks of real blocked threads, unwound to the end.
+
+mod common;
+
+use std::time::Instant;
+
+use common::{Program, assert_order, compile, names};
+use holdup_symbols::{Kernel, StackUnwinder, Symbols};
+use holdup_trace::Unwinder;
+
+const STACK: u64 = 16 << 10;
+
+fn check(program: &Program, thread: &str, wanted: &[&str]) {
+    let (mut unwinder, mut symbols) = (StackUnwinder::new(), Symbols::new(Kernel::Live));
+    let images = program.images();
+    let raw = program.stack(thread, STACK);
+    let (names, complete) = names(&mut unwinder, &mut symbols, &images, &raw);
+    assert_order(&names, wanted);
+    assert!(complete, "{thread} is cut: {names:#?} {:?}", unwinder.notes());
+}
+
+#[test]
+fn c_threads_without_frame_pointers_are_complete() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("waits");
+    for extra in ["-g", "-g0"] {
+        let args = ["-O2", "-fomit-frame-pointer", "-pthread", "-w", extra];
+        if compile("gcc", &args, &["waits.c"], &path).is_none() {
+            return;
+        }
+        let program = Program::start(&path, 7);
+        check(&program, "lock", &["lock_inner", "lock_outer", "lock_thread"]);
+        check(&program, "cond", &["cond_inner", "cond_outer", "cond_thread"]);
+        check(&program, "read", &["read_inner", "read_outer", "read_thread"]);
+        check(&program, "sleep", &["sleep_inner", "sleep_outer", "sleep_thread"]);
+        check(&program, "signal", &["sleep_inner", "sleep_outer", "handler", "signal_inner", "signal_thread"]);
+        check(&program, "realign", &["sleep_inner", "realign_inner", "realign_thread"]);
+        check(&program, "waits", &["wait_for_ever", "main", "_start"]);
+    }
+}
+
+#[test]
+fn a_short_copy_is_cut_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("waits");
+    if compile("gcc", &["-O2", "-pthread", "-w"], &["waits.c"], &path).is_none() {
+        return;
+    }
+    let program = Program::start(&path, 7);
+    let (mut unwinder, mut symbols) = (StackUnwinder::new(), Symbols::new(Kernel::None));
+    let images = program.images();
+    let raw = program.stack("lock", 256);
+    let (names, complete) = names(&mut unwinder, &mut symbols, &images, &raw);
+    assert!(!complete, "{names:?}");
+    assert_order(&names, &["lock_inner"]);
+    assert!(!names.iter().any(|n| n == "lock_thread"));
+}
+
+#[test]
+fn stripped_programs_unwind_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("waits");
+    if compile("gcc", &["-O2", "-pthread", "-w", "-s"], &["waits.c"], &path).is_none() {
+        return;
+    }
+    let program = Program::start(&path, 7);
+    let (mut unwinder, mut symbols) = (StackUnwinder::new(), Symbols::new(Kernel::None));
+    let (names, complete) = names(&mut unwinder, &mut symbols, &program.images(), &program.stack("lock", STACK));
+    assert!(complete, "{names:?}");
+    assert_eq!(names.iter().filter(|n| n.starts_with("waits+0x")).count(), 3, "{names:?}");
+}
+
+#[test]
+fn cpp_threads_inside_a_shared_library() {
+    let dir = tempfile::tempdir().unwrap();
+    let (library, path) = (dir.path().join("libengine.so"), dir.path().join("host"));
+    if compile("g++", &["-O2", "-fPIC", "-shared", "-pthread"], &["engine.cpp"], &library).is_none() {
+        return;
+    }
+    let at = format!("-L{}", dir.path().display());
+    compile("g++", &["-O2", "-pthread", &at, "-lengine"], &["host.cpp"], &path);
+    let program = Program::start(&path, 2);
+    check(&program, "engine", &["engine::Queue<int>::pop", "engine::Engine::step", "run_engine"]);
+    check(&program, "host", &["main", "_start"]);
+}
+
+#[test]
+fn rust_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("threads");
+    for (extra, mangling) in [("-g", "legacy"), ("-Cdebuginfo=0", "v0")] {
+        let mangling = format!("-Csymbol-mangling-version={mangling}");
+        let args = ["-O", "--edition=2024", extra, "-Zunstable-options", &mangling];
+        // Only the nightly compiler takes `legacy` by name.
+        let args: Vec<&str> =
+            if extra == "-g" { vec!["-O", "--edition=2024", "-g"] } else { [&args[..3], &args[4..]].concat() };
+        if compile("rustc", &args, &["threads.rs"], &path).is_none() {
+            return;
+        }
+        let program = Program::start(&path, 4);
+        let receive =
+            if extra == "-g" { "threads::Receiver<T>::next_item" } else { "<threads::Receiver<u64>>::next_item" };
+        check(&program, "lock", &["threads::wait_for_lock"]);
+        check(&program, "cond", &["threads::wait_for_signal"]);
+        check(&program, "recv", &[receive]);
+        check(&program, "threads", &["threads::main", "main", "_start"]);
+    }
+}
+
+/// `cargo test --release -- --nocapture warm` for the figure.
+#[test]
+fn warm_stacks_are_fast() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("waits");
+    if compile("gcc", &["-O2", "-pthread", "-w"], &["waits.c"], &path).is_none() {
+        return;
+    }
+    let program = Program::start(&path, 7);
+    let (mut unwinder, images) = (StackUnwinder::new(), program.images());
+    let stacks = ["lock", "cond", "read", "sleep", "signal", "realign"].map(|t| program.stack(t, STACK));
+    let first = Instant::now();
+    stacks.iter().for_each(|raw| _ = unwinder.unwind(&images, raw));
+    let first = first.elapsed();
+    let (rounds, begin) = (2000, Instant::now());
+    let mut frames = 0;
+    for raw in stacks.iter().cycle().take(rounds * stacks.len()) {
+        let (found, complete) = unwinder.unwind(&images, raw);
+        assert!(complete);
+        frames += found.len();
+    }
+    let each = begin.elapsed() / (rounds * stacks.len()) as u32;
+    println!("first 6 stacks {first:?}; warm {each:?} a stack of {} frames", frames / rounds / stacks.len());
+    assert!(each.as_micros() < 300, "{each:?} a stack");
+}
