@@ -1,7 +1,7 @@
 //! Whose waits count: the focus, and which threads are the kernel's own.
 
 use holdup_trace::tables::Thread;
-use holdup_trace::{Table, ThreadIdx, Trace};
+use holdup_trace::{StringId, Table, ThreadIdx, Trace};
 
 /// Which threads can be held up. Anyone can be the culprit.
 #[derive(Debug, Clone)]
@@ -13,12 +13,13 @@ pub struct Focus {
 }
 
 impl Focus {
-    /// The process trees of `meta.focus_pids`, or of all processes named or numbered `process`; without either,
-    /// every thread. O(threads).
+    /// The process trees of `meta.focus_pids` (or of the command that perf recorded), or of all processes named or
+    /// numbered `process`; without any of these, every thread. O(threads).
     pub fn new(trace: &Trace, process: Option<&str>) -> Self {
         let threads = &trace.threads;
         let roots: Vec<u32> = match process {
             Some(wanted) => threads.rows().filter(|t| is_named(trace, t, wanted)).map(|t| t.pid).collect(),
+            None if trace.meta.focus_pids.is_empty() => workload(trace),
             None => trace.meta.focus_pids.clone(),
         };
         let everything = roots.is_empty() && process.is_none();
@@ -65,6 +66,31 @@ impl Focus {
     pub fn name(&self) -> &str {
         &self.name
     }
+}
+
+/// The command that perf was asked to record: a main thread that got the command's name within the trace.
+fn workload(trace: &Trace) -> Vec<u32> {
+    let meta = &trace.meta;
+    if meta.format != "perf.data" || !meta.command.first().is_some_and(|c| c.ends_with("perf")) {
+        return Vec::new();
+    }
+    let after = meta.command.iter().position(|a| a == "--").map_or(2, |i| i + 1);
+    let mut renamed: Vec<(StringId, u32)> = Vec::new();
+    for row in trace.thread_names.iter().flatten() {
+        let known = row.thread.index() < trace.threads.len();
+        if let Some(t) =
+            known.then(|| trace.threads.row(row.thread.index())).filter(|t| t.tid == t.pid && row.t.nanos() > 0)
+        {
+            renamed.push((row.name, t.pid));
+        }
+    }
+    let named = |argument: &String| {
+        let base = argument.rsplit('/').next().unwrap_or(argument);
+        // The kernel keeps 15 bytes of a name.
+        let end = base.char_indices().map(|(i, c)| i + c.len_utf8()).take_while(|&n| n <= 15).last().unwrap_or(0);
+        renamed.iter().find(|(name, _)| end > 0 && trace.text(*name) == &base[..end]).map(|(_, pid)| vec![*pid])
+    };
+    meta.command.iter().skip(after).find_map(named).unwrap_or_default()
 }
 
 fn is_named(trace: &Trace, t: &Thread, wanted: &str) -> bool {

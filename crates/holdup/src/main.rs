@@ -1,2 +1,60 @@
-//! What holds your cores up?
-fn main() {}
+//! `holdup`: printing, progress, exit codes, wiring. No algorithm lives here.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod commands;
+mod demo;
+mod disassembler;
+mod open;
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use cli::{Cli, Command};
+
+/// Bad usage that clap cannot see.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli.command) {
+        Ok(code) => code,
+        Err(error) => {
+            if is_broken_pipe(&error) {
+                return ExitCode::SUCCESS;
+            }
+            anstream::eprintln!("holdup: {error:#}");
+            ExitCode::from(exit_code(&error))
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Demo(args) => commands::demo::run(&args),
+        Command::Record(args) => commands::record::run(&args),
+        Command::Info(args) => commands::info::run(&args),
+        Command::Explain(args) => commands::explain::run(&args),
+        Command::Completions { shell } => commands::shell::completions(shell),
+        Command::Man { folder } => commands::shell::man(&folder),
+        Command::DemoProgram => {
+            demo::program::run();
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+fn exit_code(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<holdup_trace::Error>() {
+        Some(holdup_trace::Error::Input(_)) => 3,
+        Some(holdup_trace::Error::Unsupported(_)) => 4,
+        None if error.downcast_ref::<commands::Usage>().is_some() => USAGE,
+        None => 3,
+    }
+}

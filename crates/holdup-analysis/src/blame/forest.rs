@@ -24,8 +24,8 @@ pub(super) struct Node {
     pub(super) mark: Mark,
     /// The last cell and wait that were counted, so that each wait counts once in a cell.
     pub(super) seen: (u32, u32),
-    /// The last key and its cell: mostly the next one too.
-    pub(super) last_key: Option<(Key, u32)>,
+    /// The last keys and their cells, by terminal: mostly the next ones too.
+    pub(super) last_keys: [Option<(Key, u32)>; 4],
     /// The wait that comes next in time: its lock is what a running thread is about to need.
     pub(super) coming: u32,
 }
@@ -71,7 +71,7 @@ impl Forest {
             counted_at: NONE,
             mark: Mark::default(),
             seen: (NONE, NONE),
-            last_key: None,
+            last_keys: [None; 4],
             coming: NONE,
         };
         Forest { nodes: vec![node; threads] }

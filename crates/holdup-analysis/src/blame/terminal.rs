@@ -6,17 +6,19 @@ use super::cells::Terminal;
 use crate::classify::WaitKind;
 use crate::intervals::Wait;
 
-/// The end of a chain whose last thread waits for no thread. `hops` is 0 for that thread itself.
-pub(super) fn of_wait(wait: &Wait, hops: usize) -> Terminal {
+/// The end of a chain whose last thread waits for no thread. `hops` is 0 for that thread itself; `locked` tells that
+/// the others wait for a lock that it holds.
+pub(super) fn of_wait(wait: &Wait, hops: usize, locked: bool) -> Terminal {
+    let sleep = locked || wait.woken - wait.start <= LONGEST_POLL_NS;
     match wait.kind {
         WaitKind::Disk => Terminal::Disk,
         // A fault that an interrupt ended brought a page from a disk.
         WaitKind::PageFault => Terminal::Disk,
         WaitKind::Lock if !is_timed_out(wait) => Terminal::UnknownHolder,
         WaitKind::Timer | WaitKind::Lock | WaitKind::Futex | WaitKind::Condition if is_timed_out(wait) => {
-            own_timer(hops)
+            own_timer(hops, sleep)
         }
-        WaitKind::Timer if !wait.open => own_timer(hops),
+        WaitKind::Timer if !wait.open => own_timer(hops, sleep),
         WaitKind::Unknown if !wait.open && wait.context == WakeContext::Unknown => Terminal::Unknown,
         _ => Terminal::IdleByDesign,
     }
@@ -26,9 +28,12 @@ fn is_timed_out(wait: &Wait) -> bool {
     wait.context == WakeContext::Timer
 }
 
+/// A sleep longer than this is no polling: who waits for such a sleeper waits for the next period, in nanoseconds.
+const LONGEST_POLL_NS: u64 = 200_000_000;
+
 /// Who sleeps by its own timer does so by design; who waits for a sleeper is held up.
-fn own_timer(hops: usize) -> Terminal {
-    if hops == 0 { Terminal::IdleByDesign } else { Terminal::Timer }
+fn own_timer(hops: usize, held_up: bool) -> Terminal {
+    if hops == 0 || !held_up { Terminal::IdleByDesign } else { Terminal::Timer }
 }
 
 impl Terminal {

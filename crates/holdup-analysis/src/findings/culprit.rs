@@ -57,17 +57,22 @@ fn samples_of(context: &Context, group: &Group, tally: &Tally) -> FxHashMap<Stac
 
 /// The culprit's function, with the source line where it was found most often.
 pub(super) fn function_of(context: &Context, group: &Group, tally: &Tally) -> Option<LocationRow> {
-    if !runs(group) {
-        return innermost(context, tally.main_site());
-    }
-    if is_handed_over(tally) && group.is_lock() {
-        return covering(context, &site_weights(tally)).or_else(|| innermost(context, tally.common_stack()));
+    let waits = tally.waiting_ns > 0.5 * tally.rank_ns;
+    if !runs(group) || waits {
+        return application(context, tally.main_site()).or_else(|| any_user(context, tally.main_site()));
     }
     let samples = samples_of(context, group, tally);
-    covering(context, &samples)
-        .or_else(|| innermost(context, super::lock::release_stack(context, group, tally)))
-        .or_else(|| innermost(context, context.habits.waited(tally.main_thread())))
-        .or_else(|| group.is_lock().then(|| innermost(context, tally.common_stack())).flatten())
+    let stacks = [
+        super::lock::release_stack(context, group, tally),
+        if group.is_lock() { tally.common_stack() } else { StackId::NONE },
+        context.habits.waited(tally.main_thread()),
+    ];
+    // In a hand-over nobody holds the lock for long: the place that takes it is what to mend.
+    let taken = if is_handed_over(tally) && group.is_lock() { covering(context, &site_weights(tally)) } else { None };
+    taken
+        .or_else(|| covering(context, &samples))
+        .or_else(|| stacks.iter().find_map(|s| application(context, *s)))
+        .or_else(|| stacks.iter().find_map(|s| any_user(context, *s)))
 }
 
 /// Whether most of the blame is hand-off: then the place that takes the lock is what to mend.
@@ -80,9 +85,8 @@ fn site_weights(tally: &Tally) -> FxHashMap<StackId, f64> {
 }
 
 /// The innermost application function of a stack.
-pub(super) fn innermost(context: &Context, stack: StackId) -> Option<LocationRow> {
-    let frames = context.classifier.application_frames(stack);
-    frames.into_iter().next().map(|(_, l)| l).or_else(|| any_user(context, stack))
+pub(super) fn application(context: &Context, stack: StackId) -> Option<LocationRow> {
+    context.classifier.application_frames(stack).into_iter().next().map(|(_, l)| l)
 }
 
 /// Where nothing belongs to the application: the outermost function that has a name.

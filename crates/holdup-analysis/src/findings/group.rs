@@ -7,19 +7,16 @@ use super::{Context, culprit, profile};
 use crate::blame::{Cell, Key, Terminal};
 use crate::classify::WaitKind;
 
+/// Share of the blame from which on an owner that does not run is the finding.
+const STARVED: f64 = 0.6;
+
 /// What a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Group {
-    /// A lock whose holder runs, or that is being handed over.
+    /// A lock.
     Lock(LockId),
-    /// Locks of which the trace has no address, held by this process.
-    UnnamedLock(u32),
-    /// A lock whose holder could run and does not.
-    LockNotRunning(LockId),
     /// A thread for which others wait, without a lock; after merging: one of several that run the same function.
     Serial(ThreadIdx),
-    /// A thread for which others wait, and which could run and does not.
-    NotRunning(ThreadIdx),
     /// A place in a process that waits for a disk.
     Disk(u32, StringId),
     /// A place in a process that sleeps while others wait for it.
@@ -37,13 +34,13 @@ impl Group {
 
     pub(crate) fn lock(&self) -> Option<LockId> {
         match self {
-            Group::Lock(lock) | Group::LockNotRunning(lock) => Some(*lock),
+            Group::Lock(lock) => Some(*lock),
             _ => None,
         }
     }
 
     pub(crate) fn is_lock(&self) -> bool {
-        matches!(self, Group::Lock(_) | Group::UnnamedLock(_) | Group::LockNotRunning(_))
+        matches!(self, Group::Lock(_))
     }
 }
 
@@ -54,11 +51,9 @@ pub(super) fn of(context: &Context, key: &Key) -> Option<Group> {
     let site = || context.classifier.facts(key.site).application;
     let locked = key.kind == WaitKind::Lock;
     Some(match key.terminal {
-        Running | Handoff | Overhead | UnknownHolder if locked && key.lock != LockId::NONE => Group::Lock(key.lock),
-        Running | Handoff | Overhead | UnknownHolder if locked => Group::UnnamedLock(pid),
-        NotRunning if locked && key.lock != LockId::NONE => Group::LockNotRunning(key.lock),
-        Running | Handoff => Group::Serial(key.thread),
-        NotRunning => Group::NotRunning(key.thread),
+        // Whoever sleeps with a lock in its hands is in that lock's story.
+        Running | NotRunning | Handoff | Overhead | UnknownHolder | Timer if locked => Group::Lock(key.lock),
+        Running | NotRunning | Handoff => Group::Serial(key.thread),
         Disk => Group::Disk(pid, site()),
         Timer => Group::Timer(pid, site()),
         Runnable => Group::Runnable,
@@ -75,6 +70,10 @@ pub(crate) struct Tally {
     pub(crate) idle_ns: f64,
     pub(crate) handoff_ns: f64,
     pub(crate) overhead_ns: f64,
+    /// While the terminal could run and did not.
+    pub(crate) not_running_ns: f64,
+    /// While the terminal itself waited at one of `sites`.
+    pub(crate) waiting_ns: f64,
     pub(crate) waits: u64,
     pub(crate) longest_ns: u64,
     pub(crate) threads: FxHashSet<ThreadIdx>,
@@ -90,11 +89,15 @@ pub(crate) struct Tally {
 impl Tally {
     pub(super) fn add(&mut self, key: &Key, cell: &Cell) {
         self.thread_ns += cell.thread_ns;
-        self.rank_ns += cell.rank_ns;
+        // A CPU that a neighbour uses is not one on which a thread could have run.
+        let rank_ns = if key.terminal == Terminal::Runnable { cell.cpu_ns } else { cell.rank_ns };
+        self.rank_ns += rank_ns;
         self.idle_ns += cell.idle_ns;
         match key.terminal {
-            Terminal::Handoff => self.handoff_ns += cell.rank_ns,
-            Terminal::Overhead => self.overhead_ns += cell.rank_ns,
+            Terminal::Handoff => self.handoff_ns += rank_ns,
+            Terminal::Overhead => self.overhead_ns += rank_ns,
+            Terminal::NotRunning => self.not_running_ns += rank_ns,
+            Terminal::Timer | Terminal::Disk => self.waiting_ns += rank_ns,
             _ => {}
         }
         self.waits += cell.waits;
@@ -123,6 +126,8 @@ impl Tally {
         self.idle_ns += other.idle_ns;
         self.handoff_ns += other.handoff_ns;
         self.overhead_ns += other.overhead_ns;
+        self.not_running_ns += other.not_running_ns;
+        self.waiting_ns += other.waiting_ns;
         self.waits += other.waits;
         self.longest_ns = self.longest_ns.max(other.longest_ns);
         self.threads.extend(other.threads);
@@ -131,6 +136,12 @@ impl Tally {
         other.sites.into_iter().for_each(|(k, v)| *self.sites.entry(k).or_default() += v);
         other.by_thread.into_iter().for_each(|(k, v)| *self.by_thread.entry(k).or_default() += v);
         self.spans.extend(other.spans);
+    }
+
+    /// Whether what the waiters miss is mostly a CPU for the one they wait for. A busy machine alone, where each
+    /// thread gets half of a CPU, does not count.
+    pub(crate) fn is_starved(&self) -> bool {
+        self.not_running_ns > STARVED * self.rank_ns
     }
 
     /// What ranks the group, in CPU nanoseconds.
@@ -189,18 +200,14 @@ pub(super) fn merge_serial(context: &Context, groups: FxHashMap<Group, Tally>) -
     let mut groups: Vec<(Group, Tally)> = groups.into_iter().collect();
     groups.sort_by(|a, b| b.1.blame_ns().total_cmp(&a.1.blame_ns()).then(a.0.cmp(&b.0)));
     let mut merged: Vec<(Group, Tally)> = Vec::new();
-    let mut places: FxHashMap<(u32, StringId, bool), usize> = FxHashMap::default();
+    let mut places: FxHashMap<(u32, StringId), usize> = FxHashMap::default();
     for (group, tally) in groups {
-        let (thread, running) = match group {
-            Group::Serial(thread) => (thread, true),
-            Group::NotRunning(thread) => (thread, false),
-            _ => {
-                merged.push((group, tally));
-                continue;
-            }
+        let Group::Serial(thread) = group else {
+            merged.push((group, tally));
+            continue;
         };
         let function = culprit::function_of(context, &group, &tally).map_or(StringId::default(), |l| l.function);
-        let place = (context.pid(thread), function, running);
+        let place = (context.pid(thread), function);
         match places.get(&place) {
             Some(&at) => merged[at].1.absorb(tally),
             None => {
@@ -216,8 +223,8 @@ pub(super) fn merge_serial(context: &Context, groups: FxHashMap<Group, Tally>) -
 pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> &'static str {
     match group {
         Group::Lock(lock) if super::lock::is_convoy(context, *lock, tally) => "convoy",
-        Group::Lock(_) | Group::UnnamedLock(_) => "lock-held",
-        Group::LockNotRunning(_) | Group::NotRunning(_) => "owner-not-running",
+        Group::Lock(_) | Group::Serial(_) if tally.is_starved() => "owner-not-running",
+        Group::Lock(_) => "lock-held",
         Group::Serial(_) if profile::waiters_run_the_same(context, group, tally) => "imbalance",
         Group::Serial(_) => "serial",
         Group::Disk(..) => "disk",

@@ -72,7 +72,7 @@ fn busiest(context: &Context) -> Option<ThreadIdx> {
 fn widest(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<holdup_trace::tables::LocationRow> {
     let mut functions: FxHashMap<_, (f64, Option<_>)> = FxHashMap::default();
     for (&stack, weight) in samples {
-        if let Some(l) = culprit::innermost(context, stack) {
+        if let Some(l) = culprit::application(context, stack) {
             let entry = functions.entry(l.function).or_insert((0.0, None));
             entry.0 += weight;
             entry.1 = Some(l);

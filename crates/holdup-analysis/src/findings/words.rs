@@ -8,7 +8,7 @@ use crate::report::{Culprit, Finding};
 pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, finding: &mut Finding) {
     finding.title = title(context, group, tally, finding);
     finding.evidence = evidence(context, group, tally, finding);
-    finding.advice = advice(context, group, finding);
+    finding.advice = advice(group, tally, finding);
 }
 
 fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String {
@@ -26,9 +26,13 @@ fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String
                 f.waiters.threads
             )
         }
-        Group::Lock(_) | Group::UnnamedLock(_) => format!("{who} held {lock}{place} while {waited}"),
-        Group::LockNotRunning(_) => format!("{who} holds {lock} and does not get a CPU{place}, while {waited}"),
-        Group::NotRunning(_) => format!("{who} could run and does not get a CPU{place}, while {waited}"),
+        Group::Lock(_) if tally.is_starved() => {
+            format!("{who} holds {lock}{place} and does not get a CPU, while {waited}")
+        }
+        Group::Lock(_) => format!("{who} held {lock}{place} while {waited}"),
+        Group::Serial(_) if tally.is_starved() => {
+            format!("{who} could run{place} and does not get a CPU, while {waited}")
+        }
         Group::Serial(_) if f.kind == "imbalance" => format!("{who} is the last to finish{place} while {waited}"),
         Group::Serial(_) => format!("{who} works alone{place} while {waited}"),
         Group::Disk(..) => format!("{who} waits for the disk{place}; {waited}"),
@@ -112,7 +116,9 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
     if tally.overhead_ns > 0.05 * tally.rank_ns {
         lines.push(format!("{} of CPU went into the lock's own system calls", duration(tally.overhead_ns / 1e9)));
     }
-    if matches!(group, Group::LockNotRunning(_) | Group::NotRunning(_)) {
+    if tally.not_running_ns > 0.1 * tally.rank_ns {
+        let share = 100.0 * tally.not_running_ns / tally.rank_ns;
+        lines.push(format!("{share:.0} % of it the culprit could run and did not get a CPU"));
         let culprits: Vec<_> = tally.by_thread.keys().copied().collect();
         for (thread, ns) in preempt::antagonists(context, &culprits).into_iter().take(3) {
             let name = context.thread_name(thread);
@@ -138,19 +144,19 @@ fn shares_name(context: &Context, f: &Finding) -> bool {
     same.take(3).count() > 2
 }
 
-fn advice(context: &Context, group: &Group, f: &Finding) -> String {
+fn advice(group: &Group, tally: &Tally, f: &Finding) -> String {
     let function = if f.culprit.function.is_empty() { "it".to_owned() } else { format!("`{}`", f.culprit.function) };
     match group {
         Group::Lock(_) if f.kind == "convoy" => format!(
             "Take this lock less often: batch the work in {function}, partition what it protects, or admit fewer threads at a time."
         ),
-        Group::Lock(_) | Group::UnnamedLock(_) => format!(
-            "Do the work of {function} outside the lock, or hold it for a part of the work at a time; then measure again."
-        ),
-        Group::LockNotRunning(_) | Group::NotRunning(_) => {
+        Group::Lock(_) | Group::Serial(_) if tally.is_starved() => {
             "Let it run: undo its pinning or its low priority, give it a CPU of its own, or move its neighbour away."
                 .to_owned()
         }
+        Group::Lock(_) => format!(
+            "Do the work of {function} outside the lock, or hold it for a part of the work at a time; then measure again."
+        ),
         Group::Serial(_) if f.kind == "imbalance" => {
             format!("Cut the work of {function} into smaller pieces, so that no thread is left with a long one.")
         }
@@ -164,9 +170,6 @@ fn advice(context: &Context, group: &Group, f: &Finding) -> String {
             "Wait for the event instead of sleeping in {function}: a condition variable, a futex or an eventfd."
         ),
         Group::Runnable => "Look at affinity masks, quotas (cpu.max) and the scheduler: CPUs were free.".to_owned(),
-        Group::Idle(..) => {
-            let _ = context;
-            "Nothing to mend, if the program has no more work; flip it with --work FUNCTION.".to_owned()
-        }
+        Group::Idle(..) => "Nothing to mend, if the program has no more work; flip it with --work FUNCTION.".to_owned(),
     }
 }

@@ -22,6 +22,7 @@ pub(super) fn complete(out: &mut Intervals, owners: Owners, trace: &Trace, class
             wait.lock = canonical(wait.lock, trace, &objects);
         }
     }
+    name_locks(out, trace, classifier);
     join_rewaits(out);
     exempt(out, trace);
     for (i, span) in out.owners.iter().enumerate() {
@@ -95,6 +96,19 @@ fn canonical(lock: LockId, trace: &Trace, objects: &FxHashMap<(u32, u64), LockId
         return lock;
     };
     objects.get(&(*pid, address & !7)).copied().unwrap_or(lock)
+}
+
+/// Locks of which the source has no address: one for each process, and one for the kernel's own, with ids behind
+/// those of the trace.
+fn name_locks(out: &mut Intervals, trace: &Trace, classifier: &Classifier) {
+    let mut made: FxHashMap<u32, LockId> = FxHashMap::default();
+    for wait in out.waits.iter_mut().filter(|w| w.kind == WaitKind::Lock && w.lock == LockId::NONE) {
+        let call = Syscall::from_number(&trace.meta.host.arch, wait.syscall);
+        let shared = call == Syscall::FileLock || classifier.facts(wait.stack).kernel_lock;
+        let pid = if shared { 0 } else { trace.threads.pid[wait.thread.index()] };
+        let next = LockId((trace.locks.len() + made.len()) as u32);
+        wait.lock = *made.entry(pid).or_insert(next);
+    }
 }
 
 /// Rule 12: a wait that times out and soon begins again on the same lock goes on.

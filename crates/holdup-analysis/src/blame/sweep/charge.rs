@@ -68,12 +68,13 @@ impl Sweep<'_> {
     pub(super) fn assign_one(&mut self, i: u32, root: u32, edge: u32, hops: usize) {
         let (key, role, wait) = self.judge(i, root, edge, hops);
         let Some(key) = key else { return };
-        let cell = match self.forest.at(i).last_key {
+        let slot = key.terminal as usize % 4;
+        let cell = match self.forest.at(i).last_keys[slot] {
             Some((last, cell)) if last == key => cell,
             _ => self.cells.id(key),
         };
         let node = self.forest.at_mut(i);
-        node.last_key = Some((key, cell));
+        node.last_keys[slot] = Some((key, cell));
         (node.cell, node.role, node.mark) = (cell, role, self.total);
         match role {
             Role::HeldUp => {

@@ -95,10 +95,12 @@ impl Sweep<'_> {
             State::Running(_) => key.terminal = Terminal::Running,
             State::Runnable(_) => key.terminal = Terminal::NotRunning,
             State::Woken(i) if self.is_handoff(i) => key.terminal = Terminal::Handoff,
-            State::Woken(_) => key.terminal = Terminal::NotRunning,
+            // On its way to a CPU, which is not starving.
+            State::Woken(_) => key.terminal = Terminal::Running,
             State::Waiting(end) => {
                 let end = &self.intervals.waits[end as usize];
-                (key.terminal, key.site) = (terminal::of_wait(end, hops), end.stack);
+                (key.terminal, key.site) =
+                    (terminal::of_wait(end, hops, kind == WaitKind::Lock && hops > 0), end.stack);
                 if proxy && key.terminal == Terminal::Disk {
                     (key.thread, key.site) = (ThreadIdx(edge), edge_wait.stack);
                 }

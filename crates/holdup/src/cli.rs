@@ -1,0 +1,225 @@
+//! The command line. Names are fixed by the project's contract.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+/// What holds your cores up?
+///
+/// Records what every thread ran and waited for, and says in one page what kept the CPUs from working: which
+/// thread, lock, function, source line and instruction.
+#[derive(Debug, Parser)]
+#[command(name = "holdup", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Examples:\n  holdup explain -- make -j16\n  holdup record -o build.holdup -- make -j16\n  \
+                        holdup explain build.holdup\n  holdup explain perf.data --json\n\n\
+                        Exit codes: 0 done, 1 the answer is no, 2 bad usage, 3 unusable input, 4 missing privilege or platform support.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Record a built-in lock convoy, explain it, and say what to try next
+    #[command(after_help = "Example:\n  sudo holdup demo")]
+    Demo(Demo),
+    /// Record a command, a process or the whole machine
+    #[command(after_help = RECORD_HELP)]
+    Record(Record),
+    /// Tell what is inside a trace
+    #[command(
+        after_help = "Examples:\n  holdup info build.holdup\n  holdup info perf.data --json\n  holdup info --schema"
+    )]
+    Info(Info),
+    /// Say in one page what held the cores up
+    #[command(after_help = EXPLAIN_HELP)]
+    Explain(Explain),
+    /// Print a shell completion script
+    #[command(after_help = "Example:\n  holdup completions bash > ~/.local/share/bash-completion/completions/holdup")]
+    Completions {
+        /// For which shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the man pages into a folder
+    #[command(after_help = "Example:\n  holdup man /usr/local/share/man/man1")]
+    Man {
+        /// The folder, which must exist
+        folder: PathBuf,
+    },
+    /// The program that `holdup demo` records
+    #[command(hide = true)]
+    DemoProgram,
+}
+
+const RECORD_HELP: &str = "\
+Examples:
+  holdup record -- make -j16             a command and everything it starts
+  holdup record -p 4711 --duration 10s   a running process
+  holdup record -a --ring 30s            the last 30 seconds, written on Ctrl-C or SIGUSR1
+
+Recording needs root (or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) and a kernel with BTF. The machine is recorded as a
+whole, so that culprits outside the program are found too.";
+
+const EXPLAIN_HELP: &str = "\
+Examples:
+  holdup explain -- make -j16            record and explain in one go
+  holdup explain build.holdup
+  holdup explain perf.data --json
+  holdup explain build.holdup --window 1.5..3 --focus cc1
+
+A trace of perf is made with:
+  perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD";
+
+/// `holdup demo`
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Where to keep the recording
+    #[arg(short, long, default_value = "demo.holdup", value_name = "FILE")]
+    pub output: PathBuf,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What to record, and how.
+#[derive(Debug, Args, Clone)]
+pub struct Source {
+    /// Record all processes until Ctrl-C, or for --duration
+    #[arg(short = 'a', long = "all", conflicts_with_all = ["pid", "cmd"])]
+    pub all: bool,
+    /// Focus on this running process and its children
+    #[arg(short, long, value_name = "PID", conflicts_with = "cmd")]
+    pub pid: Option<u32>,
+    /// Stop after this time, such as 10s or 500ms
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    pub duration: Option<Duration>,
+    /// CPU samples per second and CPU; 0 for none
+    #[arg(long, default_value_t = 999, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=20_000))]
+    pub freq: u32,
+    /// Waits of at least this length get stacks
+    #[arg(long, default_value = "20us", value_parser = duration, value_name = "TIME")]
+    pub min_wait: Duration,
+    /// Buffer for each CPU, in MB
+    #[arg(long, default_value_t = 24, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub buffer: u32,
+    /// The command and its arguments
+    #[arg(last = true, value_name = "CMD")]
+    pub cmd: Vec<String>,
+}
+
+/// `holdup record`
+#[derive(Debug, Args)]
+pub struct Record {
+    /// The file to write
+    #[arg(short, long, default_value = "trace.holdup", value_name = "FILE")]
+    pub output: PathBuf,
+    /// Keep only the last stretch of this length
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    pub ring: Option<Duration>,
+    /// What to record
+    #[command(flatten)]
+    pub source: Source,
+}
+
+/// `holdup info`
+#[derive(Debug, Args)]
+pub struct Info {
+    /// The trace; - for standard input
+    #[arg(required_unless_present = "schema")]
+    pub trace: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Describe tables, columns and units
+    #[arg(long)]
+    pub schema: bool,
+}
+
+/// `holdup explain`
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The trace; - for standard input
+    #[arg(conflicts_with_all = ["all", "pid", "cmd"])]
+    pub trace: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Only this part, in seconds from the start, such as 1.5..3
+    #[arg(long, value_parser = window, value_name = "A..B")]
+    pub window: Option<(f64, f64)>,
+    /// Only this process (name or pid) and its children can be held up
+    #[arg(long, value_name = "PROC")]
+    pub focus: Option<String>,
+    /// How many findings to show
+    #[arg(long, default_value_t = 8, value_name = "N")]
+    pub top: usize,
+    /// Waits below this function are idle by design
+    #[arg(long, value_name = "SITE")]
+    pub idle: Vec<String>,
+    /// Waits below this function are held up
+    #[arg(long, value_name = "SITE")]
+    pub work: Vec<String>,
+    /// Keep the recording in this file
+    #[arg(long, value_name = "FILE")]
+    pub keep: Option<PathBuf>,
+    /// What to record first
+    #[command(flatten)]
+    pub source: Source,
+}
+
+/// A length of time with a unit: 10s, 500ms, 20us, 2m. A bare number means seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale = match unit {
+        "s" | "" => 1.0,
+        "ms" => 1e-3,
+        "us" | "µs" => 1e-6,
+        "ns" => 1e-9,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("unknown unit {unit:?}; use ns, us, ms, s, m or h")),
+    };
+    let number: f64 = number.parse().map_err(|_| format!("{text:?} is no length of time; write 10s or 500ms"))?;
+    Duration::try_from_secs_f64(number * scale).map_err(|e| format!("{text:?}: {e}"))
+}
+
+/// `A..B` in seconds; either may be missing.
+fn window(text: &str) -> Result<(f64, f64), String> {
+    let bad = || format!("{text:?} is no window; write A..B in seconds, such as 1.5..3");
+    let (from, to) = text.split_once("..").ok_or_else(bad)?;
+    let number = |s: &str, default: f64| match s.trim().trim_end_matches('s') {
+        "" => Ok(default),
+        s => s.parse::<f64>().ok().filter(|v| !v.is_nan()).ok_or_else(bad),
+    };
+    Ok((number(from, 0.0)?, number(to, f64::MAX)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_line_is_consistent() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_need_known_units() {
+        assert_eq!(duration("20us"), Ok(Duration::from_micros(20)));
+        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert!(duration("3 weeks").is_err());
+        assert!(duration("").is_err());
+    }
+
+    #[test]
+    fn windows_may_be_open() {
+        assert_eq!(window("1.5..3"), Ok((1.5, 3.0)));
+        assert_eq!(window("2.."), Ok((2.0, f64::MAX)));
+        assert!(window("2").is_err());
+        assert!(window("NaN..1").is_err());
+    }
+}

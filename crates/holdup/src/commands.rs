@@ -1,0 +1,19 @@
+//! One file for each command.
+
+pub mod demo;
+pub mod explain;
+pub mod info;
+pub mod record;
+pub mod shell;
+
+/// The command line contradicts itself in a way that only the command can tell.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}

@@ -1,0 +1,147 @@
+//! `holdup info`: what is inside a trace.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use holdup_trace::{ColumnDoc, Table, Trace, tables};
+use serde_json::json;
+
+use crate::cli::Info;
+use crate::{open, text};
+
+/// Runs the command.
+pub fn run(args: &Info) -> anyhow::Result<ExitCode> {
+    if args.schema {
+        print_schema(args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let path = args.trace.as_deref().expect("clap requires a trace");
+    let trace = open::open(path)?;
+    if args.json {
+        text::print_json(&summary(&trace)?)?;
+    } else {
+        print(&trace, &path.display().to_string())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn processes(trace: &Trace) -> usize {
+    let mut pids: Vec<u32> = trace.threads.pid.iter().copied().filter(|&p| p != 0).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    pids.len()
+}
+
+fn summary(trace: &Trace) -> anyhow::Result<serde_json::Value> {
+    let meta = &trace.meta;
+    Ok(json!({
+        "schema": "holdup.info/1",
+        "format": meta.format,
+        "start_ns": meta.start_ns,
+        "duration_s": meta.duration_ns as f64 / 1e9,
+        "cpus": meta.cpus,
+        "host": meta.host,
+        "events": trace.row_counts(),
+        "native_events": meta.native_events,
+        "threads": trace.threads.len() - 1,
+        "processes": processes(trace),
+        "command": meta.command,
+        "exit_code": meta.exit_code,
+        "hooks": meta.hooks,
+        "recorder_cpu_s": meta.recorder_cpu_s,
+        "min_wait_ns": meta.min_wait_ns,
+        "sample_period_ns": meta.sample_period_ns,
+        "user_stacks": {"taken": meta.user_stacks.0, "complete": meta.user_stacks.1},
+        "notes": meta.notes,
+        "losses": trace.losses()?,
+    }))
+}
+
+fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
+    let meta = &trace.meta;
+    let mut out = anstream::stdout().lock();
+    let host = &meta.host;
+    writeln!(out, "{path}: {}, {:.3} s on {} CPUs", meta.format, meta.duration_ns as f64 / 1e9, meta.cpus)?;
+    writeln!(out, "  host       {} {} {} {}", host.name, host.os, host.arch, host.cpu)?;
+    if !meta.command.is_empty() {
+        let code = meta.exit_code.map_or(String::new(), |c| format!(" (exit code {c})"));
+        writeln!(out, "  command    {}{code}", meta.command.join(" "))?;
+    }
+    writeln!(out, "  threads    {} in {} processes", trace.threads.len() - 1, processes(trace))?;
+    for (name, rows) in trace.row_counts().iter().filter(|(_, n)| **n > 0) {
+        writeln!(out, "  {name:<16} {rows:>12}")?;
+    }
+    if !meta.native_events.is_empty() {
+        writeln!(out, "the source's own records:")?;
+        for (name, count) in &meta.native_events {
+            writeln!(out, "  {name:<32} {count:>12}")?;
+        }
+    }
+    if meta.user_stacks.0 > 0 {
+        let (taken, complete) = meta.user_stacks;
+        writeln!(out, "stacks       {taken} taken, {:.1} % complete", 100.0 * complete as f64 / taken as f64)?;
+    }
+    if meta.recorder_cpu_s > 0.0 {
+        let share = 100.0 * meta.recorder_cpu_s / (meta.duration_ns as f64 / 1e9 * f64::from(meta.cpus)).max(1e-9);
+        writeln!(out, "recorder     {:.3} CPU s, {share:.2} % of the machine", meta.recorder_cpu_s)?;
+    }
+    if !meta.hooks.is_empty() {
+        writeln!(out, "hooks        {}", meta.hooks.join(", "))?;
+    }
+    meta.notes.iter().try_for_each(|n| writeln!(out, "note         {n}"))?;
+    for l in trace.losses()? {
+        let cpu = l.cpu.map_or("all CPUs".to_owned(), |c| format!("CPU {c}"));
+        writeln!(out, "lost         {} {} on {cpu}, {:.6}..{:.6} s", l.count, l.what, l.from_s, l.to_s)?;
+    }
+    Ok(())
+}
+
+/// Name, doc and columns of one table.
+fn describe<T: Table>() -> (&'static str, &'static str, &'static [ColumnDoc], Vec<String>) {
+    let types = T::schema().fields().iter().map(|f| f.data_type().to_string()).collect();
+    (T::NAME, T::DOC, T::COLUMNS, types)
+}
+
+fn print_schema(as_json: bool) -> anyhow::Result<()> {
+    let all = [
+        describe::<tables::Switches>(),
+        describe::<tables::Wakes>(),
+        describe::<tables::Waits>(),
+        describe::<tables::Samples>(),
+        describe::<tables::Futexes>(),
+        describe::<tables::KernelLocks>(),
+        describe::<tables::BlockIos>(),
+        describe::<tables::Threads>(),
+        describe::<tables::ThreadNames>(),
+        describe::<tables::Locks>(),
+        describe::<tables::StackNodes>(),
+        describe::<tables::Frames>(),
+        describe::<tables::Locations>(),
+        describe::<tables::Images>(),
+        describe::<tables::Codes>(),
+        describe::<tables::Losses>(),
+    ];
+    if as_json {
+        let tables: Vec<_> = all
+            .iter()
+            .map(|(name, doc, columns, types)| {
+                let columns: Vec<_> = columns
+                    .iter()
+                    .zip(types)
+                    .map(|(c, t)| json!({"name": c.name, "type": t, "unit": c.unit, "doc": c.doc.trim()}))
+                    .collect();
+                json!({"name": name, "doc": doc.trim(), "columns": columns})
+            })
+            .collect();
+        return text::print_json(&json!({"schema": "holdup.schema/1", "tables": tables}));
+    }
+    let mut out = anstream::stdout().lock();
+    for (name, doc, columns, types) in all {
+        writeln!(out, "{name}: {}", doc.trim())?;
+        for (c, t) in columns.iter().zip(types) {
+            writeln!(out, "  {:<14} {t:<8} {:<16} {}", c.name, c.unit, c.doc.trim())?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,3 @@
+//! The built-in program with a known culprit.
+
+pub mod program;

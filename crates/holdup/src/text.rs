@@ -1,0 +1,15 @@
+//! Printing for people.
+
+pub mod page;
+pub mod status;
+pub mod wrap;
+
+use std::io::Write;
+
+/// Prints one JSON document on standard output.
+pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value).map_err(std::io::Error::from)?;
+    writeln!(out)?;
+    Ok(())
+}
