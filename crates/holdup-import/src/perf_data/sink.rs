@@ -12,7 +12,7 @@ const PLAUSIBLE: u64 = 1 << 52;
 /// perf describes what existed before the recording (threads, mappings) without a time. Those events are held back
 /// until the earliest time of the trace is certain, and then pushed just before it.
 pub struct Sink<'b> {
-    /// The builder. Events go through [`timed`](Self::timed) and [`untimed`](Self::untimed).
+    /// The builder. Events go through [`timed`](Self::timed) and [`maybe_timed`](Self::maybe_timed).
     pub builder: &'b mut TraceBuilder,
     early: Option<Vec<Event>>,
     rounds: u8,
