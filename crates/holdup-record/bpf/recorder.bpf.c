@@ -139,9 +139,8 @@ INLINE u32 context_of(struct ring *r, struct task_struct *current)
 		if (!r->preempt_count)
 			r->preempt_count = (u64)current->se.cfs_rq->rq + cfg.preempt_delta;
 		if (bpf_rdonly_cast) {
-			struct refcount_struct *c = bpf_rdonly_cast((void *)r->preempt_count,
+			count = *(u32 *)bpf_rdonly_cast((void *)r->preempt_count,
 				__builtin_btf_type_id(*(struct refcount_struct *)0, 1));
-			count = c->refs;
 		} else {
 			bpf_probe_read_kernel(&count, sizeof(count), (void *)r->preempt_count);
 		}

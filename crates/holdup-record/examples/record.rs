@@ -1,0 +1,60 @@
+//! Records and says what was recorded: an aid while working on the recorder.
+//!
+//! `record [--freq N] [--buffer MB] [--seconds S] [--ring S] [--min-wait NS] [--pid P] [--out FILE] [--read] [-- CMD]`
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use holdup_record::{Options, Target, capabilities, record};
+use holdup_trace::{Destination, Nanos, TraceBuilder, spool};
+
+fn main() {
+    let mut options = Options::default();
+    let mut out = PathBuf::from("/tmp/record.spool");
+    let mut read = false;
+    let mut arguments = std::env::args_os().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().and_then(|v| v.into_string().ok()).unwrap_or_default();
+        let mut number = || value().parse::<u64>().expect("a number");
+        match argument.to_str().unwrap_or_default() {
+            "--freq" => options.freq = number() as u32,
+            "--buffer" => options.buffer_mb_per_cpu = number() as usize,
+            "--stack-buffer" => options.stack_buffer_mb = number() as usize,
+            "--stack-kb" => options.stack_kb = number() as usize,
+            "--stack-rate" => options.stack_mb_per_s = number(),
+            "--drain-ms" => options.drain_every = Duration::from_millis(number()),
+            "--seconds" => options.duration = Some(Duration::from_secs(number())),
+            "--ring" => options.ring = Some(Duration::from_secs(number())),
+            "--min-wait" => options.min_wait = Nanos(number()),
+            "--pid" => options.target = Target::Pid(number() as u32),
+            "--out" => out = value().into(),
+            "--read" => read = true,
+            "--capabilities" => return print!("{}", capabilities()),
+            "--" => options.target = Target::Command { argv: arguments.by_ref().collect() },
+            other => panic!("unknown argument {other}"),
+        }
+    }
+    let _ = std::fs::remove_file(&out);
+    let outcome = match record(&options, &out, &mut |_| {}, &AtomicBool::new(false)) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            eprintln!("{error}");
+            std::process::exit(if matches!(error, holdup_trace::Error::Unsupported(_)) { 4 } else { 3 });
+        }
+    };
+    eprintln!("{outcome:#?}");
+    if read {
+        print_spool(&out);
+    }
+    std::process::exit(outcome.exit_code.unwrap_or(0));
+}
+
+fn print_spool(path: &Path) {
+    let mut builder = TraceBuilder::new(&Destination::Memory).expect("builder");
+    spool::read(path, &mut builder).expect("spool");
+    let trace = builder.finish(None).expect("trace");
+    println!("{:#?}", trace.meta);
+    println!("{:?}", trace.row_counts());
+    println!("{:?}", trace.losses());
+}

@@ -1,0 +1,121 @@
+//! One round: everything from the kernel's buffers into the spool.
+
+use std::cell::RefCell;
+use std::io;
+
+use holdup_trace::spool::{Side, SpoolWriter, encode_stack};
+use holdup_trace::{Error, Result};
+use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
+
+use crate::layout::{KernelStack, word};
+use crate::options::Status;
+use crate::perf::Mappings;
+use crate::rings::Rings;
+
+/// Stacks are written in blocks of about this many bytes.
+const STACK_BLOCK: usize = 1 << 20;
+
+/// The kernel's buffers.
+pub(crate) struct Buffers<'a> {
+    rings: Rings,
+    stacks: RingBuffer<'a>,
+    blocks: &'a RefCell<Vec<Vec<u8>>>,
+    mappings: Vec<(usize, Mappings)>,
+    records: Vec<u8>,
+    lost: Vec<u64>,
+    lost_stacks: u64,
+    /// When the previous round began.
+    before: u64,
+}
+
+impl<'a> Buffers<'a> {
+    /// `blocks` is where stacks are put meanwhile.
+    pub(crate) fn new(
+        rings: Rings,
+        stacks: &'a MapHandle,
+        blocks: &'a RefCell<Vec<Vec<u8>>>,
+        mappings: Vec<(usize, Mappings)>,
+    ) -> Result<Self> {
+        let mut builder = RingBufferBuilder::new();
+        let bad = |e| Error::Unsupported(format!("The buffer for stacks cannot be mapped: {e}"));
+        let keep = |bytes: &[u8]| {
+            collect(&mut blocks.borrow_mut(), bytes);
+            0
+        };
+        builder.add(stacks, keep).map_err(bad)?;
+        let stacks = builder.build().map_err(bad)?;
+        let lost = vec![0; rings.cpus()];
+        Ok(Buffers { rings, stacks, blocks, mappings, records: Vec::new(), lost, lost_stacks: 0, before: 0 })
+    }
+
+    /// Writes a round as of time `t`. Stacks come after records, so that those that a record names are there.
+    pub(crate) fn round(&mut self, t: u64, side: &mut Vec<Side>, spool: &mut SpoolWriter) -> io::Result<()> {
+        for cpu in 0..self.rings.cpus() {
+            self.records.clear();
+            self.rings.drain(cpu, &mut self.records);
+            spool.records(cpu as u16, &self.records)?;
+        }
+        let _ = self.stacks.consume();
+        for block in self.blocks.borrow_mut().drain(..) {
+            spool.stacks(&block)?;
+        }
+        for (cpu, mappings) in &mut self.mappings {
+            crate::mappings::drain(*cpu, mappings, side);
+        }
+        self.losses(t, side);
+        self.before = t;
+        spool.side(side)?;
+        side.clear();
+        spool.round()
+    }
+
+    /// Whether a ring fills so fast that there is no time to sleep.
+    pub(crate) fn is_pressed(&self) -> bool {
+        (0..self.rings.cpus()).any(|cpu| self.rings.waiting(cpu) > self.rings.slots() / 4)
+    }
+
+    fn losses(&mut self, t: u64, side: &mut Vec<Side>) {
+        let span = t.saturating_sub(self.before);
+        for cpu in 0..self.rings.cpus() {
+            let lost = self.rings.counter(cpu, word::LOST);
+            let count = (lost - self.lost[cpu]).min(u32::MAX.into()) as u32;
+            if count > 0 {
+                self.lost[cpu] = lost;
+                side.push(Side::Lost { t, cpu: cpu as u16, span, count, what: "records (buffer full)".into() });
+            }
+        }
+        let lost_stacks = self.sum(word::LOST_STACKS);
+        if lost_stacks > self.lost_stacks {
+            let count = (lost_stacks - self.lost_stacks).min(u32::MAX.into()) as u32;
+            self.lost_stacks = lost_stacks;
+            side.push(Side::Lost { t, cpu: u16::MAX, span, count, what: "stacks (buffer full)".into() });
+        }
+    }
+
+    fn sum(&self, index: usize) -> u64 {
+        (0..self.rings.cpus()).map(|cpu| self.rings.counter(cpu, index)).sum()
+    }
+
+    /// The counters of now.
+    pub(crate) fn status(&self) -> Status {
+        Status {
+            events: self.sum(word::TAIL),
+            lost: self.sum(word::LOST),
+            stacks: self.sum(word::CAPTURED_STACKS),
+            lost_stacks: self.sum(word::LOST_STACKS),
+            limited_stacks: self.sum(word::LIMITED_STACKS),
+            ..Status::default()
+        }
+    }
+}
+
+/// Repacks a stack from the ring buffer.
+fn collect(blocks: &mut Vec<Vec<u8>>, bytes: &[u8]) {
+    let Some(stack) = KernelStack::new(bytes) else { return };
+    if blocks.last().is_none_or(|b| b.len() > STACK_BLOCK) {
+        blocks.push(Vec::with_capacity(STACK_BLOCK + (80 << 10)));
+    }
+    if let Some(block) = blocks.last_mut() {
+        encode_stack(block, stack.hash(), &stack.to_raw());
+    }
+}

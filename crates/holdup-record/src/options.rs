@@ -1,0 +1,98 @@
+//! What to record, and what came of it.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use holdup_trace::Nanos;
+
+/// Whose work the report is about. Recording is system-wide in every case: the culprit may be anyone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The whole machine.
+    System,
+    /// A running process and its children; recording ends when it does.
+    Pid(u32),
+    /// A command, started once recording is active and run as the caller; recording ends when it does.
+    Command {
+        /// The program and its arguments.
+        argv: Vec<OsString>,
+    },
+}
+
+/// How to record.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Whose work the report is about.
+    pub target: Target,
+    /// Ends recording after this long; `None` for until told to stop.
+    pub duration: Option<Duration>,
+    /// CPU samples per second and CPU; 0 for none.
+    pub freq: u32,
+    /// Waits at least this long get a stack.
+    pub min_wait: Nanos,
+    /// Flight recorder: only this much of the end is kept.
+    pub ring: Option<Duration>,
+    /// Buffer for records of each CPU; rounded to a power of two of slots, and cut to an eighth of the memory in all.
+    pub buffer_mb_per_cpu: usize,
+    /// Buffer for stacks of all CPUs.
+    pub stack_buffer_mb: usize,
+    /// Most of a user stack that is copied, up to 64.
+    pub stack_kb: usize,
+    /// Most bytes of new stacks per second and CPU; what is left out is counted.
+    pub stack_mb_per_s: u64,
+    /// How often the buffers are emptied.
+    pub drain_every: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            target: Target::System,
+            duration: None,
+            freq: 999,
+            min_wait: Nanos(20_000),
+            ring: None,
+            buffer_mb_per_cpu: 24,
+            stack_buffer_mb: 32,
+            stack_kb: 16,
+            stack_mb_per_s: 8,
+            drain_every: Duration::from_millis(20),
+        }
+    }
+}
+
+/// How a recording is going, for a status line.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Status {
+    /// Since recording began.
+    pub elapsed: Duration,
+    /// Records so far.
+    pub events: u64,
+    /// Bytes in the spool.
+    pub bytes: u64,
+    /// Records that found no room in their CPU's ring.
+    pub lost: u64,
+    /// Stacks written.
+    pub stacks: u64,
+    /// Stacks that found no room in their buffer.
+    pub lost_stacks: u64,
+    /// Stacks left out to limit the rate.
+    pub limited_stacks: u64,
+}
+
+/// What came of a recording.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Outcome {
+    /// The command's exit code; 128 + n if it was ended by signal n.
+    pub exit_code: Option<i32>,
+    /// The signal that ended the command.
+    pub signal: Option<i32>,
+    /// CPU seconds that this process used meanwhile.
+    pub recorder_cpu_s: f64,
+    /// The last status.
+    pub status: Status,
+    /// By which hooks events were recorded.
+    pub hooks: Vec<String>,
+    /// What the user should know: a full disk, hooks that are missing.
+    pub notes: Vec<String>,
+}

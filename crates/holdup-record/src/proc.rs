@@ -1,0 +1,107 @@
+//! What /proc tells of the threads and mappings that exist already.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+use holdup_trace::spool::Side;
+use holdup_trace::{Host, Image};
+
+/// Tells of threads and processes, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Scanner {
+    threads: HashSet<u32>,
+    processes: HashSet<u32>,
+}
+
+impl Scanner {
+    /// Appends the names of threads and the mappings of processes not told of before, as of time `t`.
+    pub(crate) fn scan(&mut self, t: u64, out: &mut Vec<Side>) {
+        for pid in numbers(Path::new("/proc")) {
+            let process = format!("/proc/{pid}");
+            for tid in numbers(Path::new(&format!("{process}/task"))) {
+                if self.threads.insert(tid)
+                    && let Ok(name) = fs::read_to_string(format!("{process}/task/{tid}/comm"))
+                {
+                    out.push(Side::Name { t, pid, tid, name: name.trim_end_matches('\n').to_owned() });
+                }
+            }
+            if self.processes.insert(pid)
+                && let Ok(maps) = fs::read(format!("{process}/maps"))
+            {
+                let maps = String::from_utf8_lossy(&maps);
+                out.extend(maps.lines().filter_map(|l| mapping(pid, l)).map(|image| Side::Map { t, image }));
+            }
+        }
+    }
+}
+
+/// The entries of a folder that are numbers, in no particular order.
+fn numbers(folder: &Path) -> impl Iterator<Item = u32> + use<> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|e| e.file_name().to_str()?.parse().ok())
+}
+
+/// A line of /proc/PID/maps, if it is of code.
+fn mapping(pid: u32, line: &str) -> Option<Image> {
+    let mut fields = line.splitn(6, ' ');
+    let (range, access, offset) = (fields.next()?, fields.next()?, fields.next()?);
+    let path = fields.nth(2).unwrap_or_default().trim_start();
+    let (start, end) = range.split_once('-')?;
+    let hex = |text| u64::from_str_radix(text, 16).ok();
+    if access.as_bytes().get(2) != Some(&b'x') || path == "[vsyscall]" {
+        return None;
+    }
+    let path = if path.is_empty() { "//anon" } else { path.strip_suffix(" (deleted)").unwrap_or(path) };
+    let path = path.to_owned();
+    Some(Image { start: hex(start)?, end: hex(end)?, file_offset: hex(offset)?, path, build_id: None, pid })
+}
+
+/// The machine.
+pub(crate) fn host() -> Host {
+    let read = |path: &str| fs::read_to_string(path).map(|s| s.trim().to_owned()).unwrap_or_default();
+    let info = read("/proc/cpuinfo");
+    let cpu = info.lines().find_map(|l| l.strip_prefix("model name")?.split_once(':'));
+    Host {
+        name: read("/proc/sys/kernel/hostname"),
+        os: format!("{} {}", read("/proc/sys/kernel/ostype"), read("/proc/sys/kernel/osrelease")),
+        arch: std::env::consts::ARCH.into(),
+        cpu: cpu.map_or_else(String::new, |(_, model)| model.trim().to_owned()),
+    }
+}
+
+/// The CPUs that run now.
+pub(crate) fn online_cpus() -> Vec<usize> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_else(|_| "0".into());
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',') {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        if let (Ok(from), Ok(to)) = (from.parse::<usize>(), to.parse::<usize>()) {
+            cpus.extend(from..=to);
+        }
+    }
+    cpus
+}
+
+/// Bytes of memory that the machine has.
+pub(crate) fn memory() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kb = text.lines().find_map(|l| l.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.trim().parse().ok());
+    kb.unwrap_or(1 << 20) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_maps() {
+        let line = "55e0a0a01000-55e0a0a2f000 r-xp 00001000 fe:00 1234                       /usr/bin/my prog (deleted)";
+        let image = mapping(7, line).expect("code");
+        assert_eq!((image.start, image.end, image.file_offset), (0x55e0a0a01000, 0x55e0a0a2f000, 0x1000));
+        assert_eq!((image.path.as_str(), image.pid), ("/usr/bin/my prog", 7));
+        assert_eq!(mapping(7, "7f0000000000-7f0000001000 rw-p 00000000 00:00 0 "), None);
+        assert_eq!(mapping(7, "7f0000000000-7f0000001000 rwxp 00000000 00:00 0 ").expect("JIT").path, "//anon");
+        assert_eq!(mapping(7, "nonsense"), None);
+    }
+}

@@ -1,0 +1,260 @@
+//! A recording from beginning to end.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use holdup_trace::Result;
+use holdup_trace::spool::{Footer, Header, Side};
+
+use crate::bpf::{Programs, Sizes};
+use crate::child::Child;
+use crate::drain::Buffers;
+use crate::kernel::Kernel;
+use crate::layout::{CHUNK, Config, MAX_CHUNKS};
+use crate::options::{Options, Outcome, Status, Target};
+use crate::perf::{Event, Mappings};
+use crate::proc::Scanner;
+use crate::signals::Signals;
+use crate::sink::Sink;
+use crate::{clock, privilege, proc, signals};
+
+/// How long a command that was told to end is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Records into a new spool at `spool` until the command or process ends, the time is over, a signal comes or `stop`
+/// is set. `on_status` is called about ten times a second.
+///
+/// SIGINT, SIGTERM, SIGHUP and SIGUSR1 are caught meanwhile. With a command they are passed on to it, and recording
+/// ends when it does; a second signal, or SIGUSR1, ends recording at once.
+///
+/// # Errors
+/// [`Error::Unsupported`](holdup_trace::Error::Unsupported) says what the machine or the user lacks; `Error::Input`
+/// that the command or the spool's path is unusable. A disk that fills up is no error: what was written is kept and
+/// a note says so.
+pub fn record(
+    options: &Options,
+    spool: &Path,
+    on_status: &mut dyn FnMut(&Status),
+    stop: &AtomicBool,
+) -> Result<Outcome> {
+    let kernel = privilege::check()?;
+    let cpu_before = clock::cpu_seconds();
+    let signals = Signals::install();
+    let mut child = match &options.target {
+        Target::Command { argv } => Some(Child::prepare(argv)?),
+        _ => None,
+    };
+    clock::prefer_this_thread();
+    let sizes = sizes(options)?;
+    let mut programs = Programs::load(&kernel, &config(options, &kernel, sizes), sizes)?;
+    let (mappings, samples) = open_events(options, &mut programs)?;
+    let (stacks, blocks) = (programs.map("stacks")?, RefCell::default());
+    let buffers = Buffers::new(programs.rings(sizes)?, &stacks, &blocks, mappings)?;
+
+    let mut scanner = Scanner::default();
+    let mut side = Vec::new();
+    let mut header = header(options, &programs, child.as_ref(), sizes);
+    header.sample_period_ns = if samples.is_empty() { 0 } else { 1_000_000_000 / u64::from(options.freq) };
+    let sink = Sink::create(spool, options.ring, &header)?;
+    scanner.scan(header.start_ns, &mut side);
+    programs.attach()?;
+    samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
+    scanner.scan(clock::now(), &mut side);
+    if let Some(child) = &mut child {
+        child.start()?;
+    }
+    let recording = Recording { options, programs, buffers, sink, header, side, child, signals, cpu_before };
+    recording.run(on_status, stop)
+}
+
+/// Sampling events and buffers of mappings for each CPU. Machines without either are recorded all the same.
+fn open_events(options: &Options, programs: &mut Programs) -> Result<(Vec<(usize, Mappings)>, Vec<Event>)> {
+    let cpus = proc::online_cpus();
+    let cycles = crate::perf::has_cycles();
+    let mappings: Vec<_> = cpus.iter().filter_map(|&cpu| Some((cpu, Mappings::open(cpu).ok()?))).collect();
+    let wanted = cpus.iter().filter(|_| options.freq > 0);
+    let samples: Vec<_> = wanted.filter_map(|&cpu| Event::sampling(cpu, options.freq, cycles).ok()).collect();
+    if !mappings.is_empty() {
+        programs.hooks.push("perf:mmap2".into());
+    }
+    if !samples.is_empty() {
+        programs.hooks.push(format!("perf:{}", if cycles { "cycles" } else { "cpu-clock" }));
+    }
+    Ok((mappings, samples))
+}
+
+fn sizes(options: &Options) -> Result<Sizes> {
+    let cpus = libbpf_rs::num_possible_cpus()
+        .map_err(|e| holdup_trace::Error::Unsupported(format!("The number of CPUs cannot be read: {e}.")))?;
+    let share = proc::memory() / 8 / cpus as u64;
+    let bytes = ((options.buffer_mb_per_cpu as u64) << 20).min(share).min(1 << 30);
+    let slots = (bytes / 24).max(4096);
+    let slots = if slots.is_power_of_two() { slots } else { slots.next_power_of_two() / 2 };
+    let stack_bytes = (options.stack_buffer_mb.clamp(1, 1024) as u32) << 20;
+    Ok(Sizes { cpus, slots, stack_bytes: stack_bytes.next_power_of_two() })
+}
+
+fn config(options: &Options, kernel: &Kernel, sizes: Sizes) -> Config {
+    let rate = options.stack_mb_per_s << 20;
+    Config {
+        slot_mask: sizes.slots - 1,
+        min_wait: options.min_wait.0,
+        // In units of 2^20 ns, a little more than a millisecond.
+        stack_rate: rate / 954,
+        stack_burst: rate / 2,
+        preempt_delta: kernel.preempt_delta.unwrap_or(0),
+        self_tgid: std::process::id(),
+        chunks: ((options.stack_kb * 1024).div_ceil(CHUNK) + 1).clamp(2, MAX_CHUNKS) as u32,
+        has_state_argument: kernel.has_state_argument.into(),
+        skip_frames: crate::bpf::OWN_FRAMES,
+    }
+}
+
+fn header(options: &Options, programs: &Programs, child: Option<&Child>, sizes: Sizes) -> Header {
+    let (command, focus_pids) = match &options.target {
+        Target::System => (Vec::new(), Vec::new()),
+        Target::Pid(pid) => (Vec::new(), vec![*pid]),
+        Target::Command { argv } => {
+            let argv = argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+            (argv, child.iter().map(|c| c.pid()).collect())
+        }
+    };
+    Header {
+        start_ns: clock::now(),
+        host: proc::host(),
+        cpus: proc::online_cpus().into_iter().max().map_or(sizes.cpus, |n| n + 1) as u16,
+        hooks: programs.hooks.clone(),
+        min_wait_ns: options.min_wait.0,
+        sample_period_ns: 0,
+        command,
+        focus_pids,
+        recorder_pid: std::process::id(),
+    }
+}
+
+/// A recording that is active.
+struct Recording<'a> {
+    options: &'a Options,
+    programs: Programs,
+    buffers: Buffers<'a>,
+    sink: Sink,
+    header: Header,
+    side: Vec<Side>,
+    child: Option<Child>,
+    signals: Signals,
+    cpu_before: f64,
+}
+
+impl Recording<'_> {
+    fn run(mut self, on_status: &mut dyn FnMut(&Status), stop: &AtomicBool) -> Result<Outcome> {
+        let began = self.header.start_ns;
+        let mut told = began;
+        let mut notes = Vec::new();
+        let mut signalled = false;
+        loop {
+            if !self.buffers.is_pressed() {
+                signals::sleep(self.options.drain_every);
+            }
+            let t = clock::now();
+            let over = self.is_over(t - began, stop, &mut signalled);
+            if !over && let Err(error) = self.buffers.round(t, &mut self.side, &mut self.sink.writer) {
+                notes.push(format!("recording ended early: the spool cannot be written ({error})"));
+                break;
+            }
+            if t - told > 100_000_000 {
+                told = t;
+                on_status(&self.status(t - began));
+            }
+            if over {
+                break;
+            }
+            if self.sink.is_segment_full(t)
+                && let Err(error) = self.rotate(t)
+            {
+                notes.push(format!("recording ended early: {error}"));
+                break;
+            }
+        }
+        self.end(notes)
+    }
+
+    fn status(&self, elapsed: u64) -> Status {
+        let elapsed = Duration::from_nanos(elapsed);
+        Status { elapsed, bytes: self.sink.writer.bytes(), ..self.buffers.status() }
+    }
+
+    /// Whether recording ends now; passes signals on.
+    fn is_over(&mut self, elapsed: u64, stop: &AtomicBool, signalled: &mut bool) -> bool {
+        if let Some(signal) = self.signals.take() {
+            let Some(child) = self.child.as_ref().filter(|_| !*signalled && signal.number != libc::SIGUSR1) else {
+                return true;
+            };
+            *signalled = true;
+            if signal.pass_on {
+                child.signal(signal.number);
+            }
+        }
+        let time_over = self.options.duration.is_some_and(|d| u128::from(elapsed) >= d.as_nanos());
+        let target_over = match (&mut self.child, &self.options.target) {
+            (Some(child), _) => child.ended().is_some(),
+            (None, Target::Pid(pid)) => !Path::new(&format!("/proc/{pid}")).exists(),
+            _ => false,
+        };
+        time_over || target_over || stop.load(Ordering::Relaxed)
+    }
+
+    /// The new segment stands for itself: names, mappings and stacks are told again.
+    fn rotate(&mut self, t: u64) -> Result<()> {
+        self.header.start_ns = t;
+        let number = self.sink.rotate(&self.header)?;
+        self.programs.set_epoch(number as u64);
+        Scanner::default().scan(t, &mut self.side);
+        Ok(())
+    }
+
+    fn end(mut self, mut notes: Vec<String>) -> Result<Outcome> {
+        let end_ns = clock::now();
+        self.programs.take_open_waits();
+        self.programs.detach();
+        let written = self.buffers.round(clock::now(), &mut self.side, &mut self.sink.writer);
+        if let (Err(error), true) = (&written, notes.is_empty()) {
+            notes.push(format!("the end of the recording is missing: the spool cannot be written ({error})"));
+        }
+        let (exit_code, signal) = self.wait_for_command(&mut notes);
+        let status = self.status(end_ns - self.header.start_ns);
+        if status.limited_stacks > 0 {
+            notes.push(format!("{} stacks were left out to limit the rate of copies", status.limited_stacks));
+        }
+        let recorder_cpu_s = clock::cpu_seconds() - self.cpu_before;
+        let footer = Footer { end_ns, exit_code, recorder_cpu_s, notes: notes.clone() };
+        if written.is_ok() {
+            // Without a footer the spool reads as one that was ended from outside.
+            let _ = self.sink.writer.footer(&footer);
+        }
+        let hooks = std::mem::take(&mut self.programs.hooks);
+        let bytes = self.sink.finish()?;
+        let status = Status { bytes, ..status };
+        Ok(Outcome { exit_code, signal, recorder_cpu_s, status, hooks, notes })
+    }
+
+    /// A command that outlives its recording is told to end.
+    fn wait_for_command(&mut self, notes: &mut Vec<String>) -> (Option<i32>, Option<i32>) {
+        let Some(child) = &mut self.child else { return (None, None) };
+        if child.ended().is_none() {
+            child.signal(libc::SIGTERM);
+        }
+        let give_up = clock::now() + PATIENCE.as_nanos() as u64;
+        loop {
+            if let Some((code, signal)) = child.ended() {
+                return (Some(code), signal);
+            }
+            if clock::now() > give_up {
+                notes.push(format!("the command (pid {}) still runs", child.pid()));
+                return (None, None);
+            }
+            signals::sleep(Duration::from_millis(10));
+        }
+    }
+}
