@@ -152,7 +152,7 @@ fn read_records<R: Read>(records: &mut Records<R>, session: &mut Session, end: O
         let left = end.map_or(0, |end| end.saturating_sub(records.offset()));
         let behind = if end.is_some() { format!("{left} bytes") } else { "what comes".to_owned() };
         note(session, format!("{why}; {behind} behind it could not be read"));
-        session.lose((left / TYPICAL_RECORD).max(1), "records behind damage (estimated)");
+        session.lose_rest((left / TYPICAL_RECORD).max(1));
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use holdup_trace::Result;
 
 use super::events::{Events, Role};
 use super::kinds;
+use super::lost;
 use super::session::Session;
 
 /// Completes `session`.
@@ -12,7 +13,7 @@ pub fn finish(mut session: Session) -> Result<()> {
     let state = &mut session.state;
     state.losses.finish(&mut state.sink);
     if session.damaged > 0 {
-        session.lose(session.damaged, "damaged records");
+        lost::everywhere(session.damaged, "damaged records", &mut state.sink);
     }
     let Session { events, state, counts, damaged, timeless, guessed, .. } = session;
     let mut sink = state.sink;

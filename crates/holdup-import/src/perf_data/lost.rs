@@ -75,6 +75,11 @@ impl Losses {
     }
 }
 
+/// A loss of all that comes after what was read.
+pub fn behind(count: u64, what: &str, sink: &mut Sink) {
+    push(sink.latest(), Cpu::NONE, 0, count, what, sink);
+}
+
 /// A loss anywhere in the trace so far.
 pub fn everywhere(count: u64, what: &str, sink: &mut Sink) {
     let span = sink.latest() - sink.start().unwrap_or(sink.latest());

@@ -245,9 +245,9 @@ impl<'b> Session<'b> {
         finish::finish(self)
     }
 
-    /// A loss of what could not be read, anywhere in the trace.
-    pub fn lose(&mut self, count: u64, what: &str) {
-        lost::everywhere(count, what, &mut self.state.sink);
+    /// What lies behind could not be read.
+    pub fn lose_rest(&mut self, count: u64) {
+        lost::behind(count, "records behind damage (estimated)", &mut self.state.sink);
     }
 }
 
