@@ -20,6 +20,8 @@ pub(crate) struct Cfi {
     header: Option<Arc<[u8]>>,
     debug_frame: Option<Arc<[u8]>>,
     bases: BaseAddresses,
+    /// Where `.eh_frame` is loaded.
+    start: u64,
     arch: Option<Arch>,
     /// (first address, end, offset of the entry), sorted, where the file has no index of its own.
     eh_index: OnceLock<Vec<(u64, u64, usize)>>,
@@ -52,7 +54,17 @@ impl Cfi {
         let debug_frame = elf.shared(".debug_frame").or_else(|| debug.and_then(|d| d.shared(".debug_frame")));
         let (eh_frame, header) = (elf.shared(".eh_frame"), elf.shared(".eh_frame_hdr"));
         let arch = elf.arch.filter(|_| elf.is_64);
-        Cfi { eh_frame, header, debug_frame, bases, arch, eh_index: OnceLock::new(), debug_index: OnceLock::new() }
+        let start = addr(".eh_frame");
+        Cfi {
+            eh_frame,
+            header,
+            debug_frame,
+            bases,
+            start,
+            arch,
+            eh_index: OnceLock::new(),
+            debug_index: OnceLock::new(),
+        }
     }
 
     /// The machine, if it is one that can be unwound.
@@ -93,8 +105,12 @@ impl Cfi {
         addr: u64,
     ) -> Option<Option<Fde<'a>>> {
         let header = EhFrameHdr::new(header, LittleEndian).parse(&self.bases, 8).ok()?;
-        let found = header.table()?.fde_for_address(section, &self.bases, addr, EhFrame::cie_from_offset);
-        Some(found.ok())
+        let pointer = header.table()?.lookup(addr, &self.bases).ok()?;
+        // gimli's own subtraction overflows on a damaged table.
+        let offset =
+            pointer.direct().ok().and_then(|p| p.checked_sub(self.start)).and_then(|o| usize::try_from(o).ok());
+        let entry = |o: usize| section.fde_from_offset(&self.bases, o.into(), EhFrame::cie_from_offset).ok();
+        Some(offset.and_then(entry))
     }
 
     fn debug_entry(&self, addr: u64) -> Option<Entry<'_>> {

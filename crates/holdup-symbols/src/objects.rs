@@ -1,5 +1,6 @@
 //! The files of all address spaces, each opened once.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,8 +33,10 @@ struct FileKey {
     path: String,
     build_id: Option<Vec<u8>>,
     root: Option<PathBuf>,
-    /// Deleted files and memory files of one name differ.
+    /// Deleted files of one name differ.
     place: Option<(u32, u64)>,
+    /// Device, inode, time of change: a program can be built anew between two processes.
+    version: Option<(u64, u64, i64)>,
 }
 
 impl Objects {
@@ -50,7 +53,8 @@ impl Objects {
         }
         let root = self.roots.entry(image.pid).or_insert_with(|| process_root(image.pid)).clone();
         let place = image.path.ends_with(" (deleted)").then_some((image.pid, image.start));
-        let key = FileKey { path: image.path.clone(), build_id: image.build_id.clone(), root, place };
+        let version = version(&image.path, root.as_deref());
+        let key = FileKey { path: image.path.clone(), build_id: image.build_id.clone(), root, place, version };
         let object = match self.files.get(&key) {
             Some(&known) => known,
             None => {
@@ -100,6 +104,11 @@ impl Objects {
             }
         }
     }
+}
+
+fn version(path: &str, root: Option<&Path>) -> Option<(u64, u64, i64)> {
+    let path = root.unwrap_or(Path::new("/")).join(path.strip_prefix('/')?);
+    std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino(), m.mtime_nsec() ^ m.mtime()))
 }
 
 /// The image that holds `address`.

@@ -103,7 +103,9 @@ impl Symbols {
 
     fn locate_user(&mut self, image: &Arc<Image>, address: u64) -> Vec<Location> {
         let unnamed = |place: u64| {
-            let function = format!("{}+0x{place:x}", base_name(&image.path));
+            // In memory without a file an offset says nothing.
+            let file = is_file(&image.path);
+            let function = if file { format!("{}+0x{place:x}", base_name(&image.path)) } else { image.path.clone() };
             vec![Location { function, module: image.path.clone(), ..Location::default() }]
         };
         let place = (address - image.start).wrapping_add(image.file_offset);

@@ -10,32 +10,41 @@ use holdup_trace::Unwinder;
 
 const STACK: u64 = 16 << 10;
 
-fn check(program: &Program, thread: &str, wanted: &[&str]) {
-    let (mut unwinder, mut symbols) = (StackUnwinder::new(), Symbols::new(Kernel::Live));
-    let images = program.images();
-    let raw = program.stack(thread, STACK);
-    let (names, complete) = names(&mut unwinder, &mut symbols, &images, &raw);
-    assert_order(&names, wanted);
-    assert!(complete, "{thread} is cut: {names:#?} {:?}", unwinder.notes());
+struct Checker {
+    unwinder: StackUnwinder,
+    symbols: Symbols,
+}
+
+impl Checker {
+    fn new() -> Checker {
+        Checker { unwinder: StackUnwinder::new(), symbols: Symbols::new(Kernel::Live) }
+    }
+
+    fn check(&mut self, program: &Program, thread: &str, wanted: &[&str]) {
+        let (images, raw) = (program.images(), program.stack(thread, STACK));
+        let (names, complete) = names(&mut self.unwinder, &mut self.symbols, &images, &raw);
+        assert_order(&names, wanted);
+        assert!(complete, "{thread} is cut: {names:#?} {:?}", self.unwinder.notes());
+    }
 }
 
 #[test]
 fn c_threads_without_frame_pointers_are_complete() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("waits");
+    let (path, mut checker) = (dir.path().join("waits"), Checker::new());
     for extra in ["-g", "-g0"] {
         let args = ["-O2", "-fomit-frame-pointer", "-pthread", "-w", extra];
         if compile("gcc", &args, &["waits.c"], &path).is_none() {
             return;
         }
         let program = Program::start(&path, 7);
-        check(&program, "lock", &["lock_inner", "lock_outer", "lock_thread"]);
-        check(&program, "cond", &["cond_inner", "cond_outer", "cond_thread"]);
-        check(&program, "read", &["read_inner", "read_outer", "read_thread"]);
-        check(&program, "sleep", &["sleep_inner", "sleep_outer", "sleep_thread"]);
-        check(&program, "signal", &["sleep_inner", "sleep_outer", "handler", "signal_inner", "signal_thread"]);
-        check(&program, "realign", &["sleep_inner", "realign_inner", "realign_thread"]);
-        check(&program, "waits", &["wait_for_ever", "main", "_start"]);
+        checker.check(&program, "lock", &["lock_inner", "lock_outer", "lock_thread"]);
+        checker.check(&program, "cond", &["cond_inner", "cond_outer", "cond_thread"]);
+        checker.check(&program, "read", &["read_inner", "read_outer", "read_thread"]);
+        checker.check(&program, "sleep", &["sleep_inner", "sleep_outer", "sleep_thread"]);
+        checker.check(&program, "signal", &["sleep_inner", "sleep_outer", "handler", "signal_inner", "signal_thread"]);
+        checker.check(&program, "realign", &["sleep_inner", "realign_inner", "realign_thread"]);
+        checker.check(&program, "waits", &["wait_for_ever", "main", "_start"]);
     }
 }
 
@@ -79,31 +88,34 @@ fn cpp_threads_inside_a_shared_library() {
     }
     let at = format!("-L{}", dir.path().display());
     compile("g++", &["-O2", "-pthread", &at, "-lengine"], &["host.cpp"], &path);
-    let program = Program::start(&path, 2);
-    check(&program, "engine", &["engine::Queue<int>::pop", "engine::Engine::step", "run_engine"]);
-    check(&program, "host", &["main", "_start"]);
+    let (program, mut checker) = (Program::start(&path, 2), Checker::new());
+    checker.check(&program, "engine", &["engine::Queue<int>::pop", "engine::Engine::step", "run_engine"]);
+    checker.check(&program, "host", &["main", "_start"]);
 }
 
 #[test]
 fn rust_threads() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("threads");
-    for (extra, mangling) in [("-g", "legacy"), ("-Cdebuginfo=0", "v0")] {
-        let mangling = format!("-Csymbol-mangling-version={mangling}");
-        let args = ["-O", "--edition=2024", extra, "-Zunstable-options", &mangling];
-        // Only the nightly compiler takes `legacy` by name.
-        let args: Vec<&str> =
-            if extra == "-g" { vec!["-O", "--edition=2024", "-g"] } else { [&args[..3], &args[4..]].concat() };
+    let (path, mut checker) = (dir.path().join("threads"), Checker::new());
+    // What each way of mangling makes of the method's name.
+    let ways = [("-g", "legacy"), ("-Cdebuginfo=0", "v0")];
+    for (debug, mangling) in ways {
+        let mangling_arg = format!("-Csymbol-mangling-version={mangling}");
+        let mut args = vec!["-O", "--edition=2024", debug];
+        // It is the default of the stable compiler, which does not let one ask for it.
+        if mangling != "legacy" {
+            args.push(&mangling_arg);
+        }
         if compile("rustc", &args, &["threads.rs"], &path).is_none() {
             return;
         }
         let program = Program::start(&path, 4);
-        let receive =
-            if extra == "-g" { "threads::Receiver<T>::next_item" } else { "<threads::Receiver<u64>>::next_item" };
-        check(&program, "lock", &["threads::wait_for_lock"]);
-        check(&program, "cond", &["threads::wait_for_signal"]);
-        check(&program, "recv", &[receive]);
-        check(&program, "threads", &["threads::main", "main", "_start"]);
+        let names = ["threads::Receiver<T>::next_item", "<threads::Receiver<u64>>::next_item"];
+        let receive = names[usize::from(mangling == "v0")];
+        checker.check(&program, "lock", &["threads::wait_for_lock"]);
+        checker.check(&program, "cond", &["threads::wait_for_signal"]);
+        checker.check(&program, "recv", &[receive]);
+        checker.check(&program, "threads", &["threads::main", "main", "_start"]);
     }
 }
 

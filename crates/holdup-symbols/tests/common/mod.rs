@@ -43,11 +43,18 @@ pub fn flat_image(path: &Path) -> Arc<Image> {
 
 pub const BASE: u64 = 0x7f00_0000_0000;
 
-/// The address of a symbol in a file, by `nm`.
+/// Where the code of a symbol lies in a file, by `nm` and `readelf`. GNU ld puts it at the address it has.
 pub fn symbol(path: &Path, name: &str) -> u64 {
+    let hex = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap();
     let text = tool("nm", &[path.to_str().unwrap()]).unwrap();
     let line = text.lines().find(|l| l.ends_with(&format!(" {name}"))).unwrap_or_else(|| panic!("no {name}"));
-    u64::from_str_radix(line.split_whitespace().next().unwrap(), 16).unwrap()
+    let address = hex(line.split_whitespace().next().unwrap());
+    let headers = tool("readelf", &["-lW", path.to_str().unwrap()]).unwrap();
+    let loads =
+        headers.lines().map(|l| l.split_whitespace().collect::<Vec<_>>()).filter(|w| w.first() == Some(&"LOAD"));
+    let mut segments = loads.map(|w| (hex(w[1]), hex(w[2]), hex(w[4])));
+    let (offset, start, _) = segments.find(|&(_, start, size)| (start..start + size).contains(&address)).unwrap();
+    address - start + offset
 }
 
 /// A running program, killed at the end.
@@ -133,9 +140,12 @@ fn frame_pointer(tid: i32) -> u64 {
         return 0;
     }
     nix::sys::wait::waitpid(thread, Some(nix::sys::wait::WaitPidFlag::__WALL)).unwrap();
-    let regs = nix::sys::ptrace::getregs(thread).unwrap();
+    #[cfg(target_arch = "x86_64")]
+    let bp = nix::sys::ptrace::getregs(thread).unwrap().rbp;
+    #[cfg(not(target_arch = "x86_64"))]
+    let bp = 0;
     nix::sys::ptrace::detach(thread, None).unwrap();
-    regs.rbp
+    bp
 }
 
 fn range(line: &str) -> Option<(u64, u64)> {

@@ -1,0 +1,212 @@
+//! Names, lines, inlined functions and code of real files.
+
+mod common;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use common::{BASE, compile, flat_image, images, symbol, tool};
+use holdup_symbols::{Kernel, Symbols};
+use holdup_trace::{Image, Location, Symbolizer, decode_build_id};
+
+/// What the whole of a function is called: the rows of each of its addresses.
+fn rows(symbols: &mut Symbols, image: &Arc<Image>, start: u64, len: u64) -> Vec<Vec<Location>> {
+    (start..start + len).map(|a| symbols.locate(false, std::slice::from_ref(image), BASE + a)).collect()
+}
+
+fn assert_inlined(symbols: &mut Symbols, image: &Arc<Image>, outer: u64) {
+    let all = rows(symbols, image, outer, 8);
+    let deepest = all.iter().find(|r| r.len() == 3).unwrap_or_else(|| panic!("{all:#?} {:?}", symbols.notes()));
+    let named: Vec<_> = deepest.iter().map(|l| (l.function.as_str(), l.line)).collect();
+    assert_eq!(named, [("innermost", 3), ("middle", 6), ("outer", 9)]);
+    assert!(deepest.iter().all(|l| l.file.ends_with("tests/programs/inline.c") && l.offset < 8), "{deepest:#?}");
+    assert!(deepest.iter().all(|l| l.module == image.path && l.offset == deepest[0].offset));
+}
+
+#[test]
+fn inlined_functions_and_lines_in_every_format() {
+    let dir = tempfile::tempdir().unwrap();
+    let formats = ["-g", "-gdwarf-4", "-gdwarf-5", "-gz=zlib"];
+    for (i, format) in formats.iter().enumerate() {
+        let path = dir.path().join(format!("inline{i}"));
+        if compile("gcc", &["-O2", "-g", format], &["inline.c"], &path).is_none() {
+            return;
+        }
+        let mut symbols = Symbols::new(Kernel::None);
+        assert_inlined(&mut symbols, &flat_image(&path), symbol(&path, "outer"));
+        assert_eq!(symbols.notes(), [""; 0], "{format}");
+    }
+}
+
+#[test]
+fn debug_information_compressed_by_zstd() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, packed) = (dir.path().join("inline"), dir.path().join("packed"));
+    if compile("gcc", &["-O2", "-g"], &["inline.c"], &path).is_none() {
+        return;
+    }
+    let mut objcopy = std::process::Command::new("objcopy");
+    if !objcopy.arg("--compress-debug-sections=zstd").args([&path, &packed]).output().is_ok_and(|o| o.status.success())
+    {
+        println!("skipped: no objcopy that knows zstd");
+        return;
+    }
+    assert_inlined(&mut Symbols::new(Kernel::None), &flat_image(&packed), symbol(&path, "outer"));
+}
+
+#[test]
+fn symbols_without_debug_information_and_without_symbols() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("plain");
+    if compile("gcc", &["-O2"], &["inline.c"], &path).is_none() {
+        return;
+    }
+    let outer = symbol(&path, "outer");
+    let mut symbols = Symbols::new(Kernel::None);
+    let found = &rows(&mut symbols, &flat_image(&path), outer, 8)[3];
+    assert_eq!((found.len(), found[0].function.as_str(), found[0].offset, found[0].line), (1, "outer", 3, 0));
+    let stripped = dir.path().join("stripped");
+    tool("strip", &[path.to_str().unwrap(), "-o", stripped.to_str().unwrap()]);
+    // The bounds of the function are still known: all of its addresses have one name.
+    let found = rows(&mut symbols, &flat_image(&stripped), outer, 8);
+    for (offset, row) in found.iter().enumerate() {
+        assert_eq!((row[0].function.as_str(), row[0].offset), (&*format!("stripped+0x{outer:x}"), offset as u64));
+    }
+}
+
+#[test]
+fn separate_debug_files_and_build_ids() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("split");
+    if compile("gcc", &["-O2", "-g", "-Wl,--build-id"], &["inline.c"], &path).is_none() {
+        return;
+    }
+    let (name, outer) = (path.to_str().unwrap(), symbol(&path, "outer"));
+    let notes = tool("readelf", &["-n", name]).unwrap();
+    let id = notes.lines().find_map(|l| l.trim().strip_prefix("Build ID: ")).unwrap();
+    let debug = format!("{name}.debug");
+    tool("objcopy", &["--only-keep-debug", name, &debug]);
+    tool("strip", &[name]);
+    tool("objcopy", &[&format!("--add-gnu-debuglink={debug}"), name]);
+    let with_id = |id: &str| Arc::new(Image { build_id: decode_build_id(id), ..(*flat_image(&path)).clone() });
+
+    let mut symbols = Symbols::new(Kernel::None);
+    assert_inlined(&mut symbols, &with_id(id), outer);
+    assert_inlined(&mut symbols, &flat_image(&path), outer);
+    assert_eq!(symbols.notes(), [""; 0]);
+
+    let other = format!("00{}", &id[2..]);
+    let found = &rows(&mut symbols, &with_id(&other), outer, 8)[3];
+    assert_eq!(found[0].function, format!("split+0x{:x}", outer + 3));
+    assert!(symbols.notes()[0].contains("another build"), "{:?}", symbols.notes());
+    assert!(symbols.code(false, &[with_id(&other)], BASE + outer, 100).is_none());
+}
+
+#[test]
+fn cpp_and_rust_names_have_no_arguments_and_no_hashes() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = dir.path().join("libengine.so");
+    let args = ["-O2", "-g", "-fPIC", "-shared", "-pthread"];
+    if compile("g++", &args, &["engine.cpp"], &library).is_some() {
+        let step = symbol(&library, "_ZN6engine6Engine4stepEi");
+        let all = rows(&mut Symbols::new(Kernel::None), &flat_image(&library), step, 40);
+        assert!(all.iter().all(|r| r.last().unwrap().function == "engine::Engine::step"), "{all:#?}");
+        assert!(all[0].last().unwrap().file.ends_with("engine.cpp"));
+    }
+    let path = dir.path().join("threads");
+    if compile("rustc", &["-O", "-g", "--edition=2024"], &["threads.rs"], &path).is_some() {
+        let nm = tool("nm", &[path.to_str().unwrap()]).unwrap();
+        let raw = nm.lines().find(|l| l.contains("wait_for_lock")).unwrap().split_whitespace().nth(2).unwrap();
+        let all = rows(&mut Symbols::new(Kernel::None), &flat_image(&path), symbol(&path, raw), 60);
+        let (end, _) =
+            all.iter().enumerate().find(|(i, r)| r.last().unwrap().offset != *i as u64).unwrap_or((60, &all[0]));
+        assert!(
+            end > 20 && all[..end].iter().all(|r| r.last().unwrap().function == "threads::wait_for_lock"),
+            "{end} {all:#?}"
+        );
+        let all = &all[..end];
+        let inlined = all.iter().flatten().find(|l| l.function.contains("Mutex<T>::lock"));
+        assert!(inlined.is_some_and(|l| l.line > 0 && l.file.contains("mutex.rs")), "{all:#?}");
+    }
+}
+
+#[test]
+fn code_is_that_of_the_function() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("plain");
+    if compile("gcc", &["-O2"], &["inline.c"], &path).is_none() {
+        return;
+    }
+    let (image, outer) = (flat_image(&path), symbol(&path, "outer"));
+    let mut symbols = Symbols::new(Kernel::None);
+    let (start, code) = symbols.code(false, std::slice::from_ref(&image), BASE + outer + 5, 4096).unwrap();
+    let file = std::fs::read(&path).unwrap();
+    assert_eq!(start, BASE + outer);
+    assert_eq!(code, file[outer as usize..outer as usize + code.len()]);
+    let arch = holdup_symbols::disasm::Arch::host().unwrap();
+    let all = holdup_symbols::disasm::disassemble(arch, &code, start);
+    assert_eq!(all.last().unwrap().kind, holdup_symbols::disasm::Kind::Return, "{all:#?}");
+    // A window of a function that is too long begins with an instruction.
+    let (start, code) = symbols.code(false, std::slice::from_ref(&image), BASE + outer + 7, 6).unwrap();
+    assert!(all.iter().any(|i| i.address == start) && code.len() <= 6 && start > BASE + outer, "{start:x}");
+}
+
+#[test]
+fn the_running_kernel_and_its_vdso() {
+    let mut symbols = Symbols::new(Kernel::Live);
+    let kallsyms = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    let line = kallsyms.lines().find(|l| l.ends_with(" T wake_up_process"));
+    let address = line.and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok()).filter(|&a| a != 0);
+    match address {
+        None => println!("skipped: no kernel addresses in /proc/kallsyms"),
+        Some(address) => {
+            let found = &symbols.locate(true, &[], address + 4)[0];
+            assert_eq!((&*found.function, &*found.module, found.offset), ("wake_up_process", "[kernel]", 4));
+            if let Some((start, code)) = symbols.code(true, &[], address + 4, 1 << 16) {
+                assert!(start == address && code.len() > 8);
+            }
+            assert_eq!(Symbols::new(Kernel::None).locate(true, &[], address), []);
+        }
+    }
+    let images = images(std::process::id());
+    let vdso = images.iter().find(|i| i.path == "[vdso]").expect("every process has one");
+    let mut named = (vdso.start..vdso.end).flat_map(|a| symbols.locate(false, &images, a));
+    assert!(named.any(|l| l.function.ends_with("clock_gettime") && l.module == "[vdso]"));
+}
+
+#[test]
+fn a_stripped_library_does_not_lend_names_beyond_their_size() {
+    let dir = tempfile::tempdir().unwrap();
+    let (library, stripped) = (dir.path().join("libengine.so"), dir.path().join("stripped.so"));
+    let args = ["-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden"];
+    if compile("g++", &args, &["engine.cpp"], &library).is_none() {
+        return;
+    }
+    tool("strip", &[library.to_str().unwrap(), "-o", stripped.to_str().unwrap()]);
+    let (hidden, exported) = (symbol(&library, "_ZN6engine6Engine4stepEi"), symbol(&library, "run_engine"));
+    let mut symbols = Symbols::new(Kernel::None);
+    let image = flat_image(&stripped);
+    assert_eq!(rows(&mut symbols, &image, exported, 1)[0][0].function, "run_engine");
+    assert_eq!(rows(&mut symbols, &image, hidden + 2, 1)[0][0].function, format!("stripped.so+0x{hidden:x}"));
+}
+
+#[test]
+fn code_compiled_at_run_time_and_unknown_memory() {
+    let pid = std::process::id();
+    let map = Path::new("/tmp").join(format!("perf-{pid}.map"));
+    std::fs::write(&map, "30000000 100 LazyCompile:*tick /app/a.js:7\n30000100 20 py::run:/app/run.py\n").unwrap();
+    let image =
+        |start, path: &str| Arc::new(Image { start, end: start + 0x1000, path: path.into(), pid, ..Image::default() });
+    let images = [image(0x3000_0000, "//anon"), image(0x4000_0000, "/no/such/file")];
+    let mut symbols = Symbols::new(Kernel::None);
+    let js = symbols.locate(false, &images, 0x3000_0010);
+    assert_eq!((&*js[0].function, &*js[0].module, js[0].offset), ("LazyCompile:*tick /app/a.js:7", "[jit]", 16));
+    // In no image at all.
+    let python = symbols.locate(false, &images[1..], 0x3000_0110);
+    assert_eq!((&*python[0].function, &*python[0].file), ("run", "/app/run.py"));
+    std::fs::remove_file(map).unwrap();
+    assert_eq!(symbols.locate(false, &images, 0x3000_0fff)[0].function, "//anon");
+    assert_eq!(symbols.locate(false, &images, 0x4000_0010)[0].function, "file+0x10");
+    assert_eq!(symbols.notes().len(), 1);
+    assert_eq!(symbols.locate(false, &[], 0x1234), []);
+}
