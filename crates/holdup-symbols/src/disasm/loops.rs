@@ -1,17 +1,20 @@
 //! Short loops, for finding out where a thread spins.
 //!
-//! A loop is a branch back (the *back edge*) and all instructions that lead from its target to it again:
+//! A loop is a *natural* one: an instruction (the *header*) that every way into the loop passes, an edge back to it,
+//! and all instructions from which that edge can be reached without passing the header again.
 //!
 //! ```text
-//!     target →  mov   (%rdi),%eax     in the loop
+//!               jmp   header
+//!     body:     pause                 in the loop; falls through to the header: the edge back
+//!     header:   mov   (%rdi),%eax     in
 //!               test  %eax,%eax       in
-//!               je    out             in
-//!               call  slow            not in, if it does not come back to the back edge
-//!        cold:  pause                 in
-//!               jmp   target          the back edge
+//!               je    body            in
+//!               add   $1,%edx         not in, but in the loop around it:
+//!               jne   header          another edge back to the same header
 //! ```
 //!
-//! Compilers move rare parts behind the rest of the function, so a loop's instructions need not be neighbours.
+//! Compilers turn loops around like that and move rare parts behind the rest of the function, so a loop is neither
+//! "from the target of a backward branch to the branch" nor are its instructions neighbours.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -23,9 +26,9 @@ pub const LOOP_LIMIT: usize = 64;
 /// A short loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loop {
-    /// The first instruction: the target of the branch back.
+    /// The lowest address.
     pub start: u64,
-    /// The address behind the branch back.
+    /// The address behind the last instruction.
     pub end: u64,
     /// Addresses of the loop's instructions, sorted.
     pub instructions: Vec<u64>,
@@ -50,84 +53,77 @@ impl Loop {
 
 /// The loops of at most [`LOOP_LIMIT`] instructions, by start and end. `code` is one function in order of address.
 pub fn loops(code: &[Instruction]) -> Vec<Loop> {
-    let graph = Graph::new(code);
-    let mut found = Vec::new();
-    for (from, instruction) in code.iter().enumerate() {
-        let Kind::Branch { target: Some(target), .. } = instruction.kind else { continue };
-        if let Some(&to) = graph.index.get(&target)
-            && to <= from
-            && let Some(body) = graph.body(to, from)
-        {
-            found.push(describe(code, to, from, &body));
+    let predecessors = predecessors(code);
+    let mut bodies = Vec::new();
+    for (header, from) in predecessors.iter().enumerate() {
+        // Others cannot have both a way in and a way back. (With one alone the way in may be a jump table.)
+        if from.len() > 1 || from.iter().any(|&f| f >= header) {
+            bodies.extend(from.iter().filter_map(|&latch| body(&predecessors, header, latch)));
         }
     }
+    bodies.sort_unstable();
+    bodies.dedup();
+    let mut found: Vec<Loop> = bodies.iter().map(|body| describe(code, body)).collect();
     found.sort_by_key(|l| (l.start, l.end));
     found
 }
 
-struct Graph {
-    /// Address → index.
-    index: FxHashMap<u64, usize>,
-    successors: Vec<[Option<usize>; 2]>,
-    predecessors: Vec<Vec<usize>>,
+/// For each instruction, those that lead to it.
+fn predecessors(code: &[Instruction]) -> Vec<Vec<usize>> {
+    let index: FxHashMap<u64, usize> = code.iter().enumerate().map(|(i, c)| (c.address, i)).collect();
+    let mut predecessors = vec![Vec::new(); code.len()];
+    for (i, c) in code.iter().enumerate() {
+        if let Kind::Branch { target: Some(target), .. } = c.kind
+            && let Some(&to) = index.get(&target)
+        {
+            predecessors[to].push(i);
+        }
+    }
+    for i in 1..code.len() {
+        let goes_on = match code[i - 1].kind {
+            Kind::Branch { conditional, .. } => conditional,
+            Kind::Return | Kind::Trap => false,
+            Kind::Plain | Kind::Call { .. } | Kind::Pause => true,
+        };
+        // Padding that nobody comes to does not lead into the block that it aligns.
+        let padding = i > 1 && predecessors[i - 1].is_empty() && code[i - 1].text.contains("nop");
+        if goes_on && !padding {
+            predecessors[i].push(i - 1);
+        }
+    }
+    predecessors
 }
 
-impl Graph {
-    fn new(code: &[Instruction]) -> Graph {
-        let index: FxHashMap<u64, usize> = code.iter().enumerate().map(|(i, c)| (c.address, i)).collect();
-        let next = |i: usize| Some(i + 1).filter(|&n| n < code.len());
-        let lookup = |target: Option<u64>| target.and_then(|t| index.get(&t).copied());
-        let successors: Vec<_> = code
-            .iter()
-            .enumerate()
-            .map(|(i, c)| match c.kind {
-                Kind::Branch { target, conditional } => [lookup(target), if conditional { next(i) } else { None }],
-                Kind::Return | Kind::Trap => [None, None],
-                Kind::Plain | Kind::Call { .. } | Kind::Pause => [next(i), None],
-            })
-            .collect();
-        let mut predecessors = vec![Vec::new(); code.len()];
-        for (i, s) in successors.iter().enumerate() {
-            s.iter().flatten().for_each(|&to: &usize| predecessors[to].push(i));
+/// The loop of the edge from `latch` to `header`, sorted. `None` if it is too long, or if it can be entered elsewhere.
+fn body(predecessors: &[Vec<usize>], header: usize, latch: usize) -> Option<Vec<usize>> {
+    let mut body = FxHashSet::from_iter([header, latch]);
+    let mut todo = if latch == header { Vec::new() } else { vec![latch] };
+    let mut comes_from_header = latch == header;
+    while let Some(i) = todo.pop() {
+        if i == 0 || predecessors[i].is_empty() || body.len() > LOOP_LIMIT {
+            return None;
         }
-        Graph { index, successors, predecessors }
-    }
-
-    /// The instructions on ways from `first` to `last` that do not pass `first` again and never go before it: an
-    /// outer loop would lead there, and with it everything. Sorted; `None` if there are too many.
-    fn body(&self, first: usize, last: usize) -> Option<Vec<usize>> {
-        let mut before = FxHashSet::from_iter([first, last]);
-        let mut todo = if first == last { vec![] } else { vec![last] };
-        while let Some(i) = todo.pop() {
-            for &p in self.predecessors[i].iter().filter(|&&p| p > first) {
-                if before.insert(p) {
-                    todo.push(p);
-                }
-            }
-            // Ways that lead in from elsewhere are cut off below, but must not make this endless.
-            if before.len() > 4 * LOOP_LIMIT {
-                return None;
+        for &p in &predecessors[i] {
+            comes_from_header |= p == header;
+            if body.insert(p) {
+                todo.push(p);
             }
         }
-        let mut body = FxHashSet::from_iter([first]);
-        let mut todo = vec![first];
-        while let Some(i) = todo.pop().filter(|_| body.len() <= LOOP_LIMIT) {
-            todo.extend(self.successors[i].iter().flatten().filter(|&&s| before.contains(&s) && body.insert(s)));
-        }
-        let mut body: Vec<usize> = body.into_iter().collect();
-        body.sort_unstable();
-        (body.len() <= LOOP_LIMIT && body.binary_search(&last).is_ok()).then_some(body)
     }
+    let mut body: Vec<usize> = body.into_iter().collect();
+    body.sort_unstable();
+    comes_from_header.then_some(body)
 }
 
-fn describe(code: &[Instruction], first: usize, last: usize, body: &[usize]) -> Loop {
+fn describe(code: &[Instruction], body: &[usize]) -> Loop {
     let any = |test: fn(&Instruction) -> bool| body.iter().any(|&i| test(&code[i]));
+    let all = || body.iter().map(|&i| &code[i]);
     let has_atomic = any(|c| c.atomic.is_some());
     let has_call = any(|c| matches!(c.kind, Kind::Call { .. }));
     Loop {
-        start: code[first].address,
-        end: code[last].end(),
-        instructions: body.iter().map(|&i| code[i].address).collect(),
+        start: all().next().map_or(0, |c| c.address),
+        end: all().last().map_or(0, Instruction::end),
+        instructions: all().map(|c| c.address).collect(),
         has_pause: any(|c| c.kind == Kind::Pause),
         has_atomic,
         has_compare_exchange: any(|c| matches!(c.atomic, Some(a) if a != super::Atomic::ReadModifyWrite)),

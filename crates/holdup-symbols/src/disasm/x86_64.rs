@@ -1,8 +1,8 @@
 //! x86-64, by iced-x86.
 
 use iced_x86::{
-    Code, ConditionCode, Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, InstructionInfoFactory,
-    Mnemonic, OpAccess, OpKind, Register as Reg,
+    Code, Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, InstructionInfoFactory, Mnemonic, OpAccess,
+    OpKind, Register as Reg,
 };
 
 use super::{Atomic, Instruction, Kind, Memory, Register};
@@ -61,9 +61,8 @@ fn kind(one: &iced_x86::Instruction) -> Kind {
             Kind::Branch { target: target(), conditional: false }
         }
         FlowControl::ConditionalBranch => Kind::Branch { target: target(), conditional: true },
-        // `xbegin` continues with the next instruction as a rule.
-        FlowControl::XbeginXabortXend if one.condition_code() == ConditionCode::None => Kind::Plain,
-        // A system call comes back like any plain instruction; the loop around a futex call is no spin loop.
+        // A system call comes back like any plain instruction.
+        FlowControl::Call if matches!(one.mnemonic(), Mnemonic::Syscall | Mnemonic::Sysenter) => Kind::Plain,
         FlowControl::Call | FlowControl::IndirectCall => Kind::Call { target: target() },
         FlowControl::Return => Kind::Return,
         FlowControl::Exception | FlowControl::Interrupt => Kind::Trap,
