@@ -144,6 +144,7 @@ static long (*const bpf_get_task_stack)(struct task_struct *task, void *buf, u32
 static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
 static long (*const bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
+static long (*const bpf_loop)(u32 n, void *callback, void *ctx, u64 flags) = (void *)181;
 static long (*const bpf_copy_from_user_task)(void *dst, u32 size, const void *user_ptr, struct task_struct *tsk,
 					     u64 flags) = (void *)191;
 static long (*const bpf_ringbuf_reserve_dynptr)(void *ringbuf, u32 size, u64 flags, struct bpf_dynptr *ptr) =

@@ -160,6 +160,17 @@ INLINE bool releases_futex(u32 command)
 	return command < 13 && ((1 << command) & (1 << 1 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 10 | 1 << 12));
 }
 
+/* Whether the thread is in a system call that sends: a softirq that runs inside is its own work, as on loopback. */
+INLINE bool is_sending(struct task_struct *task)
+{
+	struct pt_regs *regs = user_regs_of(task);
+	if (!regs || (u16)regs->cs == COMPAT_CS)
+		return 0;
+	u64 call = regs->orig_ax;
+	return call == 1 || call == 20 || call == 44 || call == 46 || call == 307 || call == 40 || call == 42 ||
+	       call == 48 || call == 3;
+}
+
 INLINE bool wakes_after_long_wait(struct task_struct *wakee, u64 t)
 {
 	struct thread *w = bpf_task_storage_get(&threads, wakee, 0, 0);
@@ -178,6 +189,8 @@ int on_waking(u64 *ctx)
 		return 0;
 	u32 context = context_of(r, current);
 	u64 t = bpf_ktime_get_ns();
+	if (context == CTX_SOFTIRQ && r->softirq == 4 && current->pid && is_sending(current))
+		context = CTX_TASK;
 	if (context == CTX_TASK) {
 		if ((u32)current->tgid == cfg.self_tgid)
 			return 0;
@@ -435,6 +448,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 			p.ip = ip;
 			p.sp = sp;
 			p.bp = bp;
+			p.any_ip = 1;
 		} else {
 			long bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
 			p.kernel_frames = bytes > 0 ? (u64)bytes / 8 : 0;

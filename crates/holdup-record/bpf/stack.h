@@ -12,6 +12,7 @@ struct place {
 	u64 seed; /* what else tells this stack from others */
 	u32 kernel_frames;
 	u32 hash_from; /* the first kernel frame that is hashed */
+	bool any_ip; /* the user part may begin anywhere: a sample tells its own instruction */
 };
 
 INLINE u64 mix(u64 hash, u64 word)
@@ -41,12 +42,52 @@ INLINE long read_chunk(void *to, u64 from, struct task_struct *task, const bool 
 	return bpf_probe_read_user(to, CHUNK, (void *)from);
 }
 
+#define WORDS_AT_ONCE 16
+
+struct words {
+	struct scratch *s;
+	u64 hash;
+	u64 at, end;
+	u64 code, code_size; /* of the program */
+	u64 stack; /* what lies from here on is the stack's */
+};
+
+static long hash_frames(u64 i, struct words *w)
+{
+	u64 hash = w->hash, at = w->at;
+	for (u32 k = 0; k < WORDS_AT_ONCE; k++, at++) {
+		if (at >= w->end || at >= MAX_KERNEL)
+			break;
+		hash = mix(hash, w->s->kernel[at]);
+	}
+	w->hash = hash;
+	w->at = at;
+	return at >= w->end;
+}
+
+/* A callback, not a loop: the verifier walks it once instead of 500 times. */
+static long hash_words(u64 i, struct words *w)
+{
+	u64 hash = w->hash, at = w->at;
+	for (u32 k = 0; k < WORDS_AT_ONCE; k++, at++) {
+		if (at >= w->end || at >= HASHED_CHUNKS * CHUNK / 8)
+			break;
+		u64 word = w->s->user[at];
+		if (word - w->code < w->code_size ||
+		    (word - 0x7f0000000000ULL < 0x00ff00000000ULL && word - w->stack > 9 << 20))
+			hash = mix(hash, word);
+	}
+	w->hash = hash;
+	w->at = at;
+	return at >= w->end;
+}
+
 /* Reads the first chunks of the user stack and hashes the words that may be return addresses. Words of data are left
  * out, or no two stacks would be equal. */
 INLINE u64 hash_user(struct scratch *s, struct task_struct *task, struct place *p, u64 base, u32 chunks, u32 *read,
 		  const bool foreign)
 {
-	u64 hash = mix(p->seed, p->ip);
+	u64 hash = mix(p->seed, p->any_ip ? 0 : p->ip);
 	struct mm_struct *mm = task->mm;
 	u64 code = mm ? mm->start_code : 0;
 	u64 code_size = mm ? mm->end_code - code : 0;
@@ -58,16 +99,17 @@ INLINE u64 hash_user(struct scratch *s, struct task_struct *task, struct place *
 		n = i + 1;
 	}
 	*read = n;
-	u32 words = n * (CHUNK / 8);
-	for (u32 i = (p->sp - base) / 8 & 127; i < HASHED_CHUNKS * CHUNK / 8; i++) {
-		if (i >= words)
-			break;
-		u64 w = s->user[i];
-		bool library = w - 0x7f0000000000ULL < 0x00ff00000000ULL && w - (p->sp - (1 << 20)) > 9 << 20;
-		if (w - code < code_size || library)
-			hash = mix(hash, w);
-	}
-	return hash;
+	struct words w = {
+		.s = s,
+		.hash = hash,
+		.at = (p->sp - base) / 8 & 127,
+		.end = n * (CHUNK / 8),
+		.code = code,
+		.code_size = code_size,
+		.stack = p->sp - (1 << 20),
+	};
+	bpf_loop(HASHED_CHUNKS * CHUNK / 8 / WORDS_AT_ONCE, hash_words, &w, 0);
+	return w.hash;
 }
 
 /* Takes `size` bytes from this CPU's allowance of new stacks. */
@@ -87,29 +129,45 @@ INLINE bool may_capture(struct ring *r, u64 t, u64 size)
 	return 1;
 }
 
-/* Fills a reserved record. The chunks that were read for the hash are not read again. */
-INLINE u32 fill(struct bpf_dynptr *d, struct raw_stack *head, struct scratch *s, struct task_struct *task, u32 chunks,
-		 u32 read, bool known_end, const bool foreign)
+/* What is copied into a reserved record. */
+struct copy {
+	struct bpf_dynptr *to;
+	struct scratch *s;
+	struct task_struct *task;
+	u64 base;
+	u32 read; /* chunks that were read for the hash */
+	u32 known_end;
+	u32 filled;
+};
+
+INLINE long copy_chunk(u32 i, struct copy *c, const bool foreign)
 {
-	u32 i;
-	for (i = 0; i < MAX_CHUNKS; i++) {
-		if (i >= chunks)
-			break;
-		u32 at = sizeof(*head) + i * CHUNK;
-		if (i < HASHED_CHUNKS && i < read) {
-			if (bpf_dynptr_write(d, at, (void *)s->user + i * CHUNK, CHUNK, 0))
-				break;
-			continue;
-		}
-		void *to = bpf_dynptr_data(d, at, CHUNK);
+	u32 at = sizeof(struct raw_stack) + i * CHUNK;
+	if (i >= MAX_CHUNKS)
+		return 1;
+	if (i < HASHED_CHUNKS && i < c->read) {
+		if (bpf_dynptr_write(c->to, at, (void *)c->s->user + i * CHUNK, CHUNK, 0))
+			return 1;
+	} else {
+		void *to = bpf_dynptr_data(c->to, at, CHUNK);
 		if (!to)
-			break;
-		if (read_chunk(to, head->base + i * CHUNK, task, foreign) && !known_end) {
-			/* A page that was never touched reads as zeros; without a known end it is the end. */
-			break;
-		}
+			return 1;
+		/* A page that was never touched reads as zeros; without a known end it is the end. */
+		if (read_chunk(to, c->base + i * CHUNK, c->task, foreign) && !c->known_end)
+			return 1;
 	}
-	return i;
+	c->filled = i + 1;
+	return 0;
+}
+
+static long copy_own(u64 i, struct copy *c)
+{
+	return copy_chunk(i, c, 0);
+}
+
+static long copy_foreign(u64 i, struct copy *c)
+{
+	return copy_chunk(i, c, 1);
 }
 
 INLINE u64 new_stack(struct ring *r, struct scratch *s, struct task_struct *task, struct place *p, u64 t, u64 hash,
@@ -141,7 +199,9 @@ INLINE u64 new_stack(struct ring *r, struct scratch *s, struct task_struct *task
 	head->tid = task->pid;
 	head->kernel_frames = p->kernel_frames;
 	bpf_dynptr_write(&d, __builtin_offsetof(struct raw_stack, kernel), s->kernel, sizeof(s->kernel), 0);
-	head->filled = fill(&d, head, s, task, chunks, read, known_end, foreign);
+	struct copy copy = { .to = &d, .s = s, .task = task, .base = base, .read = read, .known_end = known_end };
+	bpf_loop(chunks, foreign ? copy_foreign : copy_own, &copy, 0);
+	head->filled = copy.filled;
 	bpf_ringbuf_submit_dynptr(&d, BPF_RB_NO_WAKEUP);
 	__sync_fetch_and_add(&r->captured_stacks, 1);
 	bpf_map_update_elem(&seen, &hash, &one, 0);
@@ -158,12 +218,9 @@ INLINE u64 take_stack(struct ring *r, struct scratch *s, struct task_struct *tas
 	u32 chunks = 0, read = 0;
 
 	p->seed = mix(mix(epoch ^ (u64)task->tgid << 32 ^ task->pid, p->sp), p->kernel_frames);
-	for (u32 i = 0; i < MAX_KERNEL; i++) {
-		if (i >= p->kernel_frames)
-			break;
-		if (i >= p->hash_from)
-			p->seed = mix(p->seed, s->kernel[i]);
-	}
+	struct words frames = { .s = s, .hash = p->seed, .at = p->hash_from, .end = p->kernel_frames };
+	bpf_loop(MAX_KERNEL / WORDS_AT_ONCE, hash_frames, &frames, 0);
+	p->seed = frames.hash;
 	if (p->sp) {
 		end = stack_end(task, p->sp, limit);
 		chunks = end ? (end - base + CHUNK - 1) / CHUNK : cfg.chunks;

@@ -279,6 +279,16 @@ impl StackInterner {
         stack
     }
 
+    /// The stack with another address as its innermost frame.
+    pub(crate) fn replace_leaf(&mut self, stack: StackId, address: u64) -> StackId {
+        let Some(StackNode { parent, frame }) = stack.index().checked_sub(1).map(|i| self.stacks.nodes.row(i)) else {
+            return stack;
+        };
+        let Some(old) = self.stacks.frame(frame).filter(|f| f.address != address) else { return stack };
+        let frame = self.frame(old.space, address);
+        self.node(parent, frame)
+    }
+
     pub(crate) fn frame(&mut self, space: SpaceId, address: u64) -> FrameId {
         *self.frames.entry((space, address)).or_insert_with(|| {
             self.stacks.frames.push(Frame { space, address });

@@ -26,7 +26,8 @@ pub fn open(path: &Path) -> Result<Trace> {
 /// Completes a trace with the names that this machine knows.
 pub fn finish(mut builder: TraceBuilder) -> Result<Trace> {
     let here = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let same_kernel = builder.meta_mut().host.os == here.trim();
+    // perf writes the release alone, the recorder the system before it.
+    let same_kernel = !here.is_empty() && builder.meta_mut().host.os.ends_with(here.trim());
     let mut symbols = Symbols::new(if same_kernel { Kernel::Live } else { Kernel::None });
     let mut trace = builder.finish(Some(&mut symbols))?;
     trace.meta.notes.extend(symbols.notes().iter().cloned());

@@ -40,6 +40,7 @@ impl TraceBuilder {
                 let thread = self.thread(tid, t);
                 self.see_cpu(cpu);
                 let stack = self.stack(chain);
+                let stack = self.with_leaf(chain, stack, ip);
                 self.out.samples.push(Sample { t, cpu, thread, ip, stack })
             }
             Event::BlockIo { device, sector, bytes, tid, issue } => {
@@ -213,6 +214,14 @@ impl TraceBuilder {
         if let Some((_, Some(raw))) = raw {
             raw.bytes = Vec::new();
         }
+    }
+
+    /// A copied stack serves all samples with the same callers: the leaf is the sample's own.
+    fn with_leaf(&mut self, chain: ChainId, stack: StackId, ip: u64) -> StackId {
+        if stack == StackId::NONE || !self.raw_of_chain.contains_key(&chain) {
+            return stack;
+        }
+        self.stacks.replace_leaf(stack, ip)
     }
 
     fn resolve(&mut self, chain: ChainId, space: SpaceId) -> (StackId, bool) {
