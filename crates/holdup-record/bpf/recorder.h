@@ -23,7 +23,7 @@ enum kind {
 
 enum context { CTX_TASK = 0, CTX_HARDIRQ = 1, CTX_SOFTIRQ = 2, CTX_TIMER = 3, CTX_UNKNOWN = 255 };
 
-#define MAX_KERNEL 96
+#define MAX_KERNEL 128
 #define CHUNK 1024
 #define HASHED_CHUNKS 4
 #define MAX_CHUNKS 65

@@ -47,7 +47,7 @@ impl Programs {
             return Err(unsupported(&format!("The kernel has no tracepoint {missing}")));
         }
         LOG.lock().map(|mut log| log.clear()).ok();
-        libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
+        libbpf_rs::set_print(Some((PrintLevel::Debug, keep_log)));
         let mut open = ObjectBuilder::default()
             .name("holdup")
             .and_then(|b| b.open_memory(&OBJECT.0))
@@ -62,6 +62,9 @@ impl Programs {
                 None => true,
             };
             program.set_autoload(wanted);
+            if std::env::var_os("HOLDUP_BPF_LOG").is_some() {
+                program.set_log_level(4);
+            }
             if let (true, Some(tracepoint)) = (wanted, section.strip_prefix("tp_btf/")) {
                 hooks.push(format!("tp_btf:{tracepoint}"));
             }
@@ -147,7 +150,7 @@ fn keep_log(_: PrintLevel, text: String) {
 /// The first failure in the log.
 fn reason() -> String {
     let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
-    let line = log.lines().find(|l| l.contains("failed") || l.contains("error")).or_else(|| log.lines().next());
+    let line = log.lines().find(|l| l.contains("not allowed") || (l.contains("failed") && !l.contains("optional"))).or_else(|| log.lines().next());
     line.unwrap_or("libbpf says no more").trim().to_owned()
 }
 

@@ -3,7 +3,7 @@
 /// Where the slots of a CPU's ring begin, behind its header.
 pub(crate) const SLOTS_AT: usize = 24576;
 /// Most kernel frames of a stack.
-pub(crate) const MAX_KERNEL: usize = 96;
+pub(crate) const MAX_KERNEL: usize = 128;
 /// Unit of copies of user stacks.
 pub(crate) const CHUNK: usize = 1024;
 /// Most chunks of a copy: 64 KB and the part of a chunk below the stack pointer.
