@@ -1,5 +1,7 @@
 //! Function symbols of an ELF file, sorted by address.
 
+use std::io::Write;
+
 use crate::elf::{Elf, Section, u16_at, u32_at, u64_at};
 
 const SHN_UNDEF: u16 = 0;
@@ -12,6 +14,9 @@ const STB_GLOBAL: u8 = 1;
 /// How many symbols before an address are tried when the nearest one is too short: a big function can contain
 /// labels with a size of their own.
 const NESTING: usize = 16;
+
+/// Largest `.gnu_debugdata`, unpacked.
+const UNPACK_LIMIT: usize = 256 << 20;
 
 #[derive(Debug, Clone, Copy)]
 struct Symbol {
@@ -45,23 +50,44 @@ pub(crate) struct SymbolTable {
 impl SymbolTable {
     /// The best table among several files of the same build (the file itself, its debug file).
     pub fn load(files: &[&Elf]) -> SymbolTable {
-        let full = files.iter().map(|elf| SymbolTable::read(elf, ".symtab", ".strtab", true));
+        let full = files.iter().map(|elf| SymbolTable::read(elf, ".symtab", ".strtab"));
         let full = full.max_by_key(|t| t.symbols.len()).unwrap_or_default();
         if !full.symbols.is_empty() {
-            return full;
+            return SymbolTable { complete: true, ..full };
         }
-        let dynamic = files.iter().map(|elf| SymbolTable::read(elf, ".dynsym", ".dynstr", false));
-        dynamic.max_by_key(|t| t.symbols.len()).unwrap_or_default()
+        let mut table = SymbolTable::default();
+        for elf in files {
+            table.add(SymbolTable::read(elf, ".dynsym", ".dynstr"));
+            // What Fedora leaves in a stripped file: the functions that `.dynsym` has not.
+            if let Some(mini) = elf.data(".gnu_debugdata").and_then(|packed| unpack(&packed)) {
+                table.add(SymbolTable::read(&mini, ".symtab", ".strtab"));
+            }
+        }
+        table.sort();
+        table
     }
 
-    fn read(elf: &Elf, table: &str, strings: &str, complete: bool) -> SymbolTable {
+    fn read(elf: &Elf, table: &str, strings: &str) -> SymbolTable {
         let (Some(table), Some(names)) = (elf.data(table), elf.data(strings)) else { return SymbolTable::default() };
         let size = if elf.is_64 { 24 } else { 16 };
-        let mut symbols: Vec<Symbol> =
+        let symbols =
             table.chunks_exact(size).filter_map(|s| read_symbol(s, elf.is_64, &elf.sections, &names)).collect();
-        symbols.sort_unstable_by_key(|s| (s.addr, s.rank, s.name));
-        // The best of each address is its last.
-        symbols.dedup_by(|next, kept| {
+        let mut table = SymbolTable { symbols, names, complete: false };
+        table.sort();
+        table
+    }
+
+    fn add(&mut self, other: SymbolTable) {
+        let Ok(shift) = u32::try_from(self.names.len()) else { return };
+        self.names.extend(other.names);
+        let shifted = other.symbols.into_iter().filter_map(|s| Some(Symbol { name: s.name.checked_add(shift)?, ..s }));
+        self.symbols.extend(shifted);
+    }
+
+    /// By address, the best of each address only.
+    fn sort(&mut self) {
+        self.symbols.sort_unstable_by_key(|s| (s.addr, s.rank, s.name));
+        self.symbols.dedup_by(|next, kept| {
             let same = next.addr == kept.addr;
             if same {
                 let size = kept.size.max(next.size);
@@ -69,7 +95,6 @@ impl SymbolTable {
             }
             same
         });
-        SymbolTable { symbols, names, complete }
     }
 
     /// The function around `addr`. A symbol with a size is believed only inside it: in a stripped library the
@@ -85,6 +110,30 @@ impl SymbolTable {
         };
         let found = sized.copied().or_else(unsized_one)?;
         Some(Found { name: name_at(&self.names, found.name)?, start: found.addr, size: found.size })
+    }
+}
+
+/// An ELF file packed with xz.
+fn unpack(packed: &[u8]) -> Option<Elf> {
+    let mut unpacked = Bounded(Vec::new());
+    lzma_rs::xz_decompress(&mut &packed[..], &mut unpacked).ok()?;
+    Elf::from_bytes(unpacked.0).ok()
+}
+
+/// Refuses to grow beyond `UNPACK_LIMIT`: a few bytes can unpack to any number.
+struct Bounded(Vec<u8>);
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() + bytes.len() > UNPACK_LIMIT {
+            return Err(std::io::ErrorKind::OutOfMemory.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

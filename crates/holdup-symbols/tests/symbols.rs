@@ -191,6 +191,24 @@ fn a_stripped_library_does_not_lend_names_beyond_their_size() {
 }
 
 #[test]
+fn mini_debug_information_of_stripped_programs() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, mini) = (dir.path().join("mini"), dir.path().join("mini.debug"));
+    if compile("gcc", &["-O2"], &["inline.c"], &path).is_none() {
+        return;
+    }
+    let (name, outer) = (path.to_str().unwrap(), symbol(&path, "outer"));
+    tool("objcopy", &["--only-keep-debug", name, mini.to_str().unwrap()]);
+    if tool("xz", &[mini.to_str().unwrap()]).is_none() {
+        return;
+    }
+    tool("strip", &[name]);
+    tool("objcopy", &["--add-section", &format!(".gnu_debugdata={}.xz", mini.display()), name]);
+    let found = &rows(&mut Symbols::new(Kernel::None), &flat_image(&path), outer, 4)[2];
+    assert_eq!((found[0].function.as_str(), found[0].offset), ("outer", 2));
+}
+
+#[test]
 fn code_compiled_at_run_time_and_unknown_memory() {
     let pid = std::process::id();
     let map = Path::new("/tmp").join(format!("perf-{pid}.map"));

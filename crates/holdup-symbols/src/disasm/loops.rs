@@ -122,7 +122,7 @@ fn describe(code: &[Instruction], body: &[usize]) -> Loop {
     let has_call = any(|c| matches!(c.kind, Kind::Call { .. }));
     Loop {
         start: all().next().map_or(0, |c| c.address),
-        end: all().last().map_or(0, Instruction::end),
+        end: all().next_back().map_or(0, Instruction::end),
         instructions: all().map(|c| c.address).collect(),
         has_pause: any(|c| c.kind == Kind::Pause),
         has_atomic,

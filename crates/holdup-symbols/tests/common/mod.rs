@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -96,22 +96,31 @@ impl Program {
     }
 
     pub fn threads(&self) -> Vec<Thread> {
-        let dir = PathBuf::from(format!("/proc/{}/task", self.pid()));
-        let tasks = std::fs::read_dir(dir).unwrap().flatten();
-        tasks.map(|t| Thread::read(&t.path())).collect()
+        threads(self.pid())
     }
 
     /// The stack of the thread of that name, cut to `limit` bytes.
     pub fn stack(&self, name: &str, limit: u64) -> RawStack {
         let threads = self.threads();
         let thread = threads.iter().find(|t| t.name == name).unwrap_or_else(|| panic!("no thread {name}: {threads:?}"));
-        let (sp, ip) = thread.blocked.unwrap_or_else(|| panic!("{name} runs"));
-        let maps = std::fs::read_to_string(format!("/proc/{}/maps", self.pid())).unwrap();
-        let end = maps.lines().filter_map(range).find(|&(start, end)| (start..end).contains(&sp)).unwrap().1;
-        let mut bytes = vec![0; (end - sp).min(limit) as usize];
-        File::open(format!("/proc/{}/mem", self.pid())).unwrap().read_exact_at(&mut bytes, sp).unwrap();
-        RawStack { pid: self.pid(), ip, sp, bp: frame_pointer(thread.tid), bytes, ..RawStack::default() }
+        stack(self.pid(), thread, limit)
     }
+}
+
+/// The threads of a process.
+pub fn threads(pid: u32) -> Vec<Thread> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    tasks.map(|t| Thread::read(&t.path())).collect()
+}
+
+/// The stack of a blocked thread, cut to `limit` bytes.
+pub fn stack(pid: u32, thread: &Thread, limit: u64) -> RawStack {
+    let (sp, ip) = thread.blocked.unwrap_or_else(|| panic!("{} runs", thread.name));
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let end = maps.lines().filter_map(range).find(|&(start, end)| (start..end).contains(&sp)).unwrap().1;
+    let mut bytes = vec![0; (end - sp).min(limit) as usize];
+    File::open(format!("/proc/{pid}/mem")).unwrap().read_exact_at(&mut bytes, sp).unwrap();
+    RawStack { pid, ip, sp, bp: frame_pointer(thread.tid), bytes, ..RawStack::default() }
 }
 
 #[derive(Debug)]
