@@ -36,10 +36,9 @@ INLINE void put_futex(struct ring *r, u64 at, u64 t, struct pt_regs *regs)
 	    words[0] | owner << 32);
 }
 
-INLINE void put_lock(struct ring *r, u64 at, u64 t, struct thread *w, u32 tid, bool begin)
+INLINE u64 lock_word(struct thread *w, u32 tid, bool begin)
 {
-	put(r, at, K_LOCK, t, w->lock,
-	    (tid & 0xffffff) | (u64)(w->lock_owner & 0xffffff) << 24 | (u64)w->lock_kind << 48 | (u64)begin << 56);
+	return (tid & 0xffffff) | (u64)(w->lock_owner & 0xffffff) << 24 | (u64)w->lock_kind << 48 | (u64)begin << 56;
 }
 
 INLINE void leave(u64 *ctx, struct ring *r, struct task_struct *prev, struct task_struct *next, u64 t)
@@ -68,7 +67,7 @@ INLINE void leave(u64 *ctx, struct ring *r, struct task_struct *prev, struct tas
 	if (!reserve(r, n, &at))
 		return;
 	if (lock && w) {
-		put_lock(r, at++, t, w, prev->pid, 1);
+		put(r, at++, K_LOCK, t, w->lock, lock_word(w, prev->pid, 1));
 		w->lock_told = 1;
 	}
 	if (futex && regs)
@@ -112,7 +111,7 @@ INLINE int resumed(void *ctx)
 	u64 t = bpf_ktime_get_ns();
 	u64 hash = current_stack(ctx, r, 0, task, t);
 	if (hash)
-		put_one(r, K_BLOCKED, t, task->pid, hash);
+		side_put_one(r, K_BLOCKED, t, task->pid, hash);
 	return 0;
 }
 
@@ -185,7 +184,7 @@ int on_waking(u64 *ctx)
 	struct ring *r = this_ring();
 	u64 at, n = 1, hash = 0, source = 0, address = 0, op = 0;
 	bool key = 0;
-	if (!r)
+	if (!r || wakee == current) /* a self-wake says nothing, and comes with interrupts on */
 		return 0;
 	u32 context = context_of(r, current);
 	u64 t = bpf_ktime_get_ns();
@@ -323,11 +322,11 @@ int on_contention_begin(u64 *ctx)
 INLINE void end_of_spin(struct ring *r, u64 lock)
 {
 	u64 at, t = bpf_ktime_get_ns();
-	if (t - r->spin_since >= cfg.min_wait && reserve(r, 2, &at)) {
+	if (t - r->spin_since >= cfg.min_wait && side_reserve(r, 2, &at)) {
 		struct thread w = { .lock = lock, .lock_kind = 3 };
 		struct task_struct *task = bpf_get_current_task_btf();
-		put_lock(r, at, r->spin_since, &w, task->pid, 1);
-		put_lock(r, at + 1, t, &w, task->pid, 0);
+		side_put(r, at, K_LOCK, r->spin_since, lock, lock_word(&w, task->pid, 1));
+		side_put(r, at + 1, K_LOCK, t, lock, lock_word(&w, task->pid, 0));
 	}
 	r->spin_lock = 0;
 }
@@ -347,8 +346,8 @@ int on_contention_end(u64 *ctx)
 	struct thread *w = bpf_task_storage_get(&threads, task, 0, 0);
 	if (!w || w->lock != lock)
 		return 0;
-	if (w->lock_told && reserve(r, 1, &at))
-		put_lock(r, at, bpf_ktime_get_ns(), w, task->pid, 0);
+	if (w->lock_told && side_reserve(r, 1, &at))
+		side_put(r, at, K_LOCK, bpf_ktime_get_ns(), lock, lock_word(w, task->pid, 0));
 	w->lock = 0;
 	w->lock_told = 0;
 	return 0;
@@ -366,8 +365,8 @@ INLINE int block_io(u64 *ctx, u32 tid, bool issue, u64 bytes)
 	struct gendisk *disk = field_exists(rq->q->disk) ? rq->q->disk : 0;
 	if (disk)
 		device = (u64)disk->major << 20 | disk->first_minor;
-	if (reserve(r, 1, &at))
-		put(r, at, K_BLOCK_IO, bpf_ktime_get_ns(),
+	if (side_reserve(r, 1, &at))
+		side_put(r, at, K_BLOCK_IO, bpf_ktime_get_ns(),
 		    (rq->__sector & 0xffffffffffULL) | (u64)(tid & 0x7fffff) << 40 | (u64)issue << 63,
 		    device | bytes << 32);
 	return 0;
@@ -395,7 +394,7 @@ int on_fork(u64 *ctx)
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	struct ring *r = this_ring();
 	if (r)
-		put_one(r, K_FORK, bpf_ktime_get_ns(), (u32)parent->pid | (u64)parent->tgid << 32,
+		side_put_one(r, K_FORK, bpf_ktime_get_ns(), (u32)parent->pid | (u64)parent->tgid << 32,
 			(u32)child->pid | (u64)child->tgid << 32);
 	return 0;
 }
@@ -406,7 +405,7 @@ int on_exit(u64 *ctx)
 	struct task_struct *task = (void *)ctx[0];
 	struct ring *r = this_ring();
 	if (r)
-		put_one(r, K_EXIT, bpf_ktime_get_ns(), (u32)task->pid, 0);
+		side_put_one(r, K_EXIT, bpf_ktime_get_ns(), (u32)task->pid, 0);
 	return 0;
 }
 
@@ -420,9 +419,9 @@ int on_rename(u64 *ctx)
 		return 0;
 	t = bpf_ktime_get_ns();
 	bpf_probe_read_kernel_str(name, sizeof(name), (void *)ctx[1]);
-	if (reserve(r, 2, &at)) {
-		put(r, at, K_NAME, t, (u32)task->pid | (u64)task->tgid << 32, name[0]);
-		put(r, at + 1, K_MORE, t, name[1], 0);
+	if (side_reserve(r, 2, &at)) {
+		side_put(r, at, K_NAME, t, (u32)task->pid | (u64)task->tgid << 32, name[0]);
+		side_put(r, at + 1, K_MORE, t, name[1], 0);
 	}
 	return 0;
 }
@@ -457,9 +456,9 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		hash = take_stack(r, s, task, &p, t, 0);
 		s->busy = 0;
 	}
-	if (reserve(r, 2, &at)) {
-		put(r, at, K_SAMPLE, t, (u32)task->pid, hash);
-		put(r, at + 1, K_MORE, t, ip, 0);
+	if (side_reserve(r, 2, &at)) {
+		side_put(r, at, K_SAMPLE, t, (u32)task->pid, hash);
+		side_put(r, at + 1, K_MORE, t, ip, 0);
 	}
 	return 0;
 }
@@ -487,6 +486,6 @@ int on_end(struct bpf_iter__task *ctx)
 	set_user(&p, user_regs_of(task));
 	u64 hash = take_stack(r, s, task, &p, t, 1);
 	s->busy = 0;
-	put_one(r, K_BLOCKED, t, (u32)task->pid, hash);
+	side_put_one(r, K_BLOCKED, t, (u32)task->pid, hash);
 	return 0;
 }

@@ -31,6 +31,7 @@ enum context { CTX_TASK = 0, CTX_HARDIRQ = 1, CTX_SOFTIRQ = 2, CTX_TIMER = 3, CT
 
 struct config {
 	u64 slot_mask; /* slots per CPU - 1 */
+	u64 side_mask; /* the same of the side ring */
 	u64 min_wait; /* ns */
 	u64 stack_rate; /* bytes of new stacks per CPU and 2^20 ns */
 	u64 stack_burst; /* bytes */
@@ -48,7 +49,10 @@ struct scratch {
 	u64 user[HASHED_CHUNKS * CHUNK / 8];
 };
 
-/* The header of a CPU's ring; the slots follow at SLOTS_AT. */
+/* The header of a CPU's rings; the slots follow at SLOTS_AT, those of the side ring behind them.
+ *
+ * sched_switch and sched_waking run with interrupts off, so that their ring needs no atomic instruction, which would
+ * wait for all stores before it. Everything else may be interrupted by them, and goes to the side ring. */
 struct ring {
 	u64 head; /* slots ever reserved */
 	u64 lost; /* records that found no room */
@@ -64,9 +68,10 @@ struct ring {
 	u32 timer; /* an hrtimer expires: 1 in softirq, 2 in hard irq */
 	u64 spin_lock; /* contended spinlock and since when */
 	u64 spin_since;
-	u64 pad[2];
+	u64 side_head;
+	u64 pad[1];
 	u64 tail; /* slots read: written by user space */
-	u64 pad2[7];
+	u64 side_tail;
 	struct scratch scratch[3]; /* waiter, waker, sample */
 };
 
@@ -128,35 +133,58 @@ INLINE struct ring *this_ring(void)
 	return bpf_map_lookup_elem(&rings, &cpu);
 }
 
-/* Reserves `n` slots; returns 0 and counts the loss if the reader is too far behind. The addition is atomic since an
- * interrupt's program may come between. The margin covers those that passed the check meanwhile. */
-INLINE bool reserve(struct ring *r, u64 n, u64 *at)
-{
-	u64 head = r->head;
-	if (head + n + 16 - *(volatile u64 *)&r->tail > cfg.slot_mask + 1) {
-		__sync_fetch_and_add(&r->lost, 1);
-		return 0;
-	}
-	*at = __sync_fetch_and_add(&r->head, n);
-	return 1;
-}
-
 /* The first word is written last: its lap bit tells the reader that the slot is complete. */
-INLINE void put(struct ring *r, u64 at, u64 kind, u64 t, u64 a, u64 b)
+INLINE void put_at(struct ring *r, u64 from, u64 at, u64 mask, u64 kind, u64 t, u64 a, u64 b)
 {
-	volatile u64 *slot = (void *)r + SLOTS_AT + (at & cfg.slot_mask) * 24;
-	u64 lap = (at & (cfg.slot_mask + 1)) ? 0 : 1;
+	volatile u64 *slot = (void *)r + SLOTS_AT + (from + (at & mask)) * 24;
+	u64 lap = (at & (mask + 1)) ? 0 : 1;
 	slot[1] = a;
 	slot[2] = b;
 	barrier();
 	slot[0] = (t & 0xffffffffffffffULL) | lap << 56 | kind << 57;
 }
 
-INLINE void put_one(struct ring *r, u64 kind, u64 t, u64 a, u64 b)
+/* Reserves `n` slots of the ring; returns 0 and counts the loss if the reader is too far behind. Interrupts are off. */
+INLINE bool reserve(struct ring *r, u64 n, u64 *at)
+{
+	u64 head = r->head;
+	if (head + n - *(volatile u64 *)&r->tail > cfg.slot_mask + 1) {
+		__sync_fetch_and_add(&r->lost, 1);
+		return 0;
+	}
+	*at = head;
+	r->head = head + n;
+	return 1;
+}
+
+INLINE void put(struct ring *r, u64 at, u64 kind, u64 t, u64 a, u64 b)
+{
+	put_at(r, 0, at, cfg.slot_mask, kind, t, a, b);
+}
+
+/* The same in the side ring, whose writers may interrupt each other. The margin covers those that passed the check
+ * meanwhile. */
+INLINE bool side_reserve(struct ring *r, u64 n, u64 *at)
+{
+	u64 head = *(volatile u64 *)&r->side_head;
+	if (head + n + 16 - *(volatile u64 *)&r->side_tail > cfg.side_mask + 1) {
+		__sync_fetch_and_add(&r->lost, 1);
+		return 0;
+	}
+	*at = __sync_fetch_and_add(&r->side_head, n);
+	return 1;
+}
+
+INLINE void side_put(struct ring *r, u64 at, u64 kind, u64 t, u64 a, u64 b)
+{
+	put_at(r, cfg.slot_mask + 1, at, cfg.side_mask, kind, t, a, b);
+}
+
+INLINE void side_put_one(struct ring *r, u64 kind, u64 t, u64 a, u64 b)
 {
 	u64 at;
-	if (reserve(r, 1, &at))
-		put(r, at, kind, t, a, b);
+	if (side_reserve(r, 1, &at))
+		side_put(r, at, kind, t, a, b);
 }
 
 INLINE struct pt_regs *user_regs_of(struct task_struct *task)

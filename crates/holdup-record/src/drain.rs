@@ -71,7 +71,7 @@ impl<'a> Buffers<'a> {
 
     /// Whether a ring fills so fast that there is no time to sleep.
     pub(crate) fn is_pressed(&self) -> bool {
-        (0..self.rings.cpus()).any(|cpu| self.rings.waiting(cpu) > self.rings.slots() / 4)
+        (0..self.rings.cpus()).any(|cpu| self.rings.is_pressed(cpu))
     }
 
     fn losses(&mut self, t: u64, side: &mut Vec<Side>) {
@@ -99,7 +99,7 @@ impl<'a> Buffers<'a> {
     /// The counters of now.
     pub(crate) fn status(&self) -> Status {
         Status {
-            events: self.sum(word::TAIL),
+            events: self.sum(word::TAIL) + self.sum(word::SIDE_TAIL),
             lost: self.sum(word::LOST),
             stacks: self.sum(word::CAPTURED_STACKS),
             lost_stacks: self.sum(word::LOST_STACKS),

@@ -16,13 +16,16 @@ pub(crate) mod word {
     pub(crate) const LOST_STACKS: usize = 2;
     pub(crate) const LIMITED_STACKS: usize = 3;
     pub(crate) const CAPTURED_STACKS: usize = 4;
+    pub(crate) const SIDE_HEAD: usize = 12;
     pub(crate) const TAIL: usize = 14;
+    pub(crate) const SIDE_TAIL: usize = 15;
 }
 
 /// The programs' configuration, constant once they are loaded.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Config {
     pub slot_mask: u64,
+    pub side_mask: u64,
     pub min_wait: u64,
     pub stack_rate: u64,
     pub stack_burst: u64,
@@ -37,7 +40,8 @@ impl Config {
     /// The bytes of `struct config`.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for word in [self.slot_mask, self.min_wait, self.stack_rate, self.stack_burst, self.preempt_delta as u64] {
+        let delta = self.preempt_delta as u64;
+        for word in [self.slot_mask, self.side_mask, self.min_wait, self.stack_rate, self.stack_burst, delta] {
             bytes.extend(word.to_ne_bytes());
         }
         for half in [self.self_tgid, self.chunks, self.has_state_argument, self.skip_frames] {

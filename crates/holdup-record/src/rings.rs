@@ -18,10 +18,33 @@ pub(crate) struct Rings {
     cpus: usize,
 }
 
+/// One of the two rings of a CPU: that of switches and wake-ups, or that of everything else.
+#[derive(Debug, Clone, Copy)]
+struct Ring {
+    head: usize,
+    tail: usize,
+    slots: u64,
+    /// Where its slots begin in the CPU's memory.
+    start: usize,
+}
+
 impl Rings {
-    /// Bytes of the map's value for `slots` slots.
+    /// Bytes of the map's value for `slots` slots of the main ring.
     pub(crate) fn value_size(slots: u64) -> usize {
-        SLOTS_AT + slots as usize * SIZE
+        SLOTS_AT + (slots + Self::side_slots(slots)) as usize * SIZE
+    }
+
+    /// Slots of the side ring beside a main ring of `slots`.
+    pub(crate) fn side_slots(slots: u64) -> u64 {
+        (slots / 8).max(4096)
+    }
+
+    fn both(&self) -> [Ring; 2] {
+        let side = SLOTS_AT + self.slots as usize * SIZE;
+        [
+            Ring { head: word::HEAD, tail: word::TAIL, slots: self.slots, start: SLOTS_AT },
+            Ring { head: word::SIDE_HEAD, tail: word::SIDE_TAIL, slots: Self::side_slots(self.slots), start: side },
+        ]
     }
 
     /// Maps the rings of the map `fd`, which has `cpus` values of [`value_size`](Self::value_size) bytes.
@@ -55,17 +78,13 @@ impl Rings {
         self.word(cpu, index).load(Ordering::Relaxed)
     }
 
-    pub(crate) fn slots(&self) -> u64 {
-        self.slots
+    /// Whether a ring of `cpu` is more than a quarter full.
+    pub(crate) fn is_pressed(&self, cpu: usize) -> bool {
+        self.both().iter().any(|r| self.counter(cpu, r.head).saturating_sub(self.counter(cpu, r.tail)) > r.slots / 4)
     }
 
-    /// How many slots are waiting to be read.
-    pub(crate) fn waiting(&self, cpu: usize) -> u64 {
-        self.counter(cpu, word::HEAD).saturating_sub(self.counter(cpu, word::TAIL))
-    }
-
-    fn first_word(&self, cpu: usize, at: u64) -> u64 {
-        let offset = SLOTS_AT + (at & (self.slots - 1)) as usize * SIZE;
+    fn first_word(&self, cpu: usize, ring: Ring, at: u64) -> u64 {
+        let offset = ring.start + (at & (ring.slots - 1)) as usize * SIZE;
         // SAFETY: the slot's index is masked, so this is in the CPU's ring, and 8 divides the offset.
         let slot = unsafe { &*self.start.add(cpu * self.stride + offset).cast::<AtomicU64>() };
         slot.load(Ordering::Acquire)
@@ -74,23 +93,25 @@ impl Rings {
     /// Appends the complete records of `cpu` to `out` and frees their slots. Reads at most what was there at the
     /// beginning, so that it ends even if the kernel writes faster than this reads.
     pub(crate) fn drain(&self, cpu: usize, out: &mut Vec<u8>) {
-        let tail = self.counter(cpu, word::TAIL);
-        let head = self.word(cpu, word::HEAD).load(Ordering::Acquire).min(tail + self.slots);
-        let mut complete = tail;
-        while complete < head && (self.first_word(cpu, complete) & LAP != 0) == (complete & self.slots == 0) {
-            complete += 1;
-        }
+        self.both().into_iter().for_each(|ring| self.drain_ring(cpu, ring, out));
+    }
+
+    fn drain_ring(&self, cpu: usize, ring: Ring, out: &mut Vec<u8>) {
+        let tail = self.counter(cpu, ring.tail);
+        let head = self.word(cpu, ring.head).load(Ordering::Acquire).min(tail + ring.slots);
+        let is_complete = |at: u64| (self.first_word(cpu, ring, at) & LAP != 0) == (at & ring.slots == 0);
+        let complete = (tail..head).find(|&at| !is_complete(at)).unwrap_or(head.max(tail));
         let mut at = tail;
         while at < complete {
-            let index = at & (self.slots - 1);
-            let run = (complete - at).min(self.slots - index);
-            let offset = cpu * self.stride + SLOTS_AT + index as usize * SIZE;
+            let index = at & (ring.slots - 1);
+            let run = (complete - at).min(ring.slots - index);
+            let offset = cpu * self.stride + ring.start + index as usize * SIZE;
             // SAFETY: in the CPU's ring; these slots are complete and the kernel leaves them alone until the tail
             // has passed them.
             out.extend_from_slice(unsafe { std::slice::from_raw_parts(self.start.add(offset), run as usize * SIZE) });
             at += run;
         }
-        self.word(cpu, word::TAIL).store(complete, Ordering::Release);
+        self.word(cpu, ring.tail).store(complete, Ordering::Release);
     }
 }
 

@@ -100,6 +100,7 @@ fn config(options: &Options, kernel: &Kernel, sizes: Sizes) -> Config {
     let rate = options.stack_mb_per_s << 20;
     Config {
         slot_mask: sizes.slots - 1,
+        side_mask: crate::rings::Rings::side_slots(sizes.slots) - 1,
         min_wait: options.min_wait.0,
         // In units of 2^20 ns, a little more than a millisecond.
         stack_rate: rate / 954,
