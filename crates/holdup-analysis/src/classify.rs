@@ -295,16 +295,16 @@ fn user_kind(function: &str, kind: Option<WaitKind>) -> Option<WaitKind> {
 pub fn kind_of_call(call: Syscall, io_wait: bool) -> Option<WaitKind> {
     use WaitKind::*;
     Some(match call {
-        _ if io_wait => Disk,
         Syscall::Futex => Futex,
         Syscall::Sleep => Timer,
+        Syscall::FileLock => Lock,
+        _ if io_wait => Disk,
         Syscall::Poll | Syscall::Accept => Input,
         Syscall::Read => Read,
         Syscall::Write => Write,
         Syscall::WaitChild => Join,
         Syscall::Sync => Disk,
         Syscall::WaitSignal => Signal,
-        Syscall::FileLock => Lock,
         Syscall::None => return None,
         Syscall::Exit | Syscall::Other => Unknown,
     })

@@ -132,13 +132,15 @@ impl Context<'_> {
                 groups.entry(group).or_default().add(key, cell);
             }
         }
-        let groups = group::merge_serial(self, groups);
+        let mut groups = group::merge_serial(self, groups);
         let charged: f64 = groups.iter().filter(|(g, _)| g.holds_up()).map(|(_, t)| t.rank_ns).sum();
         let most = charged.max(self.blame.cpu.running * 0.1);
         let matters =
             |g: &Group, t: &Tally| t.blame_ns() >= SMALLEST_SHARE * most && (t.blame_ns() > 1e3 || !g.holds_up());
-        let groups = groups.iter().filter(|(g, t)| matters(g, t));
-        let mut findings: Vec<Finding> = groups.map(|(group, tally)| self.finding(group, tally, charged)).collect();
+        groups.retain(|(g, t)| matters(g, t));
+        groups.iter_mut().for_each(|(_, t)| t.starved = preempt::is_starved(self, t));
+        let mut findings: Vec<Finding> =
+            groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
         findings.extend(profile::cpu_bound(self, charged));
         findings.sort_by(|a, b| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
         findings

@@ -41,6 +41,14 @@ INLINE u64 lock_word(struct thread *w, u32 tid, bool begin)
 	return (tid & 0xffffff) | (u64)(w->lock_owner & 0xffffff) << 24 | (u64)w->lock_kind << 48 | (u64)begin << 56;
 }
 
+/* A plain read of a bit field takes its place in this kernel's headers for that in the running kernel. */
+INLINE u64 waits_for_io(struct task_struct *task)
+{
+	u32 word = *(u32 *)((void *)task + __builtin_preserve_field_info(task->in_iowait, 0));
+	u64 bits = (u64)word << __builtin_preserve_field_info(task->in_iowait, 4);
+	return bits >> __builtin_preserve_field_info(task->in_iowait, 5);
+}
+
 INLINE void leave(u64 *ctx, struct ring *r, struct task_struct *prev, struct task_struct *next, u64 t)
 {
 	u32 state = state_of(ctx, prev) & 0xffff;
@@ -72,7 +80,7 @@ INLINE void leave(u64 *ctx, struct ring *r, struct task_struct *prev, struct tas
 	}
 	if (futex && regs)
 		put_futex(r, at++, t, regs);
-	u64 io = prev->in_iowait;
+	u64 io = waits_for_io(prev);
 	put(r, at, K_SWITCH, t, (prev->pid & 0xffffff) | (u64)(next->pid & 0xffffff) << 24 | (u64)call << 48,
 	    state | (u64)(prev->tgid & 0xffffff) << 16 | io << 40);
 }

@@ -69,7 +69,9 @@ impl Programs {
                 hooks.push(format!("tp_btf:{tracepoint}"));
             }
         }
-        let object = open.load().map_err(|e| unsupported(&format!("The kernel refuses the BPF programs ({e}; {})", reason())))?;
+        let object = open
+            .load()
+            .map_err(|e| unsupported(&format!("The kernel refuses the BPF programs ({e}; {})", reason())))?;
         Ok(Programs { object, links: Vec::new(), hooks })
     }
 
@@ -150,7 +152,10 @@ fn keep_log(_: PrintLevel, text: String) {
 /// The first failure in the log.
 fn reason() -> String {
     let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
-    let line = log.lines().find(|l| l.contains("not allowed") || (l.contains("failed") && !l.contains("optional"))).or_else(|| log.lines().next());
+    let line = log
+        .lines()
+        .find(|l| l.contains("not allowed") || (l.contains("failed") && !l.contains("optional")))
+        .or_else(|| log.lines().next());
     line.unwrap_or("libbpf says no more").trim().to_owned()
 }
 

@@ -5,7 +5,8 @@ use holdup_trace::Error;
 use crate::kernel::Kernel;
 
 /// What to run where recording is not possible.
-const INSTEAD: &str = "perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD";
+const INSTEAD: &str =
+    "perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD";
 
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;

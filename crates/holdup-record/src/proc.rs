@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn lines_of_maps() {
-        let line = "55e0a0a01000-55e0a0a2f000 r-xp 00001000 fe:00 1234                       /usr/bin/my prog (deleted)";
+        let line =
+            "55e0a0a01000-55e0a0a2f000 r-xp 00001000 fe:00 1234                       /usr/bin/my prog (deleted)";
         let image = mapping(7, line).expect("code");
         assert_eq!((image.start, image.end, image.file_offset), (0x55e0a0a01000, 0x55e0a0a2f000, 0x1000));
         assert_eq!((image.path.as_str(), image.pid), ("/usr/bin/my prog", 7));

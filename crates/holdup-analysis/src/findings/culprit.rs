@@ -68,7 +68,8 @@ pub(super) fn function_of(context: &Context, group: &Group, tally: &Tally) -> Op
         context.habits.waited(tally.main_thread()),
     ];
     // In a hand-over nobody holds the lock for long: the place that takes it is what to mend.
-    let taken = if is_handed_over(tally) && group.is_lock() { covering(context, &site_weights(tally)) } else { None };
+    let convoy = group.lock().is_some_and(|lock| super::lock::is_convoy(context, lock, tally));
+    let taken = if convoy { covering(context, &site_weights(tally)) } else { None };
     taken
         .or_else(|| covering(context, &samples))
         .or_else(|| stacks.iter().find_map(|s| application(context, *s)))

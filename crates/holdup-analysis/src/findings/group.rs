@@ -7,9 +7,6 @@ use super::{Context, culprit, profile};
 use crate::blame::{Cell, Key, Terminal};
 use crate::classify::WaitKind;
 
-/// Share of the blame from which on an owner that does not run is the finding.
-const STARVED: f64 = 0.6;
-
 /// What a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Group {
@@ -72,6 +69,10 @@ pub(crate) struct Tally {
     pub(crate) overhead_ns: f64,
     /// While the terminal could run and did not.
     pub(crate) not_running_ns: f64,
+    /// The part of that during which a CPU was free.
+    pub(crate) not_running_idle_ns: f64,
+    /// Whether what the waiters miss is mostly a CPU for the one they wait for.
+    pub(crate) starved: bool,
     /// While the terminal itself waited at one of `sites`.
     pub(crate) waiting_ns: f64,
     pub(crate) waits: u64,
@@ -96,7 +97,10 @@ impl Tally {
         match key.terminal {
             Terminal::Handoff => self.handoff_ns += rank_ns,
             Terminal::Overhead => self.overhead_ns += rank_ns,
-            Terminal::NotRunning => self.not_running_ns += rank_ns,
+            Terminal::NotRunning => {
+                self.not_running_ns += rank_ns;
+                self.not_running_idle_ns += cell.cpu_ns;
+            }
             Terminal::Timer | Terminal::Disk => self.waiting_ns += rank_ns,
             _ => {}
         }
@@ -127,6 +131,7 @@ impl Tally {
         self.handoff_ns += other.handoff_ns;
         self.overhead_ns += other.overhead_ns;
         self.not_running_ns += other.not_running_ns;
+        self.not_running_idle_ns += other.not_running_idle_ns;
         self.waiting_ns += other.waiting_ns;
         self.waits += other.waits;
         self.longest_ns = self.longest_ns.max(other.longest_ns);
@@ -138,12 +143,6 @@ impl Tally {
         self.spans.extend(other.spans);
     }
 
-    /// Whether what the waiters miss is mostly a CPU for the one they wait for. A busy machine alone, where each
-    /// thread gets half of a CPU, does not count.
-    pub(crate) fn is_starved(&self) -> bool {
-        self.not_running_ns > STARVED * self.rank_ns
-    }
-
     /// What ranks the group, in CPU nanoseconds.
     pub(crate) fn blame_ns(&self) -> f64 {
         self.rank_ns + self.idle_ns
@@ -153,6 +152,12 @@ impl Tally {
     pub(crate) fn main_thread(&self) -> ThreadIdx {
         let most = self.by_thread.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
         most.map_or(ThreadIdx::NONE, |(t, _)| *t)
+    }
+
+    /// The share of that thread in the blame.
+    pub(crate) fn largest_share(&self) -> f64 {
+        let all: f64 = self.by_thread.values().sum();
+        self.by_thread.values().fold(0.0, |most: f64, &b| most.max(b)) / all.max(f64::MIN_POSITIVE)
     }
 
     /// The most frequent stack of its waiters.
@@ -223,7 +228,7 @@ pub(super) fn merge_serial(context: &Context, groups: FxHashMap<Group, Tally>) -
 pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> &'static str {
     match group {
         Group::Lock(lock) if super::lock::is_convoy(context, *lock, tally) => "convoy",
-        Group::Lock(_) | Group::Serial(_) if tally.is_starved() => "owner-not-running",
+        Group::Lock(_) | Group::Serial(_) if tally.starved => "owner-not-running",
         Group::Lock(_) => "lock-held",
         Group::Serial(_) if profile::waiters_run_the_same(context, group, tally) => "imbalance",
         Group::Serial(_) => "serial",

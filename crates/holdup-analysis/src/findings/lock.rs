@@ -106,12 +106,13 @@ pub(super) fn median(values: &[u64]) -> u64 {
     if sorted.is_empty() { 0 } else { *sorted.select_nth_unstable(middle).1 }
 }
 
-/// A convoy: many hand-offs, each longer than what is done under the lock.
+/// A convoy: many hand-offs, each longer than what is done under the lock, and no thread that holds it for most of
+/// the time.
 pub(super) fn is_convoy(context: &Context, lock: LockId, tally: &Tally) -> bool {
     let Some(story) = context.locks.get(&lock) else { return false };
     let (hold, handoff) = (median(&story.holds), median(&story.handoffs));
     let many = story.threads.len() >= 3 && story.waits >= 50;
-    many && hold < 5 * handoff.max(1) && culprit::is_handed_over(tally)
+    many && hold < 5 * handoff.max(1) && (culprit::is_handed_over(tally) || tally.largest_share() < 0.5)
 }
 
 /// Who waited, for a group: by lock where there is one, else by the charges.

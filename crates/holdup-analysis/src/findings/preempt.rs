@@ -4,7 +4,30 @@ use holdup_trace::ThreadIdx;
 use rustc_hash::FxHashMap;
 
 use super::Context;
+use super::group::Tally;
 use crate::intervals::State;
+
+/// Share of the blame from which on an owner that does not run is the finding.
+const STARVED: f64 = 0.6;
+
+/// Whether what the waiters miss is mostly a CPU for the one they wait for. On a machine that is merely busy with
+/// other programs everything starves, and that is not the finding: either a CPU was free that the owner did not
+/// use, or threads of the focus itself took its place.
+pub(super) fn is_starved(context: &Context, tally: &Tally) -> bool {
+    if tally.not_running_ns <= STARVED * tally.rank_ns {
+        return false;
+    }
+    if tally.not_running_idle_ns > 0.5 * tally.not_running_ns {
+        return true;
+    }
+    let culprits: Vec<_> = tally.by_thread.keys().copied().collect();
+    let (mut own, mut all) = (0, 0);
+    for (thread, ns) in antagonists(context, &culprits) {
+        all += ns;
+        own += if context.focus.contains(thread) { ns } else { 0 };
+    }
+    own * 2 > all
+}
 
 /// Threads that ran on the CPU for which `threads` were runnable, by nanoseconds of overlap, the greatest first.
 /// O(steps).

@@ -26,11 +26,11 @@ fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String
                 f.waiters.threads
             )
         }
-        Group::Lock(_) if tally.is_starved() => {
+        Group::Lock(_) if tally.starved => {
             format!("{who} holds {lock}{place} and does not get a CPU, while {waited}")
         }
         Group::Lock(_) => format!("{who} held {lock}{place} while {waited}"),
-        Group::Serial(_) if tally.is_starved() => {
+        Group::Serial(_) if tally.starved => {
             format!("{who} could run{place} and does not get a CPU, while {waited}")
         }
         Group::Serial(_) if f.kind == "imbalance" => format!("{who} is the last to finish{place} while {waited}"),
@@ -150,7 +150,7 @@ fn advice(group: &Group, tally: &Tally, f: &Finding) -> String {
         Group::Lock(_) if f.kind == "convoy" => format!(
             "Take this lock less often: batch the work in {function}, partition what it protects, or admit fewer threads at a time."
         ),
-        Group::Lock(_) | Group::Serial(_) if tally.is_starved() => {
+        Group::Lock(_) | Group::Serial(_) if tally.starved => {
             "Let it run: undo its pinning or its low priority, give it a CPU of its own, or move its neighbour away."
                 .to_owned()
         }

@@ -22,6 +22,7 @@ pub(super) fn complete(out: &mut Intervals, owners: Owners, trace: &Trace, class
             wait.lock = canonical(wait.lock, trace, &objects);
         }
     }
+    learn_kinds(out);
     name_locks(out, trace, classifier);
     join_rewaits(out);
     exempt(out, trace);
@@ -96,6 +97,19 @@ fn canonical(lock: LockId, trace: &Trace, objects: &FxHashMap<(u32, u64), LockId
         return lock;
     };
     objects.get(&(*pid, address & !7)).copied().unwrap_or(lock)
+}
+
+/// A futex wait without a stack is of the kind of the others on that futex.
+fn learn_kinds(out: &mut Intervals) {
+    let mut known: FxHashMap<LockId, WaitKind> = FxHashMap::default();
+    for wait in &out.waits {
+        if wait.lock != LockId::NONE && matches!(wait.kind, WaitKind::Lock | WaitKind::Condition | WaitKind::Join) {
+            known.entry(wait.lock).or_insert(wait.kind);
+        }
+    }
+    for wait in out.waits.iter_mut().filter(|w| w.kind == WaitKind::Futex) {
+        wait.kind = known.get(&wait.lock).copied().unwrap_or(wait.kind);
+    }
 }
 
 /// Locks of which the source has no address: one for each process, and one for the kernel's own, with ids behind

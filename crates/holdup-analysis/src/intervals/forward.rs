@@ -355,7 +355,9 @@ impl<'a> Forward<'a> {
         if self.unsorted {
             self.out.steps.sort_by_key(|s| s.t);
         }
-        self.out.health.lost_events = self.trace.losses.iter().flatten().map(|l| l.count).sum();
+        // A stack that was left out is no event.
+        let events = self.trace.losses.iter().flatten().filter(|l| !self.trace.text(l.what).contains("stack"));
+        self.out.health.lost_events = events.map(|l| l.count).sum();
         (self.out, self.owners)
     }
 }

@@ -19,7 +19,9 @@ use crate::{open, text};
 pub fn run(args: &Record) -> anyhow::Result<ExitCode> {
     let source = &args.source;
     if !source.all && source.pid.is_none() && source.cmd.is_empty() {
-        return Err(super::Usage("nothing to record: give -- CMD, -p PID or -a; see holdup record --help".into()).into());
+        return Err(
+            super::Usage("nothing to record: give -- CMD, -p PID or -a; see holdup record --help".into()).into()
+        );
     }
     let outcome = record(source, args.ring, &args.output)?;
     anstream::eprintln!("holdup: try  holdup explain {}", args.output.display());
