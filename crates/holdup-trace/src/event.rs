@@ -62,7 +62,7 @@ pub enum Event {
         /// Where the waker was.
         chain: ChainId,
     },
-    /// `tid` was just switched in after a wait; this is where it had blocked.
+    /// `tid` was just switched in after a wait, or still waits when the trace ends; this is where it blocked.
     Blocked {
         /// The thread.
         tid: u32,
@@ -105,7 +105,7 @@ pub enum Event {
         tid: u32,
         /// The instruction.
         ip: u64,
-        /// The call chain, with `ip` as its leaf.
+        /// The call chain, with `ip` as its leaf. A raw chain may be that of another sample in the same function.
         chain: ChainId,
     },
     /// A block-device request was issued or completed.

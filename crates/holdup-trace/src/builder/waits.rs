@@ -65,13 +65,13 @@ impl TraceBuilder {
         if row.stack == StackId::NONE { Ok(()) } else { self.write_wait(next) }
     }
 
+    /// The stack of a wait: of one that just ended, or of one that is still open when the trace ends.
     pub(super) fn wait_blocked(&mut self, thread: ThreadIdx, stack: StackId, lock: LockId) -> Result<()> {
-        if let Some(row) = &mut self.pending_wait(thread).row {
-            row.stack = stack;
-            row.lock = if lock == LockId::NONE { row.lock } else { lock };
-            self.write_wait(thread)?;
-        }
-        Ok(())
+        let pending = self.pending_wait(thread);
+        let Some(row) = &mut pending.row else { return Ok(()) };
+        row.stack = stack;
+        row.lock = if lock == LockId::NONE { row.lock } else { lock };
+        if pending.resumed { self.write_wait(thread) } else { Ok(()) }
     }
 
     pub(super) fn wait_kernel_lock(&mut self, thread: ThreadIdx, lock: LockId, begin: bool) {
