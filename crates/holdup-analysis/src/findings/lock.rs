@@ -112,7 +112,8 @@ pub(super) fn is_convoy(context: &Context, lock: LockId, tally: &Tally) -> bool 
     let Some(story) = context.locks.get(&lock) else { return false };
     let (hold, handoff) = (median(&story.holds), median(&story.handoffs));
     let many = story.threads.len() >= 3 && story.waits >= 50;
-    many && hold < 5 * handoff.max(1) && (culprit::is_handed_over(tally) || tally.largest_share() < 0.5)
+    let spread = hold < 5 * handoff.max(1) && tally.largest_share() < 0.5;
+    many && (culprit::is_handed_over(tally) || spread)
 }
 
 /// Who waited, for a group: by lock where there is one, else by the charges.

@@ -169,7 +169,7 @@ impl<'a> Forward<'a> {
         self.out.waits.push(Wait {
             thread,
             start: t,
-            woken: early.map_or(self.out.end, |_| t),
+            woken: self.out.end,
             resumed: self.out.end,
             waker: early.map_or(ThreadIdx::NONE, |e| e.waker),
             context: early.map_or(WakeContext::Unknown, |e| e.context),
@@ -179,16 +179,15 @@ impl<'a> Forward<'a> {
             stack: row.stack,
             waker_stack: early.map_or(StackId::NONE, |e| e.stack),
             kind: WaitKind::Unknown,
-            open: early.is_none(),
+            open: true,
             io_wait: row.io_wait,
             idle_state: row.state == SwitchState::Idle,
             exempt: false,
             goes_on: 0,
         });
+        // Whether the early wake ended this wait shows when the thread runs again without another one (rule 2).
+        self.threads[thread.index()].early = early;
         self.enter(thread, t, State::Waiting(i));
-        if early.is_some() {
-            self.enter(thread, t, State::Woken(i));
-        }
     }
 
     /// `next` comes onto a CPU.
@@ -202,11 +201,13 @@ impl<'a> Forward<'a> {
             }
             State::Running(_) => return,
             State::Waiting(i) => {
-                // Nobody was seen to wake it.
-                self.out.health.unknown_wakers += 1;
+                let raced = self.threads[thread.index()].early.take().is_some();
+                // Else nobody was seen to wake it.
+                self.out.health.unknown_wakers += u64::from(!raced);
                 let wait = &mut self.out.waits[i as usize];
-                (wait.woken, wait.open) = (t, false);
-                self.enter(thread, t, State::Woken(i));
+                (wait.woken, wait.open) = (if raced { wait.start } else { t }, false);
+                let woken = wait.woken;
+                self.enter(thread, woken, State::Woken(i));
             }
             State::Gone => {
                 let start = self.trace.threads.start[thread.index()].nanos().min(t);
@@ -346,6 +347,13 @@ impl<'a> Forward<'a> {
         for i in 1..self.threads.len() {
             if let State::Running(_) = self.threads[i].state {
                 self.out.ran[i] += end.saturating_sub(self.threads[i].since);
+            }
+        }
+        for now in &self.threads {
+            // A wait that nobody ended after all.
+            if let (State::Waiting(i), Some(_)) = (now.state, now.early) {
+                let wait = &mut self.out.waits[i as usize];
+                (wait.waker, wait.context, wait.waker_stack) = (ThreadIdx::NONE, WakeContext::Unknown, StackId::NONE);
             }
         }
         let last = self.out.parallelism.len() - 1;
