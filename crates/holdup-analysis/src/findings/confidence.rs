@@ -19,7 +19,7 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally, evidence: &mut
         doubts.push(format!("{} of {waits} waits have no known waker", health.unknown_wakers));
     }
     let switches = context.trace.switches.rows().max(1) as f64;
-    if health.inferred as f64 > 0.01 * switches {
+    if health.inferred as f64 > 0.03 * switches {
         doubts.push(format!("{} switches were missing and inferred", health.inferred));
     }
     if (context.blame.cycles as f64) > 0.01 * waits {

@@ -224,6 +224,29 @@ pub(super) fn merge_serial(context: &Context, groups: FxHashMap<Group, Tally>) -
     merged
 }
 
+/// Share of a disk in a lock's story from which on the disk is the finding.
+const DISK_UNDER_LOCK: f64 = 0.3;
+
+/// A lock that is held across a disk wait, and that disk wait, are one finding: the disk's, if it matters.
+pub(super) fn merge_disk(context: &Context, groups: &mut Vec<(Group, Tally)>) {
+    let is_disk = |g: &Group| matches!(g, Group::Disk(..));
+    for at in (0..groups.len()).rev() {
+        let (group, tally) = &groups[at];
+        if !group.is_lock() {
+            continue;
+        }
+        let Some(function) = culprit::function_of(context, group, tally).map(|l| l.function) else { continue };
+        let place = Group::Disk(context.pid(tally.main_thread()), function);
+        let lock_ns = tally.rank_ns;
+        let matters = |t: &Tally| t.rank_ns > DISK_UNDER_LOCK * (t.rank_ns + lock_ns);
+        if let Some(disk) = groups.iter().position(|(g, t)| is_disk(g) && *g == place && matters(t)) {
+            let (_, lock) = groups[at].clone();
+            groups[disk].1.absorb(lock);
+            groups.remove(at);
+        }
+    }
+}
+
 /// The contract's name for a group.
 pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> &'static str {
     match group {
