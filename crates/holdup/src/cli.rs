@@ -87,8 +87,8 @@ pub struct Demo {
 /// What to record, and how.
 #[derive(Debug, Args, Clone)]
 pub struct Source {
-    /// Record all processes until Ctrl-C, or for --duration
-    #[arg(short = 'a', long = "all", conflicts_with_all = ["pid", "cmd"])]
+    /// Focus on all processes: until Ctrl-C, for --duration, or while CMD runs
+    #[arg(short = 'a', long = "all", conflicts_with = "pid")]
     pub all: bool,
     /// Focus on this running process and its children
     #[arg(short, long, value_name = "PID", conflicts_with = "cmd")]

@@ -36,7 +36,10 @@ pub fn record(source: &Source, ring: Option<Duration>, output: &Path) -> anyhow:
     let mut show = |status: &Status| line.update(status);
     let outcome = holdup_record::record(&options(source, ring), &spool_path, &mut show, &stop)?;
     line.finish();
-    let trace = read_spool(&spool_path, output)?;
+    let mut trace = read_spool(&spool_path, output)?;
+    if source.all {
+        trace.meta.focus_pids.clear();
+    }
     file::write(&trace, output)?;
     std::fs::remove_file(&spool_path)?;
     report(&trace, &outcome, output);
