@@ -85,6 +85,20 @@ INLINE void leave(u64 *ctx, struct ring *r, struct task_struct *prev, struct tas
 	    state | (u64)(prev->tgid & 0xffffff) << 16 | io << 40);
 }
 
+/* Whether `next` comes back from a long wait, for the end of this switch. */
+INLINE void arrive(struct ring *r, struct task_struct *next, u64 t)
+{
+	r->resumed = 0;
+	if (!next->pid)
+		return;
+	struct thread *w = bpf_task_storage_get(&threads, next, 0, 0);
+	if (w && w->since) {
+		if (t - w->since >= cfg.min_wait && (u32)next->tgid != cfg.self_tgid)
+			r->resumed = next->pid;
+		w->since = 0;
+	}
+}
+
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
 {
@@ -94,25 +108,33 @@ int on_switch(u64 *ctx)
 		return 0;
 	u64 t = bpf_ktime_get_ns();
 	leave(ctx, r, prev, next, t);
-	r->resumed = 0;
-	if (!next->pid)
-		return 0;
-	struct thread *w = bpf_task_storage_get(&threads, next, 0, 0);
-	if (w && w->since) {
-		if (t - w->since >= cfg.min_wait && (u32)next->tgid != cfg.self_tgid)
-			r->resumed = next->pid;
-		w->since = 0;
-	}
+	r->running = (u64)next;
+	arrive(r, next, t);
 	return 0;
 }
 
-/* The resumed thread is current again, with the stack of its wait. */
-INLINE int resumed(void *ctx)
+/* Some guests never fire sched_switch for the switch-outs of some threads. The end of __schedule tells. */
+INLINE void missed_switch(struct ring *r, struct task_struct *task)
 {
-	struct ring *r = this_ring();
-	if (!r || !r->resumed)
-		return 0;
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *prev = (void *)r->running;
+	u32 state = 0;
+	s32 prev_tid = 0, prev_pid = 0;
+	u64 t = bpf_ktime_get_ns();
+	if (prev) {
+		bpf_probe_read_kernel(&prev_tid, sizeof(prev_tid), __builtin_preserve_access_index(&prev->pid));
+		bpf_probe_read_kernel(&prev_pid, sizeof(prev_pid), __builtin_preserve_access_index(&prev->tgid));
+		if (field_exists(prev->__state))
+			bpf_probe_read_kernel(&state, sizeof(state), __builtin_preserve_access_index(&prev->__state));
+		side_put_one(r, K_MISSED_SWITCH, t, (prev_tid & 0xffffff) | (u64)(task->pid & 0xffffff) << 24 | 0xffffULL << 48,
+			     (state & 0xffff) | (u64)(prev_pid & 0xffffff) << 16);
+	}
+	r->running = (u64)task;
+	arrive(r, task, t);
+}
+
+/* The resumed thread is current again, with the stack of its wait. */
+INLINE int resumed(void *ctx, struct ring *r, struct task_struct *task)
+{
 	if (r->resumed != task->pid)
 		return 0;
 	r->resumed = 0;
@@ -126,14 +148,21 @@ INLINE int resumed(void *ctx)
 SEC("tp_btf/sched_exit_tp")
 int on_resume(u64 *ctx)
 {
-	return resumed(ctx);
+	struct ring *r = this_ring();
+	struct task_struct *task = bpf_get_current_task_btf();
+	if (!r)
+		return 0;
+	if (r->running != (u64)task)
+		missed_switch(r, task);
+	return r->resumed ? resumed(ctx, r, task) : 0;
 }
 
 /* Where sched_exit_tp is missing: the stack at the end of the system call in which the thread waited. */
 SEC("tp_btf/sys_exit")
 int on_sys_exit(u64 *ctx)
 {
-	return resumed(ctx);
+	struct ring *r = this_ring();
+	return r && r->resumed ? resumed(ctx, r, bpf_get_current_task_btf()) : 0;
 }
 
 /* ---- wake-ups ---- */

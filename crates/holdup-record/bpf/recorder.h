@@ -19,6 +19,7 @@ enum kind {
 	K_FORK = 11,
 	K_NAME = 12, /* followed by a K_MORE */
 	K_EXIT = 13,
+	K_MISSED_SWITCH = 14, /* no tracepoint told it; its time is that of its end */
 };
 
 enum context { CTX_TASK = 0, CTX_HARDIRQ = 1, CTX_SOFTIRQ = 2, CTX_TIMER = 3, CTX_UNKNOWN = 255 };
@@ -69,7 +70,7 @@ struct ring {
 	u64 spin_lock; /* contended spinlock and since when */
 	u64 spin_since;
 	u64 side_head;
-	u64 pad[1];
+	u64 running; /* the task that was switched in last: its address, only to be compared and probed */
 	u64 tail; /* slots read: written by user space */
 	u64 side_tail;
 	struct scratch scratch[3]; /* waiter, waker, sample */

@@ -55,7 +55,7 @@ impl Default for Options {
             buffer_mb_per_cpu: 24,
             stack_buffer_mb: 32,
             stack_kb: 16,
-            stack_mb_per_s: 8,
+            stack_mb_per_s: 20,
             drain_every: Duration::from_millis(20),
         }
     }

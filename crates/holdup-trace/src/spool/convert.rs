@@ -46,7 +46,7 @@ const NATIVE: [&str; 16] = [
     "sched_process_fork",
     "task_rename",
     "sched_process_exit",
-    "",
+    "sched_switch_missed",
     "",
 ];
 
@@ -90,6 +90,7 @@ impl Converter {
                 }
             }
             kind::SWITCH => self.switch(builder, cpu, r, prefix.futex.take()),
+            kind::MISSED_SWITCH => self.switch(builder, cpu, r, None),
             kind::WAKE => {
                 let (key, stack) = (prefix.wake_key.take(), std::mem::take(&mut prefix.wake_stack));
                 let (lock, chain) = (released_lock(builder, key), builder.raw_chain(stack));

@@ -24,6 +24,7 @@ pub mod kind {
     pub const FORK: u8 = 11;
     pub const NAME: u8 = 12;
     pub const EXIT: u8 = 13;
+    pub const MISSED_SWITCH: u8 = 14;
 }
 
 /// A record's words.
