@@ -86,6 +86,7 @@ struct raw_stack {
 	u32 tgid, tid;
 	u32 kernel_frames;
 	u32 filled; /* chunks */
+	u64 user; /* hash of the user part: a stack without chunks shares that of another one */
 	u64 kernel[MAX_KERNEL];
 };
 

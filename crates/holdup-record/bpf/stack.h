@@ -1,7 +1,8 @@
 /* Stacks: kernel frames, user registers and a copy of the user stack, each written once.
  *
  * A stack is known by a hash over the thread, its registers, the kernel frames and what looks like return addresses
- * in the first 4 KB of the user stack. Only a hash that was not seen lately costs a copy. */
+ * in the first 4 KB of the user stack. Only a hash that was not seen lately is written, and only a user part that was
+ * not seen lately costs a copy. */
 #ifndef HOLDUP_STACK_H
 #define HOLDUP_STACK_H
 
@@ -9,7 +10,8 @@
 
 struct place {
 	u64 ip, sp, bp;
-	u64 seed; /* what else tells this stack from others */
+	u64 seed; /* what else tells this user stack from others */
+	u64 user; /* hash of the user part */
 	u32 kernel_frames;
 	u32 hash_from; /* the first kernel frame that is hashed */
 	bool any_ip; /* the user part may begin anywhere: a sample tells its own instruction */
@@ -203,6 +205,7 @@ INLINE u64 new_stack(struct ring *r, struct scratch *s, struct task_struct *task
 	head->tgid = task->tgid;
 	head->tid = task->pid;
 	head->kernel_frames = p->kernel_frames;
+	head->user = p->user;
 	bpf_dynptr_write(&d, __builtin_offsetof(struct raw_stack, kernel), s->kernel, sizeof(s->kernel), 0);
 	struct copy copy = { .to = &d, .s = s, .task = task, .base = base, .read = read, .known_end = known_end };
 	bpf_loop(chunks, foreign ? copy_foreign : copy_own, &copy, 0);
@@ -210,6 +213,8 @@ INLINE u64 new_stack(struct ring *r, struct scratch *s, struct task_struct *task
 	bpf_ringbuf_submit_dynptr(&d, BPF_RB_NO_WAKEUP);
 	__sync_fetch_and_add(&r->captured_stacks, 1);
 	bpf_map_update_elem(&seen, &hash, &one, 0);
+	if (chunks)
+		bpf_map_update_elem(&seen, &p->user, &one, 0);
 	return hash;
 }
 
@@ -222,21 +227,27 @@ INLINE u64 take_stack(struct ring *r, struct scratch *s, struct task_struct *tas
 	u64 end = 0;
 	u32 chunks = 0, read = 0;
 
-	p->seed = mix(mix(epoch ^ (u64)task->tgid << 32 ^ task->pid, p->sp), p->kernel_frames);
-	struct words frames = { .s = s, .hash = p->seed, .at = p->hash_from, .end = p->kernel_frames };
-	bpf_loop(MAX_KERNEL / WORDS_AT_ONCE, hash_frames, &frames, 0);
-	p->seed = frames.hash;
+	p->seed = mix(epoch ^ (u64)task->tgid << 32 ^ task->pid, p->sp);
 	if (p->sp) {
 		end = stack_end(task, p->sp, limit);
 		chunks = end ? (end - base + CHUNK - 1) / CHUNK : cfg.chunks;
 		if (chunks > MAX_CHUNKS)
 			chunks = MAX_CHUNKS;
 	}
-	u64 hash = hash_user(s, task, p, base, chunks, &read, foreign);
+	p->user = hash_user(s, task, p, base, chunks, &read, foreign);
+	u64 hash = mix(p->user, p->kernel_frames);
+	for (u32 i = 0; i < MAX_KERNEL; i++) {
+		if (i >= p->kernel_frames)
+			break;
+		if (i >= p->hash_from)
+			hash = mix(hash, s->kernel[i]);
+	}
 	if (!hash)
 		hash = 1;
 	if (bpf_map_lookup_elem(&seen, &hash))
 		return hash;
+	if (chunks && bpf_map_lookup_elem(&seen, &p->user))
+		chunks = 0;
 	return new_stack(r, s, task, p, t, hash, base, chunks, read, end != 0, foreign);
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct KernelStack<'a> {
 }
 
 impl<'a> KernelStack<'a> {
-    const FIXED: usize = 56;
+    const FIXED: usize = 64;
     const COPY_AT: usize = Self::FIXED + MAX_KERNEL * 8;
 
     /// `None` if `bytes` are too few.
@@ -81,7 +81,7 @@ impl<'a> KernelStack<'a> {
         let copy = &self.bytes[Self::COPY_AT..];
         let copy = &copy[..copy.len().min(filled * CHUNK)];
         let below = (sp.saturating_sub(base) as usize).min(copy.len());
-        let pid = self.word(40) as u32;
-        holdup_trace::RawStack { pid, kernel, ip, sp, bp, lr: 0, bytes: copy[below..].to_vec() }
+        let (pid, user) = (self.word(40) as u32, self.word(56));
+        holdup_trace::RawStack { pid, kernel, ip, sp, bp, lr: 0, bytes: copy[below..].to_vec(), user }
     }
 }

@@ -40,7 +40,6 @@ pub fn record(
     stop: &AtomicBool,
 ) -> Result<Outcome> {
     let kernel = privilege::check()?;
-    let cpu_before = clock::cpu_seconds();
     let signals = Signals::install();
     let mut child = match &options.target {
         Target::Command { argv } => Some(Child::prepare(argv)?),
@@ -62,6 +61,8 @@ pub fn record(
     programs.attach()?;
     samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
     scanner.scan(clock::now(), &mut side);
+    // Loading the programs is not yet recording.
+    let cpu_before = clock::cpu_seconds();
     if let Some(child) = &mut child {
         child.start()?;
     }

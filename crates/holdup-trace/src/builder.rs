@@ -36,6 +36,8 @@ pub struct TraceBuilder {
     raw: FxHashMap<u64, (ChainId, Option<RawStack>)>,
     raw_of_chain: FxHashMap<ChainId, u64>,
     raw_chains: u32,
+    /// Frames of user parts that several raw stacks share.
+    user_parts: FxHashMap<u64, (Vec<u64>, bool)>,
     stack_of_chain: FxHashMap<(ChainId, SpaceId), (StackId, bool)>,
     stacks: StackInterner,
     locks: Locks,
@@ -104,6 +106,7 @@ impl TraceBuilder {
             raw: FxHashMap::default(),
             raw_of_chain: FxHashMap::default(),
             raw_chains: 0,
+            user_parts: FxHashMap::default(),
             stack_of_chain: FxHashMap::default(),
             stacks: StackInterner::default(),
             locks: Locks::default(),

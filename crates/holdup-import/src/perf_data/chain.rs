@@ -95,7 +95,7 @@ impl Splitter {
         h.write(s.stack);
         let hash = h.finish().max(1);
         let bytes = s.stack.to_vec();
-        to.define_raw_stack(hash, RawStack { pid: s.pid, kernel: self.kernel.clone(), ip, sp, bp, lr, bytes });
+        to.define_raw_stack(hash, RawStack { pid: s.pid, kernel: self.kernel.clone(), ip, sp, bp, lr, bytes, user: 0 });
         to.raw_chain(hash)
     }
 }

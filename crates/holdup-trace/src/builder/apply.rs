@@ -227,10 +227,14 @@ impl TraceBuilder {
     fn resolve(&mut self, chain: ChainId, space: SpaceId) -> (StackId, bool) {
         let raw = self.raw_of_chain.get(&chain).and_then(|hash| self.raw.get(hash)).and_then(|(_, raw)| raw.as_ref());
         if let Some(raw) = raw {
-            let (user, complete) = match &mut self.unwinder {
-                Some(unwinder) if raw.ip != 0 => unwinder.unwind(&self.spaces[space.index()], raw),
+            let (user, complete) = match (&mut self.unwinder, self.user_parts.get(&raw.user)) {
+                (_, Some((frames, complete))) => (with_first(frames, raw.ip), *complete),
+                (Some(unwinder), None) if raw.ip != 0 => unwinder.unwind(&self.spaces[space.index()], raw),
                 _ => (Vec::new(), raw.ip == 0),
             };
+            if raw.user != 0 && !raw.bytes.is_empty() {
+                self.user_parts.insert(raw.user, (user.clone(), complete));
+            }
             return (self.stacks.intern(space, &raw.kernel, &user), complete);
         }
         match self.chains.get(chain) {
@@ -238,4 +242,13 @@ impl TraceBuilder {
             None => (StackId::NONE, false),
         }
     }
+}
+
+/// The frames with `ip` as the innermost.
+fn with_first(frames: &[u64], ip: u64) -> Vec<u64> {
+    let mut frames = frames.to_vec();
+    if let Some(first) = frames.first_mut() {
+        *first = ip;
+    }
+    frames
 }
