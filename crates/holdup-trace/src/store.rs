@@ -126,9 +126,31 @@ fn open_arrow(section: Section) -> Result<ArrowReader> {
     guarded("opening", || FileReader::try_new(section, None))
 }
 
+thread_local! {
+    /// Whether this thread runs a decoder whose panics are caught.
+    static GUARDED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Keeps the panics that [`guarded`] catches off standard error.
+fn silence() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                usual(info);
+            }
+        }));
+    });
+}
+
 /// Runs an Arrow decoder, whose own checks of damaged buffers end in a panic here and there.
 fn guarded<R>(what: &str, f: impl FnOnce() -> Result<R, arrow_schema::ArrowError>) -> Result<R> {
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)) {
+    silence();
+    GUARDED.set(true);
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+    GUARDED.set(false);
+    match result {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(e)) => Err(Error::Input(format!("Arrow table ({what}): {e}"))),
         Err(_) => Err(Error::Input(format!("Arrow table ({what}): damaged beyond decoding"))),

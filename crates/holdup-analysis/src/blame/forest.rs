@@ -22,8 +22,8 @@ pub(super) struct Node {
     /// The root to whose `behind` it was counted.
     pub(super) counted_at: u32,
     pub(super) mark: Mark,
-    /// The last cell and wait that were counted, so that each wait counts once in a cell.
-    pub(super) seen: (u32, u32),
+    /// The last cells and waits that were counted, by terminal, so that each wait counts once in a cell.
+    pub(super) seen: [(u32, u32); 4],
     /// The last keys and their cells, by terminal: mostly the next ones too.
     pub(super) last_keys: [Option<(Key, u32)>; 4],
     /// The wait that comes next in time: its lock is what a running thread is about to need.
@@ -70,7 +70,7 @@ impl Forest {
             behind: 0,
             counted_at: NONE,
             mark: Mark::default(),
-            seen: (NONE, NONE),
+            seen: [(NONE, NONE); 4],
             last_keys: [None; 4],
             coming: NONE,
         };

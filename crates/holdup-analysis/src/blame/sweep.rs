@@ -252,11 +252,31 @@ impl<'a> Sweep<'a> {
 
     /// Changes what a thread does before this instant, and with it what all behind it wait for.
     fn set_state(&mut self, i: u32, state: State) {
-        self.change(i, |sweep| {
-            sweep.leave_state(i);
-            sweep.forest.at_mut(i).state = state;
-            sweep.enter_state(i, state);
-        });
+        let old = self.forest.at(i).state;
+        if self.is_same_end(old) && self.is_same_end(state) && self.forest.at(i).first_child != NONE {
+            // For those behind it nothing changes.
+            self.charge(i);
+            self.move_to(i, state);
+            self.assign(&[i]);
+            self.review_root(i);
+            return;
+        }
+        self.change(i, |sweep| sweep.move_to(i, state));
+    }
+
+    fn move_to(&mut self, i: u32, state: State) {
+        self.leave_state(i);
+        self.forest.at_mut(i).state = state;
+        self.enter_state(i, state);
+    }
+
+    /// Whether a chain that ends at a thread in this state ends at one that runs, or is about to.
+    fn is_same_end(&self, state: State) -> bool {
+        match state {
+            State::Running(_) => true,
+            State::Woken(w) => !self.is_handoff(w),
+            _ => false,
+        }
     }
 
     /// Runs `how`, which changes the state or the parent of `i`, between two charges of all behind it.

@@ -90,17 +90,17 @@ impl Sweep<'_> {
             Role::None => {}
         }
         if wait != NONE && role != Role::None {
-            self.count_wait(i, cell, wait);
+            self.count_wait(i, cell, wait, slot);
         }
     }
 
-    pub(super) fn count_wait(&mut self, i: u32, cell: u32, w: u32) {
+    pub(super) fn count_wait(&mut self, i: u32, cell: u32, w: u32, slot: usize) {
         let inside = self.now > self.window.from && self.now <= self.window.to;
-        if self.forest.at(i).seen == (cell, w) || !inside {
+        if self.forest.at(i).seen[slot] == (cell, w) || !inside {
             return;
         }
-        let same_cell = self.forest.at(i).seen.0 == cell;
-        self.forest.at_mut(i).seen = (cell, w);
+        let same_cell = self.forest.at(i).seen[slot].0 == cell;
+        self.forest.at_mut(i).seen[slot] = (cell, w);
         let wait = &self.intervals.waits[w as usize];
         let cell = &mut self.cells.cells[cell as usize];
         cell.waits += 1;
