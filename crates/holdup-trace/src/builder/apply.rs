@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::TraceBuilder;
 use crate::tables::*;
-use crate::{ChainId, Cpu, Event, Result, SpaceId, StackId, StringId, Table, ThreadIdx, Timestamp};
+use crate::{ChainId, Cpu, Event, LockId, Result, SpaceId, StackId, StringId, Table, ThreadIdx, Timestamp};
 
 impl TraceBuilder {
     pub(super) fn apply(&mut self, clock: u64, event: Event) -> Result<()> {
@@ -75,9 +75,10 @@ impl TraceBuilder {
         self.see_cpu(cpu);
         let (prev, next) = (self.thread(prev, t), self.thread(next, t));
         let stack = self.stack(chain);
+        let lock = if lock == LockId::NONE && state.is_blocked() { self.contended(prev) } else { lock };
         let row = Switch { t, cpu, prev, state, next, io_wait, syscall, lock, stack };
         self.wait_begins(&row);
-        self.wait_ends(t, next)?;
+        self.wait_ends(t, next);
         self.out.switches.push(row)
     }
 

@@ -1,6 +1,6 @@
 //! Follows each thread's current wait far enough to write its row when it ends.
 //!
-//! Only waits that have a stack or a lock become rows: the rest can be told from switches and wake-ups alone.
+//! Only waits whose stack comes when they end become rows: the rest can be told from switches and wake-ups alone.
 
 use super::TraceBuilder;
 use crate::tables::{Switch, Wait, Wake};
@@ -24,13 +24,15 @@ impl TraceBuilder {
         &mut self.waits[at]
     }
 
+    /// The kernel lock that the thread contends for.
+    pub(super) fn contended(&mut self, thread: ThreadIdx) -> LockId {
+        self.pending_wait(thread).contended
+    }
+
     pub(super) fn wait_begins(&mut self, s: &Switch) {
-        // The row of the previous wait, which may have got its stack after the thread was switched in.
-        let contended = self.pending_wait(s.prev).contended;
         if !s.state.is_blocked() || !s.prev.is_real() {
             return;
         }
-        let lock = if s.lock == LockId::NONE { contended } else { s.lock };
         self.pending_wait(s.prev).row = Some(Wait {
             t: s.t,
             thread: s.prev,
@@ -39,7 +41,7 @@ impl TraceBuilder {
             waker: ThreadIdx::NONE,
             context: WakeContext::Unknown,
             syscall: s.syscall,
-            lock,
+            lock: s.lock,
             stack: s.stack,
             waker_stack: StackId::NONE,
         });
@@ -55,14 +57,14 @@ impl TraceBuilder {
         }
     }
 
-    /// `next` runs again. Its row waits for [`wait_blocked`](Self::wait_blocked), unless its stack is there already.
-    pub(super) fn wait_ends(&mut self, t: Timestamp, next: ThreadIdx) -> Result<()> {
+    /// `next` runs again. Its row waits for [`wait_blocked`](Self::wait_blocked).
+    pub(super) fn wait_ends(&mut self, t: Timestamp, next: ThreadIdx) {
         let pending = self.pending_wait(next);
-        let Some(row) = &mut pending.row else { return Ok(()) };
-        row.t = t;
-        row.woken = row.woken.min(t);
-        pending.resumed = true;
-        if row.stack == StackId::NONE { Ok(()) } else { self.write_wait(next) }
+        if let Some(row) = &mut pending.row {
+            row.t = t;
+            row.woken = row.woken.min(t);
+            pending.resumed = true;
+        }
     }
 
     /// The stack of a wait: of one that just ended, or of one that is still open when the trace ends.
