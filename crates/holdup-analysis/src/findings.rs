@@ -79,6 +79,7 @@ pub fn explain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn 
     let classifier = Classifier::new(trace).with_sites(&options.idle, &options.work);
     let intervals = intervals::build(trace, &focus, &classifier)?;
     let blame = sweep(trace, &intervals, &focus, &classifier, window)?;
+    check_conservation(&blame, path)?;
     let locks = lock::stories(&intervals, &focus, window);
     let habits = lock::habits(&intervals, &focus);
     let context = Context {
@@ -109,6 +110,20 @@ pub fn explain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn 
         findings,
         health: context.health(),
     })
+}
+
+/// Every CPU nanosecond is in exactly one part of the sum. This tests the bookkeeping, not the blame.
+fn check_conservation(blame: &Blame, path: &str) -> Result<()> {
+    let cpu = &blame.cpu;
+    let sum = cpu.running + cpu.other + cpu.held_up + cpu.runnable_idle + cpu.no_work + cpu.lost;
+    if (sum - cpu.total).abs() <= 1e-3 * cpu.total {
+        return Ok(());
+    }
+    let what = format!(
+        "{path}: {sum} of {} CPU ns are accounted for: this is a mistake in holdup, please report it",
+        cpu.total
+    );
+    Err(holdup_trace::Error::Input(what))
 }
 
 fn window(trace: &Trace, path: &str, options: &Options) -> Result<Window> {
