@@ -218,13 +218,14 @@ impl Recording<'_> {
 
     fn end(mut self, mut notes: Vec<String>) -> Result<Outcome> {
         let end_ns = clock::now();
+        let failed = !notes.is_empty();
         self.programs.take_open_waits();
         self.programs.detach();
         let written = self.buffers.round(clock::now(), &mut self.side, &mut self.sink.writer);
         if let (Err(error), true) = (&written, notes.is_empty()) {
             notes.push(format!("the end of the recording is missing: the spool cannot be written ({error})"));
         }
-        let (exit_code, signal) = self.wait_for_command(&mut notes);
+        let (exit_code, signal) = self.wait_for_command(failed, &mut notes);
         let status = self.status(end_ns - self.header.start_ns);
         if status.limited_stacks > 0 {
             notes.push(format!("{} stacks were left out to limit the rate of copies", status.limited_stacks));
@@ -241,10 +242,11 @@ impl Recording<'_> {
         Ok(Outcome { exit_code, signal, recorder_cpu_s, status, hooks, notes })
     }
 
-    /// A command that outlives its recording is told to end.
-    fn wait_for_command(&mut self, notes: &mut Vec<String>) -> (Option<i32>, Option<i32>) {
+    /// A command that outlives the time it was given is told to end. One that outlives its recording only because
+    /// the disk is full is waited for: that is no fault of its own.
+    fn wait_for_command(&mut self, failed: bool, notes: &mut Vec<String>) -> (Option<i32>, Option<i32>) {
         let Some(child) = &mut self.child else { return (None, None) };
-        if child.ended().is_none() {
+        if child.ended().is_none() && !failed {
             child.signal(libc::SIGTERM);
         }
         let give_up = clock::now() + PATIENCE.as_nanos() as u64;
@@ -252,7 +254,10 @@ impl Recording<'_> {
             if let Some((code, signal)) = child.ended() {
                 return (Some(code), signal);
             }
-            if clock::now() > give_up {
+            if let Some(signal) = self.signals.take().filter(|s| s.pass_on) {
+                child.signal(signal.number);
+            }
+            if clock::now() > give_up && !failed {
                 notes.push(format!("the command (pid {}) still runs", child.pid()));
                 return (None, None);
             }

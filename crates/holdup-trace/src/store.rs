@@ -1,5 +1,7 @@
 //! Where a table's rows live: in memory by chunks, or in an Arrow file of which one batch at a time is read.
 
+mod reader;
+
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom};
@@ -7,10 +9,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use arrow_ipc::CompressionType;
-use arrow_ipc::reader::FileReader;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 
 use crate::{Error, Result, Table};
+pub(crate) use reader::ArrowReader;
 
 /// Rows in one batch: bounds what a reader holds in memory.
 pub(crate) const BATCH_ROWS: usize = 1 << 16;
@@ -27,6 +29,18 @@ pub(crate) struct Section {
 impl Section {
     pub(crate) fn new(file: Arc<File>, start: u64, len: u64) -> Self {
         Section { file, start, len, at: 0 }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// `length` bytes from `start` on, which the caller knows to be there.
+    fn exactly(&mut self, start: u64, length: usize) -> io::Result<Vec<u8>> {
+        self.seek(SeekFrom::Start(start))?;
+        let mut bytes = vec![0; length];
+        self.read_exact(&mut bytes)?;
+        Ok(bytes)
     }
 }
 
@@ -120,10 +134,8 @@ impl<T: Table> Store<T> {
     }
 }
 
-type ArrowReader = FileReader<Section>;
-
-fn open_arrow(section: Section) -> Result<ArrowReader> {
-    guarded("opening", || FileReader::try_new(section, None))
+pub(crate) fn open_arrow(section: Section) -> Result<ArrowReader> {
+    guarded("opening", || ArrowReader::new(section))
 }
 
 thread_local! {
@@ -145,7 +157,7 @@ fn silence() {
 }
 
 /// Runs an Arrow decoder, whose own checks of damaged buffers end in a panic here and there.
-fn guarded<R>(what: &str, f: impl FnOnce() -> Result<R, arrow_schema::ArrowError>) -> Result<R> {
+pub(crate) fn guarded<R>(what: &str, f: impl FnOnce() -> Result<R, arrow_schema::ArrowError>) -> Result<R> {
     silence();
     GUARDED.set(true);
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
@@ -172,7 +184,7 @@ impl<'a, T: Table> Iterator for Chunks<'a, T> {
         }
         let reader = match self.file.take()? {
             Ok(mut reader) => {
-                let batch = guarded(T::NAME, || reader.next().transpose());
+                let batch = guarded(T::NAME, || reader.next());
                 let table = batch.and_then(|b| b.map(|b| T::from_batch(&b)).transpose());
                 match table {
                     Ok(None) => return None,

@@ -6,13 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{Array, StringArray};
-use arrow_ipc::reader::FileReader;
 use rustc_hash::FxHashMap;
 use zip::{CompressionMethod, ZipArchive};
 
-use crate::store::Section;
+use crate::store::{Section, guarded, open_arrow};
 use crate::tables::{Codes, Frames, Locations, StackNodes};
 use crate::{Dictionary, Error, Meta, Names, Result, Stacks, Store, Table, Trace};
+
+/// More rows than a compressed byte of a table ever holds.
+const MOST_ROWS_PER_BYTE: u64 = 64;
 
 /// Whether `head`, the first bytes of a file, can be the beginning of a `.holdup` file.
 pub fn is_holdup(head: &[u8]) -> bool {
@@ -106,8 +108,10 @@ impl<'a> Members<'a> {
     }
 
     fn store<T: Table>(&self, meta: &Meta) -> Result<Store<T>> {
-        let rows = meta.rows.get(T::NAME).copied().unwrap_or(0);
-        Ok(Store::from_section(self.section(&format!("{}.arrow", T::NAME))?, rows))
+        let section = self.section(&format!("{}.arrow", T::NAME))?;
+        // Readers make room for this many rows: no more than the bytes can hold.
+        let rows = meta.rows.get(T::NAME).copied().unwrap_or(0).min(section.len() * MOST_ROWS_PER_BYTE);
+        Ok(Store::from_section(section, rows))
     }
 
     fn table<T: Table>(&self) -> Result<T> {
@@ -115,11 +119,9 @@ impl<'a> Members<'a> {
     }
 
     fn strings(&self) -> Result<Dictionary> {
-        let reader = FileReader::try_new(BufReader::new(self.section("string.arrow")?), None)
-            .map_err(|e| Error::input(self.path, format!("string.arrow: {e}")))?;
+        let mut reader = open_arrow(self.section("string.arrow")?)?;
         let mut strings = Dictionary::empty_for_reading();
-        for batch in reader {
-            let batch = batch.map_err(|e| Error::input(self.path, format!("string.arrow: {e}")))?;
+        while let Some(batch) = guarded("string", || reader.next())? {
             let texts = batch.columns().first().and_then(|c| c.as_any().downcast_ref::<StringArray>());
             let texts = texts.ok_or_else(|| Error::input(self.path, "string.arrow holds no strings"))?;
             (0..texts.len()).for_each(|i| strings.append(texts.value(i)));

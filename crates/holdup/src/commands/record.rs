@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use anyhow::Context;
 use holdup_record::{Options, Outcome, Status, Target};
 use holdup_symbols::StackUnwinder;
 use holdup_trace::{Destination, Nanos, Trace, TraceBuilder, file, spool};
@@ -36,11 +37,12 @@ pub fn record(source: &Source, ring: Option<Duration>, output: &Path) -> anyhow:
     let mut show = |status: &Status| line.update(status);
     let outcome = holdup_record::record(&options(source, ring), &spool_path, &mut show, &stop)?;
     line.finish();
-    let mut trace = read_spool(&spool_path, output)?;
+    let kept = || format!("the recording is kept: holdup explain {} reads it", spool_path.display());
+    let mut trace = read_spool(&spool_path, output).with_context(kept)?;
     if source.all {
         trace.meta.focus_pids.clear();
     }
-    file::write(&trace, output)?;
+    file::write(&trace, output).with_context(kept)?;
     std::fs::remove_file(&spool_path)?;
     report(&trace, &outcome, output);
     Ok(outcome)
