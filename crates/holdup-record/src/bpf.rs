@@ -140,6 +140,7 @@ impl Programs {
 /// What libbpf had to say about a failure. HOLDUP_BPF_LOG=1 prints all of it.
 static LOG: Mutex<String> = Mutex::new(String::new());
 
+#[expect(clippy::needless_pass_by_value, reason = "the library's signature")]
 fn keep_log(_: PrintLevel, text: String) {
     if std::env::var_os("HOLDUP_BPF_LOG").is_some() {
         eprint!("{text}");

@@ -70,8 +70,11 @@ pub fn record(
     recording.run(on_status, stop)
 }
 
+/// Buffers of mappings, each with its CPU.
+type MappingsByCpu = Vec<(usize, Mappings)>;
+
 /// Sampling events and buffers of mappings for each CPU. Machines without either are recorded all the same.
-fn open_events(options: &Options, programs: &mut Programs) -> Result<(Vec<(usize, Mappings)>, Vec<Event>)> {
+fn open_events(options: &Options, programs: &mut Programs) -> Result<(MappingsByCpu, Vec<Event>)> {
     let cpus = proc::online_cpus();
     let cycles = crate::perf::has_cycles();
     let mappings: Vec<_> = cpus.iter().filter_map(|&cpu| Some((cpu, Mappings::open(cpu).ok()?))).collect();
@@ -219,10 +222,12 @@ impl Recording<'_> {
     fn end(mut self, mut notes: Vec<String>) -> Result<Outcome> {
         let end_ns = clock::now();
         let failed = !notes.is_empty();
-        self.programs.take_open_waits();
+        if !failed {
+            self.programs.take_open_waits();
+        }
         self.programs.detach();
-        let written = self.buffers.round(clock::now(), &mut self.side, &mut self.sink.writer);
-        if let (Err(error), true) = (&written, notes.is_empty()) {
+        // After a round that failed, another would hide that there is a hole.
+        if !failed && let Err(error) = self.buffers.round(clock::now(), &mut self.side, &mut self.sink.writer) {
             notes.push(format!("the end of the recording is missing: the spool cannot be written ({error})"));
         }
         let (exit_code, signal) = self.wait_for_command(failed, &mut notes);
@@ -232,10 +237,8 @@ impl Recording<'_> {
         }
         let recorder_cpu_s = clock::cpu_seconds() - self.cpu_before;
         let footer = Footer { end_ns, exit_code, recorder_cpu_s, notes: notes.clone() };
-        if written.is_ok() {
-            // Without a footer the spool reads as one that was ended from outside.
-            let _ = self.sink.writer.footer(&footer);
-        }
+        // Without a footer, as on a full disk, the spool reads as one that was ended from outside.
+        let _ = self.sink.writer.footer(&footer);
         let hooks = std::mem::take(&mut self.programs.hooks);
         let bytes = self.sink.finish()?;
         let status = Status { bytes, ..status };

@@ -1,0 +1,119 @@
+/* Contention on kernel locks, and block I/O. Included by recorder.bpf.c, whose helpers it uses. */
+#ifndef HOLDUP_LOCKS_H
+#define HOLDUP_LOCKS_H
+
+#include "recorder.h"
+
+/* ---- kernel locks: written only if the thread really sleeps, or spins for long ---- */
+
+INLINE u32 owner_of(u64 field)
+{
+	u64 owner = 0;
+	s32 tid = 0;
+	if (bpf_probe_read_kernel(&owner, sizeof(owner), (void *)field))
+		return 0;
+	struct task_struct *task = (void *)(owner & ~7ULL);
+	if (!task || bpf_probe_read_kernel(&tid, sizeof(tid), __builtin_preserve_access_index(&task->pid)))
+		return 0;
+	return tid;
+}
+
+SEC("tp_btf/contention_begin")
+int on_contention_begin(u64 *ctx)
+{
+	u64 lock = ctx[0];
+	u32 flags = ctx[1];
+	if ((flags & 1) && !(flags & 32)) { /* spins, no mutex */
+		struct ring *r = this_ring();
+		if (r) {
+			r->spin_lock = lock;
+			r->spin_since = bpf_ktime_get_ns();
+		}
+		return 0;
+	}
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *w = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!w || (u32)task->tgid == cfg.self_tgid)
+		return 0;
+	w->lock = lock;
+	if (flags & 32) {
+		w->lock_kind = 1;
+		w->lock_owner = owner_of((u64)__builtin_preserve_access_index(&((struct mutex *)lock)->owner));
+	} else if ((flags & 6) && !(flags & 24)) { /* reads or writes; neither RT nor per CPU */
+		w->lock_kind = 2;
+		w->lock_owner = owner_of((u64)__builtin_preserve_access_index(&((struct rw_semaphore *)lock)->owner));
+	} else {
+		w->lock_kind = 4;
+		w->lock_owner = 0;
+	}
+	return 0;
+}
+
+INLINE void end_of_spin(struct ring *r, u64 lock)
+{
+	u64 at, t = bpf_ktime_get_ns();
+	if (t - r->spin_since >= cfg.min_wait && side_reserve(r, 2, &at)) {
+		struct thread w = { .lock = lock, .lock_kind = 3 };
+		struct task_struct *task = bpf_get_current_task_btf();
+		side_put(r, at, K_LOCK, r->spin_since, lock, lock_word(&w, task->pid, 1));
+		side_put(r, at + 1, K_LOCK, t, lock, lock_word(&w, task->pid, 0));
+	}
+	r->spin_lock = 0;
+}
+
+SEC("tp_btf/contention_end")
+int on_contention_end(u64 *ctx)
+{
+	struct ring *r = this_ring();
+	u64 lock = ctx[0], at;
+	if (!r)
+		return 0;
+	if (r->spin_lock == lock) {
+		end_of_spin(r, lock);
+		return 0;
+	}
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *w = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!w || w->lock != lock)
+		return 0;
+	if (w->lock_told && side_reserve(r, 1, &at))
+		side_put(r, at, K_LOCK, bpf_ktime_get_ns(), lock, lock_word(w, task->pid, 0));
+	w->lock = 0;
+	w->lock_told = 0;
+	return 0;
+}
+
+/* ---- block I/O ---- */
+
+INLINE int block_io(u64 *ctx, u32 tid, bool issue, u64 bytes)
+{
+	struct request *rq = (void *)ctx[0];
+	struct ring *r = this_ring();
+	u64 at, device = 0;
+	if (!r)
+		return 0;
+	struct gendisk *disk = field_exists(rq->q->disk) ? rq->q->disk : 0;
+	if (disk)
+		device = (u64)disk->major << 20 | disk->first_minor;
+	if (side_reserve(r, 1, &at))
+		side_put(r, at, K_BLOCK_IO, bpf_ktime_get_ns(),
+		    (rq->__sector & 0xffffffffffULL) | (u64)(tid & 0x7fffff) << 40 | (u64)issue << 63,
+		    device | bytes << 32);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int on_block_issue(u64 *ctx)
+{
+	struct request *rq = (void *)ctx[0];
+	struct task_struct *task = bpf_get_current_task_btf();
+	return block_io(ctx, task->pid, 1, rq->__data_len);
+}
+
+SEC("tp_btf/block_rq_complete")
+int on_block_complete(u64 *ctx)
+{
+	return block_io(ctx, 0, 0, (u32)ctx[2]);
+}
+
+#endif
