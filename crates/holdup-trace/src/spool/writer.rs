@@ -26,7 +26,7 @@ impl SpoolWriter {
     /// Creates the spool. A file that is there already, or a symbolic link, is left alone and an error: in a folder
     /// that others can write to it may be a trap.
     pub fn create(path: &Path) -> Result<Self> {
-        let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
+        let file = OpenOptions::new().append(true).create_new(true).open(path).map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists => Error::input(path, "exists already; remove it or choose another name"),
             _ => Error::input(path, format_args!("cannot be created: {e}")),
         })?;
