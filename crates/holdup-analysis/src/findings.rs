@@ -149,7 +149,8 @@ impl Context<'_> {
         }
         let mut groups = group::merge_serial(self, groups);
         let charged: f64 = groups.iter().filter(|(g, _)| g.holds_up()).map(|(_, t)| t.rank_ns).sum();
-        let most = charged.max(self.blame.cpu.running * 0.1);
+        let duration = (self.blame.window.1 - self.blame.window.0) as f64;
+        let most = charged.max(self.blame.cpu.running * 0.1).max(duration * 0.1);
         let matters =
             |g: &Group, t: &Tally| t.blame_ns() >= SMALLEST_SHARE * most && (t.blame_ns() > 1e3 || !g.holds_up());
         groups.retain(|(g, t)| matters(g, t));

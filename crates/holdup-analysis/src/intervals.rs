@@ -139,7 +139,7 @@ pub struct Wait {
 impl Wait {
     /// From leaving the CPU to running again, in nanoseconds.
     pub fn length(&self) -> u64 {
-        self.resumed - self.start
+        self.resumed.saturating_sub(self.start)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::intervals::Wait;
 /// The end of a chain whose last thread waits for no thread. `hops` is 0 for that thread itself; `locked` tells that
 /// the others wait for a lock that it holds.
 pub(super) fn of_wait(wait: &Wait, hops: usize, locked: bool) -> Terminal {
-    let sleep = locked || wait.woken - wait.start <= LONGEST_POLL_NS;
+    let sleep = locked || wait.woken.saturating_sub(wait.start) <= LONGEST_POLL_NS;
     match wait.kind {
         WaitKind::Disk => Terminal::Disk,
         // A fault that an interrupt ended brought a page from a disk.

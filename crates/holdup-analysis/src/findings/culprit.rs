@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::group::{Group, Tally};
 use super::{Context, instruction};
+use crate::classify;
 use crate::report::Culprit;
 
 /// A function must cover this share of the blame to be the culprit; the innermost such one is.
@@ -96,7 +97,10 @@ fn any_user(context: &Context, stack: StackId) -> Option<LocationRow> {
     let frames: Vec<_> = trace.stacks.frames(stack).collect();
     frames.into_iter().rev().flat_map(|f| trace.names.locations(f)).find(|l| {
         let name = trace.text(l.function);
-        !name.is_empty() && !name.starts_with('_') && !name.contains("+0x")
+        !classify::is_kernel_module(trace.text(l.module))
+            && !name.is_empty()
+            && !name.starts_with('_')
+            && !name.contains("+0x")
     })
 }
 

@@ -39,7 +39,7 @@ pub(super) fn stories(intervals: &Intervals, focus: &Focus, window: Window) -> F
             continue;
         }
         let story = stories.entry(wait.lock).or_default();
-        let length = wait.woken - wait.start;
+        let length = wait.woken.saturating_sub(wait.start);
         story.threads.insert(wait.thread);
         story.total_ns += length;
         // A wait that goes on after a time-out is counted once, by its last part.
@@ -52,7 +52,7 @@ pub(super) fn stories(intervals: &Intervals, focus: &Focus, window: Window) -> F
             *story.releases.entry(wait.waker_stack).or_default() += length;
         }
         if story.handoffs.len() < REMEMBERED {
-            story.handoffs.push(wait.resumed - wait.woken);
+            story.handoffs.push(wait.resumed.saturating_sub(wait.woken));
             if let Some(since) = story.resumed.get(&wait.waker) {
                 story.holds.push(wait.woken.saturating_sub(*since));
             }
@@ -76,7 +76,7 @@ pub(super) fn habits(intervals: &Intervals, focus: &Focus) -> Habits {
     let none = vec![(0, StackId::NONE); intervals.last.len()];
     let mut habits = Habits { released: none.clone(), waited: none };
     for wait in &intervals.waits {
-        let length = wait.woken - wait.start;
+        let length = wait.woken.saturating_sub(wait.start);
         let own = &mut habits.waited[wait.thread.index()];
         if wait.stack != StackId::NONE && length > own.0 {
             *own = (length, wait.stack);

@@ -3,7 +3,7 @@
 use holdup_trace::{LockId, LockKind, Syscall, Table, Trace, WakeContext};
 use rustc_hash::FxHashMap;
 
-use super::owners::Owners;
+use super::owners::{OwnerSpan, Owners};
 use super::{Extra, Intervals, REWAIT_NS, Wait};
 use crate::classify::{Classifier, WaitKind, kind_of_call};
 
@@ -12,6 +12,9 @@ const EXIT_NS: u64 = 300_000;
 
 pub(super) fn complete(out: &mut Intervals, owners: Owners, trace: &Trace, classifier: &Classifier) {
     out.owners = owners.finish(out.end);
+    // Damaged ids, and the idle task, own nothing.
+    let known = |s: &OwnerSpan| s.lock.index() < trace.locks.len() && s.owner.index() < trace.threads.len();
+    out.owners.retain(|s| known(s) && s.owner.is_real());
     let owned = owned_locks(out);
     let calls = CallTable::new(&trace.meta.host.arch);
     let objects = first_words(trace);
@@ -134,7 +137,7 @@ fn join_rewaits(out: &mut Intervals) {
         let timed_out = wait.context == WakeContext::Timer && wait.lock != LockId::NONE;
         if let Some(next) = next.filter(|_| timed_out) {
             let follow = out.waits[next];
-            if follow.lock == wait.lock && follow.start - wait.resumed < REWAIT_NS {
+            if follow.lock == wait.lock && follow.start.saturating_sub(wait.resumed) < REWAIT_NS {
                 let wait = &mut out.waits[i];
                 wait.goes_on = next as u32 + 1;
                 wait.waker = follow.waker;

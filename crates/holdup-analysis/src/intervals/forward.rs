@@ -162,7 +162,7 @@ impl<'a> Forward<'a> {
     fn begin_wait(&mut self, row: &Switch) {
         let (t, thread) = (row.t.nanos(), row.prev);
         let now = &mut self.threads[thread.index()];
-        let early = now.early.take().filter(|e| e.t >= now.switched_in && t - e.t <= RACE_NS);
+        let early = now.early.take().filter(|e| e.t >= now.switched_in && t.saturating_sub(e.t) <= RACE_NS);
         let futex = now.futex.take().filter(|f| f.0 == t).map_or(LockId::NONE, |f| f.1);
         let i = self.out.waits.len() as u32;
         now.waits = [i + 1, now.waits[0]];
@@ -227,8 +227,8 @@ impl<'a> Forward<'a> {
             State::Woken(i) => {
                 let wait = &mut self.out.waits[i as usize];
                 wait.resumed = t;
-                if t - wait.woken > HANDOFF_NS {
-                    self.out.extras.push((wait.woken + HANDOFF_NS, Extra::HandoffEnds(thread, i)));
+                if t.saturating_sub(wait.woken) > HANDOFF_NS {
+                    self.out.extras.push((wait.woken.saturating_add(HANDOFF_NS), Extra::HandoffEnds(thread, i)));
                     self.threads[thread.index()].state = State::Runnable(cpu);
                 }
             }

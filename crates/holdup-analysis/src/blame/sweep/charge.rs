@@ -104,7 +104,7 @@ impl Sweep<'_> {
         let wait = &self.intervals.waits[w as usize];
         let cell = &mut self.cells.cells[cell as usize];
         cell.waits += 1;
-        cell.longest_ns = cell.longest_ns.max(wait.woken - wait.start);
+        cell.longest_ns = cell.longest_ns.max(wait.woken.saturating_sub(wait.start));
         if !same_cell {
             cell.threads.insert(ThreadIdx(i));
         }
