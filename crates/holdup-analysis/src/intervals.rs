@@ -190,10 +190,10 @@ pub struct Intervals {
 impl Intervals {
     /// The greatest number of the focus's threads that ran at once for at least 1 % of the time that any ran.
     pub fn peak_parallelism(&self) -> usize {
-        let active: u64 = self.parallelism.iter().skip(1).sum();
-        let mut above = 0;
+        let active: u128 = self.parallelism.iter().skip(1).map(|&t| u128::from(t)).sum();
+        let mut above: u128 = 0;
         for (n, time) in self.parallelism.iter().enumerate().skip(1).rev() {
-            above += time;
+            above += u128::from(*time);
             if above * 100 >= active && above > 0 {
                 return n;
             }

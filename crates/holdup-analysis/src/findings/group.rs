@@ -89,7 +89,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(super) fn add(&mut self, key: &Key, cell: &Cell) {
-        self.thread_ns += cell.thread_ns;
+        self.thread_ns = self.thread_ns.saturating_add(cell.thread_ns);
         // A CPU that a neighbour uses is not one on which a thread could have run.
         let rank_ns = if key.terminal == Terminal::Runnable { cell.cpu_ns } else { cell.rank_ns };
         self.rank_ns += rank_ns;
@@ -125,7 +125,7 @@ impl Tally {
     }
 
     fn absorb(&mut self, other: Tally) {
-        self.thread_ns += other.thread_ns;
+        self.thread_ns = self.thread_ns.saturating_add(other.thread_ns);
         self.rank_ns += other.rank_ns;
         self.idle_ns += other.idle_ns;
         self.handoff_ns += other.handoff_ns;

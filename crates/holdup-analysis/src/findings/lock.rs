@@ -41,7 +41,7 @@ pub(super) fn stories(intervals: &Intervals, focus: &Focus, window: Window) -> F
         let story = stories.entry(wait.lock).or_default();
         let length = wait.woken.saturating_sub(wait.start);
         story.threads.insert(wait.thread);
-        story.total_ns += length;
+        story.total_ns = story.total_ns.saturating_add(length);
         // A wait that goes on after a time-out is counted once, by its last part.
         story.waits += u64::from(wait.goes_on == 0);
         story.longest_ns = story.longest_ns.max(length);

@@ -18,7 +18,7 @@ impl Sweep<'_> {
             return;
         }
         let charged = &mut self.cells.cells[cell as usize];
-        charged.thread_ns += total.t - mark.t;
+        charged.thread_ns = charged.thread_ns.saturating_add(total.t - mark.t);
         match role {
             Role::HeldUp | Role::Queued => {
                 charged.cpu_ns += total.cpu - mark.cpu;

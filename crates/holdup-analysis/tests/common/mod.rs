@@ -1,0 +1,109 @@
+//! Schedules as events. One tick is a millisecond.
+
+#![allow(dead_code, missing_docs)]
+
+use holdup_analysis::blame::{Blame, Key, Window, sweep};
+use holdup_analysis::classify::Classifier;
+use holdup_analysis::focus::Focus;
+use holdup_analysis::intervals;
+use holdup_trace::{
+    ChainId, Cpu, Destination, Event, LockId, LockKey, LockKind, SwitchState, Trace, TraceBuilder, WakeContext,
+};
+
+pub const MS: u64 = 1_000_000;
+
+/// Writes a schedule as events.
+pub struct Schedule {
+    pub builder: TraceBuilder,
+    pub end: f64,
+}
+
+pub fn ns(ms: f64) -> u64 {
+    (ms * MS as f64).round() as u64
+}
+
+impl Schedule {
+    pub fn new(cpus: u16, end: f64) -> Self {
+        let mut builder = TraceBuilder::new(&Destination::Memory).unwrap();
+        builder.meta_mut().cpus = cpus;
+        builder.meta_mut().host.arch = "x86_64".into();
+        Schedule { builder, end }
+    }
+
+    pub fn thread(mut self, tid: u32, name: &str) -> Self {
+        let name = self.builder.string(name);
+        self.builder.push(0, Event::Name { pid: 1, tid, name });
+        self
+    }
+
+    pub fn switch(mut self, t: f64, cpu: u16, prev: u32, state: SwitchState, syscall: i16, next: u32) -> Self {
+        let (lock, chain) = (LockId::NONE, ChainId::NONE);
+        let event = Event::Switch { cpu: Cpu(cpu), prev, next, state, io_wait: false, syscall, lock, chain };
+        self.builder.push(ns(t), event);
+        self
+    }
+
+    /// `tid` runs on `cpu` from `from` to `to`, then leaves in the system call `syscall` (negative: preempted).
+    pub fn runs(self, tid: u32, cpu: u16, from: f64, to: f64, syscall: i16) -> Self {
+        let state = if syscall < 0 { SwitchState::Runnable } else { SwitchState::Sleeping };
+        let last = self.end;
+        let schedule = self.switch(from, cpu, 0, SwitchState::Runnable, -1, tid);
+        if to < last { schedule.switch(to, cpu, tid, state, syscall, 0) } else { schedule }
+    }
+
+    pub fn wakes(mut self, t: f64, cpu: u16, waker: u32, wakee: u32, context: WakeContext, source: u16) -> Self {
+        let (lock, chain, target) = (LockId::NONE, ChainId::NONE, Cpu::NONE);
+        self.builder.push(ns(t), Event::Wake { cpu: Cpu(cpu), waker, wakee, context, source, target, lock, chain });
+        self
+    }
+
+    pub fn by(self, t: f64, cpu: u16, waker: u32, wakee: u32) -> Self {
+        self.wakes(t, cpu, waker, wakee, WakeContext::Task, 0)
+    }
+
+    /// Waits for a futex of which `owner` is known.
+    pub fn futex(mut self, t: f64, tid: u32, owner: u32) -> Self {
+        let lock = self.builder.lock(LockKey { kind: LockKind::Futex, pid: 1, address: 0x1000 });
+        self.builder.push(ns(t), Event::Futex { tid, lock, owner, operation: 0, timed: true });
+        self
+    }
+
+    pub fn finish(mut self) -> Trace {
+        // A last event fixes the trace's length.
+        let what = self.builder.string("end");
+        let lost = Event::Lost { cpu: Cpu::NONE, span: holdup_trace::Nanos(0), count: 0, what };
+        self.builder.push(ns(self.end), lost);
+        self.builder.finish(None).unwrap()
+    }
+
+    pub fn blame(self) -> (Trace, Blame) {
+        let trace = self.finish();
+        let focus = Focus::new(&trace, None);
+        let classifier = Classifier::new(&trace);
+        let intervals = intervals::build(&trace, &focus, &classifier).unwrap();
+        let window = Window { from: 0, to: trace.meta.duration_ns };
+        let blame = sweep(&trace, &intervals, &focus, &classifier, window).unwrap();
+        drop(classifier);
+        let cpu = &blame.cpu;
+        let sum = cpu.running + cpu.other + cpu.held_up + cpu.runnable_idle + cpu.no_work + cpu.lost;
+        assert!((sum - cpu.total).abs() <= 1e-3 * cpu.total, "{cpu:?}");
+        (trace, blame)
+    }
+}
+
+pub const SLEEP: i16 = 230;
+pub const FUTEX: i16 = 202;
+pub const READ: i16 = 0;
+pub const NET_RX: u16 = 3;
+
+pub fn ms(blame: &Blame, wanted: impl FnMut(&Key) -> bool) -> f64 {
+    blame.thread_ns(wanted) as f64 / MS as f64
+}
+
+pub fn tid(trace: &Trace, key: &Key) -> u32 {
+    trace.threads.tid[key.thread.index()]
+}
+
+pub fn near(found: f64, wanted: f64) {
+    assert!((found - wanted).abs() < 0.05, "found {found}, wanted {wanted}");
+}

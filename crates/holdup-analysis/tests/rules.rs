@@ -1,0 +1,361 @@
+//! One small schedule for each rule from events to intervals, and random ones for the sum. One tick is a millisecond.
+
+mod common;
+
+use common::*;
+use holdup_analysis::blame::{Blame, Terminal};
+use holdup_analysis::intervals::{self, Intervals};
+use holdup_analysis::{NoDisassembler, Options, classify::Classifier, explain, focus::Focus};
+use holdup_trace::{Cpu, Event, LockId, LockKey, LockKind, Nanos, SwitchState, Table, Trace, WakeContext, file};
+
+const SLEEPS: SwitchState = SwitchState::Sleeping;
+const RUNS: SwitchState = SwitchState::Runnable;
+
+fn running(trace: &Trace, blame: &Blame, of: u32) -> f64 {
+    ms(blame, |k| k.terminal == Terminal::Running && tid(trace, k) == of)
+}
+
+fn intervals_of(trace: &Trace) -> Intervals {
+    intervals::build(trace, &Focus::new(trace, None), &Classifier::new(trace)).unwrap()
+}
+
+/// The tid of the waker of each wait of `wanted`.
+fn wakers(trace: &Trace, wanted: u32) -> Vec<Option<u32>> {
+    let found = intervals_of(trace);
+    let own = found.waits.iter().filter(|w| trace.threads.tid[w.thread.index()] == wanted);
+    own.map(|w| w.waker.is_real().then(|| trace.threads.tid[w.waker.index()])).collect()
+}
+
+#[test]
+fn a_raced_wake_keeps_its_waker() {
+    let s = Schedule::new(2, 100.0).thread(10, "worker").thread(11, "waker").runs(11, 1, 0.0, 100.0, -1);
+    let s = s.switch(0.0, 0, 0, RUNS, -1, 10).by(9.98, 1, 11, 10).switch(10.0, 0, 10, SLEEPS, FUTEX, 0);
+    let trace = s.switch(10.1, 0, 0, RUNS, -1, 10).finish();
+    assert_eq!(wakers(&trace, 10), [Some(11)]);
+    let wait = intervals_of(&trace).waits[0];
+    assert_eq!(wait.woken, wait.start, "no length");
+}
+
+#[test]
+fn an_early_wake_does_not_end_a_wait_that_another_ends() {
+    let s = Schedule::new(3, 100.0).thread(10, "worker").thread(11, "early").thread(12, "late");
+    let s = s.runs(11, 1, 0.0, 100.0, -1).runs(12, 2, 0.0, 100.0, -1).switch(0.0, 0, 0, RUNS, -1, 10);
+    let s = s.by(9.98, 1, 11, 10).switch(10.0, 0, 10, SLEEPS, FUTEX, 0).by(90.0, 2, 12, 10);
+    let (trace, blame) = s.switch(90.0, 0, 0, RUNS, -1, 10).blame();
+    near(running(&trace, &blame, 12), 80.0);
+    near(running(&trace, &blame, 11), 0.0);
+}
+
+#[test]
+fn nobody_wakes_itself() {
+    let s = Schedule::new(2, 100.0).thread(10, "worker").thread(11, "waker").runs(11, 1, 0.0, 100.0, -1);
+    let s = s.switch(0.0, 0, 0, RUNS, -1, 10).by(9.98, 0, 10, 10).switch(10.0, 0, 10, SLEEPS, FUTEX, 0);
+    let (trace, blame) = s.by(90.0, 1, 11, 10).switch(90.0, 0, 0, RUNS, -1, 10).blame();
+    near(running(&trace, &blame, 11), 80.0);
+}
+
+#[test]
+fn the_idle_task_is_no_waker() {
+    let s = Schedule::new(2, 100.0).thread(10, "worker").switch(0.0, 0, 0, RUNS, -1, 10);
+    let s = s.switch(10.0, 0, 10, SLEEPS, FUTEX, 0).by(90.0, 1, 0, 10).switch(90.0, 0, 0, RUNS, -1, 10);
+    let trace = s.finish();
+    assert_eq!(wakers(&trace, 10), [None]);
+}
+
+#[test]
+fn an_interrupt_is_not_the_thread_that_it_met() {
+    let s = Schedule::new(2, 100.0).thread(10, "worker").thread(11, "bystander").runs(11, 1, 0.0, 100.0, -1);
+    let s = s.switch(0.0, 0, 0, RUNS, -1, 10).switch(10.0, 0, 10, SLEEPS, READ, 0);
+    let s = s.wakes(90.0, 1, 11, 10, WakeContext::SoftIrq, NET_RX).switch(90.0, 0, 0, RUNS, -1, 10);
+    assert_eq!(wakers(&s.finish(), 10), [None]);
+}
+
+#[test]
+fn the_first_wake_counts() {
+    let s = Schedule::new(3, 100.0).thread(10, "worker").thread(11, "first").thread(12, "second");
+    let s = s.runs(11, 1, 0.0, 100.0, -1).runs(12, 2, 0.0, 100.0, -1).switch(0.0, 0, 10, SLEEPS, FUTEX, 0);
+    let s = s.by(50.0, 1, 11, 10).by(50.5, 2, 12, 10).switch(51.0, 0, 0, RUNS, -1, 10);
+    let trace = s.finish();
+    assert_eq!(wakers(&trace, 10), [Some(11)]);
+    assert_eq!(intervals_of(&trace).waits[0].woken, ns(50.0));
+}
+
+#[test]
+fn a_missing_switch_in_is_inferred_and_counted() {
+    let s = Schedule::new(1, 100.0).thread(10, "a").thread(11, "b");
+    let s = s.switch(0.0, 0, 0, RUNS, -1, 10).switch(10.0, 0, 10, SLEEPS, SLEEP, 0);
+    let s = s.wakes(40.0, 0, 0, 10, WakeContext::Timer, 0).switch(60.0, 0, 10, SLEEPS, SLEEP, 0);
+    let (trace, blame) = s.blame();
+    assert_eq!(intervals_of(&trace).health.inferred, 1);
+    near(blame.cpu.running / MS as f64, 30.0);
+}
+
+#[test]
+fn lost_records_hold_nobody_up() {
+    let mut s = Schedule::new(2, 100.0).thread(10, "holder").thread(11, "waiter");
+    s = s.runs(10, 0, 0.0, 100.0, -1).runs(11, 1, 0.0, 10.0, FUTEX);
+    let what = s.builder.string("records");
+    for cpu in [0, 1] {
+        s.builder.push(ns(60.0), Event::Lost { cpu: Cpu(cpu), span: Nanos(ns(40.0)), count: 5, what });
+    }
+    let (trace, blame) = s.by(80.0, 0, 10, 11).switch(80.0, 1, 0, RUNS, -1, 11).blame();
+    near(blame.cpu.lost / MS as f64, 80.0);
+    assert!(blame.cpu.held_up <= 0.05 * MS as f64 + 30.0 * MS as f64, "{:?}", blame.cpu);
+    assert!(ms(&blame, |k| k.terminal == Terminal::Running) <= 30.05, "nothing is charged within the loss");
+    assert_eq!(intervals_of(&trace).health.lost_events, 10);
+}
+
+#[test]
+fn a_wait_that_nobody_ends_is_idle_by_design() {
+    let s = Schedule::new(2, 100.0).thread(10, "pool").thread(11, "main").runs(11, 1, 0.0, 100.0, -1);
+    let (_, blame) = s.runs(10, 0, 0.0, 10.0, FUTEX).blame();
+    near(ms(&blame, |k| k.terminal == Terminal::IdleByDesign), 90.0);
+    near(blame.cpu.held_up / MS as f64, 0.0);
+}
+
+#[test]
+fn a_new_owner_takes_over_the_blame() {
+    let s = Schedule::new(4, 100.0).thread(10, "first").thread(11, "second").thread(12, "waiter").thread(13, "other");
+    let s = s.runs(10, 0, 0.0, 100.0, -1).runs(11, 1, 0.0, 100.0, -1);
+    let s = s.futex(10.0, 12, 10).switch(10.0, 2, 12, SLEEPS, FUTEX, 0);
+    let s = s.futex(50.0, 13, 11).switch(50.0, 3, 13, SLEEPS, FUTEX, 0);
+    let (trace, blame) = s.by(90.0, 1, 11, 12).switch(90.0, 2, 0, RUNS, -1, 12).blame();
+    // 13 waits for the second owner until its release, and then for nobody known.
+    near(running(&trace, &blame, 10), 40.0);
+    near(running(&trace, &blame, 11), 80.0);
+}
+
+#[test]
+fn a_join_is_not_held_up() {
+    const WAIT4: i16 = 61;
+    let s = Schedule::new(2, 100.0).thread(10, "parent").thread(11, "child").runs(11, 1, 0.0, 100.0, -1);
+    let s = s.runs(10, 0, 0.0, 10.0, WAIT4).by(90.0, 1, 11, 10).switch(90.0, 0, 0, RUNS, -1, 10);
+    let (_, blame) = s.blame();
+    near(blame.cpu.held_up / MS as f64, 0.0);
+}
+
+/// Somebody waits 5 ms less than a thread sleeps.
+fn sleeper(length: f64) -> Blame {
+    let end = length + 20.0;
+    let s = Schedule::new(2, end).thread(10, "waiter").thread(11, "sleeper");
+    let s = s.switch(0.0, 0, 10, SLEEPS, FUTEX, 0).switch(0.0, 1, 11, SLEEPS, SLEEP, 0);
+    let s = s.wakes(length, 1, 0, 11, WakeContext::Timer, 0).switch(length, 1, 0, RUNS, -1, 11);
+    s.by(length + 1.0, 1, 11, 10).switch(length + 1.0, 0, 0, RUNS, -1, 10).blame().1
+}
+
+#[test]
+fn short_sleeps_of_others_are_polling_long_ones_are_not() {
+    near(ms(&sleeper(100.0), |k| k.terminal == Terminal::Timer), 100.0);
+    near(ms(&sleeper(300.0), |k| k.terminal == Terminal::Timer), 0.0);
+    near(ms(&sleeper(300.0), |k| k.terminal == Terminal::IdleByDesign), 600.0);
+}
+
+#[test]
+fn microsecond_holds_of_four_threads_are_a_convoy() {
+    let mut s = Schedule::new(4, 10.2);
+    for tid in 10..14 {
+        s = s.thread(tid, "worker").switch(0.0, (tid - 10) as u16, 0, RUNS, -1, tid);
+    }
+    for tid in 11..14 {
+        s = s.futex(0.001, tid, 10).switch(0.001, (tid - 10) as u16, tid, SLEEPS, FUTEX, 0);
+    }
+    // Each holds the lock for 3 µs; the next needs 20 µs to come onto its CPU.
+    for turn in 0..400u32 {
+        let (t, now, next) = (0.01 + f64::from(turn) * 0.023, 10 + turn % 4, 10 + (turn + 1) % 4);
+        if turn > 0 {
+            s = s.switch(t, (now - 10) as u16, 0, RUNS, -1, now);
+        }
+        s = s.by(t + 0.003, (now - 10) as u16, now, next);
+        s = s.futex(t + 0.004, now, next).switch(t + 0.004, (now - 10) as u16, now, SLEEPS, FUTEX, 0);
+    }
+    let trace = s.finish();
+    let answer = explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap();
+    assert_eq!(answer.findings[0].kind, "convoy", "{:#?}", answer.findings);
+    assert_eq!(answer.findings[0].waiters.threads, 4);
+}
+
+/// xorshift64
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n.max(1)
+    }
+}
+
+/// A schedule that is possible, or (`garbage`) one of random threads, states and CPUs.
+fn random_schedule(random: &mut Random, garbage: bool) -> Trace {
+    let (cpus, threads) = (2 + random.below(3) as u16, 2 + random.below(7) as u32);
+    let mut s = Schedule::new(cpus, 600.0);
+    for tid in 10..10 + threads {
+        s = s.thread(tid, if tid % 3 == 0 { "kworker/0:1" } else { "thread" });
+    }
+    let mut on_cpu = vec![0; cpus.into()];
+    let mut ready: Vec<u32> = (10..10 + threads).collect();
+    let mut asleep: Vec<u32> = Vec::new();
+    for i in 0..500u64 {
+        let t = i as f64 + random.below(1000) as f64 / 1001.0;
+        let cpu = random.below(cpus.into()) as u16;
+        let any = |random: &mut Random| if random.below(8) == 0 { 0 } else { 8 + random.below(12) as u32 };
+        let syscall = [-1, FUTEX, SLEEP, READ, 61][random.below(5) as usize];
+        let state = [RUNS, SLEEPS, SLEEPS, SwitchState::Uninterruptible][random.below(4) as usize];
+        let context = [WakeContext::Task, WakeContext::Task, WakeContext::Timer, WakeContext::SoftIrq];
+        let context = context[random.below(4) as usize];
+        if garbage && random.below(3) == 0 {
+            let (a, b) = (any(random), any(random));
+            let code = SwitchState::from_code(random.below(256) as u8);
+            let far = random.below(9) as u16;
+            let what = s.builder.string("records");
+            let lost = Event::Lost { cpu: Cpu(far), span: Nanos(random.below(1 << 24)), count: 1, what };
+            s = match random.below(6) {
+                0 => s.switch(t, cpu, a, code, syscall, b),
+                1 => s.wakes(t, cpu, a, b, context, 0),
+                2 => s.futex(t, a, b),
+                more => {
+                    let event = [lost, Event::Exit { tid: a }, Event::Exec { pid: b }][more as usize - 3];
+                    s.builder.push(ns(t), event);
+                    s
+                }
+            };
+            continue;
+        }
+        let here = usize::from(cpu);
+        if random.below(2) == 0 {
+            let next = if ready.is_empty() { 0 } else { ready.swap_remove(random.below(ready.len() as u64) as usize) };
+            let prev = std::mem::replace(&mut on_cpu[here], next);
+            match (prev, state) {
+                (0, _) => {}
+                (_, SwitchState::Runnable) => ready.push(prev),
+                _ => asleep.push(prev),
+            }
+            if prev != 0 && state != RUNS && random.below(3) == 0 {
+                s = s.futex(t, prev, if random.below(2) == 0 { 0 } else { any(random) });
+            }
+            s = s.switch(t, cpu, prev, state, syscall, next);
+        } else if !asleep.is_empty() {
+            let wakee = asleep.swap_remove(random.below(asleep.len() as u64) as usize);
+            ready.push(wakee);
+            s = s.wakes(t, cpu, on_cpu[here], wakee, context, 3);
+        }
+    }
+    s.finish()
+}
+
+fn check(trace: &Trace, what: &str) {
+    let answer = explain(trace, "x", &Options::default(), &NoDisassembler).unwrap();
+    let cpu = answer.cpu_seconds;
+    assert!((cpu.sum() - cpu.total).abs() <= 1e-3 * cpu.total, "{what}: {cpu:?}");
+}
+
+#[test]
+fn the_sum_holds_on_random_schedules() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for round in 0..150 {
+        check(&random_schedule(&mut random, false), &format!("schedule {round}"));
+    }
+}
+
+#[test]
+fn the_sum_holds_on_garbage() {
+    let mut random = Random(0xd1b5_4a32_d192_ed03);
+    for round in 0..150 {
+        check(&random_schedule(&mut random, true), &format!("garbage {round}"));
+    }
+}
+
+/// Overwrites some cells of the tables that the analysis reads.
+fn damage(trace: &mut Trace, random: &mut Random) {
+    macro_rules! hit {
+        ($table:expr, $($column:ident = $value:expr),+) => {{
+            let mut rows = $table.load().unwrap();
+            for _ in 0..1 + random.below(4) {
+                let n = rows.len() as u64;
+                if n > 0 {
+                    match random.below(64) { $(_ if random.below(3) == 0 => {
+                        let at = random.below(n) as usize;
+                        rows.$column[at] = $value;
+                    })+ _ => {} }
+                }
+            }
+            $table = rows.into();
+        }};
+    }
+    let big = [1u64 << 40, u64::MAX, 0, 1, 77][random.below(5) as usize];
+    let id = [u32::MAX, u32::MAX - 1, 1 << 20, 5, 0][random.below(5) as usize];
+    let thread = holdup_trace::ThreadIdx(id);
+    let (t, cpu) = (holdup_trace::Timestamp::from_nanos_since_start(big), Cpu(id as u16));
+    hit!(trace.switches, t = t, prev = thread, next = thread, cpu = cpu, lock = LockId(id));
+    hit!(trace.wakes, t = t, wakee = thread, waker = thread, cpu = cpu, lock = LockId(id));
+    hit!(trace.futexes, lock = LockId(id), owner = thread, t = t, thread = thread);
+    hit!(trace.losses, from = t, to = t, cpu = cpu);
+    if random.below(4) == 0 {
+        trace.meta.cpus = id as u16;
+    }
+    if random.below(4) == 0 {
+        trace.meta.duration_ns = big;
+    }
+    if random.below(8) == 0 {
+        let n = trace.threads.len();
+        trace.threads.parent[n - 1] = thread;
+        trace.threads.start[n - 1] = t;
+        trace.threads.end[n / 2] = t;
+    }
+}
+
+#[test]
+fn damaged_files_that_open_are_explained_or_refused() {
+    let path = std::env::temp_dir().join(format!("holdup-rules-{}.holdup", std::process::id()));
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut panics = Vec::new();
+    for round in 0..300 {
+        let mut trace = random_schedule(&mut random, round % 2 == 0);
+        damage(&mut trace, &mut random);
+        file::write(&trace, &path).unwrap();
+        let trace = file::read(&path).unwrap();
+        let run = || explain(&trace, "x", &Options::default(), &NoDisassembler).map(drop);
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err() {
+            panics.push(round);
+        }
+    }
+    let _ = std::fs::remove_file(&path);
+    assert!(panics.is_empty(), "{} of 300 panicked: {panics:?}", panics.len());
+}
+
+#[test]
+fn a_condition_variable_is_one_lock() {
+    // Without stacks a condition is not told from a lock: only the canonical key of its two words can be checked.
+    let mut s = Schedule::new(2, 100.0).thread(10, "waiter").thread(11, "signaller").runs(11, 1, 0.0, 100.0, -1);
+    let words = [0x2000, 0x2004].map(|address| s.builder.lock(LockKey { kind: LockKind::Futex, pid: 1, address }));
+    let condition = s.builder.chain(1, &[], &[0x1000]);
+    for (turn, lock) in words.into_iter().enumerate() {
+        let t = 10.0 + 40.0 * turn as f64;
+        let (cpu, state, io_wait) = (Cpu(0), SLEEPS, false);
+        s = s.switch(t - 1.0, 0, 0, RUNS, -1, 10);
+        let event = Event::Switch { cpu, prev: 10, next: 0, state, io_wait, syscall: FUTEX, lock, chain: condition };
+        s.builder.push(ns(t), event);
+        s = s.by(t + 20.0, 1, 11, 10);
+    }
+    let mut end = s;
+    let what = end.builder.string("end");
+    end.builder.push(ns(100.0), Event::Lost { cpu: Cpu::NONE, span: Nanos(0), count: 0, what });
+    let trace = end.builder.finish(Some(&mut Condition)).unwrap();
+    let waits = intervals_of(&trace).waits;
+    assert_eq!(waits.len(), 2);
+    assert_eq!(waits[0].lock, waits[1].lock);
+}
+
+struct Condition;
+
+impl holdup_trace::Symbolizer for Condition {
+    fn locate(&mut self, _: bool, _: &[std::sync::Arc<holdup_trace::Image>], _: u64) -> Vec<holdup_trace::Location> {
+        let (function, module) = ("pthread_cond_wait".into(), "libc.so.6".into());
+        vec![holdup_trace::Location { function, module, ..Default::default() }]
+    }
+
+    fn code(&mut self, _: bool, _: &[std::sync::Arc<holdup_trace::Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {
+        None
+    }
+}
