@@ -22,6 +22,8 @@ use crate::intervals::{self, Intervals};
 use crate::report::{CpuSeconds, Explanation, Finding, Health, Options, TraceFacts};
 use group::{Group, Tally};
 
+/// Kernel functions through which the recorder itself was called.
+const RECORDER_FRAMES: &[&str] = &["__traceiter_", "bpf_prog_", "bpf_trace_run", "__bpf_trace", "bpf_trampoline_"];
 /// Findings shown when the caller does not say how many.
 const DEFAULT_TOP: usize = 8;
 /// A finding below this share of all that could be charged is noise.
@@ -241,7 +243,8 @@ impl Context<'_> {
                 lines.push(format!("{address:#x}"));
             }
         }
-        lines
+        let own = lines.iter().take_while(|l| RECORDER_FRAMES.iter().any(|p| l.starts_with(p))).count();
+        lines.split_off(own)
     }
 
     fn location_text(&self, l: &holdup_trace::tables::LocationRow) -> String {
