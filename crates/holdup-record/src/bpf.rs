@@ -106,7 +106,8 @@ impl Programs {
 
     /// Samples by a perf event.
     pub(crate) fn attach_sampling(&mut self, event: &crate::perf::Event) -> Result<()> {
-        let link = self.program("on_sample").and_then(|p| p.attach_perf_event(event.raw_fd()).ok());
+        let attach = |p: libbpf_rs::ProgramMut<'_>| p.attach_perf_event(event.duplicate().ok()?).ok();
+        let link = self.program("on_sample").and_then(attach);
         let link = link.ok_or_else(|| unsupported("The BPF program for CPU samples cannot be attached"))?;
         self.links.push(link);
         Ok(())

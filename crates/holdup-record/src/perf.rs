@@ -1,7 +1,7 @@
 //! Perf events: CPU samples for the BPF program, and a buffer that tells of new mappings of code.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const TYPE_HARDWARE: u32 = 0;
@@ -62,6 +62,11 @@ impl Event {
         let (kind, config) = if cycles { (TYPE_HARDWARE, CPU_CYCLES) } else { (TYPE_SOFTWARE, CPU_CLOCK) };
         let flags = flag::FREQ | flag::EXCLUDE_IDLE;
         Event::open(Attr { kind, config, period: freq.into(), sample_type: SAMPLE_TID_TIME, flags }, cpu)
+    }
+
+    /// A descriptor of its own for libbpf, whose links close what they are given.
+    pub(crate) fn duplicate(&self) -> io::Result<i32> {
+        self.0.try_clone().map(IntoRawFd::into_raw_fd)
     }
 
     pub(crate) fn raw_fd(&self) -> i32 {

@@ -1,0 +1,262 @@
+//! Recordings of real programs, where this user may record.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
+use std::time::Duration;
+
+use holdup_record::{Options, Outcome, Status, Target, record};
+use holdup_trace::{Destination, Error, Image, RawStack, Trace, TraceBuilder, Unwinder, spool};
+
+/// One recording at a time: they catch the process's signals.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// What the child of a test is to do: record into this spool.
+const CHILD: &str = "HOLDUP_TEST_SPOOL";
+
+/// Whether recording is possible here; says so if not.
+fn may_record() -> Option<MutexGuard<'static, ()>> {
+    let root = std::fs::read_to_string("/proc/self/status").is_ok_and(|s| s.contains("\nUid:\t0\t0\t"));
+    if !root || !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        println!("skipped: recording needs root and a kernel with BTF");
+        return None;
+    }
+    Some(ONE.lock().unwrap_or_else(|e| e.into_inner()))
+}
+
+fn command(words: &[&str]) -> Target {
+    Target::Command { argv: words.iter().map(OsString::from).collect() }
+}
+
+fn run(options: &Options, path: &Path) -> Result<Outcome, Error> {
+    record(options, path, &mut |_| {}, &AtomicBool::new(false))
+}
+
+fn open(path: &Path, unwinder: Option<Box<dyn Unwinder>>) -> Trace {
+    let mut builder = TraceBuilder::new(&Destination::Memory).expect("builder");
+    if let Some(unwinder) = unwinder {
+        builder.set_unwinder(unwinder);
+    }
+    spool::read(path, &mut builder).expect("spool");
+    builder.finish(None).expect("trace")
+}
+
+#[test]
+fn a_command_is_recorded_and_its_exit_code_kept() {
+    let Some(_one) = may_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let path = dir.path().join("spool");
+    let options = Options { target: command(&["sh", "-c", "sleep 0.1; sleep 0.1; exit 7"]), ..Options::default() };
+    let outcome = run(&options, &path).expect("recording");
+    assert_eq!((outcome.exit_code, outcome.signal, outcome.status.lost), (Some(7), None, 0));
+    let trace = open(&path, None);
+    assert_eq!((trace.meta.format.as_str(), trace.meta.exit_code), ("holdup", Some(7)));
+    let names: Vec<&str> = trace.threads.name.iter().map(|&n| trace.text(n)).collect();
+    assert_eq!(names.iter().filter(|&&n| n == "sleep").count(), 2, "{names:?}");
+    let waits = trace.waits.load().expect("waits");
+    let sleeps = (0..waits.t.len()).filter(|&i| {
+        let long = waits.t[i].nanos() - waits.start[i].nanos() > 90_000_000;
+        long && trace.thread(waits.thread[i]).is_some_and(|t| trace.text(t.name) == "sleep") && waits.syscall[i] == 230
+    });
+    assert_eq!(sleeps.count(), 2);
+    assert_eq!(trace.losses.rows(), 0, "{:?}", trace.losses());
+}
+
+/// What a CPU switches to is what it switches from next: nothing is missing in between.
+#[test]
+fn every_switch_is_there() {
+    let Some(_one) = may_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let path = dir.path().join("spool");
+    let options = Options { duration: Some(Duration::from_millis(500)), ..Options::default() };
+    let busy = Arc::new(AtomicBool::new(true));
+    let players = ping_pong(&busy);
+    run(&options, &path).expect("recording");
+    busy.store(false, Ordering::Relaxed);
+    players.into_iter().for_each(|p| p.join().expect("player"));
+    let trace = open(&path, None);
+    let mut running = std::collections::HashMap::new();
+    let mut breaks = 0;
+    for switch in trace.switches.iter().map(|s| s.expect("switch")) {
+        breaks += usize::from(running.insert(switch.cpu, switch.next).is_some_and(|next| next != switch.prev));
+    }
+    assert!(trace.switches.rows() > 1000, "{}", trace.switches.rows());
+    assert_eq!(breaks, 0, "of {}", trace.switches.rows());
+}
+
+/// Two threads that wake each other as fast as they can.
+fn ping_pong(busy: &Arc<AtomicBool>) -> Vec<std::thread::JoinHandle<()>> {
+    let ((to_a, a), (to_b, b)) = (mpsc::channel::<()>(), mpsc::channel::<()>());
+    to_a.send(()).expect("first");
+    let play = |mine: mpsc::Receiver<()>, other: mpsc::Sender<()>, busy: Arc<AtomicBool>| {
+        std::thread::spawn(
+            move || {
+                while busy.load(Ordering::Relaxed) && mine.recv().is_ok() && other.send(()).is_ok() {}
+            },
+        )
+    };
+    vec![play(a, to_b, busy.clone()), play(b, to_a, busy.clone())]
+}
+
+#[test]
+fn what_finds_no_room_is_counted() {
+    let Some(_one) = may_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let path = dir.path().join("spool");
+    let options = Options {
+        duration: Some(Duration::from_secs(1)),
+        buffer_mb_per_cpu: 0,
+        stack_buffer_mb: 1,
+        drain_every: Duration::from_millis(400),
+        ..Options::default()
+    };
+    let busy = Arc::new(AtomicBool::new(true));
+    let players = ping_pong(&busy);
+    let outcome = run(&options, &path).expect("recording");
+    busy.store(false, Ordering::Relaxed);
+    players.into_iter().for_each(|p| p.join().expect("player"));
+    assert!(outcome.status.lost > 0, "{outcome:?}");
+    let losses = open(&path, None).losses().expect("losses");
+    let counted: u64 = losses.iter().filter(|l| l.what.starts_with("records")).map(|l| l.count).sum();
+    assert_eq!(counted, outcome.status.lost);
+    assert!(losses.iter().all(|l| l.to_s >= l.from_s));
+}
+
+/// Notes the copies that it is given.
+struct Copies(Arc<Mutex<Vec<(Vec<Arc<Image>>, RawStack)>>>);
+
+impl Unwinder for Copies {
+    fn unwind(&mut self, images: &[Arc<Image>], raw: &RawStack) -> (Vec<u64>, bool) {
+        self.0.lock().expect("copies").push((images.to_vec(), raw.clone()));
+        (vec![raw.ip], true)
+    }
+}
+
+#[test]
+fn copied_stacks_hold_return_addresses() {
+    let Some(_one) = may_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let path = dir.path().join("spool");
+    let options = Options { target: command(&["sleep", "0.1"]), ..Options::default() };
+    let outcome = run(&options, &path).expect("recording");
+    assert_eq!(outcome.status.lost_stacks, 0);
+    let copies = Arc::default();
+    open(&path, Some(Box::new(Copies(Arc::clone(&copies)))));
+    let copies = copies.lock().expect("copies");
+    let from_sleep = copies.iter().filter(|(images, raw)| {
+        let image = |address: u64| images.iter().find(|i| i.start <= address && address < i.end);
+        let words = raw.bytes.as_chunks::<8>().0.iter().map(|w| u64::from_ne_bytes(*w));
+        let called_from = |name: &str| words.clone().filter_map(image).any(|i| i.path.ends_with(name));
+        image(raw.ip).is_some_and(|i| i.path.contains("libc")) && called_from("/sleep") && called_from("libc.so.6")
+    });
+    assert!(from_sleep.count() > 0, "{} copies", copies.len());
+}
+
+#[test]
+fn waits_that_go_on_have_a_stack() {
+    let Some(_one) = may_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let path = dir.path().join("spool");
+    let options =
+        Options { target: command(&["sleep", "60"]), duration: Some(Duration::from_millis(300)), ..Options::default() };
+    let outcome = run(&options, &path).expect("recording");
+    assert_eq!((outcome.exit_code, outcome.signal), (Some(143), Some(15)), "told to end with its time");
+    let trace = open(&path, None);
+    let waits = trace.waits.load().expect("waits");
+    let open = (0..waits.t.len()).find(|&i| {
+        let thread = trace.thread(waits.thread[i]).expect("thread");
+        trace.text(thread.name) == "sleep" && waits.syscall[i] == 230
+    });
+    assert_ne!(waits.stack[open.expect("the wait")], holdup_trace::StackId::NONE);
+}
+
+#[test]
+fn a_flight_recorder_keeps_the_end() {
+    let Some(_one) = may_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let path = dir.path().join("spool");
+    let options = Options {
+        duration: Some(Duration::from_millis(2500)),
+        ring: Some(Duration::from_millis(500)),
+        ..Options::default()
+    };
+    run(&options, &path).expect("recording");
+    let seconds = open(&path, None).meta.duration_ns as f64 / 1e9;
+    assert!((0.45..1.3).contains(&seconds), "{seconds}");
+    assert_eq!(std::fs::read_dir(dir.path()).expect("dir").count(), 1, "no segment is left");
+}
+
+#[test]
+fn unusable_commands_and_paths_are_errors() {
+    let Some(_one) = may_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let options = Options { target: command(&["/no/such/program"]), ..Options::default() };
+    let error = run(&options, &dir.path().join("spool")).expect_err("no program");
+    assert!(matches!(&error, Error::Input(text) if text.contains("/no/such/program")), "{error}");
+    let options = Options { target: command(&["true"]), ..Options::default() };
+    let error = run(&options, &dir.path().join("no/folder")).expect_err("no folder");
+    assert!(matches!(&error, Error::Input(_)), "{error}");
+}
+
+/// Not a test of its own: records until it is killed, if a test says so.
+#[test]
+fn child() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let mut told = false;
+    let options = Options { duration: Some(Duration::from_secs(20)), ..Options::default() };
+    let on_status = &mut |_: &Status| {
+        if !std::mem::replace(&mut told, true) {
+            println!("recording");
+        }
+    };
+    if let Err(error) = record(&options, Path::new(&path), on_status, &AtomicBool::new(false)) {
+        println!("{error}");
+    }
+}
+
+fn start_child(path: &Path, user: Option<u32>) -> std::io::Result<std::process::Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["--exact", "child", "--nocapture"]).env(CHILD, path).stdout(Stdio::piped());
+    if let Some(user) = user {
+        command.uid(user).gid(user);
+    }
+    command.spawn()
+}
+
+#[test]
+fn a_killed_recording_is_readable() {
+    let Some(_one) = may_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let path = dir.path().join("spool");
+    let mut child = start_child(&path, None).expect("child");
+    let mut output = std::io::BufReader::new(child.stdout.take().expect("stdout"));
+    let mut line = String::new();
+    while !line.contains("recording") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut output, &mut line).expect("line") > 0, "it never began");
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    child.kill().expect("kill");
+    child.wait().expect("wait");
+    let trace = open(&path, None);
+    assert!(trace.switches.rows() > 10 && trace.meta.duration_ns > 200_000_000);
+    assert!(
+        trace.meta.notes.iter().any(|n| n.contains("ended from outside") || n.contains("cut")),
+        "{:?}",
+        trace.meta.notes
+    );
+}
+
+#[test]
+fn without_privilege_it_says_what_is_missing() {
+    let Some(_one) = may_record() else { return };
+    let Ok(child) = start_child(Path::new("/tmp/holdup-no-privilege"), Some(65534)) else {
+        return println!("skipped: another user cannot run this test's binary");
+    };
+    let output = child.wait_with_output().expect("output");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("CAP_BPF") && text.contains("sudo") && text.contains("perf record -a -g -c 1"), "{text}");
+}
