@@ -1,5 +1,6 @@
 //! Shell completions and man pages.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -10,7 +11,10 @@ use crate::cli::Cli;
 
 /// Prints the completion script for `shell`.
 pub fn completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
-    clap_complete::generate(shell, &mut Cli::command(), "holdup", &mut std::io::stdout());
+    // The generator panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "holdup", &mut script);
+    std::io::stdout().write_all(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 
