@@ -156,7 +156,7 @@ impl Context<'_> {
         let matters =
             |g: &Group, t: &Tally| t.blame_ns() >= SMALLEST_SHARE * most && (t.blame_ns() > 1e3 || !g.holds_up());
         groups.retain(|(g, t)| matters(g, t));
-        group::merge_disk(self, &mut groups);
+        group::merge_disk(&mut groups);
         groups.iter_mut().for_each(|(_, t)| t.starved = preempt::is_starved(self, t));
         let mut findings: Vec<Finding> =
             groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();

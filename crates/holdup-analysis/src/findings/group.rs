@@ -82,6 +82,8 @@ pub(crate) struct Tally {
     pub(crate) wait_stacks: FxHashMap<StackId, u64>,
     /// Where the terminals themselves wait.
     pub(crate) sites: FxHashMap<StackId, f64>,
+    /// Locks that were held across a disk wait.
+    pub(crate) locks: FxHashSet<LockId>,
     /// Blame by terminal thread.
     pub(crate) by_thread: FxHashMap<ThreadIdx, f64>,
     spans: Vec<(u64, u64)>,
@@ -112,6 +114,9 @@ impl Tally {
         }
         for (&stack, &n) in &cell.wait_stacks {
             *self.wait_stacks.entry(stack).or_default() += n;
+        }
+        if key.terminal == Terminal::Disk && key.kind == WaitKind::Lock {
+            self.locks.insert(key.lock);
         }
         let weight = cell.rank_ns + cell.idle_ns + cell.thread_ns as f64 * 1e-6;
         if key.site != StackId::NONE {
@@ -225,21 +230,15 @@ pub(super) fn merge_serial(context: &Context, groups: FxHashMap<Group, Tally>) -
 }
 
 /// Share of a disk in a lock's story from which on the disk is the finding.
-const DISK_UNDER_LOCK: f64 = 0.3;
+const DISK_UNDER_LOCK: f64 = 0.15;
 
 /// A lock that is held across a disk wait, and that disk wait, are one finding: the disk's, if it matters.
-pub(super) fn merge_disk(context: &Context, groups: &mut Vec<(Group, Tally)>) {
-    let is_disk = |g: &Group| matches!(g, Group::Disk(..));
+pub(super) fn merge_disk(groups: &mut Vec<(Group, Tally)>) {
     for at in (0..groups.len()).rev() {
-        let (group, tally) = &groups[at];
-        if !group.is_lock() {
-            continue;
-        }
-        let Some(function) = culprit::function_of(context, group, tally).map(|l| l.function) else { continue };
-        let place = Group::Disk(context.pid(tally.main_thread()), function);
-        let lock_ns = tally.rank_ns;
-        let matters = |t: &Tally| t.rank_ns > DISK_UNDER_LOCK * (t.rank_ns + lock_ns);
-        if let Some(disk) = groups.iter().position(|(g, t)| is_disk(g) && *g == place && matters(t)) {
+        let (Some(lock), lock_ns) = (groups[at].0.lock(), groups[at].1.rank_ns) else { continue };
+        let holds_it = |t: &Tally| t.locks.contains(&lock) && t.rank_ns > DISK_UNDER_LOCK * (t.rank_ns + lock_ns);
+        let disk = groups.iter().position(|(g, t)| matches!(g, Group::Disk(..)) && holds_it(t));
+        if let Some(disk) = disk {
             let (_, lock) = groups[at].clone();
             groups[disk].1.absorb(lock);
             groups.remove(at);

@@ -12,7 +12,7 @@ const STARVED: f64 = 0.6;
 
 /// Whether what the waiters miss is mostly a CPU for the one they wait for. On a machine that is merely busy with
 /// other programs everything starves, and that is not the finding: either a CPU was free that the owner did not
-/// use, or threads of the focus itself took its place.
+/// use, or threads of the focus itself took its place for a third of the time.
 pub(super) fn is_starved(context: &Context, tally: &Tally) -> bool {
     if tally.not_running_ns <= STARVED * tally.rank_ns {
         return false;
@@ -26,7 +26,7 @@ pub(super) fn is_starved(context: &Context, tally: &Tally) -> bool {
         all += ns;
         own += if context.focus.contains(thread) { ns } else { 0 };
     }
-    own * 2 > all
+    own * 3 > all
 }
 
 /// Threads that ran on the CPU for which `threads` were runnable, by nanoseconds of overlap, the greatest first.
