@@ -30,6 +30,7 @@ test:
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) run --quiet --package xtask -- tidy
 	$(CARGO) test --workspace
+	$(CARGO) test --release --package holdup-trace --test mutations
 	@if ! $(CARGO) deny --version >/dev/null 2>&1; then \
 		echo "skipped: cargo deny check (to have it: cargo install --locked cargo-deny)"; \
 	else $(CARGO) deny check bans licenses sources && \

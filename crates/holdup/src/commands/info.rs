@@ -43,7 +43,7 @@ fn summary(trace: &Trace) -> anyhow::Result<serde_json::Value> {
         "host": meta.host,
         "events": trace.row_counts(),
         "native_events": meta.native_events,
-        "threads": trace.threads.len() - 1,
+        "threads": trace.threads.len().saturating_sub(1),
         "processes": processes(trace),
         "command": meta.command,
         "exit_code": meta.exit_code,
@@ -67,7 +67,7 @@ fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
         let code = meta.exit_code.map_or(String::new(), |c| format!(" (exit code {c})"));
         writeln!(out, "  command    {}{code}", meta.command.join(" "))?;
     }
-    writeln!(out, "  threads    {} in {} processes", trace.threads.len() - 1, processes(trace))?;
+    writeln!(out, "  threads    {} in {} processes", trace.threads.len().saturating_sub(1), processes(trace))?;
     for (name, rows) in trace.row_counts().iter().filter(|(_, n)| **n > 0) {
         writeln!(out, "  {name:<16} {rows:>12}")?;
     }
