@@ -36,6 +36,8 @@ pub struct TraceBuilder {
     raw: FxHashMap<u64, (ChainId, Option<RawStack>)>,
     raw_of_chain: FxHashMap<ChainId, u64>,
     raw_chains: u32,
+    /// Which raw stack has the copy of a shared user part.
+    copies: FxHashMap<u64, u64>,
     /// Frames of user parts that several raw stacks share.
     user_parts: FxHashMap<u64, (Vec<u64>, bool)>,
     stack_of_chain: FxHashMap<(ChainId, SpaceId), (StackId, bool)>,
@@ -106,6 +108,7 @@ impl TraceBuilder {
             raw: FxHashMap::default(),
             raw_of_chain: FxHashMap::default(),
             raw_chains: 0,
+            copies: FxHashMap::default(),
             user_parts: FxHashMap::default(),
             stack_of_chain: FxHashMap::default(),
             stacks: StackInterner::default(),
@@ -191,6 +194,9 @@ impl TraceBuilder {
     /// Gives the raw stack of `hash`. The first definition stays.
     pub fn define_raw_stack(&mut self, hash: u64, stack: RawStack) {
         self.raw_chain(hash);
+        if stack.user != 0 && !stack.bytes.is_empty() {
+            self.copies.insert(stack.user, hash);
+        }
         if let Some((_, slot)) = self.raw.get_mut(&hash) {
             slot.get_or_insert(stack);
         }

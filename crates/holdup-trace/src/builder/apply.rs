@@ -228,12 +228,17 @@ impl TraceBuilder {
     fn resolve(&mut self, chain: ChainId, space: SpaceId) -> (StackId, bool) {
         let raw = self.raw_of_chain.get(&chain).and_then(|hash| self.raw.get(hash)).and_then(|(_, raw)| raw.as_ref());
         if let Some(raw) = raw {
+            // The copy of a shared user part may belong to an event that comes later.
+            let copy = match self.copies.get(&raw.user).and_then(|hash| self.raw.get(hash)) {
+                Some((_, Some(other))) if raw.bytes.is_empty() => other,
+                _ => raw,
+            };
             let (user, complete) = match (&mut self.unwinder, self.user_parts.get(&raw.user)) {
                 (_, Some((frames, complete))) => (with_first(frames, raw.ip), *complete),
-                (Some(unwinder), None) if raw.ip != 0 => unwinder.unwind(&self.spaces[space.index()], raw),
+                (Some(unwinder), None) if raw.ip != 0 => unwinder.unwind(&self.spaces[space.index()], copy),
                 _ => (Vec::new(), raw.ip == 0),
             };
-            if raw.user != 0 && !raw.bytes.is_empty() {
+            if raw.user != 0 && !copy.bytes.is_empty() {
                 self.user_parts.insert(raw.user, (user.clone(), complete));
             }
             return (self.stacks.intern(space, &raw.kernel, &user), complete);
