@@ -93,7 +93,9 @@ pub(super) fn duration(seconds: f64) -> String {
 fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec<String> {
     let w = &f.waiters;
     let mut lines = Vec::new();
-    if group.holds_up() {
+    if matches!(group, Group::Runnable) {
+        lines.push(format!("{} of waiting for a CPU, summed over the threads", duration(tally.thread_ns as f64 / 1e9)));
+    } else if group.holds_up() {
         lines.push(format!(
             "{} in {} waits waited {} in all, {} on average, {} at most",
             threads(w.threads),
