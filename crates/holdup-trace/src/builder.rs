@@ -16,7 +16,7 @@ use crate::dict::{Chains, StackInterner};
 use crate::store::Filler;
 use crate::tables::*;
 use crate::trace::Trace;
-use crate::{ChainId, Dictionary, Event, Image, LockId, LockKey, Meta, Nanos, RawStack, Result, SpaceId, StackId};
+use crate::{ChainId, Dictionary, Event, Image, LockId, LockKey, Meta, RawStack, Result, SpaceId, StackId};
 use crate::{Store, StringId, Symbolizer, ThreadIdx, Timestamp, Unwinder};
 
 /// Where the tables are collected.
@@ -293,11 +293,6 @@ impl TraceBuilder {
         let what = self.strings.intern(what);
         self.out.losses.push(LossRow { what, cpu, from, to, count })
     }
-}
-
-/// Spans of nanoseconds before an event, cut at the trace's start.
-fn span_before(t: Timestamp, span: Nanos) -> Timestamp {
-    t.before(span)
 }
 
 impl<T: crate::Table> From<T> for Store<T> {

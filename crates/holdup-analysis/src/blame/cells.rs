@@ -26,10 +26,6 @@ pub enum Terminal {
     Runnable,
     /// Not held up: the wait is idle by design.
     IdleByDesign,
-    /// Not held up: the parent of a child, or a thread about to exit.
-    Exempt,
-    /// Outside the focus.
-    Outside,
     /// Not known.
     Unknown,
 }

@@ -125,7 +125,7 @@ pub(super) fn covering(context: &Context, samples: &FxHashMap<StackId, f64>) -> 
     }
     let wide = functions.into_values().filter(|f| f.weight >= COVERAGE * total);
     let best = wide.max_by(|a, b| a.depth().total_cmp(&b.depth()).then(a.weight.total_cmp(&b.weight)));
-    best.or(None).map(|f| f.hottest_line())
+    best.map(|f| f.hottest_line())
 }
 
 #[derive(Default)]

@@ -55,7 +55,7 @@ pub(super) fn of(context: &Context, key: &Key) -> Option<Group> {
         Timer => Group::Timer(pid, site()),
         Runnable => Group::Runnable,
         IdleByDesign => Group::Idle(pid, site()),
-        Overhead | UnknownHolder | Exempt | Outside | Unknown => return None,
+        Overhead | UnknownHolder | Unknown => return None,
     })
 }
 

@@ -48,7 +48,7 @@ impl TraceBuilder {
                 self.out.block_ios.push(BlockIo { t, device, sector, bytes, thread, issue })
             }
             Event::Lost { cpu, span, count, what } => {
-                let from = super::span_before(t, span);
+                let from = t.before(span);
                 self.out.losses.push(LossRow { what, cpu, from, to: t, count: count.into() })
             }
             Event::Map { pid, image } => self.apply_map(t, pid, image),
