@@ -12,18 +12,18 @@ mod preempt;
 mod profile;
 mod words;
 
-use holdup_trace::{Result, StackId, Table, ThreadIdx, Trace};
+use holdup_trace::{Result, StackId, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::blame::{Blame, Window, sweep};
 use crate::classify::Classifier;
+use crate::code::Disassembler;
 use crate::focus::Focus;
 use crate::intervals::{self, Intervals};
+use crate::label;
 use crate::report::{CpuSeconds, Explanation, Finding, Health, Options, TraceFacts};
 use group::{Group, Tally};
 
-/// Kernel functions through which the recorder itself was called.
-const RECORDER_FRAMES: &[&str] = &["__traceiter_", "bpf_prog_", "bpf_trace_run", "__bpf_trace", "bpf_trampoline_"];
 /// Findings shown when the caller does not say how many.
 const DEFAULT_TOP: usize = 8;
 /// A finding below this share of all that could be charged is noise.
@@ -39,32 +39,6 @@ pub(crate) struct Context<'a> {
     pub(crate) disassembler: &'a dyn Disassembler,
     pub(crate) locks: FxHashMap<holdup_trace::LockId, lock::LockStory>,
     pub(crate) habits: lock::Habits,
-}
-
-/// Turns code bytes into text. Implemented outside, so that analysis knows no instruction set.
-pub trait Disassembler {
-    /// The instructions of `code`, which begins at `start`, on a machine of architecture `arch`.
-    fn disassemble(&self, arch: &str, code: &[u8], start: u64) -> Vec<Decoded>;
-}
-
-/// A decoded instruction.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Decoded {
-    /// Its address.
-    pub address: u64,
-    /// Its text.
-    pub text: String,
-    /// Where it jumps to, if it is a direct branch.
-    pub target: Option<u64>,
-}
-
-/// For traces whose code nobody can decode.
-pub struct NoDisassembler;
-
-impl Disassembler for NoDisassembler {
-    fn disassemble(&self, _: &str, _: &[u8], _: u64) -> Vec<Decoded> {
-        Vec::new()
-    }
 }
 
 /// Explains a trace. `path` is only repeated in the answer.
@@ -234,41 +208,16 @@ impl Context<'_> {
 
     /// The frames of a stack as lines, the innermost first.
     pub(crate) fn stack_text(&self, stack: StackId) -> Vec<String> {
-        let mut lines = Vec::new();
-        for frame in self.trace.stacks.frames(stack) {
-            let before = lines.len();
-            lines.extend(self.trace.names.locations(frame).map(|l| self.location_text(&l)));
-            if lines.len() == before {
-                let address = self.trace.stacks.frame(frame).map_or(0, |f| f.address);
-                lines.push(format!("{address:#x}"));
-            }
-        }
-        let own = lines.iter().take_while(|l| RECORDER_FRAMES.iter().any(|p| l.starts_with(p))).count();
-        lines.split_off(own)
-    }
-
-    fn location_text(&self, l: &holdup_trace::tables::LocationRow) -> String {
-        let function = self.trace.text(l.function);
-        match self.source(l) {
-            source if source.is_empty() => function.to_owned(),
-            source => format!("{function} ({source})"),
-        }
+        label::stack_lines(self.trace, stack)
     }
 
     /// `file.c:12`, the file without its folders; empty if unknown.
     pub(crate) fn source(&self, l: &holdup_trace::tables::LocationRow) -> String {
-        let file = self.trace.text(l.file);
-        let base = file.rsplit('/').next().unwrap_or(file);
-        match (base, l.line) {
-            ("", _) => String::new(),
-            (base, 0) => base.to_owned(),
-            (base, line) => format!("{base}:{line}"),
-        }
+        label::source(self.trace, l)
     }
 
     pub(crate) fn thread_name(&self, thread: ThreadIdx) -> &str {
-        let row = (thread.index() < self.trace.threads.len()).then(|| self.trace.threads.name[thread.index()]);
-        row.map_or("", |n| self.trace.text(n))
+        label::thread_name(self.trace, thread)
     }
 
     pub(crate) fn pid(&self, thread: ThreadIdx) -> u32 {

@@ -10,11 +10,14 @@
 
 pub mod blame;
 pub mod classify;
+pub mod code;
 pub mod findings;
 pub mod focus;
 pub mod intervals;
+pub mod label;
 mod merge;
 pub mod report;
 
-pub use findings::{Decoded, Disassembler, NoDisassembler, explain};
+pub use code::{CodeLoop, Decoded, Disassembler, NoDisassembler};
+pub use findings::explain;
 pub use report::{Explanation, Options};

@@ -1,22 +1,41 @@
 //! Lends the disassembler of holdup-symbols to the analysis.
 
-use holdup_analysis::{Decoded, Disassembler};
-use holdup_symbols::disasm;
+use holdup_analysis::{CodeLoop, Decoded, Disassembler};
+use holdup_symbols::disasm::{self, Arch, Instruction, Kind};
 
 /// Decodes x86-64 and aarch64.
 pub struct Machine;
 
 impl Disassembler for Machine {
     fn disassemble(&self, arch: &str, code: &[u8], start: u64) -> Vec<Decoded> {
-        let Some(arch) = disasm::Arch::from_name(arch) else { return Vec::new() };
-        let decoded = disasm::disassemble(arch, code, start);
-        decoded.into_iter().map(|i| Decoded { address: i.address, target: target(i.kind), text: i.text }).collect()
+        let Some(arch) = Arch::from_name(arch) else { return Vec::new() };
+        disasm::disassemble(arch, code, start).into_iter().map(decoded).collect()
+    }
+
+    fn loops(&self, arch: &str, code: &[u8], start: u64) -> Vec<CodeLoop> {
+        let Some(arch) = Arch::from_name(arch) else { return Vec::new() };
+        let found = disasm::loops(&disasm::disassemble(arch, code, start));
+        let short = |l: disasm::Loop| CodeLoop {
+            instructions: l.instructions,
+            has_pause: l.has_pause,
+            has_atomic: l.has_atomic,
+            load_only: l.load_only,
+        };
+        found.into_iter().map(short).collect()
     }
 }
 
-fn target(kind: disasm::Kind) -> Option<u64> {
-    match kind {
-        disasm::Kind::Branch { target, .. } => target,
+fn decoded(i: Instruction) -> Decoded {
+    let target = match i.kind {
+        Kind::Branch { target, .. } => target,
         _ => None,
+    };
+    Decoded {
+        address: i.address,
+        target,
+        pause: i.kind == Kind::Pause,
+        atomic: i.atomic.is_some(),
+        call: matches!(i.kind, Kind::Call { .. }),
+        text: i.text,
     }
 }

@@ -1,9 +1,10 @@
 //! The instruction at which a running culprit was found most often, and the loop around it.
 
-use holdup_trace::{FrameId, SpaceId, StackId, StringId};
+use holdup_trace::{FrameId, StackId, StringId};
 use rustc_hash::FxHashMap;
 
-use super::{Context, Decoded};
+use super::Context;
+use crate::code::{Decoded, code_of};
 use crate::report::{Instruction, Neighbour};
 
 /// Instructions shown before and after the hot one where there is no loop.
@@ -50,18 +51,8 @@ fn shares_by_address(context: &Context, leaves: &FxHashMap<FrameId, f64>, total:
 }
 
 fn describe(context: &Context, frame: FrameId, address: u64, shares: &FxHashMap<u64, f64>, found: &mut Instruction) {
-    let trace = context.trace;
-    if trace.stacks.frame(frame).is_none_or(|f| f.space == SpaceId::KERNEL) {
-        return;
-    }
-    let Some(outer) = trace.names.locations(frame).last() else { return };
-    let code = trace.names.code(|c| {
-        let length = trace.text(c.bytes).len() as u64 / 2;
-        c.function == outer.function && c.module == outer.module && (c.start..c.start + length).contains(&address)
-    });
-    let Some(code) = code else { return };
-    let Some(bytes) = holdup_trace::decode_build_id(trace.text(code.bytes)) else { return };
-    let decoded = context.disassembler.disassemble(&trace.meta.host.arch, &bytes, code.start);
+    let Some((code, bytes)) = code_of(context.trace, frame) else { return };
+    let decoded = context.disassembler.disassemble(&context.trace.meta.host.arch, &bytes, code.start);
     let Some(at) = decoded.iter().position(|i| i.address == address) else { return };
     found.text = decoded[at].text.clone();
     let (range, is_loop) = surroundings(&decoded, at);

@@ -1,0 +1,83 @@
+//! Code as the analysis sees it: decoded instructions and short loops, from a disassembler that is lent to it.
+
+use holdup_trace::tables::Code;
+use holdup_trace::{FrameId, SpaceId, Trace};
+
+/// Turns code bytes into instructions. Implemented outside, so that analysis knows no instruction set.
+pub trait Disassembler {
+    /// The instructions of `code`, which begins at `start`, on a machine of architecture `arch`; empty if that
+    /// architecture is not known.
+    fn disassemble(&self, arch: &str, code: &[u8], start: u64) -> Vec<Decoded>;
+
+    /// The short loops of one function's `code`, by start and end.
+    fn loops(&self, arch: &str, code: &[u8], start: u64) -> Vec<CodeLoop>;
+}
+
+/// A decoded instruction.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// Its address.
+    pub address: u64,
+    /// Its text.
+    pub text: String,
+    /// Where it jumps to, if it is a direct branch.
+    pub target: Option<u64>,
+    /// Whether it lets the other hardware thread go first: `pause`, `yield`, `isb`, `wfe`, `tpause`.
+    pub pause: bool,
+    /// Whether its access to memory is atomic.
+    pub atomic: bool,
+    /// Whether it calls another function.
+    pub call: bool,
+}
+
+/// A short loop.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CodeLoop {
+    /// Addresses of its instructions, sorted.
+    pub instructions: Vec<u64>,
+    /// Whether it has a `pause` or the like.
+    pub has_pause: bool,
+    /// Whether it has an atomic instruction.
+    pub has_atomic: bool,
+    /// Whether it only reads memory: neither stores, nor atomics, nor calls.
+    pub load_only: bool,
+}
+
+impl CodeLoop {
+    /// Whether the instruction at `address` is part of the loop.
+    pub fn contains(&self, address: u64) -> bool {
+        self.instructions.binary_search(&address).is_ok()
+    }
+
+    /// Whether a thread in it most likely waits for another CPU: it pauses, or does nothing but look.
+    pub fn is_spin(&self) -> bool {
+        self.has_pause
+            || (self.load_only && self.instructions.len() <= 8)
+            || (self.has_atomic && self.instructions.len() <= 12)
+    }
+}
+
+/// For traces whose code nobody can decode.
+pub struct NoDisassembler;
+
+impl Disassembler for NoDisassembler {
+    fn disassemble(&self, _: &str, _: &[u8], _: u64) -> Vec<Decoded> {
+        Vec::new()
+    }
+
+    fn loops(&self, _: &str, _: &[u8], _: u64) -> Vec<CodeLoop> {
+        Vec::new()
+    }
+}
+
+/// The code of the (outer) function that holds `frame`'s address, with its bytes, if the trace has it.
+pub fn code_of(trace: &Trace, frame: FrameId) -> Option<(Code, Vec<u8>)> {
+    let address = trace.stacks.frame(frame).filter(|f| f.space != SpaceId::KERNEL)?.address;
+    let outer = trace.names.locations(frame).last()?;
+    let code = trace.names.code(|c| {
+        let length = trace.text(c.bytes).len() as u64 / 2;
+        c.function == outer.function && c.module == outer.module && (c.start..c.start + length).contains(&address)
+    })?;
+    let bytes = holdup_trace::decode_build_id(trace.text(code.bytes))?;
+    Some((code, bytes))
+}

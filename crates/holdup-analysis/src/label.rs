@@ -1,0 +1,52 @@
+//! What frames, stacks and threads are called in tables and findings.
+
+use holdup_trace::tables::LocationRow;
+use holdup_trace::{FrameId, StackId, ThreadIdx, Trace};
+
+/// Kernel functions through which the recorder itself was called.
+const RECORDER_FRAMES: &[&str] = &["__traceiter_", "bpf_prog_", "bpf_trace_run", "__bpf_trace", "bpf_trampoline_"];
+
+/// `file.c:12`, the file without its folders; empty if unknown.
+pub fn source(trace: &Trace, l: &LocationRow) -> String {
+    let file = trace.text(l.file);
+    let base = file.rsplit('/').next().unwrap_or(file);
+    match (base, l.line) {
+        ("", _) => String::new(),
+        (base, 0) => base.to_owned(),
+        (base, line) => format!("{base}:{line}"),
+    }
+}
+
+/// The frames of a stack as lines, the innermost first, inlined functions included.
+pub fn stack_lines(trace: &Trace, stack: StackId) -> Vec<String> {
+    let mut lines: Vec<String> = trace.stacks.frames(stack).flat_map(|f| frame_lines(trace, f)).collect();
+    let own = lines.iter().take_while(|l| RECORDER_FRAMES.iter().any(|p| l.starts_with(p))).count();
+    lines.split_off(own)
+}
+
+/// `function (file.c:12)` for each function inlined at a frame; the bare address where nothing is known.
+fn frame_lines(trace: &Trace, frame: FrameId) -> Vec<String> {
+    let lines: Vec<String> = trace.names.locations(frame).map(|l| location(trace, &l)).collect();
+    if !lines.is_empty() {
+        return lines;
+    }
+    vec![format!("{:#x}", trace.stacks.frame(frame).map_or(0, |f| f.address))]
+}
+
+fn location(trace: &Trace, l: &LocationRow) -> String {
+    let function = trace.text(l.function);
+    match source(trace, l) {
+        source if source.is_empty() => function.to_owned(),
+        source => format!("{function} ({source})"),
+    }
+}
+
+/// The thread's last name; empty if unknown.
+pub fn thread_name(trace: &Trace, thread: ThreadIdx) -> &str {
+    trace.threads.name.get(thread.index()).map_or("", |n| trace.text(*n))
+}
+
+/// The name of the thread's process; empty if unknown.
+pub fn process_name(trace: &Trace, thread: ThreadIdx) -> &str {
+    trace.threads.process.get(thread.index()).map_or("", |n| trace.text(*n))
+}
