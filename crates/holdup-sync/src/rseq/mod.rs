@@ -1,0 +1,84 @@
+//! Restartable sequences: a plain add to this CPU's cell that no preemption, migration or signal can split.
+//!
+//! The kernel looks, whenever it interrupts a thread, whether the thread's instruction pointer is inside the section that
+//! the thread's `struct rseq` names. If so, the thread goes on at the section's abort address, which starts it again. So
+//! what the section read (the CPU's number) still holds when its last instruction commits, without a locked instruction.
+//!
+//! ```text
+//!   restart: rseq_cs = &descriptor        the only field that may be written
+//!   ┌ start: cpu = rseq.cpu_id            read inside: outside it could be stale
+//!   │        if cpu >= cells: leave
+//!   │        cell = *bank + 128 · cpu
+//!   └        *cell += n                   the commit: one instruction, the last
+//!     end
+//!   abort:   signature before it; jump to restart
+//! ```
+//!
+//! glibc 2.35 and later registers `struct rseq` for each thread and exports where it lies.
+
+use core::sync::atomic::{AtomicPtr, AtomicU64};
+use std::sync::OnceLock;
+
+use crate::Padded;
+
+#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
+mod arch;
+
+/// One CPU's cell. Only that CPU writes it, with plain instructions.
+pub type Cell = Padded<AtomicU64>;
+
+/// Where glibc keeps each thread's `struct rseq`, from the thread pointer, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Area(isize);
+
+const CPU_ID: isize = 4;
+const RSEQ_CS: isize = 8;
+
+/// `struct rseq` of this process's threads, if glibc has registered it and sections of other CPUs can be restarted.
+pub fn area() -> Option<Area> {
+    static AREA: OnceLock<Option<Area>> = OnceLock::new();
+    *AREA.get_or_init(|| arch::registered().filter(|_| crate::membarrier::supported()).map(Area))
+}
+
+impl Area {
+    /// Number of the CPU that this thread was on a moment ago; `None` in a thread that glibc did not register.
+    #[inline]
+    pub fn cpu(self) -> Option<usize> {
+        usize::try_from(arch::cpu_id(self.0)).ok()
+    }
+
+    /// Adds `n` to this CPU's cell of the bank that `bank` points to at that moment. `false`, with nothing added, if the
+    /// thread is not registered or its CPU's number is not below `cells`.
+    ///
+    /// # Safety
+    /// Any value that `bank` has during the call points to at least `cells` cells that live as long as the call.
+    #[inline]
+    #[must_use]
+    pub unsafe fn add(self, bank: &AtomicPtr<Cell>, cells: u32, n: u64) -> bool {
+        // SAFETY: an `Area` exists only where glibc registered one for its threads; the rest is the caller's promise.
+        unsafe { arch::add(self.0, bank, cells, n) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_is_one_that_the_kernel_may_use() {
+        if let Some(area) = area() {
+            assert!(area.cpu().is_some_and(|cpu| cpu < crate::cpu::possible()));
+        }
+    }
+
+    #[test]
+    fn a_cpu_beyond_the_cells_adds_nothing() {
+        let Some(area) = area() else { return };
+        let mut cells = [Cell::default()];
+        let bank = AtomicPtr::new(cells.as_mut_ptr());
+        // SAFETY: no cell is promised, and none is touched.
+        assert!(!unsafe { area.add(&bank, 0, 1) });
+        assert_eq!(cells[0].0.get_mut(), &0);
+    }
+}
