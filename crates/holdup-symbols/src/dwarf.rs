@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use addr2line::Context;
 use gimli::{EndianArcSlice, LittleEndian, SectionId};
+use holdup_trace::SourceLine;
 
 use crate::demangle::demangle;
 use crate::elf::Elf;
@@ -54,6 +55,37 @@ impl Dwarf {
         let context = AssertUnwindSafe(&self.context);
         crate::guarded(move || collect(&context, addr)).unwrap_or_default()
     }
+
+    /// The source lines of `from..to`; offsets count from `from`.
+    pub fn lines(&self, from: u64, to: u64) -> Vec<SourceLine> {
+        let context = AssertUnwindSafe(&self.context);
+        crate::guarded(move || collect_lines(&context, from, to)).unwrap_or_default()
+    }
+}
+
+/// The line records of `from..to`, by address. `find_location_range` walks the line table from the record before
+/// `from`; a look-up for each instruction would search it anew.
+fn collect_lines(context: &Context<Reader>, from: u64, to: u64) -> Vec<SourceLine> {
+    let mut found: Vec<SourceLine> = Vec::new();
+    let Ok(records) = context.find_location_range(from, to) else { return found };
+    for (start, _, location) in records {
+        let offset = (start.max(from) - from) as u32;
+        let (inlined, file, line) = (inlined_at(context, start.max(from)), location.file, location.line);
+        let next = SourceLine { offset, inlined, file: file.unwrap_or_default().to_owned(), line: line.unwrap_or(0) };
+        let goes_on =
+            found.last().is_some_and(|l| (&l.inlined, &l.file, l.line) == (&next.inlined, &next.file, next.line));
+        if !goes_on {
+            found.push(next);
+        }
+    }
+    found
+}
+
+/// The innermost function inlined at an address; empty if none is.
+fn inlined_at(context: &Context<Reader>, addr: u64) -> String {
+    let Ok(mut frames) = context.find_frames(addr).skip_all_loads() else { return String::new() };
+    let (Ok(Some(inner)), Ok(Some(_))) = (frames.next(), frames.next()) else { return String::new() };
+    inner.function.and_then(|f| f.raw_name().ok().map(|raw| demangle(&raw))).unwrap_or_default()
 }
 
 fn collect(context: &Context<Reader>, addr: u64) -> Vec<SourceFrame> {

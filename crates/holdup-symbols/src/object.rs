@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use holdup_trace::{Image, Location};
+use holdup_trace::{Image, Location, SourceLine};
 
 use crate::cfi::Cfi;
 use crate::demangle::demangle;
@@ -139,6 +139,11 @@ impl Object {
     pub fn code(&self, vaddr: u64, limit: usize) -> Option<(u64, Vec<u8>)> {
         let function = self.function(vaddr)?;
         window(&function, vaddr, limit as u64, self.elf.arch, |start, len| self.elf.code(start, len))
+    }
+
+    /// The source lines of `length` bytes from `vaddr` on.
+    pub fn lines(&self, vaddr: u64, length: u64) -> Vec<SourceLine> {
+        self.dwarf().map_or_else(Vec::new, |d| d.lines(vaddr, vaddr.saturating_add(length)))
     }
 
     /// The bytes before `vaddr`, for finding out whether it follows a call.

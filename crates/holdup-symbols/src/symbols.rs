@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use holdup_trace::{Image, Location, Symbolizer};
+use holdup_trace::{Image, Location, SourceLine, Symbolizer};
 use rustc_hash::FxHashMap;
 
 use crate::disasm::Arch;
@@ -173,6 +173,13 @@ impl Symbolizer for Symbols {
         let vaddr = object.vaddr(image, address)?;
         let (start, bytes) = crate::guarded(|| object.code(vaddr, limit)).flatten()?;
         Some((address.wrapping_sub(vaddr.wrapping_sub(start)), bytes))
+    }
+
+    fn lines(&mut self, images: &[Arc<Image>], start: u64, length: usize) -> Vec<SourceLine> {
+        let Some(image) = image_at(images, start) else { return Vec::new() };
+        let Some(index) = self.objects.index(image) else { return Vec::new() };
+        let object = self.objects.get(index);
+        object.vaddr(image, start).map_or_else(Vec::new, |vaddr| object.lines(vaddr, length as u64))
     }
 }
 

@@ -152,6 +152,30 @@ fn code_is_that_of_the_function() {
 }
 
 #[test]
+fn lines_are_those_of_each_address() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("plain");
+    if compile("gcc", &["-O2", "-g"], &["inline.c"], &path).is_none() {
+        return;
+    }
+    let (image, outer) = (flat_image(&path), symbol(&path, "outer"));
+    let images = std::slice::from_ref(&image);
+    let mut symbols = Symbols::new(Kernel::None);
+    let (start, code) = symbols.code(false, images, BASE + outer, 4096).unwrap();
+    let lines = symbols.lines(images, start, code.len());
+    assert!(lines.len() > 2 && lines[0].offset == 0 && lines.is_sorted_by_key(|l| l.offset), "{lines:#?}");
+    for offset in 0..code.len() as u32 {
+        let line = lines.iter().rev().find(|l| l.offset <= offset).unwrap();
+        let all = symbols.locate(false, images, start + u64::from(offset));
+        assert_eq!((&line.file, line.line), (&all[0].file, all[0].line), "at {offset}");
+        let inlined = if all.len() > 1 { all[0].function.as_str() } else { "" };
+        assert_eq!(line.inlined, inlined, "at {offset}");
+    }
+    assert!(lines.iter().any(|l| !l.inlined.is_empty()));
+    assert_eq!(symbols.lines(images, BASE - 1, 10), []);
+}
+
+#[test]
 fn the_running_kernel_and_its_vdso() {
     let mut symbols = Symbols::new(Kernel::Live);
     let kallsyms = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();

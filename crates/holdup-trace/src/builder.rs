@@ -252,7 +252,7 @@ impl TraceBuilder {
         self.name_processes();
         let names = match symbolizer {
             Some(symbolizer) => {
-                crate::trace::name_frames(&self.stacks.stacks, &self.spaces, &mut self.strings, symbolizer)
+                crate::naming::name_frames(&self.stacks.stacks, &self.spaces, &mut self.strings, symbolizer)
             }
             None => crate::Names::default(),
         };

@@ -133,6 +133,19 @@ pub struct Location {
     pub offset: u64,
 }
 
+/// Where a stretch of code comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SourceLine {
+    /// Distance of its first instruction from the start that was asked for, in bytes.
+    pub offset: u32,
+    /// The function inlined there; empty if none is.
+    pub inlined: String,
+    /// The source file; empty if unknown.
+    pub file: String,
+    /// The source line; 0 if unknown.
+    pub line: u32,
+}
+
 /// Names addresses.
 pub trait Symbolizer {
     /// What lies at `address`, the innermost inlined function first; empty if nothing is known.
@@ -141,6 +154,12 @@ pub trait Symbolizer {
 
     /// The code bytes of the function around `address`, and the address of the first one; at most `limit` bytes.
     fn code(&mut self, kernel: bool, images: &[Arc<Image>], address: u64, limit: usize) -> Option<(u64, Vec<u8>)>;
+
+    /// The source lines of `length` bytes of user code from `start` on, by offset; each holds up to the next one.
+    /// Empty if nothing is known.
+    fn lines(&mut self, _images: &[Arc<Image>], _start: u64, _length: usize) -> Vec<SourceLine> {
+        Vec::new()
+    }
 }
 
 /// What identifies a lock.

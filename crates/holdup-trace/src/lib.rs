@@ -15,6 +15,7 @@ pub mod file;
 mod ids;
 mod meta;
 mod names;
+mod naming;
 pub mod spool;
 mod store;
 mod syscall;
@@ -23,7 +24,9 @@ pub mod tables;
 mod trace;
 
 pub use builder::{Destination, TraceBuilder};
-pub use dict::{Dictionary, Image, Location, LockKey, RawStack, Stacks, Symbolizer, Unwinder, decode_build_id};
+pub use dict::{
+    Dictionary, Image, Location, LockKey, RawStack, SourceLine, Stacks, Symbolizer, Unwinder, decode_build_id,
+};
 pub use error::{Error, Result};
 pub use event::{Event, WakeContext};
 pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringId, SwitchState, ThreadIdx};

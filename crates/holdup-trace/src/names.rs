@@ -1,20 +1,21 @@
 //! Names of frames: which functions lie at an address, and where they come from.
 
-use crate::tables::{Code, Codes, LocationRow, Locations};
+use crate::tables::{Code, Codes, LineRow, Lines, LocationRow, Locations};
 use crate::{FrameId, Table};
 
-/// Locations by frame, and the code of the functions that matter.
+/// Locations by frame, and code and source lines of the functions that matter.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     locations: Locations,
     /// Where each frame's rows begin in `locations`.
     starts: Vec<u32>,
     codes: Codes,
+    lines: Lines,
 }
 
 impl Names {
     /// `locations` must be sorted by frame, the innermost first.
-    pub(crate) fn new(mut locations: Locations, codes: Codes, frames: usize) -> Self {
+    pub(crate) fn new(mut locations: Locations, codes: Codes, lines: Lines, frames: usize) -> Self {
         if !locations.frame.is_sorted() {
             let mut rows: Vec<LocationRow> = locations.rows().collect();
             rows.sort_by_key(|r| r.frame);
@@ -29,7 +30,7 @@ impl Names {
             }
             starts.push(at as u32);
         }
-        Names { locations, starts, codes }
+        Names { locations, starts, codes, lines }
     }
 
     /// The functions at `frame`, the innermost inlined one first; empty if nothing is known.
@@ -46,7 +47,13 @@ impl Names {
         self.codes.rows().find(|c| is_same(c))
     }
 
-    pub(crate) fn tables(&self) -> (&Locations, &Codes) {
-        (&self.locations, &self.codes)
+    /// The source lines of `code`, by offset. O(lines of the trace).
+    pub fn lines<'a>(&'a self, code: &Code) -> impl Iterator<Item = LineRow> + 'a {
+        let Code { function, module, bytes, .. } = *code;
+        self.lines.rows().filter(move |l| l.code == bytes && l.function == function && l.module == module)
+    }
+
+    pub(crate) fn tables(&self) -> (&Locations, &Codes, &Lines) {
+        (&self.locations, &self.codes, &self.lines)
     }
 }

@@ -267,6 +267,26 @@ table! {
 }
 
 table! {
+    /// Source lines of the kept code: each row holds from its offset to that of the next row of the same code.
+    Lines of LineRow = "line" {
+        /// The function.
+        function: StringId, "string";
+        /// Its module.
+        module: StringId, "string";
+        /// The bytes in hexadecimal, as in `code`: they tell apart what has the same name.
+        code: StringId, "string";
+        /// Distance from the first byte of the code.
+        offset: u32, "bytes";
+        /// The function inlined here; empty if it is the function itself.
+        inlined: StringId, "string";
+        /// The source file; empty if unknown.
+        file: StringId, "string";
+        /// The source line; 0 if unknown.
+        line: u32, "line";
+    }
+}
+
+table! {
     /// What is missing from the trace.
     Losses of LossRow = "loss" {
         /// What was lost.

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::tables::*;
-use crate::{
-    Cpu, Dictionary, Image, Loss, Meta, Names, SpaceId, Stacks, Store, StringId, Symbolizer, Table, ThreadIdx,
-};
+use crate::{Cpu, Dictionary, Image, Loss, Meta, Names, Stacks, Store, StringId, Symbolizer, Table, ThreadIdx};
 
 /// A trace: facts, dictionaries, tables. Rows of each table are in time order.
 #[derive(Debug, Clone, Default)]
@@ -103,64 +101,7 @@ impl Trace {
             let at = images.partition_point(|i| i.start < start);
             images.insert(at, Arc::new(Image { start, end, file_offset, path, build_id, pid: 0 }));
         }
-        self.names = name_frames(&self.stacks, &spaces, &mut self.strings, symbolizer);
+        self.names = crate::naming::name_frames(&self.stacks, &spaces, &mut self.strings, symbolizer);
         Ok(())
     }
-}
-
-/// Longest function whose code is kept, in bytes.
-const CODE_LIMIT: usize = 64 << 10;
-
-/// Names every frame, and keeps the code of every function that is a stack's leaf.
-pub(crate) fn name_frames(
-    stacks: &Stacks,
-    spaces: &[Vec<Arc<Image>>],
-    strings: &mut Dictionary,
-    symbolizer: &mut dyn Symbolizer,
-) -> Names {
-    let mut locations = Locations::default();
-    let mut codes = Codes::default();
-    let mut seen_code = rustc_hash::FxHashSet::default();
-    let leaves = leaf_frames(stacks);
-    let none = Vec::new();
-    for (index, &is_leaf) in leaves.iter().enumerate() {
-        let frame = crate::FrameId(index as u32);
-        let Some(Frame { space, address }) = stacks.frame(frame) else { continue };
-        let images = spaces.get(space.index()).unwrap_or(&none);
-        let kernel = space == SpaceId::KERNEL;
-        let found = symbolizer.locate(kernel, images, address);
-        if is_leaf
-            && let Some(outer) = found.last()
-            && seen_code.insert((space, address - outer.offset.min(address)))
-            && let Some((start, bytes)) = symbolizer.code(kernel, images, address, CODE_LIMIT)
-        {
-            let bytes = strings.intern(&bytes.iter().map(|b| format!("{b:02x}")).collect::<String>());
-            let (function, module) = (strings.intern(&outer.function), strings.intern(&outer.module));
-            codes.push(Code { function, module, start, bytes });
-        }
-        for l in found {
-            let (function, module) = (strings.intern(&l.function), strings.intern(&l.module));
-            let file = strings.intern(&l.file);
-            locations.push(LocationRow { frame, function, module, file, line: l.line, offset: l.offset });
-        }
-    }
-    Names::new(locations, codes, stacks.frame_count())
-}
-
-/// Which frames are the innermost of some stack. User frames below a kernel part do not count.
-fn leaf_frames(stacks: &Stacks) -> Vec<bool> {
-    let (nodes, frames) = stacks.tables();
-    let mut inner = vec![true; nodes.len()];
-    for parent in &nodes.parent {
-        if let Some(slot) = parent.index().checked_sub(1).and_then(|i| inner.get_mut(i)) {
-            *slot = false;
-        }
-    }
-    let mut leaves = vec![false; frames.len()];
-    for (frame, _) in nodes.frame.iter().zip(inner).filter(|(_, leaf)| *leaf) {
-        if let Some(slot) = leaves.get_mut(frame.index()) {
-            *slot = true;
-        }
-    }
-    leaves
 }

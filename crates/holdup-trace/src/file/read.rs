@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::store::{Section, guarded, open_arrow};
-use crate::tables::{Codes, Frames, Locations, StackNodes};
+use crate::tables::{Codes, Frames, Lines, Locations, StackNodes};
 use crate::{Dictionary, Error, Meta, Names, Result, Stacks, Store, Table, Trace};
 
 /// More rows than a compressed byte of a table ever holds.
@@ -36,7 +36,9 @@ pub fn read(path: &Path) -> Result<Trace> {
         ));
     }
     let stacks = Stacks::from_tables(members.table::<StackNodes>()?, members.table::<Frames>()?);
-    let names = Names::new(members.table::<Locations>()?, members.table::<Codes>()?, stacks.frame_count());
+    // Files written before there was such a table are read too.
+    let lines = if members.has::<Lines>() { members.table()? } else { Lines::default() };
+    let names = Names::new(members.table::<Locations>()?, members.table::<Codes>()?, lines, stacks.frame_count());
     Ok(Trace {
         strings: members.strings()?,
         stacks,
@@ -112,6 +114,10 @@ impl<'a> Members<'a> {
         // Readers make room for this many rows: no more than the bytes can hold.
         let rows = meta.rows.get(T::NAME).copied().unwrap_or(0).min(section.len() * MOST_ROWS_PER_BYTE);
         Ok(Store::from_section(section, rows))
+    }
+
+    fn has<T: Table>(&self) -> bool {
+        self.sections.contains_key(&format!("{}.arrow", T::NAME))
     }
 
     fn table<T: Table>(&self) -> Result<T> {

@@ -48,9 +48,10 @@ fn write_members<W: Write + Seek>(trace: &Trace, zip: &mut ZipWriter<W>) -> Resu
     let (nodes, frames) = trace.stacks.tables();
     table(zip, nodes)?;
     table(zip, frames)?;
-    let (locations, codes) = trace.names.tables();
+    let (locations, codes, lines) = trace.names.tables();
     table(zip, locations)?;
     table(zip, codes)?;
+    table(zip, lines)?;
     strings(zip, trace)
 }
 

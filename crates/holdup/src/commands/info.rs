@@ -119,6 +119,7 @@ fn print_schema(as_json: bool) -> anyhow::Result<()> {
         describe::<tables::Locations>(),
         describe::<tables::Images>(),
         describe::<tables::Codes>(),
+        describe::<tables::Lines>(),
         describe::<tables::Losses>(),
     ];
     if as_json {

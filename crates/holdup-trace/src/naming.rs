@@ -1,0 +1,94 @@
+//! Names frames, and keeps the code of the functions that matter with its source lines.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use crate::tables::{Code, Codes, Frame, LineRow, Lines, LocationRow, Locations};
+use crate::{Dictionary, FrameId, Image, Names, SpaceId, Stacks, StringId, Symbolizer, Table};
+
+/// Longest function whose code is kept, in bytes.
+const CODE_LIMIT: usize = 64 << 10;
+
+/// Names every frame, and keeps the code of every function that is a stack's leaf.
+pub(crate) fn name_frames(
+    stacks: &Stacks,
+    spaces: &[Vec<Arc<Image>>],
+    strings: &mut Dictionary,
+    symbolizer: &mut dyn Symbolizer,
+) -> Names {
+    let mut locations = Locations::default();
+    let mut kept = Kept::default();
+    let leaves = leaf_frames(stacks);
+    let none = Vec::new();
+    for (index, &is_leaf) in leaves.iter().enumerate() {
+        let frame = FrameId(index as u32);
+        let Some(Frame { space, address }) = stacks.frame(frame) else { continue };
+        let images = spaces.get(space.index()).unwrap_or(&none);
+        let found = symbolizer.locate(space == SpaceId::KERNEL, images, address);
+        if let Some(outer) = found.last().filter(|_| is_leaf)
+            && kept.functions.insert((space, address - outer.offset.min(address)))
+        {
+            let names = (strings.intern(&outer.function), strings.intern(&outer.module));
+            kept.add(names, (space, address), images, strings, symbolizer);
+        }
+        for l in found {
+            let (function, module) = (strings.intern(&l.function), strings.intern(&l.module));
+            let file = strings.intern(&l.file);
+            locations.push(LocationRow { frame, function, module, file, line: l.line, offset: l.offset });
+        }
+    }
+    Names::new(locations, kept.codes, kept.lines, stacks.frame_count())
+}
+
+/// What is kept of functions.
+#[derive(Default)]
+struct Kept {
+    codes: Codes,
+    lines: Lines,
+    functions: FxHashSet<(SpaceId, u64)>,
+    /// Function, module and bytes: a program that runs many times has its lines once.
+    lined: FxHashSet<(StringId, StringId, StringId)>,
+}
+
+impl Kept {
+    /// Keeps the function around an address.
+    fn add(
+        &mut self,
+        (function, module): (StringId, StringId),
+        (space, address): (SpaceId, u64),
+        images: &[Arc<Image>],
+        strings: &mut Dictionary,
+        symbolizer: &mut dyn Symbolizer,
+    ) {
+        let kernel = space == SpaceId::KERNEL;
+        let Some((start, bytes)) = symbolizer.code(kernel, images, address, CODE_LIMIT) else { return };
+        let code = strings.intern(&bytes.iter().map(|b| format!("{b:02x}")).collect::<String>());
+        self.codes.push(Code { function, module, start, bytes: code });
+        if kernel || !self.lined.insert((function, module, code)) {
+            return;
+        }
+        for l in symbolizer.lines(images, start, bytes.len()) {
+            let (inlined, file) = (strings.intern(&l.inlined), strings.intern(&l.file));
+            self.lines.push(LineRow { function, module, code, offset: l.offset, inlined, file, line: l.line });
+        }
+    }
+}
+
+/// Which frames are the innermost of some stack. User frames below a kernel part do not count.
+fn leaf_frames(stacks: &Stacks) -> Vec<bool> {
+    let (nodes, frames) = stacks.tables();
+    let mut inner = vec![true; nodes.len()];
+    for parent in &nodes.parent {
+        if let Some(slot) = parent.index().checked_sub(1).and_then(|i| inner.get_mut(i)) {
+            *slot = false;
+        }
+    }
+    let mut leaves = vec![false; frames.len()];
+    for (frame, _) in nodes.frame.iter().zip(inner).filter(|(_, leaf)| *leaf) {
+        if let Some(slot) = leaves.get_mut(frame.index()) {
+            *slot = true;
+        }
+    }
+    leaves
+}
