@@ -88,8 +88,7 @@ impl StripedCounter {
     fn total(&self, take: impl Fn(&AtomicU64) -> u64) -> u64 {
         let slots = self.slots.load(Acquire);
         let used = if slots.is_null() { 0 } else { self.state.load(Acquire) & !BUSY };
-        (0..used)
-            .fold(take(&self.base), |sum, i| sum.wrapping_add(self.stripe(slots, i).map_or(0, &take)))
+        (0..used).fold(take(&self.base), |sum, i| sum.wrapping_add(self.stripe(slots, i).map_or(0, &take)))
     }
 
     /// The stripe that a probe leads to, if it exists; `slots` is not null.

@@ -4,7 +4,7 @@
 pub use std::{
     sync::{
         Condvar, Mutex, MutexGuard,
-        atomic::{AtomicPtr, AtomicU64, AtomicUsize},
+        atomic::{AtomicPtr, AtomicU64, AtomicUsize, fence},
     },
     thread_local,
 };
@@ -13,7 +13,7 @@ pub use std::{
 pub use loom::{
     sync::{
         Condvar, Mutex, MutexGuard,
-        atomic::{AtomicPtr, AtomicU64, AtomicUsize},
+        atomic::{AtomicPtr, AtomicU64, AtomicUsize, fence},
     },
     thread_local,
 };
