@@ -1,13 +1,18 @@
-/* Three producers, a queue of eight places, and one consumer that is slower than any of them. */
-#include "common.h"
+/* Three producers, a queue of eight places, and one consumer that is slower than any of them. FIXED: two consumers. */
+#include "units.h"
 
+#ifdef FIXED
+#define CONSUMERS 2
+#else
+#define CONSUMERS 1
+#endif
 #define PLACES 8
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t not_full = PTHREAD_COND_INITIALIZER, not_empty = PTHREAD_COND_INITIALIZER;
 static uint64_t places[PLACES];
 static long head, tail, producing = 3;
-static double stop_at;
-static uint64_t block[2048];
+static atomic_long to_produce;
+static uint64_t blocks[CONSUMERS][2048];
 
 static NOINLINE void compress_block(uint64_t *b, uint64_t seed) {
     for (int round = 0; round < 1500; round++)
@@ -15,6 +20,7 @@ static NOINLINE void compress_block(uint64_t *b, uint64_t seed) {
 }
 
 static void *consumer(void *arg) {
+    uint64_t *block = blocks[(intptr_t)arg];
     name_self("compressor");
     for (;;) {
         pthread_mutex_lock(&queue_lock);
@@ -25,6 +31,7 @@ static void *consumer(void *arg) {
         pthread_mutex_unlock(&queue_lock);
         compress_block(block, item);
     }
+    pthread_cond_signal(&not_empty); /* the other consumer, if there is one */
     pthread_mutex_unlock(&queue_lock);
     return arg;
 }
@@ -34,7 +41,7 @@ static NOINLINE uint64_t read_input(uint64_t x) { return mix(x, 300000); }
 static void *producer(void *arg) {
     uint64_t x = (uint64_t)(uintptr_t)arg;
     name_self("producer");
-    while (now_s() < stop_at) {
+    while (next_unit(&to_produce)) {
         x = read_input(x);
         pthread_mutex_lock(&queue_lock);
         while (head - tail == PLACES) pthread_cond_wait(&not_full, &queue_lock);
@@ -50,10 +57,11 @@ static void *producer(void *arg) {
 }
 
 int main(int argc, char **argv) {
-    stop_at = now_s() + run_seconds(argc, argv);
-    pthread_t threads[4];
+    plan(argc, argv);
+    to_produce = units;
+    pthread_t threads[3 + CONSUMERS];
     for (long i = 0; i < 3; i++) threads[i] = spawn(producer, (void *)(i + 1));
-    threads[3] = spawn(consumer, NULL);
-    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+    for (long i = 0; i < CONSUMERS; i++) threads[3 + i] = spawn(consumer, (void *)i);
+    for (int i = 0; i < 3 + CONSUMERS; i++) pthread_join(threads[i], NULL);
     return 0;
 }

@@ -1,11 +1,16 @@
 /* Six compilers register each unit under one mutex; a janitor holds that mutex for 0.4 s at a time while it
- * looks for a free slot in a bitmap, one word after another. */
-#include "common.h"
+ * looks for a free slot in a bitmap, one word after another. FIXED: it scans before it takes the mutex. */
+#include "units.h"
+
+#ifndef COMPILERS
+#define COMPILERS 6
+#endif
 
 #define WORDS (1 << 18)
+#define SCANS 30
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t *bitmap;
-static double stop_at;
+static atomic_long to_compile, to_scan;
 static long registered, found;
 
 static NOINLINE long scan_free_bitmap(const uint64_t *bits, long words) {
@@ -20,12 +25,24 @@ static NOINLINE long scan_free_bitmap(const uint64_t *bits, long words) {
     return zeros;
 }
 
+/* About 0.4 s. */
+static long scan_often(void) {
+    long zeros = 0;
+    for (int i = 0; i < SCANS; i++) zeros += scan_free_bitmap(bitmap + i, WORDS - SCANS);
+    return zeros;
+}
+
 static void *janitor(void *arg) {
     name_self("bitmap-janitor");
-    while (now_s() < stop_at) {
+    while (next_unit(&to_scan)) {
+#ifdef FIXED
+        long zeros = scan_often();
         pthread_mutex_lock(&registry);
-        double until = now_s() + 0.4;
-        while (now_s() < until) found += scan_free_bitmap(bitmap, WORDS / 64);
+#else
+        pthread_mutex_lock(&registry);
+        long zeros = scan_often();
+#endif
+        found += zeros;
         pthread_mutex_unlock(&registry);
         sleep_us(30000);
     }
@@ -39,7 +56,7 @@ static void *compiler(void *arg) {
     char name[16];
     snprintf(name, sizeof name, "compiler-%d", (int)(uintptr_t)arg);
     name_self(name);
-    while (now_s() < stop_at) {
+    while (next_unit(&to_compile)) {
         state = compile_unit(state);
         pthread_mutex_lock(&registry);
         registered += 1 + (long)(state & 1);
@@ -49,13 +66,15 @@ static void *compiler(void *arg) {
 }
 
 int main(int argc, char **argv) {
-    stop_at = now_s() + run_seconds(argc, argv);
+    plan(argc, argv);
+    to_compile = units;
+    to_scan = units / 1200;
     bitmap = malloc(WORDS * sizeof *bitmap);
     for (long i = 0; i < WORDS; i++) bitmap[i] = (uint64_t)i * 0x9e3779b97f4a7c15u;
-    pthread_t threads[7];
-    for (long i = 0; i < 6; i++) threads[i] = spawn(compiler, (void *)(i + 1));
-    threads[6] = spawn(janitor, NULL);
-    for (int i = 0; i < 7; i++) pthread_join(threads[i], NULL);
+    pthread_t threads[COMPILERS + 1];
+    for (long i = 0; i < COMPILERS; i++) threads[i] = spawn(compiler, (void *)(i + 1));
+    threads[COMPILERS] = spawn(janitor, NULL);
+    for (int i = 0; i <= COMPILERS; i++) pthread_join(threads[i], NULL);
     printf("%ld registered, %ld found\n", registered, found);
     return 0;
 }

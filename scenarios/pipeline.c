@@ -1,11 +1,18 @@
-/* Three processes in a row, joined by pipes; the middle one is slow, the first waits for room, the last for data. */
-#include "common.h"
+/* Three processes in a row, joined by pipes; the middle one is slow, the first waits for room, the last for data.
+ * FIXED: the last one does half of the sorting. */
+#include "units.h"
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define CHUNK 65536
+#define ROUNDS 400
+#ifdef FIXED
+#define ROUNDS_IN_SINK (ROUNDS / 2)
+#else
+#define ROUNDS_IN_SINK 0
+#endif
 static uint64_t chunk[CHUNK / 8];
-static double stop_at;
+static atomic_long to_send;
 
 static int read_chunk(int fd) {
     for (size_t got = 0; got < CHUNK;) {
@@ -24,8 +31,8 @@ static void write_chunk(int fd) {
     }
 }
 
-static NOINLINE void sort_chunk(uint64_t *c, int n) {
-    for (int round = 0; round < 400; round++)
+static NOINLINE void sort_chunk(uint64_t *c, int n, int rounds) {
+    for (int round = 0; round < rounds; round++)
         for (int i = 1; i < n; i++)
             if (c[i] < c[i - 1]) {
                 uint64_t t = c[i];
@@ -36,7 +43,7 @@ static NOINLINE void sort_chunk(uint64_t *c, int n) {
 
 static void source(int out) {
     prctl(PR_SET_NAME, "stage-source");
-    while (now_s() < stop_at) {
+    while (next_unit(&to_send)) {
         for (int i = 0; i < CHUNK / 8; i++) chunk[i] = mix((uint64_t)i, 20);
         write_chunk(out);
     }
@@ -45,7 +52,7 @@ static void source(int out) {
 static void sorter(int in, int out) {
     prctl(PR_SET_NAME, "stage-sort");
     while (read_chunk(in)) {
-        sort_chunk(chunk, CHUNK / 8);
+        sort_chunk(chunk, CHUNK / 8, ROUNDS - ROUNDS_IN_SINK);
         write_chunk(out);
     }
 }
@@ -53,13 +60,16 @@ static void sorter(int in, int out) {
 static void sink(int in) {
     volatile uint64_t sum = 0;
     prctl(PR_SET_NAME, "stage-sink");
-    while (read_chunk(in))
+    while (read_chunk(in)) {
+        sort_chunk(chunk, CHUNK / 8, ROUNDS_IN_SINK);
         for (int i = 0; i < CHUNK / 8; i++) sum += mix(chunk[i], 20);
+    }
 }
 
 int main(int argc, char **argv) {
     int a[2], b[2];
-    stop_at = now_s() + run_seconds(argc, argv);
+    plan(argc, argv);
+    to_send = units;
     if (pipe(a) != 0 || pipe(b) != 0) die("pipe");
     if (fork() == 0) {
         close(a[0]), close(b[0]), close(b[1]);

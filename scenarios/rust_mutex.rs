@@ -1,13 +1,17 @@
-//! std::sync::Mutex, whose futex word names no owner: a flusher holds it for 0.3 s at a time.
+//! std::sync::Mutex, whose futex word names no owner: a flusher holds it for 0.3 s at a time. With `--cfg fixed` it
+//! flushes a copy. Arguments: the seconds to run, or as the second the requests to serve, with a flush per 3000.
 
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// About 0.3 s.
+const PASSES: u32 = 12_000;
+
 #[inline(never)]
 fn flush_statistics(table: &mut [u64]) {
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_millis(300) {
+    for _ in 0..PASSES {
         for i in 1..table.len() {
             table[i] = table[i].rotate_left(5).wrapping_add(table[i - 1] ^ i as u64);
         }
@@ -23,16 +27,42 @@ fn serve_request(seed: u64) -> u64 {
     x
 }
 
-fn main() {
-    let seconds = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(4.0);
+/// What is left to do: units, or whatever fits before a deadline.
+enum Left {
+    Units(AtomicI64),
+    Until(Instant),
+}
+
+impl Left {
+    fn next(&self) -> bool {
+        match self {
+            Left::Units(left) => left.fetch_sub(1, Relaxed) > 0,
+            Left::Until(deadline) => Instant::now() < *deadline,
+        }
+    }
+}
+
+/// The work of the two roles, from the arguments.
+fn plan() -> [Left; 2] {
+    let argument = |n| std::env::args().nth(n);
+    if let Some(requests) = argument(2).and_then(|s| s.parse::<i64>().ok()) {
+        return [requests, requests / 3000].map(|units| Left::Units(AtomicI64::new(units)));
+    }
+    let seconds = argument(1).and_then(|s| s.parse().ok()).unwrap_or(4.0);
     let deadline = Instant::now() + Duration::from_secs_f64(seconds);
+    [Left::Until(deadline), Left::Until(deadline)]
+}
+
+fn main() {
+    let [requests, flushes] = plan();
+    let requests = Arc::new(requests);
     let table = Arc::new(Mutex::new(vec![0_u64; 1 << 14]));
     let mut threads = Vec::new();
     for id in 0..5 {
-        let table = table.clone();
+        let (table, requests) = (table.clone(), requests.clone());
         let serve = move || {
             let mut x = id;
-            while Instant::now() < deadline {
+            while requests.next() {
                 x = serve_request(x);
                 table.lock().unwrap()[(x & 0x3fff) as usize] += 1;
             }
@@ -40,8 +70,13 @@ fn main() {
         threads.push(thread::Builder::new().name(format!("request-{id}")).spawn(serve).unwrap());
     }
     let flush = move || {
-        while Instant::now() < deadline {
-            flush_statistics(&mut table.lock().unwrap());
+        while flushes.next() {
+            if cfg!(fixed) {
+                let mut copy = table.lock().unwrap().clone();
+                flush_statistics(&mut copy);
+            } else {
+                flush_statistics(&mut table.lock().unwrap());
+            }
             thread::sleep(Duration::from_millis(20));
         }
     };

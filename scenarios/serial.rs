@@ -1,5 +1,7 @@
-//! Phases: four threads parse in parallel, then one of them merges alone while the others wait at a barrier.
+//! Phases: four threads parse in parallel, then one of them merges alone while the others wait at a barrier. With
+//! `--cfg fixed` each merges a quarter. Arguments: the seconds to run, or as the second the phases to do.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,34 +30,69 @@ fn merge_partitions(parts: &mut [u64]) {
     }
 }
 
-fn work(id: u64, phases: &Barrier, parts: &Mutex<Vec<u64>>, deadline: Instant, done: &Mutex<bool>) {
-    loop {
-        let part = parse_partition(id);
-        parts.lock().unwrap()[id as usize] ^= part;
+/// When the phases end.
+#[derive(Clone, Copy)]
+enum Until {
+    Deadline(Instant),
+    Phases(u64),
+}
+
+impl Until {
+    /// From the arguments: seconds, or phases after them.
+    fn from_arguments() -> Self {
+        let argument = |n| std::env::args().nth(n);
+        match argument(2).and_then(|s| s.parse().ok()) {
+            Some(phases) => Until::Phases(phases),
+            None => {
+                let seconds = argument(1).and_then(|s| s.parse().ok()).unwrap_or(4.0);
+                Until::Deadline(Instant::now() + Duration::from_secs_f64(seconds))
+            }
+        }
+    }
+
+    fn reached(self, phase: u64) -> bool {
+        match self {
+            Until::Deadline(deadline) => Instant::now() > deadline,
+            Until::Phases(phases) => phase >= phases,
+        }
+    }
+}
+
+/// The partitions that worker `id` merges.
+fn to_merge(id: u64) -> std::ops::Range<usize> {
+    match id {
+        _ if cfg!(fixed) => id as usize..id as usize + 1,
+        0 => 0..WORKERS as usize,
+        _ => 0..0,
+    }
+}
+
+fn work(id: u64, phases: &Barrier, parts: &[Mutex<Vec<u64>>], until: Until, done: &AtomicBool) {
+    for phase in 1.. {
+        parts[id as usize].lock().unwrap()[0] ^= parse_partition(id);
         // The barrier's leader may be any thread: worker 0 merges, whoever comes last.
         phases.wait();
+        to_merge(id).for_each(|i| merge_partitions(&mut parts[i].lock().unwrap()));
         if id == 0 {
-            merge_partitions(&mut parts.lock().unwrap());
-            *done.lock().unwrap() = Instant::now() > deadline;
+            done.store(until.reached(phase), Relaxed);
         }
         phases.wait();
-        if *done.lock().unwrap() {
+        if done.load(Relaxed) {
             return;
         }
     }
 }
 
 fn main() {
-    let seconds = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(4.0);
-    let deadline = Instant::now() + Duration::from_secs_f64(seconds);
+    let until = Until::from_arguments();
     let phases = Arc::new(Barrier::new(WORKERS as usize));
-    let parts = Arc::new(Mutex::new(vec![1_u64; 4096]));
-    let done = Arc::new(Mutex::new(false));
+    let parts: Arc<Vec<_>> = Arc::new((0..WORKERS).map(|_| Mutex::new(vec![1_u64; 1024])).collect());
+    let done = Arc::new(AtomicBool::new(false));
     let threads: Vec<_> = (0..WORKERS)
         .map(|id| {
             let (phases, parts, done) = (phases.clone(), parts.clone(), done.clone());
             let name = if id == 0 { "merger".to_owned() } else { format!("parser-{id}") };
-            thread::Builder::new().name(name).spawn(move || work(id, &phases, &parts, deadline, &done)).unwrap()
+            thread::Builder::new().name(name).spawn(move || work(id, &phases, &parts, until, &done)).unwrap()
         })
         .collect();
     threads.into_iter().for_each(|t| t.join().unwrap());
