@@ -40,9 +40,10 @@ static struct {
     _Alignas(128) uint64_t depth;
 } book;
 
+static int is_locked(void) { return atomic_load_explicit(&book.locked, memory_order_relaxed); }
+
 static NOINLINE void acquire_book(void) {
-    for (int look = 1; atomic_load_explicit(&book.locked, memory_order_relaxed) || atomic_exchange(&book.locked, 1); look++)
-        back_off(look);
+    for (int look = 1; is_locked() || atomic_exchange(&book.locked, 1); look++) back_off(look);
 }
 
 static void release_book(void) { atomic_store_explicit(&book.locked, 0, memory_order_release); }

@@ -1,6 +1,7 @@
 //! Runs the binary and reads its JSON.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -46,6 +47,41 @@ pub struct Culprit {
     pub thread: Option<String>,
     /// The function.
     pub function: Option<String>,
+}
+
+/// The parts of `diff --json` that are compared.
+#[derive(Debug, Deserialize)]
+pub struct Compared {
+    /// The earlier side.
+    pub before: Side,
+    /// The later side.
+    pub after: Side,
+    /// What changed, the most telling first.
+    pub changes: Vec<Change>,
+}
+
+/// One side of a comparison.
+#[derive(Debug, Deserialize)]
+pub struct Side {
+    /// How long the program lived.
+    #[serde(default)]
+    pub elapsed_s: f64,
+}
+
+/// One change.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Change {
+    /// What kind of thing changed.
+    pub what: String,
+    /// Its name.
+    pub name: String,
+    /// By how many CPU seconds.
+    pub delta_s: f64,
+    /// Whether it is the cause.
+    pub role: String,
+    /// Why.
+    pub because: String,
 }
 
 /// The parts of `info --json` that are compared.
@@ -103,19 +139,45 @@ impl Holdup {
 
     /// Explains `trace`.
     pub fn explain(&self, trace: &Path) -> Result<Explained> {
-        self.json("explain", trace)
+        self.json(&["explain".as_ref(), trace.as_ref()])
     }
 
     /// What is in `trace`.
     pub fn info(&self, trace: &Path) -> Result<Info> {
-        self.json("info", trace)
+        self.json(&["info".as_ref(), trace.as_ref()])
     }
 
-    fn json<T: DeserializeOwned>(&self, command: &str, trace: &Path) -> Result<T> {
-        let output = Command::new(&self.0).arg(command).arg(trace).arg("--json").stderr(Stdio::piped()).output()?;
+    /// Compares the runs `before` with those `after`.
+    pub fn diff(&self, before: &[PathBuf], after: &[PathBuf]) -> Result<Compared> {
+        let mut args: Vec<&OsStr> = vec!["diff".as_ref()];
+        args.extend(before.iter().map(|trace| trace.as_os_str()));
+        args.push("--vs".as_ref());
+        args.extend(after.iter().map(|trace| trace.as_os_str()));
+        self.json(&args)
+    }
+
+    /// Records `program` in `trace`.
+    pub fn record(&self, trace: &Path, program: &Path, args: &[String]) -> Result<()> {
+        let mut command = Command::new(&self.0);
+        command.args(["record", "-o"]).arg(trace).arg("--").arg(program).args(args);
+        recorded(&mut command, trace.parent().expect("a trace lies in a folder"))
+    }
+
+    fn json<T: DeserializeOwned>(&self, args: &[&OsStr]) -> Result<T> {
+        let output = Command::new(&self.0).args(args).arg("--json").stderr(Stdio::piped()).output()?;
         let said = String::from_utf8_lossy(&output.stderr);
-        let what = || format!("holdup {command} {} --json", trace.display());
+        let what = || format!("holdup {} --json", args.join(" ".as_ref()).to_string_lossy());
         ensure!(output.status.success(), "{}: {}: {}", what(), output.status, said.trim());
         serde_json::from_slice(&output.stdout).with_context(what)
     }
+}
+
+/// Runs a recorder until its program ends. The fsync scenario writes into `scratch`: on the disk of the build folder,
+/// not on a tmpfs.
+pub fn recorded(command: &mut Command, scratch: &Path) -> Result<()> {
+    command.current_dir(scratch).env("TMPDIR", scratch).stdin(Stdio::null());
+    let output = command.output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "record: {}: {}", output.status, said.trim());
+    Ok(())
 }

@@ -5,6 +5,7 @@
 mod bench;
 mod holdup;
 mod measure;
+mod pairs;
 mod scenarios;
 mod table;
 mod tidy;
@@ -20,9 +21,11 @@ cargo xtask scenarios [NAME...]         record and explain programs with a plant
     --hog            with an unrelated CPU hog beside each
     --perf           also through `perf record` and perf.data
     --seconds N      how long each runs (default 4)
+cargo xtask scenarios --diff [NAME...]  record two builds each and compare them; exit 1 if a planted difference is missed
+    --runs N         how often each is recorded (default 1)
 cargo xtask bench [pipe|job|read]...    cost of recording and of reading, beside perf (default: all)
     --rounds N       interleaved rounds (default 7)
-both take --holdup PATH (default target/release/holdup)";
+all but tidy take --holdup PATH (default target/release/holdup)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
 use anyhow::{Context, Result, ensure};
 use regex::Regex;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-use crate::holdup::{Explained, Finding, Holdup, PERF_EVENTS};
-use crate::{table, take_flag, take_number, take_option};
+use crate::holdup::{Explained, Finding, Holdup, PERF_EVENTS, recorded};
+use crate::{pairs, table, take_flag, take_number, take_option};
 
 /// `scenarios/truth.toml`.
 #[derive(Deserialize)]
@@ -45,21 +46,21 @@ struct Options {
 pub fn run(root: &Path, args: &[String]) -> Result<bool> {
     let mut args = args.to_vec();
     let holdup = Holdup::new(root, take_option(&mut args, "--holdup")?)?;
+    if take_flag(&mut args, "--diff") {
+        return pairs::run(root, holdup, args);
+    }
     let (hog, perf) = (take_flag(&mut args, "--hog"), take_flag(&mut args, "--perf"));
     let seconds = take_number(&mut args, "--seconds", 4.0)?;
     let (programs, scratch) = (root.join("target/scenarios"), root.join("target/scenarios/runs"));
     fs::create_dir_all(&scratch)?;
     let options = Options { holdup, hog, perf, seconds, programs, scratch };
 
-    let text = fs::read_to_string(root.join("scenarios/truth.toml"))?;
-    let truths: Truths = toml::from_str(&text).context("scenarios/truth.toml")?;
-    let unknown = args.iter().find(|name| !truths.scenario.iter().any(|t| t.name == **name));
-    ensure!(unknown.is_none(), "no scenario {} in scenarios/truth.toml", unknown.map_or("", |n| n));
+    let truths: Truths = read_truth(root)?;
+    check_names(&args, truths.scenario.iter().map(|t| t.name.as_str()))?;
     let chosen = |t: &&Truth| !t.beside && (args.is_empty() || args.contains(&t.name));
     let chosen: Vec<&Truth> = truths.scenario.iter().filter(chosen).collect();
     let names = chosen.iter().map(|t| t.name.as_str()).chain(["hog"]);
-    let built = Command::new(root.join("scenarios/build.sh")).arg(&options.programs).args(names).status()?;
-    ensure!(built.success(), "scenarios/build.sh failed");
+    build(root, &[], &options.programs, names)?;
 
     let mut rows = Vec::new();
     let mut all_right = true;
@@ -77,6 +78,27 @@ pub fn run(root: &Path, args: &[String]) -> Result<bool> {
     }
     table::print(&["scenario", "by", "", "first finding", "function", "thread", "CPU s", "sure", "then"], &rows);
     Ok(all_right)
+}
+
+/// Reads `scenarios/truth.toml`.
+pub fn read_truth<T: DeserializeOwned>(root: &Path) -> Result<T> {
+    let text = fs::read_to_string(root.join("scenarios/truth.toml"))?;
+    toml::from_str(&text).context("scenarios/truth.toml")
+}
+
+/// Fails if one of `names` is not among those `known`.
+pub fn check_names<'a>(names: &[String], known: impl Iterator<Item = &'a str>) -> Result<()> {
+    let known: Vec<&str> = known.collect();
+    let unknown = names.iter().find(|name| !known.contains(&name.as_str()));
+    ensure!(unknown.is_none(), "no {} in scenarios/truth.toml", unknown.map_or("", |n| n));
+    Ok(())
+}
+
+/// Builds the programs `names` in the folder `programs`.
+pub fn build<'a>(root: &Path, flags: &[&str], programs: &Path, names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let built = Command::new(root.join("scenarios/build.sh")).args(flags).arg(programs).args(names).status()?;
+    ensure!(built.success(), "scenarios/build.sh failed");
+    Ok(())
 }
 
 /// How a scenario is recorded.
@@ -109,11 +131,7 @@ impl Options {
             command.args(["-a", "-g"]).args(PERF_EVENTS);
         }
         command.arg("--").arg(&program).arg(self.seconds.to_string());
-        // The fsync scenario writes here: on the disk of the build folder, not on a tmpfs.
-        command.current_dir(&self.scratch).env("TMPDIR", &self.scratch);
-        let output = command.stdin(Stdio::null()).output()?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "record: {}: {}", output.status, said.trim());
+        recorded(&mut command, &self.scratch)?;
         self.holdup.explain(&trace)
     }
 

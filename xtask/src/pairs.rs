@@ -1,0 +1,176 @@
+//! `cargo xtask scenarios --diff`: is the planted difference of two builds among the first changes, and a cause?
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+use regex::Regex;
+use serde::Deserialize;
+
+use crate::holdup::{Change, Compared, Holdup};
+use crate::scenarios::{build, check_names, read_truth};
+use crate::{table, take_number};
+
+/// How many changes may come before the planted one, with itself.
+const AMONG: usize = 3;
+
+/// `scenarios/truth.toml`.
+#[derive(Deserialize)]
+struct Truths {
+    pair: Vec<Pair>,
+}
+
+/// What must be said of one pair.
+#[derive(Deserialize)]
+struct Pair {
+    name: String,
+    args: Vec<String>,
+    /// Each among the first changes, as a cause.
+    sites: Vec<String>,
+    /// Each a symptom, and nowhere a cause.
+    #[serde(default)]
+    symptoms: Vec<String>,
+    /// In the reason of some cause.
+    #[serde(default)]
+    because: String,
+    /// `fixed` is the earlier build.
+    #[serde(default)]
+    regression: bool,
+}
+
+struct Options {
+    holdup: Holdup,
+    runs: usize,
+    programs: PathBuf,
+}
+
+/// Runs the pairs named in `args`, or all. Whether every planted difference was found.
+pub fn run(root: &Path, holdup: Holdup, mut args: Vec<String>) -> Result<bool> {
+    let runs = take_number(&mut args, "--runs", 1)?;
+    ensure!(runs > 0, "--runs must be at least 1");
+    let truths: Truths = read_truth(root)?;
+    check_names(&args, truths.pair.iter().map(|p| p.name.as_str()))?;
+    let chosen: Vec<&Pair> = truths.pair.iter().filter(|p| args.is_empty() || args.contains(&p.name)).collect();
+    let options = Options { holdup, runs, programs: root.join("target/scenarios/pairs") };
+    build(root, &["--pairs"], &options.programs, chosen.iter().map(|p| p.name.as_str()))?;
+
+    let mut rows = Vec::new();
+    let mut all_right = true;
+    for pair in chosen {
+        eprintln!("{}", pair.name);
+        let (right, row) = match options.compare(pair) {
+            Ok(compared) => judge(pair, &compared)?,
+            Err(e) => {
+                eprintln!("{}: {e:#}", pair.name);
+                (false, vec![pair.name.clone(), "FAIL: no comparison".to_owned()])
+            }
+        };
+        all_right &= right;
+        rows.push(row);
+    }
+    table::print(&["pair", "", "before s", "after s", "first change", "role", "delta s", "then", "then"], &rows);
+    Ok(all_right)
+}
+
+impl Options {
+    fn compare(&self, pair: &Pair) -> Result<Compared> {
+        let sides = if pair.regression { ["fixed", "held"] } else { ["held", "fixed"] };
+        let scratch = self.programs.join("runs");
+        fs::create_dir_all(&scratch)?;
+        let trace = |side: &str, run: usize| scratch.join(format!("{}.{side}.{run}.holdup", pair.name));
+        // In turn, so that what disturbs the machine for a while disturbs both.
+        for run in 0..self.runs {
+            for side in sides {
+                self.holdup.record(&trace(side, run), &self.programs.join(side).join(&pair.name), &pair.args)?;
+            }
+        }
+        let [before, after] = sides.map(|side| (0..self.runs).map(|run| trace(side, run)).collect::<Vec<_>>());
+        self.holdup.diff(&before, &after)
+    }
+}
+
+fn judge(pair: &Pair, compared: &Compared) -> Result<(bool, Vec<String>)> {
+    let wrong = complaint(pair, &compared.changes)?;
+    let seconds = |s: f64| format!("{s:.2}");
+    let mut row = vec![pair.name.clone(), wrong.as_ref().map_or("ok".to_owned(), |w| format!("FAIL: {w}"))];
+    row.extend([seconds(compared.before.elapsed_s), seconds(compared.after.elapsed_s)]);
+    if let Some(first) = compared.changes.first() {
+        row.extend([format!("{} {}", first.what, first.name), first.role.clone(), format!("{:+.2}", first.delta_s)]);
+    }
+    let then = compared.changes.iter().take(AMONG).skip(1);
+    row.extend(then.map(|c| format!("{} {} {} {:+.2}", c.role, c.what, c.name, c.delta_s)));
+    Ok((wrong.is_none(), row))
+}
+
+/// The first thing that `changes` do not say though they should.
+fn complaint(pair: &Pair, changes: &[Change]) -> Result<Option<String>> {
+    let cause = |c: &&Change| c.role == "cause";
+    for site in &pair.sites {
+        let site = Regex::new(site)?;
+        if !changes.iter().take(AMONG).filter(cause).any(|c| site.is_match(&c.name)) {
+            return Ok(Some(format!("{site} is no cause among the first {AMONG}")));
+        }
+    }
+    for symptom in &pair.symptoms {
+        let symptom = Regex::new(symptom)?;
+        let of_it: Vec<&Change> = changes.iter().filter(|c| symptom.is_match(&c.name)).collect();
+        if of_it.iter().any(|c| c.role == "cause") || !of_it.iter().any(|c| c.role == "symptom") {
+            return Ok(Some(format!("{symptom} is no symptom")));
+        }
+    }
+    let because = Regex::new(&pair.because)?;
+    let given = pair.because.is_empty() || changes.iter().filter(cause).any(|c| because.is_match(&c.because));
+    Ok((!given).then(|| format!("no cause gives the reason {because}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> Pair {
+        Pair {
+            name: "spin_hold".into(),
+            args: Vec::new(),
+            sites: vec!["update_book".into()],
+            symptoms: vec!["acquire_book".into()],
+            because: "longer".into(),
+            regression: true,
+        }
+    }
+
+    fn change(name: &str, role: &str, because: &str) -> Change {
+        Change { name: name.into(), role: role.into(), because: because.into(), ..Change::default() }
+    }
+
+    fn said(changes: &[Change]) -> Option<String> {
+        complaint(&pair(), changes).unwrap()
+    }
+
+    #[test]
+    fn a_cause_with_its_symptom_is_right() {
+        let changes = [change("update_book", "cause", "it is 2.0 times longer"), change("acquire_book", "symptom", "")];
+        assert_eq!(said(&changes), None);
+    }
+
+    #[test]
+    fn a_site_must_be_a_cause_and_among_the_first() {
+        let symptom = change("acquire_book", "symptom", "");
+        let late = [symptom.clone(), symptom.clone(), symptom.clone(), change("update_book", "cause", "longer")];
+        assert!(said(&late).unwrap().starts_with("update_book"));
+        assert!(said(&[change("update_book", "unclear", "longer"), symptom]).unwrap().starts_with("update_book"));
+    }
+
+    #[test]
+    fn a_symptom_is_nowhere_a_cause() {
+        let cause = change("update_book", "cause", "longer");
+        let both = [cause.clone(), change("acquire_book", "symptom", ""), change("acquire_book", "cause", "")];
+        assert!(said(&both).unwrap().starts_with("acquire_book"));
+        assert!(said(&[cause]).unwrap().starts_with("acquire_book"));
+    }
+
+    #[test]
+    fn the_reason_is_that_of_a_cause() {
+        let changes = [change("update_book", "cause", ""), change("acquire_book", "symptom", "longer")];
+        assert_eq!(said(&changes).unwrap(), "no cause gives the reason longer");
+    }
+}
