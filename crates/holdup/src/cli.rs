@@ -1,9 +1,12 @@
 //! The command line. Names are fixed by the project's contract.
 
+mod lab;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+pub use lab::{Lab, LabRun};
 
 /// What holds your cores up?
 ///
@@ -37,6 +40,13 @@ pub enum Command {
     /// Say in one page what held the cores up
     #[command(after_help = EXPLAIN_HELP)]
     Explain(Explain),
+    /// Reproduce hazards of synchronisation on this machine, with verdicts
+    #[command(after_help = lab::HELP)]
+    Lab {
+        /// What to do in the lab
+        #[command(subcommand)]
+        command: Lab,
+    },
     /// Print a shell completion script
     #[command(after_help = "Example:\n  holdup completions bash > ~/.local/share/bash-completion/completions/holdup")]
     Completions {

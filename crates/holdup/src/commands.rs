@@ -3,6 +3,7 @@
 pub mod demo;
 pub mod explain;
 pub mod info;
+pub mod lab;
 pub mod record;
 pub mod shell;
 

@@ -37,6 +37,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Record(args) => commands::record::run(&args),
         Command::Info(args) => commands::info::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
+        Command::Lab { command } => commands::lab::run(&command),
         Command::Completions { shell } => commands::shell::completions(shell),
         Command::Man { folder } => commands::shell::man(&folder),
         Command::DemoProgram => {
@@ -51,6 +52,9 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
+    if let Some(error) = error.downcast_ref::<holdup_lab::Error>() {
+        return if matches!(error, holdup_lab::Error::Usage(_)) { USAGE } else { 4 };
+    }
     match error.downcast_ref::<holdup_trace::Error>() {
         Some(holdup_trace::Error::Input(_)) => 3,
         Some(holdup_trace::Error::Unsupported(_)) => 4,

@@ -1,0 +1,132 @@
+//! One thing to measure, and one round of it.
+
+use std::sync::Arc;
+
+use super::clock;
+use super::pool::{Job, StartLine};
+use super::usage::Usage;
+
+/// Runs this many operations as this worker.
+pub type Body = Arc<dyn Fn(usize, u64) + Send + Sync>;
+/// Reads the sum that the operations have built up.
+pub type Value = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// A body of operations at one place of a sweep.
+#[derive(Clone)]
+pub struct Case {
+    /// The series that it belongs to.
+    pub series: String,
+    /// Its place on the series' axis.
+    pub x: f64,
+    /// How many workers run the body at the same time.
+    pub threads: usize,
+    /// Whether one operation of each batch is timed, for the tail of the waits.
+    pub sampled: bool,
+    pub(super) body: Body,
+    pub(super) value: Option<Value>,
+    pub(super) batch: u64,
+}
+
+impl Case {
+    /// A case at `threads` on the axis of threads. The body's loop has to be its own, so that the compiler sees it as
+    /// a hand-written one.
+    pub fn new(series: impl Into<String>, threads: usize, body: impl Fn(usize, u64) + Send + Sync + 'static) -> Self {
+        let (series, body) = (series.into(), Arc::new(body));
+        Case { series, x: threads as f64, threads, sampled: false, body, value: None, batch: 1 }
+    }
+
+    /// Places the case elsewhere than at its number of threads.
+    pub fn at(mut self, x: f64) -> Self {
+        self.x = x;
+        self
+    }
+
+    /// Times one operation of each batch.
+    pub fn sampled(mut self) -> Self {
+        self.sampled = true;
+        self
+    }
+
+    /// Each operation adds one to what `value` reads; the difference is counted as lost updates.
+    pub fn counting(mut self, value: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        self.value = Some(Arc::new(value));
+        self
+    }
+
+    /// The work of a round that grows its batch until one takes `batch_ns`.
+    pub(super) fn warm_up(&self, length_ns: u64, batch_ns: u64) -> Job<Work> {
+        let body = Arc::clone(&self.body);
+        Arc::new(move |who, line| {
+            let mut batch = 1;
+            run(line, length_ns, |work| {
+                let start = clock::now_ns();
+                body(who, batch);
+                work.ops += batch;
+                work.batch = batch;
+                if clock::now_ns() - start < batch_ns / 2 {
+                    batch *= 2;
+                }
+            })
+        })
+    }
+
+    /// The work of a measured round.
+    pub(super) fn round(&self, length_ns: u64) -> Job<Work> {
+        let (body, batch) = (Arc::clone(&self.body), self.batch);
+        if !self.sampled {
+            return Arc::new(move |who, line| {
+                run(line, length_ns, |work| {
+                    body(who, batch);
+                    work.ops += batch;
+                })
+            });
+        }
+        let cost = clock::cost_ns();
+        Arc::new(move |who, line| {
+            run(line, length_ns, |work| {
+                let start = clock::now_ns();
+                body(who, 1);
+                work.waits.push((clock::now_ns() - start).saturating_sub(cost));
+                body(who, batch);
+                work.ops += batch + 1;
+            })
+        })
+    }
+}
+
+/// What one worker did in one round.
+#[derive(Debug, Clone, Default)]
+pub struct Work {
+    /// Operations done.
+    pub ops: u64,
+    /// From the common start to the end of its last batch, in nanoseconds.
+    pub elapsed: u64,
+    /// Its CPU time meanwhile, in nanoseconds.
+    pub cpu: u64,
+    /// What the kernel counted meanwhile.
+    pub usage: Usage,
+    /// Lengths of single operations, in nanoseconds; the clock's own cost is taken off.
+    pub waits: Vec<u64>,
+    pub(super) batch: u64,
+}
+
+/// Repeats `step` from the common start for this long.
+fn run(line: &StartLine, length_ns: u64, mut step: impl FnMut(&mut Work)) -> Work {
+    let mut work = Work { waits: Vec::with_capacity(256), ..Work::default() };
+    let start = line.arrive();
+    let usage = Usage::of_thread();
+    StartLine::wait_until(start);
+    let cpu = clock::thread_cpu_ns();
+    let begin = clock::now_ns();
+    let end = loop {
+        step(&mut work);
+        let now = clock::now_ns();
+        if now >= start + length_ns {
+            break now;
+        }
+    };
+    work.elapsed = end - begin;
+    work.cpu = clock::thread_cpu_ns() - cpu;
+    work.usage = Usage::of_thread().since(usage);
+    work
+}

@@ -1,0 +1,184 @@
+//! Interleaved rounds: each case once, then all again, so that a disturbance hits all alike.
+
+use super::case::{Case, Work};
+use super::pool::Pool;
+use super::stats;
+use crate::result::{Costs, Point, Waits};
+
+/// A batch is as many operations as take this long: reading the clock after each costs about 0.1 %.
+const BATCH_NS: u64 = 20_000;
+/// How many rounds are tried, at most, for each clean one wanted.
+const TRIES: usize = 4;
+
+/// How long and how often.
+#[derive(Debug, Clone, Copy)]
+pub struct Schedule {
+    /// Length of a round in nanoseconds.
+    pub round_ns: u64,
+    /// Clean rounds wanted for each case.
+    pub rounds: usize,
+}
+
+/// The rounds of one case.
+#[derive(Debug, Clone, Default)]
+pub struct Measured {
+    rounds: Vec<Vec<Work>>,
+    lost: Vec<u64>,
+    /// More workers than CPUs: they preempt each other, and that is part of what is measured.
+    crowded: bool,
+}
+
+/// Measures all cases, round by round. `tick` is told how much of the work is done, from 0 to 1.
+pub fn measure(
+    pool: &mut Pool<Work>,
+    cases: &mut [Case],
+    schedule: Schedule,
+    mut tick: impl FnMut(f64),
+) -> Vec<Measured> {
+    let crowded = |case: &Case| case.threads > pool.cpus();
+    let mut all: Vec<Measured> =
+        cases.iter().map(|case| Measured { crowded: crowded(case), ..Measured::default() }).collect();
+    for case in cases.iter_mut() {
+        let warm_up = pool.round(case.threads, case.warm_up(schedule.round_ns.max(1_000_000), BATCH_NS));
+        case.batch = warm_up.iter().map(|w| w.batch.max(1)).min().unwrap_or(1);
+    }
+    for turn in 0..schedule.rounds * TRIES {
+        let mut unfinished = false;
+        for (case, measured) in cases.iter().zip(&mut all) {
+            if measured.clean() < schedule.rounds {
+                measured.add_round(pool, case, schedule.round_ns);
+                unfinished = true;
+            }
+        }
+        if !unfinished {
+            break;
+        }
+        tick(turn as f64 / schedule.rounds as f64);
+    }
+    all
+}
+
+impl Measured {
+    fn add_round(&mut self, pool: &mut Pool<Work>, case: &Case, length_ns: u64) {
+        let before = case.value.as_ref().map_or(0, |value| value());
+        let works = pool.round(case.threads, case.round(length_ns));
+        let ops: u64 = works.iter().map(|w| w.ops).sum();
+        let after = case.value.as_ref().map_or(ops, |value| value());
+        self.lost.push(ops.saturating_sub(after.wrapping_sub(before)));
+        self.rounds.push(works);
+    }
+
+    fn is_clean(&self, round: &[Work]) -> bool {
+        self.crowded || round.iter().all(|w| w.usage.involuntary == 0)
+    }
+
+    /// How many rounds no worker was preempted in.
+    pub fn clean(&self) -> usize {
+        self.rounds.iter().filter(|r| self.is_clean(r)).count()
+    }
+
+    fn clean_rounds(&self) -> impl Iterator<Item = &Vec<Work>> {
+        self.rounds.iter().filter(|r| self.is_clean(r))
+    }
+
+    /// Nanoseconds for each operation of a thread; `None` without a clean round. With more threads than CPUs it is the
+    /// CPU time: elapsed time would be the scheduler's.
+    pub fn point(&self, x: f64) -> Option<Point> {
+        let time = |w: &Work| if self.crowded { w.cpu } else { w.elapsed };
+        self.point_of(x, |round| total(round, time) / total(round, |w| w.ops))
+    }
+
+    /// The share of updates that were lost, in percent.
+    pub fn lost_point(&self, x: f64) -> Option<Point> {
+        let rounds = self.rounds.iter().zip(&self.lost).filter(|(r, _)| self.is_clean(r));
+        let shares = rounds.map(|(round, lost)| 100.0 * *lost as f64 / total(round, |w| w.ops).max(1.0));
+        (self.clean() > 0).then(|| self.plain(x, shares))
+    }
+
+    /// Any figure of a round, with the costs of an operation beside it.
+    pub fn point_of(&self, x: f64, figure: impl Fn(&[Work]) -> f64) -> Option<Point> {
+        let mut point = (self.clean() > 0).then(|| self.plain(x, self.clean_rounds().map(|r| figure(r))))?;
+        point.costs = Some(self.costs());
+        point.waits = self.waits();
+        Some(point)
+    }
+
+    fn plain(&self, x: f64, values: impl Iterator<Item = f64>) -> Point {
+        let clean = if self.crowded { 0 } else { self.clean() };
+        Point { n: self.rounds.len(), clean, crowded: self.crowded, ..Point::of(x, values) }
+    }
+
+    fn costs(&self) -> Costs {
+        let all: Vec<&Work> = self.clean_rounds().flatten().collect();
+        let sum = |figure: fn(&Work) -> u64| all.iter().map(|w| figure(w) as f64).sum::<f64>();
+        let ops = sum(|w| w.ops).max(1.0);
+        // The kernel splits CPU time by ticks, coarser than a round: its split of the exact sum.
+        let (user, system) = (sum(|w| w.usage.user), sum(|w| w.usage.system));
+        let share = if user + system > 0.0 { system / (user + system) } else { 0.0 };
+        let cpu = sum(|w| w.cpu) / ops;
+        Costs {
+            user_ns: cpu * (1.0 - share),
+            system_ns: cpu * share,
+            elapsed_ns: sum(|w| w.elapsed) / ops,
+            switches: sum(|w| w.usage.voluntary) / ops,
+            preemptions: sum(|w| w.usage.involuntary) / ops,
+            throughput: stats::median(self.clean_rounds().map(|r| rate(r))),
+            fairness: stats::median(self.clean_rounds().map(|r| even(r))),
+        }
+    }
+
+    fn waits(&self) -> Option<Waits> {
+        let waits = stats::sorted(self.clean_rounds().flatten().flat_map(|w| &w.waits).map(|&w| w as f64));
+        let at = |q| stats::quantile_of_sorted(&waits, q);
+        (!waits.is_empty()).then(|| Waits { p50_ns: at(0.5), p99_ns: at(0.99), max_ns: at(1.0), n: waits.len() })
+    }
+}
+
+fn total(round: &[Work], figure: impl Fn(&Work) -> u64) -> f64 {
+    round.iter().map(|w| figure(w) as f64).sum()
+}
+
+/// Operations per second of all workers together.
+fn rate(round: &[Work]) -> f64 {
+    round.iter().map(|w| w.ops as f64 / (w.elapsed as f64 / 1e9)).sum()
+}
+
+fn even(round: &[Work]) -> f64 {
+    let shares: Vec<f64> = round.iter().map(|w| w.ops as f64 / w.elapsed as f64).collect();
+    stats::fairness(&shares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::affinity;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn every_operation_is_counted_and_lost_ones_are_told() {
+        let counter = Arc::new(AtomicU64::new(0));
+        let (add, read) = (Arc::clone(&counter), Arc::clone(&counter));
+        let honest = Case::new("all", 2, move |_, n| (0..n).for_each(|_| _ = add.fetch_add(1, Ordering::Relaxed)));
+        let none = Case::new("none", 1, |_, n| _ = std::hint::black_box(n)).counting(|| 0);
+        let mut cases = [honest.counting(move || read.load(Ordering::Relaxed)), none];
+        let mut pool = Pool::new(affinity::allowed());
+        let measured = measure(&mut pool, &mut cases, Schedule { round_ns: 200_000, rounds: 3 }, |_| {});
+        assert!(measured[0].lost.iter().all(|&lost| lost == 0));
+        assert_eq!(measured[1].lost_point(1.0).map(|p| p.median), Some(100.0));
+    }
+
+    #[test]
+    fn preempted_rounds_do_not_count() {
+        let work = |elapsed, involuntary| {
+            let usage = crate::harness::usage::Usage { involuntary, ..Default::default() };
+            vec![Work { ops: 10, elapsed, usage, ..Work::default() }]
+        };
+        let rounds = vec![work(100, 0), work(90_000, 1), work(100, 0)];
+        let measured = Measured { lost: vec![0; 3], rounds, crowded: false };
+        let point = measured.point(1.0).expect("two clean rounds");
+        assert_eq!((point.median, point.n, point.clean), (10.0, 3, 2));
+        let none = Measured { rounds: vec![work(1, 1)], ..Measured::default() };
+        assert!(none.point(1.0).is_none());
+    }
+}

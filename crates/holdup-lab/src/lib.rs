@@ -1,0 +1,27 @@
+//! Experiments on synchronisation, each with knobs, spreads and a verdict; and a check of the machine.
+//!
+//! An experiment ([`experiment::Experiment`]) is a sweep over cases. Its workers are parked threads, each on a CPU of its
+//! own; rounds of about a millisecond are interleaved over all cases, so that a disturbance hits all alike; a round in which
+//! the kernel took the CPU from a worker does not count. Time per operation is what a hand-written loop would show: the
+//! harness adds a reading of the clock every 20 µs.
+
+mod error;
+pub mod experiment;
+mod experiments;
+pub mod harness;
+pub mod knobs;
+pub mod locks;
+pub mod machine;
+pub mod pause;
+pub mod result;
+pub mod topology;
+
+pub use error::{Error, Result};
+
+/// The one of `names` that `name` may be a slip of the pen for.
+pub fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    let distance = |candidate: &&&str| strsim::damerau_levenshtein(name, candidate);
+    let near = names.iter().min_by_key(distance)?;
+    let starts = near.starts_with(name) || name.starts_with(near);
+    (starts || distance(&near) <= name.len().max(3) / 2).then_some(near)
+}

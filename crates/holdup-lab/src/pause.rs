@@ -1,0 +1,70 @@
+//! How long the processor's spin hint takes, measured, and a stand-in for that of another processor.
+
+use crate::harness::clock;
+use crate::harness::stats::{self, Spread};
+
+/// Pauses between two readings of the clock.
+const BATCH: u32 = 200;
+
+/// Nanoseconds for each pause in `batches` batches of 200, sorted.
+pub fn batches_sorted(batches: usize) -> Vec<f64> {
+    let cost = clock::cost_ns();
+    let batch = || {
+        let start = clock::now_ns();
+        for _ in 0..BATCH {
+            std::hint::spin_loop();
+        }
+        (clock::now_ns() - start).saturating_sub(cost) as f64 / f64::from(BATCH)
+    };
+    stats::sorted((0..batches).map(|_| batch()))
+}
+
+/// The median batch, and the middle half of all: what is above was interrupted.
+pub fn measure(batches: usize) -> Spread {
+    let all = batches_sorted(batches);
+    let at = |q| stats::quantile_of_sorted(&all, q);
+    Spread { median: at(0.5), low: at(0.25), high: at(0.75) }
+}
+
+/// The spin hint of this processor, or of one on which it takes longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    repeat: u32,
+}
+
+impl Pause {
+    /// This processor's.
+    pub const REAL: Pause = Pause { repeat: 1 };
+
+    /// As many real ones in a row as come next to `wanted_ns`, where one takes `real_ns`. Shorter than a real one is
+    /// not possible.
+    pub fn simulated(wanted_ns: f64, real_ns: f64) -> Pause {
+        Pause { repeat: (wanted_ns / real_ns.max(0.1)).round().clamp(1.0, 100_000.0) as u32 }
+    }
+
+    /// Spins for `count` pauses.
+    #[inline]
+    pub fn spin(self, count: u64) {
+        for _ in 0..count * u64::from(self.repeat) {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Its length, where a real one takes `real_ns`.
+    pub fn length_ns(self, real_ns: f64) -> f64 {
+        f64::from(self.repeat) * real_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_simulated_pause_is_as_many_real_ones() {
+        assert_eq!(Pause::simulated(43.0, 4.3), Pause { repeat: 10 });
+        assert_eq!(Pause::simulated(1.0, 4.3), Pause::REAL);
+        assert_eq!(Pause::simulated(43.0, 4.3).length_ns(4.3), 43.0);
+        assert!(measure(20).median > 0.0);
+    }
+}
