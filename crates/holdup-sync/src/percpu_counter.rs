@@ -39,7 +39,7 @@ use crate::StripedCounter;
 #[derive(Default)]
 pub struct PerCpuCounter {
     #[cfg(holdup_rseq)]
-    cells: Option<cells::Cells>,
+    cells: Option<cells::BankedCells>,
     /// What the cells can't take.
     striped: StripedCounter,
 }
@@ -49,7 +49,7 @@ impl PerCpuCounter {
     pub fn new() -> Self {
         PerCpuCounter {
             #[cfg(holdup_rseq)]
-            cells: cells::Cells::new(),
+            cells: cells::BankedCells::new(),
             striped: StripedCounter::new(),
         }
     }
@@ -60,11 +60,19 @@ impl PerCpuCounter {
     #[inline]
     pub fn add(&self, n: u64) {
         #[cfg(holdup_rseq)]
-        if let Some(cells) = &self.cells
-            && cells.add(n)
-        {
-            return;
+        match &self.cells {
+            Some(cells) if cells.add(n) => {}
+            _ => self.add_striped(n),
         }
+        #[cfg(not(holdup_rseq))]
+        self.striped.add(n);
+    }
+
+    /// Out of the way of the fast path.
+    #[cfg(holdup_rseq)]
+    #[cold]
+    #[inline(never)]
+    fn add_striped(&self, n: u64) {
         self.striped.add(n);
     }
 
@@ -115,14 +123,12 @@ mod cells {
     use core::sync::atomic::{AtomicPtr, Ordering::Relaxed, Ordering::Release};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    use crate::rseq::{self, Cell};
+    use crate::rseq::{self, Cell, Cells};
 
     /// Two banks of cells, one of them in use. Adds read inside their section which one it is, so that after the banks
     /// are exchanged and all sections restarted, nobody writes the old one.
-    pub struct Cells {
-        bank: AtomicPtr<Cell>,
-        count: u32,
-        area: rseq::Area,
+    pub struct BankedCells {
+        cells: Cells,
         banks: Mutex<Banks>,
     }
 
@@ -136,19 +142,22 @@ mod cells {
     // SAFETY: the pointer owns cells that are atomics.
     unsafe impl Send for Banks {}
 
-    impl Cells {
+    impl BankedCells {
         pub fn new() -> Option<Self> {
             let area = rseq::area()?;
             let count = crate::cpu::possible();
             let first = Box::into_raw((0..2 * count).map(|_| Cell::default()).collect::<Box<[_]>>()).cast();
             let banks = Mutex::new(Banks { first, second_in_use: false });
-            Some(Cells { bank: AtomicPtr::new(first), count: u32::try_from(count).ok()?, area, banks })
+            Some(BankedCells {
+                cells: Cells { bank: AtomicPtr::new(first), area, count: u32::try_from(count).ok()? },
+                banks,
+            })
         }
 
         #[inline]
         pub fn add(&self, n: u64) -> bool {
-            // SAFETY: `bank` always points to one of two banks of `count` cells that live as long as `self`.
-            unsafe { self.area.add(&self.bank, self.count, n) }
+            // SAFETY: `bank` always points to one of two banks of that many cells that live as long as `self`.
+            unsafe { self.cells.add(n) }
         }
 
         pub fn sum(&self) -> u64 {
@@ -160,7 +169,7 @@ mod cells {
             let mut banks = self.lock();
             let old = usize::from(banks.second_in_use);
             banks.second_in_use = old == 0;
-            self.bank.store(self.start(&banks, 1 - old), Release);
+            self.cells.bank.store(self.start(&banks, 1 - old), Release);
             crate::membarrier::restart_sections();
             // No section writes the old bank any more; the next barrier publishes its zeros before it is used again.
             self.total(&banks, |cell| cell.swap(0, Relaxed), old..old + 1)
@@ -171,8 +180,8 @@ mod cells {
         }
 
         fn start(&self, banks: &Banks, bank: usize) -> *mut Cell {
-            // SAFETY: there are two banks of `count` cells.
-            unsafe { banks.first.add(bank * self.count as usize) }
+            // SAFETY: there are two banks of that many cells.
+            unsafe { banks.first.add(bank * self.cells.count as usize) }
         }
 
         fn total(
@@ -183,15 +192,15 @@ mod cells {
         ) -> u64 {
             let start = self.start(banks, which.start);
             // SAFETY: cells of the allocation, alive as long as `self`, and shared references to atomics.
-            let cells = unsafe { core::slice::from_raw_parts(start, which.len() * self.count as usize) };
+            let cells = unsafe { core::slice::from_raw_parts(start, which.len() * self.cells.count as usize) };
             cells.iter().fold(0, |sum, cell| sum.wrapping_add(take(&cell.0)))
         }
     }
 
-    impl Drop for Cells {
+    impl Drop for BankedCells {
         fn drop(&mut self) {
             let first = self.lock().first;
-            let cells = core::ptr::slice_from_raw_parts_mut(first, 2 * self.count as usize);
+            let cells = core::ptr::slice_from_raw_parts_mut(first, 2 * self.cells.count as usize);
             // SAFETY: allocated as this boxed slice in `new`; nobody else is left to use it.
             drop(unsafe { Box::from_raw(cells) });
         }

@@ -1,9 +1,9 @@
 //! The section for aarch64; the thread pointer is `tpidr_el0`.
 
 use core::arch::asm;
-use core::sync::atomic::AtomicPtr;
+use core::mem::offset_of;
 
-use super::{CPU_ID, Cell, RSEQ_CS};
+use super::{CPU_ID, Cells, RSEQ_CS};
 
 /// glibc's `__rseq_offset`, if it exists (2.35) and `__rseq_size` says that threads are registered.
 pub fn registered() -> Option<isize> {
@@ -46,9 +46,9 @@ pub fn cpu_id(offset: isize) -> i32 {
 }
 
 /// # Safety
-/// As for [`super::Area::add`], and `offset` is that of a `struct rseq`.
+/// As for [`super::Cells::add`].
 #[inline]
-pub unsafe fn add(offset: isize, bank: &AtomicPtr<Cell>, cells: u32, n: u64) -> bool {
+pub unsafe fn add(cells: &Cells, n: u64) -> bool {
     // SAFETY: writes only `rseq_cs` of this thread and, below the bound, a cell that the caller promised. The section
     // changes scratch registers and flags before its last instruction, so that it can be started again anywhere.
     unsafe {
@@ -67,9 +67,10 @@ pub unsafe fn add(offset: isize, bank: &AtomicPtr<Cell>, cells: u32, n: u64) -> 
             "str {cell}, [{rseq}, #{RSEQ_CS}]",
             "4:",
             "ldr {cpu:w}, [{rseq}, #{CPU_ID}]",
-            "cmp {cpu:w}, {cells:w}", // unsigned: a negative number, unregistered, is large
+            "ldr {cell:w}, [{cells}, #{COUNT}]",
+            "cmp {cpu:w}, {cell:w}", // unsigned: a negative number, unregistered, is large
             "b.hs {outside}",
-            "ldr {cell}, [{bank}]",
+            "ldr {cell}, [{cells}, #{BANK}]",
             "add {cell}, {cell}, {cpu}, lsl #7",
             "ldr {cpu}, [{cell}]",
             "add {cpu}, {cpu}, {n}",
@@ -83,13 +84,14 @@ pub unsafe fn add(offset: isize, bank: &AtomicPtr<Cell>, cells: u32, n: u64) -> 
             rseq = out(reg) _,
             cell = out(reg) _,
             cpu = out(reg) _,
-            offset = in(reg) offset,
+            offset = in(reg) cells.area.0.get(),
             cells = in(reg) cells,
-            bank = in(reg) bank,
             n = in(reg) n,
             outside = label { return false },
             RSEQ_CS = const RSEQ_CS,
             CPU_ID = const CPU_ID,
+            BANK = const offset_of!(Cells, bank),
+            COUNT = const offset_of!(Cells, count),
             options(nostack),
         );
     }

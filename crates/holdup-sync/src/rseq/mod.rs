@@ -16,6 +16,7 @@
 //!
 //! glibc 2.35 and later registers `struct rseq` for each thread and exports where it lies.
 
+use core::num::NonZeroIsize;
 use core::sync::atomic::{AtomicPtr, AtomicU64};
 use std::sync::OnceLock;
 
@@ -28,9 +29,10 @@ mod arch;
 /// One CPU's cell. Only that CPU writes it, with plain instructions.
 pub type Cell = Padded<AtomicU64>;
 
-/// Where glibc keeps each thread's `struct rseq`, from the thread pointer, in bytes.
+/// Where glibc keeps each thread's `struct rseq`, from the thread pointer, in bytes. Never 0: there lies the thread's
+/// own control block.
 #[derive(Clone, Copy, Debug)]
-pub struct Area(isize);
+pub struct Area(NonZeroIsize);
 
 const CPU_ID: isize = 4;
 const RSEQ_CS: isize = 8;
@@ -38,26 +40,40 @@ const RSEQ_CS: isize = 8;
 /// `struct rseq` of this process's threads, if glibc has registered it and sections of other CPUs can be restarted.
 pub fn area() -> Option<Area> {
     static AREA: OnceLock<Option<Area>> = OnceLock::new();
-    *AREA.get_or_init(|| arch::registered().filter(|_| crate::membarrier::supported()).map(Area))
+    *AREA.get_or_init(|| {
+        arch::registered().filter(|_| crate::membarrier::supported()).and_then(NonZeroIsize::new).map(Area)
+    })
 }
 
 impl Area {
     /// Number of the CPU that this thread was on a moment ago; `None` in a thread that glibc did not register.
     #[inline]
     pub fn cpu(self) -> Option<usize> {
-        usize::try_from(arch::cpu_id(self.0)).ok()
+        usize::try_from(arch::cpu_id(self.0.get())).ok()
     }
+}
 
+/// The cells that [`add`](Self::add) adds to: the section reads them all, and `bank` while others change it.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Cells {
+    /// One cell for each CPU.
+    pub bank: AtomicPtr<Cell>,
+    pub area: Area,
+    pub count: u32,
+}
+
+impl Cells {
     /// Adds `n` to this CPU's cell of the bank that `bank` points to at that moment. `false`, with nothing added, if the
-    /// thread is not registered or its CPU's number is not below `cells`.
+    /// thread is not registered or its CPU's number is not below `count`.
     ///
     /// # Safety
-    /// Any value that `bank` has during the call points to at least `cells` cells that live as long as the call.
+    /// Any value that `bank` has during the call points to at least `count` cells that live as long as the call.
     #[inline]
     #[must_use]
-    pub unsafe fn add(self, bank: &AtomicPtr<Cell>, cells: u32, n: u64) -> bool {
+    pub unsafe fn add(&self, n: u64) -> bool {
         // SAFETY: an `Area` exists only where glibc registered one for its threads; the rest is the caller's promise.
-        unsafe { arch::add(self.0, bank, cells, n) }
+        unsafe { arch::add(self, n) }
     }
 }
 
@@ -78,7 +94,7 @@ mod tests {
         let mut cells = [Cell::default()];
         let bank = AtomicPtr::new(cells.as_mut_ptr());
         // SAFETY: no cell is promised, and none is touched.
-        assert!(!unsafe { area.add(&bank, 0, 1) });
+        assert!(!unsafe { Cells { bank, area, count: 0 }.add(1) });
         assert_eq!(cells[0].0.get_mut(), &0);
     }
 }

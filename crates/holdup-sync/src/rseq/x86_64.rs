@@ -1,9 +1,9 @@
 //! The section for x86-64; the thread pointer is `fs:0`.
 
 use core::arch::asm;
-use core::sync::atomic::AtomicPtr;
+use core::mem::offset_of;
 
-use super::{CPU_ID, Cell, RSEQ_CS};
+use super::{CPU_ID, Cells, RSEQ_CS};
 
 /// glibc's `__rseq_offset`, if it exists (2.35) and `__rseq_size` says that threads are registered.
 pub fn registered() -> Option<isize> {
@@ -41,9 +41,9 @@ pub fn cpu_id(offset: isize) -> i32 {
 }
 
 /// # Safety
-/// As for [`super::Area::add`], and `offset` is that of a `struct rseq`.
+/// As for [`super::Cells::add`].
 #[inline]
-pub unsafe fn add(offset: isize, bank: &AtomicPtr<Cell>, cells: u32, n: u64) -> bool {
+pub unsafe fn add(cells: &Cells, n: u64) -> bool {
     // SAFETY: writes only `rseq_cs` of this thread and, below the bound, a cell that the caller promised. The section
     // changes one scratch register and flags before its last instruction, so that it can be started again anywhere.
     unsafe {
@@ -59,10 +59,10 @@ pub unsafe fn add(offset: isize, bank: &AtomicPtr<Cell>, cells: u32, n: u64) -> 
             "mov qword ptr fs:[{offset} + {RSEQ_CS}], {cell}",
             "4:",
             "mov {cell:e}, dword ptr fs:[{offset} + {CPU_ID}]",
-            "cmp {cell:e}, {cells:e}", // unsigned: a negative number, unregistered, is large
+            "cmp {cell:e}, dword ptr [{cells} + {COUNT}]", // unsigned: a negative number, unregistered, is large
             "jae {outside}",
             "shl {cell}, 7",
-            "add {cell}, qword ptr [{bank}]",
+            "add {cell}, qword ptr [{cells} + {BANK}]",
             "add qword ptr [{cell}], {n}",
             "5:",
             ".pushsection .text.holdup_rseq_abort, \"ax\", @progbits",
@@ -72,13 +72,14 @@ pub unsafe fn add(offset: isize, bank: &AtomicPtr<Cell>, cells: u32, n: u64) -> 
             "jmp 2b",
             ".popsection",
             cell = out(reg) _,
-            offset = in(reg) offset,
+            offset = in(reg) cells.area.0.get(),
             cells = in(reg) cells,
-            bank = in(reg) bank,
             n = in(reg) n,
             outside = label { return false },
             RSEQ_CS = const RSEQ_CS,
             CPU_ID = const CPU_ID,
+            BANK = const offset_of!(Cells, bank),
+            COUNT = const offset_of!(Cells, count),
             options(nostack),
         );
     }
