@@ -12,6 +12,7 @@ mod clock;
 mod drain;
 mod kernel;
 mod layout;
+mod live;
 mod mappings;
 mod options;
 mod perf;
@@ -22,6 +23,7 @@ mod session;
 mod signals;
 mod sink;
 
+pub use live::{LiveProcess, LiveThread, live_threads};
 pub use options::{Options, Outcome, Status, Target};
 pub use privilege::capabilities;
 pub use session::record;

@@ -37,7 +37,7 @@ impl Scanner {
 }
 
 /// The entries of a folder that are numbers, in no particular order.
-fn numbers(folder: &Path) -> impl Iterator<Item = u32> + use<> {
+pub(crate) fn numbers(folder: &Path) -> impl Iterator<Item = u32> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|e| e.file_name().to_str()?.parse().ok())
 }
