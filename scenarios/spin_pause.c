@@ -8,7 +8,7 @@
 #define PAUSES 1
 #endif
 #ifdef LONGER_HOLD
-#define BOOK_ROUNDS 1000
+#define BOOK_ROUNDS 1500
 #else
 #define BOOK_ROUNDS 500
 #endif
