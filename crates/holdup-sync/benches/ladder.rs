@@ -4,7 +4,7 @@
 //! does something else, too: each round takes its threads' CPU clocks, the rounds of all rows are interleaved, a round
 //! in which any thread was preempted does not count, and the median of the others is shown with their least.
 
-use std::hint::{black_box, spin_loop};
+use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
@@ -31,21 +31,21 @@ fn rows(threads: usize) -> Vec<Row> {
     let (by_cpu, by_thread) = (OpStats::new(4), ThreadStats::new(4));
     vec![
         row("plain add, own line", move |thread| {
-            let cell = black_box(&own[thread]);
+            let cell = &own[thread];
             cell.store(cell.load(Relaxed) + 1, Relaxed);
         }),
-        row("PerCpuCounter::add", move |_| black_box(&per_cpu).add(1)),
-        row("fetch_add, own line", move |thread| _ = black_box(&own_locked[thread]).fetch_add(1, Relaxed)),
-        row("fetch_add, shared", move |_| _ = black_box(&shared).fetch_add(1, Relaxed)),
-        row("StripedCounter::add", move |_| black_box(&striped).add(1)),
-        row("contatori Unsigned::add", move |_| black_box(&contatori).add(1)),
-        row("fast-counter add", move |_| black_box(&fast).add(1)),
-        row("Arc clone and drop", move |_| drop(black_box(&arc).clone())),
-        row("PerCpuRef clone and drop", move |_| drop(black_box(&split_arc).clone())),
-        row("Mutex, shared", move |_| *black_box(&mutex).lock().unwrap() += 1),
-        row("PerCpu::with", move |_| black_box(&cells).with(|cell| *cell += 1)),
-        row("OpStats::add", move |_| black_box(&by_cpu).add(1, 7)),
-        row("ThreadStats::add", move |_| black_box(&by_thread).add(1, 7)),
+        row("PerCpuCounter::add", move |_| per_cpu.add(1)),
+        row("fetch_add, own line", move |thread| _ = own_locked[thread].fetch_add(1, Relaxed)),
+        row("fetch_add, shared", move |_| _ = shared.fetch_add(1, Relaxed)),
+        row("StripedCounter::add", move |_| striped.add(1)),
+        row("contatori Unsigned::add", move |_| contatori.add(1)),
+        row("fast-counter add", move |_| fast.add(1)),
+        row("Arc clone and drop", move |_| drop(arc.clone())),
+        row("PerCpuRef clone and drop", move |_| drop(split_arc.clone())),
+        row("Mutex, shared", move |_| *mutex.lock().unwrap() += 1),
+        row("PerCpu::with", move |_| cells.with(|cell| *cell += 1)),
+        row("OpStats::add", move |_| by_cpu.add(1, 7)),
+        row("ThreadStats::add", move |_| by_thread.add(1, 7)),
     ]
 }
 

@@ -32,9 +32,15 @@ fn configured() -> usize {
 pub fn hint(cells: usize) -> usize {
     #[cfg(holdup_rseq)]
     if let Some(cpu) = crate::rseq::area().and_then(crate::rseq::Area::cpu) {
-        return cpu % cells;
+        return below(cpu, cells);
     }
-    slot() % cells
+    below(slot(), cells)
+}
+
+/// The remainder, without a division where there is none to do.
+#[inline]
+fn below(number: usize, cells: usize) -> usize {
+    if number < cells { number } else { number % cells }
 }
 
 /// Threads numbered in the order in which they first asked.

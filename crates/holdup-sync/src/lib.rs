@@ -2,12 +2,16 @@
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
+#[cfg(feature = "capi")]
+pub mod capi;
 #[cfg(feature = "std")]
 mod cpu;
 #[cfg(feature = "std")]
 mod gate;
 #[cfg(holdup_rseq)]
 mod membarrier;
+#[cfg(loom)]
+mod models;
 #[cfg(feature = "std")]
 mod op_stats;
 mod padded;

@@ -160,18 +160,10 @@ fn this_cpu(cpus: usize) -> usize {
     crate::cpu::hint(cpus)
 }
 
-/// Models let threads choose their CPU.
+/// In a model each thread chooses its CPU.
 #[cfg(loom)]
 fn this_cpu(cpus: usize) -> usize {
-    model::CPU.with(core::cell::Cell::get) % cpus
-}
-
-/// What a model may set.
-#[cfg(loom)]
-pub(crate) mod model {
-    loom::thread_local! {
-        pub static CPU: core::cell::Cell<usize> = core::cell::Cell::new(0);
-    }
+    crate::models::CPU.with(core::cell::Cell::get) % cpus
 }
 
 impl<T> Deref for PerCpuArc<T> {
@@ -199,5 +191,56 @@ impl<T: fmt::Debug> fmt::Debug for PerCpuArc<T> {
 impl<T: fmt::Debug> fmt::Debug for PerCpuRef<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("PerCpuRef").field(&**self).finish()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    struct Dropped(Arc<AtomicU64>);
+
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+
+    #[test]
+    fn dropped_once_with_the_last_reference() {
+        let drops = Arc::new(AtomicU64::new(0));
+        let (threads, clones) = if cfg!(miri) { (2, 10) } else { (8, 5000) };
+        let owner = PerCpuArc::new(Dropped(Arc::clone(&drops)));
+        let kept = owner.get();
+        let workers: Vec<_> = (0..threads)
+            .map(|_| {
+                let seen = owner.get();
+                std::thread::spawn(move || {
+                    (0..clones).fold(seen, |seen, _| {
+                        let next = seen.clone();
+                        assert_eq!(next.0.load(Relaxed), 0, "dropped while it is held");
+                        next
+                    })
+                })
+            })
+            .collect();
+        drop(owner);
+        workers.into_iter().for_each(|worker| drop(worker.join()));
+        assert_eq!(drops.load(Relaxed), 0);
+        let last = kept.clone();
+        drop(kept);
+        assert_eq!(drops.load(Relaxed), 0);
+        drop(last);
+        assert_eq!(drops.load(Relaxed), 1);
+    }
+
+    #[test]
+    fn dropped_with_an_owner_that_gave_out_none() {
+        let drops = Arc::new(AtomicU64::new(0));
+        drop(PerCpuArc::new(Dropped(Arc::clone(&drops))));
+        assert_eq!(drops.load(Relaxed), 1);
     }
 }
