@@ -37,6 +37,27 @@ pub enum WaitKind {
     Unknown,
 }
 
+impl WaitKind {
+    /// The name in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WaitKind::Lock => "lock",
+            WaitKind::Futex => "futex",
+            WaitKind::Condition => "condition",
+            WaitKind::Disk => "disk",
+            WaitKind::Timer => "timer",
+            WaitKind::Input => "input",
+            WaitKind::Read => "read",
+            WaitKind::Write => "write",
+            WaitKind::Join => "join",
+            WaitKind::Signal => "signal",
+            WaitKind::PageFault => "page-fault",
+            WaitKind::KernelIdle => "kernel-idle",
+            WaitKind::Unknown => "unknown",
+        }
+    }
+}
+
 /// What a stack tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StackFacts {

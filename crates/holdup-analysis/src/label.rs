@@ -20,8 +20,13 @@ pub fn source(trace: &Trace, l: &LocationRow) -> String {
 /// The frames of a stack as lines, the innermost first, inlined functions included.
 pub fn stack_lines(trace: &Trace, stack: StackId) -> Vec<String> {
     let mut lines: Vec<String> = trace.stacks.frames(stack).flat_map(|f| frame_lines(trace, f)).collect();
-    let own = lines.iter().take_while(|l| RECORDER_FRAMES.iter().any(|p| l.starts_with(p))).count();
+    let own = lines.iter().take_while(|l| is_recorder(l)).count();
     lines.split_off(own)
+}
+
+/// Whether a kernel function only called the recorder.
+pub(crate) fn is_recorder(function: &str) -> bool {
+    RECORDER_FRAMES.iter().any(|p| function.starts_with(p))
 }
 
 /// `function (file.c:12)` for each function inlined at a frame; the bare address where nothing is known.
@@ -33,7 +38,8 @@ fn frame_lines(trace: &Trace, frame: FrameId) -> Vec<String> {
     vec![format!("{:#x}", trace.stacks.frame(frame).map_or(0, |f| f.address))]
 }
 
-fn location(trace: &Trace, l: &LocationRow) -> String {
+/// `function (file.c:12)`, or the function alone.
+pub(crate) fn location(trace: &Trace, l: &LocationRow) -> String {
     let function = trace.text(l.function);
     match source(trace, l) {
         source if source.is_empty() => function.to_owned(),

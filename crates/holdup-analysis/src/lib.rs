@@ -11,6 +11,7 @@
 pub mod blame;
 pub mod classify;
 pub mod code;
+pub mod explore;
 pub mod findings;
 pub mod focus;
 pub mod intervals;

@@ -1,12 +1,14 @@
 //! The command line. Names are fixed by the project's contract.
 
 mod lab;
+mod table;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 pub use lab::{Lab, LabRun};
+pub use table::{Format, Table};
 
 /// What holds your cores up?
 ///
@@ -47,6 +49,9 @@ pub enum Command {
         #[command(subcommand)]
         command: Lab,
     },
+    /// Ask for rows and groups: who waited where for how long, who ran what, who woke whom, which lock
+    #[command(after_help = table::short_help(), after_long_help = table::long_help())]
+    Table(Table),
     /// Print a shell completion script
     #[command(after_help = "Example:\n  holdup completions bash > ~/.local/share/bash-completion/completions/holdup")]
     Completions {

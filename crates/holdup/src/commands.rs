@@ -6,6 +6,7 @@ pub mod info;
 pub mod lab;
 pub mod record;
 pub mod shell;
+pub mod table;
 
 /// The command line contradicts itself in a way that only the command can tell.
 #[derive(Debug)]

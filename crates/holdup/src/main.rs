@@ -38,6 +38,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Info(args) => commands::info::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Lab { command } => commands::lab::run(&command),
+        Command::Table(args) => commands::table::run(&args),
         Command::Completions { shell } => commands::shell::completions(shell),
         Command::Man { folder } => commands::shell::man(&folder),
         Command::DemoProgram => {

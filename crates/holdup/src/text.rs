@@ -1,5 +1,6 @@
 //! Printing for people.
 
+pub mod answer;
 pub mod lab;
 pub mod page;
 pub mod status;

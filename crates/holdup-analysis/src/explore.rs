@@ -1,0 +1,103 @@
+//! Tables to ask: a [`Query`] in, an [`Answer`] out, for the command line and for a user interface alike.
+//!
+//! ```text
+//!   Trace ─ rows/* ─▶ Relation ─ filter ─▶ rows ─ group ─▶ groups ─ measure ─▶ Answer
+//!           only the columns asked for       dense keys      one pass for each column
+//! ```
+//!
+//! [`Explorer::run`] answers a question at once. [`Explorer::view`] keeps the filtered columns, so that
+//! [`View::group`] can open one level after the other without reading the trace again.
+
+pub mod filter;
+pub mod group;
+mod measure;
+mod names;
+mod presets;
+mod query;
+pub mod relation;
+mod rows;
+
+use std::cell::OnceCell;
+
+use holdup_trace::{ThreadIdx, Trace};
+
+use crate::classify::Classifier;
+use crate::focus::Focus;
+use crate::intervals::{self, Intervals};
+pub use group::Stop;
+pub use measure::Measure;
+pub use names::{distance, resolve};
+pub use presets::{PRESETS, Preset};
+pub use query::{Answer, Process, Query, View};
+pub(crate) use relation::MISSING;
+pub use rows::{ColumnInfo, TableKind};
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Error {
+    /// The question makes no sense; the sentence says why, and what would.
+    Question(String),
+    /// The trace cannot be read.
+    Trace(holdup_trace::Error),
+    /// [`Stop::stop`] was called.
+    Stopped,
+}
+
+/// A result with this module's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::Question(what) => f.write_str(what),
+            Error::Trace(e) => e.fmt(f),
+            Error::Stopped => f.write_str("stopped before the answer was complete"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<holdup_trace::Error> for Error {
+    fn from(e: holdup_trace::Error) -> Self {
+        Error::Trace(e)
+    }
+}
+
+/// Which rows of a table are asked about at all.
+#[derive(Debug, Default)]
+pub(crate) struct Scope {
+    window: Option<(u64, u64)>,
+    focus: Option<Focus>,
+}
+
+impl Scope {
+    /// Whether a row of `thread` from `from` to `to` counts.
+    fn contains(&self, thread: ThreadIdx, (from, to): (u64, u64)) -> bool {
+        let inside = self.window.is_none_or(|(begin, end)| from < end && to >= begin);
+        inside && self.focus.as_ref().is_none_or(|f| f.contains(thread))
+    }
+}
+
+/// A trace, ready to be asked. The intervals of threads are found when a table first needs them, and kept.
+pub struct Explorer<'a> {
+    pub(crate) trace: &'a Trace,
+    pub(crate) classifier: Classifier<'a>,
+    intervals: OnceCell<Intervals>,
+}
+
+impl<'a> Explorer<'a> {
+    /// Costs next to nothing until it is asked.
+    pub fn new(trace: &'a Trace) -> Self {
+        Explorer { trace, classifier: Classifier::new(trace), intervals: OnceCell::new() }
+    }
+
+    /// What every thread did at every instant. O(events) for the first time.
+    pub(crate) fn intervals(&self) -> Result<&Intervals> {
+        if let Some(known) = self.intervals.get() {
+            return Ok(known);
+        }
+        let built = intervals::build(self.trace, &Focus::new(self.trace, None), &self.classifier)?;
+        Ok(self.intervals.get_or_init(|| built))
+    }
+}

@@ -1,0 +1,169 @@
+//! What is computed of each group: counts, sums, means, maxima, percentiles, shares.
+
+use super::group::{self, Cell, Keys, Spread, Stop};
+use super::names;
+use super::relation::{Column, Data, MISSING, Relation, Rows, Unit};
+use super::rows::TableKind;
+use super::{Error, Result};
+
+/// What to compute.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Of {
+    Count,
+    Sum,
+    Mean,
+    Max,
+    Percentile(f64),
+    Share,
+}
+
+/// One measure, such as `count`, `sum:wait` or `p99:ready`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measure {
+    of: Of,
+    column: Option<String>,
+    name: String,
+}
+
+impl Measure {
+    /// From its name. Percentiles are `p50:COLUMN`, `p99.9:COLUMN` and so on; `share` alone is that of the rows.
+    pub fn parse(table: TableKind, text: &str) -> Result<Self> {
+        // Windows Performance Analyzer's names for the number of rows.
+        if ["count", "countwaits", "waits", "rows"].contains(&names::plain(text).as_str()) {
+            return Ok(Measure { of: Of::Count, column: None, name: "count".to_owned() });
+        }
+        let (of, column) = text.split_once(':').map_or((text, None), |(of, column)| (of, Some(column)));
+        let (of, word) = match (of.trim().to_lowercase().as_str(), column) {
+            ("share", None) => return Ok(Measure { of: Of::Share, column: None, name: "share".to_owned() }),
+            ("sum", Some(_)) => (Of::Sum, "sum".to_owned()),
+            ("mean" | "avg", Some(_)) => (Of::Mean, "mean".to_owned()),
+            ("max", Some(_)) => (Of::Max, "max".to_owned()),
+            ("share", Some(_)) => (Of::Share, "share".to_owned()),
+            ("median", Some(_)) => (Of::Percentile(50.0), "p50".to_owned()),
+            (p, Some(_)) => match p.strip_prefix('p').and_then(|n| n.parse().ok()) {
+                Some(n) if (0.0..=100.0).contains(&n) => (Of::Percentile(n), format!("p{n}")),
+                _ => return Err(no_measure(text)),
+            },
+            _ => return Err(no_measure(text)),
+        };
+        let asked = column.unwrap_or_default();
+        let (column, info) = names::find(table, asked).ok_or_else(|| Error::Question(names::unknown(table, asked)))?;
+        let needs_sum = matches!(of, Of::Sum | Of::Mean | Of::Share);
+        if info.unit == Unit::Text || needs_sum && !info.unit.adds_up() {
+            let which = columns_that(table, |u| u.adds_up());
+            let what = info.unit.name();
+            return Err(Error::Question(format!(
+                "{word}:{column}: {column} is no quantity ({what}); those of table {} are {which}",
+                table.name()
+            )));
+        }
+        Ok(Measure { of, name: format!("{word}:{column}"), column: Some(column) })
+    }
+
+    /// Its name, as the answer has it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The column that it needs.
+    pub fn column(&self) -> Option<&str> {
+        self.column.as_deref()
+    }
+
+    fn unit(&self, relation: &Relation) -> Unit {
+        match (&self.column, self.of) {
+            (_, Of::Share) => Unit::Share,
+            (Some(column), _) => relation.column(column).unit,
+            (None, _) => Unit::Count,
+        }
+    }
+
+    fn doc(&self) -> &'static str {
+        match (self.of, &self.column) {
+            (Of::Count, _) => "How many rows.",
+            (Of::Sum, _) => "The sum.",
+            (Of::Mean, _) => "The mean of the known values.",
+            (Of::Max, _) => "The greatest value.",
+            (Of::Percentile(_), _) => "The value that this percentage of the rows does not exceed.",
+            (Of::Share, None) => "This group's share of the rows.",
+            (Of::Share, Some(_)) => "This group's share of the sum.",
+        }
+    }
+}
+
+fn no_measure(text: &str) -> Error {
+    Error::Question(format!(
+        "{text} is no measure: use count, share, or sum:COLUMN, mean:COLUMN, max:COLUMN, p99:COLUMN, share:COLUMN"
+    ))
+}
+
+fn columns_that(table: TableKind, is: impl Fn(Unit) -> bool) -> String {
+    let names: Vec<&str> = table.columns().iter().filter(|c| is(c.unit)).map(|c| c.name).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// The measures of the groups of `rows` that have any: which groups, and one column for each measure.
+pub(super) fn compute(
+    relation: &Relation,
+    keys: &Keys,
+    rows: Rows,
+    measures: &[Measure],
+    stop: &Stop,
+) -> Result<(Vec<u32>, Vec<Column>)> {
+    let mut tallies: Vec<(Option<&str>, Vec<Cell>)> = Vec::new();
+    for measure in measures {
+        let column = measure.column();
+        if tallies.iter().all(|(c, _)| *c != column) {
+            tallies.push((column, group::tally(keys, column.map(|c| numbers(relation, c)), rows, stop)?));
+        }
+    }
+    if tallies.is_empty() {
+        tallies.push((None, group::tally(keys, None, rows, stop)?));
+    }
+    let groups: Vec<u32> = (0..keys.groups as u32).filter(|&g| tallies[0].1[g as usize].rows > 0).collect();
+    let mut columns = Vec::new();
+    let mut spread: Option<(&str, Spread)> = None;
+    for measure in measures {
+        let cells = &tallies.iter().find(|(c, _)| *c == measure.column()).expect("each was tallied").1;
+        if let (Of::Percentile(_), Some(column)) = (measure.of, measure.column())
+            && spread.as_ref().is_none_or(|(of, _)| *of != column)
+        {
+            spread = Some((column, Spread::new(keys, cells, numbers(relation, column), rows, stop)?));
+        }
+        let data = values(measure, cells, &groups, spread.as_mut().map(|(_, s)| s));
+        let (name, unit, doc) = (measure.name.clone(), measure.unit(relation), measure.doc());
+        columns.push(Column { name, unit, doc, data });
+    }
+    Ok((groups, columns))
+}
+
+fn numbers<'a>(relation: &'a Relation, column: &str) -> &'a [u64] {
+    match &relation.column(column).data {
+        Data::Numbers(values) => values,
+        // `Measure::parse` lets only numbers through.
+        _ => &[],
+    }
+}
+
+fn values(measure: &Measure, cells: &[Cell], groups: &[u32], spread: Option<&mut Spread>) -> Data {
+    let known = |c: &Cell, value: u64| if c.known == 0 { MISSING } else { value };
+    let each = |f: &dyn Fn(&Cell) -> u64| Data::Numbers(groups.iter().map(|&g| f(&cells[g as usize])).collect());
+    let ratios = |f: &dyn Fn(&Cell) -> f64| Data::Reals(groups.iter().map(|&g| f(&cells[g as usize])).collect());
+    match (measure.of, spread) {
+        (Of::Sum, _) => each(&|c| known(c, c.sum)),
+        (Of::Max, _) => each(&|c| known(c, c.max)),
+        (Of::Mean, _) => ratios(&|c| c.sum as f64 / c.known as f64),
+        (Of::Share, _) if measure.column.is_some() => {
+            let whole: f64 = cells.iter().map(|c| c.sum as f64).sum();
+            ratios(&|c| c.sum as f64 / whole)
+        }
+        (Of::Share, _) => {
+            let whole: f64 = cells.iter().map(|c| c.rows as f64).sum();
+            ratios(&|c| c.rows as f64 / whole)
+        }
+        (Of::Percentile(p), Some(spread)) => {
+            Data::Numbers(groups.iter().map(|&g| spread.percentile(g as usize, p)).collect())
+        }
+        (Of::Count | Of::Percentile(_), _) => each(&|c| c.rows),
+    }
+}

@@ -1,0 +1,354 @@
+//! From a question to its answer.
+
+use super::filter::Filter;
+use super::group::{Keys, Stop, rows_of};
+use super::measure::{self, Measure};
+use super::relation::{Column, Data, Relation, Rows};
+use super::rows::TableKind;
+use super::{Error, Explorer, Result, Scope, names};
+use crate::focus::Focus;
+
+/// Whose rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Process {
+    /// Everyone's.
+    #[default]
+    All,
+    /// Those of the command or process that was recorded, with its children; everyone's if the machine was.
+    Recorded,
+    /// Those of all processes of that name or number, with their children.
+    Named(String),
+}
+
+/// A question.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// The table.
+    pub table: TableKind,
+    /// Columns to group by; none for the rows themselves.
+    pub by: Vec<String>,
+    /// Measures of each group; the table's default if there are none.
+    pub measures: Vec<String>,
+    /// Columns of the rows if they are not grouped; the table's default if there are none.
+    pub columns: Vec<String>,
+    /// Which rows: those that pass all of these expressions; see [`super::filter`].
+    pub filters: Vec<String>,
+    /// Columns or measures to sort by, in falling order with `-` before the name. Without any: groups by their first
+    /// measure in falling order, rows by time.
+    pub sort: Vec<String>,
+    /// At most this many rows or groups.
+    pub top: Option<usize>,
+    /// Only this part, in seconds since the trace's start. A wait counts if any part of it lies inside.
+    pub window: Option<(f64, f64)>,
+    /// Whose rows.
+    pub process: Process,
+}
+
+impl Query {
+    /// All rows of a table.
+    pub fn new(table: TableKind) -> Self {
+        Query {
+            table,
+            by: Vec::new(),
+            measures: Vec::new(),
+            columns: Vec::new(),
+            filters: Vec::new(),
+            sort: Vec::new(),
+            top: None,
+            window: None,
+            process: Process::All,
+        }
+    }
+}
+
+/// An answer: equally long columns, sorted and cut.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The table.
+    pub table: TableKind,
+    /// The columns by which rows were grouped; they come first.
+    pub by: Vec<String>,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// How many rows or groups there were before the cut.
+    pub total: usize,
+    /// How many rows of the table are behind the answer.
+    pub matched: usize,
+    /// The groups' numbers, for [`View::rows_of`]; empty for rows.
+    pub groups: Vec<u32>,
+    /// The process tree that the rows are restricted to; empty for all.
+    pub focus: String,
+}
+
+impl Answer {
+    /// How many rows it shows.
+    pub fn len(&self) -> usize {
+        self.columns.first().map_or(0, |c| c.data.len())
+    }
+
+    /// Whether it shows none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn gather(&mut self, order: &[u32]) {
+        self.columns.iter_mut().for_each(|c| c.data = c.data.gather(order));
+        if !self.groups.is_empty() {
+            self.groups = order.iter().map(|&i| self.groups[i as usize]).collect();
+        }
+    }
+}
+
+/// The columns that a question needs, with the rows that pass its filter.
+pub struct View {
+    table: TableKind,
+    relation: Relation,
+    chosen: Option<Vec<u32>>,
+    focus: String,
+}
+
+impl View {
+    /// The rows that passed the filter.
+    pub fn rows(&self) -> Rows<'_> {
+        self.chosen.as_deref().map_or(Rows::All(self.relation.len()), Rows::Some)
+    }
+
+    /// Groups `rows` by the columns `by`, which must be among those that the view was made for. One level of a tree:
+    /// the next is a call with the rows of one group ([`View::rows_of`]) and another column.
+    pub fn group(&self, by: &[String], rows: Rows, measures: &[Measure], stop: &Stop) -> Result<Answer> {
+        let keys = self.keys(by, rows, stop)?;
+        let (groups, measured) = measure::compute(&self.relation, &keys, rows, measures, stop)?;
+        let first = keys.first_rows(rows);
+        let first: Vec<u32> = groups.iter().map(|&g| first[g as usize]).collect();
+        let mut columns: Vec<Column> = by.iter().map(|b| pick(self.relation.column(b), &first)).collect();
+        columns.extend(measured);
+        Ok(self.answer(by, columns, rows, groups))
+    }
+
+    /// The rows of `group`, as [`Answer::groups`] has it, among `rows`.
+    pub fn rows_of(&self, by: &[String], rows: Rows, group: u32, stop: &Stop) -> Result<Vec<u32>> {
+        rows_of(&self.keys(by, rows, stop)?, group, rows, stop)
+    }
+
+    fn keys(&self, by: &[String], rows: Rows, stop: &Stop) -> Result<Keys<'_>> {
+        let columns: Vec<&Column> = by.iter().map(|b| self.relation.column(b)).collect();
+        Keys::of(&columns, rows, stop)
+    }
+
+    fn answer(&self, by: &[String], columns: Vec<Column>, rows: Rows, groups: Vec<u32>) -> Answer {
+        let total = columns.first().map_or(0, |c| c.data.len());
+        let (table, by, focus) = (self.table, by.to_vec(), self.focus.clone());
+        Answer { table, by, columns, total, matched: rows.len(), groups, focus }
+    }
+}
+
+fn pick(column: &Column, rows: &[u32]) -> Column {
+    Column { name: column.name.clone(), unit: column.unit, doc: column.doc, data: column.data.gather(rows) }
+}
+
+impl Explorer<'_> {
+    /// Reads the columns that `query` names, by any of their names, and keeps the rows that pass its filter.
+    pub fn view(&self, query: &Query, stop: &Stop) -> Result<View> {
+        let filters: Result<Vec<Filter>> = query.filters.iter().map(|f| Filter::parse(query.table, f)).collect();
+        let filter = filters?.into_iter().reduce(Filter::and);
+        let mut needed: Vec<String> = Vec::new();
+        let mut need = |name: String| {
+            if !needed.contains(&name) {
+                needed.push(name);
+            }
+        };
+        for name in query.by.iter().chain(&query.columns) {
+            need(names::resolve(query.table, name)?);
+        }
+        for measure in measures(query)? {
+            measure.column().into_iter().for_each(|c| need(c.to_owned()));
+        }
+        // What is sorted by may be a measure: only what is a column is needed.
+        for key in query.sort.iter().filter(|_| query.by.is_empty()) {
+            need(names::resolve(query.table, key.trim_start_matches('-'))?);
+        }
+        filter.iter().flat_map(Filter::columns).for_each(|c| need(c.to_owned()));
+        let scope = self.scope(query)?;
+        let relation = query.table.fill(self, &needed, &scope)?;
+        let chosen = filter.map(|f| f.choose(&relation, stop)).transpose()?;
+        let focus = scope.focus.map_or(String::new(), |f| f.name().to_owned());
+        Ok(View { table: query.table, relation, chosen, focus })
+    }
+
+    /// Answers `query`. O(rows) for each column that it names, and for each level of its groups.
+    pub fn run(&self, query: &Query, stop: &Stop) -> Result<Answer> {
+        let query = &with_defaults(query)?;
+        let view = self.view(query, stop)?;
+        let mut answer = if query.by.is_empty() {
+            rows(&view, query, stop)?
+        } else {
+            view.group(&query.by, view.rows(), &measures(query)?, stop)?
+        };
+        if !query.by.is_empty() {
+            let order = sorted(&answer, &group_order(&answer, query)?, query.top);
+            answer.gather(&order);
+        }
+        Ok(answer)
+    }
+
+    fn scope(&self, query: &Query) -> Result<Scope> {
+        let end = self.trace.meta.duration_ns;
+        let ns = |s: f64| (s.max(0.0) * 1e9) as u64;
+        let window = query.window.map(|(from, to)| (ns(from), ns(to)));
+        if let (Some((from, to)), Some((asked_from, asked_to))) = (window, query.window)
+            && (from >= to || from > end)
+        {
+            let length = end as f64 / 1e9;
+            return Err(Error::Trace(holdup_trace::Error::Input(format!(
+                "nothing lies between {asked_from} s and {asked_to} s; the trace is {length:.3} s long"
+            ))));
+        }
+        let focus = match &query.process {
+            Process::All => None,
+            Process::Recorded => Some(Focus::new(self.trace, None)).filter(|f| !f.is_everything()),
+            Process::Named(name) => Some(Focus::new(self.trace, Some(name))),
+        };
+        if let (Some(f), Process::Named(name)) = (&focus, &query.process)
+            && f.is_empty()
+        {
+            return Err(Error::Trace(holdup_trace::Error::Input(format!(
+                "no process is called or numbered {name}; `holdup table TRACE cpu --by process,pid` lists them"
+            ))));
+        }
+        Ok(Scope { window, focus })
+    }
+}
+
+/// The question with its columns by their own names, and with the defaults for what it leaves open.
+fn with_defaults(query: &Query) -> Result<Query> {
+    let mut query = query.clone();
+    let table = query.table;
+    let owned = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
+    if query.by.is_empty() && query.columns.is_empty() {
+        query.columns = owned(table.default_columns());
+    }
+    if !query.by.is_empty() && query.measures.is_empty() {
+        query.measures = owned(table.default_measures());
+    }
+    for name in query.by.iter_mut().chain(&mut query.columns) {
+        *name = names::resolve(table, name)?;
+    }
+    let unique = |names: &mut Vec<String>| {
+        let mut seen = Vec::new();
+        names.retain(|n| {
+            !seen.contains(n) && {
+                seen.push(n.clone());
+                true
+            }
+        });
+    };
+    unique(&mut query.by);
+    unique(&mut query.columns);
+    Ok(query)
+}
+
+fn measures(query: &Query) -> Result<Vec<Measure>> {
+    let mut measures: Vec<Measure> = Vec::new();
+    for text in query.measures.iter().filter(|_| !query.by.is_empty()) {
+        let measure = Measure::parse(query.table, text)?;
+        if !measures.contains(&measure) {
+            measures.push(measure);
+        }
+    }
+    Ok(measures)
+}
+
+/// The rows themselves.
+fn rows(view: &View, query: &Query, stop: &Stop) -> Result<Answer> {
+    stop.check()?;
+    let all = view.rows();
+    let mut answer = view.answer(&[], Vec::new(), all, Vec::new());
+    answer.total = all.len();
+    let keys: Vec<(String, bool)> = query.sort.iter().map(|s| key(s)).collect();
+    let mut order = all.to_vec();
+    if !keys.is_empty() {
+        let mut ranks = Vec::new();
+        for (name, falling) in &keys {
+            let name = names::resolve(view.table, name)?;
+            ranks.push((view.relation.column(&name).data.ranks(), *falling));
+        }
+        cut(&mut order, query.top, |a, b| compare(&ranks, a, b));
+    }
+    order.truncate(query.top.unwrap_or(usize::MAX));
+    answer.columns = query.columns.iter().map(|c| pick(view.relation.column(c), &order)).collect();
+    Ok(answer)
+}
+
+/// A name to sort by, and whether in falling order.
+fn key(text: &str) -> (String, bool) {
+    text.strip_prefix('-').map_or((text.to_owned(), false), |name| (name.to_owned(), true))
+}
+
+/// By which of the answer's columns its groups are sorted: index, and whether in falling order.
+fn group_order(answer: &Answer, query: &Query) -> Result<Vec<(usize, bool)>> {
+    let by = answer.by.len();
+    if query.sort.is_empty() {
+        let first = (answer.columns.len() > by).then_some((by, true));
+        return Ok(first.into_iter().collect());
+    }
+    query
+        .sort
+        .iter()
+        .map(|text| {
+            let (name, falling) = key(text);
+            // A measure by its name, a column that groups, or the first measure of a column.
+            let measure = Measure::parse(query.table, &name).ok().map(|m| m.name().to_owned());
+            let column = names::find(query.table, &name).map(|(n, _)| n);
+            let exact = |wanted: &Option<String>| answer.columns.iter().position(|c| Some(&c.name) == wanted.as_ref());
+            let measured = || {
+                let column = column.as_ref()?;
+                answer.columns.iter().skip(by).position(|c| c.name.split_once(':').is_some_and(|(_, n)| n == column))
+            };
+            let found = exact(&column).or_else(|| exact(&measure)).or_else(|| measured().map(|i| i + by));
+            let shown: Vec<&str> = answer.columns.iter().map(|c| c.name.as_str()).collect();
+            let error = || format!("cannot sort by {name}: the answer's columns are {}", shown.join(", "));
+            found.map(|i| (i, falling)).ok_or_else(|| Error::Question(error()))
+        })
+        .collect()
+}
+
+/// The first `top` of the answer's rows in the order of `keys`, then of the columns that group.
+fn sorted(answer: &Answer, keys: &[(usize, bool)], top: Option<usize>) -> Vec<u32> {
+    let by = (0..answer.by.len()).map(|i| (i, false));
+    let ranks: Vec<(Vec<u64>, bool)> =
+        keys.iter().copied().chain(by).map(|(i, falling)| (answer.columns[i].data.ranks(), falling)).collect();
+    let mut order: Vec<u32> = (0..answer.total as u32).collect();
+    cut(&mut order, top, |a, b| compare(&ranks, a, b));
+    order
+}
+
+fn compare(ranks: &[(Vec<u64>, bool)], a: u32, b: u32) -> std::cmp::Ordering {
+    let each = ranks.iter().map(|(rank, falling)| {
+        let order = rank[a as usize].cmp(&rank[b as usize]);
+        if *falling { order.reverse() } else { order }
+    });
+    each.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then).then(a.cmp(&b))
+}
+
+/// Sorts `order`, of which only the first `top` are wanted.
+fn cut(order: &mut Vec<u32>, top: Option<usize>, compare: impl Fn(u32, u32) -> std::cmp::Ordering) {
+    if let Some(top) = top.filter(|&t| t < order.len()) {
+        if top > 0 {
+            order.select_nth_unstable_by(top - 1, |&a, &b| compare(a, b));
+        }
+        order.truncate(top);
+    }
+    order.sort_unstable_by(|&a, &b| compare(a, b));
+}
+
+/// Whether a column of texts has nothing but empty ones.
+impl Column {
+    /// Whether it says nothing at all: only empty texts or unknown numbers.
+    pub fn is_blank(&self) -> bool {
+        match &self.data {
+            Data::Text(t) => t.ids.iter().all(|&id| t.values[id as usize].is_empty()),
+            Data::Numbers(n) => n.iter().all(|&v| v == super::MISSING),
+            Data::Reals(r) => r.iter().all(|v| v.is_nan()),
+        }
+    }
+}

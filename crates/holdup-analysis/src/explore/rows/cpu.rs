@@ -1,0 +1,119 @@
+//! `cpu`: what ran, by samples.
+
+use holdup_trace::ThreadIdx;
+use holdup_trace::tables::Sample;
+
+use super::frames::Part;
+use super::{Def, Get, Provider, def};
+use crate::explore::relation::MISSING;
+use crate::explore::relation::Unit::{Address, Id, Instant, Nanos, Text};
+use crate::explore::{Explorer, Result};
+
+pub(super) struct Cpu;
+
+/// A sample and the CPU time for which it stands.
+pub(super) struct Row {
+    sample: Sample,
+    weight: u64,
+}
+
+impl Provider for Cpu {
+    type Row = Row;
+
+    const COLUMNS: &'static [Def<Row>] = &[
+        def("t", Instant, &["TimeStamp"], "When.", Get::Number(|r| r.sample.t.nanos())),
+        def("cpu", Id, &[], "On which CPU.", Get::Number(|r| u64::from(r.sample.cpu.0))),
+        def("process", Text, &["Process Name"], "Whose process.", Get::Process(|r| r.sample.thread.into())),
+        def("pid", Id, &["Process Id"], "Its number.", Get::ThreadNumber(|r| r.sample.thread, |t| t.pid)),
+        def("thread", Text, &["Thread Name"], "Who ran.", Get::Thread(|r| r.sample.thread.into())),
+        def("tid", Id, &["Thread Id"], "The thread's number.", Get::ThreadNumber(|r| r.sample.thread, |t| t.tid)),
+        def(
+            "module",
+            Text,
+            &[],
+            "The file that holds the code; [kernel] for the kernel.",
+            Get::Stack(|r| r.sample.stack, Part::Module),
+        ),
+        def(
+            "function",
+            Text,
+            &[],
+            "The innermost function, inlined or not.",
+            Get::Stack(|r| r.sample.stack, Part::Leaf),
+        ),
+        def(
+            "outer",
+            Text,
+            &[],
+            "The function into which that one is inlined, as the symbol table knows it.",
+            Get::Stack(|r| r.sample.stack, Part::Outer),
+        ),
+        def(
+            "inline",
+            Text,
+            &["Inlined Functions"],
+            "All functions inlined at the instruction, the innermost first; empty if there are none.",
+            Get::Stack(|r| r.sample.stack, Part::Inlined),
+        ),
+        def(
+            "source",
+            Text,
+            &["line", "Source File Name", "Line Number"],
+            "File and line of the instruction.",
+            Get::Stack(|r| r.sample.stack, Part::Source),
+        ),
+        def("address", Address, &[], "The instruction.", Get::Number(|r| r.sample.ip)),
+        def(
+            "application",
+            Text,
+            &[],
+            "The innermost function of the application, not of the kernel or a library.",
+            Get::Stack(|r| r.sample.stack, Part::Application),
+        ),
+        def("caller", Text, &[], "Who called the innermost function.", Get::Stack(|r| r.sample.stack, Part::Caller)),
+        def(
+            "stack",
+            Text,
+            &[],
+            "The whole stack, the innermost function first.",
+            Get::Stack(|r| r.sample.stack, Part::Whole),
+        ),
+        def(
+            "depth:N",
+            Text,
+            &[],
+            "The N-th function from the outermost.",
+            Get::StackAt(|r| r.sample.stack, Part::Depth),
+        ),
+        def(
+            "inner:N",
+            Text,
+            &[],
+            "The N-th function from the innermost.",
+            Get::StackAt(|r| r.sample.stack, Part::Inner),
+        ),
+        def(
+            "weight",
+            Nanos,
+            &["CPU Usage (in view)"],
+            "CPU time for which the sample stands: the sampling period; unknown where samples count something else.",
+            Get::Number(|r| r.weight),
+        ),
+    ];
+
+    fn thread(row: &Row) -> ThreadIdx {
+        row.sample.thread
+    }
+
+    fn span(row: &Row) -> (u64, u64) {
+        (row.sample.t.nanos(), row.sample.t.nanos())
+    }
+
+    fn scan(explorer: &Explorer, each: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
+        let weight = match explorer.trace.meta.sample_period_ns {
+            0 => MISSING,
+            period => period,
+        };
+        explorer.trace.samples.iter().try_for_each(|sample| each(&Row { sample: sample?, weight }))
+    }
+}

@@ -1,0 +1,166 @@
+//! `holdup table`: rows and groups of a trace, as asked.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use holdup_analysis::explore::{self, Answer, Explorer, PRESETS, Preset, Process, Query, Stop, TableKind};
+use holdup_trace::Trace;
+
+use super::Usage;
+use crate::cli::{Format, Table};
+use crate::open;
+use crate::text::answer;
+
+/// Rows of text if nobody says how many.
+const TOP: usize = 40;
+
+/// Runs the command.
+pub fn run(args: &Table) -> anyhow::Result<ExitCode> {
+    let format = if args.json { Format::Json } else { args.format };
+    if format == Format::Arrow && args.output.is_none() && io::stdout().is_terminal() {
+        return Err(Usage("an Arrow file is not for the terminal: name a file with -o".into()).into());
+    }
+    let mut query = query(args)?;
+    if format == Format::Text {
+        query.top.get_or_insert(TOP);
+    }
+    let trace = open::open(&args.trace)?;
+    let answer = Explorer::new(&trace).run(&query, &Stop::default()).map_err(usage)?;
+    notes(&trace, &answer)?;
+    let empty = (answer.total == 0).then(|| nothing(&trace, &args.trace, &query));
+    if let (Some(why), true) = (&empty, format != Format::Text) {
+        anstream::eprintln!("holdup: {why}");
+    }
+    match &args.output {
+        Some(path) => {
+            let file = File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
+            let mut out = BufWriter::new(file);
+            print(&answer, empty.as_deref(), format, &mut out)
+                .and_then(|()| Ok(out.flush()?))
+                .with_context(|| format!("{} cannot be written", path.display()))?;
+        }
+        None => {
+            let mut out = BufWriter::new(io::stdout().lock());
+            print(&answer, empty.as_deref(), format, &mut out)?;
+            out.flush()?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(answer: &Answer, empty: Option<&str>, format: Format, out: &mut impl Write) -> anyhow::Result<()> {
+    match (format, empty) {
+        (Format::Text, Some(why)) => Ok(writeln!(out, "{why}")?),
+        (Format::Text, None) => Ok(answer::grid::write(answer, out)?),
+        (Format::Csv, _) => Ok(answer::csv::write(answer, out)?),
+        (Format::Json, _) => Ok(answer::json::write(answer, out)?),
+        (Format::Arrow, _) => Ok(answer::arrow::write(answer, out)?),
+    }
+}
+
+/// A question that makes no sense is bad usage.
+fn usage(error: explore::Error) -> anyhow::Error {
+    match error {
+        explore::Error::Trace(e) => e.into(),
+        other => Usage(other.to_string()).into(),
+    }
+}
+
+/// The question as the arguments have it.
+fn query(args: &Table) -> anyhow::Result<Query> {
+    let table = TableKind::ALL.into_iter().find(|t| t.name() == args.table);
+    let mut query = match (table, Preset::find(&args.table)) {
+        (Some(table), _) => Query::new(table),
+        (None, Some(preset)) => preset.query(),
+        (None, None) => return Err(Usage(no_table(&args.table)).into()),
+    };
+    if !args.by.is_empty() {
+        query.by.clone_from(&args.by);
+    }
+    if query.by.is_empty() && !args.show.is_empty() {
+        return Err(Usage("--show is about groups: add --by COL, or choose columns with --columns".into()).into());
+    }
+    if !args.columns.is_empty() {
+        query.by.clear();
+        query.columns.clone_from(&args.columns);
+    }
+    if !args.show.is_empty() {
+        query.measures.clone_from(&args.show);
+    } else if !args.sum.is_empty() {
+        query.measures = args.sum.iter().map(|c| format!("sum:{c}")).chain(["count".to_owned()]).collect();
+    }
+    if !args.sort.is_empty() {
+        query.sort.clone_from(&args.sort);
+    }
+    query.filters.extend(args.filter.iter().cloned());
+    (query.top, query.window) = (args.top, args.window);
+    match &args.focus {
+        Some(name) => query.process = Process::Named(name.clone()),
+        None if args.all => query.process = Process::All,
+        None => {}
+    }
+    Ok(query)
+}
+
+fn no_table(asked: &str) -> String {
+    let tables = TableKind::ALL.map(TableKind::name);
+    let names = || tables.into_iter().chain(PRESETS.iter().map(|p| p.name));
+    let nearest = names().min_by_key(|n| explore::distance(n, asked)).unwrap_or_default();
+    let hint = format!(" (did you mean {nearest}?)");
+    let hint = if explore::distance(nearest, asked) <= 1 + asked.len() / 3 { hint } else { String::new() };
+    format!("there is no table {asked}{hint}; there are {}", names().collect::<Vec<_>>().join(", "))
+}
+
+/// Why there is no row.
+fn nothing(trace: &Trace, path: &Path, query: &Query) -> String {
+    let path = path.display();
+    let (rows, what, how) = match query.table {
+        TableKind::Cpu => (trace.samples.rows(), "CPU samples", "record with --freq 999, or perf with -e cpu-clock"),
+        TableKind::Wakes => {
+            (trace.wakes.rows(), "wake-ups", "holdup records them; with perf add -e sched:sched_waking")
+        }
+        _ => (
+            trace.switches.rows(),
+            "context switches",
+            "holdup records them; with perf add -e sched:sched_switch -e sched:sched_waking",
+        ),
+    };
+    if rows == 0 {
+        return format!("{path} has no {what}, so table {} is empty: {how}", query.table.name());
+    }
+    let asked = [
+        (!query.filters.is_empty()).then_some("the filter"),
+        query.window.is_some().then_some("the window"),
+        (query.process != Process::All).then_some("the focus"),
+    ];
+    let asked: Vec<&str> = asked.into_iter().flatten().collect();
+    match (query.table, asked.is_empty()) {
+        (TableKind::Locks, true) => format!("{path}: no thread was seen to wait for a lock"),
+        (_, true) => format!("{path}: table {} is empty", query.table.name()),
+        _ => format!("{path}: no row of table {} passes {}", query.table.name(), asked.join(", ")),
+    }
+}
+
+/// What limits the answer, on standard error.
+fn notes(trace: &Trace, answer: &Answer) -> anyhow::Result<()> {
+    let mut lost: Vec<(String, u64)> = Vec::new();
+    for loss in trace.losses()?.into_iter().filter(|l| l.count > 0) {
+        match lost.iter_mut().find(|(what, _)| *what == loss.what) {
+            Some((_, count)) => *count = count.saturating_add(loss.count),
+            None => lost.push((loss.what, loss.count)),
+        }
+    }
+    for (what, count) in lost {
+        anstream::eprintln!(
+            "note: the trace lacks {count} {what} (`holdup info` says when): the numbers are lower bounds"
+        );
+    }
+    let blank: Vec<&str> = answer.columns.iter().filter(|c| c.is_blank()).map(|c| c.name.as_str()).collect();
+    if !blank.is_empty() && answer.total > 0 {
+        anstream::eprintln!("note: the trace does not tell {} of these rows", blank.join(", "));
+    }
+    Ok(())
+}
