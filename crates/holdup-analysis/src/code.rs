@@ -39,9 +39,16 @@ pub struct CodeLoop {
     pub has_pause: bool,
     /// Whether it has an atomic instruction.
     pub has_atomic: bool,
+    /// Whether it has a compare-and-exchange.
+    pub has_compare_exchange: bool,
     /// Whether it only reads memory: neither stores, nor atomics, nor calls.
     pub load_only: bool,
 }
+
+/// Longest loop around a compare-and-exchange that only tries again.
+const RETRY: usize = 16;
+/// What a loop that waits for a word in memory consists of, besides pauses.
+const LOOKS: [&str; 5] = ["mov", "test", "cmp", "j", "nop"];
 
 impl CodeLoop {
     /// Whether the instruction at `address` is part of the loop.
@@ -49,11 +56,16 @@ impl CodeLoop {
         self.instructions.binary_search(&address).is_ok()
     }
 
-    /// Whether a thread in it most likely waits for another CPU: it pauses, or does nothing but look.
-    pub fn is_spin(&self) -> bool {
+    /// Whether a thread in it waits for another CPU: it pauses, tries an exchange again, or does nothing but look at
+    /// one place in memory. (A loop that sums or searches moves a pointer, so it has other instructions, too.)
+    /// `code` is the function's.
+    pub fn is_spin(&self, code: &[Decoded]) -> bool {
+        let looks = |i: &&Decoded| LOOKS.iter().any(|m| i.text.starts_with(m));
+        let mine = || code.iter().filter(|i| self.contains(i.address));
+        let exchanges = self.has_compare_exchange || mine().any(|i| i.text.starts_with("xchg"));
         self.has_pause
-            || (self.load_only && self.instructions.len() <= 8)
-            || (self.has_atomic && self.instructions.len() <= 12)
+            || (exchanges && self.instructions.len() <= RETRY)
+            || (self.load_only && mine().filter(looks).count() == self.instructions.len())
     }
 }
 

@@ -22,7 +22,9 @@ use crate::focus::Focus;
 use crate::intervals::{self, Intervals};
 use crate::label;
 use crate::report::{CpuSeconds, Explanation, Finding, Health, Options, TraceFacts};
+pub(crate) use culprit::covering;
 use group::{Group, Tally};
+pub(crate) use instruction::hottest;
 
 /// Findings shown when the caller does not say how many.
 const DEFAULT_TOP: usize = 8;
@@ -148,7 +150,7 @@ impl Context<'_> {
         let share = if group.holds_up() && charged > 0.0 { tally.rank_ns / charged } else { 0.0 };
         let mut finding = Finding {
             kind,
-            lock: group.lock().and_then(|l| lock::facts(self, l)),
+            lock: group.lock().and_then(|l| label::lock(self.trace, l)),
             release_stack: self.stack_text(lock::release_stack(self, group, tally)),
             wait_stack: self.stack_text(tally.common_stack()),
             waiters,

@@ -1,16 +1,22 @@
 //! What frames, stacks and threads are called in tables and findings.
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{FrameId, StackId, ThreadIdx, Trace};
+use holdup_trace::{FrameId, LockId, LockKind, StackId, Table, ThreadIdx, Trace};
+
+use crate::report::LockFacts;
 
 /// Kernel functions through which the recorder itself was called.
 const RECORDER_FRAMES: &[&str] = &["__traceiter_", "bpf_prog_", "bpf_trace_run", "__bpf_trace", "bpf_trampoline_"];
 
 /// `file.c:12`, the file without its folders; empty if unknown.
 pub fn source(trace: &Trace, l: &LocationRow) -> String {
-    let file = trace.text(l.file);
+    file_line(trace.text(l.file), l.line)
+}
+
+/// The same for a path and a line; 0 is no line.
+pub fn file_line(file: &str, line: u32) -> String {
     let base = file.rsplit('/').next().unwrap_or(file);
-    match (base, l.line) {
+    match (base, line) {
         ("", _) => String::new(),
         (base, 0) => base.to_owned(),
         (base, line) => format!("{base}:{line}"),
@@ -55,4 +61,24 @@ pub fn thread_name(trace: &Trace, thread: ThreadIdx) -> &str {
 /// The name of the thread's process; empty if unknown.
 pub fn process_name(trace: &Trace, thread: ThreadIdx) -> &str {
     trace.threads.process.get(thread.index()).map_or("", |n| trace.text(*n))
+}
+
+/// A length of time with a fitting unit.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1.0 => format!("{s:.2} s"),
+        s if s >= 1e-3 => format!("{:.1} ms", s * 1e3),
+        s if s >= 1e-6 => format!("{:.1} µs", s * 1e6),
+        s => format!("{:.0} ns", s * 1e9),
+    }
+}
+
+/// The lock as reports name it; `None` for no lock, and for one of which the source has no address.
+pub fn lock(trace: &Trace, lock: LockId) -> Option<LockFacts> {
+    if lock == LockId::NONE || lock.index() >= trace.locks.len() {
+        return None;
+    }
+    let row = trace.locks.row(lock.index());
+    let kind = if row.kind == LockKind::Unknown { "unknown" } else { row.kind.name() };
+    Some(LockFacts { kind, address: format!("{:#x}", row.address), name: trace.text(row.name).to_owned() })
 }

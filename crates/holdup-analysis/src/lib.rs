@@ -8,7 +8,9 @@
 //!
 //! Nothing here reads files, the clock or the machine; the same trace gives the same answer.
 
+pub mod annotate;
 pub mod blame;
+pub mod chain;
 pub mod classify;
 pub mod code;
 pub mod explore;
@@ -18,6 +20,8 @@ pub mod intervals;
 pub mod label;
 mod merge;
 pub mod report;
+pub mod roster;
+mod segments;
 
 pub use code::{CodeLoop, Decoded, Disassembler, NoDisassembler};
 pub use findings::explain;

@@ -1,5 +1,6 @@
 //! The command line. Names are fixed by the project's contract.
 
+mod inspect;
 mod lab;
 mod table;
 
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
 pub use lab::{Lab, LabRun};
 pub use table::{Format, Table};
 
@@ -49,6 +51,15 @@ pub enum Command {
         #[command(subcommand)]
         command: Lab,
     },
+    /// Follow a wait to its cause, hop by hop: who readied whom, when, and what each did meanwhile
+    #[command(after_help = inspect::CHAIN_HELP)]
+    Chain(Chain),
+    /// Show a function's samples by instruction, with source lines and loops
+    #[command(after_help = inspect::DISASM_HELP)]
+    Disasm(Disasm),
+    /// List threads: names, which have none of their own, how much each ran and waited
+    #[command(after_help = inspect::THREADS_HELP)]
+    Threads(Threads),
     /// Ask for rows and groups: who waited where for how long, who ran what, who woke whom, which lock
     #[command(after_help = table::short_help(), after_long_help = table::long_help())]
     Table(Table),
@@ -200,6 +211,11 @@ fn duration(text: &str) -> Result<Duration, String> {
     };
     let number: f64 = number.parse().map_err(|_| format!("{text:?} is no length of time; write 10s or 500ms"))?;
     Duration::try_from_secs_f64(number * scale).map_err(|e| format!("{text:?}: {e}"))
+}
+
+/// A number above 0.
+fn positive(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| format!("{text:?} is no number above 0"))
 }
 
 /// `A..B` in seconds; either may be missing.

@@ -1,12 +1,15 @@
 //! One file for each command.
 
+pub mod chain;
 pub mod demo;
+pub mod disasm;
 pub mod explain;
 pub mod info;
 pub mod lab;
 pub mod record;
 pub mod shell;
 pub mod table;
+pub mod threads;
 
 /// The command line contradicts itself in a way that only the command can tell.
 #[derive(Debug)]

@@ -2,7 +2,10 @@
 
 pub mod answer;
 pub mod lab;
+pub mod annotate;
+pub mod chain;
 pub mod page;
+pub mod roster;
 pub mod status;
 pub mod wrap;
 

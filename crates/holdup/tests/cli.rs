@@ -95,7 +95,7 @@ fn bad_usage_is_2() {
 
 #[test]
 fn every_help_has_an_example() {
-    for command in ["demo", "record", "info", "explain", "completions", "man"] {
+    for command in ["demo", "record", "info", "explain", "chain", "disasm", "threads", "completions", "man"] {
         let o = run(&[command, "--help"]);
         assert_eq!(code(&o), 0, "{command}");
         assert!(out(&o).contains("Example"), "{command}");

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::group::{Group, Tally};
 use super::{Context, instruction};
-use crate::classify;
+use crate::classify::{self, Classifier};
 use crate::report::Culprit;
 
 /// A function must cover this share of the blame to be the culprit; the innermost such one is.
@@ -22,7 +22,7 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
     culprit.source = context.source(&location);
     let samples = samples_of(context, group, tally);
     if runs(group) {
-        culprit.instruction = instruction::hottest(context, &samples, location.function);
+        culprit.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
     }
     culprit
 }
@@ -70,9 +70,9 @@ pub(super) fn function_of(context: &Context, group: &Group, tally: &Tally) -> Op
     ];
     // In a hand-over nobody holds the lock for long: the place that takes it is what to mend.
     let convoy = group.lock().is_some_and(|lock| super::lock::is_convoy(context, lock, tally));
-    let taken = if convoy { covering(context, &site_weights(tally)) } else { None };
+    let taken = if convoy { covering(context.classifier, &site_weights(tally)) } else { None };
     taken
-        .or_else(|| covering(context, &samples))
+        .or_else(|| covering(context.classifier, &samples))
         .or_else(|| stacks.iter().find_map(|s| application(context, *s)))
         .or_else(|| stacks.iter().find_map(|s| any_user(context, *s)))
 }
@@ -107,13 +107,13 @@ fn any_user(context: &Context, stack: StackId) -> Option<LocationRow> {
 /// The innermost application function that lies on at least [`COVERAGE`] of the weight.
 ///
 /// Leaves are helpers and kernel functions; the outermost frames cover everything and say nothing.
-pub(super) fn covering(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
+pub(crate) fn covering(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
     let mut functions: FxHashMap<StringId, Function> = FxHashMap::default();
     let mut total = 0.0;
     let mut ordered: Vec<_> = samples.iter().collect();
     ordered.sort_by_key(|(stack, _)| **stack);
     for (&stack, &weight) in ordered {
-        let frames = context.classifier.application_frames(stack);
+        let frames = classifier.application_frames(stack);
         if frames.is_empty() {
             continue;
         }

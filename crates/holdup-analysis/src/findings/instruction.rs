@@ -1,10 +1,9 @@
 //! The instruction at which a running culprit was found most often, and the loop around it.
 
-use holdup_trace::{FrameId, StackId, StringId};
+use holdup_trace::{FrameId, StackId, StringId, Trace};
 use rustc_hash::FxHashMap;
 
-use super::Context;
-use crate::code::{Decoded, code_of};
+use crate::code::{Decoded, Disassembler, code_of};
 use crate::report::{Instruction, Neighbour};
 
 /// Instructions shown before and after the hot one where there is no loop.
@@ -13,12 +12,17 @@ const NEIGHBOURS: usize = 3;
 const LOOP: usize = 32;
 
 /// The hottest leaf of `samples`, preferably inside `function`.
-pub(super) fn hottest(context: &Context, samples: &FxHashMap<StackId, f64>, function: StringId) -> Option<Instruction> {
+pub(crate) fn hottest(
+    trace: &Trace,
+    disassembler: &dyn Disassembler,
+    samples: &FxHashMap<StackId, f64>,
+    function: StringId,
+) -> Option<Instruction> {
     let mut leaves: FxHashMap<FrameId, f64> = FxHashMap::default();
     let mut inside = false;
     for (&stack, &weight) in samples {
-        let Some(leaf) = context.trace.stacks.frames(stack).next() else { continue };
-        let here = context.trace.names.locations(leaf).any(|l| l.function == function);
+        let Some(leaf) = trace.stacks.frames(stack).next() else { continue };
+        let here = trace.names.locations(leaf).any(|l| l.function == function);
         if here && !inside {
             leaves.clear();
             inside = true;
@@ -29,33 +33,34 @@ pub(super) fn hottest(context: &Context, samples: &FxHashMap<StackId, f64>, func
     }
     let total: f64 = samples.values().sum();
     let (&frame, &weight) = leaves.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)))?;
-    let address = context.trace.stacks.frame(frame)?.address;
+    let address = trace.stacks.frame(frame)?.address;
     let mut found = Instruction {
         address: format!("{address:#x}"),
         share: weight / total.max(f64::MIN_POSITIVE),
         ..Instruction::default()
     };
-    let shares = shares_by_address(context, &leaves, total);
-    describe(context, frame, address, &shares, &mut found);
+    let shares = shares_by_address(trace, &leaves, total);
+    if let Some((code, bytes)) = code_of(trace, frame) {
+        let decoded = disassembler.disassemble(&trace.meta.host.arch, &bytes, code.start);
+        describe(&decoded, address, &shares, &mut found);
+    }
     Some(found)
 }
 
-fn shares_by_address(context: &Context, leaves: &FxHashMap<FrameId, f64>, total: f64) -> FxHashMap<u64, f64> {
+fn shares_by_address(trace: &Trace, leaves: &FxHashMap<FrameId, f64>, total: f64) -> FxHashMap<u64, f64> {
     let mut shares: FxHashMap<u64, f64> = FxHashMap::default();
     for (&frame, &weight) in leaves {
-        if let Some(f) = context.trace.stacks.frame(frame) {
+        if let Some(f) = trace.stacks.frame(frame) {
             *shares.entry(f.address).or_default() += weight / total.max(f64::MIN_POSITIVE);
         }
     }
     shares
 }
 
-fn describe(context: &Context, frame: FrameId, address: u64, shares: &FxHashMap<u64, f64>, found: &mut Instruction) {
-    let Some((code, bytes)) = code_of(context.trace, frame) else { return };
-    let decoded = context.disassembler.disassemble(&context.trace.meta.host.arch, &bytes, code.start);
+fn describe(decoded: &[Decoded], address: u64, shares: &FxHashMap<u64, f64>, found: &mut Instruction) {
     let Some(at) = decoded.iter().position(|i| i.address == address) else { return };
     found.text = decoded[at].text.clone();
-    let (range, is_loop) = surroundings(&decoded, at);
+    let (range, is_loop) = surroundings(decoded, at);
     found.around = decoded[range]
         .iter()
         .map(|i| Neighbour {

@@ -1,6 +1,6 @@
 //! What happened at a lock: its waits, hand-offs and holds.
 
-use holdup_trace::{LockId, LockKind, StackId, Table, ThreadIdx};
+use holdup_trace::{LockId, StackId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::group::{Group, Tally};
@@ -9,7 +9,7 @@ use crate::blame::Window;
 use crate::classify::WaitKind;
 use crate::focus::Focus;
 use crate::intervals::Intervals;
-use crate::report::{LockFacts, Waiters};
+use crate::report::Waiters;
 
 /// Hand-offs and holds remembered for each lock: enough for a median.
 const REMEMBERED: usize = 4096;
@@ -25,6 +25,8 @@ pub(crate) struct LockStory {
     pub(crate) handoffs: Vec<u64>,
     /// From running after a wait to waking the next, in nanoseconds.
     pub(crate) holds: Vec<u64>,
+    /// Where each of these holds ended.
+    pub(crate) ends: Vec<StackId>,
     /// Where it was released, by the wait time that this ended.
     pub(crate) releases: FxHashMap<StackId, u64>,
     resumed: FxHashMap<ThreadIdx, u64>,
@@ -55,6 +57,7 @@ pub(super) fn stories(intervals: &Intervals, focus: &Focus, window: Window) -> F
             story.handoffs.push(wait.resumed.saturating_sub(wait.woken));
             if let Some(since) = story.resumed.get(&wait.waker) {
                 story.holds.push(wait.woken.saturating_sub(*since));
+                story.ends.push(wait.waker_stack);
             }
         }
         story.resumed.insert(wait.thread, wait.resumed);
@@ -134,16 +137,4 @@ pub(super) fn release_stack(context: &Context, group: &Group, tally: &Tally) -> 
         return most.map_or(StackId::NONE, |(s, _)| *s);
     }
     context.habits.released.get(tally.main_thread().index()).map_or(StackId::NONE, |r| r.1)
-}
-
-/// The lock as the report names it.
-pub(super) fn facts(context: &Context, lock: LockId) -> Option<LockFacts> {
-    let locks = &context.trace.locks;
-    if lock == LockId::NONE || lock.index() >= locks.len() {
-        return None;
-    }
-    let row = locks.row(lock.index());
-    let kind = if row.kind == LockKind::Unknown { "unknown" } else { row.kind.name() };
-    let name = context.trace.text(row.name).to_owned();
-    Some(LockFacts { kind, address: format!("{:#x}", row.address), name })
 }

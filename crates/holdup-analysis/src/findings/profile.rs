@@ -18,13 +18,13 @@ pub(super) fn cpu_bound(context: &Context, charged: f64) -> Option<Finding> {
     }
     let samples = focus_samples(context);
     let total: f64 = samples.values().sum();
-    let location = culprit::covering(context, &samples).or_else(|| widest(context, &samples))?;
+    let location = culprit::covering(context.classifier, &samples).or_else(|| widest(context, &samples))?;
     let thread = busiest(context)?;
     let mut found = culprit::of_thread(context, thread);
     found.function = context.trace.text(location.function).to_owned();
     found.module = context.trace.text(location.module).to_owned();
     found.source = context.source(&location);
-    found.instruction = instruction::hottest(context, &samples, location.function);
+    found.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
     let inside: f64 = samples.iter().filter(|(s, _)| is_on(context, **s, location.function)).map(|(_, w)| w).sum();
     let seconds = running / 1e9;
     let share = 100.0 * inside / total.max(1.0);

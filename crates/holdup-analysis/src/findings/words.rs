@@ -2,6 +2,7 @@
 
 use super::group::{Group, Tally};
 use super::{Context, lock, preempt};
+use crate::label::duration;
 use crate::report::{Culprit, Finding};
 
 /// Fills in the sentences.
@@ -77,16 +78,6 @@ fn lock_words(f: &Finding) -> String {
         None => "a lock".to_owned(),
         Some(l) if !l.name.is_empty() => format!("the lock `{}`", l.name),
         Some(l) => format!("the {} {}", l.kind, l.address),
-    }
-}
-
-/// A length of time with a fitting unit.
-pub(super) fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s >= 1.0 => format!("{s:.2} s"),
-        s if s >= 1e-3 => format!("{:.1} ms", s * 1e3),
-        s if s >= 1e-6 => format!("{:.1} µs", s * 1e6),
-        s => format!("{:.0} ns", s * 1e9),
     }
 }
 

@@ -34,9 +34,13 @@ pub fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     explain::print(&answer, &trace, args.json)?;
     if !args.json {
         anstream::println!(
-            "{BOLD}Try next{BOLD:#}\n  holdup explain {path} --window 0.5..1.5   only the standstill\n  \
-             holdup info {path}                        what was recorded, and by which hooks\n  \
-             holdup explain -- YOUR COMMAND            your own program"
+            "{BOLD}Try next{BOLD:#}\n  \
+             holdup explain {path} --window 0.5..1.5        only the standstill\n  \
+             holdup table {path} switches --top 20          every switch: who readied whom, after how long\n  \
+             holdup chain {path} --at 1.0 --follow          from one wait to its cause, and the lock's hand-overs\n  \
+             holdup disasm {path} find_free_block           the loop, with samples and source lines\n  \
+             holdup threads {path}                          what each thread ran and waited for\n  \
+             holdup explain -- YOUR COMMAND                        your own program"
         );
     }
     Ok(ExitCode::SUCCESS)

@@ -111,7 +111,7 @@ fn instruction(out: &mut impl Write, hot: &Instruction) -> std::io::Result<()> {
 }
 
 /// A stack on one paragraph, the innermost first, without the runtime's first frames.
-fn stack(out: &mut impl Write, label: &str, frames: &[String]) -> std::io::Result<()> {
+pub fn stack(out: &mut impl Write, label: &str, frames: &[String]) -> std::io::Result<()> {
     const SHOWN: usize = 12;
     if frames.is_empty() {
         return Ok(());

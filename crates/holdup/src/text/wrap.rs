@@ -27,6 +27,14 @@ pub fn paragraph(first: &str, text: &str) -> String {
     out
 }
 
+/// `text`, cut to `columns` with an ellipsis.
+pub fn cut(text: &str, columns: usize) -> String {
+    match text.char_indices().nth(columns) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::paragraph;

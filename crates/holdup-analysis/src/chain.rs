@@ -1,0 +1,89 @@
+//! The readying chain of one wait: who ended it, what that thread had waited for before, and so on, hop by hop.
+//!
+//! ```text
+//!   waiter  ──────────────────waits──────────────────▶│ runs
+//!   third                  ──────────waits──────▶│runs┘ wakes the waiter
+//!   second      ──waits──▶│      runs            └ wakes the third
+//!   timer       ──────────┘
+//! ```
+//!
+//! The walk goes backwards from the wait's end. Each hop answers for the time from the end of its own last wait to
+//! the wake-up that it gave; these parts add up to the wait. [`handoffs`] lists what happened at the wait's lock.
+
+mod deeds;
+mod end;
+mod handoffs;
+mod pick;
+mod report;
+mod walk;
+
+use holdup_trace::{Error, Result, Trace};
+
+use crate::classify::Classifier;
+use crate::code::Disassembler;
+use crate::focus::Focus;
+use crate::intervals::{self, Intervals};
+use crate::report::TraceFacts;
+pub use report::{Behind, Chain, Did, End, Handoff, Handoffs, Hop, Start, WaitFacts, Who};
+
+/// Hand-offs listed when the caller does not say how many.
+const DEFAULT_TOP: usize = 20;
+
+/// Which chain.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where it begins.
+    pub start: Start,
+    /// Only waits of this process, by name or pid, and its children are looked for.
+    pub focus: Option<String>,
+    /// Whether to list the hand-offs of the wait's lock.
+    pub follow: bool,
+    /// At most this many hand-offs; 0 for the default.
+    pub top: usize,
+}
+
+/// What all parts of the answer look at.
+struct Study<'a> {
+    trace: &'a Trace,
+    focus: &'a Focus,
+    intervals: &'a Intervals,
+    classifier: &'a Classifier<'a>,
+    disassembler: &'a dyn Disassembler,
+}
+
+/// Follows the chain of one wait. `path` is only repeated in the answer. O(events).
+///
+/// Fails if the trace is damaged, if there is no such wait, thread or time, or if hand-offs are asked for of a wait
+/// that is on no lock.
+pub fn chain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Disassembler) -> Result<Chain> {
+    let refuse = |what: String| Error::Input(format!("{path}: {what}"));
+    let focus = Focus::new(trace, options.focus.as_deref());
+    if let Some(wanted) = options.focus.as_deref().filter(|_| focus.is_empty()) {
+        return Err(refuse(format!("no process is called or numbered {wanted}; `holdup info` lists the processes")));
+    }
+    let classifier = Classifier::new(trace);
+    let intervals = intervals::build(trace, &focus, &classifier)?;
+    let study = Study { trace, focus: &focus, intervals: &intervals, classifier: &classifier, disassembler };
+    let parts = walk::Parts::new(&intervals);
+    let picked = pick::pick(&study, &parts, &options.start).map_err(refuse)?;
+    let links = walk::walk(&study, &parts, picked.wait, picked.at);
+    let (hops, end) = deeds::describe(&study, &parts, &links)?;
+    let top = if options.top == 0 { DEFAULT_TOP } else { options.top };
+    let listed = options.follow.then(|| handoffs::of(&study, &parts, picked.wait, top)).transpose();
+    Ok(Chain {
+        schema: "holdup.chain/1",
+        trace: TraceFacts {
+            path: path.to_owned(),
+            format: trace.meta.format.clone(),
+            duration_s: intervals.end as f64 / 1e9,
+            cpus: intervals.cpus,
+            focus: focus.name().to_owned(),
+        },
+        at_s: picked.at.map(|t| t as f64 / 1e9),
+        also_waiting: picked.others,
+        note: picked.note,
+        hops,
+        end,
+        handoffs: listed.map_err(refuse)?,
+    })
+}

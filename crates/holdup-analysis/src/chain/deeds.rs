@@ -1,0 +1,211 @@
+//! What each thread of a chain did before it readied the next: ran in which function, could run behind whom.
+
+use holdup_trace::{Result, StackId, Table, ThreadIdx};
+use rustc_hash::FxHashMap;
+
+use super::report::{Behind, Did, End, Hop, WaitFacts, Who};
+use super::walk::{Edge, Link, Links, Parts};
+use super::{Study, end};
+use crate::intervals::State;
+use crate::{findings, label, segments};
+
+/// Threads named for having run in another one's place.
+const BEHIND: usize = 3;
+
+/// The hops of a chain, and its end. O(steps + samples).
+pub(super) fn describe(study: &Study, parts: &Parts, walked: &Links) -> Result<(Vec<Hop>, End)> {
+    let links = &walked.links;
+    let mut deeds = Deeds::new(links);
+    deeds.follow(study);
+    deeds.behind(study);
+    deeds.sample(study)?;
+    let hops: Vec<Hop> = links
+        .iter()
+        .zip(deeds.of)
+        .map(|(link, deed)| {
+            let inside = |t: u64| t.clamp(walked.from, walked.to);
+            let (from, until) = (inside(link.from), inside(link.until));
+            let started = link.edge == Edge::Start;
+            Hop {
+                who: who(study, link.thread),
+                by: match link.edge {
+                    Edge::Start => "start",
+                    Edge::Waker => "waker",
+                    Edge::Owner => "owner",
+                },
+                did: did(study, link, deed),
+                wait: link.wait.map(|w| wait_facts(study, parts, w)),
+                part_s: if started { 0.0 } else { until.saturating_sub(from) as f64 / 1e9 },
+                at: !started && walked.at.is_some_and(|t| (from..until).contains(&t)),
+            }
+        })
+        .collect();
+    let end = end::of(study, parts, walked, &hops);
+    Ok((hops, end))
+}
+
+/// The thread's names and numbers.
+pub(super) fn who(study: &Study, thread: ThreadIdx) -> Who {
+    let trace = study.trace;
+    let Some(row) = trace.thread(thread) else { return Who::default() };
+    let (process, name) = (trace.text(row.process).to_owned(), trace.text(row.name).to_owned());
+    Who { process, pid: row.pid, thread: name, tid: row.tid }
+}
+
+#[derive(Default, Clone)]
+struct Deed {
+    ran: u64,
+    ready: u64,
+    waited: u64,
+    behind: FxHashMap<ThreadIdx, u64>,
+    samples: FxHashMap<StackId, f64>,
+}
+
+/// A span in which the thread of link `link` could run, and had `cpu` before it.
+struct Ready {
+    from: u64,
+    to: u64,
+    link: usize,
+}
+
+struct Deeds<'a> {
+    links: &'a [Link],
+    of: Vec<Deed>,
+    of_thread: FxHashMap<ThreadIdx, Vec<usize>>,
+    /// By CPU.
+    ready: FxHashMap<u16, Vec<Ready>>,
+}
+
+impl<'a> Deeds<'a> {
+    fn new(links: &'a [Link]) -> Self {
+        let mut of_thread: FxHashMap<ThreadIdx, Vec<usize>> = FxHashMap::default();
+        for (i, link) in links.iter().enumerate() {
+            of_thread.entry(link.thread).or_default().push(i);
+        }
+        Deeds { links, of: vec![Deed::default(); links.len()], of_thread, ready: FxHashMap::default() }
+    }
+
+    /// Adds up the states of the chain's threads.
+    fn follow(&mut self, study: &Study) {
+        let waits = &study.intervals.waits;
+        let mut awaited: Vec<(u32, Ready)> = Vec::new();
+        segments::each(study.trace, study.intervals, |s| {
+            for &i in self.of_thread.get(&s.thread).map_or(&[][..], |l| l) {
+                let (link, deed) = (&self.links[i], &mut self.of[i]);
+                let time = s.within(link.from, link.until);
+                let ready = Ready { from: s.from.max(link.from), to: s.to.min(link.until), link: i };
+                match s.state {
+                    _ if time == 0 => {}
+                    State::Running(_) => deed.ran += time,
+                    State::Waiting(_) => deed.waited += time,
+                    State::Runnable(cpu) => {
+                        deed.ready += time;
+                        self.ready.entry(cpu.0).or_default().push(ready);
+                    }
+                    State::Woken(w) => {
+                        deed.ready += time;
+                        awaited.push((w, ready));
+                    }
+                    State::Unknown | State::Gone => {}
+                }
+            }
+        });
+        // On which CPU a woken thread waited shows where it ran then.
+        let mut then: FxHashMap<(ThreadIdx, u64), Vec<Ready>> = FxHashMap::default();
+        for (w, ready) in awaited {
+            let wait = &waits[w as usize];
+            then.entry((wait.thread, wait.resumed)).or_default().push(ready);
+        }
+        segments::each(study.trace, study.intervals, |s| {
+            if let State::Running(cpu) = s.state
+                && let Some(ready) = then.remove(&(s.thread, s.from))
+            {
+                self.ready.entry(cpu.0).or_default().extend(ready);
+            }
+        });
+    }
+
+    /// Who ran on the CPUs that the chain's threads waited for.
+    fn behind(&mut self, study: &Study) {
+        if self.ready.is_empty() {
+            return;
+        }
+        self.ready.values_mut().for_each(|spans| spans.sort_by_key(|r| r.from));
+        segments::each(study.trace, study.intervals, |s| {
+            let State::Running(cpu) = s.state else { return };
+            let Some(spans) = self.ready.get(&cpu.0) else { return };
+            let before = spans.partition_point(|r| r.from < s.to);
+            for r in spans[..before].iter().filter(|r| self.links[r.link].thread != s.thread) {
+                let time = s.within(r.from, r.to);
+                if time > 0 {
+                    *self.of[r.link].behind.entry(s.thread).or_default() += time;
+                }
+            }
+        });
+    }
+
+    fn sample(&mut self, study: &Study) -> Result<()> {
+        for chunk in study.trace.samples.chunks() {
+            let chunk = chunk?;
+            for i in 0..chunk.len() {
+                let Some(links) = self.of_thread.get(&chunk.thread[i]) else { continue };
+                let t = chunk.t[i].nanos();
+                for &l in links.iter().filter(|&&l| self.links[l].from <= t && t <= self.links[l].until) {
+                    *self.of[l].samples.entry(chunk.stack[i]).or_default() += 1.0;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn did(study: &Study, link: &Link, deed: Deed) -> Did {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let mut behind: Vec<(ThreadIdx, u64)> = deed.behind.into_iter().collect();
+    behind.sort_by_key(|(thread, ns)| (std::cmp::Reverse(*ns), *thread));
+    behind.truncate(BEHIND);
+    let mut found = Did {
+        from_s: seconds(link.from),
+        to_s: seconds(link.until),
+        ran_s: seconds(deed.ran),
+        ready_s: seconds(deed.ready),
+        waited_s: seconds(deed.waited),
+        samples: deed.samples.values().sum::<f64>() as u64,
+        behind: behind.into_iter().map(|(t, ns)| Behind { who: who(study, t), ran_s: seconds(ns) }).collect(),
+        ..Did::default()
+    };
+    let application = findings::covering(study.classifier, &deed.samples);
+    if let Some(l) = application.or_else(|| leaf(study, &deed.samples)) {
+        found.function = study.trace.text(l.function).to_owned();
+        found.source = label::source(study.trace, &l);
+        found.instruction = findings::hottest(study.trace, study.disassembler, &deed.samples, l.function);
+    }
+    found
+}
+
+/// Where nothing belongs to the application: the function that has most samples itself.
+fn leaf(study: &Study, samples: &FxHashMap<StackId, f64>) -> Option<holdup_trace::tables::LocationRow> {
+    let most = samples.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)))?;
+    let frame = study.trace.stacks.frames(*most.0).next()?;
+    study.trace.names.locations(frame).next()
+}
+
+fn wait_facts(study: &Study, parts: &Parts, i: usize) -> WaitFacts {
+    let (wait, start) = (parts.wait(i), parts.start(i));
+    let application = study.classifier.application_frames(wait.stack);
+    let function = application.first().map_or("", |(_, l)| study.trace.text(l.function));
+    WaitFacts {
+        id: i,
+        kind: wait.kind.name(),
+        lock: label::lock(study.trace, wait.lock),
+        start_s: start as f64 / 1e9,
+        woken_s: wait.woken as f64 / 1e9,
+        waited_s: wait.woken.saturating_sub(start) as f64 / 1e9,
+        ready_s: wait.resumed.saturating_sub(wait.woken) as f64 / 1e9,
+        open: wait.open,
+        ended_by: end::ended_by(wait),
+        function: function.to_owned(),
+        stack: label::stack_lines(study.trace, wait.stack),
+        waker_stack: label::stack_lines(study.trace, wait.waker_stack),
+    }
+}

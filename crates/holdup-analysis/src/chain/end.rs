@@ -1,0 +1,116 @@
+//! What a chain ends at, in words.
+
+use holdup_trace::WakeContext;
+
+use super::Study;
+use super::report::{End, Hop};
+use super::walk::{Links, Parts};
+use crate::classify::WaitKind;
+use crate::intervals::Wait;
+use crate::label::duration;
+
+/// Softirq vectors, by the kernel's numbers.
+const TIMER: [u16; 2] = [1, 8];
+const NETWORK: [u16; 2] = [2, 3];
+const BLOCK: [u16; 2] = [4, 5];
+
+/// What ended a wait.
+pub(super) fn ended_by(wait: &Wait) -> String {
+    match wait.context {
+        _ if wait.open => "nobody".to_owned(),
+        WakeContext::Task if wait.waker.is_real() => "thread".to_owned(),
+        WakeContext::Timer => "timer".to_owned(),
+        WakeContext::HardIrq => format!("interrupt {}", wait.source),
+        WakeContext::SoftIrq => match wait.source {
+            s if TIMER.contains(&s) => "softirq timer".to_owned(),
+            s if NETWORK.contains(&s) => "softirq network".to_owned(),
+            s if BLOCK.contains(&s) => "softirq block".to_owned(),
+            s => format!("softirq {s}"),
+        },
+        WakeContext::Ipi => "another CPU".to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// The end of a chain whose hops are known.
+pub(super) fn of(study: &Study, parts: &Parts, walked: &Links, hops: &[Hop]) -> End {
+    let total = walked.to.saturating_sub(walked.from) as f64 / 1e9;
+    let last = walked.links.last().and_then(|link| link.wait);
+    let (kind, text) = match last {
+        _ if walked.circle => {
+            ("circle", "the chain comes back to a wait that it has passed: these threads wait for each other".into())
+        }
+        _ if walked.cut => ("cut", format!("the chain goes on; {} hops are shown", hops.len())),
+        Some(wait) => of_wait(study, parts, wait, hops.last()),
+        None => of_thread(study, hops.last()),
+    };
+    let mut end = End { kind, text, ..End::default() };
+    if let Some(wait) = last.filter(|_| !walked.circle && !walked.cut) {
+        let inside = parts.wait(wait).woken.min(walked.to).saturating_sub(parts.start(wait).max(walked.from));
+        end.part_s = inside as f64 / 1e9;
+    }
+    let (mut main, mut most) = (hops.len(), end.part_s);
+    for (i, hop) in hops.iter().enumerate() {
+        if hop.part_s > most {
+            (main, most) = (i, hop.part_s);
+        }
+    }
+    (end.main_hop, end.main_share) = (main, if total > 0.0 { most / total } else { 0.0 });
+    end
+}
+
+/// Ends at a thread that did not wait meanwhile.
+fn of_thread(study: &Study, hop: Option<&Hop>) -> (&'static str, String) {
+    let Some(hop) = hop else { return ("unknown", "nothing is known".into()) };
+    let (did, name) = (&hop.did, name(hop));
+    if did.ran_s + did.ready_s <= 0.0 && did.to_s > did.from_s {
+        return match study.intervals.health.lost_events {
+            0 => ("unknown", format!("what {name} did is not in the trace")),
+            _ => ("lost", format!("what {name} did is not known: events were lost")),
+        };
+    }
+    if did.ready_s > did.ran_s {
+        let behind = did.behind.first().map_or(String::new(), |b| {
+            format!(": its CPU ran `{}` (pid {}) for {}", b.who.thread, b.who.pid, duration(b.ran_s))
+        });
+        return ("runnable", format!("{name} could run and did not get a CPU for {}{behind}", duration(did.ready_s)));
+    }
+    let place = match (did.function.as_str(), did.source.as_str()) {
+        ("", _) => String::new(),
+        (function, "") => format!(" in `{function}`"),
+        (function, source) => format!(" in `{function}` ({source})"),
+    };
+    ("running", format!("{name} ran{place} for {}; it did not wait meanwhile", duration(did.ran_s)))
+}
+
+/// Ends at a wait that no thread ended.
+fn of_wait(study: &Study, parts: &Parts, i: usize, hop: Option<&Hop>) -> (&'static str, String) {
+    let wait = parts.wait(i);
+    let name = hop.map_or(String::new(), name);
+    let ended = ended_by(wait);
+    let is = |vectors: &[u16]| wait.context == WakeContext::SoftIrq && vectors.contains(&wait.source);
+    match wait.kind {
+        _ if wait.open => ("nobody", format!("nobody ended the wait of {name} within the trace")),
+        WaitKind::Disk | WaitKind::PageFault => ("disk", format!("{name} waited for a disk (ended by {ended})")),
+        WaitKind::Timer => ("timer", format!("{name} slept until its own timer")),
+        _ if wait.context == WakeContext::Timer || is(&TIMER) => {
+            ("timer", format!("the wait of {name} was ended by a timer: it timed out"))
+        }
+        _ if is(&BLOCK) => ("disk", format!("{name} waited for a disk (ended by {ended})")),
+        _ if is(&NETWORK) => ("network", format!("{name} waited for the network (ended by {ended})")),
+        WaitKind::Input | WaitKind::Read if wait.context != WakeContext::Unknown => {
+            ("input", format!("{name} waited for input from outside (ended by {ended})"))
+        }
+        _ if matches!(wait.context, WakeContext::HardIrq | WakeContext::SoftIrq | WakeContext::Ipi) => {
+            ("interrupt", format!("the wait of {name} was ended by {ended}"))
+        }
+        _ if study.intervals.health.lost_events > 0 => {
+            ("lost", format!("who ended the wait of {name} is not known: events were lost"))
+        }
+        _ => ("unknown", format!("who ended the wait of {name} is not in the trace")),
+    }
+}
+
+fn name(hop: &Hop) -> String {
+    format!("`{}` (tid {})", hop.who.thread, hop.who.tid)
+}

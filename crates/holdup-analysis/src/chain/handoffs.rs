@@ -1,0 +1,101 @@
+//! The hand-off list of a lock, in time order.
+
+use holdup_trace::{LockId, ThreadIdx};
+use rustc_hash::FxHashMap;
+
+use super::Study;
+use super::deeds::who;
+use super::end::ended_by;
+use super::report::{Handoff, Handoffs};
+use super::walk::Parts;
+use crate::label;
+
+/// The hand-offs around the wait `chosen`, as long as anybody waited for its lock: at most `top`, with that wait's own
+/// in the middle. O(waits of the lock log waits of the lock). Fails if the wait is on no lock.
+pub(super) fn of(study: &Study, parts: &Parts, chosen: usize, top: usize) -> Result<Handoffs, String> {
+    let lock = parts.wait(chosen).lock;
+    if lock == LockId::NONE {
+        let kind = parts.wait(chosen).kind.name();
+        return Err(format!("wait {chosen} is on no lock (it is of the kind {kind}): hand-offs need a lock"));
+    }
+    let mut waits: Vec<usize> = parts.all().filter(|&i| parts.wait(i).lock == lock).collect();
+    waits.sort_by_key(|&i| (parts.start(i), i));
+    let (from, to) = busy_around(parts, &waits, chosen);
+    let held = holds(parts, &waits);
+    waits.retain(|&i| !parts.wait(i).open);
+    waits.sort_by_key(|&i| (parts.wait(i).woken, i));
+    let in_trace = waits.len();
+    let spans: Vec<(u64, u64)> = waits.iter().map(|&i| (parts.start(i), parts.wait(i).woken)).collect();
+    waits.retain(|&i| parts.start(i) >= from && parts.wait(i).woken <= to);
+    let own = waits.iter().position(|&i| i == chosen).unwrap_or(0);
+    let skipped = own.saturating_sub(top / 2).min(waits.len().saturating_sub(top));
+    let shown = waits.iter().skip(skipped).take(top);
+    let list = shown.map(|&i| handoff(study, parts, i, held.get(&i).copied(), &spans)).collect();
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    Ok(Handoffs {
+        lock: label::lock(study.trace, lock),
+        from_s: seconds(from),
+        to_s: seconds(to),
+        total: waits.len(),
+        skipped,
+        in_trace,
+        list,
+    })
+}
+
+/// The longest span around the chosen wait in which at least one thread waited. `waits` are in order of start.
+fn busy_around(parts: &Parts, waits: &[usize], chosen: usize) -> (u64, u64) {
+    let target = parts.start(chosen);
+    let (mut from, mut to) = (u64::MAX, 0);
+    for &i in waits {
+        let (start, woken) = (parts.start(i), parts.wait(i).woken);
+        if start > to && to >= target && from <= target {
+            break;
+        }
+        if from == u64::MAX || start > to {
+            (from, to) = (start, woken);
+        }
+        to = to.max(woken);
+    }
+    (from, to)
+}
+
+/// By wait: from running after it until the thread woke the next one on the lock, if it did so before it waited for
+/// the lock again.
+fn holds(parts: &Parts, waits: &[usize]) -> FxHashMap<usize, u64> {
+    let mut events: Vec<(u64, u8, usize)> = Vec::with_capacity(waits.len() * 2);
+    for &i in waits.iter().filter(|&&i| !parts.wait(i).open) {
+        events.push((parts.wait(i).woken, 0, i));
+        events.push((parts.wait(i).resumed, 1, i));
+    }
+    events.sort_unstable();
+    let mut owns: FxHashMap<ThreadIdx, usize> = FxHashMap::default();
+    let mut held = FxHashMap::default();
+    for (t, what, i) in events {
+        if what == 1 {
+            owns.insert(parts.wait(i).thread, i);
+        } else if let Some(own) = owns.remove(&parts.wait(i).waker)
+            && own != i
+        {
+            held.insert(own, t.saturating_sub(parts.wait(own).resumed));
+        }
+    }
+    held
+}
+
+fn handoff(study: &Study, parts: &Parts, i: usize, held: Option<u64>, spans: &[(u64, u64)]) -> Handoff {
+    let wait = parts.wait(i);
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let waiting = spans.iter().filter(|(start, woken)| *start <= wait.woken && wait.woken < *woken).count();
+    Handoff {
+        t_s: seconds(wait.woken),
+        from: wait.waker.is_real().then(|| who(study, wait.waker)),
+        ended_by: ended_by(wait),
+        to: who(study, wait.thread),
+        wait: i,
+        waited_s: seconds(wait.woken.saturating_sub(parts.start(i))),
+        handoff_s: seconds(wait.resumed.saturating_sub(wait.woken)),
+        held_s: held.map(seconds),
+        waiting,
+    }
+}

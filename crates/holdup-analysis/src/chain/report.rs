@@ -1,0 +1,192 @@
+//! The answer as data: `holdup.chain/1`.
+
+use serde::Serialize;
+
+use crate::report::{Instruction, LockFacts, TraceFacts};
+
+/// Where a chain begins.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Start {
+    /// At the wait with this index in [`Intervals::waits`](crate::intervals::Intervals::waits).
+    Wait(usize),
+    /// At the wait that is open at `seconds`: of the thread with this tid or name, else the longest in the focus.
+    At {
+        /// Since the trace's start.
+        seconds: f64,
+        /// Whose, by tid or name.
+        thread: Option<String>,
+    },
+}
+
+/// A readying chain.
+#[derive(Debug, Clone, Serialize)]
+pub struct Chain {
+    /// `holdup.chain/1`.
+    pub schema: &'static str,
+    /// Of which trace.
+    pub trace: TraceFacts,
+    /// The instant that was asked for.
+    pub at_s: Option<f64>,
+    /// How many other threads of the focus waited at that instant.
+    pub also_waiting: usize,
+    /// Why this wait, where there was a choice; else empty.
+    pub note: String,
+    /// The thread that waited, then each one's waker.
+    pub hops: Vec<Hop>,
+    /// Where the chain ends.
+    pub end: End,
+    /// What happened at the wait's lock, if that was asked for.
+    pub handoffs: Option<Handoffs>,
+}
+
+/// A thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Who {
+    /// Process name.
+    pub process: String,
+    /// Process id.
+    pub pid: u32,
+    /// Thread name.
+    pub thread: String,
+    /// Thread id.
+    pub tid: u32,
+}
+
+/// One thread of the chain.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Hop {
+    /// Who.
+    pub who: Who,
+    /// How the chain came here: `start`, `waker`, or `owner` of the lock at the instant asked for.
+    pub by: &'static str,
+    /// What it did from the end of its wait until it readied the hop before; for the first hop until it ran.
+    pub did: Did,
+    /// The wait by which the chain goes on; none where the chain ends with this thread.
+    pub wait: Option<WaitFacts>,
+    /// The part of the first wait for which this hop answers, in seconds.
+    pub part_s: f64,
+    /// Whether that part holds the instant that was asked for.
+    pub at: bool,
+}
+
+/// What a thread did between two instants.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Did {
+    /// From when.
+    pub from_s: f64,
+    /// Until when.
+    pub to_s: f64,
+    /// On a CPU, in seconds.
+    pub ran_s: f64,
+    /// Could run and did not, in seconds.
+    pub ready_s: f64,
+    /// Waited, in seconds.
+    pub waited_s: f64,
+    /// The function on most of its samples; empty without any.
+    pub function: String,
+    /// `file.c:12`.
+    pub source: String,
+    /// Its samples meanwhile.
+    pub samples: u64,
+    /// The instruction with most samples.
+    pub instruction: Option<Instruction>,
+    /// Who had its CPU while it could run, the longest first.
+    pub behind: Vec<Behind>,
+}
+
+/// A thread that ran in another one's place.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Behind {
+    /// Who.
+    pub who: Who,
+    /// For how long, in seconds.
+    pub ran_s: f64,
+}
+
+/// One wait of the chain.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct WaitFacts {
+    /// Its index, for `--wait`.
+    pub id: usize,
+    /// `lock`, `disk`, …
+    pub kind: &'static str,
+    /// On which lock.
+    pub lock: Option<LockFacts>,
+    /// When it began.
+    pub start_s: f64,
+    /// When it was ended; the trace's end if it never was.
+    pub woken_s: f64,
+    /// From its begin until it was ended.
+    pub waited_s: f64,
+    /// From then until the thread ran.
+    pub ready_s: f64,
+    /// Whether nobody ended it within the trace.
+    pub open: bool,
+    /// What ended it: `thread`, `timer`, `softirq network`, `interrupt 12`, …
+    pub ended_by: String,
+    /// The innermost function of the application where it waited.
+    pub function: String,
+    /// Where it waited, the innermost frame first.
+    pub stack: Vec<String>,
+    /// Where it was ended.
+    pub waker_stack: Vec<String>,
+}
+
+/// Where a chain ends.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct End {
+    /// `running`, `runnable`, `disk`, `timer`, `network`, `input`, `interrupt`, `nobody`, `circle`, `lost`, `unknown`
+    /// or `cut`.
+    pub kind: &'static str,
+    /// One sentence.
+    pub text: String,
+    /// The hop that answers for the largest part of the first wait, counted from 0; the end itself if it is as many
+    /// as there are hops.
+    pub main_hop: usize,
+    /// Its share of the first wait, 0 to 1.
+    pub main_share: f64,
+    /// The part of the first wait for which the end itself answers (a disk, a timer), in seconds.
+    pub part_s: f64,
+}
+
+/// What happened at a lock while anybody waited for it, around one wait.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Handoffs {
+    /// Which.
+    pub lock: Option<LockFacts>,
+    /// From when somebody waited all the time, in seconds.
+    pub from_s: f64,
+    /// Until when.
+    pub to_s: f64,
+    /// Hand-offs in that time.
+    pub total: usize,
+    /// Of these, left out before the first of the list.
+    pub skipped: usize,
+    /// Hand-offs of this lock in the whole trace.
+    pub in_trace: usize,
+    /// In time order.
+    pub list: Vec<Handoff>,
+}
+
+/// A lock changes hands.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Handoff {
+    /// When the next owner was woken, in seconds.
+    pub t_s: f64,
+    /// Who let go; none if an interrupt or nobody known did.
+    pub from: Option<Who>,
+    /// What ended the wait, as in [`WaitFacts::ended_by`].
+    pub ended_by: String,
+    /// Who got it.
+    pub to: Who,
+    /// The wait's index, for `--wait`.
+    pub wait: usize,
+    /// How long that one had waited, in seconds.
+    pub waited_s: f64,
+    /// From the wake-up until it ran, in seconds.
+    pub handoff_s: f64,
+    /// From running until it woke the next; none if it woke nobody.
+    pub held_s: Option<f64>,
+    /// How many others waited then.
+    pub waiting: usize,
+}

@@ -1,0 +1,145 @@
+//! The walk from a wait's end backwards.
+
+use holdup_trace::ThreadIdx;
+use rustc_hash::FxHashSet;
+
+use super::Study;
+use crate::intervals::{Intervals, OwnerSpan, Wait};
+
+/// A chain is cut after this many hops: in a ping-pong of microseconds nobody reads on.
+const MOST_HOPS: usize = 1000;
+
+/// Waits by thread, with those that timed out and went on joined to one.
+pub(super) struct Parts<'a> {
+    intervals: &'a Intervals,
+    /// By thread, in time order: the last part of each wait.
+    of_thread: Vec<Vec<u32>>,
+    /// By wait: its first part.
+    first: Vec<u32>,
+}
+
+impl<'a> Parts<'a> {
+    /// O(waits).
+    pub(super) fn new(intervals: &'a Intervals) -> Self {
+        let waits = &intervals.waits;
+        let mut first: Vec<u32> = (0..waits.len() as u32).collect();
+        let mut of_thread = vec![Vec::new(); intervals.last.len()];
+        for (i, wait) in waits.iter().enumerate() {
+            match wait.goes_on.checked_sub(1).map(|next| next as usize).filter(|&next| next > i && next < first.len()) {
+                Some(next) => first[next] = first[i],
+                None => of_thread[wait.thread.index()].push(i as u32),
+            }
+        }
+        Parts { intervals, of_thread, first }
+    }
+
+    /// The last part of the wait that holds part `i`.
+    pub(super) fn last(&self, mut i: usize) -> usize {
+        while let Some(next) = self.wait(i).goes_on.checked_sub(1).map(|n| n as usize).filter(|&n| n > i) {
+            i = next;
+        }
+        i
+    }
+
+    /// All waits, by their last parts.
+    pub(super) fn all(&self) -> impl Iterator<Item = usize> + '_ {
+        let waits = &self.intervals.waits;
+        (0..waits.len()).filter(|&i| waits[i].goes_on == 0)
+    }
+
+    pub(super) fn wait(&self, i: usize) -> &'a Wait {
+        &self.intervals.waits[i]
+    }
+
+    /// When the wait with the last part `i` began.
+    pub(super) fn start(&self, i: usize) -> u64 {
+        self.wait(self.first[i] as usize).start
+    }
+
+    /// The thread's last wait that began before `until` and did not end before `from`.
+    fn before(&self, thread: ThreadIdx, from: u64, until: u64) -> Option<usize> {
+        let own = self.of_thread.get(thread.index())?;
+        let after = own.partition_point(|&i| self.start(i as usize) < until);
+        let last = *own[..after].last()? as usize;
+        (self.wait(last).woken > from).then_some(last)
+    }
+}
+
+/// How a chain comes to a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Edge {
+    Start,
+    Waker,
+    Owner,
+}
+
+/// One thread of a chain.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Link {
+    pub(super) thread: ThreadIdx,
+    pub(super) edge: Edge,
+    /// Since when it answers: the end of its own wait, else the start of the first wait.
+    pub(super) from: u64,
+    /// When it ended the wait of the hop before, or ceased to own its lock.
+    pub(super) until: u64,
+    /// The last part of the wait by which the chain goes on.
+    pub(super) wait: Option<usize>,
+}
+
+/// A chain.
+pub(super) struct Links {
+    pub(super) links: Vec<Link>,
+    /// The span of the first wait.
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) at: Option<u64>,
+    /// Whether the last wait has been in the chain before.
+    pub(super) circle: bool,
+    /// Whether there are more hops than anybody reads.
+    pub(super) cut: bool,
+}
+
+/// Walks from the wait `first`; at the instant `at`, if there is one, through the owners of locks. O(hops log waits).
+pub(super) fn walk(study: &Study, parts: &Parts, first: usize, at: Option<u64>) -> Links {
+    let wait = parts.wait(first);
+    let (from, to) = (parts.start(first), wait.woken);
+    let begin =
+        Link { thread: wait.thread, edge: Edge::Start, from: wait.woken, until: wait.resumed, wait: Some(first) };
+    let mut found = Links { links: vec![begin], from, to, at, circle: false, cut: false };
+    let mut seen = FxHashSet::from_iter([first]);
+    let mut here = first;
+    while let Some((thread, edge, until)) = ender(study, parts, here, at) {
+        let next = parts.before(thread, from, until);
+        let since = next.map_or(from, |w| parts.wait(w).woken.max(from));
+        found.links.push(Link { thread, edge, from: since.min(until), until, wait: next });
+        let Some(next) = next else { break };
+        found.circle = !seen.insert(next);
+        found.cut = found.links.len() >= MOST_HOPS;
+        if found.circle || found.cut {
+            break;
+        }
+        here = next;
+    }
+    found
+}
+
+/// Who ends a wait, and when it ceases to hold it up: inside a lock wait the owner at the instant asked for, or where
+/// no waker is known; else the waker.
+fn ender(study: &Study, parts: &Parts, wait: usize, at: Option<u64>) -> Option<(ThreadIdx, Edge, u64)> {
+    let w = parts.wait(wait);
+    let start = parts.start(wait);
+    let known = w.waker.is_real() && w.waker != w.thread && w.waker.index() < study.intervals.last.len();
+    let instant = at.filter(|t| (start..w.woken).contains(t));
+    let instant = instant.or((!known).then_some(start));
+    if let Some(span) = instant.and_then(|t| owner(study, w, t))
+        && span.owner != w.waker
+    {
+        return Some((span.owner, Edge::Owner, span.to.min(w.woken)));
+    }
+    known.then_some((w.waker, Edge::Waker, w.woken))
+}
+
+fn owner<'a>(study: &Study<'a>, w: &Wait, t: u64) -> Option<&'a OwnerSpan> {
+    let holds = |s: &&OwnerSpan| s.lock == w.lock && s.owner != w.thread && s.from <= t && t < s.to;
+    study.intervals.owners.iter().find(holds)
+}

@@ -1,0 +1,190 @@
+//! Who is there: the threads of a trace, which of them have no name of their own, and what each did.
+
+use std::collections::BTreeMap;
+
+use holdup_trace::{Error, Result, Table, ThreadIdx, Trace};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use crate::classify::Classifier;
+use crate::focus::Focus;
+use crate::intervals::{self, Intervals, State};
+use crate::label;
+use crate::segments;
+
+/// The threads of a trace: `holdup.threads/1`.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Roster {
+    /// `holdup.threads/1`.
+    pub schema: &'static str,
+    /// The trace.
+    pub trace: String,
+    /// Its length in seconds.
+    pub duration_s: f64,
+    /// The process tree in focus; empty for the whole machine.
+    pub focus: String,
+    /// Threads outside the focus, which are not listed.
+    pub outside: usize,
+    /// Listed threads without a name of their own.
+    pub unnamed: usize,
+    /// The threads.
+    pub threads: Vec<Row>,
+    /// How to name threads, if that is worth while; else empty.
+    pub advice: String,
+}
+
+/// One thread.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Row {
+    /// Thread id.
+    pub tid: u32,
+    /// Its name; empty if unknown.
+    pub name: String,
+    /// Process id.
+    pub pid: u32,
+    /// The name of its process.
+    pub process: String,
+    /// What its name tells.
+    pub naming: Naming,
+    /// On a CPU, in seconds.
+    pub ran_s: f64,
+    /// Could run and did not, in seconds.
+    pub ready_s: f64,
+    /// Waited, in seconds.
+    pub waited_s: f64,
+    /// Its waits.
+    pub waits: u64,
+    /// The seconds waited, by kind.
+    pub waited_by_kind: BTreeMap<&'static str, f64>,
+}
+
+/// What a thread's name tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Naming {
+    /// It has a name of its own.
+    #[default]
+    Own,
+    /// It is its process's first thread: its name is the process's.
+    Main,
+    /// It is called like its process.
+    Process,
+    /// Others of its process are called the same.
+    Shared,
+    /// It has no name in the trace.
+    None,
+}
+
+impl Naming {
+    /// A word for a table; empty for a name of its own.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Naming::Own => "",
+            Naming::Main => "main",
+            Naming::Process => "unnamed",
+            Naming::Shared => "shared name",
+            Naming::None => "no name",
+        }
+    }
+
+    /// Whether a profile cannot tell the thread from others by its name.
+    pub const fn is_unnamed(self) -> bool {
+        matches!(self, Naming::Process | Naming::None)
+    }
+}
+
+/// How a program names its threads.
+pub const HOW_TO_NAME: &str = "Threads begin with the name of their creator. Name them when they start, with at most \
+    15 bytes: pthread_setname_np(pthread_self(), \"flusher\") in C and C++, std::thread::Builder::new().name(..) in \
+    Rust, prctl(PR_SET_NAME, ..) anywhere.";
+
+/// Says of each `(pid, tid, name, process)` what its name tells. O(threads).
+pub fn naming(threads: &[(u32, u32, &str, &str)]) -> Vec<Naming> {
+    let mut same: FxHashMap<(u32, &str), usize> = FxHashMap::default();
+    for (pid, _, name, _) in threads {
+        *same.entry((*pid, name)).or_default() += 1;
+    }
+    let of = |&(pid, tid, name, process): &(u32, u32, &str, &str)| match () {
+        () if name.is_empty() => Naming::None,
+        () if pid == tid => Naming::Main,
+        // Where the first thread is not known, a process is called like any of its threads.
+        () if same[&(pid, name)] < 2 => Naming::Own,
+        () if name == process => Naming::Process,
+        () => Naming::Shared,
+    };
+    threads.iter().map(of).collect()
+}
+
+/// Lists the threads of the focus, or of all processes. `path` is only repeated in the answer. O(events).
+///
+/// Fails if the trace is damaged or has no threads, or if the focus names no process.
+pub fn roster(trace: &Trace, path: &str, process: Option<&str>, everybody: bool) -> Result<Roster> {
+    let refuse = |what: String| Err(Error::Input(format!("{path}: {what}")));
+    let focus = Focus::new(trace, process);
+    if let Some(wanted) = process.filter(|_| focus.is_empty()) {
+        return refuse(format!("no process is called or numbered {wanted}; `holdup info` lists the processes"));
+    }
+    if trace.threads.len() < 2 {
+        return refuse("the trace names no threads".into());
+    }
+    let intervals = intervals::build(trace, &focus, &Classifier::new(trace))?;
+    let mut rows = rows(trace);
+    add_times(trace, &intervals, &mut rows);
+    let all = rows.len();
+    let numbered = rows.into_iter().zip((1..).map(ThreadIdx));
+    let threads: Vec<Row> = numbered.filter(|(_, t)| everybody || focus.contains(*t)).map(|(row, _)| row).collect();
+    let unnamed = threads.iter().filter(|t| t.naming.is_unnamed()).count();
+    Ok(Roster {
+        schema: "holdup.threads/1",
+        trace: path.to_owned(),
+        duration_s: intervals.end as f64 / 1e9,
+        focus: if everybody { String::new() } else { focus.name().to_owned() },
+        outside: all - threads.len(),
+        unnamed,
+        advice: if unnamed > 0 { HOW_TO_NAME.to_owned() } else { String::new() },
+        threads,
+    })
+}
+
+/// All threads but the idle task, in the table's order.
+fn rows(trace: &Trace) -> Vec<Row> {
+    let real = trace.threads.rows().enumerate().skip(1);
+    let names: Vec<_> = real
+        .map(|(i, t)| {
+            let thread = ThreadIdx(i as u32);
+            (t.pid, t.tid, label::thread_name(trace, thread), label::process_name(trace, thread))
+        })
+        .collect();
+    let naming = naming(&names);
+    let row = |(&(pid, tid, name, process), naming): (&(u32, u32, &str, &str), Naming)| Row {
+        tid,
+        name: name.to_owned(),
+        pid,
+        process: process.to_owned(),
+        naming,
+        ..Row::default()
+    };
+    names.iter().zip(naming).map(row).collect()
+}
+
+fn add_times(trace: &Trace, intervals: &Intervals, rows: &mut [Row]) {
+    segments::each(trace, intervals, |s| {
+        let Some(row) = s.thread.index().checked_sub(1).and_then(|i| rows.get_mut(i)) else { return };
+        let seconds = (s.to - s.from) as f64 / 1e9;
+        match s.state {
+            State::Running(_) => row.ran_s += seconds,
+            State::Runnable(_) | State::Woken(_) => row.ready_s += seconds,
+            State::Waiting(w) => {
+                let wait = &intervals.waits[w as usize];
+                row.waited_s += seconds;
+                *row.waited_by_kind.entry(wait.kind.name()).or_default() += seconds;
+            }
+            State::Unknown | State::Gone => {}
+        }
+    });
+    for wait in intervals.waits.iter().filter(|w| w.goes_on == 0) {
+        if let Some(row) = wait.thread.index().checked_sub(1).and_then(|i| rows.get_mut(i)) {
+            row.waits += 1;
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `holdup threads`: who is there, in a trace or in a running process.
+
+use std::cmp::Reverse;
+use std::path::Path;
+use std::process::ExitCode;
+
+use holdup_analysis::roster::{self, HOW_TO_NAME, Naming, Row};
+use serde::Serialize;
+
+use crate::cli::{ThreadOrder, Threads};
+use crate::{open, text};
+
+/// The threads of a running process: `holdup.threads/1`, with `pid` in place of `trace`.
+#[derive(Debug, Serialize)]
+pub struct Live {
+    schema: &'static str,
+    /// Process id.
+    pub pid: u32,
+    /// Process name.
+    pub process: String,
+    /// Threads without a name of their own.
+    pub unnamed: usize,
+    /// The threads.
+    pub threads: Vec<LiveRow>,
+    /// How to name threads; empty if that is not worth while.
+    pub advice: String,
+}
+
+/// One thread of a running process. Times count from its start.
+#[derive(Debug, Serialize)]
+pub struct LiveRow {
+    /// Thread id.
+    pub tid: u32,
+    /// Thread name.
+    pub name: String,
+    /// What its name tells.
+    pub naming: Naming,
+    /// `R`, `S`, `D`, … as the kernel says.
+    pub state: char,
+    /// On a CPU, in seconds; none where the kernel does not count.
+    pub ran_s: Option<f64>,
+    /// Ready and not on a CPU, in seconds.
+    pub ready_s: Option<f64>,
+    /// How often it was put on a CPU.
+    pub runs: Option<u64>,
+    /// Switches because it waited.
+    pub voluntary: u64,
+    /// Switches because it was preempted.
+    pub involuntary: u64,
+}
+
+/// Runs the command.
+pub fn run(args: &Threads) -> anyhow::Result<ExitCode> {
+    match pid(&args.subject) {
+        Some(pid) => of_process(args, pid),
+        None => of_trace(args),
+    }
+}
+
+/// A number of which there is no file.
+fn pid(subject: &Path) -> Option<u32> {
+    let text = subject.to_str().filter(|t| t.bytes().all(|b| b.is_ascii_digit()))?;
+    text.parse().ok().filter(|_| !subject.exists())
+}
+
+fn of_trace(args: &Threads) -> anyhow::Result<ExitCode> {
+    let trace = open::open(&args.subject)?;
+    let path = args.subject.display().to_string();
+    let mut found = roster::roster(&trace, &path, args.focus.as_deref(), args.all)?;
+    sort(&mut found.threads, args.sort);
+    let all = found.threads.len();
+    found.threads.truncate(args.top);
+    if args.json {
+        text::print_json(&found)?
+    } else {
+        text::roster::print(&found, all)?
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn sort(threads: &mut [Row], by: ThreadOrder) {
+    // Times are far below 2^53 ns: as whole nanoseconds they order as they are.
+    let ns = |s: f64| Reverse((s * 1e9) as u64);
+    threads.sort_by(|a, b| a.tid.cmp(&b.tid).then(a.pid.cmp(&b.pid)));
+    match by {
+        ThreadOrder::Ran => threads.sort_by_key(|t| ns(t.ran_s)),
+        ThreadOrder::Ready => threads.sort_by_key(|t| ns(t.ready_s)),
+        ThreadOrder::Waited => threads.sort_by_key(|t| ns(t.waited_s)),
+        ThreadOrder::Waits => threads.sort_by_key(|t| Reverse(t.waits)),
+        ThreadOrder::Name => threads.sort_by(|a, b| a.name.cmp(&b.name)),
+        ThreadOrder::Tid => {}
+    }
+}
+
+fn of_process(args: &Threads, pid: u32) -> anyhow::Result<ExitCode> {
+    let process = holdup_record::live_threads(pid)?;
+    let names: Vec<_> =
+        process.threads.iter().map(|t| (process.pid, t.tid, t.name.as_str(), process.name.as_str())).collect();
+    let naming = roster::naming(&names);
+    let unnamed = naming.iter().filter(|n| n.is_unnamed()).count();
+    let row = |(t, naming): (&holdup_record::LiveThread, Naming)| LiveRow {
+        tid: t.tid,
+        name: t.name.clone(),
+        naming,
+        state: t.state,
+        ran_s: t.ran.map(|n| n.seconds()),
+        ready_s: t.ready.map(|n| n.seconds()),
+        runs: t.runs,
+        voluntary: t.voluntary,
+        involuntary: t.involuntary,
+    };
+    let mut threads: Vec<LiveRow> = process.threads.iter().zip(naming).map(row).collect();
+    sort_live(&mut threads, args.sort);
+    let all = threads.len();
+    threads.truncate(args.top);
+    let advice = if unnamed > 0 { HOW_TO_NAME.to_owned() } else { String::new() };
+    let live = Live { schema: "holdup.threads/1", pid: process.pid, process: process.name, unnamed, threads, advice };
+    if args.json {
+        text::print_json(&live)?
+    } else {
+        text::roster::print_live(&live, all)?
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn sort_live(threads: &mut [LiveRow], by: ThreadOrder) {
+    let ns = |s: Option<f64>| Reverse((s.unwrap_or(0.0) * 1e9) as u64);
+    threads.sort_by_key(|t| t.tid);
+    match by {
+        ThreadOrder::Ran => threads.sort_by_key(|t| ns(t.ran_s)),
+        ThreadOrder::Ready => threads.sort_by_key(|t| ns(t.ready_s)),
+        ThreadOrder::Waited | ThreadOrder::Waits => threads.sort_by_key(|t| Reverse(t.voluntary)),
+        ThreadOrder::Name => threads.sort_by(|a, b| a.name.cmp(&b.name)),
+        ThreadOrder::Tid => {}
+    }
+}

@@ -1,0 +1,120 @@
+//! The table of `holdup threads`.
+
+use std::io::Write;
+
+use anstyle::{AnsiColor, Style};
+use holdup_analysis::label::duration;
+use holdup_analysis::roster::{Naming, Roster, Row};
+
+use super::wrap::{cut, paragraph, width};
+use crate::commands::threads::{Live, LiveRow};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const WARN: Style = AnsiColor::Yellow.on_default();
+/// Columns of a thread's name: the kernel keeps 15 bytes.
+const NAME: usize = 15;
+
+/// Prints the threads of a trace, of which there are `all`.
+pub fn print(found: &Roster, all: usize) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    let focus = if found.focus.is_empty() { "whole machine".to_owned() } else { format!("focus: {}", found.focus) };
+    writeln!(out, "{BOLD}{}{BOLD:#}  {:.3} s, {focus}: {}", found.trace, found.duration_s, counts(all, found.unnamed))?;
+    let process = found.threads.iter().map(|t| t.process.chars().count()).max().unwrap_or(0).clamp(7, NAME);
+    writeln!(
+        out,
+        "{DIM}{:>8}  {:<NAME$}  {:<process$}  {:>8}  {:>8}  {:>8}  {:>7}  waited for{DIM:#}",
+        "tid", "thread", "process", "ran", "ready", "waited", "waits"
+    )?;
+    for t in &found.threads {
+        let room = width().saturating_sub(8 + NAME + process + 8 * 3 + 7 + 14);
+        let (style, name, owner) = (style(t.naming), printable(&t.name), printable(&t.process));
+        writeln!(
+            out,
+            "{:>8}  {style}{name:<NAME$}{style:#}  {:<process$}  {:>8}  {:>8}  {:>8}  {:>7}  {}",
+            t.tid,
+            cut(&owner, process),
+            duration(t.ran_s),
+            duration(t.ready_s),
+            duration(t.waited_s),
+            t.waits,
+            cut(&remarks(t), room)
+        )?;
+    }
+    tail(&mut out, all - found.threads.len(), &found.advice)?;
+    if found.outside > 0 {
+        writeln!(out, "{DIM}{} threads outside the focus are not listed (--all){DIM:#}", found.outside)?;
+    }
+    Ok(())
+}
+
+/// Prints the threads of a running process, of which there are `all`.
+pub fn print_live(found: &Live, all: usize) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    let head = format!("{} ({})", printable(&found.process), found.pid);
+    writeln!(out, "{BOLD}{head}{BOLD:#}  running, since its start: {}", counts(all, found.unnamed))?;
+    writeln!(
+        out,
+        "{DIM}{:>8}  {:<NAME$}  {:>5}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}{DIM:#}",
+        "tid", "thread", "state", "ran", "ready", "runs", "waits", "preempted"
+    )?;
+    for t in &found.threads {
+        live_row(&mut out, t)?;
+    }
+    tail(&mut out, all - found.threads.len(), &found.advice)?;
+    let doc = "ready: could run and did not; waits: voluntary switches; preempted: involuntary ones. What they wait for only a \
+               trace tells: holdup record -p PID";
+    writeln!(out, "{DIM}{}{DIM:#}", paragraph("", &doc.replace("PID", &found.pid.to_string())))?;
+    Ok(())
+}
+
+fn live_row(out: &mut impl Write, t: &LiveRow) -> std::io::Result<()> {
+    let seconds = |s: Option<f64>| s.map_or("–".to_owned(), duration);
+    let (style, name) = (style(t.naming), printable(&t.name));
+    writeln!(
+        out,
+        "{:>8}  {style}{name:<NAME$}{style:#}  {:>5}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {}",
+        t.tid,
+        t.state,
+        seconds(t.ran_s),
+        seconds(t.ready_s),
+        t.runs.map_or("–".to_owned(), |n| n.to_string()),
+        t.voluntary,
+        t.involuntary,
+        t.naming.word()
+    )
+}
+
+fn counts(all: usize, unnamed: usize) -> String {
+    let threads = if all == 1 { "1 thread".to_owned() } else { format!("{all} threads") };
+    if unnamed == 0 { threads } else { format!("{threads}, {unnamed} without a name of their own") }
+}
+
+fn tail(out: &mut impl Write, more: usize, advice: &str) -> std::io::Result<()> {
+    if more > 0 {
+        writeln!(out, "{DIM}{:>8}  {more} more (--top shows them){DIM:#}", "…")?;
+    }
+    if advice.is_empty() { Ok(()) } else { writeln!(out, "{}", paragraph("", advice)) }
+}
+
+fn style(naming: Naming) -> Style {
+    if naming.is_unnamed() { WARN } else { Style::new() }
+}
+
+/// The kinds of waiting with the most time, and what the name tells.
+fn remarks(t: &Row) -> String {
+    let mut kinds: Vec<(&str, f64)> = t.waited_by_kind.iter().map(|(k, s)| (*k, *s)).collect();
+    kinds.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+    let share = |s: f64| 100.0 * s / t.waited_s.max(f64::MIN_POSITIVE);
+    let mut words: Vec<String> =
+        kinds.iter().filter(|k| share(k.1) >= 1.0).take(3).map(|(k, s)| format!("{k} {:.0} %", share(*s))).collect();
+    if !matches!(t.naming, Naming::Own | Naming::Main) {
+        words.push(format!("[{}]", t.naming.word()));
+    }
+    words.join(", ")
+}
+
+/// A thread's name can be any bytes; a terminal would obey some of them.
+fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
