@@ -6,6 +6,7 @@
 mod confidence;
 mod culprit;
 mod group;
+mod held;
 mod instruction;
 mod lock;
 mod preempt;
@@ -24,6 +25,7 @@ use crate::label;
 use crate::report::{CpuSeconds, Explanation, Finding, Health, Options, TraceFacts};
 pub(crate) use culprit::covering;
 use group::{Group, Tally};
+pub(crate) use held::held_up;
 pub(crate) use instruction::hottest;
 
 /// Findings shown when the caller does not say how many.
@@ -47,6 +49,17 @@ pub(crate) struct Context<'a> {
 ///
 /// Fails if the trace is damaged, if the focus names no process, or if the window is empty.
 pub fn explain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Disassembler) -> Result<Explanation> {
+    with_context(trace, path, options, disassembler, |context| context.explanation(path, options))
+}
+
+/// Studies a trace and hands the result to `then`.
+pub(crate) fn with_context<R>(
+    trace: &Trace,
+    path: &str,
+    options: &Options,
+    disassembler: &dyn Disassembler,
+    then: impl FnOnce(&Context) -> R,
+) -> Result<R> {
     let focus = Focus::new(trace, options.focus.as_deref());
     if focus.is_empty() && options.focus.is_some() {
         let wanted = options.focus.as_deref().unwrap_or_default();
@@ -70,24 +83,7 @@ pub fn explain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn 
         locks,
         habits,
     };
-    let mut findings = context.findings();
-    findings.truncate(if options.top == 0 { DEFAULT_TOP } else { options.top });
-    for (i, finding) in findings.iter_mut().enumerate() {
-        finding.id = format!("f{}", i + 1);
-    }
-    Ok(Explanation {
-        schema: "holdup.explain/1",
-        trace: TraceFacts {
-            path: path.to_owned(),
-            format: trace.meta.format.clone(),
-            duration_s: (window.to - window.from) as f64 / 1e9,
-            cpus: intervals.cpus,
-            focus: focus.name().to_owned(),
-        },
-        cpu_seconds: context.cpu_seconds(),
-        findings,
-        health: context.health(),
-    })
+    Ok(then(&context))
 }
 
 /// Every CPU nanosecond is in exactly one part of the sum. This tests the bookkeeping, not the blame.
@@ -118,14 +114,48 @@ fn window(trace: &Trace, path: &str, options: &Options) -> Result<Window> {
 }
 
 impl Context<'_> {
-    fn findings(&self) -> Vec<Finding> {
+    fn explanation(&self, path: &str, options: &Options) -> Explanation {
+        let mut findings = self.findings();
+        findings.truncate(if options.top == 0 { DEFAULT_TOP } else { options.top });
+        for (i, finding) in findings.iter_mut().enumerate() {
+            finding.id = format!("f{}", i + 1);
+        }
+        Explanation {
+            schema: "holdup.explain/1",
+            trace: TraceFacts {
+                path: path.to_owned(),
+                format: self.trace.meta.format.clone(),
+                duration_s: (self.blame.window.1 - self.blame.window.0) as f64 / 1e9,
+                cpus: self.intervals.cpus,
+                focus: self.focus.name().to_owned(),
+            },
+            cpu_seconds: self.cpu_seconds(),
+            findings,
+            health: self.health(),
+        }
+    }
+
+    /// All charges by group, those of one serial function together.
+    fn charged(&self) -> Vec<(Group, Tally)> {
         let mut groups: FxHashMap<Group, Tally> = FxHashMap::default();
         for (key, cell) in &self.blame.cells {
             if let Some(group) = group::of(self, key) {
                 groups.entry(group).or_default().add(key, cell);
             }
         }
-        let mut groups = group::merge_serial(self, groups);
+        group::merge_serial(self, groups)
+    }
+
+    /// All groups as the findings show them, however small.
+    pub(crate) fn groups(&self) -> Vec<(Group, Tally)> {
+        let mut groups = self.charged();
+        group::merge_disk(&mut groups);
+        groups.iter_mut().for_each(|(_, t)| t.starved = preempt::is_starved(self, t));
+        groups
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let mut groups = self.charged();
         let charged: f64 = groups.iter().filter(|(g, _)| g.holds_up()).map(|(_, t)| t.rank_ns).sum();
         let duration = (self.blame.window.1 - self.blame.window.0) as f64;
         let most = charged.max(self.blame.cpu.running * 0.1).max(duration * 0.1);

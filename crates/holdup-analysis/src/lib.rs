@@ -13,6 +13,7 @@ pub mod blame;
 pub mod chain;
 pub mod classify;
 pub mod code;
+pub mod diff;
 pub mod explore;
 pub mod findings;
 pub mod focus;

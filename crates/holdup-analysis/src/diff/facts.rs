@@ -1,0 +1,320 @@
+//! What one run cost, by names that mean the same in another run: functions, places that wait, what held it up.
+//!
+//! Nothing here refers to addresses, ids or thread numbers of the trace, so that runs of different builds, processes
+//! and machines can be laid side by side.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use holdup_trace::{Result, StackId, ThreadIdx, Trace};
+use rustc_hash::FxHashMap;
+
+use super::leaf::{Leaf, Leaves};
+use crate::classify::{self, WaitKind};
+use crate::code::Disassembler;
+use crate::findings::{Context, held_up, with_context};
+use crate::label;
+use crate::report::Options;
+
+/// A function of a process, by name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The process; empty for the program that the trace is about.
+    pub process: Rc<str>,
+    /// The function, or what stands for it.
+    pub function: Rc<str>,
+}
+
+/// CPU time in one function itself and in libraries and kernel below it, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Ran {
+    /// All of it.
+    pub ns: f64,
+    /// In loops that wait for another CPU.
+    pub spin_ns: f64,
+    /// On an instruction behind a `pause`.
+    pub pause_ns: f64,
+    /// On an instruction behind an atomic one.
+    pub atomic_ns: f64,
+    /// How many samples say so.
+    pub samples: f64,
+}
+
+/// The waits of threads in focus at one place.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Waited {
+    /// Thread nanoseconds, without waits that are idle by design of the waiting thread itself.
+    pub ns: f64,
+    /// How many.
+    pub count: f64,
+}
+
+/// What held threads up: one lock, function, disk or sleep.
+#[derive(Debug, Clone, Default)]
+pub struct Held {
+    /// What kind of finding it is.
+    pub kind: &'static str,
+    /// What one waits for there: `lock`, `thread`, `disk`, `sleep`, `scheduler`.
+    pub family: &'static str,
+    /// The culprit's function.
+    pub function: Rc<str>,
+    /// Its process.
+    pub process: Rc<str>,
+    /// The lock's name or kind; empty without one.
+    pub lock: String,
+    /// Where the waiters stand.
+    pub waits_at: Rc<str>,
+    /// Thread nanoseconds of waiting that end here.
+    pub wait_ns: f64,
+    /// CPU nanoseconds of idleness charged here, neighbours counted as idle.
+    pub blame_ns: f64,
+    /// How many waits.
+    pub waits: f64,
+    /// Whether it is the handing over that takes the time, not anybody's hold.
+    pub handed_over: bool,
+    /// How long the lock was held between two waits, in nanoseconds, by the function that let it go.
+    pub holds: BTreeMap<Rc<str>, Vec<u64>>,
+    /// What the terminal ran meanwhile, by function.
+    pub ran: BTreeMap<Rc<str>, Under>,
+    /// Sum of the weights of stacks in `ran`.
+    pub sampled_ns: f64,
+}
+
+/// How much of something lies below a function.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Under {
+    /// Weight of the stacks with this function.
+    pub ns: f64,
+    /// The same times the function's depth.
+    pub depths: f64,
+}
+
+/// An instruction by its place, where code is the same on both sides.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    /// The function that holds it.
+    pub place: Place,
+    /// Distance from the function's start in bytes.
+    pub offset: u64,
+    /// The instruction.
+    pub text: Rc<str>,
+    /// Whether it is a `pause` or follows one.
+    pub behind_pause: bool,
+}
+
+/// One run.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// The trace.
+    pub path: String,
+    /// How long the program in focus lived, or the window, in nanoseconds.
+    pub elapsed_ns: f64,
+    /// Number of CPUs.
+    pub cpus: usize,
+    /// CPU nanoseconds of the focus.
+    pub ran_ns: f64,
+    /// CPU nanoseconds of everybody else.
+    pub other_ns: f64,
+    /// CPU nanoseconds charged to what held the focus up.
+    pub held_up_ns: f64,
+    /// The name of the program in focus; empty for the whole machine.
+    pub program: String,
+    /// The machine's CPU.
+    pub cpu_model: String,
+    /// Events that were lost.
+    pub lost: u64,
+    /// Nanoseconds for each sample.
+    pub period_ns: f64,
+    /// CPU time by function.
+    pub functions: BTreeMap<Place, Ran>,
+    /// CPU time by instruction.
+    pub spots: BTreeMap<Spot, f64>,
+    /// Waits by place and kind.
+    pub waits: BTreeMap<(Place, WaitKind), Waited>,
+    /// What held it up.
+    pub held: Vec<Held>,
+    /// CPU nanoseconds by stack, as `process;outermost;…;leaf`.
+    pub folded: BTreeMap<String, f64>,
+}
+
+impl Facts {
+    /// The facts of `trace`. O(events).
+    pub fn new(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Disassembler) -> Result<Facts> {
+        with_context(trace, path, options, disassembler, |context| {
+            let mut facts = Facts::of_machine(context, path);
+            let mut names = Names::new(context, &facts.program);
+            facts.functions_of(context, &mut names);
+            facts.waits_of(context, &mut names);
+            facts.held = held_up(context)
+                .into_iter()
+                .map(|mut held| {
+                    held.process = names.same_program(&held.process);
+                    held
+                })
+                .collect();
+            facts
+        })
+    }
+
+    /// The share of the machine that others used.
+    pub fn neighbours(&self) -> f64 {
+        self.other_ns / (self.elapsed_ns * self.cpus as f64).max(1.0)
+    }
+
+    fn of_machine(context: &Context, path: &str) -> Facts {
+        let cpu = &context.blame.cpu;
+        let name = context.focus.name();
+        Facts {
+            path: path.to_owned(),
+            elapsed_ns: lifetime(context),
+            cpus: context.intervals.cpus,
+            ran_ns: cpu.running,
+            other_ns: cpu.other,
+            held_up_ns: cpu.held_up,
+            program: name.rsplit_once(" (").map_or(name, |(name, _)| name).to_owned(),
+            cpu_model: context.trace.meta.host.cpu.clone(),
+            lost: context.intervals.health.lost_events,
+            period_ns: context.period().max(1.0),
+            ..Facts::default()
+        }
+    }
+
+    fn functions_of(&mut self, context: &Context, names: &mut Names) {
+        let sampled: f64 = focus_profile(context).map(|(_, _, ns)| ns).sum();
+        if sampled <= 0.0 {
+            return;
+        }
+        // The switches tell the CPU time exactly, the samples only how it is distributed.
+        let scale = self.ran_ns / sampled;
+        let mut leaves = Leaves::new(context.trace, context.disassembler);
+        let mut profile: Vec<_> = focus_profile(context).collect();
+        profile.sort_by_key(|p| (p.0, p.1));
+        for (thread, stack, ns) in profile {
+            let leaf = leaves.of(stack);
+            let place = names.place(thread, stack);
+            let ran = self.functions.entry(place.clone()).or_default();
+            ran.add(&leaf, context.classifier.facts(stack).kernel_spin, ns * scale, ns / self.period_ns);
+            if let Some(text) = leaf.text {
+                *self
+                    .spots
+                    .entry(Spot { place, offset: leaf.offset, text, behind_pause: leaf.behind_pause })
+                    .or_default() += ns * scale;
+            }
+            *self.folded.entry(folded(context, &names.process(thread), stack)).or_default() += ns * scale;
+        }
+    }
+
+    fn waits_of(&mut self, context: &Context, names: &mut Names) {
+        let (from, to) = context.blame.window;
+        for wait in &context.intervals.waits {
+            let ns = wait.resumed.min(to).saturating_sub(wait.start.max(from));
+            if !context.focus.contains(wait.thread) || wait.exempt || wait.idle_state || ns == 0 {
+                continue;
+            }
+            let waited = self.waits.entry((names.place(wait.thread, wait.stack), wait.kind)).or_default();
+            waited.ns += ns as f64;
+            waited.count += f64::from(u8::from(wait.goes_on == 0));
+        }
+    }
+}
+
+impl Ran {
+    fn add(&mut self, leaf: &Leaf, kernel_spin: bool, ns: f64, samples: f64) {
+        let part = |yes: bool| if yes { ns } else { 0.0 };
+        self.ns += ns;
+        self.spin_ns += part(leaf.in_spin || kernel_spin);
+        self.pause_ns += part(leaf.behind_pause);
+        self.atomic_ns += part(leaf.behind_atomic);
+        self.samples += samples;
+    }
+}
+
+fn focus_profile<'a>(context: &'a Context) -> impl Iterator<Item = (ThreadIdx, StackId, f64)> + 'a {
+    let all = context.blame.profile.iter().map(|(&(thread, stack), &ns)| (thread, stack, ns));
+    all.filter(|(thread, _, _)| context.focus.contains(*thread))
+}
+
+/// A stack in the form that flame graphs are made of.
+fn folded(context: &Context, process: &str, stack: StackId) -> String {
+    let trace = context.trace;
+    let mut names = vec![if process.is_empty() { "program" } else { process }];
+    let frames: Vec<_> = trace.stacks.frames(stack).collect();
+    for frame in frames.into_iter().rev() {
+        let inlined: Vec<_> = trace.names.locations(frame).map(|l| trace.text(l.function)).collect();
+        names.extend(inlined.into_iter().rev().filter(|n| !n.is_empty()));
+    }
+    names.join(";")
+}
+
+/// From the first thread of the focus that started within the trace to the last that ended there.
+fn lifetime(context: &Context) -> f64 {
+    let (from, to) = context.blame.window;
+    if context.focus.is_everything() {
+        return (to - from) as f64;
+    }
+    let threads = &context.trace.threads;
+    let members = || (1..threads.tid.len()).filter(|&i| context.focus.contains(ThreadIdx(i as u32)));
+    let start = members().map(|i| threads.start[i].nanos()).min().unwrap_or(0).max(from);
+    let end = members().map(|i| threads.end[i].nanos()).max().unwrap_or(to).min(to);
+    end.saturating_sub(start) as f64
+}
+
+/// Names that do not depend on the run.
+struct Names<'a> {
+    context: &'a Context<'a>,
+    program: String,
+    places: FxHashMap<(Rc<str>, StackId), Place>,
+    texts: FxHashMap<String, Rc<str>>,
+}
+
+impl<'a> Names<'a> {
+    fn new(context: &'a Context<'a>, program: &str) -> Self {
+        Names { context, program: program.to_owned(), places: FxHashMap::default(), texts: FxHashMap::default() }
+    }
+
+    fn text(&mut self, text: &str) -> Rc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return known.clone();
+        }
+        let shared: Rc<str> = text.into();
+        self.texts.insert(text.to_owned(), shared.clone());
+        shared
+    }
+
+    /// The process's name; empty for the program in focus, which may be called differently on the other side.
+    fn same_program(&mut self, process: &str) -> Rc<str> {
+        let name = if process == self.program { "" } else { process };
+        self.text(name)
+    }
+
+    fn process(&mut self, thread: ThreadIdx) -> Rc<str> {
+        self.same_program(label::process_name(self.context.trace, thread))
+    }
+
+    fn place(&mut self, thread: ThreadIdx, stack: StackId) -> Place {
+        let process = self.process(thread);
+        if let Some(place) = self.places.get(&(process.clone(), stack)) {
+            return place.clone();
+        }
+        let function = function_of(self.context, stack);
+        let place = Place { process: process.clone(), function: self.text(&function) };
+        self.places.insert((process, stack), place.clone());
+        place
+    }
+}
+
+/// The innermost function of the application; else of a library; else of the kernel.
+fn function_of(context: &Context, stack: StackId) -> String {
+    let trace = context.trace;
+    let own = context.classifier.facts(stack).application;
+    if own != holdup_trace::StringId::default() {
+        return trace.text(own).to_owned();
+    }
+    let frames: Vec<_> = trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f)).collect();
+    let is_kernel = |module: &str| classify::is_kernel_module(module);
+    let user = frames.iter().find(|l| !is_kernel(trace.text(l.module)) && !trace.text(l.function).contains("+0x"));
+    match user.or(frames.first()) {
+        Some(l) => trace.text(l.function).to_owned(),
+        None => "(no stack)".to_owned(),
+    }
+}

@@ -1,0 +1,139 @@
+//! Spinning: a symptom of somebody's longer work, or the pause's own fault.
+
+use super::{Case, instead, seconds, time};
+use crate::diff::facts::{Place, Spot};
+use crate::diff::items::FunctionItem;
+use crate::diff::report::Change;
+use crate::diff::series::Series;
+
+/// Work that changed by this share of the spinning explains it: with n threads spinning behind one holder it is 1/n.
+const EXPLAINED: f64 = 0.1;
+/// From this share of the change on it lies behind `pause`.
+const BEHIND_PAUSE: f64 = 0.6;
+/// From this share of a function's change on an instruction is named.
+const CONCENTRATED: f64 = 0.3;
+/// Instructions named for each function.
+const NAMED: usize = 3;
+
+/// The functions that spin, each with its role.
+pub(super) fn find(case: &Case, causes: &[Change]) -> Vec<Change> {
+    let noise = case.cpu_noise();
+    let matters = |s: &Series| s.delta().abs() >= super::SMALLEST * case.whole && s.is_real(noise, super::SHOWN);
+    let spinning: Vec<(&Place, &FunctionItem)> = case.functions.iter().filter(|(_, i)| matters(&i.spin)).collect();
+    let total: f64 = spinning.iter().map(|(_, i)| i.spin.delta()).sum();
+    let behind: Vec<&str> = spinning.iter().filter(|(_, i)| is_behind_pause(i)).map(|(p, _)| &*p.function).collect();
+    let work = causes
+        .iter()
+        .filter(|c| c.delta_s * total > 0.0 && c.delta_s.abs() * 1e9 >= EXPLAINED * total.abs())
+        .max_by(|a, b| a.delta_s.abs().total_cmp(&b.delta_s.abs()));
+    let mut found: Vec<Change> = spinning.iter().map(|(p, i)| change(p, i, work, &behind)).collect();
+    if work.is_none() && behind.len() > 1 {
+        found.push(pause_itself(case, &spinning, &behind));
+    }
+    found
+}
+
+fn is_behind_pause(item: &FunctionItem) -> bool {
+    item.pause.delta() / item.spin.delta() >= BEHIND_PAUSE
+}
+
+fn change(place: &Place, item: &FunctionItem, work: Option<&Change>, behind: &[&str]) -> Change {
+    let spun = format!("it spun {}", instead(&item.spin));
+    let share = 100.0 * (item.pause.delta() / item.spin.delta()).clamp(0.0, 1.0);
+    let (role, because) = match work {
+        Some(cause) => {
+            ("symptom", format!("{spun}, because `{}` changed by {}", cause.name, time(cause.delta_s.abs() * 1e9)))
+        }
+        None if is_behind_pause(item) => {
+            let others: Vec<String> =
+                behind.iter().filter(|f| **f != &*place.function).map(|f| format!("`{f}`")).collect();
+            let also = if others.is_empty() { String::new() } else { format!(", as in {}", others.join(", ")) };
+            let what = "a pause takes longer, or more of them are made for each look";
+            (
+                "cause",
+                format!("{spun}, and {share:.0} % of the change sits on the instruction behind `pause`{also}: {what}"),
+            )
+        }
+        None => ("unclear", format!("{spun}, and no other work changed as much: whom it waits for is not known")),
+    };
+    Change {
+        what: "function",
+        name: place.function.to_string(),
+        process: place.process.to_string(),
+        cpu_s: seconds(&item.spin),
+        delta_s: item.spin.delta() / 1e9,
+        role,
+        because,
+        significance: item.spin.p_value(),
+        ..Change::default()
+    }
+}
+
+/// The classic: unrelated functions grew, and everything sits behind `pause`.
+fn pause_itself(case: &Case, spinning: &[(&Place, &FunctionItem)], behind: &[&str]) -> Change {
+    let mut cpu_s = [0.0; 2];
+    for (_, item) in spinning.iter().filter(|(_, i)| is_behind_pause(i)) {
+        let [old, new] = seconds(&item.pause);
+        cpu_s = [cpu_s[0] + old, cpu_s[1] + new];
+    }
+    let names: Vec<String> = behind.iter().map(|f| format!("`{f}`")).collect();
+    let places = places_behind_pause(case, behind);
+    Change {
+        what: "instruction",
+        name: "pause".into(),
+        cpu_s,
+        delta_s: cpu_s[1] - cpu_s[0],
+        role: "cause",
+        because: format!(
+            "in unrelated functions ({}) the change sits behind `pause`, at {} addresses instead of {}, while no other \
+             work changed with it: `holdup check --only pause` measures this machine's",
+            names.join(", "),
+            places[1],
+            places[0]
+        ),
+        ..Change::default()
+    }
+}
+
+/// How many hot addresses behind a `pause` these functions have before and after.
+fn places_behind_pause(case: &Case, functions: &[&str]) -> [usize; 2] {
+    let count = |runs: &[crate::diff::Facts]| {
+        let hot =
+            |(spot, ns): &(&Spot, &f64)| spot.behind_pause && functions.contains(&&*spot.place.function) && **ns > 2e7;
+        runs.first().map_or(0, |f| f.spots.iter().filter(hot).count())
+    };
+    [count(case.sides.before), count(case.sides.after)]
+}
+
+/// Instructions at which the change of a function is concentrated, where both sides have the same code.
+pub(super) fn instructions(case: &Case, changes: &[Change]) -> Vec<Change> {
+    let spots = case.sides.collect(|facts, add| facts.spots.iter().for_each(|(s, ns)| add(s.clone(), *ns)));
+    let functions = changes.iter().filter(|c| c.what == "function" && c.cpu_s[0].min(c.cpu_s[1]) > 0.0);
+    let mut found = Vec::new();
+    for function in functions {
+        let grown = (function.cpu_s[1] - function.cpu_s[0]) * 1e9;
+        let mine =
+            spots.iter().filter(|(s, _)| *s.place.function == *function.name && *s.place.process == *function.process);
+        let mut concentrated: Vec<_> = mine
+            .filter(|(_, ns)| ns.delta() / grown >= CONCENTRATED && ns.is_real(case.cpu_noise(), super::SHOWN))
+            .collect();
+        concentrated.sort_by(|a, b| b.1.delta().abs().total_cmp(&a.1.delta().abs()));
+        found.extend(concentrated.into_iter().take(NAMED).map(|(spot, ns)| instruction(function, spot, ns, grown)));
+    }
+    found
+}
+
+fn instruction(function: &Change, spot: &Spot, ns: &Series, grown: f64) -> Change {
+    let behind = if spot.behind_pause { ", behind a `pause`" } else { "" };
+    Change {
+        what: "instruction",
+        name: format!("{}+{:#x}: {}", spot.place.function, spot.offset, spot.text),
+        process: function.process.clone(),
+        cpu_s: seconds(ns),
+        delta_s: ns.delta() / 1e9,
+        role: function.role,
+        because: format!("{:.0} % of what `{}` changed by{behind}", 100.0 * ns.delta() / grown, function.name),
+        significance: ns.p_value(),
+        ..Change::default()
+    }
+}

@@ -1,0 +1,157 @@
+//! (two runs as facts, expected causes and symptoms)
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use holdup_analysis::classify::WaitKind;
+use holdup_analysis::diff::facts::{Facts, Held, Place, Ran, Under, Waited};
+use holdup_analysis::diff::{Change, Diff, DiffOptions, diff};
+
+const S: f64 = 1e9;
+
+/// A quiet run of `elapsed` seconds on two CPUs.
+fn run(elapsed: f64) -> Facts {
+    Facts { path: "run".into(), elapsed_ns: elapsed * S, cpus: 2, period_ns: 1e6, ..Facts::default() }
+}
+
+fn place(function: &str) -> Place {
+    Place { process: "".into(), function: function.into() }
+}
+
+trait With: Sized + Into<Facts> {
+    /// A function that works for `seconds`.
+    fn works(self, function: &str, seconds: f64) -> Facts {
+        self.ran(function, Ran { ns: seconds * S, samples: seconds * 1e3, ..Ran::default() })
+    }
+
+    /// A function that spins for `seconds`, all of it behind `pause`.
+    fn spins(self, function: &str, seconds: f64) -> Facts {
+        let ns = seconds * S;
+        self.ran(function, Ran { ns, spin_ns: ns, pause_ns: 0.95 * ns, samples: seconds * 1e3, atomic_ns: 0.0 })
+    }
+
+    fn ran(self, function: &str, ran: Ran) -> Facts {
+        let mut facts: Facts = self.into();
+        facts.ran_ns += ran.ns;
+        facts.functions.insert(place(function), ran);
+        facts
+    }
+
+    /// Threads wait in `at` for a lock, `holder` runs meanwhile, each hold takes `hold_us`.
+    fn holds(self, at: &str, holder: &str, seconds: f64, hold_us: u64) -> Facts {
+        let mut facts: Facts = self.into();
+        let under = Under { ns: 1.0, depths: 1.0 };
+        let spread = |i: u64| hold_us * 1000 + i * 13 % 997 + if i % 9 == 0 { 4_000_000 } else { 0 };
+        facts.held.push(Held {
+            kind: "lock-held",
+            family: "lock",
+            function: holder.into(),
+            waits_at: at.into(),
+            lock: "futex".into(),
+            wait_ns: seconds * S,
+            blame_ns: seconds * S / 2.0,
+            waits: 1000.0,
+            ran: BTreeMap::from([(Rc::from(holder), under)]),
+            sampled_ns: 1.0,
+            holds: BTreeMap::from([(Rc::from(at), (0..400).map(spread).collect())]),
+            ..Held::default()
+        });
+        facts.waits.insert((place(at), WaitKind::Lock), Waited { ns: seconds * S, count: 1000.0 });
+        facts
+    }
+}
+
+fn compare(before: Facts, after: Facts) -> Diff {
+    diff(&[before], &[after], &DiffOptions { fail_on: Some(0.05), ..DiffOptions::default() })
+}
+
+fn find<'a>(diff: &'a Diff, what: &str, name: &str) -> &'a Change {
+    let found = diff.changes.iter().find(|c| c.what == what && c.name.contains(name));
+    found.unwrap_or_else(|| panic!("no {what} {name} in {:#?}", diff.changes))
+}
+
+impl With for Facts {}
+
+#[test]
+fn equal_runs_have_no_changes() {
+    let one = || run(2.0).works("parse", 1.5).holds("enqueue", "scan", 1.0, 200);
+    let answer = compare(one(), one());
+    assert!(answer.changes.is_empty() && answer.regressions.is_empty(), "{answer:#?}");
+    assert_eq!(answer.slower, 1.0);
+}
+
+#[test]
+fn a_longer_hold_is_the_cause_and_the_waits_are_symptoms() {
+    let before = run(2.0).works("scan", 0.5).works("parse", 1.0).holds("enqueue", "scan", 0.4, 100);
+    let after = run(4.0).works("scan", 2.5).works("parse", 1.0).holds("enqueue", "scan", 3.0, 500);
+    let answer = compare(before, after);
+    assert_eq!((answer.changes[0].name.as_str(), answer.changes[0].role), ("scan", "cause"));
+    assert_eq!(find(&answer, "lock", "enqueue").role, "symptom");
+    assert_eq!(find(&answer, "wait-site", "enqueue").role, "symptom");
+    assert!(answer.regressions.iter().any(|r| r.starts_with("elapsed time")), "{:?}", answer.regressions);
+}
+
+#[test]
+fn work_that_left_the_lock_is_a_cause_although_it_takes_as_long() {
+    let before = run(4.0).works("scan", 2.0).works("parse", 1.0).holds("enqueue", "scan", 3.0, 500);
+    let after = run(2.0).works("scan", 2.0).works("parse", 1.0);
+    let first = &compare(before, after).changes[0];
+    assert_eq!((first.what, first.name.as_str(), first.role), ("function", "scan", "cause"));
+    assert!(first.because.contains("own work is nearly the same"), "{}", first.because);
+}
+
+#[test]
+fn spinning_behind_pause_in_unrelated_functions_is_the_pauses_fault() {
+    let before = run(2.0).works("update", 0.5).spins("acquire", 0.3).spins("await_slot", 0.4);
+    let after = run(5.0).works("update", 0.51).spins("acquire", 2.3).spins("await_slot", 2.9);
+    let answer = compare(before, after);
+    assert_eq!(find(&answer, "instruction", "pause").role, "cause");
+    for function in ["acquire", "await_slot"] {
+        let change = find(&answer, "function", function);
+        assert_eq!(change.role, "cause");
+        assert!(change.because.contains("behind `pause`"), "{}", change.because);
+    }
+}
+
+#[test]
+fn spinning_behind_a_longer_hold_is_a_symptom() {
+    let before = run(2.0).works("update", 0.5).spins("acquire", 0.3).spins("await_slot", 0.4);
+    let after = run(5.0).works("update", 2.5).spins("acquire", 2.3).spins("await_slot", 2.9);
+    let answer = compare(before, after);
+    assert_eq!((answer.changes[0].name.as_str(), answer.changes[0].role), ("update", "cause"));
+    for function in ["acquire", "await_slot"] {
+        let change = find(&answer, "function", function);
+        assert_eq!(change.role, "symptom");
+        assert!(change.because.contains("`update`"), "{}", change.because);
+    }
+    assert!(!answer.changes.iter().any(|c| c.name == "pause"));
+}
+
+#[test]
+fn a_slightly_longer_critical_section_is_found_where_neighbours_hide_it() {
+    let noisy = |facts: Facts, other: f64| Facts { other_ns: other * S, ..facts };
+    let before = noisy(run(4.0).works("post", 2.0).holds("enqueue", "post", 1.5, 200), 5.0);
+    let same = noisy(run(7.0).works("post", 2.1).holds("enqueue", "post", 2.6, 201), 9.0);
+    let longer = noisy(run(3.5).works("post", 2.05).holds("enqueue", "post", 1.1, 220), 4.0);
+    let answer = compare(before.clone(), same);
+    assert!(answer.regressions.is_empty(), "{:?}", answer.regressions);
+    assert!(answer.notes.iter().any(|n| n.contains("other programs")), "{:?}", answer.notes);
+    let answer = compare(before, longer);
+    assert!(answer.regressions.iter().any(|r| r.contains("hold of the lock")), "{:?}", answer.regressions);
+    assert!(answer.changes.iter().any(|c| c.name == "post" && c.because.contains("undisturbed")), "{answer:#?}");
+}
+
+#[test]
+fn figures_are_for_the_same_work() {
+    let (before, after) = (run(2.0).works("parse", 1.0), run(4.0).works("parse", 2.0));
+    let options = DiffOptions { per: Some((1000.0, 2000.0)), fail_on: Some(0.05) };
+    let answer = diff(&[before], &[after], &options);
+    assert_eq!((answer.slower, answer.changes.len(), answer.regressions.len()), (1.0, 0, 0));
+}
+
+#[test]
+fn a_program_may_be_called_differently_on_the_other_side() {
+    // Both are the program in focus: its process is the empty name.
+    let answer = compare(run(2.0).works("parse", 1.0), run(3.0).works("parse", 2.0));
+    assert_eq!((answer.changes.len(), answer.changes[0].cpu_s), (1, [1.0, 2.0]));
+}
