@@ -1,5 +1,6 @@
 //! The command line. Names are fixed by the project's contract.
 
+mod diff;
 mod inspect;
 mod lab;
 mod table;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+pub use diff::Diff;
 pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
 pub use lab::{Lab, LabRun};
 pub use table::{Format, Table};
@@ -51,6 +53,9 @@ pub enum Command {
         #[command(subcommand)]
         command: Lab,
     },
+    /// Compare two traces or sets of traces: what changed, and why
+    #[command(after_help = diff::HELP)]
+    Diff(Diff),
     /// Follow a wait to its cause, hop by hop: who readied whom, when, and what each did meanwhile
     #[command(after_help = inspect::CHAIN_HELP)]
     Chain(Chain),

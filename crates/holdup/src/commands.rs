@@ -3,6 +3,7 @@
 pub mod chain;
 pub mod demo;
 pub mod disasm;
+pub mod diff;
 pub mod explain;
 pub mod info;
 pub mod lab;

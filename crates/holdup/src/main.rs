@@ -38,6 +38,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Info(args) => commands::info::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Lab { command } => commands::lab::run(&command),
+        Command::Diff(args) => commands::diff::run(&args),
         Command::Chain(args) => commands::chain::run(&args),
         Command::Disasm(args) => commands::disasm::run(&args),
         Command::Threads(args) => commands::threads::run(&args),

@@ -1,6 +1,7 @@
 //! Printing for people.
 
 pub mod answer;
+pub mod diff;
 pub mod lab;
 pub mod annotate;
 pub mod chain;
