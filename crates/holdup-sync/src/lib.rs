@@ -76,7 +76,7 @@
 //! # How it is checked
 //! Signal storms on four times as many threads as CPUs, with migrations and concurrent drains, beside a control without the
 //! restartable section that must lose some (`tests/storm.rs`); every interleaving of a few threads under loom
-//! (`src/models.rs`); Miri runs the unit tests on what is left without assembly.
+//! (`src/models.rs`).
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
