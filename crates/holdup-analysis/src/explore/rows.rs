@@ -13,7 +13,7 @@ mod waits;
 mod wakes;
 
 use holdup_trace::tables::Thread;
-use holdup_trace::{LockId, StackId, ThreadIdx, WakeContext};
+use holdup_trace::{Cpu, LockId, StackId, ThreadIdx, WakeContext};
 
 use super::relation::{Relation, Unit};
 use super::{Explorer, Result, Scope};
@@ -97,6 +97,11 @@ trait Provider {
     fn span(row: &Self::Row) -> (u64, u64);
     /// Calls `each` with all rows in time order.
     fn scan(explorer: &Explorer, each: &mut dyn FnMut(&Self::Row) -> Result<()>) -> Result<()>;
+}
+
+/// The CPU's number, if it is known.
+fn cpu(cpu: Cpu) -> u64 {
+    if cpu == Cpu::NONE { super::MISSING } else { u64::from(cpu.0) }
 }
 
 /// A length of time, where both ends are known.

@@ -4,7 +4,7 @@ use holdup_trace::ThreadIdx;
 use holdup_trace::tables::Sample;
 
 use super::frames::Part;
-use super::{Def, Get, Provider, def};
+use super::{Def, Get, Provider, cpu, def};
 use crate::explore::relation::MISSING;
 use crate::explore::relation::Unit::{Address, Id, Instant, Nanos, Text};
 use crate::explore::{Explorer, Result};
@@ -22,7 +22,7 @@ impl Provider for Cpu {
 
     const COLUMNS: &'static [Def<Row>] = &[
         def("t", Instant, &["TimeStamp"], "When.", Get::Number(|r| r.sample.t.nanos())),
-        def("cpu", Id, &[], "On which CPU.", Get::Number(|r| u64::from(r.sample.cpu.0))),
+        def("cpu", Id, &[], "On which CPU.", Get::Number(|r| cpu(r.sample.cpu))),
         def("process", Text, &["Process Name"], "Whose process.", Get::Process(|r| r.sample.thread.into())),
         def("pid", Id, &["Process Id"], "Its number.", Get::ThreadNumber(|r| r.sample.thread, |t| t.pid)),
         def("thread", Text, &["Thread Name"], "Who ran.", Get::Thread(|r| r.sample.thread.into())),

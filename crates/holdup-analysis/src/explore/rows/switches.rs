@@ -4,7 +4,7 @@ use holdup_trace::tables::Switch;
 use holdup_trace::{Cpu, StackId, SwitchState, Table as _, ThreadIdx, Trace, WakeContext};
 
 use super::frames::Part;
-use super::{Actor, Def, Get, Provider, between, def};
+use super::{Actor, Def, Get, Provider, between, cpu, def};
 use crate::explore::relation::Unit::{Id, Instant, Nanos, Text};
 use crate::explore::{Explorer, Result};
 use crate::intervals::Wait;
@@ -80,7 +80,7 @@ impl Provider for Switches {
 
     const COLUMNS: &'static [Def<Row>] = &[
         def("t", Instant, &["Switch-In Time"], "When.", Get::Number(|r| r.t)),
-        def("cpu", Id, &[], "On which CPU.", Get::Number(|r| u64::from(r.cpu.0))),
+        def("cpu", Id, &[], "On which CPU.", Get::Number(|r| cpu(r.cpu))),
         def(
             "process",
             Text,

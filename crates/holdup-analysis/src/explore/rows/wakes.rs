@@ -1,11 +1,10 @@
 //! `wakes`: who made whom runnable.
 
 use holdup_trace::tables::Wake;
-use holdup_trace::{Cpu, ThreadIdx, WakeContext};
+use holdup_trace::{ThreadIdx, WakeContext};
 
 use super::frames::Part;
-use super::{Actor, Def, Get, Provider, def};
-use crate::explore::relation::MISSING;
+use super::{Actor, Def, Get, Provider, cpu, def};
 use crate::explore::relation::Unit::{Id, Instant, Text};
 use crate::explore::{Explorer, Result};
 
@@ -15,10 +14,6 @@ pub(super) struct Wakes;
 fn waker(r: &Wake) -> Actor {
     let by_task = matches!(r.context, WakeContext::Task | WakeContext::Unknown);
     Actor(if by_task { r.waker } else { ThreadIdx::NONE }, r.context)
-}
-
-fn cpu(cpu: Cpu) -> u64 {
-    if cpu == Cpu::NONE { MISSING } else { u64::from(cpu.0) }
 }
 
 impl Provider for Wakes {
