@@ -13,6 +13,7 @@ pub mod knobs;
 pub mod locks;
 pub mod machine;
 pub mod pause;
+pub mod policies;
 pub mod result;
 pub mod topology;
 

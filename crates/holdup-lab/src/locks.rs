@@ -1,6 +1,7 @@
 //! Locks of all kinds behind one trait. The spinning ones are for the lab alone: in user space a lock whose next
 //! holder is fixed stops all work as soon as that thread is preempted.
 
+pub mod backoff;
 mod kernel;
 mod posix;
 mod queue;

@@ -35,7 +35,7 @@ impl Machine {
             kernel: format!("Linux {} {}", release.trim(), std::env::consts::ARCH),
             hypervisor: hypervisor(&info),
             tsc_ghz: clock::ticks_per_ns(),
-            pause_ns: pause::measure(200).median,
+            pause_ns: pause::measure(500).median,
         }
     }
 

@@ -94,10 +94,14 @@ impl Point {
 /// The cost of one operation, over all clean rounds.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Costs {
-    /// CPU time in user mode, in nanoseconds.
-    pub user_ns: f64,
-    /// CPU time in kernel mode, in nanoseconds.
-    pub system_ns: f64,
+    /// CPU time, in nanoseconds.
+    pub cpu_ns: f64,
+    /// The part of it in user mode, where the experiment asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_ns: Option<f64>,
+    /// The part of it in kernel mode, where the experiment asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_ns: Option<f64>,
     /// Time on the clock, for the thread that did it, in nanoseconds.
     pub elapsed_ns: f64,
     /// Switches because a thread blocked.
@@ -132,6 +136,17 @@ pub struct Verdict {
     pub because: String,
     /// What to do about it in a program.
     pub advice: String,
+}
+
+impl Verdict {
+    /// What to say where no round was clean.
+    pub fn without_clean_rounds() -> Verdict {
+        Verdict {
+            reproduced: false,
+            because: "there was no clean round: other programs took the CPUs in each".to_owned(),
+            advice: "run it again on a quieter machine, or with more rounds (--set rounds=200)".to_owned(),
+        }
+    }
 }
 
 impl Outcome {

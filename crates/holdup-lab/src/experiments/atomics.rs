@@ -83,8 +83,7 @@ fn store_and_fence(word: &AtomicU64) {
 fn verdict(series: &[Series], most: usize) -> Verdict {
     let at = |name: &str| Outcome::median_in(series, name, most as f64);
     let (Some(own), Some(shared)) = (at("fetch_add, own"), at("fetch_add, shared")) else {
-        let because = "there was no clean round of fetch_add".to_owned();
-        return Verdict { because, advice: "run it again on a quieter machine".to_owned(), reproduced: false };
+        return Verdict::without_clean_rounds();
     };
     Verdict {
         reproduced: most > 1 && shared > 2.0 * own,

@@ -178,10 +178,7 @@ fn verdict(series: &[Series], most: usize) -> Verdict {
     let advice = "split the counter: holdup_sync::PerCpuCounter where it is hot, StripedCounter where there are many \
                   of them; a partition without padding still shares its cache lines";
     let figures = (at("interlocked, shared"), at("interlocked, partitioned"), at("per CPU, rseq"));
-    let (Some(shared), Some(split), Some(rseq)) = figures else {
-        let because = "there was no clean round of the interlocked counters".to_owned();
-        return Verdict { because, advice: "run it again on a quieter machine".to_owned(), reproduced: false };
-    };
+    let (Some(shared), Some(split), Some(rseq)) = figures else { return Verdict::without_clean_rounds() };
     let lost = at("unsafe, shared, lost updates").unwrap_or(0.0);
     Verdict {
         reproduced: most > 1 && shared > 2.0 * split,

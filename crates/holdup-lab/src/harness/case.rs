@@ -22,6 +22,14 @@ pub struct Case {
     pub threads: usize,
     /// Whether one operation of each batch is timed, for the tail of the waits.
     pub sampled: bool,
+    /// Whether CPU time is split into user and kernel mode, by one longer round in threads of its own.
+    pub split: bool,
+    /// The last so many workers are only there to keep the others company; their operations do not count.
+    pub company: usize,
+    /// How many CPUs the workers may use, if not all of the experiment's.
+    pub cpus: Option<usize>,
+    /// Length of a round in nanoseconds, if not that of the experiment.
+    pub round_ns: Option<u64>,
     pub(super) body: Body,
     pub(super) value: Option<Value>,
     pub(super) batch: u64,
@@ -32,7 +40,19 @@ impl Case {
     /// a hand-written one.
     pub fn new(series: impl Into<String>, threads: usize, body: impl Fn(usize, u64) + Send + Sync + 'static) -> Self {
         let (series, body) = (series.into(), Arc::new(body));
-        Case { series, x: threads as f64, threads, sampled: false, body, value: None, batch: 1 }
+        Case {
+            series,
+            x: threads as f64,
+            threads,
+            sampled: false,
+            split: false,
+            company: 0,
+            cpus: None,
+            round_ns: None,
+            body,
+            value: None,
+            batch: 1,
+        }
     }
 
     /// Places the case elsewhere than at its number of threads.
@@ -44,6 +64,12 @@ impl Case {
     /// Times one operation of each batch.
     pub fn sampled(mut self) -> Self {
         self.sampled = true;
+        self
+    }
+
+    /// Splits CPU time into user and kernel mode. The kernel counts by ticks: this takes a round of ten of them.
+    pub fn split(mut self) -> Self {
+        self.split = true;
         self
     }
 
@@ -112,20 +138,27 @@ pub struct Work {
 
 /// Repeats `step` from the common start for this long.
 fn run(line: &StartLine, length_ns: u64, mut step: impl FnMut(&mut Work)) -> Work {
+    run_once(line, |work| {
+        let start = clock::now_ns();
+        loop {
+            step(work);
+            if clock::now_ns() >= start + length_ns {
+                break;
+            }
+        }
+    })
+}
+
+/// Runs `work` from the common start, and counts what it costs.
+pub fn run_once(line: &StartLine, body: impl FnOnce(&mut Work)) -> Work {
     let mut work = Work { waits: Vec::with_capacity(256), ..Work::default() };
     let start = line.arrive();
     let usage = Usage::of_thread();
     StartLine::wait_until(start);
     let cpu = clock::thread_cpu_ns();
     let begin = clock::now_ns();
-    let end = loop {
-        step(&mut work);
-        let now = clock::now_ns();
-        if now >= start + length_ns {
-            break now;
-        }
-    };
-    work.elapsed = end - begin;
+    body(&mut work);
+    work.elapsed = clock::now_ns() - begin;
     work.cpu = clock::thread_cpu_ns() - cpu;
     work.usage = Usage::of_thread().since(usage);
     work

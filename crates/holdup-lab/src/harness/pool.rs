@@ -72,24 +72,30 @@ impl<T: Send + 'static> Pool<T> {
         Pool { cpus, workers: Vec::new() }
     }
 
+    /// A pool on the same CPUs with threads of its own.
+    pub fn like_this(&self) -> Self {
+        Pool::new(self.cpus.clone())
+    }
+
     /// How many CPUs the workers may use.
     pub fn cpus(&self) -> usize {
         self.cpus.len()
     }
 
-    /// Runs one round with this many workers; the results are in their order. Each has a CPU of its own while there
-    /// are enough; more threads than CPUs share all of them.
+    /// Runs one round with this many workers on the pool's first `cpus` CPUs; the results are in the workers' order.
+    /// Each has a CPU of its own while there are enough; more threads than CPUs share all of them.
     ///
     /// # Panics
     /// If a worker panicked.
-    pub fn round(&mut self, workers: usize, job: Job<T>) -> Vec<T> {
+    pub fn round_on(&mut self, cpus: usize, workers: usize, job: Job<T>) -> Vec<T> {
+        let cpus = self.cpus[..cpus.clamp(1, self.cpus.len())].to_vec();
         while self.workers.len() < workers {
             self.workers.push(spawn(self.workers.len()));
         }
         let round = Arc::new(Round {
             job,
             line: StartLine::new(workers),
-            cpus: self.cpus.clone(),
+            cpus,
             results: Mutex::new((0..workers).map(|_| None).collect()),
             left: AtomicUsize::new(workers),
             controller: std::thread::current(),
@@ -102,6 +108,13 @@ impl<T: Send + 'static> Pool<T> {
         }
         let mut results = round.results.lock().expect("workers do not panic holding the results");
         results.drain(..).map(|r| r.expect("a worker of the lab panicked")).collect()
+    }
+}
+
+impl<T: Send + 'static> Pool<T> {
+    /// As [`Pool::round_on`] all CPUs.
+    pub fn round(&mut self, workers: usize, job: Job<T>) -> Vec<T> {
+        self.round_on(self.cpus.len(), workers, job)
     }
 }
 

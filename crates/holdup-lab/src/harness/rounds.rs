@@ -2,13 +2,18 @@
 
 use super::case::{Case, Work};
 use super::pool::Pool;
-use super::stats;
+use super::{clock, stats};
 use crate::result::{Costs, Point, Waits};
 
 /// A batch is as many operations as take this long: reading the clock after each costs about 0.1 %.
 const BATCH_NS: u64 = 20_000;
 /// How many rounds are tried, at most, for each clean one wanted.
 const TRIES: usize = 4;
+
+/// A case with rounds of its own length gets so many times fewer of them.
+const FEWER: usize = 5;
+/// On a loaded machine rounds take longer: after so many times the planned length no further one is tried.
+const PATIENCE: u64 = 4;
 
 /// How long and how often.
 #[derive(Debug, Clone, Copy)]
@@ -19,13 +24,34 @@ pub struct Schedule {
     pub rounds: usize,
 }
 
+/// Rounds that each case gets, however slow the machine.
+const MIN_ROUNDS: usize = 2;
+
+impl Schedule {
+    /// Clean rounds wanted for a case.
+    fn wanted(&self, case: &Case) -> usize {
+        if case.round_ns.is_some() { self.rounds.div_ceil(FEWER) } else { self.rounds }
+    }
+
+    /// Planned length of all rounds in nanoseconds.
+    fn length(&self, cases: &[Case]) -> u64 {
+        cases.iter().map(|c| self.wanted(c) as u64 * c.round_ns.unwrap_or(self.round_ns)).sum()
+    }
+}
+
+/// Length of the round that splits CPU time into user and kernel mode: ten ticks of a kernel that has 250 a second.
+const SPLIT_NS: u64 = 40_000_000;
+
 /// The rounds of one case.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
-    rounds: Vec<Vec<Work>>,
+    /// Of each round, the workers that count.
+    pub rounds: Vec<Vec<Work>>,
     lost: Vec<u64>,
     /// More workers than CPUs: they preempt each other, and that is part of what is measured.
-    crowded: bool,
+    pub crowded: bool,
+    /// The share of CPU time in kernel mode, where it was asked for.
+    in_kernel: Option<f64>,
 }
 
 /// Measures all cases, round by round. `tick` is told how much of the work is done, from 0 to 1.
@@ -35,17 +61,19 @@ pub fn measure(
     schedule: Schedule,
     mut tick: impl FnMut(f64),
 ) -> Vec<Measured> {
-    let crowded = |case: &Case| case.threads > pool.cpus();
+    let crowded = |case: &Case| case.threads > case.cpus.unwrap_or(pool.cpus()).min(pool.cpus());
     let mut all: Vec<Measured> =
         cases.iter().map(|case| Measured { crowded: crowded(case), ..Measured::default() }).collect();
     for case in cases.iter_mut() {
-        let warm_up = pool.round(case.threads, case.warm_up(schedule.round_ns.max(1_000_000), BATCH_NS));
-        case.batch = warm_up.iter().map(|w| w.batch.max(1)).min().unwrap_or(1);
+        let warm_up = case.warm_up(schedule.round_ns.max(1_000_000), BATCH_NS);
+        let works = pool.round_on(case.cpus.unwrap_or(usize::MAX), case.threads, warm_up);
+        case.batch = works.iter().map(|w| w.batch.max(1)).min().unwrap_or(1);
     }
+    let end = clock::now_ns() + 1_000_000_000 + PATIENCE * schedule.length(cases);
     for turn in 0..schedule.rounds * TRIES {
         let mut unfinished = false;
         for (case, measured) in cases.iter().zip(&mut all) {
-            if measured.clean() < schedule.rounds {
+            if measured.clean() < schedule.wanted(case) && (turn < MIN_ROUNDS || clock::now_ns() < end) {
                 measured.add_round(pool, case, schedule.round_ns);
                 unfinished = true;
             }
@@ -55,13 +83,31 @@ pub fn measure(
         }
         tick(turn as f64 / schedule.rounds as f64);
     }
+    for (case, measured) in cases.iter().zip(&mut all).filter(|(case, _)| case.split) {
+        measured.in_kernel = Some(share_in_kernel(pool, case));
+    }
     all
 }
 
+/// In new threads: the kernel splits a thread's CPU time by all the ticks that it ever saw.
+fn share_in_kernel(pool: &Pool<Work>, case: &Case) -> f64 {
+    let works = pool.like_this().round_on(case.cpus.unwrap_or(usize::MAX), case.threads, case.round(SPLIT_NS));
+    let counted = &works[..works.len() - case.company];
+    let (user, system) = (total(counted, |w| w.usage.user), total(counted, |w| w.usage.system));
+    if user + system > 0.0 { system / (user + system) } else { 0.0 }
+}
+
 impl Measured {
+    /// From rounds made elsewhere.
+    pub fn from_rounds(rounds: Vec<Vec<Work>>, crowded: bool) -> Self {
+        Measured { lost: vec![0; rounds.len()], rounds, crowded, in_kernel: None }
+    }
+
     fn add_round(&mut self, pool: &mut Pool<Work>, case: &Case, length_ns: u64) {
         let before = case.value.as_ref().map_or(0, |value| value());
-        let works = pool.round(case.threads, case.round(length_ns));
+        let length_ns = case.round_ns.unwrap_or(length_ns);
+        let mut works = pool.round_on(case.cpus.unwrap_or(usize::MAX), case.threads, case.round(length_ns));
+        works.truncate(case.threads - case.company);
         let ops: u64 = works.iter().map(|w| w.ops).sum();
         let after = case.value.as_ref().map_or(ops, |value| value());
         self.lost.push(ops.saturating_sub(after.wrapping_sub(before)));
@@ -69,7 +115,7 @@ impl Measured {
     }
 
     fn is_clean(&self, round: &[Work]) -> bool {
-        self.crowded || round.iter().all(|w| w.usage.involuntary == 0)
+        self.crowded || round.iter().all(|w| w.usage.undisturbed(w.elapsed / 10))
     }
 
     /// How many rounds no worker was preempted in.
@@ -112,13 +158,11 @@ impl Measured {
         let all: Vec<&Work> = self.clean_rounds().flatten().collect();
         let sum = |figure: fn(&Work) -> u64| all.iter().map(|w| figure(w) as f64).sum::<f64>();
         let ops = sum(|w| w.ops).max(1.0);
-        // The kernel splits CPU time by ticks, coarser than a round: its split of the exact sum.
-        let (user, system) = (sum(|w| w.usage.user), sum(|w| w.usage.system));
-        let share = if user + system > 0.0 { system / (user + system) } else { 0.0 };
-        let cpu = sum(|w| w.cpu) / ops;
+        let cpu_ns = sum(|w| w.cpu) / ops;
         Costs {
-            user_ns: cpu * (1.0 - share),
-            system_ns: cpu * share,
+            cpu_ns,
+            user_ns: self.in_kernel.map(|share| cpu_ns * (1.0 - share)),
+            system_ns: self.in_kernel.map(|share| cpu_ns * share),
             elapsed_ns: sum(|w| w.elapsed) / ops,
             switches: sum(|w| w.usage.voluntary) / ops,
             preemptions: sum(|w| w.usage.involuntary) / ops,
@@ -175,7 +219,7 @@ mod tests {
             vec![Work { ops: 10, elapsed, usage, ..Work::default() }]
         };
         let rounds = vec![work(100, 0), work(90_000, 1), work(100, 0)];
-        let measured = Measured { lost: vec![0; 3], rounds, crowded: false };
+        let measured = Measured { lost: vec![0; 3], rounds, ..Measured::default() };
         let point = measured.point(1.0).expect("two clean rounds");
         assert_eq!((point.median, point.n, point.clean), (10.0, 3, 2));
         let none = Measured { rounds: vec![work(1, 1)], ..Measured::default() };

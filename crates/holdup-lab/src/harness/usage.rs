@@ -1,5 +1,8 @@
 //! What the kernel counts about a thread: CPU time in user and kernel mode, switches it asked for or not.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
 /// Counters of one thread, or a difference of two readings. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -11,12 +14,29 @@ pub struct Usage {
     pub voluntary: u64,
     /// Switches because another thread took the CPU: the round is preempted.
     pub involuntary: u64,
+    /// Time ready to run without a CPU; 0 where the kernel does not tell (/proc/thread-self/schedstat).
+    pub delayed: u64,
+}
+
+thread_local! {
+    /// The calling thread's own counters, kept open: reading them again costs a microsecond.
+    static SCHEDSTAT: Option<File> = File::open("/proc/thread-self/schedstat").ok();
+}
+
+fn delayed() -> u64 {
+    SCHEDSTAT
+        .with(|file| {
+            let mut text = [0; 64];
+            let length = file.as_ref()?.read_at(&mut text, 0).ok()?;
+            std::str::from_utf8(&text[..length]).ok()?.split(' ').nth(1)?.parse().ok()
+        })
+        .unwrap_or(0)
 }
 
 impl Usage {
     /// The calling thread's counters.
     pub fn of_thread() -> Usage {
-        Usage::read(libc::RUSAGE_THREAD)
+        Usage { delayed: delayed(), ..Usage::read(libc::RUSAGE_THREAD) }
     }
 
     /// The counters of all threads of the process.
@@ -35,7 +55,13 @@ impl Usage {
             system: nanos(usage.ru_stime),
             voluntary: usage.ru_nvcsw as u64,
             involuntary: usage.ru_nivcsw as u64,
+            delayed: 0,
         }
+    }
+
+    /// Whether the thread had a CPU whenever it wanted one, but for `tolerated` nanoseconds after its own waits.
+    pub fn undisturbed(self, tolerated: u64) -> bool {
+        self.involuntary == 0 && self.delayed <= tolerated
     }
 
     /// What was added since `earlier`.
@@ -45,6 +71,7 @@ impl Usage {
             system: self.system.saturating_sub(earlier.system),
             voluntary: self.voluntary - earlier.voluntary,
             involuntary: self.involuntary - earlier.involuntary,
+            delayed: self.delayed.saturating_sub(earlier.delayed),
         }
     }
 }
@@ -55,6 +82,7 @@ impl std::ops::AddAssign for Usage {
         self.system += other.system;
         self.voluntary += other.voluntary;
         self.involuntary += other.involuntary;
+        self.delayed += other.delayed;
     }
 }
 

@@ -52,14 +52,15 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// As [`Lock::with`], but gives up, without the lock, once `stop` is set. A ticket can't be given back: the lock
+    /// As [`Lock::with`], but gives up, without the lock, once `stop` says so. A ticket can't be given back: the lock
     /// is of no use afterwards.
-    pub fn with_until<R>(&self, stop: &AtomicBool, section: impl FnOnce() -> R) -> Option<R> {
+    #[inline]
+    pub fn with_until<R>(&self, stop: impl Fn() -> bool, section: impl FnOnce() -> R) -> Option<R> {
         let mine = self.next.fetch_add(1, Ordering::Relaxed);
         loop {
             match mine.wrapping_sub(self.serving.load(Ordering::Acquire)) {
                 0 => break,
-                _ if stop.load(Ordering::Relaxed) => return None,
+                _ if stop() => return None,
                 ahead => (0..ahead.min(64) * PAUSES_AHEAD).for_each(|_| spin_loop()),
             }
         }
@@ -72,8 +73,7 @@ impl Ticket {
 impl Lock for Ticket {
     #[inline]
     fn with<R>(&self, _who: usize, section: impl FnOnce() -> R) -> R {
-        static NEVER: AtomicBool = AtomicBool::new(false);
-        self.with_until(&NEVER, section).expect("nothing stops it")
+        self.with_until(|| false, section).expect("nothing stops it")
     }
 }
 
@@ -84,9 +84,8 @@ mod tests {
     #[test]
     fn a_stopped_ticket_gives_up() {
         let lock = Ticket::default();
-        let stop = AtomicBool::new(true);
-        assert_eq!(lock.with_until(&stop, || 1), Some(1));
-        let inner = lock.with_until(&stop, || lock.with_until(&stop, || 2));
+        assert_eq!(lock.with_until(|| true, || 1), Some(1));
+        let inner = lock.with_until(|| true, || lock.with_until(|| true, || 2));
         assert_eq!(inner, Some(None));
     }
 }

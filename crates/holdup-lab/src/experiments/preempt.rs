@@ -1,0 +1,151 @@
+//! Queueing locks when there are more threads than CPUs.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use holdup_sync::{Gate, Padded};
+
+use super::atomics::plain_add;
+use crate::Result;
+use crate::experiment::{Experiment, Found, Session};
+use crate::harness::case::{self, Work};
+use crate::harness::clock;
+use crate::harness::pool::{Job, Pool};
+use crate::harness::rounds::Measured;
+use crate::knobs::{CPUS, Kind, Knob};
+use crate::locks::{Lock, Std, Ticket, Ttas};
+use crate::result::{Outcome, Series, Verdict};
+
+/// The collapse of first-come-first-served spinning.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "preempt",
+    about: "first-come-first-served spinning collapses with more threads than CPUs; a gate cures it",
+    axis: "threads",
+    knobs: &[PER_CPU, CPUS, PREEMPT_ROUNDS, ROUND_MS],
+    run,
+};
+
+const PER_CPU: Knob = Knob {
+    name: "per_cpu",
+    about: "threads for each CPU",
+    kind: Kind::Counts { min: 1.0, max: 16.0 },
+    quick: "1,2,3",
+    full: "1,2,3,4",
+};
+const PREEMPT_ROUNDS: Knob = Knob {
+    name: "rounds",
+    about: "rounds for each case",
+    kind: Kind::Number { min: 1.0, max: 1000.0 },
+    quick: "6",
+    full: "30",
+};
+const ROUND_MS: Knob = Knob {
+    name: "round_ms",
+    about: "length of a round in milliseconds; a lock that collapses is left at its end",
+    kind: Kind::Number { min: 1.0, max: 10_000.0 },
+    quick: "25",
+    full: "100",
+};
+
+/// Takes the lock again and again until the time is over; counts into the work.
+type Contender = Arc<dyn Fn(usize, u64, &mut Work) + Send + Sync>;
+
+fn run(session: &mut Session) -> Result<Found> {
+    let cpus = session.values.cpus();
+    let mut pool: Pool<Work> = Pool::new(cpus.clone());
+    let length = (session.values.number("round_ms") * 1e6) as u64;
+    let (rounds, per_cpu) = (session.values.count("rounds"), session.values.counts("per_cpu"));
+    let kinds = contenders(cpus.len());
+    let mut measured: Vec<Vec<Vec<Vec<Work>>>> = vec![vec![Vec::new(); per_cpu.len()]; kinds.len()];
+    for turn in 0..rounds {
+        for (kind, of_kind) in kinds.iter().zip(&mut measured) {
+            for (times, rounds) in per_cpu.iter().zip(of_kind) {
+                rounds.push(pool.round(times * cpus.len(), contend((kind.1)(), length)));
+            }
+        }
+        (session.tick)((turn + 1) as f64 / rounds as f64);
+    }
+    let mut series: Vec<Series> = Vec::new();
+    for ((name, _), of_kind) in kinds.iter().zip(measured) {
+        let points = per_cpu.iter().zip(of_kind).filter_map(|(times, rounds)| {
+            Measured::from_rounds(rounds, *times > 1).point_of((times * cpus.len()) as f64, ns_between)
+        });
+        series.push(Series {
+            name: (*name).to_owned(),
+            unit: "ns/acq".to_owned(),
+            axis: None,
+            points: points.collect(),
+        });
+    }
+    let verdict = verdict(&series);
+    Ok(Found { series, notes: Vec::new(), verdict })
+}
+
+/// Elapsed time for each acquisition by anyone; a round without any counts as one.
+fn ns_between(round: &[Work]) -> f64 {
+    let elapsed = round.iter().map(|w| w.elapsed).max().unwrap_or(0);
+    elapsed as f64 / round.iter().map(|w| w.ops).sum::<u64>().max(1) as f64
+}
+
+fn contend(contender: Contender, length: u64) -> Job<Work> {
+    Arc::new(move |who, line| {
+        let end = clock::now_ns() + length;
+        case::run_once(line, |work| contender(who, end, work))
+    })
+}
+
+/// Locks by name; each round gets a new one, as a ticket that was left blocks its lock for ever.
+fn contenders(cpus: usize) -> Vec<(&'static str, Box<dyn Fn() -> Contender>)> {
+    vec![
+        ("ticket", Box::new(|| ticket(None))),
+        ("ticket behind a gate for one", Box::new(|| ticket(Some(1)))),
+        ("ticket behind a gate for all CPUs", Box::new(move || ticket(Some(cpus)))),
+        ("TTAS", Box::new(plain::<Ttas>)),
+        ("std", Box::new(plain::<Std>)),
+    ]
+}
+
+fn ticket(admitted: Option<usize>) -> Contender {
+    let lock = Padded::new(Ticket::default());
+    let count = Padded::new(AtomicU64::new(0));
+    let gate = admitted.map(|n| Gate::new(n as u32));
+    Arc::new(move |_, end, work| {
+        while clock::now_ns() < end {
+            let _permit = gate.as_ref().map(Gate::enter);
+            if lock.with_until(|| clock::now_ns() >= end, || plain_add(&count)).is_some() {
+                work.ops += 1;
+            }
+        }
+    })
+}
+
+fn plain<L: Lock + Default>() -> Contender {
+    let lock = Padded::new(L::default());
+    let count = Padded::new(AtomicU64::new(0));
+    Arc::new(move |who, end, work| {
+        while clock::now_ns() < end {
+            lock.with(who, || plain_add(&count));
+            work.ops += 1;
+        }
+    })
+}
+
+fn verdict(series: &[Series]) -> Verdict {
+    let Some(points) = series.first().map(|s| &s.points).filter(|p| p.len() > 1) else {
+        return Verdict::without_clean_rounds();
+    };
+    let (first, last) = (&points[0], &points[points.len() - 1]);
+    let at = |name: &str| Outcome::median_in(series, name, last.x).unwrap_or(0.0);
+    let (gated, std) = (at("ticket behind a gate for one"), at("std"));
+    Verdict {
+        reproduced: last.median > 10.0 * first.median,
+        because: format!(
+            "a ticket lock takes {:.0} ns from one acquisition to the next with {} threads and {:.0} ns with {}, as the next in \
+             line is one that does not run; behind a gate for one {gated:.0} ns, std {std:.0} ns",
+            first.median, first.x, last.median, last.x
+        ),
+        advice: "never use a first-come-first-served spinlock in user space; let all but one or two threads sleep \
+                 (holdup_sync::Gate)"
+            .to_owned(),
+    }
+}
