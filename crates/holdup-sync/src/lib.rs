@@ -75,7 +75,7 @@
 //!
 //! # How it is checked
 //! Signal storms on four times as many threads as CPUs, with migrations and concurrent drains, beside a control without the
-//! restartable section that must lose some (`tests/storm.rs`); every interleaving of a few threads under loom
+//! restartable section that must lose some (`tests/storm.rs`); interleavings with up to two preemptions under loom
 //! (`src/models.rs`).
 
 #![cfg_attr(not(feature = "std"), no_std)]

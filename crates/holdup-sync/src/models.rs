@@ -1,4 +1,4 @@
-//! Every interleaving of a few threads, by loom:
+//! All interleavings of a few threads with up to two preemptions, by loom:
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p holdup-sync --lib --target-dir target/loom models`.
 
 use core::cell::Cell;
