@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: what recording and reading cost, beside perf, side by side in one run.
 
+mod groups;
 mod job;
 mod pipe;
 mod read;
@@ -30,9 +31,10 @@ pub fn run(root: &Path, args: &[String]) -> Result<bool> {
     let scratch = root.join("target/bench");
     fs::create_dir_all(&scratch)?;
     let bench = Bench { holdup, rounds, scratch, root: root.to_owned() };
-    let known: [(&str, Run); 3] = [("pipe", pipe::run), ("job", job::run), ("read", read::run)];
+    let known: [(&str, Run); 4] =
+        [("pipe", pipe::run), ("job", job::run), ("read", read::run), ("groups", groups::run)];
     let unknown = args.iter().find(|a| !known.iter().any(|(name, _)| name == a));
-    ensure!(unknown.is_none(), "no bench {}: pipe, job or read", unknown.map_or("", |n| n));
+    ensure!(unknown.is_none(), "no bench {}: pipe, job, read or groups", unknown.map_or("", |n| n));
     for (name, run) in known {
         if args.is_empty() || args.iter().any(|a| a == name) {
             run(&bench)?;

@@ -23,7 +23,7 @@ cargo xtask scenarios [NAME...]         record and explain programs with a plant
     --seconds N      how long each runs (default 4)
 cargo xtask scenarios --diff [NAME...]  record two builds each and compare them; exit 1 if a planted difference is missed
     --runs N         how often each is recorded (default 1)
-cargo xtask bench [pipe|job|read]...    cost of recording and of reading, beside perf (default: all)
+cargo xtask bench [pipe|job|read|groups]...  cost of recording, reading, grouping, beside perf and DuckDB (default: all)
     --rounds N       interleaved rounds (default 7)
 all but tidy take --holdup PATH (default target/release/holdup)";
 

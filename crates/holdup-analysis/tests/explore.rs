@@ -68,7 +68,7 @@ fn compare(a: &Column, b: &Column, v: &[u64], rows: Rows) {
     let stop = Stop::default();
     let keys = Keys::of(&[a, b], rows, &stop).expect("few groups");
     let cells = tally(&keys, Some(v), rows, &stop).expect("not stopped");
-    let first = keys.first_rows(rows);
+    let first = keys.first_rows(rows, naive.len());
     let mut spread = Spread::new(&keys, &cells, v, rows, &stop).expect("not stopped");
     assert_eq!(cells.iter().filter(|c| c.rows > 0).count(), naive.len());
     for (group, cell) in cells.iter().enumerate().filter(|(_, c)| c.rows > 0) {

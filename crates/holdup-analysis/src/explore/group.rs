@@ -104,17 +104,23 @@ impl<'a> Keys<'a> {
         number(self.ids.len(), rows, stop, |row| u64::from(self.ids[row]) * width + u64::from(other.ids[row]))
     }
 
-    /// A row of each group, the first of `rows`; `u32::MAX` for groups without one.
-    pub fn first_rows(&self, rows: Rows) -> Vec<u32> {
+    /// A row of each group, the first of `rows`; `u32::MAX` for groups without one. `present` groups have one: the
+    /// search ends when all of them are found.
+    pub fn first_rows(&self, rows: Rows, present: usize) -> Vec<u32> {
         let mut first = vec![u32::MAX; self.groups];
+        let mut left = present;
         let mut note = |row: u32| {
             let slot = &mut first[self.ids[row as usize] as usize];
-            *slot = (*slot).min(row);
+            if *slot == u32::MAX {
+                *slot = row;
+                left -= 1;
+            }
+            left > 0
         };
         match rows {
-            Rows::All(n) => (0..n as u32).for_each(&mut note),
-            Rows::Some(rows) => rows.iter().copied().for_each(&mut note),
-        }
+            Rows::All(n) => (0..n as u32).all(&mut note),
+            Rows::Some(rows) => rows.iter().copied().all(&mut note),
+        };
         first
     }
 }

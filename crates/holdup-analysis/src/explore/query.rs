@@ -118,7 +118,7 @@ impl View {
     pub fn group(&self, by: &[String], rows: Rows, measures: &[Measure], stop: &Stop) -> Result<Answer> {
         let keys = self.keys(by, rows, stop)?;
         let (groups, measured) = measure::compute(&self.relation, &keys, rows, measures, stop)?;
-        let first = keys.first_rows(rows);
+        let first = keys.first_rows(rows, groups.len());
         let first: Vec<u32> = groups.iter().map(|&g| first[g as usize]).collect();
         let mut columns: Vec<Column> = by.iter().map(|b| pick(self.relation.column(b), &first)).collect();
         columns.extend(measured);
