@@ -69,6 +69,8 @@ pub struct StackFacts {
     pub lock_overhead: bool,
     /// Whether the kernel spins here.
     pub kernel_spin: bool,
+    /// Whether the thread gives way to others instead of waiting: `sched_yield`.
+    pub yields: bool,
     /// The innermost function of the application; 0 if there is none.
     pub application: StringId,
     /// What the user said of waits here.
@@ -222,6 +224,9 @@ fn is_runtime_source(file: &str) -> bool {
     file.starts_with("/rustc/")
         || file.contains("/library/std/src/")
         || file.contains("/include/c++/")
+        || file.starts_with("/usr/include/")
+        || file.contains("/lib/gcc/")
+        || file.contains("/lib/clang/")
         || file.contains("/.cargo/registry/")
 }
 
@@ -230,6 +235,7 @@ fn kernel_facts(function: &str, facts: &mut StackFacts) {
     facts.lock_overhead |= matches!(function, "do_futex" | "futex_wait" | "futex_wake" | "__x64_sys_futex")
         || function.starts_with("__x64_sys_sched_yield");
     facts.kernel_spin |= SPIN_SITES.contains(&function);
+    facts.yields |= function.ends_with("sched_yield");
     let kind = match function {
         "io_schedule"
         | "io_schedule_timeout"

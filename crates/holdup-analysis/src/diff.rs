@@ -2,11 +2,12 @@
 //!
 //! 1. [`facts`] reduces each run to names and nanoseconds.
 //! 2. [`series`] lays a measure of all runs side by side and tells change from noise.
-//! 3. [`items`] matches what both sides have in common: functions, locks, places that wait.
+//! 3. [`functions`] and [`items`] match what both sides have in common: functions, locks, places that wait.
 //! 4. [`roles`] tells causes from symptoms: a wait is a symptom of what it ends at, spinning is one of a longer hold.
 //! 5. [`report`] is the answer.
 
 pub mod facts;
+mod functions;
 mod items;
 mod leaf;
 mod regress;

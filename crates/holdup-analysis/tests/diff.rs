@@ -33,7 +33,7 @@ trait With: Sized + Into<Facts> {
     fn ran(self, function: &str, ran: Ran) -> Facts {
         let mut facts: Facts = self.into();
         facts.ran_ns += ran.ns;
-        facts.functions.insert(place(function), ran);
+        facts.functions.insert(function.into(), ran);
         facts
     }
 

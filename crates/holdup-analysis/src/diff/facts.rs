@@ -25,12 +25,34 @@ pub struct Place {
     pub function: Rc<str>,
 }
 
+/// Where a sample was taken, by names: the innermost functions of the application, as far as it takes to tell a helper
+/// from those who call it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Trail {
+    /// The process; empty for the program that the trace is about.
+    pub process: Rc<str>,
+    /// The innermost function first.
+    pub calls: Vec<Call>,
+}
+
+/// A function on a [`Trail`].
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Call {
+    /// The function.
+    pub function: Rc<str>,
+    /// Whether it is inlined into the next one.
+    pub inlined: bool,
+}
+
+/// Functions on a trail.
+const TRAIL: usize = 5;
+
 /// CPU time in one function itself and in libraries and kernel below it, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Ran {
     /// All of it.
     pub ns: f64,
-    /// In loops that wait for another CPU.
+    /// In loops that wait for another CPU, and in `sched_yield`.
     pub spin_ns: f64,
     /// On an instruction behind a `pause`.
     pub pause_ns: f64,
@@ -125,8 +147,8 @@ pub struct Facts {
     pub lost: u64,
     /// Nanoseconds for each sample.
     pub period_ns: f64,
-    /// CPU time by function.
-    pub functions: BTreeMap<Place, Ran>,
+    /// CPU time by function and callers.
+    pub functions: BTreeMap<Trail, Ran>,
     /// CPU time by instruction.
     pub spots: BTreeMap<Spot, f64>,
     /// Waits by place and kind.
@@ -191,9 +213,11 @@ impl Facts {
         profile.sort_by_key(|p| (p.0, p.1));
         for (thread, stack, ns) in profile {
             let leaf = leaves.of(stack);
-            let place = names.place(thread, stack);
-            let ran = self.functions.entry(place.clone()).or_default();
-            ran.add(&leaf, context.classifier.facts(stack).kernel_spin, ns * scale, ns / self.period_ns);
+            let trail = names.trail(thread, stack);
+            let place = Place { process: trail.process.clone(), function: trail.physical() };
+            let facts = context.classifier.facts(stack);
+            let ran = self.functions.entry(trail).or_default();
+            ran.add(&leaf, facts.kernel_spin || facts.yields, ns * scale, ns / self.period_ns);
             if let Some(text) = leaf.text {
                 *self
                     .spots
@@ -218,11 +242,19 @@ impl Facts {
     }
 }
 
+impl Trail {
+    /// The innermost function that is compiled as one of its own.
+    pub fn physical(&self) -> Rc<str> {
+        let own = self.calls.iter().find(|c| !c.inlined).or(self.calls.last());
+        own.map_or_else(|| "".into(), |c| c.function.clone())
+    }
+}
+
 impl Ran {
-    fn add(&mut self, leaf: &Leaf, kernel_spin: bool, ns: f64, samples: f64) {
+    fn add(&mut self, leaf: &Leaf, gives_way: bool, ns: f64, samples: f64) {
         let part = |yes: bool| if yes { ns } else { 0.0 };
         self.ns += ns;
-        self.spin_ns += part(leaf.in_spin || kernel_spin);
+        self.spin_ns += part(leaf.in_spin || gives_way);
         self.pause_ns += part(leaf.behind_pause);
         self.atomic_ns += part(leaf.behind_atomic);
         self.samples += samples;
@@ -289,6 +321,21 @@ impl<'a> Names<'a> {
 
     fn process(&mut self, thread: ThreadIdx) -> Rc<str> {
         self.same_program(label::process_name(self.context.trace, thread))
+    }
+
+    fn trail(&mut self, thread: ThreadIdx, stack: StackId) -> Trail {
+        let place = self.place(thread, stack);
+        let frames = self.context.classifier.application_frames(stack);
+        let inlined = |i: usize| frames.get(i + 1).is_some_and(|next| next.0 == frames[i].0);
+        let call = |i: usize| (self.context.trace.text(frames[i].1.function), inlined(i));
+        let mut calls: Vec<Call> = Vec::with_capacity(TRAIL);
+        for (function, inlined) in (0..frames.len().min(TRAIL)).map(call).collect::<Vec<_>>() {
+            calls.push(Call { function: self.text(function), inlined });
+        }
+        if calls.is_empty() {
+            calls.push(Call { function: place.function, inlined: false });
+        }
+        Trail { process: place.process, calls }
     }
 
     fn place(&mut self, thread: ThreadIdx, stack: StackId) -> Place {

@@ -15,16 +15,6 @@ pub(super) struct Sides<'a> {
     pub(super) scale: f64,
 }
 
-/// A function's own CPU time, in nanoseconds.
-#[derive(Debug, Clone, Default)]
-pub(super) struct FunctionItem {
-    /// Without spinning.
-    pub(super) own: Series,
-    pub(super) spin: Series,
-    pub(super) pause: Series,
-    pub(super) atomic: Series,
-}
-
 /// What is waited for in the same way on both sides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct HeldKey {
@@ -78,22 +68,6 @@ impl<'a> Sides<'a> {
     /// One measure of the whole run.
     pub(super) fn total(&self, of: impl Fn(&Facts) -> f64) -> Series {
         self.collect(|facts, add| add((), of(facts))).remove(&()).unwrap_or_default()
-    }
-
-    /// All functions.
-    pub(super) fn functions(&self) -> BTreeMap<Place, FunctionItem> {
-        let mut items: BTreeMap<Place, FunctionItem> = BTreeMap::new();
-        let mut fill = |of: fn(&super::facts::Ran) -> f64, to: fn(&mut FunctionItem) -> &mut Series| {
-            let all = self.collect(|facts, add| facts.functions.iter().for_each(|(p, r)| add(p.clone(), of(r))));
-            for (place, series) in all {
-                *to(items.entry(place).or_default()) = series;
-            }
-        };
-        fill(|r| r.ns - r.spin_ns, |i| &mut i.own);
-        fill(|r| r.spin_ns, |i| &mut i.spin);
-        fill(|r| r.pause_ns, |i| &mut i.pause);
-        fill(|r| r.atomic_ns, |i| &mut i.atomic);
-        items
     }
 
     /// All waits by place and kind: thread nanoseconds, and how many.

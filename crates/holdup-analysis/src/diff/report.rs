@@ -141,8 +141,8 @@ fn notes(sides: &Sides) -> Vec<String> {
     if all().any(|f| f.functions.is_empty()) {
         notes.push("a trace without CPU samples is among them: functions and instructions cannot be compared".into());
     }
-    if all().any(|f| f.lost > 0) {
-        notes.push("events were lost in one of the traces: its waits are incomplete".into());
+    for facts in all().filter(|f| f.lost > 0) {
+        notes.push(format!("{}: {} events were lost, so its waits are incomplete", facts.path, facts.lost));
     }
     if sides.before.len() < 3 || sides.after.len() < 3 {
         notes.push("with three or more runs on each side the noise is measured instead of assumed".into());

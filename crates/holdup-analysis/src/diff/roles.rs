@@ -12,7 +12,8 @@ mod symptoms;
 use std::collections::BTreeMap;
 
 use super::facts::Place;
-use super::items::{FunctionItem, HeldItem, HeldKey, Sides};
+use super::functions::FunctionItem;
+use super::items::{HeldItem, HeldKey, Sides};
 use super::report::Change;
 use super::series::{Noise, Series};
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Case, instead, seconds, time};
 use crate::classify::WaitKind;
 use crate::diff::facts::Place;
+use crate::diff::functions::FunctionItem;
 use crate::diff::items::{HeldItem, HeldKey};
 use crate::diff::report::Change;
 use crate::diff::series::{Noise, Series};
@@ -25,22 +26,22 @@ pub(super) fn find(case: &mut Case) -> Vec<Change> {
 /// Functions that themselves used more or less CPU time.
 fn own_time(case: &mut Case, causes: &mut BTreeMap<(Place, &'static str), Change>) {
     let noise = case.cpu_noise();
-    let items: Vec<(Place, Series, f64)> =
-        case.functions.iter().map(|(p, i)| (p.clone(), i.own.clone(), i.atomic.delta())).collect();
-    for (place, own, atomic) in items {
+    let items: Vec<(Place, FunctionItem)> = case.functions.iter().map(|(p, i)| (p.clone(), i.clone())).collect();
+    for (place, FunctionItem { own, atomic, within, .. }) in items {
         if !case.shows(&own, noise) {
             continue;
         }
         let mut because = format!("it ran {}", instead(&own));
-        if atomic / own.delta() > 0.5 {
+        let atomic = atomic.delta() / own.delta();
+        if atomic > 0.5 {
             because += &format!(
                 "; {:.0} % of the change sits on or behind atomic instructions: a contended cache line",
-                100.0 * (atomic / own.delta()).min(1.0)
+                100.0 * atomic.min(1.0)
             );
         }
         let change = Change {
             what: "function",
-            name: place.function.to_string(),
+            name: within.map_or_else(|| place.function.to_string(), |w| format!("{} (inlined in {w})", place.function)),
             process: place.process.to_string(),
             cpu_s: seconds(&own),
             delta_s: own.delta() / 1e9,

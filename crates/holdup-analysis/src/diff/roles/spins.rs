@@ -1,17 +1,21 @@
 //! Spinning: a symptom of somebody's longer work, or the pause's own fault.
 
+use rustc_hash::FxHashSet;
+
 use super::{Case, instead, seconds, time};
 use crate::diff::facts::{Place, Spot};
-use crate::diff::items::FunctionItem;
+use crate::diff::functions::FunctionItem;
 use crate::diff::report::Change;
 use crate::diff::series::Series;
 
 /// Work that changed by this share of the spinning explains it: with n threads spinning behind one holder it is 1/n.
 const EXPLAINED: f64 = 0.1;
 /// From this share of the change on it lies behind `pause`.
-const BEHIND_PAUSE: f64 = 0.6;
+const BEHIND_PAUSE: f64 = 0.5;
 /// From this share of a function's change on an instruction is named.
 const CONCENTRATED: f64 = 0.3;
+/// Samples at common instructions, as a share of all, from which on it is the same code.
+const SAME: f64 = 0.6;
 /// Instructions named for each function.
 const NAMED: usize = 3;
 
@@ -108,19 +112,36 @@ fn places_behind_pause(case: &Case, functions: &[&str]) -> [usize; 2] {
 /// Instructions at which the change of a function is concentrated, where both sides have the same code.
 pub(super) fn instructions(case: &Case, changes: &[Change]) -> Vec<Change> {
     let spots = case.sides.collect(|facts, add| facts.spots.iter().for_each(|(s, ns)| add(s.clone(), *ns)));
-    let functions = changes.iter().filter(|c| c.what == "function" && c.cpu_s[0].min(c.cpu_s[1]) > 0.0);
     let mut found = Vec::new();
-    for function in functions {
-        let grown = (function.cpu_s[1] - function.cpu_s[0]) * 1e9;
-        let mine =
-            spots.iter().filter(|(s, _)| *s.place.function == *function.name && *s.place.process == *function.process);
+    let mut seen = FxHashSet::default();
+    for function in changes.iter().filter(|c| c.what == "function" && seen.insert((c.process.clone(), c.name.clone())))
+    {
+        let is_mine = |s: &Spot| *s.place.function == *function.name && *s.place.process == *function.process;
+        let mine: Vec<_> = spots.iter().filter(|(s, _)| is_mine(s)).collect();
+        let grown: f64 = mine.iter().map(|(_, ns)| ns.delta()).sum();
+        if !is_same_code(&mine) {
+            continue;
+        }
         let mut concentrated: Vec<_> = mine
+            .into_iter()
             .filter(|(_, ns)| ns.delta() / grown >= CONCENTRATED && ns.is_real(case.cpu_noise(), super::SHOWN))
             .collect();
         concentrated.sort_by(|a, b| b.1.delta().abs().total_cmp(&a.1.delta().abs()));
         found.extend(concentrated.into_iter().take(NAMED).map(|(spot, ns)| instruction(function, spot, ns, grown)));
     }
     found
+}
+
+/// Whether most samples of either side lie at instructions that the other side has, too.
+fn is_same_code(spots: &[(&Spot, &Series)]) -> bool {
+    let sum = |of: fn(&Series) -> f64| spots.iter().map(|(_, s)| of(s)).sum::<f64>();
+    let common = |of: fn(&Series) -> f64, other: fn(&Series) -> f64| {
+        spots.iter().filter(|(_, s)| other(s) > 0.0).map(|(_, s)| of(s)).sum::<f64>() >= SAME * sum(of)
+    };
+    sum(Series::old) > 0.0
+        && sum(Series::new) > 0.0
+        && common(Series::old, Series::new)
+        && common(Series::new, Series::old)
 }
 
 fn instruction(function: &Change, spot: &Spot, ns: &Series, grown: f64) -> Change {
