@@ -193,7 +193,7 @@ fn check_words(knob: &Knob, value: &str, words: &[&str]) -> Result<()> {
 
 fn check_cpus(value: &str) -> Result<()> {
     let allowed = affinity::allowed();
-    let wrong = value.split(',').map(str::trim).find(|v| v.parse().is_ok_and(|cpu| allowed.contains(&cpu)) == false);
+    let wrong = value.split(',').map(str::trim).find(|v| !v.parse().is_ok_and(|cpu| allowed.contains(&cpu)));
     match wrong {
         Some(cpu) if value != "all" => {
             Err(Error::Usage(format!("cpus={cpu}: this process may run on the CPUs {}", join(&allowed))))

@@ -5,6 +5,8 @@
 //! the kernel took the CPU from a worker does not count. Time per operation is what a hand-written loop would show: the
 //! harness adds a reading of the clock every 20 µs.
 
+pub mod check;
+pub mod compare;
 mod error;
 pub mod experiment;
 mod experiments;
@@ -13,6 +15,7 @@ pub mod knobs;
 pub mod locks;
 pub mod machine;
 pub mod pause;
+pub mod plot;
 pub mod policies;
 pub mod result;
 pub mod topology;

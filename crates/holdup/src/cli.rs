@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 pub use diff::Diff;
 pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
-pub use lab::{Lab, LabRun};
+pub use lab::{Check, Lab, LabRun};
 pub use table::{Format, Table};
 
 /// What holds your cores up?
@@ -46,6 +46,9 @@ pub enum Command {
     /// Say in one page what held the cores up
     #[command(after_help = EXPLAIN_HELP)]
     Explain(Explain),
+    /// Say what is hazardous about this machine: clocks, pauses, limits, noise, permissions
+    #[command(after_help = lab::CHECK_HELP)]
+    Check(Check),
     /// Reproduce hazards of synchronisation on this machine, with verdicts
     #[command(after_help = lab::HELP)]
     Lab {

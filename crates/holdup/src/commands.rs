@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub mod chain;
+pub mod check;
 pub mod demo;
 pub mod disasm;
 pub mod diff;

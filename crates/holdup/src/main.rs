@@ -37,6 +37,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Record(args) => commands::record::run(&args),
         Command::Info(args) => commands::info::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
+        Command::Check(args) => commands::check::run(&args),
         Command::Lab { command } => commands::lab::run(&command),
         Command::Diff(args) => commands::diff::run(&args),
         Command::Chain(args) => commands::chain::run(&args),

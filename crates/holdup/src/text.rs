@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod diff;
+pub mod check;
 pub mod lab;
 pub mod annotate;
 pub mod chain;

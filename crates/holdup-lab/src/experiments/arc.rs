@@ -77,7 +77,7 @@ fn handles(session: &Session) -> Vec<Case> {
     let shared = session.for_threads(|threads| {
         let value = Arc::new(1u64);
         Case::new("clone and drop, shared", threads, move |_, n| {
-            (0..n).for_each(|_| drop(black_box(Arc::clone(&value))))
+            (0..n).for_each(|_| drop(black_box(Arc::clone(&value))));
         })
     });
     let cloned = session.for_threads(|threads| {

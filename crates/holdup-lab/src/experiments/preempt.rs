@@ -12,7 +12,7 @@ use crate::harness::case::{self, Work};
 use crate::harness::clock;
 use crate::harness::pool::{Job, Pool};
 use crate::harness::rounds::Measured;
-use crate::knobs::{CPUS, Kind, Knob};
+use crate::knobs::{self, CPUS, Knob};
 use crate::locks::{Lock, Std, Ticket, Ttas};
 use crate::result::{Outcome, Series, Verdict};
 
@@ -28,24 +28,27 @@ pub const EXPERIMENT: Experiment = Experiment {
 const PER_CPU: Knob = Knob {
     name: "per_cpu",
     about: "threads for each CPU",
-    kind: Kind::Counts { min: 1.0, max: 16.0 },
+    kind: knobs::Kind::Counts { min: 1.0, max: 16.0 },
     quick: "1,2,3",
     full: "1,2,3,4",
 };
 const PREEMPT_ROUNDS: Knob = Knob {
     name: "rounds",
     about: "rounds for each case",
-    kind: Kind::Number { min: 1.0, max: 1000.0 },
+    kind: knobs::Kind::Number { min: 1.0, max: 1000.0 },
     quick: "6",
     full: "30",
 };
 const ROUND_MS: Knob = Knob {
     name: "round_ms",
     about: "length of a round in milliseconds; a lock that collapses is left at its end",
-    kind: Kind::Number { min: 1.0, max: 10_000.0 },
+    kind: knobs::Kind::Number { min: 1.0, max: 10_000.0 },
     quick: "25",
     full: "100",
 };
+
+/// A name, and what makes a new lock of the kind with its user.
+type Kind = (&'static str, Box<dyn Fn() -> Contender>);
 
 /// Takes the lock again and again until the time is over; counts into the work.
 type Contender = Arc<dyn Fn(usize, u64, &mut Work) + Send + Sync>;
@@ -95,7 +98,7 @@ fn contend(contender: Contender, length: u64) -> Job<Work> {
 }
 
 /// Locks by name; each round gets a new one, as a ticket that was left blocks its lock for ever.
-fn contenders(cpus: usize) -> Vec<(&'static str, Box<dyn Fn() -> Contender>)> {
+fn contenders(cpus: usize) -> Vec<Kind> {
     vec![
         ("ticket", Box::new(|| ticket(None))),
         ("ticket behind a gate for one", Box::new(|| ticket(Some(1)))),

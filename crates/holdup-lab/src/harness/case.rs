@@ -6,6 +6,9 @@ use super::clock;
 use super::pool::{Job, StartLine};
 use super::usage::Usage;
 
+/// Operations in a batch, at most: a body may do nothing at all.
+const MOST: u64 = 1 << 30;
+
 /// Runs this many operations as this worker.
 pub type Body = Arc<dyn Fn(usize, u64) + Send + Sync>;
 /// Reads the sum that the operations have built up.
@@ -89,7 +92,7 @@ impl Case {
                 body(who, batch);
                 work.ops += batch;
                 work.batch = batch;
-                if clock::now_ns() - start < batch_ns / 2 {
+                if clock::now_ns() - start < batch_ns / 2 && batch < MOST {
                     batch *= 2;
                 }
             })

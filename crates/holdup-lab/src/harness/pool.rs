@@ -59,11 +59,14 @@ struct Round<T> {
     controller: Thread,
 }
 
+/// Where a worker gets its rounds, and its thread.
+type Worker<T> = (Sender<Arc<Round<T>>>, JoinHandle<()>);
+
 /// Threads that live as long as the experiment. The controller is parked while they work: a polling one would take
 /// the CPU of one of them.
 pub struct Pool<T> {
     cpus: Vec<usize>,
-    workers: Vec<(Sender<Arc<Round<T>>>, JoinHandle<()>)>,
+    workers: Vec<Worker<T>>,
 }
 
 impl<T: Send + 'static> Pool<T> {
@@ -139,7 +142,7 @@ impl<T> Drop for CountOut<'_, T> {
     }
 }
 
-fn spawn<T: Send + 'static>(who: usize) -> (Sender<Arc<Round<T>>>, JoinHandle<()>) {
+fn spawn<T: Send + 'static>(who: usize) -> Worker<T> {
     let (sender, rounds) = channel::<Arc<Round<T>>>();
     let work = move || {
         let mut pinned = Vec::new();

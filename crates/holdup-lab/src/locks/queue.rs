@@ -116,7 +116,7 @@ impl Cna {
         }
         let turns = self.turns.load(Ordering::Relaxed) + 1;
         self.turns.store(turns, Ordering::Relaxed);
-        let local = if turns % LOCAL_TURNS == 0 { None } else { self.local_successor(me) };
+        let local = if turns.is_multiple_of(LOCAL_TURNS) { None } else { self.local_successor(me) };
         let go = node.go.load(Ordering::Relaxed);
         match local {
             Some(next) => self.node(next).go.store(go, Ordering::Release),

@@ -1,4 +1,4 @@
-//! `holdup lab`.
+//! `holdup lab` and `holdup check`.
 
 use std::path::PathBuf;
 
@@ -66,4 +66,23 @@ pub struct LabRun {
     /// Draw a plot of each experiment into this folder, as SVG and PNG
     #[arg(long, value_name = "DIR")]
     pub plots: Option<PathBuf>,
+}
+
+/// Examples of the check.
+pub const CHECK_HELP: &str = "\
+Examples:
+  holdup check
+  holdup check --only pause,steal,pressure --json
+
+The exit code is 1 if an answer is bad.";
+
+/// `holdup check`
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Only these checks, such as pause,clock
+    #[arg(long, value_delimiter = ',', value_name = "NAME,NAME")]
+    pub only: Vec<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
 }

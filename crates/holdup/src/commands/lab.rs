@@ -9,6 +9,7 @@ use holdup_lab::experiment::{self, Experiment};
 use holdup_lab::knobs::Values;
 use holdup_lab::machine::Machine;
 use holdup_lab::result::{Report, SCHEMA};
+use holdup_lab::{compare, plot};
 
 use super::Usage;
 use crate::cli::{Lab, LabRun};
@@ -21,7 +22,7 @@ pub fn run(command: &Lab) -> anyhow::Result<ExitCode> {
         Lab::List { json: true } => text::print_json(&text::lab::listing())?,
         Lab::List { json: false } => text::lab::print_list()?,
         Lab::Run(args) => run_experiments(args)?,
-        Lab::Compare { .. } => {}
+        Lab::Compare { before, after, json } => compare_files(before, after, *json)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -30,6 +31,9 @@ fn run_experiments(args: &LabRun) -> anyhow::Result<()> {
     let chosen = choose(&args.experiments)?;
     let values = with_knobs(&chosen, args)?;
     let machine = Machine::this();
+    if let Some(folder) = &args.plots {
+        fs::create_dir_all(folder).with_context(|| format!("can't make the folder {}", folder.display()))?;
+    }
     let mut report = Report { schema: SCHEMA.to_owned(), machine, quick: args.quick, experiments: Vec::new() };
     if !args.json {
         text::lab::print_machine(&report.machine)?;
@@ -41,6 +45,12 @@ fn run_experiments(args: &LabRun) -> anyhow::Result<()> {
         report.experiments.push(outcome?);
         if !args.json {
             text::lab::print_outcome(report.experiments.last().expect("just pushed"))?;
+        }
+    }
+    if let Some(folder) = &args.plots {
+        for outcome in &report.experiments {
+            let drawn = plot::draw(outcome, &report.machine.caption(), folder).map_err(anyhow::Error::msg)?;
+            drawn.iter().for_each(|path| anstream::eprintln!("drawn: {}", path.display()));
         }
     }
     if let Some(path) = &args.output {
@@ -95,4 +105,17 @@ fn settings(args: &LabRun) -> anyhow::Result<Vec<(String, String)>> {
 fn write_report(path: &Path, report: &Report) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(report)?;
     fs::write(path, text + "\n").with_context(|| format!("can't write {}", path.display()))
+}
+
+fn compare_files(before: &Path, after: &Path, json: bool) -> anyhow::Result<()> {
+    let comparison = compare::compare(&read_report(before)?, &read_report(after)?);
+    if json { text::print_json(&comparison) } else { text::lab::print_comparison(&comparison) }
+}
+
+fn read_report(path: &Path) -> anyhow::Result<Report> {
+    let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+    let what = || format!("{} is no result of `holdup lab run -o`", path.display());
+    let report: Report = serde_json::from_str(&text).with_context(what)?;
+    anyhow::ensure!(report.schema == SCHEMA, "{}: its schema is {:?}, not {SCHEMA:?}", what(), report.schema);
+    Ok(report)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
+use holdup_lab::compare::{Comparison, Pair};
 use holdup_lab::experiment;
 use holdup_lab::knobs::{Kind, Knob};
 use holdup_lab::machine::Machine;
@@ -194,6 +195,41 @@ fn print_costs(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// How many differing series are shown, at most.
+const SHOWN: usize = 40;
+
+/// Prints what differs by more than its spread, the largest difference first.
+pub fn print_comparison(comparison: &Comparison) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "{}", wrap::paragraph("A  ", &comparison.before.caption()))?;
+    writeln!(out, "{}", wrap::paragraph("B  ", &comparison.after.caption()))?;
+    let mut differ: Vec<&Pair> = comparison.series.iter().filter(|p| !p.agree).collect();
+    differ.sort_by(|a, b| difference(b).total_cmp(&difference(a)));
+    for pair in differ.iter().take(SHOWN) {
+        writeln!(out, "  {}: {} ({})", pair.experiment, pair.name, pair.unit)?;
+        for point in pair.points.iter().filter(|p| !p.agree) {
+            let (x, before, after) = (figure(point.x), figure(point.before), figure(point.after));
+            writeln!(out, "    at {x:<10} {before:>10} → {after:>10}  {:.2}×", point.ratio)?;
+        }
+    }
+    if differ.len() > SHOWN {
+        writeln!(out, "  and {} more: --json has all", differ.len() - SHOWN)?;
+    }
+    for (name, before, _) in &comparison.verdicts {
+        writeln!(out, "  {name} is reproduced only in {}", if *before { "A" } else { "B" })?;
+    }
+    if !comparison.missing.is_empty() {
+        writeln!(out, "  {} series are in one of them alone", comparison.missing.len())?;
+    }
+    writeln!(out, "{} of {} series agree within their spreads", comparison.agree, comparison.series.len())?;
+    Ok(())
+}
+
+/// The largest factor between two points that do not agree.
+fn difference(pair: &Pair) -> f64 {
+    pair.points.iter().filter(|p| !p.agree).map(|p| p.ratio.max(1.0 / p.ratio.max(1e-9))).fold(1.0, f64::max)
 }
 
 /// Three digits that matter.

@@ -8,6 +8,9 @@ use crate::{Error, Result};
 pub const NAMES: &[&str] =
     &["depth", "delay", "threads", "yields", "active", "cpus", "alignment", "nice", "boost", "sleep"];
 
+/// A case, and what its axis is.
+pub type OnAxis = (String, Case);
+
 /// Rounds with more threads than CPUs last several time slices, in nanoseconds.
 const CROWDED_NS: u64 = 12_000_000;
 
@@ -20,7 +23,7 @@ pub fn cases(
     locks: &[&'static str],
     sweeps: &[&str],
     cpus: usize,
-) -> Result<(Vec<(String, Case)>, Vec<String>)> {
+) -> Result<(Vec<OnAxis>, Vec<String>)> {
     let (mut cases, mut notes) = (Vec::new(), Vec::new());
     for &sweep in sweeps {
         // The rarer questions are asked of the first two locks alone.

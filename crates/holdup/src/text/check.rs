@@ -1,0 +1,45 @@
+//! Answers about the machine.
+
+use std::io::Write;
+
+use anstyle::{AnsiColor, Style};
+use holdup_lab::check::{Check, Grade, Report};
+
+use super::lab::figure;
+use super::wrap;
+
+/// Prints a line or more for each check.
+pub fn print(report: &Report) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    let cpu = &report.cpu;
+    let rates = format!("time stamps at {:.2} GHz, the core at {:.2} GHz", cpu.tsc_ghz, cpu.core_ghz);
+    writeln!(out, "{}", wrap::paragraph("", &format!("{}, {} CPUs, {rates}", cpu.model, cpu.cpus)))?;
+    for check in &report.checks {
+        let (word, style) = word(check.verdict);
+        write!(out, "{style}{word:<8}{style:#}")?;
+        // The first word's columns are already on the line.
+        let text = wrap::paragraph(&format!("{:8}{:<12} ", "", check.name), &said(check));
+        writeln!(out, "{}", text.trim_start())?;
+    }
+    Ok(())
+}
+
+fn said(check: &Check) -> String {
+    let number = match check.unit {
+        "" => String::new(),
+        unit if check.spread > 0.0 => format!("{} {unit} (±{}) · ", figure(check.value), figure(check.spread)),
+        unit => format!("{} {unit} · ", figure(check.value)),
+    };
+    let advice = if check.advice.is_empty() { String::new() } else { format!(" → {}", check.advice) };
+    format!("{number}{}{advice}", check.detail)
+}
+
+fn word(grade: Grade) -> (&'static str, Style) {
+    let colour = |c: AnsiColor| Style::new().fg_color(Some(c.into())).bold();
+    match grade {
+        Grade::Ok => ("ok", colour(AnsiColor::Green)),
+        Grade::Unknown => ("unknown", Style::new()),
+        Grade::Warn => ("warn", colour(AnsiColor::Yellow)),
+        Grade::Bad => ("bad", colour(AnsiColor::Red)),
+    }
+}
