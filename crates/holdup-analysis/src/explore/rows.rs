@@ -194,7 +194,7 @@ impl TableKind {
     /// The measures of a group if none are asked for.
     pub const fn default_measures(self) -> &'static [&'static str] {
         match self {
-            TableKind::Waits => &["sum:wait", "count", "mean:wait", "max:wait", "share"],
+            TableKind::Waits => &["sum:wait", "count", "mean:wait", "max:wait", "share:wait"],
             TableKind::Cpu => &["count", "sum:weight", "share"],
             TableKind::Switches => &["sum:on-cpu", "count", "sum:time-since-last", "sum:ready", "max:ready"],
             TableKind::Wakes => &["count", "share"],
