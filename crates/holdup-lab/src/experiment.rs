@@ -62,7 +62,7 @@ pub fn find(name: &str) -> Result<&'static Experiment> {
     let names: Vec<&str> = all().iter().map(|e| e.name).collect();
     all().iter().find(|e| e.name == name).copied().ok_or_else(|| {
         let near = nearest(name, &names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-        Error::Usage(format!("there is no experiment `{name}`{near} `holdup lab list` shows all"))
+        Error::Usage(format!("there is no experiment `{name}`{near}; `holdup lab list` names all"))
     })
 }
 

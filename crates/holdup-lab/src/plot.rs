@@ -17,7 +17,7 @@ const FONT: &str = "DejaVu Sans";
 /// Of one panel, in pixels, with its legend beside it.
 const PANEL: (u32, u32) = (860, 420);
 /// Above and below the panels.
-const HEAD: u32 = 56;
+const HEAD: u32 = 72;
 const FOOT: u32 = 34;
 
 /// What a drawing function returns.
@@ -88,7 +88,9 @@ fn page<DB: DrawingBackend>(
     let width = PANEL.0 as usize * columns;
     let word = if outcome.verdict.reproduced { "reproduced" } else { "not reproduced here" };
     write(&head, &format!("{}: {word}", outcome.name), (16, 8), 20)?;
-    write(&head, &cut(&outcome.verdict.because, width, 12), (16, 34), 12)?;
+    for (i, line) in two_lines(&outcome.verdict.because, width, 12).iter().enumerate() {
+        write(&head, line, (16, 34 + 17 * i as i32), 12)?;
+    }
     for (area, group) in panels.split_evenly((rows, columns)).iter().zip(groups) {
         panel::draw(area, group)?;
     }
@@ -101,9 +103,17 @@ fn write<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, words: &str, at: (i3
     area.draw(&Text::new(words.to_owned(), at, font)).map_err(text)
 }
 
-/// Shortens a line to a width in pixels; the font's letters are at most about 0.58 of its size wide on average.
+/// Breaks a sentence at a space; the second line is cut if it has to be.
+fn two_lines(line: &str, width: usize, size: usize) -> [String; 2] {
+    let whole = |words: &str| cut(words, width, size) == words;
+    let ends = line.match_indices(' ').map(|(at, _)| at).chain([line.len()]);
+    let end = ends.take_while(|&end| whole(&line[..end])).last().unwrap_or(0);
+    [line[..end].to_owned(), cut(line[end..].trim_start(), width, size)]
+}
+
+/// Shortens a line to a width in pixels; the font's letters are at most about 0.54 of its size wide on average.
 fn cut(line: &str, width: usize, size: usize) -> String {
-    let most = ((width.saturating_sub(32)) as f64 / (0.58 * size as f64)) as usize;
+    let most = ((width.saturating_sub(32)) as f64 / (0.54 * size as f64)) as usize;
     if line.chars().count() <= most {
         return line.to_owned();
     }
@@ -131,6 +141,9 @@ mod tests {
     #[test]
     fn lines_are_cut_to_the_width() {
         assert_eq!(cut("short", 860, 12), "short");
+        assert_eq!(two_lines("one two", 860, 12), ["one two", ""]);
+        let [first, second] = two_lines(&"word ".repeat(40), 860, 12);
+        assert!(first.ends_with("word") && second.starts_with("word"));
         let long = cut(&"x".repeat(500), 860, 12);
         assert!(long.ends_with('…') && long.chars().count() < 130);
     }

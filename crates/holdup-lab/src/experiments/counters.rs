@@ -23,6 +23,9 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
 /// One cell of a counter.
 trait Cell: Default + Send + Sync + 'static {
     fn add(&self, who: usize);
@@ -101,11 +104,13 @@ fn layouts<C: Cell>(session: &Session, how: &str) -> Vec<Case> {
     });
     let padded = session.for_threads(|threads| {
         let cells: Arc<Vec<Padded<C>>> = Arc::new((0..threads).map(|_| Padded::default()).collect());
-        partitioned(format!("{how}, partitioned"), cells)
+        partitioned(format!("{how}, partitioned"), threads, 0, cells)
     });
     let packed = session.for_threads(|threads| {
-        let cells: Arc<Vec<C>> = Arc::new((0..threads).map(|_| C::default()).collect());
-        partitioned(format!("{how}, partitioned without padding"), cells)
+        let cells: Arc<Vec<C>> = Arc::new((0..threads + LINE).map(|_| C::default()).collect());
+        // From the start of a cache line on: neighbours on two lines would not disturb each other.
+        let start = cells.iter().position(|c| (&raw const *c as usize).is_multiple_of(LINE)).unwrap_or(0);
+        partitioned(format!("{how}, partitioned without padding"), threads, start, cells)
     });
     [shared, padded, packed].concat()
 }
@@ -129,10 +134,10 @@ impl<C: Cell> AsCell for C {
     }
 }
 
-fn partitioned<P: AsCell>(name: String, cells: Arc<Vec<P>>) -> Case {
+fn partitioned<P: AsCell>(name: String, threads: usize, start: usize, cells: Arc<Vec<P>>) -> Case {
     let read = Arc::clone(&cells);
-    let case = Case::new(name, cells.len(), move |who, n| {
-        let cell = cells[who].cell();
+    let case = Case::new(name, threads, move |who, n| {
+        let cell = cells[start + who].cell();
         (0..n).for_each(|_| cell.add(who));
     });
     case.counting(move || read.iter().map(|c| c.cell().value()).sum())

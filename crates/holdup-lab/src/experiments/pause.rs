@@ -138,7 +138,7 @@ fn histogram(batches: &[f64]) -> String {
 
 fn by_cores(policy: &Policy, what: &str, cores: &[usize], pause_ns: Spread) -> Series {
     let points = cores.iter().map(|&cpus| budget(policy, cpus as f64, cpus as u64, pause_ns)).collect();
-    Series { name: format!("{}, {what}", policy.name), unit: "µs".to_owned(), axis: None, points }
+    Series { name: format!("old .NET back-off, {what}"), unit: "µs".to_owned(), axis: None, points }
 }
 
 /// What a policy spins at most, computed.

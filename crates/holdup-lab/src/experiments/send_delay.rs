@@ -1,6 +1,6 @@
 //! A consumer that spins for a lock which its producer holds while it prepares a message.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::pause::{PAUSE_NS, both_backoffs, chosen};
@@ -48,7 +48,7 @@ const MESSAGES: Knob = Knob {
     name: "messages",
     about: "messages for each delay",
     kind: Kind::Number { min: 1.0, max: 10_000.0 },
-    quick: "4",
+    quick: "6",
     full: "40",
 };
 
@@ -77,25 +77,27 @@ fn run(session: &mut Session) -> Result<Found> {
 
 /// Milliseconds from the end of a message's work to the end of the next one's, and whether the consumer kept its CPU.
 fn exchange(lock: &Monitor, delay: Duration, work_ns: u64, messages: usize) -> Vec<(f64, bool)> {
-    let preparing = AtomicBool::new(false);
-    let next = AtomicBool::new(true);
+    // When the producer took the lock; 0 while it has not.
+    let preparing = AtomicU64::new(0);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let producer = scope.spawn(|| {
             for _ in 0..messages {
-                while !next.swap(false, Ordering::AcqRel) {
-                    std::thread::park_timeout(Duration::from_micros(50));
-                }
+                std::thread::park();
                 lock.lock();
-                preparing.store(true, Ordering::Release);
+                preparing.store(clock::now_ns(), Ordering::Release);
                 std::thread::sleep(delay);
                 lock.unlock();
             }
         });
         let receive = |_| {
-            while !preparing.swap(false, Ordering::AcqRel) {
-                std::thread::park_timeout(Duration::from_micros(50));
-            }
-            let (start, usage) = (clock::now_ns(), Usage::of_thread());
+            producer.thread().unpark();
+            let usage = Usage::of_thread();
+            let start = loop {
+                match preparing.swap(0, Ordering::AcqRel) {
+                    0 => std::hint::spin_loop(),
+                    start => break start,
+                }
+            };
             lock.lock();
             lock.unlock();
             let clean = Usage::of_thread().since(usage).undisturbed(200_000);
@@ -104,7 +106,6 @@ fn exchange(lock: &Monitor, delay: Duration, work_ns: u64, messages: usize) -> V
             while clock::thread_cpu_ns() - begin < work_ns {
                 std::hint::spin_loop();
             }
-            next.store(true, Ordering::Release);
             ((waited + clock::thread_cpu_ns() - begin) as f64 / 1e6, clean)
         };
         (0..messages).map(receive).collect()

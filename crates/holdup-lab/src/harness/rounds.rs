@@ -115,7 +115,7 @@ impl Measured {
     }
 
     fn is_clean(&self, round: &[Work]) -> bool {
-        self.crowded || round.iter().all(|w| w.usage.undisturbed(w.elapsed / 10))
+        self.crowded || round.iter().all(|w| w.usage.undisturbed(w.elapsed / 20))
     }
 
     /// How many rounds no worker was preempted in.
