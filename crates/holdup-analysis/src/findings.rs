@@ -13,6 +13,8 @@ mod preempt;
 mod profile;
 mod words;
 
+use std::cell::OnceCell;
+
 use holdup_trace::{Result, StackId, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
@@ -43,6 +45,8 @@ pub(crate) struct Context<'a> {
     pub(crate) disassembler: &'a dyn Disassembler,
     pub(crate) locks: FxHashMap<holdup_trace::LockId, lock::LockStory>,
     pub(crate) habits: lock::Habits,
+    /// Who calls whom, in all samples; made when it is first asked for.
+    pub(crate) callers: OnceCell<culprit::Callers>,
 }
 
 /// Explains a trace. `path` is only repeated in the answer.
@@ -82,6 +86,7 @@ pub(crate) fn with_context<R>(
         disassembler,
         locks,
         habits,
+        callers: OnceCell::new(),
     };
     Ok(then(&context))
 }

@@ -41,7 +41,7 @@ trait With: Sized + Into<Facts> {
     fn holds(self, at: &str, holder: &str, seconds: f64, hold_us: u64) -> Facts {
         let mut facts: Facts = self.into();
         let under = Under { ns: 1.0, depths: 1.0 };
-        let spread = |i: u64| hold_us * 1000 + i * 13 % 997 + if i % 9 == 0 { 4_000_000 } else { 0 };
+        let spread = |i: u64| hold_us * 1000 + i * 13 % 997 + if i.is_multiple_of(9) { 4_000_000 } else { 0 };
         facts.held.push(Held {
             kind: "lock-held",
             family: "lock",

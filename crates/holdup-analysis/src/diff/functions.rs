@@ -26,11 +26,14 @@ pub(super) struct FunctionItem {
 
 /// A caller with less than this share of a helper's time says nothing about it.
 const COUNTS: f64 = 0.05;
+/// A function with this share of what is inlined from one place is part of that.
+const SAME: f64 = 0.9;
 /// Callers whose time changed by factors further apart than this changed for reasons of their own.
 const APART: f64 = 1.25;
 
-type Part = fn(&mut FunctionItem) -> &mut Series;
-const PARTS: [(fn(&Ran) -> f64, Part); 3] =
+/// A measure of a run, and where it belongs.
+type Part = (fn(&Ran) -> f64, fn(&mut FunctionItem) -> &mut Series);
+const PARTS: [Part; 3] =
     [(|r| r.spin_ns, |i| &mut i.spin), (|r| r.pause_ns, |i| &mut i.pause), (|r| r.atomic_ns, |i| &mut i.atomic)];
 
 impl Sides<'_> {
@@ -97,7 +100,7 @@ fn inlined_into(parts: &[(Trail, Series)]) -> Option<Rc<str>> {
         add(physical.entry(inlined).or_default(), series);
     }
     let all: f64 = physical.values().map(weight).sum();
-    physical.into_iter().find(|(_, s)| weight(s) > (1.0 - COUNTS) * all).and_then(|(name, _)| name)
+    physical.into_iter().find(|(_, s)| weight(s) >= SAME * all).and_then(|(name, _)| name)
 }
 
 /// Whether a function has several callers that matter, and their time in it changed by different factors.
@@ -108,13 +111,13 @@ fn changed_apart(parts: &[(Trail, Series)]) -> bool {
     }
     let all: f64 = callers.values().map(weight).sum();
     let matter = callers.values().filter(|s| weight(s) > COUNTS * all);
-    let factors: Vec<f64> = matter.map(|s| s.new().max(1e6) / s.old().max(1e6)).collect();
+    let factors: Vec<f64> = matter.map(|s| s.now().max(1e6) / s.was().max(1e6)).collect();
     let (least, most) = factors.iter().fold((f64::MAX, 0.0_f64), |(a, b), f| (a.min(*f), b.max(*f)));
     factors.len() > 1 && most > APART * least
 }
 
 fn weight(series: &Series) -> f64 {
-    series.old() + series.new()
+    series.was() + series.now()
 }
 
 fn add(sum: &mut Series, more: &Series) {

@@ -129,6 +129,10 @@ impl<'a> Sides<'a> {
             let (a, b) = (old.get(name).copied().unwrap_or_default(), new.get(name).copied().unwrap_or_default());
             let depth = (a.depths + b.depths) / (a.ns + b.ns).max(f64::MIN_POSITIVE);
             let covers = (b.ns - a.ns) * sign >= COVERAGE * blame.delta().abs();
+            // What the finding names is more telling than a helper below it.
+            if covers && *name == named {
+                return named;
+            }
             if covers && best.as_ref().is_none_or(|(d, _)| depth > *d) {
                 best = Some((depth, name.clone()));
             }

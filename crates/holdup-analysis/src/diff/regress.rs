@@ -18,7 +18,7 @@ pub(super) fn found(sides: &Sides, judged: &Judged, elapsed: &Series, cpu: &Seri
     let neighbours = sides.neighbours();
     let mut found = Vec::new();
     let mut check = |name: &str, series: &Series, noise: Noise, sure: f64, floor: f64| {
-        let base = series.old().max(floor);
+        let base = series.was().max(floor);
         if series.delta() > limit * base && series.is_real(noise, sure) {
             found.push(format!("{name}: +{:.1} %", 100.0 * series.delta() / base));
         }
@@ -38,7 +38,7 @@ pub(super) fn found(sides: &Sides, judged: &Judged, elapsed: &Series, cpu: &Seri
             check(&name, &item.blame, Noise::waits(neighbours), SURE, floor);
         }
         for (by, hold) in &item.holds {
-            if item.blame.old().max(item.blame.new()) >= floor {
+            if item.blame.was().max(item.blame.now()) >= floor {
                 let name = format!("hold of the lock taken in `{}`, let go in `{by}`", key.at);
                 check(&name, &hold.quartile, Noise::hold(neighbours), SURE_OF_HOLD, 0.0);
             }

@@ -105,7 +105,7 @@ pub fn diff(before: &[Facts], after: &[Facts], options: &DiffOptions) -> Diff {
 }
 
 fn ratio(series: &Series) -> f64 {
-    if series.old() > 0.0 { series.new() / series.old() } else { 1.0 }
+    if series.was() > 0.0 { series.now() / series.was() } else { 1.0 }
 }
 
 fn side(runs: &[Facts], work: Option<f64>) -> Side {

@@ -95,12 +95,12 @@ impl Case<'_> {
 }
 
 fn seconds(series: &Series) -> [f64; 2] {
-    [series.old() / 1e9, series.new() / 1e9]
+    [series.was() / 1e9, series.now() / 1e9]
 }
 
 /// `0.42 s instead of 0.12 s`.
 fn instead(series: &Series) -> String {
-    format!("{} instead of {}", time(series.new()), time(series.old()))
+    format!("{} instead of {}", time(series.now()), time(series.was()))
 }
 
 /// Nanoseconds in the unit in which they are read best.

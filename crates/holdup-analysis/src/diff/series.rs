@@ -25,18 +25,18 @@ const P: f64 = 0.05;
 
 impl Series {
     /// The typical run before.
-    pub fn old(&self) -> f64 {
+    pub fn was(&self) -> f64 {
         middle(&self.before)
     }
 
     /// The typical run after.
-    pub fn new(&self) -> f64 {
+    pub fn now(&self) -> f64 {
         middle(&self.after)
     }
 
     /// After less before.
     pub fn delta(&self) -> f64 {
-        self.new() - self.old()
+        self.now() - self.was()
     }
 
     /// The change in units of its standard deviation: the larger of what `noise` expects and what the runs show.

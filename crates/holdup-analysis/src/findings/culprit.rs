@@ -11,6 +11,10 @@ use crate::report::Culprit;
 
 /// A function must cover this share of the blame to be the culprit; the innermost such one is.
 const COVERAGE: f64 = 0.6;
+/// From this share of a function's time on a caller matters.
+const ELSEWHERE: f64 = 0.05;
+/// A function of less mean depth is where its threads begin.
+const OUTERMOST: f64 = 1.5;
 
 /// The culprit of a group.
 pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
@@ -72,7 +76,7 @@ pub(super) fn function_of(context: &Context, group: &Group, tally: &Tally) -> Op
     let convoy = group.lock().is_some_and(|lock| super::lock::is_convoy(context, lock, tally));
     let taken = if convoy { covering(context.classifier, &site_weights(tally)) } else { None };
     taken
-        .or_else(|| covering(context.classifier, &samples))
+        .or_else(|| specific(context, &samples))
         .or_else(|| stacks.iter().find_map(|s| application(context, *s)))
         .or_else(|| stacks.iter().find_map(|s| any_user(context, *s)))
 }
@@ -108,6 +112,54 @@ fn any_user(context: &Context, stack: StackId) -> Option<LocationRow> {
 ///
 /// Leaves are helpers and kernel functions; the outermost frames cover everything and say nothing.
 pub(crate) fn covering(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
+    wide(classifier, samples).into_iter().next().map(Function::hottest_line)
+}
+
+/// Like [`covering`], but a helper that others call, too, gives way to its caller, unless that is where the thread
+/// begins: `mix` says nothing where `update_book` and everybody else mixes.
+pub(super) fn specific(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
+    let mut wide = wide(context.classifier, samples).into_iter().peekable();
+    loop {
+        let function = wide.next()?;
+        let tells_more = |next: &Function| next.depth() > OUTERMOST;
+        if !wide.peek().is_some_and(tells_more) || !is_called_elsewhere(context, function.name, samples) {
+            return Some(function.hottest_line());
+        }
+    }
+}
+
+/// Whether callers that do not occur in `samples` account for a part of what the function ran.
+fn is_called_elsewhere(context: &Context, function: StringId, samples: &FxHashMap<StackId, f64>) -> bool {
+    let mut here = Callers::default();
+    samples.iter().for_each(|(stack, weight)| count_callers(context.classifier, *stack, *weight, &mut here));
+    let callers = context.callers.get_or_init(|| all_callers(context));
+    let (Some(here), Some(all)) = (here.get(&function), callers.get(&function)) else { return false };
+    let matters = ELSEWHERE * here.values().sum::<f64>();
+    let other = all.iter().filter(|(caller, _)| here.get(caller).is_none_or(|weight| *weight < matters));
+    other.map(|(_, ns)| ns).sum::<f64>() >= ELSEWHERE * all.values().sum::<f64>()
+}
+
+/// Weight of each function by its caller; `None` where a thread begins.
+pub(crate) type Callers = FxHashMap<StringId, FxHashMap<Option<StringId>, f64>>;
+
+fn all_callers(context: &Context) -> Callers {
+    let mut all = Callers::default();
+    for ((_, stack), ns) in &context.blame.profile {
+        count_callers(context.classifier, *stack, *ns, &mut all);
+    }
+    all
+}
+
+fn count_callers(classifier: &Classifier, stack: StackId, weight: f64, callers: &mut Callers) {
+    let frames = classifier.application_frames(stack);
+    for (i, (_, location)) in frames.iter().enumerate() {
+        let caller = frames.get(i + 1).map(|(_, l)| l.function);
+        *callers.entry(location.function).or_default().entry(caller).or_default() += weight;
+    }
+}
+
+/// The functions that lie on at least [`COVERAGE`] of the weight, the innermost first.
+fn wide(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Vec<Function> {
     let mut functions: FxHashMap<StringId, Function> = FxHashMap::default();
     let mut total = 0.0;
     let mut ordered: Vec<_> = samples.iter().collect();
@@ -120,16 +172,19 @@ pub(crate) fn covering(classifier: &Classifier, samples: &FxHashMap<StackId, f64
         total += weight;
         let depth = frames.len();
         for (i, (_, location)) in frames.into_iter().enumerate() {
-            functions.entry(location.function).or_default().add(stack, weight, (depth - i) as f64, location);
+            let function = functions.entry(location.function).or_default();
+            function.name = location.function;
+            function.add(stack, weight, (depth - i) as f64, location);
         }
     }
-    let wide = functions.into_values().filter(|f| f.weight >= COVERAGE * total);
-    let best = wide.max_by(|a, b| a.depth().total_cmp(&b.depth()).then(a.weight.total_cmp(&b.weight)));
-    best.map(|f| f.hottest_line())
+    let mut wide: Vec<Function> = functions.into_values().filter(|f| f.weight >= COVERAGE * total).collect();
+    wide.sort_by(|a, b| b.depth().total_cmp(&a.depth()).then(b.weight.total_cmp(&a.weight)).then(a.name.cmp(&b.name)));
+    wide
 }
 
 #[derive(Default)]
 struct Function {
+    name: StringId,
     weight: f64,
     depths: f64,
     last: StackId,

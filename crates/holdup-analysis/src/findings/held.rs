@@ -79,7 +79,7 @@ fn ran_meanwhile(context: &Context, tally: &Tally, held: &mut Held) {
         let mut seen = FxHashSet::default();
         for (i, (_, location)) in frames.iter().enumerate().filter(|(_, (_, l))| seen.insert(l.function)) {
             let name: Rc<str> = context.trace.text(location.function).into();
-            let under = held.ran.entry(name).or_insert_with(Under::default);
+            let under: &mut Under = held.ran.entry(name).or_default();
             under.ns += weight;
             under.depths += weight * (depth - i) as f64;
         }

@@ -18,7 +18,7 @@ pub(super) fn cpu_bound(context: &Context, charged: f64) -> Option<Finding> {
     }
     let samples = focus_samples(context);
     let total: f64 = samples.values().sum();
-    let location = culprit::covering(context.classifier, &samples).or_else(|| widest(context, &samples))?;
+    let location = culprit::specific(context, &samples).or_else(|| widest(context, &samples))?;
     let thread = busiest(context)?;
     let mut found = culprit::of_thread(context, thread);
     found.function = context.trace.text(location.function).to_owned();

@@ -91,7 +91,7 @@ fn held_up(case: &mut Case, causes: &mut BTreeMap<(Place, &'static str), Change>
 /// A critical section that takes longer, or less long, when nothing disturbs it.
 fn longer_hold(case: &Case, item: &HeldItem) -> Option<String> {
     let noise = Noise::hold(case.neighbours);
-    let matters = item.blame.old().max(item.blame.new()) >= super::SMALLEST * case.whole;
+    let matters = item.blame.was().max(item.blame.now()) >= super::SMALLEST * case.whole;
     let real = item.holds.iter().filter(|(_, h)| matters && h.quartile.is_real(noise, 3.0));
     let (by, hold) = real.max_by(|a, b| a.1.quartile.delta().abs().total_cmp(&b.1.quartile.delta().abs()))?;
     let q = &hold.quartile;
@@ -99,7 +99,7 @@ fn longer_hold(case: &Case, item: &HeldItem) -> Option<String> {
         "; undisturbed, the lock is held {} by the critical section that ends in `{by}` ({:+.1} %; lower quartiles of \
          {} and {} holds)",
         instead(q),
-        100.0 * q.delta() / q.old().max(1.0),
+        100.0 * q.delta() / q.was().max(1.0),
         hold.count[0],
         hold.count[1]
     ))
@@ -129,11 +129,11 @@ fn reason(key: &HeldKey, item: &HeldItem, own: &Series) -> String {
     match key.family {
         "lock" if item.handed_over => format!(
             "threads waited {waits} for a lock that nobody holds for long: it is handed over {:.0} times instead of {:.0}",
-            item.waits.new(),
-            item.waits.old()
+            item.waits.now(),
+            item.waits.was()
         ),
         "lock" => {
-            let same = own.delta().abs() < 0.1 * item.wait.delta().abs() && own.old() > 0.0 && own.new() > 0.0;
+            let same = own.delta().abs() < 0.1 * item.wait.delta().abs() && own.was() > 0.0 && own.now() > 0.0;
             let outside = if same { "; its own work is nearly the same" } else { "" };
             format!("threads waited {waits} {at} for the lock while it ran{outside}")
         }
@@ -168,8 +168,8 @@ fn own_sleep(case: &mut Case) -> Vec<Change> {
             because: format!(
                 "it {whom} {} ({:.0} times instead of {:.0}), and the run's length changed by {}",
                 instead(&ns),
-                count.new(),
-                count.old(),
+                count.now(),
+                count.was(),
                 time(elapsed.abs())
             ),
             significance: ns.p_value(),

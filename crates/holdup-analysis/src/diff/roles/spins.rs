@@ -138,10 +138,10 @@ fn is_same_code(spots: &[(&Spot, &Series)]) -> bool {
     let common = |of: fn(&Series) -> f64, other: fn(&Series) -> f64| {
         spots.iter().filter(|(_, s)| other(s) > 0.0).map(|(_, s)| of(s)).sum::<f64>() >= SAME * sum(of)
     };
-    sum(Series::old) > 0.0
-        && sum(Series::new) > 0.0
-        && common(Series::old, Series::new)
-        && common(Series::new, Series::old)
+    sum(Series::was) > 0.0
+        && sum(Series::now) > 0.0
+        && common(Series::was, Series::now)
+        && common(Series::now, Series::was)
 }
 
 fn instruction(function: &Change, spot: &Spot, ns: &Series, grown: f64) -> Change {

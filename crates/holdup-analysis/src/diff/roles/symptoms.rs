@@ -37,8 +37,8 @@ fn chains(case: &mut Case) -> Vec<Change> {
             role: "symptom",
             because: format!(
                 "{:.0} waits instead of {:.0}; they end at `{}`",
-                item.waits.new(),
-                item.waits.old(),
+                item.waits.now(),
+                item.waits.was(),
                 item.function
             ),
             significance: item.wait.p_value(),
@@ -80,8 +80,8 @@ fn places(case: &mut Case, causes: &[Change]) -> Vec<Change> {
             because: format!(
                 "threads waited {} there, {:.0} times instead of {:.0}; {why}",
                 instead(&ns),
-                count.new(),
-                count.old()
+                count.now(),
+                count.was()
             ),
             significance: ns.p_value(),
             ..Change::default()
