@@ -189,7 +189,7 @@ fn verdict(series: &[Series], most: usize) -> Verdict {
         reproduced: most > 1 && shared > 2.0 * split,
         because: format!(
             "with {most} threads an update takes {shared:.1} ns on a shared interlocked counter, {split:.1} ns on \
-             partitions of it, {rseq:.1} ns by restartable section; the unsafe shared counter lost {lost:.0} % of its updates"
+             partitions of it, {rseq:.1} ns by restartable section; the racy shared counter lost {lost:.0} % of its updates"
         ),
         advice: advice.to_owned(),
     }

@@ -75,8 +75,7 @@ fn run(session: &mut Session) -> Result<Found> {
     let series: Vec<Series> = cpu.into_iter().chain(elapsed).collect();
     let most = waiters.into_iter().max().unwrap_or(1);
     let verdict = verdict(&series, most, pause_ns);
-    let notes =
-        vec![format!("simulated pause: {pause_ns:.1} ns, made of real ones of {:.1} ns", session.machine.pause_ns)];
+    let notes = vec![format!("simulated pause: {pause_ns:.1} ns; a real one takes {:.1} ns", session.machine.pause_ns)];
     Ok(Found { series, notes, verdict })
 }
 

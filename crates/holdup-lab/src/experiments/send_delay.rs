@@ -70,8 +70,7 @@ fn run(session: &mut Session) -> Result<Found> {
     }
     let ideal = |&delay: &usize| delay as f64 + work as f64 / 1e6;
     let verdict = verdict(&series, &delays, ideal, pause_ns);
-    let notes =
-        vec![format!("simulated pause: {pause_ns:.1} ns, made of real ones of {:.1} ns", session.machine.pause_ns)];
+    let notes = vec![format!("simulated pause: {pause_ns:.1} ns; a real one takes {:.1} ns", session.machine.pause_ns)];
     Ok(Found { series, notes, verdict })
 }
 
