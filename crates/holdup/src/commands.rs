@@ -3,8 +3,8 @@
 pub mod chain;
 pub mod check;
 pub mod demo;
-pub mod disasm;
 pub mod diff;
+pub mod disasm;
 pub mod explain;
 pub mod info;
 pub mod lab;

@@ -1,11 +1,11 @@
 //! Printing for people.
 
-pub mod answer;
-pub mod diff;
-pub mod check;
-pub mod lab;
 pub mod annotate;
+pub mod answer;
 pub mod chain;
+pub mod check;
+pub mod diff;
+pub mod lab;
 pub mod page;
 pub mod roster;
 pub mod status;
