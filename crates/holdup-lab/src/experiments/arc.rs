@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use holdup_sync::PerCpuArc;
+use holdup_sync::{Padded, PerCpuArc};
 
 use crate::Result;
 use crate::experiment::{Experiment, Found, Session};
@@ -24,8 +24,9 @@ pub const EXPERIMENT: Experiment = Experiment {
 /// the context and on the compiled unit, and gives both back.
 #[derive(Clone)]
 struct Engine {
-    context: Arc<[i64; 4]>,
-    unit: Arc<Vec<Instruction>>,
+    // Padded: the counts of two engines must not share a line by the allocator's choice.
+    context: Arc<Padded<[i64; 4]>>,
+    unit: Arc<Padded<Vec<Instruction>>>,
 }
 
 #[derive(Clone, Copy)]
@@ -40,7 +41,7 @@ impl Engine {
     fn compile() -> Self {
         use Instruction::{Add, Load, Multiply, Push};
         let unit = vec![Load(0), Push(3), Multiply, Load(1), Add, Push(7), Multiply, Load(2), Add];
-        Engine { context: Arc::new([1, 2, 3, 4]), unit: Arc::new(unit) }
+        Engine { context: Arc::new(Padded::new([1, 2, 3, 4])), unit: Arc::new(Padded::new(unit)) }
     }
 
     fn call(&self) -> i64 {
@@ -87,7 +88,7 @@ fn handles(session: &Session) -> Vec<Case> {
         Case::new("clone and drop, each its own handle", threads, body)
     });
     let unshared = session.for_threads(|threads| {
-        let values: Vec<Arc<[u64; 32]>> = (0..threads).map(|_| Arc::new([1; 32])).collect();
+        let values: Vec<Arc<Padded<u64>>> = (0..threads).map(|_| Arc::new(Padded::new(1))).collect();
         let body = move |who: usize, n| (0..n).for_each(|_| drop(black_box(Arc::clone(&values[who]))));
         Case::new("clone and drop, unshared", threads, body)
     });
@@ -115,11 +116,9 @@ fn engines(session: &Session) -> Vec<Case> {
         })
     });
     let compiled = session.for_threads(|threads| {
-        // Padding between them: two engines must not share a line by the allocator's choice.
-        let engines: Vec<(Engine, Box<[u8; 256]>)> =
-            (0..threads).map(|_| (Engine::compile(), Box::new([0; 256]))).collect();
+        let engines: Vec<Engine> = (0..threads).map(|_| Engine::compile()).collect();
         Case::new("engine compiled for each thread", threads, move |who, n| {
-            (0..n).for_each(|_| _ = black_box(engines[who].0.call()));
+            (0..n).for_each(|_| _ = black_box(engines[who].call()));
         })
     });
     [shared, cloned, compiled].concat()
