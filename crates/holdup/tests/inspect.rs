@@ -154,7 +154,7 @@ fn questions_without_an_answer_are_one_sentence() {
     refuses(&["threads", "4294967295"], 3, "no process has the number 4294967295");
     for bad in [&["chain", &full][..], &["chain", &full, "--at", "soon"], &["chain", &full, "--wait", "0", "--at", "1"]]
     {
-        refuses(bad, 2, "Usage");
+        refuses(bad, 2, "error: ");
     }
     refuses(&["chain", &full, "--wait", "0", "--top", "0"], 2, "above 0");
 }

@@ -232,7 +232,8 @@ impl Facts {
         let (from, to) = context.blame.window;
         for wait in &context.intervals.waits {
             let ns = wait.resumed.min(to).saturating_sub(wait.start.max(from));
-            if !context.focus.contains(wait.thread) || wait.exempt || wait.idle_state || ns == 0 {
+            let own = context.focus.contains(wait.thread) && !context.focus.is_kernel(wait.thread);
+            if !own || wait.exempt || wait.idle_state || ns == 0 {
                 continue;
             }
             let waited = self.waits.entry((names.place(wait.thread, wait.stack), wait.kind)).or_default();

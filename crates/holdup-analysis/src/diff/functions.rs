@@ -40,6 +40,10 @@ impl Sides<'_> {
     /// All functions, with the time of shared helpers given to their callers where these tell more.
     pub(super) fn functions(&self) -> BTreeMap<Place, FunctionItem> {
         let mut items: BTreeMap<Place, FunctionItem> = BTreeMap::new();
+        if self.before.iter().chain(self.after).any(|f| f.functions.is_empty()) {
+            // Without samples on one side everything would seem to have come or gone.
+            return items;
+        }
         for (of, to) in PARTS {
             let trails = self.collect(|facts, put| facts.functions.iter().for_each(|(t, r)| put(t.clone(), of(r))));
             for (place, series) in trails.iter().map(physical) {

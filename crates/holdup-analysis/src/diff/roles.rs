@@ -85,6 +85,12 @@ impl Case<'_> {
         real
     }
 
+    /// A function as it is shown: one that is always inlined in another says in which.
+    fn name(&self, place: &Place) -> String {
+        let within = self.functions.get(place).and_then(|f| f.within.as_deref());
+        within.map_or_else(|| place.function.to_string(), |w| format!("{} (inlined in {w})", place.function))
+    }
+
     fn cpu_noise(&self) -> Noise {
         Noise::cpu(self.neighbours, self.period_ns)
     }

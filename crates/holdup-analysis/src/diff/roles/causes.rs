@@ -7,6 +7,7 @@ use crate::classify::WaitKind;
 use crate::diff::facts::Place;
 use crate::diff::functions::FunctionItem;
 use crate::diff::items::{HeldItem, HeldKey};
+use crate::diff::regress::QUIET;
 use crate::diff::report::Change;
 use crate::diff::series::{Noise, Series};
 
@@ -27,7 +28,7 @@ pub(super) fn find(case: &mut Case) -> Vec<Change> {
 fn own_time(case: &mut Case, causes: &mut BTreeMap<(Place, &'static str), Change>) {
     let noise = case.cpu_noise();
     let items: Vec<(Place, FunctionItem)> = case.functions.iter().map(|(p, i)| (p.clone(), i.clone())).collect();
-    for (place, FunctionItem { own, atomic, within, .. }) in items {
+    for (place, FunctionItem { own, atomic, .. }) in items {
         if !case.shows(&own, noise) {
             continue;
         }
@@ -41,7 +42,7 @@ fn own_time(case: &mut Case, causes: &mut BTreeMap<(Place, &'static str), Change
         }
         let change = Change {
             what: "function",
-            name: within.map_or_else(|| place.function.to_string(), |w| format!("{} (inlined in {w})", place.function)),
+            name: case.name(&place),
             process: place.process.to_string(),
             cpu_s: seconds(&own),
             delta_s: own.delta() / 1e9,
@@ -69,10 +70,10 @@ fn held_up(case: &mut Case, causes: &mut BTreeMap<(Place, &'static str), Change>
         let own = case.functions.get(&place).map(|f| f.own.clone()).unwrap_or_default();
         let change = causes.entry((place.clone(), what)).or_insert_with(|| Change {
             what,
-            name: name_of(&key, &item),
+            name: name_of(case, &key, &place),
             process: key.process.to_string(),
             cpu_s: seconds(&own),
-            role: "cause",
+            role: role_of(case, &key),
             significance: item.blame.p_value(),
             ..Change::default()
         });
@@ -113,14 +114,16 @@ fn what_of(key: &HeldKey, item: &HeldItem) -> &'static str {
     }
 }
 
-fn name_of(key: &HeldKey, item: &HeldItem) -> String {
+fn name_of(case: &Case, key: &HeldKey, place: &Place) -> String {
     match key.family {
-        "scheduler" => format!("runnable while a CPU is idle: {}", item.function),
-        "lock" if item.handed_over && key.at != item.function => {
-            format!("{} (lock taken in {})", item.function, key.at)
-        }
-        _ => item.function.to_string(),
+        "scheduler" => format!("runnable while a CPU is idle: {}", place.function),
+        _ => case.name(place),
     }
+}
+
+/// Who could run and did not may have been in the way of neighbours.
+fn role_of(case: &Case, key: &HeldKey) -> &'static str {
+    if key.family == "scheduler" && case.neighbours > QUIET { "unclear" } else { "cause" }
 }
 
 fn reason(key: &HeldKey, item: &HeldItem, own: &Series) -> String {
