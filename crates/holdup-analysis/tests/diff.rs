@@ -27,7 +27,7 @@ trait With: Sized + Into<Facts> {
     /// A function that spins for `seconds`, all of it behind `pause`.
     fn spins(self, function: &str, seconds: f64) -> Facts {
         let ns = seconds * S;
-        self.ran(function, Ran { ns, spin_ns: ns, pause_ns: 0.95 * ns, samples: seconds * 1e3, atomic_ns: 0.0 })
+        self.ran(function, Ran { ns, spin_ns: ns, pause_ns: 0.95 * ns, samples: seconds * 1e3, ..Ran::default() })
     }
 
     fn ran(self, function: &str, ran: Ran) -> Facts {

@@ -36,6 +36,19 @@ impl Scanner {
     }
 }
 
+/// CPU seconds that the host has taken from this virtual machine since it was started.
+pub(crate) fn stolen_seconds() -> Option<f64> {
+    stolen_ticks(&fs::read_to_string("/proc/stat").ok()?).map(|ticks| ticks as f64 / USER_HZ)
+}
+
+/// The kernel shows times to users in hundredths of a second, whatever its own tick.
+const USER_HZ: f64 = 100.0;
+
+/// The eighth number of the first line.
+fn stolen_ticks(stat: &str) -> Option<u64> {
+    stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().nth(7)?.parse().ok()
+}
+
 /// The entries of a folder that are numbers, in no particular order.
 pub(crate) fn numbers(folder: &Path) -> impl Iterator<Item = u32> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -93,6 +106,13 @@ pub(crate) fn memory() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stolen_time_is_the_eighth_number() {
+        assert_eq!(stolen_ticks("cpu  1 2 3 4 5 6 7 88 9 10\ncpu0 1"), Some(88));
+        assert_eq!(stolen_ticks("cpu  1 2 3"), None);
+        assert_eq!(stolen_ticks(""), None);
+    }
 
     #[test]
     fn lines_of_maps() {

@@ -62,11 +62,12 @@ pub fn record(
     samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
     scanner.scan(clock::now(), &mut side);
     // Loading the programs is not yet recording.
-    let cpu_before = clock::cpu_seconds();
+    let (cpu_before, stolen_before) = (clock::cpu_seconds(), proc::stolen_seconds());
     if let Some(child) = &mut child {
         child.start()?;
     }
-    let recording = Recording { options, programs, buffers, sink, header, side, child, signals, cpu_before };
+    let recording =
+        Recording { options, programs, buffers, sink, header, side, child, signals, cpu_before, stolen_before };
     recording.run(on_status, stop)
 }
 
@@ -150,6 +151,7 @@ struct Recording<'a> {
     child: Option<Child>,
     signals: Signals,
     cpu_before: f64,
+    stolen_before: Option<f64>,
 }
 
 impl Recording<'_> {
@@ -236,7 +238,8 @@ impl Recording<'_> {
             notes.push(format!("{} stacks were left out to limit the rate of copies", status.limited_stacks));
         }
         let recorder_cpu_s = clock::cpu_seconds() - self.cpu_before;
-        let footer = Footer { end_ns, exit_code, recorder_cpu_s, notes: notes.clone() };
+        let stolen_cpu_s = proc::stolen_seconds().zip(self.stolen_before).map(|(now, before)| now - before);
+        let footer = Footer { end_ns, exit_code, recorder_cpu_s, stolen_cpu_s, notes: notes.clone() };
         // Without a footer, as on a full disk, the spool reads as one that was ended from outside.
         let _ = self.sink.writer.footer(&footer);
         let hooks = std::mem::take(&mut self.programs.hooks);

@@ -46,6 +46,8 @@ pub struct Meta {
     pub sample_period_ns: u64,
     /// CPU seconds that the recorder itself used.
     pub recorder_cpu_s: f64,
+    /// CPU seconds that the host took from this virtual machine meanwhile; `None` if that is not known.
+    pub stolen_cpu_s: Option<f64>,
     /// By which hooks the trace was recorded.
     pub hooks: Vec<String>,
     /// Rows of each table.

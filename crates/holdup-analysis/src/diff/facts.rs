@@ -10,7 +10,7 @@ use holdup_trace::{Result, StackId, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
 use super::leaf::{Leaf, Leaves};
-use crate::classify::{self, WaitKind};
+use crate::classify::{self, StackFacts, WaitKind};
 use crate::code::Disassembler;
 use crate::findings::{Context, held_up, with_context};
 use crate::label;
@@ -54,6 +54,8 @@ pub struct Ran {
     pub ns: f64,
     /// In loops that wait for another CPU, and in `sched_yield`.
     pub spin_ns: f64,
+    /// In the locks' own code, futexes and the scheduler: it grows with every thread that comes at a bad moment.
+    pub lock_ns: f64,
     /// On an instruction behind a `pause`.
     pub pause_ns: f64,
     /// On an instruction behind an atomic one.
@@ -143,6 +145,8 @@ pub struct Facts {
     pub program: String,
     /// The machine's CPU.
     pub cpu_model: String,
+    /// The share of its CPUs that the host took from a virtual machine.
+    pub stolen: f64,
     /// Events that were lost.
     pub lost: u64,
     /// Nanoseconds for each sample.
@@ -195,6 +199,7 @@ impl Facts {
             held_up_ns: cpu.held_up,
             program: name.rsplit_once(" (").map_or(name, |(name, _)| name).to_owned(),
             cpu_model: context.trace.meta.host.cpu.clone(),
+            stolen: context.trace.stolen_share(),
             lost: context.intervals.health.lost_events,
             period_ns: context.period().max(1.0),
             ..Facts::default()
@@ -217,7 +222,7 @@ impl Facts {
             let place = Place { process: trail.process.clone(), function: trail.physical() };
             let facts = context.classifier.facts(stack);
             let ran = self.functions.entry(trail).or_default();
-            ran.add(&leaf, facts.kernel_spin || facts.yields, ns * scale, ns / self.period_ns);
+            ran.add(&leaf, &facts, ns * scale, ns / self.period_ns);
             if let Some(text) = leaf.text {
                 *self
                     .spots
@@ -252,10 +257,12 @@ impl Trail {
 }
 
 impl Ran {
-    fn add(&mut self, leaf: &Leaf, gives_way: bool, ns: f64, samples: f64) {
+    fn add(&mut self, leaf: &Leaf, facts: &StackFacts, ns: f64, samples: f64) {
         let part = |yes: bool| if yes { ns } else { 0.0 };
         self.ns += ns;
-        self.spin_ns += part(leaf.in_spin || gives_way);
+        let spins = leaf.in_spin || facts.kernel_spin || facts.yields;
+        self.spin_ns += part(spins);
+        self.lock_ns += part(facts.lock_overhead && !spins);
         self.pause_ns += part(leaf.behind_pause);
         self.atomic_ns += part(leaf.behind_atomic);
         self.samples += samples;

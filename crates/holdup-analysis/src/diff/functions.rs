@@ -20,6 +20,8 @@ pub(super) struct FunctionItem {
     pub(super) spin: Series,
     pub(super) pause: Series,
     pub(super) atomic: Series,
+    /// Without spinning and without locks' own code.
+    pub(super) work: Series,
     /// The compiled function that it is part of, if it is inlined.
     pub(super) within: Option<Rc<str>>,
 }
@@ -33,8 +35,12 @@ const APART: f64 = 1.25;
 
 /// A measure of a run, and where it belongs.
 type Part = (fn(&Ran) -> f64, fn(&mut FunctionItem) -> &mut Series);
-const PARTS: [Part; 3] =
-    [(|r| r.spin_ns, |i| &mut i.spin), (|r| r.pause_ns, |i| &mut i.pause), (|r| r.atomic_ns, |i| &mut i.atomic)];
+const PARTS: [Part; 4] = [
+    (|r| r.ns - r.spin_ns - r.lock_ns, |i| &mut i.work),
+    (|r| r.spin_ns, |i| &mut i.spin),
+    (|r| r.pause_ns, |i| &mut i.pause),
+    (|r| r.atomic_ns, |i| &mut i.atomic),
+];
 
 impl Sides<'_> {
     /// All functions, with the time of shared helpers given to their callers where these tell more.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::facts::{Facts, Held, Place, Under};
-use super::series::{Series, middle};
+use super::series::{Disturbance, Series, middle};
 use crate::classify::WaitKind;
 
 /// Both sides, and by how much the later one is scaled to the work of the earlier.
@@ -38,7 +38,7 @@ pub(super) struct HeldItem {
     pub(super) holds: BTreeMap<Rc<str>, Hold>,
 }
 
-/// How long a lock is held if nothing disturbs: the lower quartile, in nanoseconds.
+/// How long a lock is held if nothing disturbs: the lower quartile and decile, in nanoseconds.
 ///
 /// Preemption, interrupts and busy neighbours only ever lengthen a hold, so the upper part of the distribution tells
 /// of the machine, the lower of the program: it moved by less than 2 % between equal runs when four fifths of the
@@ -46,6 +46,7 @@ pub(super) struct HeldItem {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hold {
     pub(super) quartile: Series,
+    pub(super) decile: Series,
     /// How many holds were seen on both sides.
     pub(super) count: [u64; 2],
 }
@@ -161,19 +162,20 @@ impl<'a> Sides<'a> {
         for (side, runs) in [self.before, self.after].into_iter().enumerate() {
             for facts in runs {
                 for (name, mut all) in holds_of(facts, key) {
-                    if all.len() < FEWEST {
+                    let count = all.len();
+                    if count < FEWEST {
                         continue;
                     }
-                    let at = all.len() / 4;
-                    let quartile = *all.select_nth_unstable(at).1 as f64;
+                    let mut part = |n: usize| *all.select_nth_unstable(n).1 as f64;
+                    let (decile, quartile) = (part(count / 10), part(count / 4));
                     let hold = holds.entry(name).or_default();
-                    hold.count[side] += all.len() as u64;
-                    let values = if side == 0 { &mut hold.quartile.before } else { &mut hold.quartile.after };
-                    values.push(quartile);
+                    hold.count[side] += count as u64;
+                    hold.decile.side_mut(side).push(decile);
+                    hold.quartile.side_mut(side).push(quartile);
                 }
             }
         }
-        holds.retain(|_, h| !h.quartile.before.is_empty() && !h.quartile.after.is_empty());
+        holds.retain(|_, h| !h.quartile.before.is_empty() && !h.quartile.after.is_empty() && h.is_sharp());
         holds
     }
 
@@ -187,9 +189,28 @@ impl<'a> Sides<'a> {
         cost(self.before, 1.0).max(cost(self.after, self.scale)).max(1.0)
     }
 
-    /// The largest share of the machine that others used in any run.
-    pub(super) fn neighbours(&self) -> f64 {
-        self.before.iter().chain(self.after).map(Facts::neighbours).fold(0.0, f64::max)
+    /// What disturbed the run that was disturbed most.
+    pub(super) fn disturbance(&self) -> Disturbance {
+        let most = |of: fn(&Facts) -> f64| self.before.iter().chain(self.after).map(of).fold(0.0, f64::max);
+        let typical = |runs: &[Facts]| middle(&runs.iter().map(Facts::neighbours).collect::<Vec<_>>());
+        let shift = (typical(self.before) - typical(self.after)).abs();
+        Disturbance { neighbours: most(Facts::neighbours), stolen: most(|f| f.stolen), shift }
+    }
+}
+
+impl Hold {
+    /// Whether each hold is one critical section: then the shortest are about as long as each other. A thread that
+    /// takes a lock many times before anybody else gets it seems to hold it for anything.
+    fn is_sharp(&self) -> bool {
+        const SPREAD: f64 = 1.15;
+        let sharp = |d: &[f64], q: &[f64]| d.iter().zip(q).all(|(d, q)| *q <= SPREAD * d);
+        sharp(&self.decile.before, &self.quartile.before) && sharp(&self.decile.after, &self.quartile.after)
+    }
+
+    /// The part that changed less: a disturbance rarely moves both by as much.
+    pub(super) fn steadier(&self) -> &Series {
+        let change = |s: &Series| (s.delta() / s.was().max(1.0)).abs();
+        if change(&self.decile) < change(&self.quartile) { &self.decile } else { &self.quartile }
     }
 }
 

@@ -2,20 +2,22 @@
 
 use super::items::Sides;
 use super::roles::Judged;
-use super::series::{Noise, Series};
+use super::series::{Disturbance, Noise, Series};
 
 /// The share of the machine that others may use before elapsed time and waits mean nothing.
-pub(super) const QUIET: f64 = 0.05;
+const QUIET: f64 = 0.05;
 /// Growth has to be this many standard deviations of noise: one in a thousand comparisons is beyond that by chance.
 const SURE: f64 = 3.0;
-/// For a hold's quartile, which disturbances hardly move.
-const SURE_OF_HOLD: f64 = 2.0;
+/// For what disturbances hardly move: a hold's quartile, and the few functions that make up most of the program.
+const SURE_OF_MUCH: f64 = 2.0;
+/// A function with this share of the CPU time makes up much of the program.
+const MUCH: f64 = 0.3;
 /// A function or lock below this share of the whole cannot fail a build by itself.
 const MATTERS: f64 = 0.05;
 
 /// Everything that grew by more than `limit` (0.05 for 5 %), as sentences.
 pub(super) fn found(sides: &Sides, judged: &Judged, elapsed: &Series, cpu: &Series, limit: f64) -> Vec<String> {
-    let neighbours = sides.neighbours();
+    let disturbed = sides.disturbance();
     let mut found = Vec::new();
     let mut check = |name: &str, series: &Series, noise: Noise, sure: f64, floor: f64| {
         let base = series.was().max(floor);
@@ -23,49 +25,61 @@ pub(super) fn found(sides: &Sides, judged: &Judged, elapsed: &Series, cpu: &Seri
             found.push(format!("{name}: +{:.1} %", 100.0 * series.delta() / base));
         }
     };
-    if neighbours <= QUIET {
-        check("elapsed time", elapsed, Noise::elapsed(neighbours), SURE, 0.0);
+    if disturbed.is_quiet() {
+        check("elapsed time", elapsed, Noise::elapsed(disturbed), SURE, 0.0);
     }
-    check("CPU time", cpu, Noise::cpu(neighbours, 0.0), SURE, 0.0);
+    // The locks' own code and spinning depend on when threads meet, like waits.
+    let work = sides.total(|f| f.functions.values().map(|r| r.ns - r.spin_ns - r.lock_ns).sum());
+    let work = if work.was() > 0.0 { &work } else { cpu };
+    check("CPU time", work, Noise::cpu(disturbed, 0.0), SURE, 0.0);
     let floor = MATTERS * judged.whole;
     for (place, item) in &judged.functions {
-        let noise = Noise::cpu(neighbours, judged.period_ns);
-        check(&format!("CPU time in `{}`", place.function), &item.own, noise, SURE, floor);
+        let share = (item.work.was() / work.was().max(1.0)).min(1.0);
+        let noise = Noise::cpu(disturbed, judged.period_ns * (1.0 - share));
+        let sure = if share >= MUCH { SURE_OF_MUCH } else { SURE };
+        check(&format!("CPU time in `{}`", place.function), &item.work, noise, sure, floor);
     }
     for (key, item) in &judged.held {
-        if neighbours <= QUIET {
+        if disturbed.is_quiet() {
             let name = format!("waits in `{}` for `{}`", key.at, item.function);
-            check(&name, &item.blame, Noise::waits(neighbours), SURE, floor);
+            check(&name, &item.blame, Noise::waits(disturbed), SURE, floor);
         }
-        for (by, hold) in &item.holds {
+        for (by, hold) in item.holds.iter().filter(|(by, _)| !by.is_empty()) {
             if item.blame.was().max(item.blame.now()) >= floor {
                 let name = format!("hold of the lock taken in `{}`, let go in `{by}`", key.at);
-                check(&name, &hold.quartile, Noise::hold(neighbours), SURE_OF_HOLD, 0.0);
+                check(&name, hold.steadier(), Noise::hold(disturbed), SURE_OF_MUCH, 0.0);
             }
         }
     }
     found
 }
 
+impl Disturbance {
+    /// Whether elapsed time and waits tell of the program.
+    pub(super) fn is_quiet(self) -> bool {
+        self.neighbours.max(self.stolen) <= QUIET
+    }
+}
+
 impl Noise {
-    /// CPU time: caches, hyperthreads and clocks differ between runs, more so beside busy neighbours. A sample weighs
-    /// `period_ns`.
-    pub(super) fn cpu(neighbours: f64, period_ns: f64) -> Noise {
-        Noise { relative: 0.025 + 0.1 * neighbours, grain: period_ns }
+    /// CPU time: caches, hyperthreads and clocks differ between runs, more so if neighbours were busy in only one of
+    /// them; what the host takes counts as used. For `grain` see [`Noise::grain`].
+    pub(super) fn cpu(by: Disturbance, grain: f64) -> Noise {
+        Noise { relative: 0.015 + 0.01 * by.neighbours + 0.15 * by.shift + by.stolen, grain }
     }
 
     /// Waits depend on when threads meet.
-    pub(super) fn waits(neighbours: f64) -> Noise {
-        Noise { relative: 0.08 + 0.5 * neighbours, grain: 0.0 }
+    pub(super) fn waits(by: Disturbance) -> Noise {
+        Noise { relative: 0.08 + 0.5 * by.neighbours + by.stolen, grain: 0.0 }
     }
 
     /// Elapsed time.
-    pub(super) fn elapsed(neighbours: f64) -> Noise {
-        Noise { relative: 0.02 + neighbours, grain: 0.0 }
+    pub(super) fn elapsed(by: Disturbance) -> Noise {
+        Noise { relative: 0.02 + by.neighbours + by.stolen, grain: 0.0 }
     }
 
     /// Undisturbed holds.
-    pub(super) fn hold(neighbours: f64) -> Noise {
-        Noise { relative: 0.015 + 0.01 * neighbours, grain: 0.0 }
+    pub(super) fn hold(by: Disturbance) -> Noise {
+        Noise { relative: 0.015 + 0.01 * by.neighbours + 0.1 * by.stolen, grain: 0.0 }
     }
 }

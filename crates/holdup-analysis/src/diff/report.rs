@@ -124,12 +124,14 @@ fn side(runs: &[Facts], work: Option<f64>) -> Side {
 fn notes(sides: &Sides) -> Vec<String> {
     let mut notes = Vec::new();
     let all = || sides.before.iter().chain(sides.after);
-    let neighbours = sides.neighbours();
-    if neighbours > regress::QUIET {
+    let by = sides.disturbance();
+    if !by.is_quiet() {
+        let host =
+            if by.stolen > 0.005 { format!(", the host up to {:.0} %", 100.0 * by.stolen) } else { String::new() };
         notes.push(format!(
-            "other programs used up to {:.0} % of the CPUs: elapsed time and waits say little, CPU time by function and \
-             undisturbed hold times are what to look at",
-            100.0 * neighbours
+            "other programs used up to {:.0} % of the CPUs{host}: elapsed time and waits say little, CPU time by function \
+             and undisturbed hold times are what to look at",
+            100.0 * by.neighbours
         ));
     }
     let mut models: Vec<&str> = all().map(|f| f.cpu_model.as_str()).collect();

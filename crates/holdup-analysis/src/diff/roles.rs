@@ -15,7 +15,7 @@ use super::facts::Place;
 use super::functions::FunctionItem;
 use super::items::{HeldItem, HeldKey, Sides};
 use super::report::Change;
-use super::series::{Noise, Series};
+use super::series::{Disturbance, Noise, Series};
 
 /// Changes below this share of the whole are not shown.
 const SMALLEST: f64 = 0.01;
@@ -42,7 +42,7 @@ struct Case<'a> {
     held: BTreeMap<HeldKey, HeldItem>,
     whole: f64,
     period_ns: f64,
-    neighbours: f64,
+    disturbed: Disturbance,
     within_noise: usize,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn judge(sides: &Sides, elapsed: &Series) -> Judged {
         held: sides.held(),
         whole: sides.whole(),
         period_ns: sides.before.iter().chain(sides.after).map(period).fold(0.0, f64::max),
-        neighbours: sides.neighbours(),
+        disturbed: sides.disturbance(),
         within_noise: 0,
     };
     let mut changes = causes::find(&mut case);
@@ -92,11 +92,11 @@ impl Case<'_> {
     }
 
     fn cpu_noise(&self) -> Noise {
-        Noise::cpu(self.neighbours, self.period_ns)
+        Noise::cpu(self.disturbed, self.period_ns)
     }
 
     fn wait_noise(&self) -> Noise {
-        Noise::waits(self.neighbours)
+        Noise::waits(self.disturbed)
     }
 }
 

@@ -9,12 +9,24 @@ pub struct Series {
     pub after: Vec<f64>,
 }
 
+/// What took CPUs away from the program, as shares of the machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Disturbance {
+    /// Other programs.
+    pub neighbours: f64,
+    /// The host of a virtual machine.
+    pub stolen: f64,
+    /// By how much the neighbours' share differs between the sides.
+    pub shift: f64,
+}
+
 /// How far apart equal runs are, as a share of the value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
     /// Standard deviation between runs, as a share of the value.
     pub relative: f64,
-    /// What one event of the measure weighs: a sample's period. Counting events adds their Poisson noise.
+    /// What one event of the measure weighs, a sample's period, times the share of events that are *not* counted:
+    /// counting adds their binomial noise.
     pub grain: f64,
 }
 
@@ -24,6 +36,11 @@ const ENOUGH: usize = 3;
 const P: f64 = 0.05;
 
 impl Series {
+    /// The values before (0) or after (1).
+    pub(super) fn side_mut(&mut self, side: usize) -> &mut Vec<f64> {
+        if side == 0 { &mut self.before } else { &mut self.after }
+    }
+
     /// The typical run before.
     pub fn was(&self) -> f64 {
         middle(&self.before)

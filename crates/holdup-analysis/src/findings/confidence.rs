@@ -3,6 +3,9 @@
 use super::Context;
 use super::group::{Group, Tally};
 
+/// The share of its CPUs from which on a virtual machine that has lost them tells of its host instead.
+const MUCH_STOLEN: f64 = 0.1;
+
 /// `high`, `medium` or `low`; the reasons for less than high are added to the evidence.
 pub(super) fn of(context: &Context, group: &Group, tally: &Tally, evidence: &mut Vec<String>) -> &'static str {
     let mut doubts = Vec::new();
@@ -13,6 +16,10 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally, evidence: &mut
     if cpu.lost > 0.01 * cpu.total || health.lost_events > 0 {
         grave |= cpu.lost > 0.1 * cpu.total || cpu.lost > 0.5 * blame;
         doubts.push(format!("{:.3} CPU s lost ({} events)", cpu.lost / 1e9, health.lost_events));
+    }
+    let stolen = context.trace.stolen_share();
+    if stolen > MUCH_STOLEN {
+        doubts.push(format!("the host took {:.0} % of the CPUs: what ran took longer than it should", 100.0 * stolen));
     }
     let waits = context.intervals.waits.len().max(1) as f64;
     if health.unknown_wakers as f64 > 0.1 * waits {

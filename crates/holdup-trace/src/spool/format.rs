@@ -114,6 +114,8 @@ pub struct Footer {
     pub exit_code: Option<i32>,
     /// CPU seconds that the recorder used.
     pub recorder_cpu_s: f64,
+    /// CPU seconds that the host took from this virtual machine meanwhile; `None` if the kernel does not tell.
+    pub stolen_cpu_s: Option<f64>,
     /// What the user should know.
     pub notes: Vec<String>,
 }

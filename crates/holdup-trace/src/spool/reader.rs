@@ -216,6 +216,7 @@ impl Reader {
         let meta = builder.meta_mut();
         meta.exit_code = footer.exit_code;
         meta.recorder_cpu_s = footer.recorder_cpu_s;
+        meta.stolen_cpu_s = footer.stolen_cpu_s;
         meta.notes.extend(footer.notes);
         if start > 0 && footer.end_ns > start {
             meta.duration_ns = footer.end_ns - start;

@@ -49,6 +49,7 @@ fn summary(trace: &Trace) -> anyhow::Result<serde_json::Value> {
         "exit_code": meta.exit_code,
         "hooks": meta.hooks,
         "recorder_cpu_s": meta.recorder_cpu_s,
+        "stolen_cpu_s": meta.stolen_cpu_s,
         "min_wait_ns": meta.min_wait_ns,
         "sample_period_ns": meta.sample_period_ns,
         "user_stacks": {"taken": meta.user_stacks.0, "complete": meta.user_stacks.1},
@@ -84,6 +85,10 @@ fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
     if meta.recorder_cpu_s > 0.0 {
         let share = 100.0 * meta.recorder_cpu_s / (meta.duration_ns as f64 / 1e9 * f64::from(meta.cpus)).max(1e-9);
         writeln!(out, "recorder     {:.3} CPU s, {share:.2} % of the machine", meta.recorder_cpu_s)?;
+    }
+    if let Some(stolen) = meta.stolen_cpu_s.filter(|s| *s > 0.0) {
+        let share = 100.0 * stolen / (meta.duration_ns as f64 / 1e9 * f64::from(meta.cpus)).max(1e-9);
+        writeln!(out, "stolen       {stolen:.2} CPU s by the host, {share:.1} % of the machine")?;
     }
     if !meta.hooks.is_empty() {
         writeln!(out, "hooks        {}", meta.hooks.join(", "))?;

@@ -7,7 +7,6 @@ use crate::classify::WaitKind;
 use crate::diff::facts::Place;
 use crate::diff::functions::FunctionItem;
 use crate::diff::items::{HeldItem, HeldKey};
-use crate::diff::regress::QUIET;
 use crate::diff::report::Change;
 use crate::diff::series::{Noise, Series};
 
@@ -91,9 +90,9 @@ fn held_up(case: &mut Case, causes: &mut BTreeMap<(Place, &'static str), Change>
 
 /// A critical section that takes longer, or less long, when nothing disturbs it.
 fn longer_hold(case: &Case, item: &HeldItem) -> Option<String> {
-    let noise = Noise::hold(case.neighbours);
+    let noise = Noise::hold(case.disturbed);
     let matters = item.blame.was().max(item.blame.now()) >= super::SMALLEST * case.whole;
-    let real = item.holds.iter().filter(|(_, h)| matters && h.quartile.is_real(noise, 3.0));
+    let real = item.holds.iter().filter(|(_, h)| matters && h.steadier().is_real(noise, 3.0));
     let (by, hold) = real.max_by(|a, b| a.1.quartile.delta().abs().total_cmp(&b.1.quartile.delta().abs()))?;
     let q = &hold.quartile;
     Some(format!(
@@ -123,7 +122,7 @@ fn name_of(case: &Case, key: &HeldKey, place: &Place) -> String {
 
 /// Who could run and did not may have been in the way of neighbours.
 fn role_of(case: &Case, key: &HeldKey) -> &'static str {
-    if key.family == "scheduler" && case.neighbours > QUIET { "unclear" } else { "cause" }
+    if key.family == "scheduler" && !case.disturbed.is_quiet() { "unclear" } else { "cause" }
 }
 
 fn reason(key: &HeldKey, item: &HeldItem, own: &Series) -> String {
