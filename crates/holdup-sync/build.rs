@@ -6,6 +6,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(holdup_rseq)");
     println!("cargo::rustc-check-cfg=cfg(loom)");
+    // Of the example `hot_counter`.
+    println!("cargo::rustc-check-cfg=cfg(fixed)");
     let is = |key: &str, values: &[&str]| var(key).is_ok_and(|value| values.contains(&value.as_str()));
     let target = is("CARGO_CFG_TARGET_OS", &["linux"]) && is("CARGO_CFG_TARGET_ENV", &["gnu"]);
     let arch = is("CARGO_CFG_TARGET_ARCH", &["x86_64", "aarch64"]) && is("CARGO_CFG_TARGET_POINTER_WIDTH", &["64"]);

@@ -36,7 +36,6 @@ use crate::StripedCounter;
 /// assert_eq!(served.drain(), 4000);
 /// assert_eq!(served.sum(), 0);
 /// ```
-#[derive(Default)]
 pub struct PerCpuCounter {
     #[cfg(holdup_rseq)]
     cells: Option<cells::BankedCells>,
@@ -109,6 +108,12 @@ impl PerCpuCounter {
         return self.cells.is_some();
         #[cfg(not(holdup_rseq))]
         false
+    }
+}
+
+impl Default for PerCpuCounter {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -210,6 +215,11 @@ mod cells {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_default_is_per_cpu_where_a_new_one_is() {
+        assert_eq!(PerCpuCounter::default().is_per_cpu(), PerCpuCounter::new().is_per_cpu());
+    }
 
     #[test]
     fn wraps_and_subtracts() {
