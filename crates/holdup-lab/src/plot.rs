@@ -3,25 +3,19 @@
 
 mod panel;
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::sync::Once;
 
-use plotters::coord::Shift;
-use plotters::prelude::*;
+use holdup_plot::plotters::coord::Shift;
+use holdup_plot::plotters::prelude::*;
+use holdup_plot::{Drawn, Picture, cut, two_lines, write};
 
 use crate::result::{Outcome, Series};
 
-const FONT: &str = "DejaVu Sans";
 /// Of one panel, in pixels, with its legend beside it.
 const PANEL: (u32, u32) = (860, 420);
 /// Above and below the panels.
 const HEAD: u32 = 72;
 const FOOT: u32 = 34;
-
-/// What a drawing function returns.
-type Drawn = Result<(), String>;
 
 /// Series that share an axis.
 struct Group<'a> {
@@ -29,37 +23,22 @@ struct Group<'a> {
     series: Vec<&'a Series>,
 }
 
+/// The page of one outcome.
+struct Page<'a> {
+    outcome: &'a Outcome,
+    groups: Vec<Group<'a>>,
+    caption: &'a str,
+}
+
 /// Draws `outcome` as NAME.svg and NAME.png into `folder`, and returns the two paths.
 ///
 /// # Errors
 /// A file can't be written; the message says which.
 pub fn draw(outcome: &Outcome, caption: &str, folder: &Path) -> Result<[PathBuf; 2], String> {
-    register_font();
-    let groups = groups(outcome);
-    let columns = if groups.len() > 2 { 2 } else { 1 };
-    let rows = groups.len().div_ceil(columns).max(1);
-    let size = (PANEL.0 * columns as u32, PANEL.1 * rows as u32 + HEAD + FOOT);
-    let [svg, png] = ["svg", "png"].map(|kind| folder.join(format!("{}.{kind}", outcome.name)));
-    let drawing = SVGBackend::new(&svg, size).into_drawing_area();
-    page(&drawing, outcome, &groups, (rows, columns), caption).map_err(|e| format!("{}: {e}", svg.display()))?;
-    drop(drawing);
-    let mut pixels = vec![0; (size.0 * size.1 * 3) as usize];
-    let drawing = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
-    page(&drawing, outcome, &groups, (rows, columns), caption)?;
-    drop(drawing);
-    write_png(&png, size, &pixels).map_err(|e| format!("{}: {e}", png.display()))?;
-    Ok([svg, png])
-}
-
-fn register_font() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let font = include_bytes!("plot/DejaVuSans.ttf");
-        for style in [FontStyle::Normal, FontStyle::Bold] {
-            // The bytes are those of a valid font; a test draws with them.
-            let _ = plotters::style::register_font(FONT, style, font);
-        }
-    });
+    let page = Page { outcome, groups: groups(outcome), caption };
+    let paths = ["svg", "png"].map(|kind| folder.join(format!("{}.{kind}", outcome.name)));
+    paths.iter().try_for_each(|path| holdup_plot::save(&page, path))?;
+    Ok(paths)
 }
 
 fn groups(outcome: &Outcome) -> Vec<Group<'_>> {
@@ -75,78 +54,43 @@ fn groups(outcome: &Outcome) -> Vec<Group<'_>> {
     groups
 }
 
-fn page<DB: DrawingBackend>(
-    root: &DrawingArea<DB, Shift>,
-    outcome: &Outcome,
-    groups: &[Group],
-    (rows, columns): (usize, usize),
-    caption: &str,
-) -> Drawn {
-    root.fill(&WHITE).map_err(text)?;
-    let (head, rest) = root.split_vertically(HEAD);
-    let (panels, foot) = rest.split_vertically(PANEL.1 * rows as u32);
-    let width = PANEL.0 as usize * columns;
-    let word = if outcome.verdict.reproduced { "reproduced" } else { "not reproduced here" };
-    write(&head, &format!("{}: {word}", outcome.name), (16, 8), 20)?;
-    for (i, line) in two_lines(&outcome.verdict.because, width, 12).iter().enumerate() {
-        write(&head, line, (16, 34 + 17 * i as i32), 12)?;
+impl Page<'_> {
+    /// Rows and columns of panels.
+    fn grid(&self) -> (usize, usize) {
+        let columns = if self.groups.len() > 2 { 2 } else { 1 };
+        (self.groups.len().div_ceil(columns).max(1), columns)
     }
-    for (area, group) in panels.split_evenly((rows, columns)).iter().zip(groups) {
-        panel::draw(area, group)?;
+}
+
+impl Picture for Page<'_> {
+    fn size(&self) -> (u32, u32) {
+        let (rows, columns) = self.grid();
+        (PANEL.0 * columns as u32, PANEL.1 * rows as u32 + HEAD + FOOT)
     }
-    write(&foot, &cut(caption, width, 12), (16, 8), 12)?;
-    root.present().map_err(text)
-}
 
-fn write<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, words: &str, at: (i32, i32), size: u32) -> Drawn {
-    let font = (FONT, size).into_font().color(&BLACK);
-    area.draw(&Text::new(words.to_owned(), at, font)).map_err(text)
-}
-
-/// Breaks a sentence at a space; the second line is cut if it has to be.
-fn two_lines(line: &str, width: usize, size: usize) -> [String; 2] {
-    let whole = |words: &str| cut(words, width, size) == words;
-    let ends = line.match_indices(' ').map(|(at, _)| at).chain([line.len()]);
-    let end = ends.take_while(|&end| whole(&line[..end])).last().unwrap_or(0);
-    [line[..end].to_owned(), cut(line[end..].trim_start(), width, size)]
-}
-
-/// Shortens a line to a width in pixels; the font's letters are at most about 0.54 of its size wide on average.
-fn cut(line: &str, width: usize, size: usize) -> String {
-    let most = ((width.saturating_sub(32)) as f64 / (0.54 * size as f64)) as usize;
-    if line.chars().count() <= most {
-        return line.to_owned();
+    fn draw<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>) -> Drawn {
+        let (rows, columns) = self.grid();
+        let outcome = self.outcome;
+        root.fill(&WHITE).map_err(holdup_plot::text)?;
+        let (head, rest) = root.split_vertically(HEAD);
+        let (panels, foot) = rest.split_vertically(PANEL.1 * rows as u32);
+        let width = PANEL.0 as usize * columns;
+        let word = if outcome.verdict.reproduced { "reproduced" } else { "not reproduced here" };
+        write(&head, &format!("{}: {word}", outcome.name), (16, 8), 20)?;
+        for (i, line) in two_lines(&outcome.verdict.because, width, 12).iter().enumerate() {
+            write(&head, line, (16, 34 + 17 * i as i32), 12)?;
+        }
+        for (area, group) in panels.split_evenly((rows, columns)).iter().zip(&self.groups) {
+            panel::draw(area, group)?;
+        }
+        write(&foot, &cut(self.caption, width, 12), (16, 8), 12)
     }
-    line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
-}
-
-// By value, as `map_err` gives it.
-#[allow(clippy::needless_pass_by_value)]
-fn text<E: std::error::Error + Send + Sync>(error: DrawingAreaErrorKind<E>) -> String {
-    error.to_string()
-}
-
-fn write_png(path: &Path, size: (u32, u32), pixels: &[u8]) -> Result<(), png::EncodingError> {
-    let mut encoder = png::Encoder::new(BufWriter::new(File::create(path)?), size.0, size.1);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    encoder.write_header()?.write_image_data(pixels)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::result::{Point, Verdict};
-
-    #[test]
-    fn lines_are_cut_to_the_width() {
-        assert_eq!(cut("short", 860, 12), "short");
-        assert_eq!(two_lines("one two", 860, 12), ["one two", ""]);
-        let [first, second] = two_lines(&"word ".repeat(40), 860, 12);
-        assert!(first.ends_with("word") && second.starts_with("word"));
-        let long = cut(&"x".repeat(500), 860, 12);
-        assert!(long.ends_with('…') && long.chars().count() < 130);
-    }
 
     #[test]
     fn a_plot_is_drawn_in_both_formats() {

@@ -15,8 +15,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-symbols", &["holdup-trace"]),
     ("holdup-trace", &[]),
     // These know no traces.
-    ("holdup-lab", &["holdup-sync"]),
-    ("holdup-load", &[]),
+    ("holdup-lab", &["holdup-plot", "holdup-sync"]),
+    ("holdup-load", &["holdup-plot"]),
+    ("holdup-plot", &[]),
     ("holdup-sync", &[]),
     // The bench of the group-by kernel calls it.
     ("xtask", &["holdup-analysis"]),

@@ -1,10 +1,11 @@
 //! One chart with its legend.
 
-use plotters::coord::Shift;
-use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
-use plotters::prelude::*;
+use holdup_plot::plotters::coord::Shift;
+use holdup_plot::plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use holdup_plot::plotters::prelude::*;
+use holdup_plot::{Drawn, FONT, cut, number, text, write};
 
-use super::{Drawn, FONT, Group, cut, text, write};
+use super::Group;
 
 /// Pixels for the legend, to the right of the chart.
 const LEGEND: u32 = 340;
@@ -104,30 +105,9 @@ fn colour(i: usize) -> RGBColor {
     RGBColor(r, g, b)
 }
 
-/// A label: no more digits than it needs.
-fn number(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0".to_owned(),
-        v if v >= 1e6 => format!("{} M", trimmed(value / 1e6)),
-        v if v >= 1e4 => format!("{} k", trimmed(value / 1e3)),
-        _ => trimmed(value),
-    }
-}
-
-fn trimmed(value: f64) -> String {
-    let digits = if value.abs() >= 100.0 { 0 } else { 2 };
-    let text = format!("{value:.digits$}");
-    if digits == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn labels_are_short() {
-        assert_eq!([0.0, 0.25, 2.0, 131_072.0, 4e6, 9999.0].map(number), ["0", "0.25", "2", "131 k", "4 M", "9999"]);
-    }
 
     #[test]
     fn colours_differ() {

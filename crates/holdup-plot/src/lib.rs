@@ -1,0 +1,145 @@
+//! Pictures as SVG and PNG. The font is in the program: none is needed on the machine.
+
+#![forbid(unsafe_code)]
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::sync::Once;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+pub use plotters;
+
+/// The only font.
+pub const FONT: &str = "DejaVu Sans";
+
+/// What a drawing function returns.
+pub type Drawn = Result<(), String>;
+
+/// Something that can be drawn with any backend.
+pub trait Picture {
+    /// Width and height in pixels.
+    fn size(&self) -> (u32, u32);
+
+    /// Draws it on an area of that size.
+    ///
+    /// # Errors
+    /// What the backend says.
+    fn draw<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>) -> Drawn;
+}
+
+/// Draws `picture` into a file: PNG if its name ends so, else SVG.
+///
+/// # Errors
+/// The file can't be written; the message says which.
+pub fn save(picture: &impl Picture, path: &Path) -> Drawn {
+    register_font();
+    let is_png = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
+    let drawn = if is_png { save_png(picture, path) } else { save_svg(picture, path) };
+    drawn.map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn save_svg(picture: &impl Picture, path: &Path) -> Drawn {
+    let root = SVGBackend::new(path, picture.size()).into_drawing_area();
+    picture.draw(&root)?;
+    root.present().map_err(text)
+}
+
+fn save_png(picture: &impl Picture, path: &Path) -> Drawn {
+    let (width, height) = picture.size();
+    let mut pixels = vec![0; (width * height * 3) as usize];
+    let root = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
+    picture.draw(&root)?;
+    root.present().map_err(text)?;
+    drop(root);
+    write_png(path, (width, height), &pixels).map_err(|e| e.to_string())
+}
+
+fn write_png(path: &Path, size: (u32, u32), pixels: &[u8]) -> Result<(), png::EncodingError> {
+    let mut encoder = png::Encoder::new(BufWriter::new(File::create(path)?), size.0, size.1);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.write_header()?.write_image_data(pixels)
+}
+
+fn register_font() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let font = include_bytes!("DejaVuSans.ttf");
+        for style in [FontStyle::Normal, FontStyle::Bold] {
+            // The bytes are those of a valid font; a test draws with them.
+            let _ = plotters::style::register_font(FONT, style, font);
+        }
+    });
+}
+
+/// Writes a line of `size` pixels at `at`.
+///
+/// # Errors
+/// What the backend says.
+pub fn write<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, words: &str, at: (i32, i32), size: u32) -> Drawn {
+    let font = (FONT, size).into_font().color(&BLACK);
+    area.draw(&Text::new(words.to_owned(), at, font)).map_err(text)
+}
+
+/// Breaks a sentence at a space; the second line is cut if it has to be.
+pub fn two_lines(line: &str, width: usize, size: usize) -> [String; 2] {
+    let whole = |words: &str| cut(words, width, size) == words;
+    let ends = line.match_indices(' ').map(|(at, _)| at).chain([line.len()]);
+    let end = ends.take_while(|&end| whole(&line[..end])).last().unwrap_or(0);
+    [line[..end].to_owned(), cut(line[end..].trim_start(), width, size)]
+}
+
+/// Shortens a line to a width in pixels; the font's letters are at most about 0.54 of its size wide on average.
+pub fn cut(line: &str, width: usize, size: usize) -> String {
+    let most = ((width.saturating_sub(32)) as f64 / (0.54 * size as f64)) as usize;
+    if line.chars().count() <= most {
+        return line.to_owned();
+    }
+    line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// An error of the backend as text.
+// By value, as `map_err` gives it.
+#[allow(clippy::needless_pass_by_value)]
+pub fn text<E: std::error::Error + Send + Sync>(error: DrawingAreaErrorKind<E>) -> String {
+    error.to_string()
+}
+
+/// A label of an axis: no more digits than it needs.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        v if v >= 1e6 => format!("{} M", trimmed(value / 1e6)),
+        v if v >= 1e4 => format!("{} k", trimmed(value / 1e3)),
+        _ => trimmed(value),
+    }
+}
+
+fn trimmed(value: f64) -> String {
+    let digits = if value.abs() >= 100.0 { 0 } else { 2 };
+    let text = format!("{value:.digits$}");
+    if digits == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_to_the_width() {
+        assert_eq!(cut("short", 860, 12), "short");
+        assert_eq!(two_lines("one two", 860, 12), ["one two", ""]);
+        let [first, second] = two_lines(&"word ".repeat(40), 860, 12);
+        assert!(first.ends_with("word") && second.starts_with("word"));
+        let long = cut(&"x".repeat(500), 860, 12);
+        assert!(long.ends_with('…') && long.chars().count() < 130);
+    }
+
+    #[test]
+    fn labels_are_short() {
+        assert_eq!([0.0, 0.25, 2.0, 131_072.0, 4e6, 9999.0].map(number), ["0", "0.25", "2", "131 k", "4 M", "9999"]);
+    }
+}
