@@ -7,7 +7,8 @@ use holdup_analysis::classify::Classifier;
 use holdup_analysis::focus::Focus;
 use holdup_analysis::intervals;
 use holdup_trace::{
-    ChainId, Cpu, Destination, Event, LockId, LockKey, LockKind, SwitchState, Trace, TraceBuilder, WakeContext,
+    ChainId, Cpu, Destination, Event, LockId, LockKey, LockKind, SwitchState, Symbolizer, Trace, TraceBuilder,
+    WakeContext,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -68,12 +69,20 @@ impl Schedule {
         self
     }
 
-    pub fn finish(mut self) -> Trace {
+    pub fn finish(self) -> Trace {
+        self.finish_as(None)
+    }
+
+    pub fn finish_with(self, names: &mut dyn Symbolizer) -> Trace {
+        self.finish_as(Some(names))
+    }
+
+    fn finish_as(mut self, names: Option<&mut dyn Symbolizer>) -> Trace {
         // A last event fixes the trace's length.
         let what = self.builder.string("end");
         let lost = Event::Lost { cpu: Cpu::NONE, span: holdup_trace::Nanos(0), count: 0, what };
         self.builder.push(ns(self.end), lost);
-        self.builder.finish(None).unwrap()
+        self.builder.finish(names).unwrap()
     }
 
     pub fn blame(self) -> (Trace, Blame) {
