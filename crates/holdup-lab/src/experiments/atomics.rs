@@ -45,7 +45,9 @@ fn run(session: &mut Session) -> Result<Found> {
     let ladder = session.measure(cases);
     let series = ladder.time_per_op();
     let verdict = verdict(&series, most);
-    Ok(Found { series, notes: ladder.notes(), verdict })
+    let mut notes = ladder.notes();
+    notes.extend(shared_core(&series, "fetch_add, own"));
+    Ok(Found { series, notes, verdict })
 }
 
 fn looped(
@@ -75,6 +77,22 @@ fn cas_add(word: &AtomicU64) {
     }
 }
 
+/// An atomic add on a thread's own word, so many times slower beside another thread, tells that both share a core.
+const SHARED_CORE: f64 = 1.5;
+
+/// Says so if the CPUs behave like siblings of one core: a guest sees no other sign of where its host runs them.
+/// `own` is the series of atomic adds on each thread's own line.
+pub fn shared_core(series: &[Series], own: &str) -> Option<String> {
+    let points = &series.iter().find(|s| s.name == own)?.points;
+    let (alone, beside) = (points.iter().find(|p| p.x == 1.0)?.median, points.iter().find(|p| p.x == 2.0)?.median);
+    (beside > SHARED_CORE * alone).then(|| {
+        format!(
+            "an atomic add on a thread's own line took {alone:.1} ns alone and {beside:.1} ns beside a second thread: the \
+             first two CPUs were siblings of one core, or the host ran them so. Figures of a run with a core for each differ"
+        )
+    })
+}
+
 fn store_and_fence(word: &AtomicU64) {
     word.store(1, Ordering::Relaxed);
     fence(Ordering::SeqCst);
@@ -94,5 +112,22 @@ fn verdict(series: &[Series], most: usize) -> Verdict {
             "it is not the atomic operation that costs, it is the sharing of its cache line: give each thread or CPU \
                  its own word (holdup_sync::PerCpuCounter)"
                 .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Point;
+
+    #[test]
+    fn siblings_of_a_core_are_told() {
+        let series = |beside: f64| {
+            let points = vec![Point::of(1.0, [6.4]), Point::of(2.0, [beside])];
+            vec![Series { name: "own".to_owned(), unit: String::new(), axis: None, points }]
+        };
+        assert_eq!(shared_core(&series(7.0), "own"), None);
+        assert!(shared_core(&series(13.0), "own").is_some_and(|note| note.contains("13.0 ns")));
+        assert_eq!(shared_core(&series(13.0), "other"), None);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use holdup_sync::{Padded, PerCpuCounter, StripedCounter};
 
-use super::atomics::plain_add;
+use super::atomics::{plain_add, shared_core};
 use crate::Result;
 use crate::experiment::{Experiment, Found, Session};
 use crate::harness::affinity;
@@ -91,7 +91,9 @@ fn run(session: &mut Session) -> Result<Found> {
     series.extend(lost);
     let most = session.values.counts("threads").into_iter().max().unwrap_or(1);
     let verdict = verdict(&series, most);
-    Ok(Found { series, notes: ladder.notes(), verdict })
+    let mut notes = ladder.notes();
+    notes.extend(shared_core(&series, "interlocked, partitioned"));
+    Ok(Found { series, notes, verdict })
 }
 
 /// Shared, partitioned and partitioned without padding.

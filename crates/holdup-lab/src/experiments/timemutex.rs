@@ -7,7 +7,7 @@ mod sweeps;
 use std::collections::BTreeSet;
 
 use crate::Result;
-use crate::experiment::{Experiment, Found, Session};
+use crate::experiment::{Experiment, Found, Ladder, Session};
 use crate::knobs::{CPUS, Kind, Knob, ROUND_US, ROUNDS};
 use crate::locks;
 use crate::result::{Outcome, Series, Verdict};
@@ -98,7 +98,17 @@ fn run(session: &mut Session) -> Result<Found> {
     }
     notes.extend(ladder.notes());
     let verdict = verdict(&series);
+    series.extend(split_by_threads(&ladder));
     Ok(Found { series, notes, verdict })
+}
+
+/// The story's other two times, user and kernel, where the number of threads varies; for the other sweeps the table of
+/// costs has them.
+fn split_by_threads(ladder: &Ladder) -> Vec<Series> {
+    let mode = |suffix, in_kernel| ladder.series("CPU ns/op", suffix, move |m, x| m.split_point(x, in_kernel));
+    let both = mode(", user", false).into_iter().chain(mode(", kernel", true));
+    let threads = both.filter(|s| s.name.contains(", threads,"));
+    threads.map(|s| Series { axis: Some(sweeps::axis("threads").to_owned()), ..s }).collect()
 }
 
 /// Which of the parameters matter here: those whose sweep changes the time by half or more.

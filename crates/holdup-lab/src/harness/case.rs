@@ -70,7 +70,7 @@ impl Case {
         self
     }
 
-    /// Splits CPU time into user and kernel mode. The kernel counts by ticks: this takes a round of ten of them.
+    /// Splits CPU time into user and kernel mode. The kernel counts by ticks: this takes a round of at least ten of them.
     pub fn split(mut self) -> Self {
         self.split = true;
         self

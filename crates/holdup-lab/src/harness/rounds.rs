@@ -39,8 +39,11 @@ impl Schedule {
     }
 }
 
-/// Length of the round that splits CPU time into user and kernel mode: ten ticks of a kernel that has 250 a second.
-const SPLIT_NS: u64 = 40_000_000;
+/// Length of the round that splits CPU time into user and kernel mode: as long as a case's other rounds together, but
+/// from 10 to 25 ticks of a kernel that has 250 a second.
+const SPLIT_NS: (u64, u64) = (40_000_000, 100_000_000);
+/// From one tick to the next, where a kernel has 250 a second.
+const TICK_NS: f64 = 4e6;
 
 /// The rounds of one case.
 #[derive(Debug, Clone, Default)]
@@ -51,7 +54,22 @@ pub struct Measured {
     /// More workers than CPUs: they preempt each other, and that is part of what is measured.
     pub crowded: bool,
     /// The share of CPU time in kernel mode, where it was asked for.
-    in_kernel: Option<f64>,
+    in_kernel: Option<Share>,
+}
+
+/// A share of CPU time, seen at some ticks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Share {
+    of_all: f64,
+    /// Another split may differ by so much: two standard deviations of a share of that many ticks, and one tick.
+    unsure: f64,
+}
+
+impl Share {
+    fn of(part: f64, all: f64) -> Share {
+        let (share, ticks) = (part / all.max(1.0), (all / TICK_NS).max(1.0));
+        Share { of_all: share, unsure: 2.0 * (share * (1.0 - share) / ticks).sqrt() + 1.0 / ticks }
+    }
 }
 
 /// Measures all cases, round by round. `tick` is told how much of the work is done, from 0 to 1.
@@ -84,17 +102,18 @@ pub fn measure(
         tick(turn as f64 / schedule.rounds as f64);
     }
     for (case, measured) in cases.iter().zip(&mut all).filter(|(case, _)| case.split) {
-        measured.in_kernel = Some(share_in_kernel(pool, case));
+        let length = schedule.wanted(case) as u64 * case.round_ns.unwrap_or(schedule.round_ns);
+        measured.in_kernel = Some(share_in_kernel(pool, case, length.clamp(SPLIT_NS.0, SPLIT_NS.1)));
     }
     all
 }
 
 /// In new threads: the kernel splits a thread's CPU time by all the ticks that it ever saw.
-fn share_in_kernel(pool: &Pool<Work>, case: &Case) -> f64 {
-    let works = pool.like_this().round_on(case.cpus.unwrap_or(usize::MAX), case.threads, case.round(SPLIT_NS));
+fn share_in_kernel(pool: &Pool<Work>, case: &Case, length_ns: u64) -> Share {
+    let works = pool.like_this().round_on(case.cpus.unwrap_or(usize::MAX), case.threads, case.round(length_ns));
     let counted = &works[..works.len() - case.company];
     let (user, system) = (total(counted, |w| w.usage.user), total(counted, |w| w.usage.system));
-    if user + system > 0.0 { system / (user + system) } else { 0.0 }
+    Share::of(system, user + system)
 }
 
 impl Measured {
@@ -134,6 +153,21 @@ impl Measured {
         self.point_of(x, |round| total(round, time) / total(round, |w| w.ops))
     }
 
+    /// CPU time for each operation in user or in kernel mode; `None` where it was not split.
+    pub fn split_point(&self, x: f64, in_kernel: bool) -> Option<Point> {
+        let Share { of_all, unsure } = self.in_kernel?;
+        let share = if in_kernel { of_all } else { 1.0 - of_all };
+        let cpu = self.point_of(x, |round| total(round, |w| w.cpu) / total(round, |w| w.ops).max(1.0))?;
+        Some(Point {
+            median: cpu.median * share,
+            low: cpu.low * (share - unsure).max(0.0),
+            high: cpu.high * (share + unsure).min(1.0),
+            costs: None,
+            waits: None,
+            ..cpu
+        })
+    }
+
     /// The share of updates that were lost, in percent.
     pub fn lost_point(&self, x: f64) -> Option<Point> {
         let rounds = self.rounds.iter().zip(&self.lost).filter(|(r, _)| self.is_clean(r));
@@ -161,8 +195,8 @@ impl Measured {
         let cpu_ns = sum(|w| w.cpu) / ops;
         Costs {
             cpu_ns,
-            user_ns: self.in_kernel.map(|share| cpu_ns * (1.0 - share)),
-            system_ns: self.in_kernel.map(|share| cpu_ns * share),
+            user_ns: self.in_kernel.map(|share| cpu_ns * (1.0 - share.of_all)),
+            system_ns: self.in_kernel.map(|share| cpu_ns * share.of_all),
             elapsed_ns: sum(|w| w.elapsed) / ops,
             switches: sum(|w| w.usage.voluntary) / ops,
             preemptions: sum(|w| w.usage.involuntary) / ops,
@@ -210,6 +244,18 @@ mod tests {
         let measured = measure(&mut pool, &mut cases, Schedule { round_ns: 200_000, rounds: 3 }, |_| {});
         assert!(measured[0].lost.iter().all(|&lost| lost == 0));
         assert_eq!(measured[1].lost_point(1.0).map(|p| p.median), Some(100.0));
+    }
+
+    #[test]
+    fn a_split_tells_how_sure_it_is() {
+        let half = Share::of(40e6, 80e6);
+        assert_eq!(half.of_all, 0.5);
+        assert!((half.unsure - (1.0 / 20f64.sqrt() + 0.05)).abs() < 1e-9);
+        assert_eq!(Share::of(0.0, 0.0).of_all, 0.0);
+        let rounds = vec![vec![Work { ops: 10, cpu: 1000, elapsed: 1000, ..Work::default() }]];
+        let measured = Measured { lost: vec![0], rounds, in_kernel: Some(half), ..Measured::default() };
+        let kernel = measured.split_point(1.0, true).expect("a split");
+        assert!(kernel.median == 50.0 && kernel.low < 25.0 && kernel.high > 75.0);
     }
 
     #[test]

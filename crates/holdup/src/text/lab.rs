@@ -165,10 +165,14 @@ fn cell(point: &Point) -> String {
     format!("{} ±{percent:.0} %", figure(point.median))
 }
 
-/// What operations cost besides, at the last point of each series.
+/// What operations cost besides: at the last point of each series, and at all where CPU time is split.
 fn print_costs(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
-    let last = |s: &'_ Series| s.points.last().and_then(|p| p.costs.map(|c| (s.name.clone(), p.x, c, p.waits)));
-    let rows: Vec<_> = outcome.series.iter().filter_map(last).collect();
+    let mut rows = Vec::new();
+    for series in &outcome.series {
+        let with = |i: &usize, p: &Point| *i + 1 == series.points.len() || p.costs.is_some_and(|c| c.user_ns.is_some());
+        let shown = series.points.iter().enumerate().filter(|(i, p)| with(i, p));
+        rows.extend(shown.filter_map(|(_, p)| p.costs.map(|c| (&series.name, p.x, c, p.waits))));
+    }
     if rows.is_empty() {
         return Ok(());
     }

@@ -45,10 +45,11 @@ fn finish(mut case: Case, cpus: usize) -> Case {
     if case.threads > case.cpus.unwrap_or(cpus).min(cpus) {
         case.round_ns = Some(CROWDED_NS);
     }
-    case
+    case.split()
 }
 
-fn axis(sweep: &str) -> &'static str {
+/// What a sweep's axis is.
+pub fn axis(sweep: &str) -> &'static str {
     match sweep {
         "depth" => "nesting depth",
         "delay" => "delay while holding, ns",
