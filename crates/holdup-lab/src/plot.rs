@@ -7,14 +7,17 @@ use std::path::{Path, PathBuf};
 
 use holdup_plot::plotters::coord::Shift;
 use holdup_plot::plotters::prelude::*;
-use holdup_plot::{Drawn, Picture, cut, two_lines, write};
+use holdup_plot::{Drawn, Picture, cut, lines, write};
 
 use crate::result::{Outcome, Series};
 
 /// Of one panel, in pixels, with its legend beside it.
 const PANEL: (u32, u32) = (860, 420);
-/// Above and below the panels.
-const HEAD: u32 = 72;
+/// Above the panels, without the lines of the verdict.
+const HEAD: u32 = 46;
+/// Of a line of the verdict.
+const LINE: u32 = 17;
+/// Below the panels.
 const FOOT: u32 = 34;
 
 /// Series that share an axis.
@@ -60,28 +63,37 @@ impl Page<'_> {
         let columns = if self.groups.len() > 2 { 2 } else { 1 };
         (self.groups.len().div_ceil(columns).max(1), columns)
     }
+
+    fn verdict(&self) -> Vec<String> {
+        lines(&self.outcome.verdict.because, PANEL.0 as usize * self.grid().1, 12)
+    }
+
+    fn head(&self) -> u32 {
+        HEAD + LINE * self.verdict().len() as u32
+    }
 }
 
 impl Picture for Page<'_> {
     fn size(&self) -> (u32, u32) {
         let (rows, columns) = self.grid();
-        (PANEL.0 * columns as u32, PANEL.1 * rows as u32 + HEAD + FOOT)
+        (PANEL.0 * columns as u32, PANEL.1 * rows as u32 + self.head() + FOOT)
     }
 
     fn draw<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>) -> Drawn {
         let (rows, columns) = self.grid();
         let outcome = self.outcome;
         root.fill(&WHITE).map_err(holdup_plot::text)?;
-        let (head, rest) = root.split_vertically(HEAD);
+        let (head, rest) = root.split_vertically(self.head());
         let (panels, foot) = rest.split_vertically(PANEL.1 * rows as u32);
         let width = PANEL.0 as usize * columns;
         let word = if outcome.verdict.reproduced { "reproduced" } else { "not reproduced here" };
         write(&head, &format!("{}: {word}", outcome.name), (16, 8), 20)?;
-        for (i, line) in two_lines(&outcome.verdict.because, width, 12).iter().enumerate() {
-            write(&head, line, (16, 34 + 17 * i as i32), 12)?;
+        for (i, line) in self.verdict().iter().enumerate() {
+            write(&head, line, (16, 34 + (LINE * i as u32) as i32), 12)?;
         }
+        let legend = panel::legend_width(&self.groups);
         for (area, group) in panels.split_evenly((rows, columns)).iter().zip(&self.groups) {
-            panel::draw(area, group)?;
+            panel::draw(area, group, legend)?;
         }
         write(&foot, &cut(self.caption, width, 12), (16, 8), 12)
     }

@@ -84,18 +84,38 @@ pub fn write<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, words: &str, at:
     area.draw(&Text::new(words.to_owned(), at, font)).map_err(text)
 }
 
-/// Breaks a sentence at a space; the second line is cut if it has to be.
-pub fn two_lines(line: &str, width: usize, size: usize) -> [String; 2] {
-    let whole = |words: &str| cut(words, width, size) == words;
-    let ends = line.match_indices(' ').map(|(at, _)| at).chain([line.len()]);
-    let end = ends.take_while(|&end| whole(&line[..end])).last().unwrap_or(0);
-    [line[..end].to_owned(), cut(line[end..].trim_start(), width, size)]
+/// Breaks a sentence at spaces into lines of a width in pixels; a longer word is cut.
+pub fn lines(sentence: &str, width: usize, size: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in sentence.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if letters(line) + 1 + letters(word) <= room(width, size) => *line += &format!(" {word}"),
+            _ => lines.push(cut(word, width, size)),
+        }
+    }
+    lines
 }
 
-/// Shortens a line to a width in pixels; the font's letters are at most about 0.54 of its size wide on average.
+/// As [`lines`], but two; the second is cut if it has to be.
+pub fn two_lines(sentence: &str, width: usize, size: usize) -> [String; 2] {
+    let mut all = lines(sentence, width, size).into_iter();
+    let first = all.next().unwrap_or_default();
+    [first, cut(&all.collect::<Vec<_>>().join(" "), width, size)]
+}
+
+fn letters(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Letters that a width in pixels has room for; the font's are at most about 0.5 of its size wide on average.
+fn room(width: usize, size: usize) -> usize {
+    (width.saturating_sub(32) as f64 / (0.5 * size as f64)) as usize
+}
+
+/// Shortens a line to a width in pixels.
 pub fn cut(line: &str, width: usize, size: usize) -> String {
-    let most = ((width.saturating_sub(32)) as f64 / (0.54 * size as f64)) as usize;
-    if line.chars().count() <= most {
+    let most = room(width, size);
+    if letters(line) <= most {
         return line.to_owned();
     }
     line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
@@ -113,7 +133,7 @@ pub fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
         v if v >= 1e6 => format!("{} M", trimmed(value / 1e6)),
-        v if v >= 1e4 => format!("{} k", trimmed(value / 1e3)),
+        v if v >= 1e4 && v % 100.0 == 0.0 => format!("{} k", trimmed(value / 1e3)),
         _ => trimmed(value),
     }
 }
@@ -131,15 +151,17 @@ mod tests {
     #[test]
     fn lines_are_cut_to_the_width() {
         assert_eq!(cut("short", 860, 12), "short");
-        assert_eq!(two_lines("one two", 860, 12), ["one two", ""]);
-        let [first, second] = two_lines(&"word ".repeat(40), 860, 12);
-        assert!(first.ends_with("word") && second.starts_with("word"));
+        assert_eq!(lines("one  two", 860, 12), ["one two"]);
+        let broken = lines(&"word ".repeat(40), 860, 12);
+        assert!(broken.len() == 2 && broken.iter().all(|line| line.ends_with("word")));
+        let [first, second] = two_lines(&"word ".repeat(90), 860, 12);
+        assert!(first.ends_with("word") && second.ends_with('…'));
         let long = cut(&"x".repeat(500), 860, 12);
-        assert!(long.ends_with('…') && long.chars().count() < 130);
+        assert!(long.ends_with('…') && long.chars().count() == 138);
     }
 
     #[test]
     fn labels_are_short() {
-        assert_eq!([0.0, 0.25, 2.0, 131_072.0, 4e6, 9999.0].map(number), ["0", "0.25", "2", "131 k", "4 M", "9999"]);
+        assert_eq!([0.0, 0.25, 2.0, 131_072.0, 4e6, 9999.0].map(number), ["0", "0.25", "2", "131072", "4 M", "9999"]);
     }
 }

@@ -1,35 +1,75 @@
 //! One chart with its legend.
 
+use std::ops::Range;
+
 use holdup_plot::plotters::coord::Shift;
-use holdup_plot::plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use holdup_plot::plotters::coord::ranged1d::{AsRangedCoord, DefaultFormatting, KeyPointHint, Ranged, ValueFormatter};
 use holdup_plot::plotters::prelude::*;
 use holdup_plot::{Drawn, FONT, cut, number, text, write};
 
 use super::Group;
 
-/// Pixels for the legend, to the right of the chart.
-const LEGEND: u32 = 340;
+/// Pixels for the legend, to the right of the chart: at least, and at most.
+const LEGEND: (usize, usize) = (150, 340);
 /// Above this ratio of the largest to the least value the axis is logarithmic.
 const LOG_ABOVE: f64 = 20.0;
 /// Lines of the legend, in pixels from one to the next.
 const LINE: i32 = 17;
 
-/// Draws a group of series.
-pub fn draw<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, group: &Group) -> Drawn {
+/// Pixels that the longest name needs.
+pub fn legend_width(groups: &[Group]) -> u32 {
+    let names = groups.iter().flat_map(|g| &g.series).map(|s| s.name.chars().count());
+    (names.max().unwrap_or(0) * 7 + 46).clamp(LEGEND.0, LEGEND.1) as u32
+}
+
+/// Draws a group of series, with a legend of this width.
+pub fn draw<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, group: &Group, legend_width: u32) -> Drawn {
     let (width, _) = area.dim_in_pixel();
-    let (chart, legend) = area.split_horizontally(width - LEGEND);
+    let (chart, legend) = area.split_horizontally(width - legend_width);
     let values =
         || group.series.iter().flat_map(|s| &s.points).flat_map(|p| [p.low, p.median, p.high]).filter(|v| *v > 0.0);
     let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
     if high == 0.0 {
         return write(area, "all values are 0", (60, 60), 12);
     }
-    if high / low > LOG_ABOVE {
-        lines(&chart, group, low / 1.3, (low / 1.3..high * 1.3).log_scale())?;
+    let in_percent = group.series[0].unit.starts_with('%');
+    if high / low > LOG_ABOVE && !in_percent {
+        let (low, high) = (low / 1.3, high * 1.3);
+        lines(&chart, group, low, (low..high).log_scale().with_key_points(marks(low, high)))?;
     } else {
         lines(&chart, group, 0.0, 0.0..high * 1.1)?;
     }
     write_legend(&legend, group)
+}
+
+/// Labels of a logarithmic axis: powers of ten, with their double and fivefold where there are few.
+fn marks(low: f64, high: f64) -> Vec<f64> {
+    let steps: &[f64] = if high / low > 1000.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let all = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
+    all.filter(|mark| (low..=high).contains(mark)).collect()
+}
+
+/// An axis with a mark at each of so many places, and room beside the first and the last.
+struct Places(usize);
+
+impl Ranged for Places {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, place: &f64, (first, last): (i32, i32)) -> i32 {
+        let range = self.range();
+        let share = (place - range.start) / (range.end - range.start);
+        first + (f64::from(last - first) * share).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        (0..self.0).map(|place| place as f64).collect()
+    }
+
+    fn range(&self) -> Range<f64> {
+        -0.4..self.0 as f64 - 0.6
+    }
 }
 
 /// The distinct places of all points: they stand at equal distances, as most sweeps double.
@@ -51,18 +91,14 @@ where
         .margin_right(24)
         .x_label_area_size(44)
         .y_label_area_size(76)
-        .build_cartesian_2d(-0.4..places.len() as f64 - 0.6, y)
+        .build_cartesian_2d(Places(places.len()), y)
         .map_err(text)?;
-    let name_of = |x: &f64| {
-        let near = x.round();
-        let here = (x - near).abs() < 0.01 && near >= 0.0;
-        if here { places.get(near as usize).map_or(String::new(), |p| number(*p)) } else { String::new() }
-    };
+    let name_of = |x: &f64| places.get(x.round() as usize).map_or(String::new(), |p| number(*p));
     chart
         .configure_mesh()
         .light_line_style(WHITE)
         .bold_line_style(BLACK.mix(0.12))
-        .x_labels(2 * places.len() + 1)
+        .x_labels(places.len())
         .x_label_formatter(&name_of)
         .y_label_formatter(&|v| number(*v))
         .x_desc(group.axis)
@@ -92,7 +128,7 @@ fn write_legend<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, group: &Group
         let y = 20 + LINE * i as i32;
         let line = PathElement::new([(4, y + 6), (24, y + 6)], colour(i).stroke_width(3));
         area.draw(&line).map_err(text)?;
-        write(area, &cut(&series.name, LEGEND as usize, 12), (30, y), 12)?;
+        write(area, &cut(&series.name, LEGEND.1, 12), (30, y), 12)?;
     }
     Ok(())
 }
@@ -108,6 +144,12 @@ fn colour(i: usize) -> RGBColor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_logarithmic_axis_has_few_labels() {
+        assert_eq!(marks(3.0, 90.0), [5.0, 10.0, 20.0, 50.0]);
+        assert_eq!(marks(0.5, 2000.0), [1.0, 10.0, 100.0, 1000.0]);
+    }
 
     #[test]
     fn colours_differ() {
