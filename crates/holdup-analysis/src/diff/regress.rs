@@ -5,7 +5,7 @@ use super::roles::Judged;
 use super::series::{Disturbance, Noise, Series};
 
 /// The share of the machine that others may use before elapsed time and waits mean nothing.
-const QUIET: f64 = 0.05;
+pub(super) const QUIET: f64 = 0.05;
 /// Growth has to be this many standard deviations of noise: one in a thousand comparisons is beyond that by chance.
 const SURE: f64 = 3.0;
 /// For what disturbances hardly move: a hold's quartile, and the few functions that make up most of the program.
@@ -65,7 +65,7 @@ impl Noise {
     /// CPU time: caches, hyperthreads and clocks differ between runs, more so if neighbours were busy in only one of
     /// them; what the host takes counts as used. For `grain` see [`Noise::grain`].
     pub(super) fn cpu(by: Disturbance, grain: f64) -> Noise {
-        Noise { relative: 0.015 + 0.01 * by.neighbours + 0.15 * by.shift + by.stolen, grain }
+        Noise { relative: 0.015 + 0.005 * by.neighbours + 0.15 * by.shift + 0.3 * by.stolen, grain }
     }
 
     /// Waits depend on when threads meet.
@@ -80,6 +80,6 @@ impl Noise {
 
     /// Undisturbed holds.
     pub(super) fn hold(by: Disturbance) -> Noise {
-        Noise { relative: 0.015 + 0.01 * by.neighbours + 0.1 * by.stolen, grain: 0.0 }
+        Noise { relative: 0.012 + 0.005 * by.neighbours + 0.01 * by.stolen, grain: 0.0 }
     }
 }
