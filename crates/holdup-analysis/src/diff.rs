@@ -5,6 +5,8 @@
 //! 3. [`functions`] and [`items`] match what both sides have in common: functions, locks, places that wait.
 //! 4. [`roles`] tells causes from symptoms: a wait is a symptom of what it ends at, spinning is one of a longer hold.
 //! 5. [`report`] is the answer.
+//!
+//! [`scaling`] asks the same of few and of many threads: what of a unit of work costs more, and by which law.
 
 pub mod facts;
 mod functions;
@@ -13,6 +15,7 @@ mod leaf;
 mod regress;
 pub mod report;
 mod roles;
+pub mod scaling;
 pub mod series;
 
 pub use facts::Facts;

@@ -155,6 +155,8 @@ pub struct Facts {
     pub functions: BTreeMap<Trail, Ran>,
     /// CPU time by instruction.
     pub spots: BTreeMap<Spot, f64>,
+    /// CPU time by function of the application, in it and below, and source line there, such as `file.c:12`.
+    pub lines: BTreeMap<(Place, Rc<str>), f64>,
     /// Waits by place and kind.
     pub waits: BTreeMap<(Place, WaitKind), Waited>,
     /// What held it up.
@@ -228,6 +230,9 @@ impl Facts {
                     .spots
                     .entry(Spot { place, offset: leaf.offset, text, behind_pause: leaf.behind_pause })
                     .or_default() += ns * scale;
+            }
+            for line in names.lines(thread, stack) {
+                *self.lines.entry(line).or_default() += ns * scale;
             }
             *self.folded.entry(folded(context, &names.process(thread), stack)).or_default() += ns * scale;
         }
@@ -344,6 +349,20 @@ impl<'a> Names<'a> {
             calls.push(Call { function: place.function, inlined: false });
         }
         Trail { process: place.process, calls }
+    }
+
+    /// The innermost functions of the application, each once, with the line at which it was.
+    fn lines(&mut self, thread: ThreadIdx, stack: StackId) -> Vec<(Place, Rc<str>)> {
+        let process = self.process(thread);
+        let mut lines: Vec<(Place, Rc<str>)> = Vec::new();
+        for (_, location) in self.context.classifier.application_frames(stack).into_iter().take(TRAIL) {
+            let function = self.text(self.context.trace.text(location.function));
+            let line = label::source(self.context.trace, &location);
+            if !line.is_empty() && lines.iter().all(|(place, _)| place.function != function) {
+                lines.push((Place { process: process.clone(), function }, self.text(&line)));
+            }
+        }
+        lines
     }
 
     fn place(&mut self, thread: ThreadIdx, stack: StackId) -> Place {

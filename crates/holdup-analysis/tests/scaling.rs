@@ -1,0 +1,136 @@
+//! (a run with one thread, a run with two, expected causes of the loss)
+
+use std::rc::Rc;
+
+use holdup_analysis::diff::facts::{Facts, Held, Place, Ran, Spot};
+use holdup_analysis::diff::scaling::{At, Attribution, LossCause, attribute};
+
+const S: f64 = 1e9;
+
+fn place(function: &str) -> Place {
+    Place { process: "".into(), function: function.into() }
+}
+
+/// A quiet run on two CPUs; `functions` tell their seconds, and how many of these are on atomic instructions.
+fn run(functions: &[(&str, f64, f64)]) -> Facts {
+    let mut facts = Facts { elapsed_ns: S, cpus: 2, period_ns: 1e6, ..Facts::default() };
+    for &(name, seconds, atomic) in functions {
+        let ran = Ran { ns: seconds * S, atomic_ns: atomic * S, samples: seconds * 1e3, ..Ran::default() };
+        facts.ran_ns += ran.ns;
+        facts.functions.insert(name.into(), ran);
+        facts.lines.insert((place(name), Rc::from("work.rs:7")), (seconds - atomic) * S);
+        facts.lines.insert((place(name), Rc::from("work.rs:9")), atomic * S);
+        facts.spots.insert(spot(name, 0x10, "add"), (seconds - atomic) * S);
+        facts.spots.insert(spot(name, 0x20, "lock xadd"), atomic * S);
+    }
+    facts
+}
+
+fn spot(name: &str, offset: u64, text: &str) -> Spot {
+    Spot { place: place(name), offset, text: text.into(), behind_pause: false }
+}
+
+fn waits(mut facts: Facts, family: &'static str, culprit: &str, seconds: f64) -> Facts {
+    facts.held.push(Held {
+        kind: "lock-held",
+        family,
+        function: culprit.into(),
+        waits_at: "enqueue".into(),
+        wait_ns: seconds * S,
+        blame_ns: seconds * S,
+        ..Held::default()
+    });
+    facts
+}
+
+/// One thread against two, the second side doing three times the work.
+fn between(one: Facts, two: Facts, work: [f64; 2]) -> Attribution {
+    attribute(&At { n: 1, work: work[0], runs: &[one] }, &At { n: 2, work: work[1], runs: &[two] })
+}
+
+fn only(answer: &Attribution) -> &LossCause {
+    assert_eq!(answer.causes.len(), 1, "{answer:#?}");
+    &answer.causes[0]
+}
+
+#[test]
+fn what_costs_the_same_scales() {
+    let parse = |seconds| run(&[("parse", seconds, 0.0)]);
+    let answer = between(parse(1.0), parse(3.0), [100.0, 300.0]);
+    assert_eq!((answer.verdict, answer.causes.len()), ("scales", 0), "{answer:#?}");
+    assert!((answer.cost_s_per_unit[1] - 0.01).abs() < 1e-9 && answer.loss.abs() < 1e-9);
+}
+
+#[test]
+fn atomic_instructions_that_grow_are_coherence() {
+    let answer = between(
+        run(&[("parse", 1.0, 0.0), ("count", 0.2, 0.1)]),
+        run(&[("parse", 1.0, 0.0), ("count", 1.2, 1.1)]),
+        [100.0, 100.0],
+    );
+    let cause = only(&answer);
+    assert_eq!((answer.verdict, cause.law, cause.name.as_str()), ("coherence", "kappa", "count"));
+    assert_eq!((cause.source.as_str(), cause.instruction.as_str()), ("work.rs:9", "count+0x20: lock xadd"));
+    assert!((answer.kappa - 1.0 / 2.2).abs() < 1e-9, "{answer:#?}");
+    assert!(answer.advice.contains("work.rs:9"));
+}
+
+#[test]
+fn growth_at_one_plain_instruction_is_coherence_too() {
+    let with_store = |seconds: f64| {
+        let mut facts = run(&[("count", 1.0 + seconds, 0.0)]);
+        facts.spots.insert(spot("count", 0x10, "add"), S);
+        facts.spots.insert(spot("count", 0x18, "mov"), seconds * S);
+        facts
+    };
+    let answer = between(with_store(0.01), with_store(1.5), [1.0, 1.0]);
+    assert_eq!((answer.verdict, only(&answer).law), ("coherence", "kappa"), "{answer:#?}");
+}
+
+#[test]
+fn code_that_grows_alike_is_capacity() {
+    let answer = between(run(&[("parse", 1.0, 0.0)]), run(&[("parse", 1.6, 0.0)]), [1.0, 1.0]);
+    assert_eq!((answer.verdict, only(&answer).law), ("capacity", "capacity"));
+}
+
+#[test]
+fn waits_for_a_lock_are_contention() {
+    let work = || run(&[("parse", 0.4, 0.0), ("merge", 0.6, 0.0)]);
+    let answer = between(work(), waits(work(), "lock", "merge", 0.4), [10.0, 10.0]);
+    let cause = only(&answer);
+    assert_eq!((answer.verdict, cause.law, cause.what, cause.name.as_str()), ("contention", "sigma", "lock", "merge"));
+    assert!((answer.sigma - 0.4 / 1.4).abs() < 1e-9 && cause.because.contains("`enqueue`"), "{answer:#?}");
+}
+
+#[test]
+fn spinning_is_contention_unless_it_retries() {
+    let spinning = |seconds: f64, pause: f64, atomic: f64| {
+        let mut facts = run(&[("parse", 1.0, 0.0)]);
+        let [ns, pause_ns, atomic_ns] = [seconds, pause * seconds, atomic * seconds].map(|s| s * S);
+        facts.functions.insert(
+            "acquire".into(),
+            Ran { ns, spin_ns: ns, pause_ns, atomic_ns, samples: ns / 1e6, ..Ran::default() },
+        );
+        facts.ran_ns += ns;
+        facts
+    };
+    let waiting = between(spinning(0.0, 0.9, 0.1), spinning(0.8, 0.9, 0.1), [1.0, 1.0]);
+    assert_eq!((waiting.verdict, only(&waiting).name.as_str()), ("contention", "acquire"));
+    let retrying = between(spinning(0.1, 0.0, 0.9), spinning(0.9, 0.0, 0.9), [1.0, 1.0]);
+    assert_eq!(retrying.verdict, "coherence");
+}
+
+#[test]
+fn waiting_for_all_to_be_done_is_no_loss() {
+    let joined = |waited| waits(run(&[("parse", 1.0, 0.0)]), "thread", "parse", waited);
+    let answer = between(joined(1.0), joined(0.5), [1.0, 1.0]);
+    assert_eq!((answer.verdict, answer.causes.len()), ("scales", 0), "{answer:#?}");
+}
+
+#[test]
+fn neighbours_do_not_become_a_cause() {
+    let mut busy = waits(run(&[("parse", 1.0, 0.0)]), "scheduler", "parse", 2.0);
+    busy.other_ns = S;
+    let answer = between(run(&[("parse", 1.0, 0.0)]), busy, [1.0, 1.0]);
+    assert_eq!((answer.verdict, answer.notes.len()), ("scales", 1), "{answer:#?}");
+}
