@@ -13,8 +13,8 @@ const SIZE: (u32, u32) = (900, 560);
 /// Above and below the chart, in pixels.
 const HEAD: u32 = 78;
 const FOOT: u32 = 34;
-/// Steps of a curve.
-const STEPS: usize = 240;
+/// Steps of a curve: few, as their ends are whole pixels.
+const STEPS: usize = 60;
 
 const MEASURED: RGBColor = RGBColor(22, 83, 160);
 const CROWDED: RGBColor = RGBColor(150, 150, 150);
@@ -54,8 +54,12 @@ impl Picture for Page<'_> {
 }
 
 impl Page<'_> {
+    /// Where throughput ends, then why. The font has no Greek.
     fn sentence(&self) -> String {
-        self.scaling.findings.iter().take(3).cloned().collect::<Vec<_>>().join("; ")
+        let mut first = self.scaling.findings.iter().take(3).cloned().collect::<Vec<_>>();
+        first.reverse();
+        first.sort_by_key(|f| f.starts_with(['σ', 'κ']));
+        first.join("; ").replace('σ', "sigma").replace('κ', "kappa")
     }
 
     /// From the origin to a little beyond the largest count and throughput; the perfect line may leave at the top.
@@ -115,7 +119,7 @@ impl Page<'_> {
         }
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
+            .position(SeriesLabelPosition::LowerRight)
             .margin(14)
             .background_style(WHITE.mix(0.85))
             .border_style(BLACK.mix(0.2))
@@ -135,10 +139,10 @@ impl Page<'_> {
         let mut curves = vec![("perfect".to_owned(), CROWDED, along(perfect))];
         let figures = |f: &Fitted| crate::scale::words::figure(f.sigma);
         if let Some(amdahl) = &self.scaling.amdahl {
-            curves.push((format!("Amdahl: σ = {}", figures(amdahl)), AMDAHL, along(amdahl.law())));
+            curves.push((format!("Amdahl: sigma = {}", figures(amdahl)), AMDAHL, along(amdahl.law())));
         }
         if let Some(usl) = &self.scaling.usl {
-            let name = format!("USL: σ = {}, κ = {}", figures(usl), crate::scale::words::figure(usl.kappa));
+            let name = format!("USL: sigma = {}, kappa = {}", figures(usl), crate::scale::words::figure(usl.kappa));
             curves.push((name, LAW, along(usl.law())));
         }
         curves

@@ -3,6 +3,7 @@
 mod diff;
 mod inspect;
 mod lab;
+mod scale;
 mod table;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 pub use diff::Diff;
 pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
 pub use lab::{Check, Lab, LabRun};
+pub use scale::{Launch, Scale};
 pub use table::{Format, Table};
 
 /// What holds your cores up?
@@ -56,6 +58,9 @@ pub enum Command {
         #[command(subcommand)]
         command: Lab,
     },
+    /// Run a command over counts of threads or CPUs: by which law it scales, and with --trace, why not better
+    #[command(after_help = scale::HELP)]
+    Scale(Scale),
     /// Compare two traces or sets of traces: what changed, and why
     #[command(after_help = diff::HELP)]
     Diff(Diff),
@@ -83,6 +88,9 @@ pub enum Command {
         /// The folder, which must exist
         folder: PathBuf,
     },
+    /// Become a command on some CPUs, with a variable and a file for its output: what `holdup scale --trace` records
+    #[command(hide = true)]
+    Launch(Launch),
     /// The program that `holdup demo` records
     #[command(hide = true)]
     DemoProgram,

@@ -9,6 +9,7 @@ pub mod explain;
 pub mod info;
 pub mod lab;
 pub mod record;
+pub mod scale;
 pub mod shell;
 pub mod table;
 pub mod threads;

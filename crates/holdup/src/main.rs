@@ -39,6 +39,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Explain(args) => commands::explain::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Lab { command } => commands::lab::run(&command),
+        Command::Scale(args) => commands::scale::run(&args),
+        Command::Launch(args) => commands::scale::launch(&args),
         Command::Diff(args) => commands::diff::run(&args),
         Command::Chain(args) => commands::chain::run(&args),
         Command::Disasm(args) => commands::disasm::run(&args),
@@ -60,6 +62,9 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 fn exit_code(error: &anyhow::Error) -> u8 {
     if let Some(error) = error.downcast_ref::<holdup_lab::Error>() {
         return if matches!(error, holdup_lab::Error::Usage(_)) { USAGE } else { 4 };
+    }
+    if let Some(holdup_load::sweep::Error::Usage(_)) = error.downcast_ref() {
+        return USAGE;
     }
     match error.downcast_ref::<holdup_trace::Error>() {
         Some(holdup_trace::Error::Input(_)) => 3,

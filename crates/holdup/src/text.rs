@@ -8,6 +8,7 @@ pub mod diff;
 pub mod lab;
 pub mod page;
 pub mod roster;
+pub mod scale;
 pub mod status;
 pub mod wrap;
 

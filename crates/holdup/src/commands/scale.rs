@@ -1,0 +1,124 @@
+//! `holdup scale`: a sweep, its law, and with `--trace` the causes of the loss.
+
+mod trace;
+
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context;
+use holdup_analysis::diff::scaling::Attribution;
+use holdup_load::scale::{About, Scaling};
+use holdup_load::sweep::{Measure, Plan, Sweep, allowed_cpus, default_counts, restrict_to};
+use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::cli::{Launch, Scale};
+use crate::text;
+use crate::text::lab::ProgressLine;
+use trace::Traced;
+
+/// What is printed.
+#[derive(Serialize)]
+pub struct Answer {
+    /// Points and laws.
+    #[serde(flatten)]
+    pub scaling: Scaling,
+    /// Whether Ctrl-C ended it.
+    pub interrupted: bool,
+    /// The recorded runs.
+    pub traces: Vec<Traced>,
+    /// What they say of the loss.
+    pub attribution: Option<Attribution>,
+}
+
+/// Runs the command.
+pub fn run(args: &Scale) -> anyhow::Result<ExitCode> {
+    let plan = plan(args)?;
+    plan.check()?;
+    if let Some(path) = &args.plot {
+        // Found out now, not after the last run.
+        File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    // A second signal ends this program as the first would have.
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let (traces, attribution) = if args.trace { trace::record(&plan, args, &stop)? } else { Default::default() };
+    let sweep = sweep(&plan, &stop)?;
+    anyhow::ensure!(!sweep.runs.is_empty(), "interrupted before any run was measured");
+    let about = About {
+        command: plan.command.join(" "),
+        axis: if plan.restrict { "cpus" } else { "threads" },
+        cpus: allowed_cpus().len(),
+        beyond_cpus: args.beyond_cpus || plan.restrict,
+    };
+    let mut scaling = Scaling::new(about, &sweep.runs);
+    if let Some(attribution) = &attribution {
+        scaling.advice.clone_from(&attribution.advice);
+    }
+    if let Some(path) = &args.plot {
+        holdup_load::plot::draw(&scaling, path).map_err(anyhow::Error::msg)?;
+        anstream::eprintln!("drawn: {}", path.display());
+    }
+    let answer = Answer { scaling, interrupted: sweep.interrupted, traces, attribution };
+    if args.json { text::print_json(&answer) } else { text::scale::print(&answer) }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn plan(args: &Scale) -> anyhow::Result<Plan> {
+    let cpus = allowed_cpus().len();
+    let told = args.env.is_some() || args.cmd.iter().any(|word| word.contains("{n}"));
+    let restrict = !args.cpus.is_empty() || (args.threads.is_empty() && !told);
+    let mut counts = if restrict { args.cpus.clone() } else { args.threads.clone() };
+    if counts.is_empty() {
+        counts = default_counts(cpus);
+    }
+    counts.sort_unstable();
+    counts.dedup();
+    let measure = match (&args.work, &args.rate) {
+        (Some(pattern), _) => Measure::work_pattern(pattern)?,
+        (None, Some(pattern)) => Measure::rate_pattern(pattern)?,
+        (None, None) => Measure::Elapsed,
+    };
+    Ok(Plan {
+        command: args.cmd.clone(),
+        counts,
+        env: args.env.clone(),
+        restrict,
+        runs: args.runs,
+        timeout: args.timeout,
+        measure,
+    })
+}
+
+fn sweep(plan: &Plan, stop: &AtomicBool) -> anyhow::Result<Sweep> {
+    let mut line: Option<ProgressLine> = None;
+    let mut show = |i: usize, all: usize, n: usize| {
+        let what = if i == 0 { format!("n = {n}, to warm up") } else { format!("n = {n}") };
+        line = Some(ProgressLine::new(&what, i, all));
+    };
+    let sweep = plan.run(stop, &mut show);
+    if let Some(line) = line {
+        line.finish();
+    }
+    Ok(sweep?)
+}
+
+/// Becomes the command.
+pub fn launch(args: &Launch) -> anyhow::Result<ExitCode> {
+    if !args.on.is_empty() {
+        restrict_to(&args.on)?;
+    }
+    let output = File::create(&args.output).with_context(|| args.output.display().to_string())?;
+    let mut command = std::process::Command::new(&args.cmd[0]);
+    command.args(&args.cmd[1..]).stdout(output);
+    if let Some((name, value)) = args.set.as_deref().and_then(|s| s.split_once('=')) {
+        command.env(name, value);
+    }
+    Err(anyhow::Error::from(command.exec()).context(format!("`{}` cannot be run", args.cmd.join(" "))))
+}

@@ -1,0 +1,109 @@
+//! `holdup scale --trace`: a recording at each count, and what it says of the loss.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use anyhow::{Context, bail};
+use holdup_analysis::Options;
+use holdup_analysis::diff::Facts;
+use holdup_analysis::diff::scaling::{At, Attribution, attribute};
+use holdup_load::sweep::{Plan, allowed_cpus};
+use serde::Serialize;
+
+use super::super::record;
+use crate::cli::{Scale, Source};
+use crate::disassembler::Machine;
+use crate::open;
+
+/// One recorded run.
+#[derive(Debug, Serialize)]
+pub struct Traced {
+    /// The count.
+    pub n: usize,
+    /// The recording, if it is kept.
+    pub path: Option<String>,
+    /// Units of work that it did.
+    pub work: f64,
+    /// How long it took, in seconds; recording is part of that.
+    pub elapsed_s: f64,
+    /// CPU seconds.
+    pub cpu_s: f64,
+    #[serde(skip)]
+    facts: Facts,
+}
+
+/// Records a run at each count, and attributes the loss between two of them.
+pub fn record(plan: &Plan, args: &Scale, stop: &AtomicBool) -> anyhow::Result<(Vec<Traced>, Option<Attribution>)> {
+    let scratch = tempfile::tempdir()?;
+    let folder = args.keep.as_deref().unwrap_or(scratch.path());
+    fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    let mut traces = Vec::new();
+    for &n in &plan.counts {
+        if stop.load(Relaxed) {
+            break;
+        }
+        traces.push(one(plan, n, folder, args.keep.is_some())?);
+    }
+    let attribution = ends(&traces, plan.restrict).map(|(small, large)| {
+        let at = |t: &'_ Traced| (t.n, t.work);
+        let ((from, from_work), (to, to_work)) = (at(small), at(large));
+        let runs = |t: &Traced| [t.facts.clone()];
+        let (few, many) = (runs(small), runs(large));
+        attribute(&At { n: from, work: from_work, runs: &few }, &At { n: to, work: to_work, runs: &many })
+    });
+    Ok((traces, attribution))
+}
+
+/// The smallest count, and the largest that has a CPU for each thread: beyond, threads wait for CPUs.
+fn ends(traces: &[Traced], restrict: bool) -> Option<(&Traced, &Traced)> {
+    let cpus = allowed_cpus().len();
+    let (small, larger) = traces.split_first()?;
+    let fits = larger.iter().rev().find(|t| restrict || t.n <= cpus);
+    Some((small, fits.or(larger.last())?))
+}
+
+fn one(plan: &Plan, n: usize, folder: &Path, keep: bool) -> anyhow::Result<Traced> {
+    let path = folder.join(format!("n{n}.holdup"));
+    let output = folder.join(format!("n{n}.out"));
+    let outcome = record::record(&source(plan, n, &output)?, None, &path)?;
+    match outcome.exit_code {
+        Some(0) => {}
+        _ if outcome.signal.is_some() => bail!("the recorded run at n = {n} was ended by a signal or by --timeout"),
+        code => bail!("the recorded run at n = {n} failed with exit code {}", code.unwrap_or(-1)),
+    }
+    let trace = open::open(&path)?;
+    let facts = Facts::new(&trace, &path.display().to_string(), &Options::default(), &Machine)?;
+    let elapsed_s = facts.elapsed_ns / 1e9;
+    let mut written = File::open(&output)?;
+    let work = plan.measure.work(Some(&mut written), elapsed_s);
+    let work = work.map_err(|e| anyhow::anyhow!("the recorded run at n = {n} {e}"))?;
+    fs::remove_file(&output)?;
+    let path = keep.then(|| path.display().to_string());
+    Ok(Traced { n, path, work, elapsed_s, cpu_s: facts.ran_ns / 1e9, facts })
+}
+
+/// What is recorded: this program, which becomes the command.
+fn source(plan: &Plan, n: usize, output: &Path) -> anyhow::Result<Source> {
+    let launch = plan.launch(n);
+    let this: PathBuf = std::env::current_exe().context("where this program is")?;
+    let mut cmd = vec![this.display().to_string(), "launch".into(), "--output".into(), output.display().to_string()];
+    if let Some(cpus) = &launch.cpus {
+        let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
+        cmd.extend(["--on".to_owned(), list.join(",")]);
+    }
+    if let Some((name, value)) = &launch.env {
+        cmd.extend(["--set".to_owned(), format!("{name}={value}")]);
+    }
+    cmd.push("--".to_owned());
+    cmd.extend(launch.argv);
+    Ok(Source {
+        all: false,
+        pid: None,
+        duration: plan.timeout,
+        freq: 999,
+        min_wait: std::time::Duration::from_micros(20),
+        buffer: 24,
+        cmd,
+    })
+}
