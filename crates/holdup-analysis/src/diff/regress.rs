@@ -5,7 +5,7 @@ use super::roles::Judged;
 use super::series::{Disturbance, Noise, Series};
 
 /// The share of the machine that others may use before elapsed time and waits mean nothing.
-pub(super) const QUIET: f64 = 0.05;
+const QUIET: f64 = 0.05;
 /// Growth has to be this many standard deviations of noise: one in a thousand comparisons is beyond that by chance.
 const SURE: f64 = 3.0;
 /// For what disturbances hardly move: a hold's quartile, and the few functions that make up most of the program.
