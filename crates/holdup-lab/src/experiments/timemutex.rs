@@ -105,7 +105,7 @@ fn run(session: &mut Session) -> Result<Found> {
 /// The story's other two times, user and kernel, where the number of threads varies; for the other sweeps the table of
 /// costs has them.
 fn split_by_threads(ladder: &Ladder) -> Vec<Series> {
-    let mode = |suffix, in_kernel| ladder.series("CPU ns/op", suffix, move |m, x| m.split_point(x, in_kernel));
+    let mode = |suffix, in_kernel| ladder.series("CPU ns", suffix, move |m, x| m.split_point(x, in_kernel));
     let both = mode(", user", false).into_iter().chain(mode(", kernel", true));
     let threads = both.filter(|s| s.name.contains(", threads,"));
     threads.map(|s| Series { axis: Some(sweeps::axis("threads").to_owned()), ..s }).collect()

@@ -160,8 +160,8 @@ impl Measured {
         let cpu = self.point_of(x, |round| total(round, |w| w.cpu) / total(round, |w| w.ops).max(1.0))?;
         Some(Point {
             median: cpu.median * share,
-            low: cpu.low * (share - unsure).max(0.0),
-            high: cpu.high * (share + unsure).min(1.0),
+            low: (cpu.low * share).min(cpu.median * (share - unsure).max(0.0)),
+            high: (cpu.high * share).max(cpu.median * (share + unsure).min(1.0)),
             costs: None,
             waits: None,
             ..cpu
