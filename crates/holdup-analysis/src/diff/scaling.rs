@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::facts::{Facts, Place, Spot};
 use super::functions::FunctionItem;
 use super::items::{HeldItem, HeldKey, Sides};
-use super::series::{Disturbance, Noise, Series};
+use super::series::{Disturbance, Noise, Series, middle};
 
 /// Runs at one number of threads.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +85,7 @@ const SCALES: f64 = 0.1;
 /// The share of the machine that others may take before threads that get no CPU say nothing of the program.
 const QUIET: f64 = 0.05;
 /// Causes below this share of the cost are not shown.
-const SMALLEST: f64 = 0.02;
+const SMALLEST: f64 = 0.03;
 /// Standard deviations of noise from which on growth is shown.
 const SHOWN: f64 = 2.0;
 /// From this share of the growth on it is the atomic instructions, or the pause.
@@ -128,19 +128,33 @@ pub fn attribute(small: &At, large: &At) -> Attribution {
 /// Both sides, in the work of the smaller number.
 struct Case<'a> {
     sides: Sides<'a>,
+    /// The same for CPU time.
+    executed: Sides<'a>,
     work: f64,
     /// CPU time and waiting, at both numbers.
     cost: [f64; 2],
     held: BTreeMap<HeldKey, HeldItem>,
     by: Disturbance,
     period_ns: f64,
+    /// The share of CPU time that the host left to the program, at the smaller number.
+    received: f64,
 }
 
 impl<'a> Case<'a> {
     fn new(small: &At<'a>, large: &At<'a>) -> Self {
         let sides = Sides { before: small.runs, after: large.runs, scale: small.work / large.work };
-        let held = sides.held();
-        let ran = sides.total(|f| f.ran_ns);
+        let mut held = sides.held();
+        // Who waits for all the others to be done is one thread more than there are to keep busy.
+        let idle = |f: &Facts| (large.n as f64 * f.elapsed_ns - f.ran_ns).max(0.0) * sides.scale;
+        let idle = middle(&large.runs.iter().map(idle).collect::<Vec<_>>());
+        for (_, item) in held.iter_mut().filter(|(key, _)| key.family == "thread") {
+            item.wait.after.iter_mut().for_each(|ns| *ns = ns.min(idle));
+        }
+        // Where others take the CPUs, threads that do not get one say nothing of the program, nor do those behind them.
+        let by = sides.disturbance();
+        let quiet = by.neighbours + by.stolen < QUIET;
+        held.retain(|key, _| quiet || !matches!(key.family, "thread" | "scheduler"));
+        let ran = sides.total(|f| f.ran_ns * received(f));
         let mut cost = [ran.was(), ran.now()];
         for (key, item) in &held {
             match key.family {
@@ -151,7 +165,11 @@ impl<'a> Case<'a> {
             }
         }
         let period_ns = small.runs.iter().chain(large.runs).map(|f| f.period_ns).fold(0.0, f64::max);
-        Case { work: small.work, cost, held, by: sides.disturbance(), period_ns, sides }
+        let typical = |runs: &[Facts]| middle(&runs.iter().map(received).collect::<Vec<_>>());
+        let (before, after) = (typical(small.runs), typical(large.runs));
+        // Samples are taken of time that the program had, switches tell of time that the host took, too.
+        let executed = Sides { scale: sides.scale * after / before, ..sides };
+        Case { work: small.work, cost, held, by, period_ns, received: before, executed, sides }
     }
 
     /// In seconds for each unit of work.
@@ -169,8 +187,10 @@ impl<'a> Case<'a> {
 
     /// What takes more CPU time.
     fn functions(&self) -> Vec<LossCause> {
-        let noise = Noise::cpu(self.by, self.period_ns);
-        let functions = self.sides.functions();
+        let by = Disturbance { stolen: 0.0, neighbours: self.by.neighbours.min(1.0), shift: self.by.shift.min(1.0) };
+        let noise = Noise::cpu(by, self.period_ns);
+        let functions: BTreeMap<Place, FunctionItem> =
+            self.executed.functions().into_iter().map(|(place, item)| (place, item.times(self.received))).collect();
         let mut found = Vec::new();
         for (place, item) in &functions {
             if self.grew(&item.own, noise) {
@@ -218,11 +238,10 @@ impl<'a> Case<'a> {
 
     /// What is waited for.
     fn waits(&self) -> Vec<LossCause> {
-        let noise = Noise::waits(self.by);
-        // Where others take the CPUs, threads that do not get one say nothing of the program.
-        let quiet = self.by.neighbours + self.by.stolen < QUIET;
-        let counts = |key: &HeldKey| quiet || key.family != "scheduler";
-        let grown = self.held.iter().filter(|(key, item)| counts(key) && self.grew(&item.wait, noise));
+        // Disturbance lengthens waits, but it does not make any that few threads do not have.
+        let by = Disturbance { neighbours: self.by.neighbours.min(0.25), stolen: self.by.stolen.min(0.2), ..self.by };
+        let noise = Noise::waits(by);
+        let grown = self.held.iter().filter(|(_, item)| self.grew(&item.wait, noise));
         grown.map(|(key, item)| self.waited(key, item)).collect()
     }
 
@@ -275,7 +294,7 @@ impl<'a> Case<'a> {
             let all = facts.lines.range(from..).take_while(|((p, _), _)| p == place);
             all.for_each(|((_, line), ns)| add(line.clone(), *ns));
         };
-        let lines = self.sides.collect(mine);
+        let lines = self.executed.collect(mine);
         let growth = lines.iter().max_by(|a, b| a.1.delta().total_cmp(&b.1.delta()));
         let time = lines.iter().max_by(|a, b| a.1.now().total_cmp(&b.1.now()));
         growth.filter(|(_, s)| s.delta() > 0.0).or(time).map_or(String::new(), |(line, _)| line.to_string())
@@ -285,7 +304,7 @@ impl<'a> Case<'a> {
     fn instruction(&self, place: &Place, item: &FunctionItem) -> (String, bool) {
         let code = item.within.as_ref().unwrap_or(&place.function);
         let is_mine = |s: &Spot| s.place.function == *code && s.place.process == place.process;
-        let spots = self.sides.collect(|facts, add| {
+        let spots = self.executed.collect(|facts, add| {
             facts.spots.iter().filter(|(s, _)| is_mine(s)).for_each(|(s, ns)| add((s.offset, s.text.clone()), *ns));
         });
         let sum = |of: fn(&Series) -> f64| spots.values().map(of).sum::<f64>().max(1.0);
@@ -298,7 +317,7 @@ impl<'a> Case<'a> {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let [neighbours, stolen] = [self.by.neighbours, self.by.stolen].map(|share| 100.0 * share);
+        let [neighbours, stolen] = [self.by.neighbours, self.by.stolen].map(|share| 100.0 * share.min(1.0));
         if neighbours + stolen > 5.0 {
             notes.push(format!(
                 "meanwhile other programs used up to {neighbours:.0} % of the CPUs and the host {stolen:.0} %: the speed-up \
@@ -309,6 +328,21 @@ impl<'a> Case<'a> {
             notes.push("a run without CPU samples is among them: nothing is known of functions".into());
         }
         notes
+    }
+}
+
+/// The share of its CPU time that the host left to the program. A clock's samples stop while the host has the CPU.
+fn received(facts: &Facts) -> f64 {
+    let sampled: f64 = facts.functions.values().map(|ran| ran.samples).sum::<f64>() * facts.period_ns;
+    if sampled > 0.0 { (sampled / facts.ran_ns.max(1.0)).min(1.0) } else { 1.0 }
+}
+
+impl FunctionItem {
+    fn times(mut self, factor: f64) -> FunctionItem {
+        for series in [&mut self.own, &mut self.spin, &mut self.pause, &mut self.atomic] {
+            series.before.iter_mut().chain(&mut series.after).for_each(|value| *value *= factor);
+        }
+        self
     }
 }
 
