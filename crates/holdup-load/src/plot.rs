@@ -29,6 +29,9 @@ pub fn draw(scaling: &Scaling, path: &Path) -> Drawn {
     holdup_plot::save(&Page { scaling }, path)
 }
 
+/// Name, colour, points.
+type Curve = (String, RGBColor, Vec<(f64, f64)>);
+
 struct Page<'a> {
     scaling: &'a Scaling,
 }
@@ -129,7 +132,7 @@ impl Page<'_> {
     }
 
     /// Perfect scaling and the laws, from 1 on.
-    fn curves(&self, most_n: f64) -> Vec<(String, RGBColor, Vec<(f64, f64)>)> {
+    fn curves(&self, most_n: f64) -> Vec<Curve> {
         let along = |law: Usl| {
             let step = |i: usize| 1.0 + (most_n - 1.0) * i as f64 / STEPS as f64;
             (0..=STEPS).map(step).map(|n| (n, law.at(n))).collect()
