@@ -6,6 +6,7 @@ use crate::{PerCpuCounter, StripedCounter};
 macro_rules! counter {
     ($type:ty, $new:ident, $add:ident, $sum:ident, $drain:ident, $free:ident) => {
         /// A counter at 0.
+        // SAFETY: the names begin with `holdup_`, so they take nobody else's place.
         #[unsafe(no_mangle)]
         pub extern "C" fn $new() -> *mut $type {
             Box::into_raw(Box::new(<$type>::new()))

@@ -18,9 +18,9 @@ pub fn run(args: &Chain) -> anyhow::Result<ExitCode> {
     let options = Options { start, focus: args.focus.clone(), follow: args.follow, top: args.top };
     let found = chain(&trace, &args.trace.display().to_string(), &options, &Machine)?;
     if args.json {
-        text::print_json(&found)?
+        text::print_json(&found)?;
     } else {
-        text::chain::print(&found, args.top)?
+        text::chain::print(&found, args.top)?;
     }
     Ok(ExitCode::SUCCESS)
 }

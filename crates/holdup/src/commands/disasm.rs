@@ -19,9 +19,9 @@ pub fn run(args: &Disasm) -> anyhow::Result<ExitCode> {
     let mut found = annotate(&trace, &args.trace.display().to_string(), &args.function, &Machine)?;
     add_sources(&mut found);
     if args.json {
-        text::print_json(&found)?
+        text::print_json(&found)?;
     } else {
-        text::annotate::print(&found, args.all)?
+        text::annotate::print(&found, args.all)?;
     }
     Ok(ExitCode::SUCCESS)
 }

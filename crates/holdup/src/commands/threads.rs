@@ -71,9 +71,9 @@ fn of_trace(args: &Threads) -> anyhow::Result<ExitCode> {
     let all = found.threads.len();
     found.threads.truncate(args.top);
     if args.json {
-        text::print_json(&found)?
+        text::print_json(&found)?;
     } else {
-        text::roster::print(&found, all)?
+        text::roster::print(&found, all)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -116,9 +116,9 @@ fn of_process(args: &Threads, pid: u32) -> anyhow::Result<ExitCode> {
     let advice = if unnamed > 0 { HOW_TO_NAME.to_owned() } else { String::new() };
     let live = Live { schema: "holdup.threads/1", pid: process.pid, process: process.name, unnamed, threads, advice };
     if args.json {
-        text::print_json(&live)?
+        text::print_json(&live)?;
     } else {
-        text::roster::print_live(&live, all)?
+        text::roster::print_live(&live, all)?;
     }
     Ok(ExitCode::SUCCESS)
 }
