@@ -75,13 +75,16 @@ impl Kept {
     }
 }
 
-/// Which frames are the innermost of some stack. User frames below a kernel part do not count.
+/// Which frames are the innermost of some stack, or of its user part: where an interrupt came, the kernel's frames lie
+/// above an instruction that other samples have as their leaf.
 fn leaf_frames(stacks: &Stacks) -> Vec<bool> {
     let (nodes, frames) = stacks.tables();
+    let space = |frame: crate::FrameId| frames.space.get(frame.index());
     let mut inner = vec![true; nodes.len()];
-    for parent in &nodes.parent {
-        if let Some(slot) = parent.index().checked_sub(1).and_then(|i| inner.get_mut(i)) {
-            *slot = false;
+    for (parent, frame) in nodes.parent.iter().zip(&nodes.frame) {
+        let Some(caller) = parent.index().checked_sub(1).filter(|i| *i < nodes.len()) else { continue };
+        if space(nodes.frame[caller]) == space(*frame) {
+            inner[caller] = false;
         }
     }
     let mut leaves = vec![false; frames.len()];
