@@ -7,7 +7,10 @@ purpose=${1:-build}
 case $purpose in build | test) ;; *) echo "usage: $0 [build|test]" >&2; exit 2 ;; esac
 
 missing=
+wanted=
 need() { missing="$missing $1"; }
+# What a test is skipped without.
+want() { wanted="$wanted $1"; }
 has() { command -v "$1" >/dev/null 2>&1; }
 # A header or library counts as there if a program that uses it links.
 links() { printf '#include <%s>\nint main(void) { return 0; }\n' "$1" | cc -x c -o /dev/null - "-l$2" 2>/dev/null; }
@@ -25,11 +28,20 @@ if [ "$purpose" = test ]; then
     if ! perf version >/dev/null 2>&1; then
         if grep -qs '^ID=ubuntu' /etc/os-release; then need linux-tools-generic; else need linux-perf; fi
     fi
+    # Servers for the drivers of `holdup load`. Cassandra comes through Maven and runs on Java 17 or 11, not on a later one.
+    { has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; } || want postgresql
+    has redis-server || want redis-server
+    has openssl || want openssl
+    has mvn || want maven
+    if ! java -version 2>&1 | grep -Eq '"(11|17)[."]'; then
+        if grep -qs '^VERSION_ID="12"' /etc/os-release; then want default-jre-headless; else want openjdk-17-jre-headless; fi
+    fi
 fi
 
+root=none
+if [ "$(id -u)" = 0 ]; then root=; elif has sudo && sudo -n true 2>/dev/null; then root="sudo -n"; fi
+
 if [ -n "$missing" ]; then
-    root=none
-    if [ "$(id -u)" = 0 ]; then root=; elif has sudo && sudo -n true 2>/dev/null; then root="sudo -n"; fi
     if has apt-get && [ "$root" != none ]; then
         echo "installing:$missing"
         # shellcheck disable=SC2086 # both are lists of words
@@ -41,6 +53,20 @@ if [ -n "$missing" ]; then
     else
         echo "Missing:$missing (names as on Debian and Ubuntu). Install them, then run this again." >&2
         exit 1
+    fi
+fi
+
+if [ -n "$wanted" ]; then
+    if has apt-get && [ "$root" != none ]; then
+        $root apt-get update -q >&2 || true
+        # One by one, since a name that apt does not offer would keep the others out.
+        for package in $wanted; do
+            $root env DEBIAN_FRONTEND=noninteractive \
+                apt-get install -q -y --no-install-recommends "$package" >&2 ||
+                echo "apt-get could not install $package: tests that need it are skipped." >&2
+        done
+    else
+        echo "Not here:$wanted (names as on Debian and Ubuntu): tests that need them are skipped." >&2
     fi
 fi
 

@@ -121,6 +121,14 @@ pub fn cut(line: &str, width: usize, size: usize) -> String {
     line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// Labels of a logarithmic axis: powers of ten, with their double and fivefold where there are few.
+pub fn log_marks(low: f64, high: f64) -> Vec<f64> {
+    let steps: &[f64] = if high / low > 1000.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let all = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
+    all.filter(|mark| (low..=high).contains(mark)).collect()
+}
+
 /// An error of the backend as text.
 // By value, as `map_err` gives it.
 #[allow(clippy::needless_pass_by_value)]
@@ -163,5 +171,11 @@ mod tests {
     #[test]
     fn labels_are_short() {
         assert_eq!([0.0, 0.25, 2.0, 131_072.0, 4e6, 9999.0].map(number), ["0", "0.25", "2", "131072", "4 M", "9999"]);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_few_labels() {
+        assert_eq!(log_marks(3.0, 90.0), [5.0, 10.0, 20.0, 50.0]);
+        assert_eq!(log_marks(0.5, 2000.0), [1.0, 10.0, 100.0, 1000.0]);
     }
 }

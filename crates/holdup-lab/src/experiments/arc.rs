@@ -1,5 +1,8 @@
 //! Shared reference counts, alone and inside a script engine's calls.
 
+#[cfg(feature = "script")]
+mod script;
+
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -9,16 +12,18 @@ use crate::Result;
 use crate::experiment::{Experiment, Found, Session};
 use crate::harness::case::Case;
 use crate::knobs::{CPUS, ROUND_US, ROUNDS, THREADS};
+#[cfg(not(feature = "script"))]
 use crate::result::{Outcome, Series, Verdict};
 
-/// The fourth story.
-pub const EXPERIMENT: Experiment = Experiment {
-    name: "arc",
-    about: "an Arc cloned by all threads, by each its own, and in each call of a small interpreter as script engines do",
-    axis: "threads",
-    knobs: &[THREADS, CPUS, ROUNDS, ROUND_US],
-    run,
+const ABOUT: &str = if cfg!(feature = "script") {
+    "an Arc cloned by all threads, by each its own, and in each call of a script, shared or compiled for each thread"
+} else {
+    "an Arc cloned by all threads, by each its own, and in each call of a small interpreter as script engines do"
 };
+
+/// The fourth story.
+pub const EXPERIMENT: Experiment =
+    Experiment { name: "arc", about: ABOUT, axis: "threads", knobs: &[THREADS, CPUS, ROUNDS, ROUND_US], run };
 
 /// A stand-in for a script engine: an interpreter of a few instructions. As in real ones, each call takes a handle on
 /// the context and on the compiled unit, and gives both back.
@@ -66,9 +71,15 @@ fn execute(context: &[i64; 4], unit: &[Instruction]) -> i64 {
 fn run(session: &mut Session) -> Result<Found> {
     let mut cases = handles(session);
     cases.extend(engines(session));
+    #[cfg(feature = "script")]
+    cases.extend(script::cases(session)?);
     let ladder = session.measure(cases);
     let series = ladder.time_per_op();
-    let most = session.values.counts("threads").into_iter().max().unwrap_or(1);
+    let counts = session.values.counts("threads");
+    let most = counts.iter().copied().max().unwrap_or(1);
+    #[cfg(feature = "script")]
+    let verdict = script::verdict(&series, counts.into_iter().min().unwrap_or(1), most);
+    #[cfg(not(feature = "script"))]
     let verdict = verdict(&series, most);
     let notes = ladder.notes();
     Ok(Found { series, notes, verdict })
@@ -124,6 +135,10 @@ fn engines(session: &Session) -> Vec<Case> {
     [shared, cloned, compiled].concat()
 }
 
+const ADVICE: &str = "give each thread an object of its own, built again, not cloned: a clone shares its counts. Else borrow \
+                      instead of cloning, or use holdup_sync::PerCpuArc";
+
+#[cfg(not(feature = "script"))]
 fn verdict(series: &[Series], most: usize) -> Verdict {
     let at = |name: &str| Outcome::median_in(series, name, most as f64);
     let all = (at("engine shared"), at("engine cloned for each thread"), at("engine compiled for each thread"));
@@ -134,10 +149,7 @@ fn verdict(series: &[Series], most: usize) -> Verdict {
             "with {most} threads a call takes {shared:.0} ns on a shared engine, {cloned:.0} ns on clones of it, which share its \
              counts, and {compiled:.0} ns on engines compiled for each thread"
         ),
-        advice:
-            "give each thread an object of its own, built again, not cloned: a clone shares its counts. Else borrow \
-                 instead of cloning, or use holdup_sync::PerCpuArc"
-                .to_owned(),
+        advice: ADVICE.to_owned(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use holdup_plot::plotters::coord::Shift;
 use holdup_plot::plotters::coord::ranged1d::{AsRangedCoord, DefaultFormatting, KeyPointHint, Ranged, ValueFormatter};
 use holdup_plot::plotters::prelude::*;
-use holdup_plot::{Drawn, FONT, cut, number, text, write};
+use holdup_plot::{Drawn, FONT, cut, log_marks, number, text, write};
 
 use super::Group;
 
@@ -35,19 +35,11 @@ pub fn draw<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, group: &Group, le
     let in_percent = group.series[0].unit.starts_with('%');
     if high / low > LOG_ABOVE && !in_percent {
         let (low, high) = (low / 1.3, high * 1.3);
-        lines(&chart, group, low, (low..high).log_scale().with_key_points(marks(low, high)))?;
+        lines(&chart, group, low, (low..high).log_scale().with_key_points(log_marks(low, high)))?;
     } else {
         lines(&chart, group, 0.0, 0.0..high * 1.1)?;
     }
     write_legend(&legend, group)
-}
-
-/// Labels of a logarithmic axis: powers of ten, with their double and fivefold where there are few.
-fn marks(low: f64, high: f64) -> Vec<f64> {
-    let steps: &[f64] = if high / low > 1000.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
-    let all = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
-    all.filter(|mark| (low..=high).contains(mark)).collect()
 }
 
 /// An axis with a mark at each of so many places, and room beside the first and the last.
@@ -144,12 +136,6 @@ fn colour(i: usize) -> RGBColor {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_logarithmic_axis_has_few_labels() {
-        assert_eq!(marks(3.0, 90.0), [5.0, 10.0, 20.0, 50.0]);
-        assert_eq!(marks(0.5, 2000.0), [1.0, 10.0, 100.0, 1000.0]);
-    }
 
     #[test]
     fn colours_differ() {

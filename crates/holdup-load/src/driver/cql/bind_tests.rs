@@ -1,0 +1,66 @@
+use super::*;
+
+fn bytes(value: &Value, typ: &ColumnType) -> Result<Vec<u8>, String> {
+    let mut buffer = Vec::new();
+    write(value, typ, CellWriter::new_without_size(&mut buffer))?;
+    Ok(buffer)
+}
+
+fn native(value: &Value, typ: NativeType) -> Result<Vec<u8>, String> {
+    bytes(value, &ColumnType::Native(typ))
+}
+
+#[test]
+fn an_integer_takes_the_width_of_its_column() {
+    assert_eq!(native(&Value::Int(-2), NativeType::TinyInt).unwrap(), [0xfe]);
+    assert_eq!(native(&Value::Int(258), NativeType::SmallInt).unwrap(), [1, 2]);
+    assert_eq!(native(&Value::Int(258), NativeType::Varint).unwrap(), [1, 2]);
+    assert_eq!(native(&Value::Int(1), NativeType::BigInt).unwrap(), [0, 0, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(native(&Value::Int(0), NativeType::Date).unwrap(), [0x80, 0, 0, 0]);
+    assert_eq!(native(&Value::Int(1), NativeType::Double).unwrap(), 1f64.to_be_bytes());
+    assert_eq!(native(&Value::Float(-0.5), NativeType::Decimal).unwrap(), [0, 0, 0, 1, 0xfb]);
+}
+
+#[test]
+fn what_does_not_fit_says_so() {
+    for (value, typ, part) in [
+        (Value::Int(128), NativeType::TinyInt, "128 is out of its range"),
+        (Value::Int(1 << 40), NativeType::Int, "out of its range"),
+        (Value::Int(-1), NativeType::Time, "-1 ns"),
+        (Value::Float(1e300), NativeType::Float, "out of its range"),
+        (Value::Float(1.5), NativeType::Int, "a float is no int"),
+        (Value::Float(f64::NAN), NativeType::Decimal, "no decimal"),
+        (Value::Text("a".into()), NativeType::BigInt, "a text is no bigint"),
+        (Value::Text("a".into()), NativeType::Uuid, "\"a\" is none"),
+        (Value::Text("é".into()), NativeType::Ascii, "not ASCII"),
+        (Value::Blob(vec![1]), NativeType::Text, "a blob is no text"),
+        (Value::Uuid([0x40; 16]), NativeType::Timeuuid, "version 1"),
+        (Value::Bool(true), NativeType::Int, "a boolean is no int"),
+    ] {
+        let error = native(&value, typ).expect_err(part);
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn a_vector_has_lengths_only_where_its_elements_differ_in_size() {
+    let vector = |typ, dimensions| ColumnType::Vector { typ: Box::new(ColumnType::Native(typ)), dimensions };
+    let floats = Value::List(vec![Value::Float(1.0), Value::Int(2)]);
+    assert_eq!(bytes(&floats, &vector(NativeType::Float, 2)).unwrap(), [0x3f, 0x80, 0, 0, 0x40, 0, 0, 0]);
+    let texts = Value::List(vec![Value::Text("a".into()), Value::Text("bc".into())]);
+    assert_eq!(bytes(&texts, &vector(NativeType::Text, 2)).unwrap(), [1, b'a', 2, b'b', b'c']);
+    assert!(bytes(&floats, &vector(NativeType::Float, 3)).unwrap_err().contains("3 dimensions"));
+    let hole = Value::List(vec![Value::Null]);
+    assert!(bytes(&hole, &vector(NativeType::Float, 1)).unwrap_err().contains("no place"));
+}
+
+#[test]
+fn elements_of_a_list_have_their_length_before_them() {
+    let list = ColumnType::Collection {
+        frozen: false,
+        typ: CollectionType::List(Box::new(ColumnType::Native(NativeType::TinyInt))),
+    };
+    let value = Value::List(vec![Value::Int(7), Value::Null]);
+    assert_eq!(bytes(&value, &list).unwrap(), [0, 0, 0, 2, 0, 0, 0, 1, 7, 255, 255, 255, 255]);
+    assert_eq!(show(&list), "list<tinyint>");
+}

@@ -1,0 +1,166 @@
+//! Runs a workload on threads that share nothing.
+//!
+//! Each thread has its own runtime, connections, compiled script, schedule and histograms. Thread `t` of `T` runs the cycles
+//! `t`, `t + T`, `t + 2T`, …, so that not even the number of the next cycle is shared. What threads do share is one flag that
+//! asks them to stop, which is only read, and a channel that takes one message a second from each.
+//!
+//! ```text
+//!   collector ◀── slice, slice, … ── thread 0: runtime ─ session ─ script ─ slots 0..concurrency
+//!   (caller)  ◀── slice, slice, … ── thread 1: …
+//! ```
+//!
+//! In an **open loop** (`rate`) cycle `i` is due at `start + i / rate`, whatever became of the cycles before it, and its
+//! *response time* runs from there. A server that freezes for a second is charged with every call that was due in that
+//! second; measuring from the actual start would leave them out ("coordinated omission", Tene). The *service time* runs from
+//! the actual start and is there too. In a **closed loop** a slot makes its next call when the last has ended: both are the same.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use crate::driver::ConnectOptions;
+use crate::script::{ParamInfo, ScriptError, Source};
+use crate::session::Patience;
+
+mod collector;
+mod mix;
+mod once;
+mod pacer;
+mod recorder;
+mod slot;
+mod turns;
+mod usage;
+
+pub use collector::{Cut, Live, Outcome, SliceSum};
+pub use mix::Mix;
+pub use once::{describe, run_once};
+pub use recorder::{ErrorKind, new_histogram};
+pub use usage::Usage;
+
+use collector::Collector;
+use slot::Worker;
+
+/// How long something goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// Until this time has passed.
+    Time(Duration),
+    /// Until this many cycles are done.
+    Cycles(u64),
+}
+
+/// What to run, and how.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The script.
+    pub source: Source,
+    /// The server; none for a script that computes only.
+    pub connect: Option<ConnectOptions>,
+    /// Timeouts and retries of statements.
+    pub patience: Patience,
+    /// Which functions to call, and how often.
+    pub mix: Mix,
+    /// Threads.
+    pub threads: usize,
+    /// Calls that a thread may have under way.
+    pub concurrency: usize,
+    /// Calls due in a second, of all threads; none for a closed loop.
+    pub rate: Option<f64>,
+    /// How long to measure.
+    pub length: Length,
+    /// How long to run before that.
+    pub warm_up: Length,
+    /// The time slice of the series. At least a millisecond.
+    pub slice: Duration,
+    /// Keep thread `t` on the `t`-th CPU that the program may use.
+    pub pin: bool,
+    /// Stop when nothing but errors has come for this long.
+    pub give_up: Duration,
+}
+
+/// Why nothing could be run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The script is wrong, or its `prepare` failed.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    /// The server can't be reached, or refuses.
+    #[error("{0}")]
+    Connect(String),
+    /// The machine refuses a thread, a timer or a CPU.
+    #[error("{0}")]
+    System(String),
+}
+
+/// What a thread says to the collector.
+enum Message {
+    /// Connected, compiled and prepared; waits for the start.
+    Ready { params: Vec<ParamInfo>, load_count: Option<u64> },
+    /// A time slice is over.
+    Slice(Box<recorder::Slice>),
+    /// An error that ends the run.
+    Fatal(ScriptError),
+    /// The thread has ended.
+    Done(Box<recorder::ThreadEnd>),
+    /// The thread could not begin.
+    Failed(RunError),
+}
+
+/// Runs a plan. `live` is called a few times a second with what was measured so far, and may ask to stop.
+///
+/// The length of a plan for `load` may be [`Length::Cycles`] of [`u64::MAX`]: then the script's own `load_count` is taken.
+///
+/// # Errors
+/// Nothing could be run. What goes wrong later is in the [`Outcome`], beside what was measured until then.
+pub fn run(plan: &Plan, live: &mut dyn FnMut(&Live) -> bool) -> Result<Outcome, RunError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (sender, messages) = mpsc::channel();
+    thread::scope(|scope| {
+        let starts: Vec<oneshot::Sender<Start>> = (0..plan.threads)
+            .map(|index| {
+                let (start, started) = oneshot::channel();
+                let worker = Worker::new(plan, index, Arc::clone(&stop), sender.clone());
+                let thread = thread::Builder::new().name(format!("load-{index}"));
+                match thread.spawn_scoped(scope, move || worker.run(started)) {
+                    Ok(_) => Ok(start),
+                    Err(e) => Err(RunError::System(format!("thread {index} could not be started: {e}"))),
+                }
+            })
+            .collect::<Result<_, _>>()?;
+        drop(sender);
+        let mut collector = Collector::new(plan, &messages, &stop);
+        let load_count = collector.until_ready()?;
+        let start = Start { at: Instant::now() + Duration::from_millis(1), length: plan.length_with(load_count)? };
+        for thread in starts {
+            // A thread that is gone has said why.
+            let _ = thread.send(start);
+        }
+        let outcome = collector.until_done(start, live);
+        stop.store(true, Ordering::Relaxed);
+        Ok(outcome)
+    })
+}
+
+impl Plan {
+    fn length_with(&self, load_count: Option<u64>) -> Result<Length, RunError> {
+        match (self.length, load_count) {
+            (Length::Cycles(u64::MAX), Some(count)) => Ok(Length::Cycles(count)),
+            (Length::Cycles(u64::MAX), None) => Err(RunError::Script(ScriptError::new(
+                None,
+                "the script does not say how much to load: set ctx.load_cycle_count in `prepare`",
+            ))),
+            (length, _) => Ok(length),
+        }
+    }
+}
+
+/// When to start, and for how long.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    at: Instant,
+    length: Length,
+}

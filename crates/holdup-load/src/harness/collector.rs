@@ -1,0 +1,370 @@
+//! Puts the slices of all threads together, and decides when a run is given up.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use super::recorder::{ErrorKind, Late, Slice, ThreadEnd};
+use super::{Length, Message, Plan, RunError, Start, Usage, new_histogram};
+use crate::script::{ParamInfo, ScriptError};
+use crate::session::Traffic;
+
+/// How often somebody who watches hears of the run.
+const LIVE_EVERY: Duration = Duration::from_millis(200);
+
+/// A longer series is folded: two slices become one. It bounds the memory of a run of days.
+const MOST_SLICES: usize = 1024;
+
+/// All threads' calls that ended in one time slice.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SliceSum {
+    /// Calls that succeeded.
+    pub done: u64,
+    /// Calls that failed.
+    pub errors: u64,
+    /// Response times, in nanoseconds, and how often each came; ascending. The times are rounded to three digits.
+    pub counts: Vec<(u64, u64)>,
+}
+
+/// What somebody who watches sees of a run.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// Since the start, the warm-up included.
+    pub elapsed: Duration,
+    /// How long the run will take, if it goes by time; warm-up included.
+    pub of: Option<Duration>,
+    /// How many cycles there are, if it goes by cycles.
+    pub cycles: Option<u64>,
+    /// Measured calls that succeeded.
+    pub done: u64,
+    /// Measured calls that failed.
+    pub errors: u64,
+    /// Calls a second in the last whole slice.
+    pub rate: Option<f64>,
+    /// Response times of the last whole slice, in nanoseconds: median, 99th percentile, maximum.
+    pub response: Option<(u64, u64, u64)>,
+}
+
+/// Why a run ended before its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Somebody asked for it.
+    Asked,
+    /// An error that trying again can't mend.
+    Error(ScriptError),
+    /// Nothing but errors came for as long as was allowed: the last of them.
+    OnlyErrors(String),
+}
+
+/// What was measured.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The measured time.
+    pub elapsed: Duration,
+    /// The width of a slice.
+    pub slice: Duration,
+    /// The series; slices in which nothing ended are there too.
+    pub slices: Vec<SliceSum>,
+    /// Calls that succeeded and ended within the measured time.
+    pub done_in_time: u64,
+    /// Calls that succeeded.
+    pub done: u64,
+    /// Calls that failed.
+    pub errors: u64,
+    /// The most frequent failures.
+    pub kinds: Vec<ErrorKind>,
+    /// Calls that were due and that nothing served, with how long they had waited; in an open loop.
+    pub unserved: u64,
+    /// Calls that were still under way when the run was over.
+    pub unfinished: u64,
+    /// From the time that a call was due to its end, in nanoseconds. Calls that nothing served are in it with what they had
+    /// waited when the time was over.
+    pub response: Histogram<u64>,
+    /// From the actual start of a call to its end, in nanoseconds.
+    pub service: Histogram<u64>,
+    /// What all threads used of the machine in the measured time.
+    pub usage: Usage,
+    /// The CPU time of the busiest thread, as a share of the measured time.
+    pub busiest: f64,
+    /// How late the generator itself began calls: on average, and at most.
+    pub late: Option<(Duration, Duration)>,
+    /// Statements of the measured time.
+    pub traffic: Traffic,
+    /// The script's parameters.
+    pub params: Vec<ParamInfo>,
+    /// Why the run ended early, if it did.
+    pub cut: Option<Cut>,
+}
+
+pub(super) struct Collector<'a> {
+    plan: &'a Plan,
+    messages: &'a Receiver<Message>,
+    stop: &'a AtomicBool,
+    params: Vec<ParamInfo>,
+    slices: BTreeMap<u64, SliceSum>,
+    /// How many of the threads' slices one of ours is wide.
+    width: u64,
+    done: u64,
+    done_in_time: u64,
+    errors: u64,
+    kinds: BTreeMap<String, u64>,
+    response: Histogram<u64>,
+    service: Histogram<u64>,
+    ends: Vec<ThreadEnd>,
+    cut: Option<Cut>,
+    /// When a call last succeeded, and the errors since.
+    last_success: Instant,
+    errors_since: u64,
+    last_error: String,
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(plan: &'a Plan, messages: &'a Receiver<Message>, stop: &'a AtomicBool) -> Collector<'a> {
+        Collector {
+            plan,
+            messages,
+            stop,
+            params: Vec::new(),
+            slices: BTreeMap::new(),
+            width: 1,
+            done: 0,
+            done_in_time: 0,
+            errors: 0,
+            kinds: BTreeMap::new(),
+            response: new_histogram(),
+            service: new_histogram(),
+            ends: Vec::new(),
+            cut: None,
+            last_success: Instant::now(),
+            errors_since: 0,
+            last_error: String::new(),
+        }
+    }
+
+    /// Waits until all threads can start; what the script says there is to load.
+    pub(super) fn until_ready(&mut self) -> Result<Option<u64>, RunError> {
+        let mut load = None;
+        for _ in 0..self.plan.threads {
+            match self.messages.recv() {
+                Ok(Message::Ready { params, load_count }) => {
+                    self.params = params;
+                    load = load_count;
+                }
+                Ok(Message::Failed(error)) => return Err(error),
+                Ok(_) | Err(_) => return Err(RunError::System("a thread ended before it began".to_owned())),
+            }
+        }
+        Ok(load)
+    }
+
+    /// Waits until all threads have ended.
+    pub(super) fn until_done(mut self, start: Start, live: &mut dyn FnMut(&Live) -> bool) -> Outcome {
+        let mut next = Instant::now() + LIVE_EVERY;
+        self.last_success = start.at;
+        while self.ends.len() < self.plan.threads {
+            match self.messages.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(message) => self.take(message),
+                Err(RecvTimeoutError::Timeout) => {
+                    next = Instant::now() + LIVE_EVERY;
+                    self.give_up_if_hopeless();
+                    if !live(&self.live(start)) {
+                        self.cut(Cut::Asked);
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.outcome(start)
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Slice(slice) => self.slice(&slice),
+            Message::Fatal(error) => self.cut(Cut::Error(error)),
+            Message::Failed(error) => self.cut(Cut::Error(ScriptError::new(None, error))),
+            Message::Done(end) => self.ends.push(*end),
+            Message::Ready { .. } => {}
+        }
+    }
+
+    /// Ends the run early. The first reason is the one that is told.
+    fn cut(&mut self, cut: Cut) {
+        self.cut.get_or_insert(cut);
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    fn slice(&mut self, slice: &Slice) {
+        self.done += slice.done;
+        self.errors += slice.errors;
+        for (message, count) in &slice.kinds {
+            *self.kinds.entry(message.clone()).or_default() += count;
+            self.last_error.clone_from(message);
+        }
+        if slice.done > 0 {
+            self.last_success = Instant::now();
+            self.errors_since = 0;
+        } else {
+            self.errors_since += slice.errors;
+        }
+        let response = slice.response.as_ref().unwrap_or(&slice.service);
+        // All histograms have the same bounds.
+        let _ = self.response.add(response);
+        let _ = self.service.add(&slice.service);
+        if slice.index != Slice::TAIL {
+            self.done_in_time += slice.done;
+            let sum = self.slices.entry(slice.index / self.width).or_default();
+            sum.add(slice.done, slice.errors, counts(response));
+            if self.slices.len() > MOST_SLICES {
+                self.fold();
+            }
+        }
+    }
+
+    fn fold(&mut self) {
+        self.width *= 2;
+        for (index, slice) in std::mem::take(&mut self.slices) {
+            self.slices.entry(index / 2).or_default().add(slice.done, slice.errors, slice.counts);
+        }
+    }
+
+    fn give_up_if_hopeless(&mut self) {
+        if self.errors_since > 0 && self.last_success.elapsed() > self.plan.give_up {
+            self.cut(Cut::OnlyErrors(self.last_error.clone()));
+        }
+    }
+
+    fn live(&self, start: Start) -> Live {
+        // The last slice may still lack a thread; the one before it is whole.
+        let last = self.slices.values().rev().nth(1).or_else(|| self.slices.values().next_back());
+        let seconds = self.plan.slice.as_secs_f64() * self.width as f64;
+        let warm_up = match self.plan.warm_up {
+            Length::Time(time) => time,
+            Length::Cycles(_) => Duration::ZERO,
+        };
+        let (of, cycles) = match start.length {
+            Length::Time(time) => (Some(warm_up + time), None),
+            Length::Cycles(cycles) => (None, Some(cycles)),
+        };
+        Live {
+            elapsed: start.at.elapsed(),
+            of,
+            cycles,
+            done: self.done,
+            errors: self.errors,
+            rate: last.map(|slice| slice.done as f64 / seconds),
+            response: last
+                .filter(|slice| slice.done > 0)
+                .map(|slice| (slice.quantile(0.5), slice.quantile(0.99), slice.quantile(1.0))),
+        }
+    }
+
+    fn outcome(mut self, start: Start) -> Outcome {
+        let since = self.ends.iter().filter_map(|end| end.counted_since).min();
+        let ended = self.ends.iter().map(|end| end.ended).max().unwrap_or(start.at);
+        let mut elapsed = since.map_or(Duration::ZERO, |since| ended.saturating_duration_since(since));
+        if let Length::Time(time) = start.length {
+            elapsed = elapsed.min(time);
+        }
+        let mut usage = Usage::default();
+        let mut traffic = Traffic::default();
+        let (mut unserved, mut unfinished) = (0, 0);
+        for end in &self.ends {
+            usage.add(end.usage);
+            traffic.add(end.traffic);
+            unfinished += end.unfinished;
+            unserved += end.unserved.len();
+            let _ = self.response.add(&end.unserved);
+        }
+        let slice = self.plan.slice.saturating_mul(u32::try_from(self.width).unwrap_or(u32::MAX));
+        let busiest = self.ends.iter().map(|end| end.usage.cpu().as_secs_f64()).fold(0.0, f64::max);
+        Outcome {
+            elapsed,
+            slice,
+            slices: series(&self.slices, elapsed, slice),
+            done_in_time: self.done_in_time,
+            done: self.done,
+            errors: self.errors,
+            kinds: most_frequent(&self.kinds),
+            unserved,
+            unfinished,
+            late: late(&self.ends),
+            response: self.response,
+            service: self.service,
+            usage,
+            busiest: if elapsed.is_zero() { 0.0 } else { busiest / elapsed.as_secs_f64() },
+            traffic,
+            params: self.params,
+            cut: self.cut,
+        }
+    }
+}
+
+impl SliceSum {
+    fn add(&mut self, done: u64, errors: u64, counts: Vec<(u64, u64)>) {
+        self.done += done;
+        self.errors += errors;
+        self.counts = merged(&self.counts, counts);
+    }
+
+    /// The response time, in nanoseconds, that this share of calls did not exceed; 0 without calls. O(n).
+    pub fn quantile(&self, share: f64) -> u64 {
+        let total: u64 = self.counts.iter().map(|(_, count)| count).sum();
+        let wanted = ((total as f64 * share).ceil() as u64).max(1);
+        let mut seen = 0;
+        let at = self.counts.iter().find(|(_, count)| {
+            seen += count;
+            seen >= wanted
+        });
+        at.map_or(0, |(value, _)| *value)
+    }
+}
+
+/// Two ascending lists of values and counts as one.
+fn merged(a: &[(u64, u64)], b: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    if a.is_empty() {
+        return b;
+    }
+    let mut all: Vec<(u64, u64)> = a.iter().copied().chain(b).collect();
+    all.sort_unstable_by_key(|(value, _)| *value);
+    all.dedup_by(|next, kept| {
+        let is_same = next.0 == kept.0;
+        if is_same {
+            kept.1 += next.1;
+        }
+        is_same
+    });
+    all
+}
+
+fn counts(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
+    histogram.iter_recorded().map(|at| (at.value_iterated_to(), at.count_at_value())).collect()
+}
+
+/// Every slice of the measured time, also those in which nothing ended; a last one that is not whole is left out, unless it is
+/// the only one.
+fn series(slices: &BTreeMap<u64, SliceSum>, elapsed: Duration, width: Duration) -> Vec<SliceSum> {
+    let whole = (elapsed.as_nanos() / width.as_nanos().max(1)).max(1);
+    (0..u64::try_from(whole).unwrap_or(u64::MAX)).map(|index| slices.get(&index).cloned().unwrap_or_default()).collect()
+}
+
+fn most_frequent(kinds: &BTreeMap<String, u64>) -> Vec<ErrorKind> {
+    let mut all: Vec<ErrorKind> =
+        kinds.iter().map(|(message, count)| ErrorKind { message: message.clone(), count: *count }).collect();
+    all.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.message.cmp(&b.message)));
+    all.truncate(10);
+    all
+}
+
+fn late(ends: &[ThreadEnd]) -> Option<(Duration, Duration)> {
+    let mut all = Late::default();
+    for end in ends {
+        all.calls += end.late.calls;
+        all.total += end.late.total;
+        all.max = all.max.max(end.late.max);
+    }
+    let calls = u32::try_from(all.calls).unwrap_or(u32::MAX);
+    (calls > 0).then(|| (all.total / calls, all.max))
+}

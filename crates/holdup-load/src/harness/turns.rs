@@ -1,0 +1,194 @@
+//! Which cycle a thread runs next, when it is due, and when it is over.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use super::Length;
+
+/// A cycle that a slot has taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    /// Its number, unique in the run.
+    pub cycle: u64,
+    /// When it should begin. In a closed loop: now.
+    pub due: Instant,
+    /// Whether it is measured, not warm-up.
+    pub is_counted: bool,
+}
+
+/// The schedule of one thread.
+pub(super) struct Turns {
+    /// Cycles of all threads for each of this one's.
+    stride: u64,
+    start: Instant,
+    /// Time between two cycles of the whole run, in nanoseconds; none in a closed loop.
+    every_ns: Option<f64>,
+    warm_up: Length,
+    length: Length,
+    /// The next cycle of this thread.
+    next: Cell<u64>,
+    /// Since when cycles count.
+    counted_since: Cell<Option<Instant>>,
+    /// Cycles that still count, of this thread.
+    left: Cell<u64>,
+    /// Counted cycles taken so far.
+    taken: Cell<u64>,
+}
+
+impl Turns {
+    pub(super) fn new(
+        (index, threads): (u64, u64),
+        rate: Option<f64>,
+        (warm_up, length): (Length, Length),
+        start: Instant,
+    ) -> Turns {
+        let share = |cycles: u64| cycles.saturating_sub(index).div_ceil(threads);
+        let since = match warm_up {
+            Length::Time(time) => Some(start + time),
+            Length::Cycles(0) => Some(start),
+            Length::Cycles(_) => None,
+        };
+        Turns {
+            stride: threads,
+            start,
+            every_ns: rate.map(|rate| 1e9 / rate),
+            warm_up,
+            length,
+            next: Cell::new(index),
+            counted_since: Cell::new(since),
+            left: Cell::new(match length {
+                Length::Cycles(cycles) => share(cycles),
+                Length::Time(_) => u64::MAX,
+            }),
+            taken: Cell::new(0),
+        }
+    }
+
+    /// Takes the next cycle, or none if it is over.
+    #[inline]
+    pub(super) fn take(&self, now: Instant) -> Option<Turn> {
+        let cycle = self.next.get();
+        let due = self.due(cycle).unwrap_or(now);
+        let is_counted = self.is_counted(cycle, due);
+        if self.left.get() == 0 || self.end().is_some_and(|end| due >= end || now >= end) {
+            return None;
+        }
+        self.next.set(cycle + self.stride);
+        if is_counted {
+            self.left.set(self.left.get() - 1);
+            self.taken.set(self.taken.get() + 1);
+        }
+        Some(Turn { cycle, due, is_counted })
+    }
+
+    fn due(&self, cycle: u64) -> Option<Instant> {
+        self.every_ns.map(|every| self.start + Duration::from_nanos((cycle as f64 * every) as u64))
+    }
+
+    fn is_counted(&self, cycle: u64, due: Instant) -> bool {
+        match self.warm_up {
+            Length::Time(_) => self.counted_since.get().is_some_and(|since| due >= since),
+            Length::Cycles(cycles) if cycle >= cycles => {
+                if self.counted_since.get().is_none() {
+                    self.counted_since.set(Some(due));
+                }
+                true
+            }
+            Length::Cycles(_) => false,
+        }
+    }
+
+    /// Since when cycles count, once that is known.
+    pub(super) fn counted_since(&self) -> Option<Instant> {
+        self.counted_since.get()
+    }
+
+    /// When the measured time ends, if it ends by time.
+    pub(super) fn end(&self) -> Option<Instant> {
+        match self.length {
+            Length::Time(time) => self.counted_since.get().map(|since| since + time),
+            Length::Cycles(_) => None,
+        }
+    }
+
+    /// Counted cycles that a slot took.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken.get()
+    }
+
+    /// The due times of counted cycles that no slot took, although they were due before `now` and before the end.
+    pub(super) fn unserved(&self, now: Instant) -> impl Iterator<Item = Instant> + '_ {
+        let end = self.end().map_or(now, |end| end.min(now));
+        let first = self.next.get();
+        let left = self.left.get();
+        let cycles = (0..left).map_while(move |k| first.checked_add(k.checked_mul(self.stride)?));
+        cycles
+            .map_while(move |cycle| Some((cycle, self.due(cycle)?)))
+            .take_while(move |(_, due)| *due < end)
+            .filter_map(|(cycle, due)| self.is_counted(cycle, due).then_some(due))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn taken(turns: &Turns, at: Instant, most: usize) -> Vec<(u64, bool)> {
+        std::iter::from_fn(|| turns.take(at)).take(most).map(|turn| (turn.cycle, turn.is_counted)).collect()
+    }
+
+    #[test]
+    fn threads_share_cycles_without_a_gap() {
+        let start = Instant::now();
+        let mut all: Vec<u64> = (0..3)
+            .flat_map(|index| {
+                let lengths = (Length::Cycles(0), Length::Cycles(100));
+                taken(&Turns::new((index, 3), None, lengths, start), start, 1000)
+            })
+            .map(|(cycle, _)| cycle)
+            .collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_closed_loop_ends_by_time_and_warms_up_first() {
+        let start = Instant::now();
+        let turns = Turns::new((0, 1), None, (Length::Time(SECOND), Length::Time(SECOND)), start);
+        assert!(!turns.take(start).unwrap().is_counted);
+        assert!(turns.take(start + SECOND).unwrap().is_counted);
+        assert_eq!(turns.take(start + 2 * SECOND), None);
+        assert_eq!(turns.unserved(start + 2 * SECOND).count(), 0);
+    }
+
+    #[test]
+    fn warm_up_by_cycles_starts_the_clock_when_it_is_done() {
+        let start = Instant::now();
+        let turns = Turns::new((1, 2), None, (Length::Cycles(4), Length::Time(SECOND)), start);
+        let late = start + 5 * SECOND;
+        assert_eq!(taken(&turns, late, 4), [(1, false), (3, false), (5, true), (7, true)]);
+        assert_eq!(turns.end(), Some(late + SECOND));
+    }
+
+    #[test]
+    fn an_open_loop_counts_what_was_due_and_not_served() {
+        let start = Instant::now();
+        // 100 a second on two threads, 2 s: 200 are due, 100 of them here, the first half warm-up.
+        let turns = Turns::new((0, 2), Some(100.0), (Length::Time(SECOND), Length::Time(SECOND)), start);
+        let first = turns.take(start).unwrap();
+        assert_eq!((first.due, first.is_counted), (start, false));
+        let second = turns.take(start).unwrap();
+        assert_eq!(second.due, start + Duration::from_millis(20));
+        for _ in 0..58 {
+            turns.take(start).unwrap();
+        }
+        // 60 taken: 50 of warm-up and 10 that count; 40 were due until the end.
+        assert_eq!(turns.taken(), 10);
+        assert_eq!(turns.unserved(start + 3 * SECOND).count(), 40);
+        assert_eq!(turns.take(start + 2 * SECOND), None);
+        // Stopped in the middle: only what was due until then is missing.
+        assert_eq!(turns.unserved(start + Duration::from_millis(1_500)).count(), 15);
+    }
+}

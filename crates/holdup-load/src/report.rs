@@ -1,0 +1,304 @@
+//! What `holdup load run` says: figures with their uncertainty, and what stands against trusting them.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use crate::harness::{Cut, ErrorKind, Outcome, Plan, SliceSum};
+use crate::stats;
+
+mod compare;
+mod hdr;
+mod plot;
+mod words;
+
+pub use compare::{Change, Comparison, compare};
+pub use hdr::write_hdr_log;
+pub use plot::draw;
+
+/// The name of the format.
+pub const SCHEMA: &str = "holdup.load/1";
+
+/// Served less than this share of what was offered: saturated.
+const SERVED: f64 = 0.98;
+
+/// A whole run. Times are in the unit that a field's name ends with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The script.
+    pub workload: String,
+    /// The functions that were called, with weights.
+    pub function: String,
+    /// The server.
+    pub address: Option<String>,
+    /// The script's parameters and their values.
+    pub params: BTreeMap<String, String>,
+    /// Words of the user's, to tell reports apart.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Seconds since 1970 at the end of the run.
+    pub finished_unix_s: u64,
+    /// Threads of the generator.
+    pub threads: usize,
+    /// Calls under way at most, for each thread.
+    pub concurrency: usize,
+    /// Calls due a second; none in a closed loop.
+    pub rate: Option<f64>,
+    /// Calls that succeeded.
+    pub cycles: u64,
+    /// Calls that failed.
+    pub errors: u64,
+    /// The most frequent failures.
+    pub error_kinds: Vec<ErrorKind>,
+    /// Calls that were due in the measured time: `cycles + errors + unserved + unfinished`. Open loop only.
+    pub due: Option<u64>,
+    /// Due, and nothing began to serve them.
+    pub unserved: u64,
+    /// Begun, and not ended when the run was over.
+    pub unfinished: u64,
+    /// The measured time.
+    pub elapsed_s: f64,
+    /// Successful calls a second, within the measured time.
+    pub throughput: Throughput,
+    /// Whether less was served than was offered.
+    pub saturated: bool,
+    /// Response times: from the time a call was due. Those that nothing served count with what they had waited.
+    pub latency_ms: Latencies,
+    /// Service times: from the actual start.
+    pub service_ms: Latencies,
+    /// 95 % interval of the 99th percentile of response times.
+    pub p99_ci95_ms: Option<[f64; 2]>,
+    /// Statements that were answered.
+    pub requests: u64,
+    /// Further attempts at statements.
+    pub retries: u64,
+    /// Rows that came back.
+    pub rows: u64,
+    /// What the generator used itself.
+    pub generator: Generator,
+    /// The width of a slice of the series.
+    pub slice_s: f64,
+    /// The series.
+    pub series: Vec<SlicePoint>,
+    /// Why the run ended early, if it did.
+    pub cut: Option<String>,
+    /// What stands against trusting the figures.
+    pub warnings: Vec<String>,
+    /// The histogram of response times in nanoseconds: HdrHistogram V2, compressed, base64.
+    pub hdr: String,
+    /// The same of service times; empty where it is the same.
+    pub service_hdr: String,
+}
+
+/// Calls a second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Throughput {
+    /// On average.
+    pub mean: f64,
+    /// The 95 % interval of the mean, widened by how much each slice resembles the one before; the mean twice where the run is
+    /// too short to tell.
+    pub ci95: [f64; 2],
+}
+
+/// A distribution of times in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // The names say it.
+pub struct Latencies {
+    pub mean: f64,
+    pub min: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+}
+
+/// What the generator used itself, in the measured time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Generator {
+    /// CPU time of all its threads.
+    pub cpu_s: f64,
+    /// In user mode.
+    pub user_s: f64,
+    /// In the kernel.
+    pub system_s: f64,
+    /// Ready to run, but without a CPU.
+    pub ready_s: f64,
+    /// CPU time for each call.
+    pub cpu_ns_per_call: f64,
+    /// The CPU time of the busiest thread as a share of the time.
+    pub busiest: f64,
+    /// Involuntary switches.
+    pub preemptions: u64,
+    /// How late it began calls that waited for their time: on average and at most.
+    pub late_ms: Option<[f64; 2]>,
+}
+
+/// One slice of the series.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SlicePoint {
+    /// The start of the slice, since the measured time began.
+    pub t_s: f64,
+    /// Successful calls a second.
+    pub rate: f64,
+    /// Failed calls.
+    pub errors: u64,
+    /// Response times: none without calls.
+    pub p50_ms: Option<f64>,
+    /// The same.
+    pub p99_ms: Option<f64>,
+    /// The same.
+    pub max_ms: Option<f64>,
+}
+
+impl Report {
+    /// The report of a run. O(slices × values).
+    pub fn new(plan: &Plan, outcome: &Outcome, tags: Vec<String>) -> Report {
+        let elapsed_s = outcome.elapsed.as_secs_f64();
+        let slice_s = outcome.slice.as_secs_f64();
+        let mut report = Report {
+            schema: SCHEMA.to_owned(),
+            workload: plan.source.path.display().to_string(),
+            function: plan.mix.describe(),
+            address: plan.connect.as_ref().map(|options| options.address.to_string()),
+            params: outcome
+                .params
+                .iter()
+                .map(|p| (p.name.clone(), p.value.clone().unwrap_or(p.default.clone())))
+                .collect(),
+            tags,
+            finished_unix_s: std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()),
+            threads: plan.threads,
+            concurrency: plan.concurrency,
+            rate: plan.rate,
+            cycles: outcome.done,
+            errors: outcome.errors,
+            error_kinds: outcome.kinds.clone(),
+            due: plan.rate.map(|_| outcome.done + outcome.errors + outcome.unserved + outcome.unfinished),
+            unserved: outcome.unserved,
+            unfinished: outcome.unfinished,
+            elapsed_s,
+            throughput: throughput(outcome, elapsed_s, slice_s),
+            saturated: false,
+            latency_ms: Latencies::of(&outcome.response),
+            service_ms: Latencies::of(&outcome.service),
+            p99_ci95_ms: p99_interval(outcome),
+            requests: outcome.traffic.requests,
+            retries: outcome.traffic.retries,
+            rows: outcome.traffic.rows,
+            generator: Generator::of(outcome),
+            slice_s,
+            series: outcome.slices.iter().enumerate().map(|(i, s)| SlicePoint::of(i, slice_s, s)).collect(),
+            cut: outcome.cut.as_ref().map(words::cut),
+            warnings: Vec::new(),
+            hdr: hdr::encoded(&outcome.response),
+            service_hdr: if plan.rate.is_some() { hdr::encoded(&outcome.service) } else { String::new() },
+        };
+        report.saturated = report
+            .rate
+            .is_some_and(|rate| outcome.cut.is_none() && report.errors == 0 && report.throughput.mean < SERVED * rate);
+        report.warnings = words::warnings(&report, matches!(outcome.cut, Some(Cut::Asked)));
+        report
+    }
+
+    /// Whether the run ended for an error.
+    pub fn has_failed(&self) -> bool {
+        self.cut.as_ref().is_some_and(|cut| cut != words::ASKED)
+    }
+
+    /// Reads a report.
+    ///
+    /// # Errors
+    /// It is none: a sentence.
+    pub fn parse(text: &str) -> Result<Report, String> {
+        let report: Report =
+            serde_json::from_str(text).map_err(|e| format!("no report of `holdup load run -o`: {e}"))?;
+        if report.schema == SCHEMA {
+            Ok(report)
+        } else {
+            Err(format!("its schema is {:?}, not {SCHEMA:?}", report.schema))
+        }
+    }
+
+    /// The series of calls a second.
+    pub fn rates(&self) -> Vec<f64> {
+        self.series.iter().map(|point| point.rate).collect()
+    }
+}
+
+fn throughput(outcome: &Outcome, elapsed_s: f64, slice_s: f64) -> Throughput {
+    if elapsed_s <= 0.0 {
+        return Throughput { mean: 0.0, ci95: [0.0; 2] };
+    }
+    let mean = outcome.done_in_time as f64 / elapsed_s;
+    let rates: Vec<f64> = outcome.slices.iter().map(|slice| slice.done as f64 / slice_s).collect();
+    // The interval is of whole slices; the mean also counts a last one that is not.
+    let half = stats::mean_interval(&rates).map_or(0.0, |interval| interval.high - interval.mean);
+    Throughput { mean, ci95: [(mean - half).max(0.0), mean + half] }
+}
+
+fn p99_interval(outcome: &Outcome) -> Option<[f64; 2]> {
+    let mut slices = stats::Slices::new();
+    for slice in &outcome.slices {
+        slices.push(slice.counts.iter().copied());
+    }
+    let interval = stats::percentile_interval(&slices, 99.0)?;
+    Some([ms(interval.low as f64), ms(interval.high? as f64)])
+}
+
+fn ms(nanos: f64) -> f64 {
+    // To the nanosecond.
+    nanos.round() / 1e6
+}
+
+impl Latencies {
+    fn of(histogram: &Histogram<u64>) -> Latencies {
+        if histogram.is_empty() {
+            return Latencies::default();
+        }
+        let at = |share: f64| ms(histogram.value_at_quantile(share) as f64);
+        Latencies {
+            mean: ms(histogram.mean()),
+            min: ms(histogram.min() as f64),
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: ms(histogram.max() as f64),
+        }
+    }
+}
+
+impl Generator {
+    fn of(outcome: &Outcome) -> Generator {
+        let usage = &outcome.usage;
+        let calls = outcome.done + outcome.errors;
+        Generator {
+            cpu_s: usage.cpu().as_secs_f64(),
+            user_s: usage.user.as_secs_f64(),
+            system_s: usage.system.as_secs_f64(),
+            ready_s: usage.ready.as_secs_f64(),
+            cpu_ns_per_call: if calls == 0 { 0.0 } else { usage.cpu().as_nanos() as f64 / calls as f64 },
+            busiest: outcome.busiest,
+            preemptions: usage.preemptions,
+            late_ms: outcome.late.map(|(mean, max)| [mean.as_secs_f64() * 1e3, max.as_secs_f64() * 1e3]),
+        }
+    }
+}
+
+impl SlicePoint {
+    fn of(index: usize, slice_s: f64, slice: &SliceSum) -> SlicePoint {
+        let at = |share: f64| (!slice.counts.is_empty()).then(|| ms(slice.quantile(share) as f64));
+        SlicePoint {
+            t_s: index as f64 * slice_s,
+            rate: slice.done as f64 / slice_s,
+            errors: slice.errors,
+            p50_ms: at(0.5),
+            p99_ms: at(0.99),
+            max_ms: at(1.0),
+        }
+    }
+}

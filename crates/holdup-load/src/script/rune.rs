@@ -1,0 +1,243 @@
+//! The engine: Rune, compiled once for each thread.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rune::diagnostics::{Diagnostic, FatalDiagnosticKind};
+use rune::runtime::RuntimeContext;
+use rune::{Context as Modules, Diagnostics, Hash, Module, Sources, TypeHash as _, Unit, Value, Vm};
+
+use super::context::{Context, Failure};
+use super::param::Params;
+use super::{
+    Caller, Calling, FunctionInfo, ParamInfo, Place, Script, ScriptError, Source, data, files, numbers, values,
+};
+use crate::session::Session;
+
+/// A script that this thread compiled. Nothing in it is known to another thread.
+struct Compiled {
+    runtime: Arc<RuntimeContext>,
+    unit: Arc<Unit>,
+    sources: Rc<Sources>,
+    context: Value,
+    functions: Vec<FunctionInfo>,
+    params: Vec<ParamInfo>,
+    load_count: Option<u64>,
+}
+
+pub(super) fn compile(source: &Source, session: &Rc<Session>) -> Result<Rc<dyn Script>, ScriptError> {
+    let params = Params::new(&source.params);
+    let modules = modules(&source.path, &params).map_err(internal)?;
+    let mut sources = Sources::new();
+    let text = std::fs::read_to_string(&source.path)
+        .map_err(|e| ScriptError::new(None, format!("{}: {e}", source.path.display())))?;
+    let has_load_count = text.contains("const LOAD_COUNT");
+    let name = source.path.display().to_string();
+    sources.insert(rune::Source::with_path(name, text, &source.path).map_err(internal)?).map_err(internal)?;
+    if has_load_count {
+        sources.insert(load_count_source().map_err(internal)?).map_err(internal)?;
+    }
+    let unit = build(&mut sources, &modules)?;
+    let functions = functions(&unit);
+    let script = Compiled {
+        runtime: Arc::new(modules.runtime().map_err(internal)?),
+        unit: Arc::new(unit),
+        sources: Rc::new(sources),
+        context: Value::new(Context::new(Rc::clone(session)).map_err(internal)?).map_err(internal)?,
+        functions,
+        params: params.seen(),
+        load_count: None,
+    };
+    let load_count = if has_load_count { script.constant_load_count() } else { None };
+    Ok(Rc::new(Compiled { load_count, ..script }))
+}
+
+/// Reads the constant `LOAD_COUNT`: the engine shows constants to scripts only, so a line of script asks for it.
+const LOAD_COUNT_FUNCTION: &str = "holdup_load_count";
+
+fn load_count_source() -> rune::alloc::Result<rune::Source> {
+    rune::Source::new(LOAD_COUNT_FUNCTION, format!("pub fn {LOAD_COUNT_FUNCTION}() {{ LOAD_COUNT }}"))
+}
+
+/// An error of the engine that no script should be able to cause.
+#[allow(clippy::needless_pass_by_value)] // As `map_err` gives it.
+fn internal(error: impl std::fmt::Display) -> ScriptError {
+    ScriptError::new(None, format!("the script engine could not be set up: {error}"))
+}
+
+/// What a script can use: Rune's own modules without standard output, ours as `latte`, files as `fs`.
+fn modules(path: &Path, params: &Params) -> Result<Modules, rune::ContextError> {
+    let mut modules = Modules::with_config(false)?;
+    modules.install(printing()?)?;
+    let mut ours = Module::with_crate("latte")?;
+    let params = params.clone();
+    ours.macro_("param", move |context, stream| params.expand(context, stream))?;
+    super::context::install(&mut ours)?;
+    values::install(&mut ours)?;
+    data::install(&mut ours)?;
+    numbers::install(&mut ours)?;
+    modules.install(ours)?;
+    modules.install(files::module(path.parent().unwrap_or(Path::new(".")))?)?;
+    Ok(modules)
+}
+
+/// `print!` and `println!` go to standard error: standard output is for results.
+fn printing() -> Result<Module, rune::ContextError> {
+    let mut module = Module::with_crate_item("std", ["io"])?;
+    module.function("print", |text: &str| eprint!("{text}")).build()?;
+    module.function("println", |text: &str| eprintln!("{text}")).build()?;
+    Ok(module)
+}
+
+fn build(sources: &mut Sources, modules: &Modules) -> Result<Unit, ScriptError> {
+    let mut diagnostics = Diagnostics::without_warnings();
+    let built = rune::prepare(sources).with_context(modules).with_diagnostics(&mut diagnostics).build();
+    built.map_err(|e| {
+        let first = diagnostics.diagnostics().iter().find_map(|diagnostic| match diagnostic {
+            Diagnostic::Fatal(fatal) => Some(fatal),
+            _ => None,
+        });
+        match first.map(|fatal| (fatal, fatal.kind())) {
+            Some((fatal, FatalDiagnosticKind::CompileError(error))) => {
+                let at = rune::ast::Spanned::span(error).range().start;
+                ScriptError::new(place(sources, fatal.source_id(), at), error)
+            }
+            Some((_, kind)) => ScriptError::new(None, kind),
+            None => ScriptError::new(None, e),
+        }
+    })
+}
+
+/// The functions at the top of the script, by name.
+fn functions(unit: &Unit) -> Vec<FunctionInfo> {
+    let signatures = unit.debug_info().into_iter().flat_map(|debug| debug.functions.values());
+    let mut functions: Vec<FunctionInfo> = signatures
+        .filter_map(|signature| {
+            // The engine shows a signature as `name(a, b)`, and keeps its parts to itself.
+            let shown = signature.to_string();
+            let (path, names) = shown.split_once('(').unwrap_or((&shown, ")"));
+            let args = names.trim_end_matches(')').split(',').filter(|name| !name.trim().is_empty()).count();
+            let is_ours = !path.contains([':', '$']) && path != LOAD_COUNT_FUNCTION;
+            is_ours.then(|| FunctionInfo { name: path.to_owned(), args })
+        })
+        .collect();
+    functions.sort_by(|a, b| a.name.cmp(&b.name));
+    functions.dedup();
+    functions
+}
+
+fn place(sources: &Sources, id: rune::SourceId, at: usize) -> Option<Place> {
+    let source = sources.get(id)?;
+    let (line, column) = source.pos_to_utf8_linecol(at);
+    let file = source.path().map_or_else(|| source.name().into(), Path::to_owned);
+    Some(Place { file, line: line + 1, column: column + 1 })
+}
+
+impl Compiled {
+    /// The constant `LOAD_COUNT`, if it is a count.
+    fn constant_load_count(&self) -> Option<u64> {
+        let mut vm = Vm::new(Arc::clone(&self.runtime), Arc::clone(&self.unit));
+        vm.call([LOAD_COUNT_FUNCTION], ()).ok()?.as_integer().ok()
+    }
+}
+
+impl Script for Compiled {
+    fn functions(&self) -> &[FunctionInfo] {
+        &self.functions
+    }
+
+    fn params(&self) -> &[ParamInfo] {
+        &self.params
+    }
+
+    fn caller(&self, function: &str) -> Result<Box<dyn Caller>, ScriptError> {
+        let Some(info) = self.functions.iter().find(|info| info.name == function) else {
+            let names: Vec<&str> = self.functions.iter().map(|info| info.name.as_str()).collect();
+            let names = names.join(", ");
+            return Err(ScriptError::new(None, format!("the script has no public function `{function}`, but {names}")));
+        };
+        if !(1..=2).contains(&info.args) {
+            let what = format!("`{function}` takes {} arguments; it should take `ctx` or `ctx, i`", info.args);
+            return Err(ScriptError::new(None, what));
+        }
+        Ok(Box::new(Slot {
+            vm: Vm::new(Arc::clone(&self.runtime), Arc::clone(&self.unit)),
+            sources: Rc::clone(&self.sources),
+            context: self.context.clone(),
+            function: Hash::type_hash([function]),
+            takes_cycle: info.args == 2,
+        }))
+    }
+
+    fn load_count(&self) -> Option<u64> {
+        let asked = self.context.borrow_ref::<Context>().ok()?.load_cycle_count;
+        if asked > 0 { Some(asked) } else { self.load_count }
+    }
+}
+
+/// A virtual machine for one call at a time.
+struct Slot {
+    vm: Vm,
+    sources: Rc<Sources>,
+    context: Value,
+    function: Hash,
+    takes_cycle: bool,
+}
+
+impl Caller for Slot {
+    fn call(&mut self, cycle: i64) -> Calling<'_> {
+        Box::pin(async move {
+            let context = self.context.clone();
+            let execution = if self.takes_cycle {
+                self.vm.execute(self.function, (context, cycle))
+            } else {
+                self.vm.execute(self.function, (context,))
+            };
+            let result = match execution {
+                Ok(mut execution) => execution.async_complete().await.into_result(),
+                Err(error) => Err(error),
+            };
+            match result {
+                Ok(value) => self.check(&value).map_err(Box::new),
+                Err(error) => Err(Box::new(self.stopped(&error))),
+            }
+        })
+    }
+}
+
+impl Slot {
+    /// An error that the script returned. It has no place of its own; the last instruction that ran is the `?` or `return` that
+    /// gave it back.
+    fn check(&self, value: &Value) -> Result<(), ScriptError> {
+        if value.type_hash() != <Result<Value, Value>>::HASH {
+            return Ok(());
+        }
+        let Ok(result) = value.borrow_ref::<Result<Value, Value>>() else { return Ok(()) };
+        let Err(error) = &*result else { return Ok(()) };
+        let place = self.place_of(self.vm.last_ip());
+        Err(match error.borrow_ref::<Failure>() {
+            Ok(failure) => ScriptError { place, message: failure.message.clone(), is_transient: failure.is_transient },
+            Err(_) => ScriptError::new(place, words(error)),
+        })
+    }
+
+    /// An error of the virtual machine: a panic, a wrong type, an overflow.
+    fn stopped(&self, error: &rune::runtime::VmError) -> ScriptError {
+        let place = error.first_location().and_then(|location| self.place_of(location.ip));
+        ScriptError::new(place, error)
+    }
+
+    fn place_of(&self, ip: usize) -> Option<Place> {
+        let instruction = self.vm.unit().debug_info()?.instruction_at(ip)?;
+        place(&self.sources, instruction.source_id, instruction.span.range().start)
+    }
+}
+
+/// What a script would print of an error value.
+fn words(value: &Value) -> String {
+    if let Ok(text) = value.borrow_string_ref() {
+        return text.to_owned();
+    }
+    format!("the function returned an error of type {}", value.type_info())
+}

@@ -1,0 +1,152 @@
+//! Scripts without a server: what they compute, and what is said when they are wrong.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use super::*;
+use crate::session::Patience;
+
+fn session() -> Rc<Session> {
+    Rc::new(Session::new(None, Patience::default()))
+}
+
+/// A folder with a script in it.
+struct Written {
+    folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn written(text: &str) -> Written {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("work.rn");
+    std::fs::write(&path, text).unwrap();
+    Written { folder, path }
+}
+
+fn compiled(text: &str, params: &[(&str, &str)]) -> (Written, Result<Rc<dyn Script>, ScriptError>) {
+    let written = written(text);
+    let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let script = compile(&Source { path: written.path.clone(), params }, &session());
+    (written, script)
+}
+
+fn call(script: &dyn Script, function: &str, cycle: i64) -> Result<(), ScriptError> {
+    let mut caller = script.caller(function)?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap()
+        .block_on(caller.call(cycle))
+        .map_err(|error| *error)
+}
+
+/// Runs the body of a function that panics where what it computes is wrong.
+fn run(body: &str) {
+    let (_kept, script) = compiled(&format!("use latte::*;\npub async fn run(ctx, i) {{\n{body}\n}}"), &[]);
+    call(&*script.unwrap(), "run", 7).unwrap();
+}
+
+#[test]
+fn data_is_the_same_each_time_and_in_range() {
+    run(r#"
+        assert_eq!(hash(i), hash(7));
+        assert_ne!(hash(i), hash(8));
+        assert_ne!(hash2(1, 2), hash2(2, 1));
+        for k in 0..1000 {
+            assert!(hash(k) >= 0 && hash_range(k, 10) < 10 && hash_range(k, 10) >= 0);
+            let x = uniform(k, 2.0, 3.0);
+            assert!(x >= 2.0 && x < 3.0);
+        }
+        assert_eq!(text(i, 12).len(), 12);
+        assert_eq!(text(i, 12), text(i, 12));
+        assert_eq!(blob(i, 9).len(), 9);
+        assert_eq!(hash_select(i, [10, 10]), 10);
+        assert_eq!(vector(3, |k| k * 2), [0, 2, 4]);
+        assert_eq!(join(["a", "b"], "-"), "a-b");
+        assert_eq!(format!("{}", uuid(i)).len(), 36);
+        assert!(now_timestamp() > 1_700_000_000);
+        assert_eq!(normal(i, 125.0, 0.0).clamp(0.0, 100.0).to_i32(), Some(100));
+    "#);
+}
+
+#[test]
+fn numbers_spread_and_follow_their_distribution() {
+    run(r#"
+        let sum = 0.0;
+        let low = 0;
+        for k in 0..20_000 {
+            sum += normal(k, 10.0, 2.0);
+            if hash_range(k, 100) < 50 { low += 1; }
+        }
+        assert!(sum / 20000.0 > 9.9 && sum / 20000.0 < 10.1);
+        assert!(low > 9_700 && low < 10_300);
+    "#);
+}
+
+#[test]
+fn parameters_come_from_the_command_line() {
+    let text = r#"
+        pub const ROWS = latte::param!("rows", 10);
+        pub const NAME = latte::param!("name", "ada");
+        pub async fn prepare(ctx) { ctx.load_cycle_count = ROWS; ctx.data.name = NAME; }
+        pub async fn run(ctx, i) { assert_eq!(ctx.data.name, "grace"); }
+    "#;
+    let (_kept, script) = compiled(text, &[("rows", "2_500"), ("name", "grace")]);
+    let script = script.unwrap();
+    assert_eq!(script.load_count(), None);
+    call(&*script, "prepare", 0).unwrap();
+    call(&*script, "run", 0).unwrap();
+    assert_eq!(script.load_count(), Some(2500));
+    let params: Vec<_> = script.params().iter().map(|p| (p.name.as_str(), p.default.as_str())).collect();
+    assert_eq!(params, [("rows", "10"), ("name", "\"ada\"")]);
+    let functions: Vec<_> = script.functions().iter().map(|f| (f.name.as_str(), f.args)).collect();
+    assert_eq!(functions, [("prepare", 1), ("run", 2)]);
+}
+
+#[test]
+fn a_constant_can_say_how_much_to_load() {
+    let (_kept, script) = compiled("pub const LOAD_COUNT = latte::param!(\"rows\", 5);\npub fn load(ctx, i) {}", &[]);
+    assert_eq!(script.unwrap().load_count(), Some(5));
+}
+
+#[test]
+fn modules_and_files_stand_beside_the_script() {
+    let written = written("mod common;\nuse common::SIZE;\npub async fn run(ctx) { common::check(SIZE)?; }");
+    let common = "pub const SIZE = 2;\npub fn check(n) { assert_eq!(fs::read_lines(\"tags.txt\")?.len(), n); Ok(()) }";
+    std::fs::write(written.folder.path().join("common.rn"), common).unwrap();
+    std::fs::write(written.folder.path().join("tags.txt"), "a\nb\n").unwrap();
+    let source = Source { path: written.path.clone(), params: Vec::new() };
+    let script = compile(&source, &session()).unwrap();
+    call(&*script, "run", 0).unwrap();
+    std::fs::remove_file(written.folder.path().join("tags.txt")).unwrap();
+    let error = call(&*script, "run", 0).unwrap_err();
+    assert!(error.message.contains("tags.txt"), "{error}");
+    assert_eq!(error.place.unwrap().line, 3);
+}
+
+#[test]
+fn a_wrong_script_is_told_with_its_line() {
+    let error = |text: &str| compiled(text, &[]).1.err().expect("should not compile");
+    let syntax = error("pub async fn run(ctx, i) {\n    let x = ;\n}");
+    assert_eq!(syntax.place.as_ref().map(|p| (p.line, p.column)), Some((2, 13)), "{syntax}");
+    let unknown = error("pub fn run(ctx) {\n    nothing(1)\n}");
+    assert_eq!(unknown.place.as_ref().map(|p| p.line), Some(2), "{unknown}");
+    let missing = compile(&Source { path: "/no/such.rn".into(), params: Vec::new() }, &session()).err().unwrap();
+    assert!(missing.message.contains("/no/such.rn"), "{missing}");
+}
+
+#[test]
+fn a_failing_call_is_told_with_its_line() {
+    let text = "pub async fn run(ctx, i) {\n    let a = 1;\n    ctx.execute(`SELECT 1`).await?;\n}\n\
+                pub fn stop(ctx) {\n    panic!(\"enough\");\n}\npub fn three(a, b, c) {}";
+    let (_kept, script) = compiled(text, &[]);
+    let script = script.unwrap();
+    let error = call(&*script, "run", 0).unwrap_err();
+    assert_eq!(error.place.as_ref().map(|p| p.line), Some(3), "{error}");
+    assert!(error.message.contains("no server") && !error.is_transient);
+    let error = call(&*script, "stop", 0).unwrap_err();
+    assert_eq!(error.place.as_ref().map(|p| p.line), Some(6), "{error}");
+    assert!(error.message.contains("enough"), "{error}");
+    assert!(script.caller("walk").err().unwrap().message.contains("`walk`, but run, stop, three"));
+    assert!(script.caller("three").err().unwrap().message.contains("takes 3 arguments"));
+}

@@ -1,0 +1,142 @@
+//! Statements on their way to the server: timeouts, retries, and counts of both. One session for each thread.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::driver::{Args, Driver, DriverError, Reply, Want};
+
+/// How patient a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// How long one attempt may take.
+    pub timeout: Duration,
+    /// Attempts after the first, for errors that may be over soon.
+    pub retries: u32,
+    /// The pause before the second attempt; it doubles with each further one, up to [`Patience::LONGEST_PAUSE`].
+    pub pause: Duration,
+}
+
+impl Patience {
+    /// The longest pause between two attempts.
+    pub const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+    fn pause_before(&self, retry: u32) -> Duration {
+        self.pause.saturating_mul(1_u32.checked_shl(retry).unwrap_or(u32::MAX)).min(Self::LONGEST_PAUSE)
+    }
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience { timeout: Duration::from_secs(5), retries: 3, pause: Duration::from_millis(100) }
+    }
+}
+
+/// What a session did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Statements that were answered.
+    pub requests: u64,
+    /// Attempts after the first.
+    pub retries: u64,
+    /// Rows that came back.
+    pub rows: u64,
+}
+
+impl Traffic {
+    /// What was added since `before`.
+    pub(crate) fn since(self, before: Traffic) -> Traffic {
+        Traffic {
+            requests: self.requests - before.requests,
+            retries: self.retries - before.retries,
+            rows: self.rows - before.rows,
+        }
+    }
+
+    /// Adds another session's.
+    pub(crate) fn add(&mut self, other: Traffic) {
+        self.requests += other.requests;
+        self.retries += other.retries;
+        self.rows += other.rows;
+    }
+}
+
+/// One thread's way to the server, or to none.
+pub struct Session {
+    driver: Option<Rc<dyn Driver>>,
+    patience: Patience,
+    requests: Cell<u64>,
+    retries: Cell<u64>,
+    rows: Cell<u64>,
+}
+
+impl Session {
+    /// A session over a driver; without one, statements are errors.
+    pub fn new(driver: Option<Rc<dyn Driver>>, patience: Patience) -> Session {
+        Session { driver, patience, requests: Cell::new(0), retries: Cell::new(0), rows: Cell::new(0) }
+    }
+
+    /// What it did so far.
+    pub fn traffic(&self) -> Traffic {
+        Traffic { requests: self.requests.get(), retries: self.retries.get(), rows: self.rows.get() }
+    }
+
+    /// [`Driver::prepare`], with patience.
+    ///
+    /// # Errors
+    /// The driver's, or that the time is over.
+    pub async fn prepare(&self, key: &str, statement: &str) -> Result<(), DriverError> {
+        let driver = self.driver()?;
+        self.patiently(|| driver.prepare(key, statement)).await
+    }
+
+    /// [`Driver::execute`], with patience.
+    ///
+    /// # Errors
+    /// The driver's, or that the time is over.
+    pub async fn execute(&self, statement: &str, args: &Args, want: Want) -> Result<Reply, DriverError> {
+        let driver = self.driver()?;
+        self.patiently(|| driver.execute(statement, args, want)).await.inspect(|reply| self.count(reply))
+    }
+
+    /// [`Driver::execute_prepared`], with patience.
+    ///
+    /// # Errors
+    /// The driver's, or that the time is over.
+    pub async fn execute_prepared(&self, key: &str, args: &Args, want: Want) -> Result<Reply, DriverError> {
+        let driver = self.driver()?;
+        self.patiently(|| driver.execute_prepared(key, args, want)).await.inspect(|reply| self.count(reply))
+    }
+
+    fn driver(&self) -> Result<&Rc<dyn Driver>, DriverError> {
+        self.driver.as_ref().ok_or_else(|| {
+            DriverError::fatal("there is no server to send this to: name one, such as cql://127.0.0.1:9042")
+        })
+    }
+
+    fn count(&self, reply: &Reply) {
+        self.requests.set(self.requests.get() + 1);
+        self.rows.set(self.rows.get() + reply.rows);
+    }
+
+    async fn patiently<T, F>(&self, attempt: impl Fn() -> F) -> Result<T, DriverError>
+    where
+        F: Future<Output = Result<T, DriverError>>,
+    {
+        let mut retry = 0;
+        loop {
+            let error = match tokio::time::timeout(self.patience.timeout, attempt()).await {
+                Ok(Ok(value)) => return Ok(value),
+                Ok(Err(error)) => error,
+                Err(_) => DriverError::transient(format!("no answer within {:?}", self.patience.timeout)),
+            };
+            if !error.is_transient || retry >= self.patience.retries {
+                return Err(error);
+            }
+            tokio::time::sleep(self.patience.pause_before(retry)).await;
+            retry += 1;
+            self.retries.set(self.retries.get() + 1);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Real servers for tests: started on free ports of this machine with all of their files in a directory of their own, and
+//! stopped with the test, whatever ends it.
+//!
+//! It takes the standard library and `tempfile` alone, so that other programs can include it by its path.
+
+#![allow(dead_code, reason = "each test binary uses the servers it is about")]
+
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+pub mod cassandra;
+pub mod certificate;
+pub mod http;
+pub mod postgres;
+pub mod redis;
+
+/// Starts the command, tells its process, and ends it once standard input closes: when the test is done, or is no more.
+const KEEPER: &str = r#"
+log=$1; dir=$2; shift 2
+"$@" >"$log" 2>&1 </dev/null &
+pid=$!
+echo "$pid"
+cat >/dev/null
+kill -CONT "$pid" 2>/dev/null
+kill -TERM "$pid" 2>/dev/null
+( sleep 15; kill -KILL "$pid" ) >/dev/null 2>&1 &
+timer=$!
+wait "$pid" 2>/dev/null
+kill "$timer" 2>/dev/null
+rm -rf "$dir"
+"#;
+
+/// A server that runs until this is dropped.
+pub struct Server {
+    keeper: Child,
+    process: String,
+    /// Where it listens, on 127.0.0.1.
+    pub port: u16,
+    dir: TempDir,
+}
+
+impl Server {
+    /// Runs `command`, whose files are in `dir`, until `port` of 127.0.0.1 answers.
+    ///
+    /// # Errors
+    /// What it printed last, if it ended or did not answer within `patience`.
+    pub fn start(command: &[String], dir: TempDir, port: u16, patience: Duration) -> Result<Server, String> {
+        let mut keeper = Command::new("sh")
+            .args(["-c", KEEPER, "keeper"])
+            .args([dir.path().join("log"), dir.path().to_owned()])
+            .args(command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| format!("no shell can be started: {error}"))?;
+        let mut process = String::new();
+        let told = keeper.stdout.take().map(|stdout| BufReader::new(stdout).read_line(&mut process));
+        let server = Server { keeper, process: process.trim().to_owned(), port, dir };
+        if !matches!(told, Some(Ok(length)) if length > 1) {
+            return Err(format!("{} did not start", command[0]));
+        }
+        server.wait_for_port(patience)?;
+        Ok(server)
+    }
+
+    fn wait_for_port(&self, patience: Duration) -> Result<(), String> {
+        let start = Instant::now();
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            if !self.is_running() {
+                return Err(format!("the server ended: {}", self.log()));
+            }
+            if start.elapsed() > patience {
+                return Err(format!("the server did not listen within {patience:?}: {}", self.log()));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// A process that ended but was not waited for has no memory any more.
+    fn is_running(&self) -> bool {
+        std::fs::read_to_string(format!("/proc/{}/statm", self.process)).is_ok_and(|statm| !statm.starts_with("0 "))
+    }
+
+    /// The last lines of what it printed.
+    pub fn log(&self) -> String {
+        let log = std::fs::read(self.dir.path().join("log")).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(15)..].join("\n")
+    }
+
+    /// Where its files are.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Its connections stay open, and nothing comes over them.
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Goes on after [`Server::freeze`].
+    pub fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    /// Ends it at once, and returns when it is gone.
+    pub fn kill(&self) {
+        self.signal("-KILL");
+        while self.is_running() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        signal(name, &self.process);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        let _ = self.keeper.wait();
+    }
+}
+
+/// Sends `name`, such as `-STOP`, to a process.
+pub fn signal(name: &str, process: &str) {
+    let status = Command::new("kill").args([name, process]).status().expect("kill can be run");
+    assert!(status.success(), "kill {name} {process} failed");
+}
+
+/// A port of 127.0.0.1 that was free just now.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port can be had");
+    listener.local_addr().expect("it has an address").port()
+}
+
+/// An empty directory that is removed with what is in it.
+pub fn directory(name: &str) -> TempDir {
+    tempfile::Builder::new().prefix(&format!("holdup-{name}-")).tempdir().expect("a directory can be made")
+}
+
+/// The program `name`, by the search path or in one of `places`.
+pub fn program(name: &str, places: &[PathBuf]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).chain(places.iter().cloned()).map(|dir| dir.join(name)).find(|file| file.is_file())
+}
+
+/// Says on standard error that a test can't be done here, and why.
+pub fn skip(what: &str, why: &str) {
+    eprintln!("skipped: {what}: {why}");
+}
