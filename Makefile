@@ -18,8 +18,11 @@ build:
 	@scripts/install-deps.sh build
 	$(CARGO) build --release --package holdup
 
-# Recording needs privilege: the demo runs through sudo where that is there and needed.
-demo: build
+# Recording needs privilege: the demo runs through sudo where that is there and needed. It is built without the scripts
+# and drivers of `holdup load`, which take longer to build than all the rest; `make build` has them.
+demo:
+	@scripts/install-deps.sh build
+	$(CARGO) build --release --package holdup --no-default-features
 	@if [ "$$(id -u)" = 0 ]; then $(HOLDUP) demo; \
 	elif command -v sudo >/dev/null; then echo "+ sudo $(HOLDUP) demo"; sudo $(HOLDUP) demo; \
 	else echo "Recording needs root, and there is no sudo here: run \`$(HOLDUP) demo\` as root." >&2; exit 4; fi

@@ -3,6 +3,7 @@
 mod diff;
 mod inspect;
 mod lab;
+mod load;
 mod scale;
 mod table;
 
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand};
 pub use diff::Diff;
 pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
 pub use lab::{Check, Lab, LabRun};
+pub use load::{Load, LoadCompare, LoadRows, LoadRun, Target, Width};
 pub use scale::{Launch, Scale};
 pub use table::{Format, Table};
 
@@ -57,6 +59,13 @@ pub enum Command {
         /// What to do in the lab
         #[command(subcommand)]
         command: Lab,
+    },
+    /// Drive a server, or a computation, from a script, and measure it
+    #[command(after_help = load::HELP)]
+    Load {
+        /// What to do
+        #[command(subcommand)]
+        command: Load,
     },
     /// Run a command over counts of threads or CPUs: by which law it scales, and with --trace, why not better
     #[command(after_help = scale::HELP)]

@@ -8,6 +8,7 @@ pub mod disasm;
 pub mod explain;
 pub mod info;
 pub mod lab;
+pub mod load;
 pub mod record;
 pub mod scale;
 pub mod shell;

@@ -39,6 +39,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Explain(args) => commands::explain::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Lab { command } => commands::lab::run(&command),
+        Command::Load { command } => commands::load::run(&command),
         Command::Scale(args) => commands::scale::run(&args),
         Command::Launch(args) => commands::scale::launch(&args),
         Command::Diff(args) => commands::diff::run(&args),
@@ -65,6 +66,9 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     }
     if let Some(holdup_load::sweep::Error::Usage(_)) = error.downcast_ref() {
         return USAGE;
+    }
+    if let Some(holdup_load::harness::RunError::System(_)) = error.downcast_ref() {
+        return 4;
     }
     match error.downcast_ref::<holdup_trace::Error>() {
         Some(holdup_trace::Error::Input(_)) => 3,

@@ -6,6 +6,7 @@ pub mod chain;
 pub mod check;
 pub mod diff;
 pub mod lab;
+pub mod load;
 pub mod page;
 pub mod roster;
 pub mod scale;

@@ -55,7 +55,7 @@ fn per(text: &str) -> Result<(f64, f64), String> {
     Ok((number(n)?, number(m)?))
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+pub(super) fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').parse::<f64>().ok().filter(|v| v.is_finite() && *v >= 0.0);
     number.map(|v| v / 100.0).ok_or_else(|| format!("{text:?} is no percentage; write 5%"))
 }

@@ -1,0 +1,240 @@
+//! `holdup load`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use holdup_load::harness::Length;
+
+use super::{duration, positive};
+
+/// Examples.
+pub const HELP: &str = "\
+Examples:
+  holdup load schema read.rn cql://127.0.0.1:9042
+  holdup load load read.rn cql://127.0.0.1:9042 --threads 2
+  holdup load run read.rn cql://127.0.0.1:9042 --rate 500 -d 60s -o read.json --plot read.svg
+  holdup load run compute.rn --threads 4      a script that needs no server
+  holdup load compare before.json after.json
+
+A workload is a Rune script with functions `schema`, `erase`, `prepare`, `load` and `run`, and any others for --function.
+ADDRESS is cql://, postgres://, http:// or redis://; a bare host is CQL.";
+
+const RUN_HELP: &str = "\
+Examples:
+  holdup load run read.rn 127.0.0.1 -d 60s --rate 5000 --concurrency 64
+  holdup load run mix.rn 127.0.0.1 -f read:3 -f write:1 -P rows=1000000 -o mix.json
+  holdup load run page.rn http://127.0.0.1:8080 --threads 2 --plot page.png
+
+With --rate, calls are due at fixed times whatever the server does, and response times run from there; what was due and
+not served is counted. Without it, each slot calls again as soon as it can. Ctrl-C ends the run and keeps what was
+measured. The exit code is 1 if errors ended the run.";
+
+/// `holdup load …`
+#[derive(Debug, Subcommand)]
+pub enum Load {
+    /// Call the script's `schema` once
+    #[command(after_help = "Example:\n  holdup load schema read.rn cql://127.0.0.1:9042")]
+    Schema(Target),
+    /// Call `prepare` and `erase`, then `load` for each row
+    #[command(after_help = "Example:\n  holdup load load read.rn cql://127.0.0.1:9042 -P rows=100000 --threads 2")]
+    Load(LoadRows),
+    /// Call `run`, or other functions, for a time or a number of cycles, and measure
+    #[command(after_help = RUN_HELP)]
+    Run(LoadRun),
+    /// Name the functions and parameters of a workload, or the reports in a folder
+    #[command(after_help = "Examples:\n  holdup load list read.rn\n  holdup load list results/")]
+    List {
+        /// A workload or a folder
+        #[arg(default_value = ".", value_name = "WORKLOAD|DIR")]
+        path: PathBuf,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a report again
+    #[command(after_help = "Example:\n  holdup load show read.json --plot read.svg")]
+    Show {
+        /// A report of `holdup load run -o`
+        report: PathBuf,
+        /// Draw it into this file: .svg or .png
+        #[arg(long, value_name = "FILE")]
+        plot: Option<PathBuf>,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Compare reports: before and after, one or several of each
+    #[command(after_help = "Examples:\n  holdup load compare before.json after.json\n  \
+                            holdup load compare a1.json a2.json a3.json --vs b1.json b2.json b3.json")]
+    Compare(LoadCompare),
+}
+
+/// A workload and a server.
+#[derive(Debug, Args, Clone)]
+pub struct Target {
+    /// The script
+    #[arg(value_name = "WORKLOAD")]
+    pub workload: PathBuf,
+    /// The server, such as cql://127.0.0.1:9042
+    #[arg(value_name = "ADDRESS")]
+    pub address: Option<String>,
+    /// A parameter of the script
+    #[arg(short = 'P', long = "param", value_name = "NAME=VALUE")]
+    pub params: Vec<String>,
+    /// How long an attempt at a statement may take
+    #[arg(long, default_value = "5s", value_parser = duration, value_name = "TIME")]
+    pub timeout: Duration,
+    /// Attempts after the first, for errors that may be over soon
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    pub retries: u32,
+    /// The pause before the second attempt; it doubles each time
+    #[arg(long, default_value = "100ms", value_parser = duration, value_name = "TIME")]
+    pub retry_pause: Duration,
+    /// How to connect.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// How to connect.
+#[derive(Debug, Args, Clone)]
+#[command(next_help_heading = "Connection")]
+pub struct Connection {
+    /// Connections of each thread
+    #[arg(long, default_value_t = 1, value_parser = positive, value_name = "N")]
+    pub connections: usize,
+    /// How long connecting may take
+    #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
+    pub connect_timeout: Duration,
+    /// The user; its password is read from the environment variable HOLDUP_PASSWORD
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// CQL: the consistency, such as LOCAL_QUORUM
+    #[arg(long, value_name = "LEVEL")]
+    pub consistency: Option<String>,
+    /// CQL: rows in a page
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
+    pub page_size: Option<i32>,
+    /// Encrypt
+    #[arg(long)]
+    pub tls: bool,
+    /// Certificates to trust, PEM
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    pub tls_ca: Option<PathBuf>,
+    /// This client's certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its key, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Accept any certificate
+    #[arg(long, requires = "tls")]
+    pub tls_insecure: bool,
+}
+
+/// How many at once.
+#[derive(Debug, Args, Clone)]
+pub struct Width {
+    /// Threads; each has its own connections and its own copy of the script
+    #[arg(short, long, default_value_t = 1, value_parser = positive, value_name = "N")]
+    pub threads: usize,
+    /// Calls under way at most, for each thread [default: 128; 1 without a server]
+    #[arg(short = 'p', long, value_parser = positive, value_name = "N")]
+    pub concurrency: Option<usize>,
+    /// Keep each thread on a CPU of its own
+    #[arg(long)]
+    pub pin: bool,
+    /// End the run when nothing but errors has come for so long
+    #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
+    pub give_up: Duration,
+}
+
+/// `holdup load load`
+#[derive(Debug, Args)]
+pub struct LoadRows {
+    /// What and where to.
+    #[command(flatten)]
+    pub target: Target,
+    /// How many at once.
+    #[command(flatten)]
+    pub width: Width,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `holdup load run`
+#[derive(Debug, Args)]
+pub struct LoadRun {
+    /// What and where to.
+    #[command(flatten)]
+    pub target: Target,
+    /// How many at once.
+    #[command(flatten)]
+    pub width: Width,
+    /// Calls due a second, all threads together; as many as can be without it
+    #[arg(short, long, value_parser = rate, value_name = "CALLS/S")]
+    pub rate: Option<f64>,
+    /// How long to measure: a time such as 60s, or a number of cycles
+    #[arg(short, long, default_value = "60s", value_parser = length, value_name = "TIME|CYCLES")]
+    pub duration: Length,
+    /// How long to run before that: a time or a number of cycles
+    #[arg(short, long, default_value = "1s", value_parser = length, value_name = "TIME|CYCLES")]
+    pub warmup: Length,
+    /// The function to call, with its weight; several make a mix [default: run]
+    #[arg(short, long, value_name = "NAME[:WEIGHT]")]
+    pub function: Vec<String>,
+    /// The time slice of the series [default: a fiftieth of the run, at most 1s]
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    pub sampling: Option<Duration>,
+    /// Write the report to this file, as JSON
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// A word to tell the report from others; may come several times
+    #[arg(long = "tag", value_name = "WORD")]
+    pub tags: Vec<String>,
+    /// Draw throughput and latency over time into this file: .svg or .png
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// Write response times as an HdrHistogram interval log
+    #[arg(long, value_name = "FILE")]
+    pub hdr_log: Option<PathBuf>,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `holdup load compare`
+#[derive(Debug, Args)]
+pub struct LoadCompare {
+    /// Reports of `holdup load run -o`: two, or those before
+    #[arg(required = true, value_name = "REPORT")]
+    pub before: Vec<PathBuf>,
+    /// Those after
+    #[arg(long = "vs", num_args = 1.., value_name = "REPORT")]
+    pub after: Vec<PathBuf>,
+    /// Exit with 1 if throughput fell or the 99th percentile rose by more than this, surely
+    #[arg(long, value_parser = super::diff::percent, value_name = "PERCENT")]
+    pub fail_on: Option<f64>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = text.parse().map_err(|_| "write a number of calls a second, such as 500".to_owned())?;
+    if rate.is_finite() && (1e-3..=1e9).contains(&rate) {
+        Ok(rate)
+    } else {
+        Err("it should be from 0.001 to 1e9".to_owned())
+    }
+}
+
+/// A time, or a plain number of cycles.
+fn length(text: &str) -> Result<Length, String> {
+    let digits = text.replace('_', "");
+    match digits.parse::<u64>() {
+        Ok(cycles) if cycles < u64::MAX => Ok(Length::Cycles(cycles)),
+        _ => duration(text).map(Length::Time),
+    }
+}

@@ -1,0 +1,191 @@
+//! `holdup load`: scripted load, its reports and their comparison.
+
+mod target;
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use holdup_load::harness::{self, Length, Mix, Outcome, Plan, run_once};
+use holdup_load::report::Report;
+use holdup_load::script::Source;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::Usage;
+use crate::cli::{Load, LoadCompare, LoadRows, LoadRun, Target, Width};
+use crate::text;
+use crate::text::load::Dashboard;
+
+/// What an interrupted run and a failed check exit with.
+const NO: u8 = 1;
+
+/// Runs the command.
+pub fn run(command: &Load) -> anyhow::Result<ExitCode> {
+    match command {
+        Load::Schema(args) => schema(args),
+        Load::Load(args) => load(args),
+        Load::Run(args) => measure(args),
+        Load::List { path, json } => list(path, *json),
+        Load::Show { report, plot, json } => show(report, plot.as_deref(), *json),
+        Load::Compare(args) => compare(args),
+    }
+}
+
+fn schema(args: &Target) -> anyhow::Result<ExitCode> {
+    let options = target::connect_options(args)?;
+    let called = run_once(&target::source(args)?, options.as_ref(), target::patience(args), &["schema"])?;
+    if called.is_empty() {
+        return Err(Usage(format!("{} has no function `schema`", args.workload.display())).into());
+    }
+    anstream::eprintln!("schema: done");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn load(args: &LoadRows) -> anyhow::Result<ExitCode> {
+    let options = target::connect_options(&args.target)?;
+    let source = target::source(&args.target)?;
+    // `erase` may use what `prepare` prepared.
+    let called = run_once(&source, options.as_ref(), target::patience(&args.target), &["prepare", "erase"])?;
+    if called.contains(&"erase") {
+        anstream::eprintln!("erase: done");
+    }
+    let mut plan = plan(&args.target, &args.width)?;
+    plan.mix = Mix::single("load");
+    plan.length = Length::Cycles(u64::MAX);
+    plan.warm_up = Length::Cycles(0);
+    plan.slice = Duration::from_millis(100);
+    let outcome = perform(&plan)?;
+    finish(&plan, &outcome, Vec::new(), args.json).map(|(_, code)| code)
+}
+
+fn measure(args: &LoadRun) -> anyhow::Result<ExitCode> {
+    let mut plan = plan(&args.target, &args.width)?;
+    if !args.function.is_empty() {
+        plan.mix = Mix::parse(&args.function).map_err(Usage)?;
+    }
+    (plan.rate, plan.length, plan.warm_up) = (args.rate, args.duration, args.warmup);
+    plan.slice = args.sampling.unwrap_or_else(|| default_slice(args.duration)).max(Duration::from_millis(1));
+    // Found out now, not after the run.
+    for path in [&args.output, &args.plot, &args.hdr_log].into_iter().flatten() {
+        fs::File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    let outcome = perform(&plan)?;
+    if let Some(path) = &args.hdr_log {
+        let file = fs::File::create(path).with_context(|| path.display().to_string())?;
+        holdup_load::report::write_hdr_log(&outcome, file).with_context(|| path.display().to_string())?;
+    }
+    let (report, code) = finish(&plan, &outcome, args.tags.clone(), args.json)?;
+    if let Some(path) = &args.output {
+        let text = serde_json::to_string_pretty(&report)?;
+        fs::write(path, text + "\n").with_context(|| format!("can't write {}", path.display()))?;
+    }
+    if let Some(path) = &args.plot {
+        draw(&report, path)?;
+    }
+    Ok(code)
+}
+
+/// A fiftieth of the run, so that there are enough to tell how sure the mean is; at most a second.
+fn default_slice(length: Length) -> Duration {
+    match length {
+        Length::Time(time) => (time / 50).clamp(Duration::from_millis(10), Duration::from_secs(1)),
+        Length::Cycles(_) => Duration::from_millis(100),
+    }
+}
+
+fn plan(target: &Target, width: &Width) -> anyhow::Result<Plan> {
+    let mut plan = Plan::new(target::source(target)?);
+    plan.connect = target::connect_options(target)?;
+    plan.patience = target::patience(target);
+    plan.threads = width.threads;
+    plan.concurrency = width.concurrency.unwrap_or(if plan.connect.is_some() { 128 } else { 1 });
+    plan.pin = width.pin;
+    plan.give_up = width.give_up;
+    Ok(plan)
+}
+
+/// Runs a plan. Ctrl-C ends it, a second one ends the program.
+fn perform(plan: &Plan) -> anyhow::Result<Outcome> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let mut dashboard = Dashboard::new();
+    let outcome = harness::run(plan, &mut |live| {
+        dashboard.update(live);
+        !stop.load(Ordering::Relaxed)
+    });
+    dashboard.finish();
+    Ok(outcome?)
+}
+
+fn finish(plan: &Plan, outcome: &Outcome, tags: Vec<String>, json: bool) -> anyhow::Result<(Report, ExitCode)> {
+    let report = Report::new(plan, outcome, tags);
+    if json { text::print_json(&report) } else { text::load::print(&report) }?;
+    let code = if report.has_failed() { ExitCode::from(NO) } else { ExitCode::SUCCESS };
+    Ok((report, code))
+}
+
+fn draw(report: &Report, path: &Path) -> anyhow::Result<()> {
+    holdup_load::report::draw(report, path).map_err(anyhow::Error::msg)?;
+    anstream::eprintln!("drawn: {}", path.display());
+    Ok(())
+}
+
+fn list(path: &Path, json: bool) -> anyhow::Result<ExitCode> {
+    if path.is_dir() {
+        let reports = reports_in(path)?;
+        if json {
+            text::print_json(&text::load::listing(&reports))
+        } else {
+            text::load::print_reports(path, &reports)
+        }?;
+    } else {
+        let (functions, params) = harness::describe(&Source { path: path.to_owned(), params: Vec::new() })?;
+        let workload = text::load::Workload { functions, params };
+        if json { text::print_json(&workload) } else { text::load::print_workload(&workload) }?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The reports of a folder, by name; files that are none are left out.
+fn reports_in(folder: &Path) -> anyhow::Result<Vec<(String, Report)>> {
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+    paths.sort();
+    Ok(paths.iter().filter_map(|path| Some((path.display().to_string(), read_report(path).ok()?))).collect())
+}
+
+fn read_report(path: &Path) -> anyhow::Result<Report> {
+    let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+    Report::parse(&text).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))
+}
+
+fn show(path: &Path, plot: Option<&Path>, json: bool) -> anyhow::Result<ExitCode> {
+    let report = read_report(path)?;
+    if json { text::print_json(&report) } else { text::load::print(&report) }?;
+    if let Some(path) = plot {
+        draw(&report, path)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn compare(args: &LoadCompare) -> anyhow::Result<ExitCode> {
+    let (before, after) = match (args.before.as_slice(), args.after.as_slice()) {
+        ([before, after], []) => (std::slice::from_ref(before), std::slice::from_ref(after)),
+        (_, []) => return Err(Usage("name two reports, or those after behind --vs".to_owned()).into()),
+        sides => sides,
+    };
+    let read =
+        |paths: &[std::path::PathBuf]| paths.iter().map(|path| read_report(path)).collect::<anyhow::Result<Vec<_>>>();
+    let comparison = holdup_load::report::compare(&read(before)?, &read(after)?);
+    if args.json { text::print_json(&comparison) } else { text::load::print_comparison(&comparison) }?;
+    let is_worse = args.fail_on.is_some_and(|share| comparison.is_worse_by(share));
+    Ok(if is_worse { ExitCode::from(NO) } else { ExitCode::SUCCESS })
+}

@@ -1,0 +1,46 @@
+//! From arguments to a script and a server.
+
+use holdup_load::driver::{Address, ConnectOptions, TlsOptions};
+use holdup_load::script::Source;
+use holdup_load::session::Patience;
+
+use crate::cli::Target;
+use crate::commands::Usage;
+
+/// The script and its parameters.
+pub fn source(args: &Target) -> anyhow::Result<Source> {
+    let params = args.params.iter().map(|param| {
+        let bad =
+            || Usage(format!("-P {param}: write it as NAME=VALUE; `holdup load list WORKLOAD` names the parameters"));
+        let (name, value) = param.split_once('=').ok_or_else(bad)?;
+        Ok((name.to_owned(), value.to_owned()))
+    });
+    Ok(Source { path: args.workload.clone(), params: params.collect::<Result<_, Usage>>()? })
+}
+
+/// Timeouts and retries.
+pub fn patience(args: &Target) -> Patience {
+    Patience { timeout: args.timeout, retries: args.retries, pause: args.retry_pause }
+}
+
+/// How to connect, if there is a server.
+pub fn connect_options(args: &Target) -> anyhow::Result<Option<ConnectOptions>> {
+    let Some(address) = &args.address else { return Ok(None) };
+    let address: Address = address.parse().map_err(|e| Usage(format!("{address}: {e}")))?;
+    let mut options = ConnectOptions::new(address);
+    let given = &args.connection;
+    options.connections = given.connections;
+    options.connect_timeout = given.connect_timeout;
+    options.user.clone_from(&given.user);
+    // Not an argument: those of a program can be read by everybody on the machine.
+    options.password = std::env::var("HOLDUP_PASSWORD").ok();
+    options.consistency.clone_from(&given.consistency);
+    options.page_size = given.page_size;
+    options.tls = given.tls.then(|| TlsOptions {
+        ca: given.tls_ca.clone(),
+        certificate: given.tls_cert.clone(),
+        key: given.tls_key.clone(),
+        insecure: given.tls_insecure,
+    });
+    Ok(Some(options))
+}
