@@ -131,6 +131,9 @@ fn verdict(changes: &[Change]) -> String {
     if said.is_empty() { "no sure difference in throughput or response times".to_owned() } else { said.join(", ") }
 }
 
+/// A part of a run's set-up, as text.
+type Setting = fn(&Report) -> String;
+
 fn notes(before: &[Report], after: &[Report]) -> Vec<String> {
     let mut notes = Vec::new();
     if before.len() < 3 || after.len() < 3 {
@@ -141,8 +144,8 @@ fn notes(before: &[Report], after: &[Report]) -> Vec<String> {
         );
     }
     let all = || before.iter().chain(after);
-    let differs = |of: fn(&Report) -> String| all().any(|report| of(report) != of(&before[0]));
-    let setups: [(&str, fn(&Report) -> String); 4] = [
+    let differs = |of: Setting| all().any(|report| of(report) != of(&before[0]));
+    let setups: [(&str, Setting); 4] = [
         ("rate", |r| format!("{:?}", r.rate)),
         ("threads", |r| r.threads.to_string()),
         ("concurrency", |r| r.concurrency.to_string()),

@@ -99,6 +99,7 @@ fn text(i: i64, length: usize) -> String {
 
 /// A list of what a function makes of 0, 1, ….
 #[rune::function]
+#[allow(clippy::needless_pass_by_value)] // As the engine passes it.
 fn vector(length: usize, make: Function) -> VmResult<Vec<Value>> {
     let mut values = Vec::with_capacity(length.min(1 << 20));
     for i in 0..length {

@@ -35,13 +35,16 @@ measured. The exit code is 1 if errors ended the run.";
 pub enum Load {
     /// Call the script's `schema` once
     #[command(after_help = "Example:\n  holdup load schema read.rn cql://127.0.0.1:9042")]
-    Schema(Target),
+    Schema(Box<Target>),
     /// Call `prepare` and `erase`, then `load` for each row
-    #[command(after_help = "Example:\n  holdup load load read.rn cql://127.0.0.1:9042 -P rows=100000 --threads 2")]
-    Load(LoadRows),
+    #[command(
+        name = "load",
+        after_help = "Example:\n  holdup load load read.rn cql://127.0.0.1:9042 -P rows=100000 --threads 2"
+    )]
+    Rows(Box<LoadRows>),
     /// Call `run`, or other functions, for a time or a number of cycles, and measure
     #[command(after_help = RUN_HELP)]
-    Run(LoadRun),
+    Run(Box<LoadRun>),
     /// Name the functions and parameters of a workload, or the reports in a folder
     #[command(after_help = "Examples:\n  holdup load list read.rn\n  holdup load list results/")]
     List {

@@ -27,7 +27,7 @@ const NO: u8 = 1;
 pub fn run(command: &Load) -> anyhow::Result<ExitCode> {
     match command {
         Load::Schema(args) => schema(args),
-        Load::Load(args) => load(args),
+        Load::Rows(args) => load(args),
         Load::Run(args) => measure(args),
         Load::List { path, json } => list(path, *json),
         Load::Show { report, plot, json } => show(report, plot.as_deref(), *json),
@@ -59,7 +59,7 @@ fn load(args: &LoadRows) -> anyhow::Result<ExitCode> {
     plan.warm_up = Length::Cycles(0);
     plan.slice = Duration::from_millis(100);
     let outcome = perform(&plan)?;
-    finish(&plan, &outcome, Vec::new(), args.json).map(|(_, code)| code)
+    finish(&Report::new(&plan, &outcome, Vec::new()), args.json)
 }
 
 fn measure(args: &LoadRun) -> anyhow::Result<ExitCode> {
@@ -74,19 +74,20 @@ fn measure(args: &LoadRun) -> anyhow::Result<ExitCode> {
         fs::File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
     }
     let outcome = perform(&plan)?;
-    if let Some(path) = &args.hdr_log {
-        let file = fs::File::create(path).with_context(|| path.display().to_string())?;
-        holdup_load::report::write_hdr_log(&outcome, file).with_context(|| path.display().to_string())?;
-    }
-    let (report, code) = finish(&plan, &outcome, args.tags.clone(), args.json)?;
+    let report = Report::new(&plan, &outcome, args.tags.clone());
+    // Files first: whoever reads the page may stop reading.
     if let Some(path) = &args.output {
         let text = serde_json::to_string_pretty(&report)?;
         fs::write(path, text + "\n").with_context(|| format!("can't write {}", path.display()))?;
     }
+    if let Some(path) = &args.hdr_log {
+        let file = fs::File::create(path).with_context(|| path.display().to_string())?;
+        holdup_load::report::write_hdr_log(&outcome, file).with_context(|| path.display().to_string())?;
+    }
     if let Some(path) = &args.plot {
         draw(&report, path)?;
     }
-    Ok(code)
+    finish(&report, args.json)
 }
 
 /// A fiftieth of the run, so that there are enough to tell how sure the mean is; at most a second.
@@ -124,11 +125,9 @@ fn perform(plan: &Plan) -> anyhow::Result<Outcome> {
     Ok(outcome?)
 }
 
-fn finish(plan: &Plan, outcome: &Outcome, tags: Vec<String>, json: bool) -> anyhow::Result<(Report, ExitCode)> {
-    let report = Report::new(plan, outcome, tags);
-    if json { text::print_json(&report) } else { text::load::print(&report) }?;
-    let code = if report.has_failed() { ExitCode::from(NO) } else { ExitCode::SUCCESS };
-    Ok((report, code))
+fn finish(report: &Report, json: bool) -> anyhow::Result<ExitCode> {
+    if json { text::print_json(report) } else { text::load::print(report) }?;
+    Ok(if report.has_failed() { ExitCode::from(NO) } else { ExitCode::SUCCESS })
 }
 
 fn draw(report: &Report, path: &Path) -> anyhow::Result<()> {
