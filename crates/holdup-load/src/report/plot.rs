@@ -14,6 +14,7 @@ const SIZE: (u32, u32) = (960, 900);
 const HEAD: u32 = 78;
 
 const RATE: RGBColor = RGBColor(22, 83, 160);
+const OFFERED: RGBColor = RGBColor(150, 150, 150);
 const ERRORS: RGBColor = RGBColor(200, 60, 30);
 const MEDIAN: RGBColor = RGBColor(60, 140, 70);
 const NINETY_NINE: RGBColor = RGBColor(220, 140, 20);
@@ -27,8 +28,8 @@ pub fn draw(report: &Report, path: &Path) -> Drawn {
     holdup_plot::save(&Page { report }, path)
 }
 
-/// Name, colour, points.
-type Line = (&'static str, RGBColor, Vec<(f64, f64)>);
+/// Name, colour, and stretches of points: there is a gap between two of them.
+type Line = (&'static str, RGBColor, Vec<Vec<(f64, f64)>>);
 
 struct Page<'a> {
     report: &'a Report,
@@ -78,22 +79,24 @@ impl Page<'_> {
         (self.report.series.len() as f64 * self.report.slice_s).max(self.report.slice_s)
     }
 
-    /// The middle of each slice.
-    fn along(&self, of: impl Fn(&super::SlicePoint) -> Option<f64>) -> Vec<(f64, f64)> {
+    /// The middle of each slice; a slice without a value is a gap.
+    fn along(&self, of: impl Fn(&super::SlicePoint) -> Option<f64>) -> Vec<Vec<(f64, f64)>> {
         let middle = self.report.slice_s / 2.0;
-        self.report.series.iter().filter_map(|point| Some((point.t_s + middle, of(point)?))).collect()
+        let points: Vec<_> = self.report.series.iter().map(|point| Some((point.t_s + middle, of(point)?))).collect();
+        points.split(Option::is_none).map(|stretch| stretch.iter().flatten().copied().collect()).collect()
     }
 
     fn throughput<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn {
         let slice_s = self.report.slice_s;
-        let mut lines: Vec<Line> = vec![("calls/s", RATE, self.along(|point| Some(point.rate)))];
+        let mut lines: Vec<Line> = Vec::new();
+        if let Some(rate) = self.report.rate {
+            lines.push(("offered", OFFERED, vec![vec![(0.0, rate), (self.end(), rate)]]));
+        }
+        lines.push(("calls/s", RATE, self.along(|point| Some(point.rate))));
         if self.report.errors > 0 {
             lines.push(("errors/s", ERRORS, self.along(|point| Some(point.errors as f64 / slice_s))));
         }
-        if let Some(rate) = self.report.rate {
-            lines.push(("offered", BLACK, vec![(0.0, rate), (self.end(), rate)]));
-        }
-        let most = lines.iter().flat_map(|line| &line.2).map(|point| point.1).fold(1e-9, f64::max);
+        let most = lines.iter().flat_map(|line| line.2.iter().flatten()).map(|point| point.1).fold(1e-9, f64::max);
         let mut chart = ChartBuilder::on(area)
             .margin(10)
             .margin_right(28)
@@ -128,10 +131,10 @@ impl Page<'_> {
         let mut lines: Vec<Line> = Vec::new();
         let both = [("response", RATE, &self.report.hdr), ("service", MEDIAN, &self.report.service_hdr)];
         for (name, colour, encoded) in both {
-            lines.extend(hdr::decoded(encoded).filter(|h| !h.is_empty()).map(|h| (name, colour, by_rarity(&h))));
+            lines.extend(hdr::decoded(encoded).filter(|h| !h.is_empty()).map(|h| (name, colour, vec![by_rarity(&h)])));
         }
         let Some((low, high)) = bounds(&lines) else { return write(area, "no call succeeded", (60, 60), 12) };
-        let rarest = lines.iter().flat_map(|line| &line.2).map(|point| point.0).fold(1.0, f64::max);
+        let rarest = lines.iter().flat_map(|line| line.2.iter().flatten()).map(|point| point.0).fold(1.0, f64::max);
         let mut chart = ChartBuilder::on(area)
             .margin(10)
             .margin_right(28)
@@ -171,7 +174,8 @@ fn by_rarity(histogram: &hdrhistogram::Histogram<u64>) -> Vec<(f64, f64)> {
 
 /// A little beyond the least and the largest value above 0.
 fn bounds(lines: &[Line]) -> Option<(f64, f64)> {
-    let values = || lines.iter().flat_map(|line| &line.2).map(|point| point.1).filter(|value| *value > 0.0);
+    let values =
+        || lines.iter().flat_map(|line| line.2.iter().flatten()).map(|point| point.1).filter(|value| *value > 0.0);
     let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
     (high > 0.0).then_some((low / 1.5, high * 1.5))
 }
@@ -208,15 +212,14 @@ where
     Y: Ranged<ValueType = f64>,
     DB: DrawingBackend + 'a,
 {
-    for (name, colour, points) in lines {
+    for (name, colour, stretches) in lines {
+        let alone = stretches.iter().filter(|points| points.len() == 1).flatten();
+        chart.draw_series(alone.map(|point| Circle::new(*point, 3, colour.filled()))).map_err(text)?;
         chart
-            .draw_series([PathElement::new(points.clone(), colour.stroke_width(2))])
+            .draw_series(stretches.into_iter().map(|points| PathElement::new(points, colour.stroke_width(2))))
             .map_err(text)?
             .label(name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], colour.stroke_width(3)));
-        if points.len() == 1 {
-            chart.draw_series(points.iter().map(|p| Circle::new(*p, 4, colour.filled()))).map_err(text)?;
-        }
     }
     chart
         .configure_series_labels()
