@@ -160,6 +160,23 @@ fn a_signal_ends_a_run_and_keeps_it() {
     assert!(answer["elapsed_s"].as_f64().is_some_and(|s| s < 50.0));
 }
 
+#[test]
+fn a_sweep_takes_its_work_from_the_reports_of_load() {
+    let binary = env!("CARGO_BIN_EXE_holdup");
+    let script = workload("empty.rn");
+    let sweep = |command: &[&str]| {
+        let mut scale = Command::new(binary);
+        scale.args(["scale", "--threads", "1,2", "--runs", "1", "--load", "--json", "--"]).args(command);
+        scale.stdin(Stdio::null()).output().expect("the binary starts")
+    };
+    let o = sweep(&[binary, "load", "run", &script, "-t", "{n}", "-d", "300ms", "-w", "0", "--json"]);
+    let answer = json(&o);
+    let points = answer["points"].as_array().expect("points");
+    assert!(points.len() == 2 && points.iter().all(|point| point["throughput"].as_f64().is_some_and(|t| t > 1000.0)));
+    let o = sweep(&["echo", "{n}"]);
+    assert!(o.status.code() == Some(3) && err(&o).contains("--load wants"), "{}", err(&o));
+}
+
 fn redis() -> Option<Server> {
     servers::redis::start(None, None).inspect_err(|why| servers::skip("Redis", why)).ok()
 }

@@ -6,9 +6,13 @@ use std::io::{BufRead, BufReader, Read, Seek};
 use regex::Regex;
 
 use super::{Error, Result};
+use crate::report::Report;
 
 /// Longer lines of output are read in pieces.
 const LINE: u64 = 64 << 10;
+
+/// No report of a load run is longer.
+const REPORT: u64 = 64 << 20;
 
 /// How the work of a run is told.
 #[derive(Debug, Clone)]
@@ -19,6 +23,8 @@ pub enum Measure {
     Work(Regex),
     /// The same is work per second.
     Rate(Regex),
+    /// The command is `holdup load run … --json`: its calls a second are.
+    Load,
 }
 
 impl Measure {
@@ -43,7 +49,7 @@ impl Measure {
         let cannot = |e| Error::Failed(format!("no temporary file for the command's output: {e}; set TMPDIR"));
         match self {
             Measure::Elapsed => Ok(None),
-            Measure::Work(_) | Measure::Rate(_) => tempfile::tempfile().map(Some).map_err(cannot),
+            Measure::Work(_) | Measure::Rate(_) | Measure::Load => tempfile::tempfile().map(Some).map_err(cannot),
         }
     }
 
@@ -54,9 +60,9 @@ impl Measure {
             Measure::Elapsed => return Ok(1.0),
             Measure::Work(pattern) => (pattern, "--work", 1.0),
             Measure::Rate(pattern) => (pattern, "--rate", elapsed_s),
+            Measure::Load => return load_rate(rewound(output)?).map(|rate| rate * elapsed_s),
         };
-        let file = output.ok_or("has no output to read")?;
-        file.rewind().map_err(|e| format!("wrote what cannot be read: {e}"))?;
+        let file = rewound(output)?;
         let text = last_match(file, pattern).map_err(|e| format!("wrote what cannot be read: {e}"))?;
         let text = text.ok_or_else(|| {
             format!(
@@ -70,6 +76,23 @@ impl Measure {
                 "wrote {text:?} where {option} `{pattern}` expects a number above 0; mend the pattern's first group"
             )
         })
+    }
+}
+
+fn rewound(output: Option<&mut File>) -> std::result::Result<&mut File, String> {
+    let file = output.ok_or("has no output to read")?;
+    file.rewind().map_err(|e| format!("wrote what cannot be read: {e}"))?;
+    Ok(file)
+}
+
+/// Calls a second of a report of `holdup load run --json`.
+fn load_rate(file: &mut File) -> std::result::Result<f64, String> {
+    let mut text = String::new();
+    file.take(REPORT).read_to_string(&mut text).map_err(|e| format!("wrote what cannot be read: {e}"))?;
+    let report = Report::parse(&text).map_err(|e| format!("wrote {e}; --load wants `holdup load run … --json`"))?;
+    match report.throughput.mean {
+        rate if rate > 0.0 => Ok(rate),
+        _ => Err("made no call that succeeded".to_owned()),
     }
 }
 

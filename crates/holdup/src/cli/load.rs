@@ -101,37 +101,36 @@ pub struct Target {
 
 /// How to connect.
 #[derive(Debug, Args, Clone)]
-#[command(next_help_heading = "Connection")]
 pub struct Connection {
     /// Connections of each thread
-    #[arg(long, default_value_t = 1, value_parser = positive, value_name = "N")]
+    #[arg(long, help_heading = "Connection", default_value_t = 1, value_parser = positive, value_name = "N")]
     pub connections: usize,
     /// How long connecting may take
-    #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
+    #[arg(long, help_heading = "Connection", default_value = "10s", value_parser = duration, value_name = "TIME")]
     pub connect_timeout: Duration,
     /// The user; its password is read from the environment variable HOLDUP_PASSWORD
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = "Connection", value_name = "NAME")]
     pub user: Option<String>,
     /// CQL: the consistency, such as LOCAL_QUORUM
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, help_heading = "Connection", value_name = "LEVEL")]
     pub consistency: Option<String>,
     /// CQL: rows in a page
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(long, help_heading = "Connection", value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     pub page_size: Option<i32>,
     /// Encrypt
-    #[arg(long)]
+    #[arg(long, help_heading = "Connection")]
     pub tls: bool,
     /// Certificates to trust, PEM
-    #[arg(long, value_name = "FILE", requires = "tls")]
+    #[arg(long, help_heading = "Connection", value_name = "FILE", requires = "tls")]
     pub tls_ca: Option<PathBuf>,
     /// This client's certificate, PEM
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(long, help_heading = "Connection", value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
     /// Its key, PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, help_heading = "Connection", value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
     /// Accept any certificate
-    #[arg(long, requires = "tls")]
+    #[arg(long, help_heading = "Connection", requires = "tls")]
     pub tls_insecure: bool,
 }
 

@@ -12,6 +12,7 @@ pub const HELP: &str = "\
 Examples:
   holdup scale --threads 1,2,4,8 -- ./bench --threads {n}
   holdup scale --threads 1,2,4,8 --work 'ops: ([0-9]+)' --plot scaling.svg -- ./bench {n}
+  holdup scale --threads 1,2,4 --load -- holdup load run compute.rn -t {n} -d 3s --json
   holdup scale --cpus 1,2,4 -- make -C project check
   holdup scale --env OMP_NUM_THREADS --threads 1,2,4 -- ./solver input
   sudo holdup scale --threads 1,8 --trace -- ./bench {n}
@@ -40,6 +41,9 @@ pub struct Scale {
     /// The same, if the number is work per second
     #[arg(long, value_name = "REGEX")]
     pub rate: Option<String>,
+    /// CMD is `holdup load run … --json`: its calls are the work
+    #[arg(long, conflicts_with_all = ["work", "rate"])]
+    pub load: bool,
     /// The most that a run may take, such as 60s
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub timeout: Option<Duration>,

@@ -83,6 +83,7 @@ fn plan(args: &Scale) -> anyhow::Result<Plan> {
     let measure = match (&args.work, &args.rate) {
         (Some(pattern), _) => Measure::work_pattern(pattern)?,
         (None, Some(pattern)) => Measure::rate_pattern(pattern)?,
+        (None, None) if args.load => Measure::Load,
         (None, None) => Measure::Elapsed,
     };
     Ok(Plan {

@@ -68,11 +68,11 @@ fn lines(live: &Live) -> Vec<String> {
     let filled = (share.clamp(0.0, 1.0) * 40.0) as usize;
     let bar = format!("{}{}", "█".repeat(filled), "░".repeat(40 - filled));
     let mut lines = vec![format!("{bar} {:3.0} %  {seconds:.0} s", 100.0 * share.clamp(0.0, 1.0))];
-    let rate = live.rate.map_or("warming up".to_owned(), |rate| format!("{}/s", figure(rate)));
+    let rate = live.rate.map_or("warming up".to_owned(), |per_s| format!("{}/s", rate(per_s)));
     lines.push(format!("throughput {rate:>12}   calls {:>12}   errors {:>8}", live.done, live.errors));
     if let Some((p50, p99, max)) = live.response {
-        let ms = |nanos: u64| format!("{} ms", figure(nanos as f64 / 1e6));
-        lines.push(format!("response   p50 {:>12}   p99 {:>14}   max {:>11}", ms(p50), ms(p99), ms(max)));
+        let [p50, p99, max] = [p50, p99, max].map(|nanos| time(nanos as f64));
+        lines.push(format!("response   p50 {p50:>12}   p99 {p99:>14}   max {max:>11}"));
     }
     lines
 }
@@ -103,7 +103,7 @@ fn head(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     let address = report.address.as_ref().map_or("no server".to_owned(), Clone::clone);
     writeln!(out, "{BOLD}{}{BOLD:#} {}  ·  {address}", report.workload, report.function)?;
     let how = match report.rate {
-        Some(rate) => format!("open loop, {} calls due a second", figure(rate)),
+        Some(per_s) => format!("open loop, {} calls due a second", rate(per_s)),
         None => "closed loop, as many calls as can be".to_owned(),
     };
     let (threads, slots) = (report.threads, report.concurrency);
@@ -119,8 +119,8 @@ fn head(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
 fn counts(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     let (threads, slots) = (report.threads, report.concurrency);
     let [low, high] = report.throughput.ci95;
-    let mean = figure(report.throughput.mean);
-    let interval = if low < high { format!("  (95 %: {} to {})", figure(low), figure(high)) } else { String::new() };
+    let mean = rate(report.throughput.mean);
+    let interval = if low < high { format!("  (95 %: {} to {})", rate(low), rate(high)) } else { String::new() };
     writeln!(out, "{:>12} {BOLD}{mean:>12}/s{BOLD:#}{interval}", "throughput")?;
     writeln!(out, "{:>12} {:>12}", "calls", report.cycles)?;
     // Those of calls that the warm-up began are among them: only more than that is worth a line.
@@ -141,10 +141,16 @@ fn counts(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
 }
 
 fn times(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
+    let (unit, per_ms) = match report.service_ms.p50 {
+        ms if ms < 0.001 => ("ns", 1e6),
+        ms if ms < 1.0 => ("µs", 1e3),
+        _ => ("ms", 1.0),
+    };
+    let figure = |ms: f64| figure(ms * per_ms);
     writeln!(
         out,
         "\n{BOLD}{:>12} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}{BOLD:#}",
-        "ms", "mean", "p50", "p90", "p99", "p99.9", "max"
+        unit, "mean", "p50", "p90", "p99", "p99.9", "max"
     )?;
     let mut row = |name: &str, times: &Latencies| {
         let figures = [times.mean, times.p50, times.p90, times.p99, times.p999, times.max].map(figure);
@@ -177,12 +183,22 @@ fn generator(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     writeln!(out, "\n{DIM}{}{DIM:#}", paragraph("generator: ", &words))
 }
 
+/// A number for each second, with a fitting suffix.
+fn rate(per_s: f64) -> String {
+    match per_s {
+        r if r >= 1e6 => format!("{} M", figure(r / 1e6)),
+        r if r >= 1e5 => format!("{} k", figure(r / 1e3)),
+        r => figure(r),
+    }
+}
+
 /// Nanoseconds in a fitting unit.
 fn time(nanos: f64) -> String {
     match nanos {
         n if n < 1e3 => format!("{n:.0} ns"),
         n if n < 1e6 => format!("{:.1} µs", n / 1e3),
-        n => format!("{:.2} ms", n / 1e6),
+        n if n < 1e9 => format!("{:.2} ms", n / 1e6),
+        n => format!("{:.2} s", n / 1e9),
     }
 }
 
@@ -236,7 +252,7 @@ pub fn print_reports(folder: &Path, reports: &[(String, Report)]) -> anyhow::Res
     }
     writeln!(out, "{BOLD}{:>12} {:>10} {:>8}  report{BOLD:#}", "calls/s", "p99 ms", "errors")?;
     for (path, report) in reports {
-        let (mean, p99) = (figure(report.throughput.mean), figure(report.latency_ms.p99));
+        let (mean, p99) = (rate(report.throughput.mean), figure(report.latency_ms.p99));
         let tags = report.tags.join(" ");
         writeln!(out, "{mean:>12} {p99:>10} {:>8}  {path} {DIM}{} {tags}{DIM:#}", report.errors, report.function)?;
     }
