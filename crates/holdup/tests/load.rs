@@ -206,6 +206,23 @@ fn a_frozen_server_is_charged_with_all_that_was_due() {
 }
 
 #[test]
+fn two_servers_are_compared_in_turns() {
+    let (Some(a), Some(b)) = (redis(), redis()) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let [a, b] = [&a, &b].map(|server| format!("redis://127.0.0.1:{}", server.port));
+    let out = folder.path().join("r.json").display().to_string();
+    let cache = workload("cache.rn");
+    let args = ["--repeats", "3", "-d", "200ms", "-w", "0", "-p", "4", "--json"];
+    let o = run(&[&["run", &cache, &a, "--vs", &b, "-o", &out], args.as_slice()].concat());
+    let answer = json(&o);
+    assert_eq!(answer["reports"], serde_json::json!([3, 3]));
+    assert!(answer["changes"][0]["p"].is_number());
+    let order: Vec<bool> = err(&o).lines().map(|line| line.contains(&a)).collect();
+    assert_eq!(order, [true, false, false, true, true, false]);
+    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 6);
+}
+
+#[test]
 fn a_server_that_goes_leaves_a_report_and_a_sentence() {
     let Some(server) = redis() else { return };
     let address = format!("redis://127.0.0.1:{}", server.port);

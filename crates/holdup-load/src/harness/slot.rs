@@ -242,8 +242,8 @@ impl Thread {
         let (usage, traffic) = self.at_begin.get().unwrap_or_default();
         let mut unserved = new_histogram();
         let end = self.turns.end().map_or(now, |end| end.min(now));
-        for due in self.turns.unserved(now) {
-            unserved.saturating_record(nanos(due, end));
+        for (due, count) in self.turns.unserved(now) {
+            unserved.saturating_record_n(nanos(due, end), count);
         }
         ThreadEnd {
             usage: Usage::of_this_thread().since(usage),

@@ -25,6 +25,7 @@ Examples:
   holdup load run read.rn 127.0.0.1 -d 60s --rate 5000 --concurrency 64
   holdup load run mix.rn 127.0.0.1 -f read:3 -f write:1 -P rows=1000000 -o mix.json
   holdup load run page.rn http://127.0.0.1:8080 --threads 2 --plot page.png
+  holdup load run page.rn http://127.0.0.1:8080 --vs http://127.0.0.1:8081 -d 10s --repeats 5
 
 With --rate, calls are due at fixed times whatever the server does, and response times run from there; what was due and
 not served is counted. Without it, each slot calls again as soon as it can. Ctrl-C ends the run and keeps what was
@@ -189,7 +190,13 @@ pub struct LoadRun {
     /// The time slice of the series [default: a fiftieth of the run, at most 1s]
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub sampling: Option<Duration>,
-    /// Write the report to this file, as JSON
+    /// Run against this server in turns with ADDRESS, and compare the two
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["plot", "hdr_log"])]
+    pub vs: Option<String>,
+    /// Rounds of these turns
+    #[arg(long, default_value_t = 5, value_parser = positive, value_name = "N", requires = "vs")]
+    pub repeats: usize,
+    /// Write the report to this file, as JSON; with --vs, a file for each run
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// A word to tell the report from others; may come several times

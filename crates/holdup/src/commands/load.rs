@@ -1,6 +1,7 @@
 //! `holdup load`: scripted load, its reports and their comparison.
 
 mod target;
+mod turns;
 
 use std::fs;
 use std::path::Path;
@@ -69,6 +70,12 @@ fn measure(args: &LoadRun) -> anyhow::Result<ExitCode> {
     }
     (plan.rate, plan.length, plan.warm_up) = (args.rate, args.duration, args.warmup);
     plan.slice = args.sampling.unwrap_or_else(|| default_slice(args.duration)).max(Duration::from_millis(1));
+    if let Some(other) = &args.vs {
+        let mut target = args.target.clone();
+        target.address = Some(other.clone());
+        let other = Plan { connect: target::connect_options(&target)?, ..plan.clone() };
+        return turns::run(args, [&plan, &other]);
+    }
     // Found out now, not after the run.
     for path in [&args.output, &args.plot, &args.hdr_log].into_iter().flatten() {
         fs::File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
@@ -77,8 +84,7 @@ fn measure(args: &LoadRun) -> anyhow::Result<ExitCode> {
     let report = Report::new(&plan, &outcome, args.tags.clone());
     // Files first: whoever reads the page may stop reading.
     if let Some(path) = &args.output {
-        let text = serde_json::to_string_pretty(&report)?;
-        fs::write(path, text + "\n").with_context(|| format!("can't write {}", path.display()))?;
+        write_report(path, &report)?;
     }
     if let Some(path) = &args.hdr_log {
         let file = fs::File::create(path).with_context(|| path.display().to_string())?;
@@ -159,6 +165,11 @@ fn reports_in(folder: &Path) -> anyhow::Result<Vec<(String, Report)>> {
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
     paths.sort();
     Ok(paths.iter().filter_map(|path| Some((path.display().to_string(), read_report(path).ok()?))).collect())
+}
+
+fn write_report(path: &Path, report: &Report) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(report)?;
+    fs::write(path, text + "\n").with_context(|| format!("can't write {}", path.display()))
 }
 
 fn read_report(path: &Path) -> anyhow::Result<Report> {

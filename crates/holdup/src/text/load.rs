@@ -99,6 +99,14 @@ pub fn print(report: &Report) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A report in one line.
+pub fn line(report: &Report) -> String {
+    let address = report.address.as_deref().unwrap_or("no server");
+    let (p50, p99) = (time(report.latency_ms.p50 * 1e6), time(report.latency_ms.p99 * 1e6));
+    let per_s = rate(report.throughput.mean);
+    format!("{address}: {per_s} calls/s, p50 {p50}, p99 {p99}, {} errors", report.errors)
+}
+
 fn head(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     let address = report.address.as_ref().map_or("no server".to_owned(), Clone::clone);
     writeln!(out, "{BOLD}{}{BOLD:#} {}  ·  {address}", report.workload, report.function)?;

@@ -1,0 +1,38 @@
+//! `holdup load run … --vs ADDRESS`: two servers in turns, so that what changes with time meets both alike.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use holdup_load::harness::Plan;
+use holdup_load::report::{Report, compare};
+
+use super::{perform, write_report};
+use crate::cli::LoadRun;
+use crate::text;
+
+/// Runs both plans in rounds, the second first in every other round, and compares them.
+pub fn run(args: &LoadRun, plans: [&Plan; 2]) -> anyhow::Result<ExitCode> {
+    let mut reports: [Vec<Report>; 2] = [Vec::new(), Vec::new()];
+    for round in 0..args.repeats {
+        for side in if round % 2 == 0 { [0, 1] } else { [1, 0] } {
+            let report = Report::new(plans[side], &perform(plans[side])?, args.tags.clone());
+            anstream::eprintln!("{}", text::load::line(&report));
+            if let Some(path) = &args.output {
+                write_report(&numbered(path, side, round + 1), &report)?;
+            }
+            if let Some(cut) = &report.cut {
+                anyhow::bail!("round {} ended early: {cut}", round + 1);
+            }
+            reports[side].push(report);
+        }
+    }
+    let comparison = compare(&reports[0], &reports[1]);
+    if args.json { text::print_json(&comparison) } else { text::load::print_comparison(&comparison) }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `read.json` as `read.a1.json`, `read.b1.json`, ….
+fn numbered(path: &Path, side: usize, round: usize) -> PathBuf {
+    let ending = path.extension().map_or("json".into(), std::ffi::OsStr::to_string_lossy);
+    path.with_extension(format!("{}{round}.{ending}", ["a", "b"][side]))
+}
