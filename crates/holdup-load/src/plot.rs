@@ -4,7 +4,7 @@ use std::path::Path;
 
 use holdup_plot::plotters::coord::Shift;
 use holdup_plot::plotters::prelude::*;
-use holdup_plot::{Drawn, FONT, Picture, cut, number, text, two_lines, write};
+use holdup_plot::{Drawn, FONT, Picture, heading, number, text, write};
 
 use crate::law::Usl;
 use crate::scale::{Fitted, Scaling};
@@ -42,14 +42,10 @@ impl Picture for Page<'_> {
     }
 
     fn draw<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>) -> Drawn {
-        let width = SIZE.0 as usize;
         root.fill(&WHITE).map_err(text)?;
         let (head, rest) = root.split_vertically(HEAD);
         let (middle, foot) = rest.split_vertically(SIZE.1 - HEAD - FOOT);
-        write(&head, &cut(&self.scaling.command, width, 18), (16, 8), 18)?;
-        for (i, line) in two_lines(&self.sentence(), width, 12).iter().enumerate() {
-            write(&head, line, (16, 36 + 17 * i as i32), 12)?;
-        }
+        heading(&head, &self.scaling.command, &self.sentence())?;
         self.chart(&middle)?;
         let foot_line = format!("{} CPUs; bars reach from the slowest to the fastest run", self.scaling.cpus);
         write(&foot, &foot_line, (16, 8), 12)

@@ -84,6 +84,19 @@ pub fn write<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, words: &str, at:
     area.draw(&Text::new(words.to_owned(), at, font)).map_err(text)
 }
 
+/// Writes a title, and below it a sentence in two lines at most: 78 pixels in all.
+///
+/// # Errors
+/// What the backend says.
+pub fn heading<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, title: &str, sentence: &str) -> Drawn {
+    let width = area.dim_in_pixel().0 as usize;
+    write(area, &cut(title, width, 18), (16, 8), 18)?;
+    for (i, line) in two_lines(sentence, width, 12).iter().enumerate() {
+        write(area, line, (16, 36 + 17 * i as i32), 12)?;
+    }
+    Ok(())
+}
+
 /// Breaks a sentence at spaces into lines of a width in pixels; a longer word is cut.
 pub fn lines(sentence: &str, width: usize, size: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();

@@ -92,3 +92,9 @@ mod tests {
         }
     }
 }
+
+/// A value that doesn't fit where the statement has it: a sentence.
+#[cfg(any(feature = "cql", feature = "postgres"))]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Misfit(pub(super) String);

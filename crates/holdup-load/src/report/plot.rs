@@ -4,7 +4,7 @@ use std::path::Path;
 
 use holdup_plot::plotters::coord::Shift;
 use holdup_plot::plotters::prelude::*;
-use holdup_plot::{Drawn, FONT, Picture, cut, log_marks, number, text, two_lines, write};
+use holdup_plot::{Drawn, FONT, Picture, heading, log_marks, number, text, write};
 
 use super::{Report, hdr};
 use crate::scale::words::figure;
@@ -41,14 +41,10 @@ impl Picture for Page<'_> {
     }
 
     fn draw<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>) -> Drawn {
-        let width = SIZE.0 as usize;
         root.fill(&WHITE).map_err(text)?;
         let (head, rest) = root.split_vertically(HEAD);
         let title = format!("{} {}", self.report.workload, self.report.function);
-        write(&head, &cut(&title, width, 18), (16, 8), 18)?;
-        for (i, line) in two_lines(&self.sentence(), width, 12).iter().enumerate() {
-            write(&head, line, (16, 36 + 17 * i as i32), 12)?;
-        }
+        heading(&head, &title, &self.sentence())?;
         let charts = rest.split_evenly((3, 1));
         self.throughput(&charts[0])?;
         self.latencies(&charts[1])?;

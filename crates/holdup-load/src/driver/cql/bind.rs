@@ -1,7 +1,6 @@
 //! Values of a script as the types that a statement asks for.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::net::IpAddr;
 
 use scylla::errors::SerializationError;
@@ -10,23 +9,11 @@ use scylla::serialize::row::{RowSerializationContext, SerializeRow};
 use scylla::serialize::writers::{CellOverflowError, CellValueBuilder, CellWriter, RowWriter};
 
 use super::number;
-use crate::driver::value::parse_uuid;
+use crate::driver::value::{Misfit, parse_uuid};
 use crate::driver::{Args, Value, time};
 
 /// The arguments of one call.
 pub(super) struct Row<'a>(pub(super) &'a Args);
-
-/// Values that don't fit their statement: a sentence.
-#[derive(Debug)]
-pub(super) struct Misfit(String);
-
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Misfit {}
 
 impl SerializeRow for Row<'_> {
     fn serialize(&self, ctx: &RowSerializationContext<'_>, writer: &mut RowWriter) -> Result<(), SerializationError> {

@@ -6,7 +6,7 @@ use scylla::errors::{
     PrepareError, RequestAttemptError, RequestError, SerializationError, UseKeyspaceError,
 };
 
-use super::bind::Misfit;
+use crate::driver::value::Misfit;
 use crate::driver::{Address, DriverError};
 
 /// Why no session came up.

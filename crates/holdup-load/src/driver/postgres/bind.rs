@@ -1,12 +1,10 @@
 //! Values of a script as the types that a statement asks for.
 
-use std::fmt;
-
 use bytes::{BufMut, BytesMut};
 use tokio_postgres::Statement;
 use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type};
 
-use crate::driver::value::parse_uuid;
+use crate::driver::value::{Misfit, parse_uuid};
 use crate::driver::{Args, DriverError, Value, time};
 
 /// The protocol counts from the year 2000.
@@ -19,18 +17,6 @@ pub(super) struct Bound<'a> {
     value: &'a Value,
     number: usize,
 }
-
-/// A value that doesn't fit its placeholder: a sentence.
-#[derive(Debug)]
-pub(super) struct Misfit(String);
-
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Misfit {}
 
 /// As many values as the statement has placeholders.
 pub(super) fn values<'a>(statement: &Statement, args: &'a Args) -> Result<Vec<Bound<'a>>, DriverError> {

@@ -5,8 +5,8 @@ use std::error::Error as _;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity};
 
-use super::bind::Misfit;
 use crate::driver::DriverError;
+use crate::driver::value::Misfit;
 
 /// SQLSTATEs that may be over soon: connection, rollback for others' sake, resources, shut-down and start, time-outs.
 const TRANSIENT: [&str; 6] = ["08", "40", "53", "57P0", "57014", "55P03"];
