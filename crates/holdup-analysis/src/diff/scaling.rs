@@ -82,8 +82,6 @@ pub struct LossCause {
 
 /// Loss below this share is none.
 const SCALES: f64 = 0.1;
-/// The share of the machine that others may take before threads that get no CPU say nothing of the program.
-const QUIET: f64 = 0.05;
 /// Causes below this share of the cost are not shown.
 const SMALLEST: f64 = 0.03;
 /// Standard deviations of noise from which on growth is shown.
@@ -152,7 +150,7 @@ impl<'a> Case<'a> {
         }
         // Where others take the CPUs, threads that do not get one say nothing of the program, nor do those behind them.
         let by = sides.disturbance();
-        let quiet = by.neighbours + by.stolen < QUIET;
+        let quiet = by.is_quiet();
         held.retain(|key, _| quiet || !matches!(key.family, "thread" | "scheduler"));
         let ran = sides.total(|f| f.ran_ns * received(f));
         let mut cost = [ran.was(), ran.now()];
