@@ -41,9 +41,9 @@ test:
 		else echo "skipped: cargo deny check advisories (their database is out of reach)"; fi; \
 	fi
 
-# Builds only what is missing, so that `sudo make install` after `make build` needs no toolchain for root.
+# Builds only what is missing (`make demo` leaves a program without `load`), so that `sudo make install` after `make build` needs no toolchain for root.
 install:
-	@[ -x $(HOLDUP) ] || $(MAKE) build
+	@$(HOLDUP) load list workloads/empty.rn >/dev/null 2>&1 || $(MAKE) build
 	install -D -m 755 $(HOLDUP) $(DESTDIR)$(PREFIX)/bin/holdup
 	mkdir -p $(DESTDIR)$(PREFIX)/share/man/man1
 	$(HOLDUP) man $(DESTDIR)$(PREFIX)/share/man/man1
