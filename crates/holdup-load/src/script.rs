@@ -143,7 +143,10 @@ pub fn compile(source: &Source, session: &Rc<Session>) -> Result<Rc<dyn Script>,
     #[cfg(not(feature = "script"))]
     {
         let _ = (source, session);
-        Err(ScriptError::new(None, "this holdup was built without scripts: `make build` makes one that has them (the feature `script`)"))
+        Err(ScriptError::new(
+            None,
+            "this holdup was built without scripts: `make build` makes one that has them (the feature `script`)",
+        ))
     }
 }
 

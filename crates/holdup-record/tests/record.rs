@@ -49,17 +49,23 @@ fn a_command_is_recorded_and_its_exit_code_kept() {
     let Some(_one) = may_record() else { return };
     let dir = tempfile::tempdir().expect("dir");
     let path = dir.path().join("spool");
-    let options = Options { target: command(&["sh", "-c", "sleep 0.1; sleep 0.1; exit 7"]), ..Options::default() };
+    // Under a name of its own: others on the machine may sleep as well.
+    let sleep = ["/usr/bin/sleep", "/bin/sleep"].into_iter().find(|path| Path::new(path).exists()).expect("sleep");
+    let nap = dir.path().join("nap-of-a-test");
+    std::os::unix::fs::symlink(sleep, &nap).expect("a link");
+    let script = format!("{0} 0.1; {0} 0.1; exit 7", nap.display());
+    let options = Options { target: command(&["sh", "-c", &script]), ..Options::default() };
     let outcome = run(&options, &path).expect("recording");
     assert_eq!((outcome.exit_code, outcome.signal, outcome.status.lost), (Some(7), None, 0));
     let trace = open(&path, None);
     assert_eq!((trace.meta.format.as_str(), trace.meta.exit_code), ("holdup", Some(7)));
     let names: Vec<&str> = trace.threads.name.iter().map(|&n| trace.text(n)).collect();
-    assert_eq!(names.iter().filter(|&&n| n == "sleep").count(), 2, "{names:?}");
+    assert_eq!(names.iter().filter(|&&n| n == "nap-of-a-test").count(), 2, "{names:?}");
     let waits = trace.waits.load().expect("waits");
     let sleeps = (0..waits.t.len()).filter(|&i| {
         let long = waits.t[i].nanos() - waits.start[i].nanos() > 90_000_000;
-        long && trace.thread(waits.thread[i]).is_some_and(|t| trace.text(t.name) == "sleep") && waits.syscall[i] == 230
+        long && trace.thread(waits.thread[i]).is_some_and(|t| trace.text(t.name) == "nap-of-a-test")
+            && waits.syscall[i] == 230
     });
     assert_eq!(sleeps.count(), 2);
     assert_eq!(trace.losses.rows(), 0, "{:?}", trace.losses());

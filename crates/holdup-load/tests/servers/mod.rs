@@ -29,7 +29,7 @@ echo "$pid"
 cat >/dev/null
 kill -CONT "$pid" 2>/dev/null
 kill -TERM "$pid" 2>/dev/null
-( sleep 15; kill -KILL "$pid" ) >/dev/null 2>&1 &
+( trap 'kill "$nap"; exit' TERM; sleep 15 & nap=$!; wait "$nap"; kill -KILL "$pid" ) >/dev/null 2>&1 &
 timer=$!
 wait "$pid" 2>/dev/null
 kill "$timer" 2>/dev/null

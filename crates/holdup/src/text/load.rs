@@ -154,7 +154,8 @@ fn times(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
         ms if ms < 1.0 => ("µs", 1e3),
         _ => ("ms", 1.0),
     };
-    let figure = |ms: f64| figure(ms * per_ms);
+    // A rare call may be a thousand times as long as most.
+    let figure = |ms: f64| if ms * per_ms < 1e5 { figure(ms * per_ms) } else { time(ms * 1e6) };
     writeln!(
         out,
         "\n{BOLD}{:>12} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}{BOLD:#}",
