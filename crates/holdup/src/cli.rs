@@ -68,7 +68,7 @@ pub enum Command {
         command: Load,
     },
     /// Run a command over counts of threads or CPUs: by which law it scales, and with --trace, why not better
-    #[command(after_help = scale::HELP)]
+    #[command(after_help = scale::help())]
     Scale(Scale),
     /// Compare two traces or sets of traces: what changed, and why
     #[command(after_help = diff::HELP)]
@@ -111,7 +111,7 @@ Examples:
   holdup record -p 4711 --duration 10s   a running process
   holdup record -a --ring 30s            the last 30 seconds, written on Ctrl-C or SIGUSR1
 
-Recording needs root (or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) and a kernel with BTF. The machine is recorded as a
+Recording needs root (or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) and a kernel with BTF. The machine is recorded as a \
 whole, so that culprits outside the program are found too.";
 
 const EXPLAIN_HELP: &str = "\

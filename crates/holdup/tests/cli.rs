@@ -95,12 +95,38 @@ fn bad_usage_is_2() {
 
 #[test]
 fn every_help_has_an_example() {
-    for command in ["demo", "record", "info", "explain", "chain", "disasm", "threads", "completions", "man"] {
+    for command in [
+        "demo",
+        "record",
+        "info",
+        "explain",
+        "chain",
+        "disasm",
+        "threads",
+        "scale",
+        "diff",
+        "lab",
+        "check",
+        "completions",
+        "man",
+    ] {
         let o = run(&[command, "--help"]);
         assert_eq!(code(&o), 0, "{command}");
         assert!(out(&o).contains("Example"), "{command}");
     }
     assert!(out(&run(&["--help"])).contains("Example"));
+}
+
+/// The template of help takes `{n}` for the end of a line.
+#[test]
+fn help_shows_the_placeholder_of_a_sweep() {
+    let help = out(&run(&["scale", "--help"]));
+    assert!(help.contains("./bench --threads {n}\n") && help.contains("{n} in CMD stands"), "{help}");
+    assert!(help.contains("has no {n}") && !help.contains('\x1b'), "{help}");
+    let dir = tempfile::tempdir().expect("dir");
+    assert_eq!(code(&run(&["man", &dir.path().display().to_string()])), 0);
+    let page = std::fs::read_to_string(dir.path().join("holdup-scale.1")).expect("page");
+    assert!(page.contains("threads {n}") && page.contains("has no {n}") && !page.contains('\x1b'), "{page}");
 }
 
 #[test]

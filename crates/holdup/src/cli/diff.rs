@@ -13,7 +13,7 @@ Examples:
   holdup diff main.holdup --vs branch.holdup --fail-on 5%   exit code 1 if something grew by more
   holdup diff old.holdup --vs new.holdup --flame diff.svg   differential flame graph
 
-A cause changed by itself: a function that ran longer, a lock held longer, a sleep. A symptom follows from a cause: the
+A cause changed by itself: a function that ran longer, a lock held longer, a sleep. A symptom follows from a cause: the \
 waits for that lock, the spinning behind it. Three or more runs on each side measure the noise instead of assuming it.";
 
 /// `holdup diff`

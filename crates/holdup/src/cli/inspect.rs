@@ -12,7 +12,7 @@ Examples:
   holdup chain build.holdup --wait 184
   holdup chain build.holdup --at 1.5 --follow --top 40   the hand-overs of its lock, in time order
 
-Each hop names who readied the one before, how long it had waited itself, how long it was ready before it ran, and what
+Each hop names who readied the one before, how long it had waited itself, how long it was ready before it ran, and what \
 it did until then. The numbers of waits are the column `id` of `holdup table TRACE waits`.";
 
 pub const DISASM_HELP: &str = "\
@@ -21,7 +21,7 @@ Examples:
   holdup disasm build.holdup 'ut_delay|rw_lock' --all
   holdup disasm build.holdup find_free_block --json
 
-FUNCTION is a whole name, else the end of one, else a part, else a regular expression; of several functions the one
+FUNCTION is a whole name, else the end of one, else a part, else a regular expression; of several functions the one \
 with most samples is shown.";
 
 pub const THREADS_HELP: &str = "\

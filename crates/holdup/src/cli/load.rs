@@ -17,7 +17,7 @@ Examples:
   holdup load run compute.rn --threads 4      a script that needs no server
   holdup load compare before.json after.json
 
-A workload is a Rune script with functions `schema`, `erase`, `prepare`, `load` and `run`, and any others for --function.
+A workload is a Rune script with functions `schema`, `erase`, `prepare`, `load` and `run`, and any others for --function. \
 ADDRESS is cql://, postgres://, http:// or redis://; a bare host is CQL.";
 
 const RUN_HELP: &str = "\
@@ -27,8 +27,8 @@ Examples:
   holdup load run page.rn http://127.0.0.1:8080 --threads 2 --plot page.png
   holdup load run page.rn http://127.0.0.1:8080 --vs http://127.0.0.1:8081 -d 10s --repeats 5
 
-With --rate, calls are due at fixed times whatever the server does, and response times run from there; what was due and
-not served is counted. Without it, each slot calls again as soon as it can. Ctrl-C ends the run and keeps what was
+With --rate, calls are due at fixed times whatever the server does, and response times run from there; what was due and \
+not served is counted. Without it, each slot calls again as soon as it can. Ctrl-C ends the run and keeps what was \
 measured. The exit code is 1 if errors ended the run.";
 
 /// `holdup load …`

@@ -7,8 +7,7 @@ use clap::Args;
 
 use super::{duration, positive};
 
-/// Examples.
-pub const HELP: &str = "\
+const HELP: &str = "\
 Examples:
   holdup scale --threads 1,2,4,8 -- ./bench --threads {n}
   holdup scale --threads 1,2,4,8 --work 'ops: ([0-9]+)' --plot scaling.svg -- ./bench {n}
@@ -17,8 +16,19 @@ Examples:
   holdup scale --env OMP_NUM_THREADS --threads 1,2,4 -- ./solver input
   sudo holdup scale --threads 1,8 --trace -- ./bench {n}
 
-{n} in CMD stands for the count. Every run should do the same work, or tell how much it did (--work, --rate). Ctrl-C ends
+{n} in CMD stands for the count. Every run should do the same work, or tell how much it did (--work, --rate). Ctrl-C ends \
 the sweep and keeps what was measured.";
+
+/// Examples.
+pub fn help() -> String {
+    with_n(HELP)
+}
+
+/// Lets help show the word `{n}`, which its template takes for the end of a line: the escape that parts it is an empty style,
+/// and is left out wherever there are no colours.
+fn with_n(text: &str) -> String {
+    text.replace("{n}", "{\x1b[0mn}")
+}
 
 /// `holdup scale`
 #[derive(Debug, Args)]
@@ -26,8 +36,9 @@ pub struct Scale {
     /// Numbers of threads, such as 1,2,4; up to the number of CPUs by default
     #[arg(long, value_delimiter = ',', value_parser = positive, value_name = "N,N", conflicts_with = "cpus")]
     pub threads: Vec<usize>,
-    /// Restrict CMD to so many CPUs instead, such as 1,2,4; the default where CMD has no {n}
-    #[arg(long, value_delimiter = ',', value_parser = positive, value_name = "N,N")]
+    // Not a doc comment, for its `{n}`.
+    #[arg(long, help = with_n("Restrict CMD to so many CPUs instead, such as 1,2,4; the default where CMD has no {n}"))]
+    #[arg(value_delimiter = ',', value_parser = positive, value_name = "N,N")]
     pub cpus: Vec<usize>,
     /// Set this environment variable to the count
     #[arg(long, value_name = "NAME")]
