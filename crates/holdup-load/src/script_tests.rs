@@ -125,6 +125,32 @@ fn modules_and_files_stand_beside_the_script() {
 }
 
 #[test]
+fn a_library_beside_the_script_is_part_of_it() {
+    let written = written("pub async fn run(ctx) { assert_eq!(double(SIZE), 14); }");
+    let library = "const SIZE = latte::param!(\"size\", 3);\nconst LOAD_COUNT = 9;\n\
+                   pub fn schema(ctx) {}\npub fn double(n) { n * 2 }";
+    std::fs::write(written.folder.path().join("lib.rn"), library).unwrap();
+    let params = vec![("size".to_owned(), "7".to_owned())];
+    let script = compile(&Source { path: written.path.clone(), params }, &session()).unwrap();
+    call(&*script, "run", 0).unwrap();
+    call(&*script, "schema", 0).unwrap();
+    assert_eq!(script.load_count(), Some(9));
+    // An error in it has its own place.
+    std::fs::write(written.folder.path().join("lib.rn"), "const SIZE = 7;\npub fn double(n) { n * }").unwrap();
+    let error = compile(&Source { path: written.path.clone(), params: Vec::new() }, &session()).err().unwrap();
+    let place = error.place.unwrap();
+    assert!(place.file.ends_with("lib.rn") && place.line == 2, "{place:?}");
+}
+
+#[test]
+fn a_library_taken_as_a_module_is_compiled_once() {
+    let written = written("mod lib;\npub async fn run(ctx) { lib::run(ctx).await; }");
+    std::fs::write(written.folder.path().join("lib.rn"), "pub async fn run(ctx) {}").unwrap();
+    let script = compile(&Source { path: written.path.clone(), params: Vec::new() }, &session()).unwrap();
+    call(&*script, "run", 0).unwrap();
+}
+
+#[test]
 fn a_wrong_script_is_told_with_its_line() {
     let error = |text: &str| compiled(text, &[]).1.err().expect("should not compile");
     let syntax = error("pub async fn run(ctx, i) {\n    let x = ;\n}");

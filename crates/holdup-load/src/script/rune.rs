@@ -1,6 +1,6 @@
 //! The engine: Rune, compiled once for each thread.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -30,11 +30,11 @@ pub(super) fn compile(source: &Source, session: &Rc<Session>) -> Result<Rc<dyn S
     let params = Params::new(&source.params);
     let modules = modules(&source.path, &params).map_err(internal)?;
     let mut sources = Sources::new();
-    let text = std::fs::read_to_string(&source.path)
-        .map_err(|e| ScriptError::new(None, format!("{}: {e}", source.path.display())))?;
-    let has_load_count = text.contains("const LOAD_COUNT");
-    let name = source.path.display().to_string();
-    sources.insert(rune::Source::with_path(name, text, &source.path).map_err(internal)?).map_err(internal)?;
+    let text = insert_file(&mut sources, &source.path)?;
+    let mut has_load_count = text.contains("const LOAD_COUNT");
+    if let Some(library) = library_of(&source.path, &text) {
+        has_load_count |= insert_file(&mut sources, &library)?.contains("const LOAD_COUNT");
+    }
     if has_load_count {
         sources.insert(load_count_source().map_err(internal)?).map_err(internal)?;
     }
@@ -51,6 +51,22 @@ pub(super) fn compile(source: &Source, session: &Rc<Session>) -> Result<Rc<dyn S
     };
     let load_count = if has_load_count { script.constant_load_count() } else { None };
     Ok(Rc::new(Compiled { load_count, ..script }))
+}
+
+/// Adds a file to what is compiled; its text.
+fn insert_file(sources: &mut Sources, path: &Path) -> Result<String, ScriptError> {
+    let text = std::fs::read_to_string(path).map_err(|e| ScriptError::new(None, format!("{}: {e}", path.display())))?;
+    let source = rune::Source::with_path(path.display().to_string(), &text, path).map_err(internal)?;
+    sources.insert(source).map_err(internal)?;
+    Ok(text)
+}
+
+/// A file `lib.rn` beside the script is compiled with it, as if it stood in the same file: workloads of one folder share
+/// their schema and constants through it, as they do in Latte. Not if the script takes it as a module of that name.
+fn library_of(path: &Path, text: &str) -> Option<PathBuf> {
+    let library = path.with_file_name("lib.rn");
+    let is_module = text.lines().any(|line| line.trim_start().starts_with("mod lib"));
+    (path != library && !is_module && library.is_file()).then_some(library)
 }
 
 /// Reads the constant `LOAD_COUNT`: the engine shows constants to scripts only, so a line of script asks for it.
