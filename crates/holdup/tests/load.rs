@@ -161,6 +161,25 @@ fn a_signal_ends_a_run_and_keeps_it() {
 }
 
 #[test]
+fn a_killed_generator_leaves_what_it_had_measured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("r.json");
+    let mut child =
+        started(&["run", &workload("empty.rn"), "-d", "600s", "-w", "0.1s", "-o", &path.display().to_string()]);
+    let until = Instant::now() + Duration::from_secs(60);
+    while fs::metadata(&path).map_or(0, |about| about.len()) == 0 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    let report = json(&run(&["show", &path.display().to_string(), "--json"]));
+    assert!(count(&report, "cycles") > 0 && report["throughput"]["mean"].as_f64() > Some(0.0), "{report:#}");
+    assert!(report["cut"].as_str().is_some_and(|why| why.contains("had not ended")), "{report:#}");
+    let names: Vec<_> = fs::read_dir(folder.path()).expect("list").map(|e| e.expect("entry").file_name()).collect();
+    assert_eq!(names, ["r.json"]);
+}
+
+#[test]
 fn a_sweep_takes_its_work_from_the_reports_of_load() {
     let binary = env!("CARGO_BIN_EXE_holdup");
     let script = workload("empty.rn");

@@ -30,8 +30,9 @@ pub struct SliceSum {
 }
 
 /// What somebody who watches sees of a run.
-#[derive(Clone, Debug)]
-pub struct Live {
+pub struct Live<'a> {
+    collector: &'a Collector<'a>,
+    start: Start,
     /// Since the start, the warm-up included.
     pub elapsed: Duration,
     /// How long the run will take, if it goes by time; warm-up included.
@@ -48,6 +49,14 @@ pub struct Live {
     pub response: Option<(u64, u64, u64)>,
 }
 
+impl Live<'_> {
+    /// What was measured so far, as if the run had been cut here. It lacks what threads tell only at their end: their CPU time,
+    /// their statements, and the calls that are under way or that nothing served. O(slices × values).
+    pub fn outcome(&self) -> Outcome {
+        self.collector.outcome(self.start)
+    }
+}
+
 /// Why a run ended before its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cut {
@@ -57,6 +66,8 @@ pub enum Cut {
     Error(ScriptError),
     /// Nothing but errors came for as long as was allowed: the last of them.
     OnlyErrors(String),
+    /// It had not ended when this was written down.
+    Running,
 }
 
 /// What was measured.
@@ -236,7 +247,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn live(&self, start: Start) -> Live {
+    fn live(&self, start: Start) -> Live<'_> {
         // The last slice may still lack a thread; the one before it is whole.
         let last = self.slices.values().rev().nth(1).or_else(|| self.slices.values().next_back());
         let seconds = self.plan.slice.as_secs_f64() * self.width as f64;
@@ -249,6 +260,8 @@ impl<'a> Collector<'a> {
             Length::Cycles(cycles) => (None, Some(cycles)),
         };
         Live {
+            collector: self,
+            start,
             elapsed: start.at.elapsed(),
             of,
             cycles,
@@ -261,44 +274,60 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn outcome(mut self, start: Start) -> Outcome {
-        let since = self.ends.iter().filter_map(|end| end.counted_since).min();
-        let ended = self.ends.iter().map(|end| end.ended).max().unwrap_or(start.at);
-        let mut elapsed = since.map_or(Duration::ZERO, |since| ended.saturating_duration_since(since));
-        if let Length::Time(time) = start.length {
-            elapsed = elapsed.min(time);
-        }
+    /// What was measured: all of it, or the whole slices so far if threads still run.
+    fn outcome(&self, start: Start) -> Outcome {
+        let slice = self.plan.slice.saturating_mul(u32::try_from(self.width).unwrap_or(u32::MAX));
+        let is_running = self.ends.len() < self.plan.threads;
+        let elapsed = if is_running { self.whole_slices(slice) } else { self.measured_time(start) };
+        let slices = series(&self.slices, elapsed, slice);
         let mut usage = Usage::default();
         let mut traffic = Traffic::default();
         let (mut unserved, mut unfinished) = (0, 0);
+        let mut response = self.response.clone();
         for end in &self.ends {
             usage.add(end.usage);
             traffic.add(end.traffic);
             unfinished += end.unfinished;
             unserved += end.unserved.len();
-            let _ = self.response.add(&end.unserved);
+            let _ = response.add(&end.unserved);
         }
-        let slice = self.plan.slice.saturating_mul(u32::try_from(self.width).unwrap_or(u32::MAX));
         let busiest = self.ends.iter().map(|end| end.usage.cpu().as_secs_f64()).fold(0.0, f64::max);
         Outcome {
             elapsed,
             slice,
-            slices: series(&self.slices, elapsed, slice),
-            done_in_time: self.done_in_time,
+            done_in_time: if is_running { slices.iter().map(|slice| slice.done).sum() } else { self.done_in_time },
+            slices,
             done: self.done,
             errors: self.errors,
             kinds: most_frequent(&self.kinds),
             unserved,
             unfinished,
             late: late(&self.ends),
-            response: self.response,
-            service: self.service,
+            response,
+            service: self.service.clone(),
             usage,
             busiest: if elapsed.is_zero() { 0.0 } else { busiest / elapsed.as_secs_f64() },
             traffic,
-            params: self.params,
-            cut: self.cut,
+            params: self.params.clone(),
+            cut: self.cut.clone().or(is_running.then_some(Cut::Running)),
         }
+    }
+
+    /// From the first thread's first counted cycle to the last thread's end.
+    fn measured_time(&self, start: Start) -> Duration {
+        let since = self.ends.iter().filter_map(|end| end.counted_since).min();
+        let ended = self.ends.iter().map(|end| end.ended).max().unwrap_or(start.at);
+        let elapsed = since.map_or(Duration::ZERO, |since| ended.saturating_duration_since(since));
+        match start.length {
+            Length::Time(time) => elapsed.min(time),
+            Length::Cycles(_) => elapsed,
+        }
+    }
+
+    /// The time of the slices that no thread still adds to: all before the last.
+    fn whole_slices(&self, slice: Duration) -> Duration {
+        let last = self.slices.keys().next_back().copied().unwrap_or(0);
+        slice.saturating_mul(u32::try_from(last).unwrap_or(u32::MAX))
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) fn cut(cut: &Cut) -> String {
         Cut::Asked => ASKED.to_owned(),
         Cut::Error(error) => error.to_string(),
         Cut::OnlyErrors(last) => format!("nothing but errors came for too long; the last: {last}"),
+        Cut::Running => "it had not ended when this was written".to_owned(),
     }
 }
 

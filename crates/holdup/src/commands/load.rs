@@ -1,5 +1,6 @@
 //! `holdup load`: scripted load, its reports and their comparison.
 
+mod keep;
 mod target;
 mod turns;
 
@@ -15,6 +16,8 @@ use holdup_load::harness::{self, Length, Mix, Outcome, Plan, run_once};
 use holdup_load::report::Report;
 use holdup_load::script::Source;
 use signal_hook::consts::{SIGINT, SIGTERM};
+
+use keep::{Keeper, write_report};
 
 use super::Usage;
 use crate::cli::{Load, LoadCompare, LoadRows, LoadRun, Target, Width};
@@ -59,7 +62,7 @@ fn load(args: &LoadRows) -> anyhow::Result<ExitCode> {
     plan.length = Length::Cycles(u64::MAX);
     plan.warm_up = Length::Cycles(0);
     plan.slice = Duration::from_millis(100);
-    let outcome = perform(&plan)?;
+    let outcome = perform(&plan, Keeper::new(None, &[]))?;
     finish(&Report::new(&plan, &outcome, Vec::new()), args.json)
 }
 
@@ -80,7 +83,7 @@ fn measure(args: &LoadRun) -> anyhow::Result<ExitCode> {
     for path in [&args.output, &args.plot, &args.hdr_log].into_iter().flatten() {
         fs::File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
     }
-    let outcome = perform(&plan)?;
+    let outcome = perform(&plan, Keeper::new(args.output.as_deref(), &args.tags))?;
     let report = Report::new(&plan, &outcome, args.tags.clone());
     // Files first: whoever reads the page may stop reading.
     if let Some(path) = &args.output {
@@ -116,7 +119,7 @@ fn plan(target: &Target, width: &Width) -> anyhow::Result<Plan> {
 }
 
 /// Runs a plan. Ctrl-C ends it, a second one ends the program.
-fn perform(plan: &Plan) -> anyhow::Result<Outcome> {
+fn perform(plan: &Plan, mut keeper: Keeper) -> anyhow::Result<Outcome> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
@@ -125,6 +128,7 @@ fn perform(plan: &Plan) -> anyhow::Result<Outcome> {
     let mut dashboard = Dashboard::new();
     let outcome = harness::run(plan, &mut |live| {
         dashboard.update(live);
+        keeper.update(plan, live);
         !stop.load(Ordering::Relaxed)
     });
     dashboard.finish();
@@ -165,11 +169,6 @@ fn reports_in(folder: &Path) -> anyhow::Result<Vec<(String, Report)>> {
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
     paths.sort();
     Ok(paths.iter().filter_map(|path| Some((path.display().to_string(), read_report(path).ok()?))).collect())
-}
-
-fn write_report(path: &Path, report: &Report) -> anyhow::Result<()> {
-    let text = serde_json::to_string_pretty(report)?;
-    fs::write(path, text + "\n").with_context(|| format!("can't write {}", path.display()))
 }
 
 fn read_report(path: &Path) -> anyhow::Result<Report> {

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use holdup_load::harness::Plan;
 use holdup_load::report::{Report, compare};
 
-use super::{perform, write_report};
+use super::keep::{Keeper, write_report};
+use super::perform;
 use crate::cli::LoadRun;
 use crate::text;
 
@@ -15,10 +16,12 @@ pub fn run(args: &LoadRun, plans: [&Plan; 2]) -> anyhow::Result<ExitCode> {
     let mut reports: [Vec<Report>; 2] = [Vec::new(), Vec::new()];
     for round in 0..args.repeats {
         for side in if round % 2 == 0 { [0, 1] } else { [1, 0] } {
-            let report = Report::new(plans[side], &perform(plans[side])?, args.tags.clone());
+            let path = args.output.as_ref().map(|path| numbered(path, side, round + 1));
+            let outcome = perform(plans[side], Keeper::new(path.as_deref(), &args.tags))?;
+            let report = Report::new(plans[side], &outcome, args.tags.clone());
             anstream::eprintln!("{}", text::load::line(&report));
-            if let Some(path) = &args.output {
-                write_report(&numbered(path, side, round + 1), &report)?;
+            if let Some(path) = &path {
+                write_report(path, &report)?;
             }
             if let Some(cut) = &report.cut {
                 anyhow::bail!("round {} ended early: {cut}", round + 1);
