@@ -1,7 +1,8 @@
-//! `cargo xtask bench`: what recording and reading cost, beside perf, side by side in one run.
+//! `cargo xtask bench`: what recording, reading and generating load cost, beside others, side by side in one run.
 
 mod groups;
 mod job;
+mod load;
 mod pipe;
 mod read;
 
@@ -18,6 +19,8 @@ struct Bench {
     rounds: usize,
     scratch: PathBuf,
     root: PathBuf,
+    /// An idle server for generators that can't do without: `HOST:PORT`.
+    cassandra: Option<String>,
 }
 
 /// One bench.
@@ -28,13 +31,14 @@ pub fn run(root: &Path, args: &[String]) -> Result<bool> {
     let mut args = args.to_vec();
     let holdup = Holdup::new(root, take_option(&mut args, "--holdup")?)?;
     let rounds = take_number(&mut args, "--rounds", 7)?;
+    let cassandra = take_option(&mut args, "--cassandra")?;
     let scratch = root.join("target/bench");
     fs::create_dir_all(&scratch)?;
-    let bench = Bench { holdup, rounds, scratch, root: root.to_owned() };
-    let known: [(&str, Run); 4] =
-        [("pipe", pipe::run), ("job", job::run), ("read", read::run), ("groups", groups::run)];
+    let bench = Bench { holdup, rounds, scratch, root: root.to_owned(), cassandra };
+    let known: [(&str, Run); 5] =
+        [("pipe", pipe::run), ("job", job::run), ("read", read::run), ("groups", groups::run), ("load", load::run)];
     let unknown = args.iter().find(|a| !known.iter().any(|(name, _)| name == a));
-    ensure!(unknown.is_none(), "no bench {}: pipe, job, read or groups", unknown.map_or("", |n| n));
+    ensure!(unknown.is_none(), "no bench {}: pipe, job, read, groups or load", unknown.map_or("", |n| n));
     for (name, run) in known {
         if args.is_empty() || args.iter().any(|a| a == name) {
             run(&bench)?;
@@ -48,6 +52,14 @@ impl Bench {
     fn file(&self, name: &str) -> String {
         self.scratch.join(name).to_str().expect("the repository's path is UTF-8").to_owned()
     }
+}
+
+/// The middle of `values`.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = |at: usize| sorted.get(at).copied().unwrap_or(f64::NAN);
+    f64::midpoint(middle(sorted.len().saturating_sub(1) / 2), middle(sorted.len() / 2))
 }
 
 /// The smallest of `values`.

@@ -23,8 +23,10 @@ cargo xtask scenarios [NAME...]         record and explain programs with a plant
     --seconds N      how long each runs (default 4)
 cargo xtask scenarios --diff [NAME...]  record two builds each and compare them; exit 1 if a planted difference is missed
     --runs N         how often each is recorded (default 1)
-cargo xtask bench [pipe|job|read|groups]...  cost of recording, reading, grouping, beside perf and DuckDB (default: all)
+cargo xtask bench [pipe|job|read|groups|load]...  what recording, reading, grouping and generating load cost, beside perf,
+                                        DuckDB, sysbench and Latte (default: all)
     --rounds N       interleaved rounds (default 7)
+    --cassandra HOST:PORT  an idle Cassandra for Latte to connect to: `load` leaves it out without one
 all but tidy take --holdup PATH (default target/release/holdup)";
 
 fn main() -> ExitCode {
