@@ -26,6 +26,8 @@ pub struct Decoded {
     pub pause: bool,
     /// Whether its access to memory is atomic.
     pub atomic: bool,
+    /// Whether it reads or writes memory that is not the stack.
+    pub memory: bool,
     /// Whether it calls another function.
     pub call: bool,
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use holdup_analysis::diff::facts::{Facts, Held, Place, Ran, Spot};
-use holdup_analysis::diff::scaling::{At, Attribution, LossCause, attribute};
+use holdup_analysis::diff::scaling::{At, Attribution, LossCause, Machine, attribute};
 
 const S: f64 = 1e9;
 
@@ -27,7 +27,7 @@ fn run(functions: &[(&str, f64, f64)]) -> Facts {
 }
 
 fn spot(name: &str, offset: u64, text: &str) -> Spot {
-    Spot { place: place(name), offset, text: text.into(), behind_pause: false }
+    Spot { place: place(name), code: name.into(), offset, text: text.into(), behind_pause: false }
 }
 
 fn waits(mut facts: Facts, family: &'static str, culprit: &str, seconds: f64) -> Facts {
@@ -45,7 +45,12 @@ fn waits(mut facts: Facts, family: &'static str, culprit: &str, seconds: f64) ->
 
 /// One thread against two, the second side doing three times the work.
 fn between(one: Facts, two: Facts, work: [f64; 2]) -> Attribution {
-    attribute(&At { n: 1, work: work[0], runs: &[one] }, &At { n: 2, work: work[1], runs: &[two] })
+    on(Machine::default(), one, two, work)
+}
+
+fn on(machine: Machine, one: Facts, two: Facts, work: [f64; 2]) -> Attribution {
+    let (one, two) = (At { n: 1, work: work[0], runs: &[one] }, At { n: 2, work: work[1], runs: &[two] });
+    attribute(&one, &two, machine)
 }
 
 fn only(answer: &Attribution) -> &LossCause {
@@ -91,6 +96,52 @@ fn growth_at_one_plain_instruction_is_coherence_too() {
 fn code_that_grows_alike_is_capacity() {
     let answer = between(run(&[("parse", 1.0, 0.0)]), run(&[("parse", 1.6, 0.0)]), [1.0, 1.0]);
     assert_eq!((answer.verdict, only(&answer).law), ("capacity", "capacity"));
+}
+
+#[test]
+fn plain_writes_to_shared_lines_are_told_by_exclusion() {
+    let noting = |seconds: f64, memory: f64| {
+        let mut facts = run(&[("note", seconds, 0.0)]);
+        facts.functions.values_mut().for_each(|ran| ran.memory_ns = memory * ran.ns);
+        facts
+    };
+    let machine = |arithmetic, fits_cache| Machine { arithmetic: Some(arithmetic), fits_cache, ..Machine::default() };
+    let law = |machine, memory| on(machine, noting(1.0, memory), noting(2.0, memory), [1.0, 1.0]).causes[0].law;
+    assert_eq!(law(machine(1.05, Some(true)), 0.8), "kappa");
+    // CPUs that share a core, more memory than cache, code that touches none, and nothing known.
+    assert_eq!(law(machine(1.9, Some(true)), 0.8), "capacity");
+    assert_eq!(law(machine(1.05, Some(false)), 0.8), "capacity");
+    assert_eq!(law(machine(1.05, None), 0.8), "capacity");
+    assert_eq!(law(machine(1.05, Some(true)), 0.2), "capacity");
+    assert_eq!(law(Machine::default(), 0.8), "capacity");
+}
+
+#[test]
+fn a_recorded_run_that_was_disturbed_does_not_speak_for_the_others() {
+    let work = || run(&[("parse", 0.4, 0.0), ("merge", 0.6, 0.0)]);
+    let machine = |efficiency| Machine { efficiency: Some(efficiency), ..Machine::default() };
+    let verdict = |machine| on(machine, work(), waits(work(), "lock", "merge", 0.4), [10.0, 10.0]);
+    assert_eq!(verdict(machine(0.7)).verdict, "contention");
+    let disturbed = verdict(machine(0.97));
+    assert_eq!((disturbed.verdict, disturbed.notes.len()), ("scales", 1), "{disturbed:#?}");
+}
+
+#[test]
+fn code_of_a_lock_is_contention_where_threads_wait_for_one() {
+    let locking = |seconds: f64| {
+        let mut facts = run(&[("parse", 1.0, 0.0)]);
+        let ns = seconds * S;
+        let ran = Ran { ns, lock_ns: ns, atomic_ns: ns, samples: ns / 1e6, ..Ran::default() };
+        facts.functions.insert("merge".into(), ran);
+        facts.ran_ns += ns;
+        facts
+    };
+    let law = |after: Facts| {
+        let answer = between(locking(0.0), after, [1.0, 1.0]);
+        answer.causes.iter().find(|c| c.what == "function").map(|c| c.law)
+    };
+    assert_eq!(law(waits(locking(0.3), "lock", "merge", 0.4)), Some("sigma"));
+    assert_eq!(law(locking(0.3)), Some("kappa"));
 }
 
 #[test]

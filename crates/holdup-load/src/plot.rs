@@ -162,6 +162,7 @@ mod tests {
             elapsed_s: 1.0,
             user_s: n as f64,
             system_s: 0.0,
+            resident: None,
             work: times * truth.at(n as f64),
         };
         let runs: Vec<Run> =

@@ -244,6 +244,7 @@ mod tests {
             elapsed_s: 1.0,
             user_s: busy * n as f64,
             system_s: 0.0,
+            resident: None,
             work: times * law.at(n as f64),
         };
         counts.iter().flat_map(|&n| [run(n, 0.99), run(n, 1.0), run(n, 1.01)]).collect()

@@ -3,13 +3,17 @@
 //! Rounds are interleaved: each goes over all counts before the next begins, and each begins at another count, so that
 //! a machine that gets slower or busier meanwhile does not look like a law.
 
+mod control;
 mod launch;
+mod resident;
 mod work;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+pub use control::arithmetic;
 pub use launch::{Launch, allowed_cpus, restrict_to};
+pub use resident::last_cache;
 pub use work::Measure;
 
 /// What went wrong, as a sentence.
@@ -56,6 +60,8 @@ pub struct Run {
     pub user_s: f64,
     /// The same in the kernel.
     pub system_s: f64,
+    /// The most memory that it had at a time, with all its descendants, in bytes; `None` if it ended too soon to look.
+    pub resident: Option<u64>,
     /// Units of work; 1 where the output tells nothing.
     pub work: f64,
 }
@@ -166,7 +172,14 @@ impl Plan {
         let launch = self.launch(n);
         let Some(used) = launch.run(output.as_ref(), self.timeout, stop)? else { return Ok(None) };
         let work = self.measure.work(output.as_mut(), used.elapsed_s).map_err(|e| Error::Failed(launch.says(&e)))?;
-        Ok(Some(Run { n, elapsed_s: used.elapsed_s, user_s: used.user_s, system_s: used.system_s, work }))
+        Ok(Some(Run {
+            n,
+            elapsed_s: used.elapsed_s,
+            user_s: used.user_s,
+            system_s: used.system_s,
+            resident: used.resident,
+            work,
+        }))
     }
 }
 

@@ -9,7 +9,7 @@ pub struct Machine;
 impl Disassembler for Machine {
     fn disassemble(&self, arch: &str, code: &[u8], start: u64) -> Vec<Decoded> {
         let Some(arch) = Arch::from_name(arch) else { return Vec::new() };
-        disasm::disassemble(arch, code, start).into_iter().map(decoded).collect()
+        disasm::disassemble(arch, code, start).into_iter().map(|i| decoded(arch, i)).collect()
     }
 
     fn loops(&self, arch: &str, code: &[u8], start: u64) -> Vec<CodeLoop> {
@@ -26,7 +26,7 @@ impl Disassembler for Machine {
     }
 }
 
-fn decoded(i: Instruction) -> Decoded {
+fn decoded(arch: Arch, i: Instruction) -> Decoded {
     let target = match i.kind {
         Kind::Branch { target, .. } => target,
         _ => None,
@@ -36,6 +36,7 @@ fn decoded(i: Instruction) -> Decoded {
         target,
         pause: i.kind == Kind::Pause,
         atomic: i.atomic.is_some(),
+        memory: (i.load || i.store) && i.memory.is_some_and(|m| m.base != Some(arch.stack_pointer())),
         call: matches!(i.kind, Kind::Call { .. }),
         text: i.text,
     }

@@ -60,6 +60,8 @@ pub struct Ran {
     pub pause_ns: f64,
     /// On an instruction behind an atomic one.
     pub atomic_ns: f64,
+    /// On an instruction that reads or writes memory other than the stack, or behind one.
+    pub memory_ns: f64,
     /// How many samples say so.
     pub samples: f64,
 }
@@ -116,9 +118,11 @@ pub struct Under {
 /// An instruction by its place, where code is the same on both sides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spot {
-    /// The function that holds it.
+    /// The function of the application that holds it, or that calls the library which does.
     pub place: Place,
-    /// Distance from the function's start in bytes.
+    /// The function whose code it is.
+    pub code: Rc<str>,
+    /// Distance from the start of that code in bytes.
     pub offset: u64,
     /// The instruction.
     pub text: Rc<str>,
@@ -226,10 +230,9 @@ impl Facts {
             let ran = self.functions.entry(trail).or_default();
             ran.add(&leaf, &facts, ns * scale, ns / self.period_ns);
             if let Some(text) = leaf.text {
-                *self
-                    .spots
-                    .entry(Spot { place, offset: leaf.offset, text, behind_pause: leaf.behind_pause })
-                    .or_default() += ns * scale;
+                let code = names.text(context.trace.text(leaf.code));
+                let (offset, behind_pause) = (leaf.offset, leaf.behind_pause);
+                *self.spots.entry(Spot { place, code, offset, text, behind_pause }).or_default() += ns * scale;
             }
             for line in names.lines(thread, stack) {
                 *self.lines.entry(line).or_default() += ns * scale;
@@ -270,6 +273,7 @@ impl Ran {
         self.lock_ns += part(facts.lock_overhead && !spins);
         self.pause_ns += part(leaf.behind_pause);
         self.atomic_ns += part(leaf.behind_atomic);
+        self.memory_ns += part(leaf.behind_memory);
         self.samples += samples;
     }
 }

@@ -20,6 +20,7 @@ pub(super) struct FunctionItem {
     pub(super) spin: Series,
     pub(super) pause: Series,
     pub(super) atomic: Series,
+    pub(super) memory: Series,
     /// Without spinning and without locks' own code.
     pub(super) work: Series,
     /// The compiled function that it is part of, if it is inlined.
@@ -35,11 +36,12 @@ const APART: f64 = 1.25;
 
 /// A measure of a run, and where it belongs.
 type Part = (fn(&Ran) -> f64, fn(&mut FunctionItem) -> &mut Series);
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 5] = [
     (|r| r.ns - r.spin_ns - r.lock_ns, |i| &mut i.work),
     (|r| r.spin_ns, |i| &mut i.spin),
     (|r| r.pause_ns, |i| &mut i.pause),
     (|r| r.atomic_ns, |i| &mut i.atomic),
+    (|r| r.memory_ns, |i| &mut i.memory),
 ];
 
 impl Sides<'_> {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use holdup_trace::{FrameId, StackId, Trace};
+use holdup_trace::{FrameId, StackId, StringId, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::code::{CodeLoop, Decoded, Disassembler, code_of};
@@ -16,6 +16,10 @@ pub(super) struct Leaf {
     pub(super) behind_pause: bool,
     /// Whether it is atomic or follows an atomic one.
     pub(super) behind_atomic: bool,
+    /// Whether it reads or writes memory, or follows such a one.
+    pub(super) behind_memory: bool,
+    /// The function whose code it is: of the application or of a library.
+    pub(super) code: StringId,
     /// Distance from the start of the code in bytes.
     pub(super) offset: u64,
     /// The instruction, where its code is known.
@@ -61,6 +65,8 @@ impl<'a> Leaves<'a> {
             in_spin: function.spins.iter().any(|l| l.contains(address)),
             behind_pause: behind(|i| i.pause),
             behind_atomic: behind(|i| i.atomic),
+            behind_memory: behind(|i| i.memory),
+            code: code.function,
             offset: address - code.start,
             text: Some(function.code[at].text.as_str().into()),
         })

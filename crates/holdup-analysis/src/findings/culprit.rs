@@ -73,8 +73,9 @@ pub(super) fn function_of(context: &Context, group: &Group, tally: &Tally) -> Op
         context.habits.waited(tally.main_thread()),
     ];
     // In a hand-over nobody holds the lock for long: the place that takes it is what to mend.
-    let convoy = group.lock().is_some_and(|lock| super::lock::is_convoy(context, lock, tally));
-    let taken = if convoy { covering(context.classifier, &site_weights(tally)) } else { None };
+    let passed = |lock| is_handed_over(tally) || super::lock::is_convoy(context, lock, tally);
+    let taken =
+        if group.lock().is_some_and(passed) { covering(context.classifier, &site_weights(tally)) } else { None };
     taken
         .or_else(|| specific(context, &samples))
         .or_else(|| stacks.iter().find_map(|s| application(context, *s)))

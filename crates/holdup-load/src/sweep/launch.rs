@@ -36,6 +36,7 @@ pub(super) struct Used {
     pub(super) elapsed_s: f64,
     pub(super) user_s: f64,
     pub(super) system_s: f64,
+    pub(super) resident: Option<u64>,
 }
 
 /// The CPUs that the calling thread may use, in order.
@@ -76,7 +77,10 @@ impl Launch {
         let began = Instant::now();
         let mut child = self.spawn(output)?;
         let pid = Pid::from_raw(child.id() as i32);
-        let ended = wait_until(pid, timeout.map(|t| began + t), stop);
+        let mut resident = None;
+        let ended = wait_until(pid, timeout.map(|t| began + t), stop, &mut || {
+            resident = resident.max(super::resident::of(pid));
+        });
         if !matches!(ended, Ended::Itself(_)) {
             // It leads a group of its own and is not yet reaped, so that nobody else can be meant.
             let _ = killpg(pid, Signal::SIGKILL);
@@ -98,7 +102,7 @@ impl Launch {
         let after = children()?;
         let grown = |of: fn(&Usage) -> f64| (of(&after) - of(&before)).max(0.0);
         let elapsed_s = (at - began).as_secs_f64().max(1e-9);
-        Ok(Some(Used { elapsed_s, user_s: grown(user_s), system_s: grown(system_s) }))
+        Ok(Some(Used { elapsed_s, user_s: grown(user_s), system_s: grown(system_s), resident }))
     }
 
     fn spawn(&self, output: Option<&File>) -> Result<std::process::Child> {
@@ -133,8 +137,8 @@ enum Ended {
     Stopped,
 }
 
-/// Waits for a child's end without reaping it, at most until `deadline` or `stop`.
-fn wait_until(pid: Pid, deadline: Option<Instant>, stop: &AtomicBool) -> Ended {
+/// Waits for a child's end without reaping it, at most until `deadline` or `stop`. Calls `look` now and then meanwhile.
+fn wait_until(pid: Pid, deadline: Option<Instant>, stop: &AtomicBool, look: &mut dyn FnMut()) -> Ended {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
@@ -149,7 +153,7 @@ fn wait_until(pid: Pid, deadline: Option<Instant>, stop: &AtomicBool) -> Ended {
             Err(RecvTimeoutError::Disconnected) => return Ended::Itself(Instant::now()),
             Err(RecvTimeoutError::Timeout) if stop.load(Relaxed) => return Ended::Stopped,
             Err(RecvTimeoutError::Timeout) if deadline.is_some_and(|d| d <= Instant::now()) => return Ended::Late,
-            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Timeout) => look(),
         }
     }
 }

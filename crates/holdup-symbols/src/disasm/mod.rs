@@ -18,6 +18,14 @@ pub enum Arch {
 }
 
 impl Arch {
+    /// The register that points to the stack.
+    pub fn stack_pointer(self) -> Register {
+        match self {
+            Arch::X86_64 => Register::General(4),
+            Arch::Aarch64 => Register::General(31),
+        }
+    }
+
     /// The machine this program runs on.
     pub fn host() -> Option<Arch> {
         Arch::from_name(std::env::consts::ARCH)

@@ -48,7 +48,7 @@ pub fn run(args: &Scale) -> anyhow::Result<ExitCode> {
         signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
-    let (traces, attribution) = if args.trace { trace::record(&plan, args, &stop)? } else { Default::default() };
+    let traces = if args.trace { trace::record(&plan, args, &stop)? } else { Vec::new() };
     let sweep = sweep(&plan, &stop)?;
     anyhow::ensure!(!sweep.runs.is_empty(), "interrupted before any run was measured");
     let about = About {
@@ -58,6 +58,7 @@ pub fn run(args: &Scale) -> anyhow::Result<ExitCode> {
         beyond_cpus: args.beyond_cpus || plan.restrict,
     };
     let mut scaling = Scaling::new(about, &sweep.runs);
+    let attribution = trace::attribution(&traces, &plan, &sweep.runs, &scaling.points);
     if let Some(attribution) = &attribution {
         scaling.advice.clone_from(&attribution.advice);
     }

@@ -148,7 +148,7 @@ fn instruction(function: &Change, spot: &Spot, ns: &Series, grown: f64) -> Chang
     let behind = if spot.behind_pause { ", behind a `pause`" } else { "" };
     Change {
         what: "instruction",
-        name: format!("{}+{:#x}: {}", spot.place.function, spot.offset, spot.text),
+        name: format!("{}+{:#x}: {}", spot.code, spot.offset, spot.text),
         process: function.process.clone(),
         cpu_s: seconds(ns),
         delta_s: ns.delta() / 1e9,

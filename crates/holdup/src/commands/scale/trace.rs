@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use anyhow::{Context, bail};
 use holdup_analysis::Options;
 use holdup_analysis::diff::Facts;
-use holdup_analysis::diff::scaling::{At, Attribution, attribute};
-use holdup_load::sweep::{Plan, allowed_cpus};
+use holdup_analysis::diff::scaling::{At, Attribution, Machine, attribute};
+use holdup_load::scale::Point;
+use holdup_load::sweep::{Plan, Run, allowed_cpus, arithmetic, last_cache};
 use serde::Serialize;
 
 use super::super::record;
 use crate::cli::{Scale, Source};
-use crate::disassembler::Machine;
+use crate::disassembler;
 use crate::open;
 
 /// One recorded run.
@@ -33,8 +34,8 @@ pub struct Traced {
     facts: Facts,
 }
 
-/// Records a run at each count, and attributes the loss between two of them.
-pub fn record(plan: &Plan, args: &Scale, stop: &AtomicBool) -> anyhow::Result<(Vec<Traced>, Option<Attribution>)> {
+/// Records a run at each count.
+pub fn record(plan: &Plan, args: &Scale, stop: &AtomicBool) -> anyhow::Result<Vec<Traced>> {
     let scratch = tempfile::tempdir()?;
     let folder = args.keep.as_deref().unwrap_or(scratch.path());
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
@@ -43,16 +44,29 @@ pub fn record(plan: &Plan, args: &Scale, stop: &AtomicBool) -> anyhow::Result<(V
         if stop.load(Relaxed) {
             break;
         }
-        traces.push(one(plan, n, folder, args.keep.is_some())?);
+        match one(plan, n, folder, args.keep.is_some()) {
+            Ok(traced) => traces.push(traced),
+            // Its failure is the user's doing.
+            Err(_) if stop.load(Relaxed) => break,
+            Err(error) => return Err(error),
+        }
     }
-    let attribution = ends(&traces, plan.restrict).map(|(small, large)| {
-        let at = |t: &'_ Traced| (t.n, t.work);
-        let ((from, from_work), (to, to_work)) = (at(small), at(large));
-        let runs = |t: &Traced| [t.facts.clone()];
-        let (few, many) = (runs(small), runs(large));
-        attribute(&At { n: from, work: from_work, runs: &few }, &At { n: to, work: to_work, runs: &many })
-    });
-    Ok((traces, attribution))
+    Ok(traces)
+}
+
+/// Attributes the loss between two of the recorded runs. What was measured without recording tells how much memory it takes.
+pub fn attribution(traces: &[Traced], plan: &Plan, measured: &[Run], points: &[Point]) -> Option<Attribution> {
+    let (small, large) = ends(traces, plan.restrict)?;
+    let rate = |n: usize| points.iter().find(|point| point.n == n).map(|point| point.throughput / n as f64);
+    let resident = measured.iter().filter(|run| run.n == large.n).filter_map(|run| run.resident).max();
+    let machine = Machine {
+        efficiency: rate(small.n).zip(rate(large.n)).map(|(few, many)| many / few),
+        arithmetic: arithmetic(large.n),
+        fits_cache: resident.zip(last_cache()).map(|(bytes, cache)| bytes <= cache),
+    };
+    let (few, many) = ([small.facts.clone()], [large.facts.clone()]);
+    let at = |traced: &Traced, runs| At { n: traced.n, work: traced.work, runs };
+    Some(attribute(&at(small, &few), &at(large, &many), machine))
 }
 
 /// The smallest count, and the largest that has a CPU for each thread: beyond, threads wait for CPUs.
@@ -73,7 +87,7 @@ fn one(plan: &Plan, n: usize, folder: &Path, keep: bool) -> anyhow::Result<Trace
         code => bail!("the recorded run at n = {n} failed with exit code {}", code.unwrap_or(-1)),
     }
     let trace = open::open(&path)?;
-    let facts = Facts::new(&trace, &path.display().to_string(), &Options::default(), &Machine)?;
+    let facts = Facts::new(&trace, &path.display().to_string(), &Options::default(), &disassembler::Machine)?;
     let elapsed_s = facts.elapsed_ns / 1e9;
     let mut written = File::open(&output)?;
     let work = plan.measure.work(Some(&mut written), elapsed_s);
