@@ -209,6 +209,11 @@ impl Report {
         self.cut.as_ref().is_some_and(|cut| cut != words::ASKED)
     }
 
+    /// Whether an error ended it before any call was measured.
+    pub fn is_empty(&self) -> bool {
+        self.has_failed() && self.cycles + self.errors + self.unserved + self.unfinished == 0
+    }
+
     /// Reads a report.
     ///
     /// # Errors

@@ -164,15 +164,19 @@ fn a_wrong_script_is_told_with_its_line() {
 #[test]
 fn a_failing_call_is_told_with_its_line() {
     let text = "pub async fn run(ctx, i) {\n    let a = 1;\n    ctx.execute(`SELECT 1`).await?;\n}\n\
-                pub fn stop(ctx) {\n    panic!(\"enough\");\n}\npub fn three(a, b, c) {}";
+                pub fn stop(ctx) {\n    panic!(\"enough\");\n}\npub fn three(a, b, c) {}\n\
+                pub async fn wrong(ctx) {\n    ctx.exec(latte::hash(1).to_string()).await?;\n}";
     let (_kept, script) = compiled(text, &[]);
     let script = script.unwrap();
     let error = call(&*script, "run", 0).unwrap_err();
     assert_eq!(error.place.as_ref().map(|p| p.line), Some(3), "{error}");
     assert!(error.message.contains("no server") && !error.is_transient);
+    let error = call(&*script, "wrong", 0).unwrap_err();
+    assert_eq!(error.place.as_ref().map(|p| p.line), Some(10), "{error}");
+    assert!(error.message.contains("no method `exec` for `::latte::Context`"), "{error}");
     let error = call(&*script, "stop", 0).unwrap_err();
     assert_eq!(error.place.as_ref().map(|p| p.line), Some(6), "{error}");
     assert!(error.message.contains("enough"), "{error}");
-    assert!(script.caller("walk").err().unwrap().message.contains("`walk`, but run, stop, three"));
+    assert!(script.caller("walk").err().unwrap().message.contains("`walk`, but run, stop, three, wrong"));
     assert!(script.caller("three").err().unwrap().message.contains("takes 3 arguments"));
 }

@@ -119,6 +119,8 @@ fn mistakes_are_sentences_with_their_line() {
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
     };
     refused("pub fn run(ctx, i) {\n    let = 3;\n}", &[], 3, &["work.rn:2:"]);
+    // Nothing was measured: no table of zeros.
+    refused("pub fn run(ctx, i) {\n    ctx.exec(1);\n}", &[], 1, &["work.rn:2:", "`exec`"]);
     refused("pub fn walk(ctx, i) {}", &[], 3, &["`run`", "walk"]);
     refused("pub fn run(ctx, i) {}", &["-P", "rows=3"], 3, &["no parameters", "`rows`"]);
     refused("pub fn run(ctx, i) {}", &["-P", "rows"], 2, &["NAME=VALUE"]);

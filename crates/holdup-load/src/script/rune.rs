@@ -240,14 +240,49 @@ impl Slot {
 
     /// An error of the virtual machine: a panic, a wrong type, an overflow.
     fn stopped(&self, error: &rune::runtime::VmError) -> ScriptError {
-        let place = error.first_location().and_then(|location| self.place_of(location.ip));
-        ScriptError::new(place, error)
+        let ip = error.first_location().map(|location| location.ip);
+        let said = error.to_string();
+        // The engine keeps no names of methods, only their hashes: the name stands in the script.
+        let message = match ip.and_then(|ip| self.method_at(ip)).filter(|_| said.starts_with(NO_METHOD)) {
+            Some(name) => {
+                said.split("` for ").nth(1).map_or(said.clone(), |of| format!("there is no method `{name}` for {of}"))
+            }
+            None => said,
+        };
+        ScriptError::new(ip.and_then(|ip| self.place_of(ip)), message)
+    }
+
+    /// The method that the instruction calls. The engine shows no text of its sources: it is read again.
+    fn method_at(&self, ip: usize) -> Option<String> {
+        let instruction = self.vm.unit().debug_info()?.instruction_at(ip)?;
+        let text = std::fs::read_to_string(self.sources.get(instruction.source_id)?.path()?).ok()?;
+        last_method(text.get(instruction.span.range())?).map(str::to_owned)
     }
 
     fn place_of(&self, ip: usize) -> Option<Place> {
         let instruction = self.vm.unit().debug_info()?.instruction_at(ip)?;
         place(&self.sources, instruction.source_id, instruction.span.range().start)
     }
+}
+
+/// How the engine begins to say that a value has no such method.
+const NO_METHOD: &str = "Missing instance function";
+
+/// The method that is called last in an expression such as `a.b(c.d(1)).e(2)`: `e`.
+fn last_method(expression: &str) -> Option<&str> {
+    let mut depth = 0_usize;
+    let mut last = None;
+    for (at, letter) in expression.char_indices() {
+        match letter {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            '.' if depth == 0 => last = Some(at + 1),
+            _ => {}
+        }
+    }
+    let name = expression[last?..].trim_start();
+    let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
+    (end > 0).then(|| &name[..end])
 }
 
 /// What a script would print of an error value.

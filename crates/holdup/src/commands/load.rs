@@ -136,7 +136,11 @@ fn perform(plan: &Plan, mut keeper: Keeper) -> anyhow::Result<Outcome> {
 }
 
 fn finish(report: &Report, json: bool) -> anyhow::Result<ExitCode> {
-    if json { text::print_json(report) } else { text::load::print(report) }?;
+    match report.cut.as_ref().filter(|_| report.is_empty() && !json) {
+        // A table of zeros says nothing.
+        Some(why) => anstream::eprintln!("holdup: {why}"),
+        None => if json { text::print_json(report) } else { text::load::print(report) }?,
+    }
     Ok(if report.has_failed() { ExitCode::from(NO) } else { ExitCode::SUCCESS })
 }
 
