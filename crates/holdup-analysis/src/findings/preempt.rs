@@ -33,11 +33,13 @@ pub(super) fn is_starved(context: &Context, tally: &Tally) -> bool {
 /// O(steps).
 pub(super) fn antagonists(context: &Context, threads: &[ThreadIdx]) -> Vec<(ThreadIdx, u64)> {
     let intervals = context.intervals;
+    let mut is_one_of_them = vec![false; intervals.last.len()];
+    threads.iter().for_each(|thread| is_one_of_them[thread.index()] = true);
     let mut since = vec![0u64; intervals.last.len()];
     let mut runnable: Vec<Vec<(u64, u64)>> = vec![Vec::new(); intervals.cpus];
     for step in &intervals.steps {
         if let State::Runnable(cpu) = step.before()
-            && threads.contains(&step.thread)
+            && is_one_of_them[step.thread.index()]
             && let Some(spans) = runnable.get_mut(cpu.index())
         {
             spans.push((since[step.thread.index()], step.t));
@@ -49,7 +51,7 @@ pub(super) fn antagonists(context: &Context, threads: &[ThreadIdx]) -> Vec<(Thre
     let mut found: FxHashMap<ThreadIdx, u64> = FxHashMap::default();
     for step in &intervals.steps {
         if let State::Running(cpu) = step.before()
-            && !threads.contains(&step.thread)
+            && !is_one_of_them[step.thread.index()]
             && let Some(spans) = runnable.get(cpu.index())
         {
             let overlap = overlap(spans, since[step.thread.index()], step.t);
