@@ -103,7 +103,8 @@ fn footer(out: &mut impl Write, answer: &Diff, limit: Option<f64>) -> anyhow::Re
         }
     }
     if answer.within_noise > 0 {
-        let text = format!("{} further differences are within the noise between equal runs", answer.within_noise);
+        let what = if answer.within_noise == 1 { "difference is" } else { "differences are" };
+        let text = format!("{} further {what} within the noise between equal runs", answer.within_noise);
         writeln!(out, "{DIM}{}{DIM:#}", paragraph("note: ", &text))?;
     }
     for note in &answer.notes {
