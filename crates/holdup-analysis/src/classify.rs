@@ -38,6 +38,12 @@ pub enum WaitKind {
 }
 
 impl WaitKind {
+    /// Whether it can be the world outside that ends such a wait.
+    pub(crate) const fn is_outside(self) -> bool {
+        use WaitKind::{Disk, Input, PageFault, Read, Signal, Timer, Write};
+        matches!(self, Disk | Timer | Input | Read | Write | Signal | PageFault)
+    }
+
     /// The name in tables and JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,8 +71,12 @@ pub struct StackFacts {
     pub kind: Option<WaitKind>,
     /// The name of a kernel lock's kind.
     pub kernel_lock: bool,
-    /// Whether the stack runs through the kernel's futex or scheduler code.
+    /// Whether the stack runs through the kernel's code for locks: futexes, its own sleeping locks, `sched_yield`.
     pub lock_overhead: bool,
+    /// Whether it ends in the kernel.
+    pub in_kernel: bool,
+    /// Whether the kernel interrupts other CPUs here and waits until they have answered.
+    pub interrupts: bool,
     /// Whether the kernel spins here.
     pub kernel_spin: bool,
     /// Whether the thread gives way to others instead of waiting: `sched_yield`.
@@ -233,7 +243,11 @@ fn is_runtime_source(file: &str) -> bool {
 fn kernel_facts(function: &str, facts: &mut StackFacts) {
     use WaitKind::*;
     facts.lock_overhead |= matches!(function, "do_futex" | "futex_wait" | "futex_wake" | "__x64_sys_futex")
-        || function.starts_with("__x64_sys_sched_yield");
+        || function.starts_with("__x64_sys_sched_yield")
+        || function.starts_with("rwsem_wake")
+        || function == "__mutex_unlock_slowpath";
+    facts.in_kernel = true;
+    facts.interrupts |= function.starts_with("smp_call_function");
     facts.kernel_spin |= SPIN_SITES.contains(&function);
     facts.yields |= function.ends_with("sched_yield");
     let kind = match function {

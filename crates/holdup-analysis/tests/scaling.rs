@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use holdup_analysis::diff::facts::{Facts, Held, Place, Ran, Spot};
+use holdup_analysis::diff::facts::{AtWork, Chain, Facts, Held, Place, Ran, Spot};
 use holdup_analysis::diff::scaling::{At, Attribution, LossCause, Machine, attribute};
 
 const S: f64 = 1e9;
@@ -127,21 +127,106 @@ fn a_recorded_run_that_was_disturbed_does_not_speak_for_the_others() {
 }
 
 #[test]
-fn code_of_a_lock_is_contention_where_threads_wait_for_one() {
+fn code_of_a_lock_is_contention_and_counted_with_the_lock() {
     let locking = |seconds: f64| {
         let mut facts = run(&[("parse", 1.0, 0.0)]);
         let ns = seconds * S;
-        let ran = Ran { ns, lock_ns: ns, atomic_ns: ns, samples: ns / 1e6, ..Ran::default() };
+        let ran = Ran { ns, lock_ns: ns, kernel_ns: ns, samples: ns / 1e6, ..Ran::default() };
         facts.functions.insert("merge".into(), ran);
         facts.ran_ns += ns;
         facts
     };
-    let law = |after: Facts| {
-        let answer = between(locking(0.0), after, [1.0, 1.0]);
-        answer.causes.iter().find(|c| c.what == "function").map(|c| c.law)
+    let alone = between(locking(0.0), locking(0.3), [1.0, 1.0]);
+    assert_eq!((only(&alone).law, only(&alone).what), ("sigma", "function"));
+    let waited_for = between(locking(0.0), waits(locking(0.3), "lock", "merge", 0.4), [1.0, 1.0]);
+    let lock = only(&waited_for);
+    assert_eq!((lock.law, lock.what), ("sigma", "lock"));
+    assert!((lock.share - 0.7 / 1.7).abs() < 1e-9 && (lock.s_per_unit[1] - 0.7).abs() < 1e-9, "{lock:#?}");
+}
+
+#[test]
+fn growth_in_the_kernel_says_what_it_does_there() {
+    let mapping = |seconds: f64, interrupt: f64| {
+        let mut facts = run(&[("parse", 1.0, 0.0)]);
+        let ns = seconds * S;
+        let ran = Ran { ns, kernel_ns: ns, interrupt_ns: interrupt * ns, samples: ns / 1e6, ..Ran::default() };
+        facts.functions.insert("unmap".into(), ran);
+        facts.ran_ns += ns;
+        facts
     };
-    assert_eq!(law(waits(locking(0.3), "lock", "merge", 0.4)), Some("sigma"));
-    assert_eq!(law(locking(0.3)), Some("kappa"));
+    let law = |interrupt| between(mapping(0.1, interrupt), mapping(0.9, interrupt), [1.0, 1.0]).causes[0].law;
+    assert_eq!((law(0.6), law(0.0)), ("kappa", "capacity"));
+}
+
+/// `seconds` of elapsed time in which `threads` are at work and run these functions, the innermost first.
+fn at_work(mut facts: Facts, threads: usize, functions: &[&str], seconds: f64) -> Facts {
+    let functions = functions.iter().map(|f| Rc::from(*f)).collect();
+    let time = AtWork { ran_ns: threads as f64 * seconds * S, elapsed_ns: seconds * S };
+    facts.at_work.insert((threads, Chain { process: "".into(), functions }), time);
+    facts
+}
+
+/// A third of the work is done before the other thread begins.
+fn with_serial_part(threads: usize) -> Facts {
+    let facts = at_work(run(&[("mix", 3.0, 0.0)]), 1, &["mix", "load_model", "main"], 1.0);
+    at_work(facts, threads, &["mix", "work"], 2.0 / threads as f64)
+}
+
+#[test]
+fn a_serial_part_is_contention_and_a_helper_gives_way_to_it() {
+    let answer = between(with_serial_part(1), with_serial_part(2), [1.0, 1.0]);
+    let cause = only(&answer);
+    assert_eq!(
+        (answer.verdict, cause.law, cause.what, cause.name.as_str()),
+        ("contention", "sigma", "serial", "load_model")
+    );
+    assert!((cause.share - 0.25).abs() < 1e-9 && (answer.cost_s_per_unit[1] - 4.0).abs() < 1e-9, "{answer:#?}");
+    assert!(cause.because.contains("1 thread has something to do") && answer.advice.contains("over the threads"));
+}
+
+#[test]
+fn serial_parts_below_main_are_told_apart() {
+    let phases = |threads| {
+        let facts = at_work(with_serial_part(threads), 1, &["save_model", "main"], 0.8);
+        at_work(facts, 1, &["main"], 0.02)
+    };
+    let answer = between(phases(1), phases(2), [1.0, 1.0]);
+    let names: Vec<&str> = answer.causes.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["load_model", "save_model"], "{answer:#?}");
+}
+
+#[test]
+fn uneven_ends_are_no_fault_of_a_program_whose_cpus_were_taken() {
+    let ends = |threads| at_work(at_work(run(&[("mix", 3.0, 0.0)]), 1, &["mix"], 1.0), threads, &["mix"], 2.0);
+    let uneven = |stolen| {
+        let after = at_work(at_work(run(&[("mix", 3.0, 0.0)]), 2, &["mix"], 1.1), 1, &["mix"], 0.8);
+        between(ends(1), Facts { stolen, elapsed_ns: 1.9 * S, ..after }, [1.0, 1.0])
+    };
+    assert_eq!((uneven(0.0).verdict, uneven(0.0).causes[0].name.as_str()), ("contention", "mix"));
+    assert_eq!((uneven(0.4).verdict, uneven(0.4).causes.len()), ("scales", 0), "{:#?}", uneven(0.4));
+}
+
+#[test]
+fn who_waits_beside_all_that_can_run_loses_nothing() {
+    let beside = |threads| {
+        let mut facts = waits(run(&[("parse", 1.0, 0.0)]), "lock", "parse", 1.0 / threads as f64);
+        facts.waiting.insert((threads, 1), S / threads as f64);
+        facts
+    };
+    let answer = between(beside(1), beside(2), [1.0, 1.0]);
+    assert_eq!((answer.verdict, answer.causes.len()), ("scales", 0), "{answer:#?}");
+    assert!((answer.cost_s_per_unit[0] - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_loss_without_a_cause_is_called_so() {
+    let parts = |factor: f64| {
+        let names: Vec<String> = (0..50).map(|i| format!("f{i}")).collect();
+        let parts: Vec<_> = names.iter().map(|name| (name.as_str(), 0.02 * factor, 0.0)).collect();
+        run(&parts)
+    };
+    let answer = between(parts(1.0), parts(1.5), [1.0, 1.0]);
+    assert_eq!((answer.verdict, answer.causes.len()), ("unexplained", 0), "{answer:#?}");
 }
 
 #[test]

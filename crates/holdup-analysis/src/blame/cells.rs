@@ -45,6 +45,14 @@ pub struct Key {
     pub site: StackId,
 }
 
+impl Key {
+    /// Whether one waits for a thread that has work to do, not for a lock, a disk or a time.
+    pub(crate) fn is_for_thread(&self) -> bool {
+        let runs = matches!(self.terminal, Terminal::Running | Terminal::NotRunning | Terminal::Handoff);
+        runs && self.kind != WaitKind::Lock
+    }
+}
+
 /// What was charged.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {

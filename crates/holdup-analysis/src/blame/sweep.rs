@@ -53,6 +53,11 @@ pub struct Blame {
     pub cells: Vec<(Key, Cell)>,
     /// All samples of the window by thread and stack, in nanoseconds.
     pub profile: FxHashMap<(ThreadIdx, StackId), f64>,
+    /// The focus's samples by how many of its threads were at work (ran, could run, or waited for a lock, a disk, a time or
+    /// the world outside), thread and stack, in nanoseconds of CPU time and of elapsed time: those that run share it.
+    pub at_work: FxHashMap<(usize, ThreadIdx, StackId), (f64, f64)>,
+    /// How long so many threads of the focus ran or could run while so many waited for a lock, a disk or a time, in nanoseconds.
+    pub waiting: FxHashMap<(usize, usize), f64>,
     /// Circles of parent pointers.
     pub cycles: u64,
     /// The window.
@@ -123,8 +128,14 @@ struct Sweep<'a> {
     running_other: usize,
     lost: usize,
     held: usize,
+    /// Of those, the ones that wait for a thread's work.
+    held_by_work: usize,
     queued: usize,
     idle_by_design: usize,
+    /// Threads of the focus that could run, whoever waits for them.
+    runnable: usize,
+    /// Threads of the focus that wait for input, room, a time or a signal, and hold nobody up.
+    outside: usize,
     peak: usize,
     /// Who is known to own a lock now, and who waits for it.
     owner: FxHashMap<LockId, u32>,
@@ -163,8 +174,11 @@ impl<'a> Sweep<'a> {
             running_other: 0,
             lost: 0,
             held: 0,
+            held_by_work: 0,
             queued: 0,
             idle_by_design: 0,
+            runnable: 0,
+            outside: 0,
             peak: intervals.peak_parallelism(),
             owner: FxHashMap::default(),
             waiters: FxHashMap::default(),
@@ -191,6 +205,10 @@ impl<'a> Sweep<'a> {
             return;
         }
         let dt = (to - from) as f64;
+        let waiting = self.held - self.held_by_work;
+        if waiting > 0 {
+            *self.out.waiting.entry((self.running_focus + self.runnable, waiting)).or_default() += dt;
+        }
         let cpus = self.intervals.cpus;
         let idle = cpus.saturating_sub(self.running_focus + self.running_other + self.lost);
         let members = self.held + self.queued;
@@ -303,7 +321,9 @@ impl<'a> Sweep<'a> {
     }
 
     fn leave_state(&mut self, i: u32) {
-        match self.forest.at(i).state {
+        let old = self.forest.at(i).state;
+        self.runnable -= usize::from(self.is_ready(i, old));
+        match old {
             State::Running(cpu) => self.set_running(cpu, i, false),
             State::Waiting(w) => {
                 self.forest.unlink(i);
@@ -318,7 +338,23 @@ impl<'a> Sweep<'a> {
         }
     }
 
+    /// Whether it is a thread of the focus that could run and does not.
+    fn is_ready(&self, i: u32, state: State) -> bool {
+        let ready = match state {
+            State::Runnable(_) => true,
+            State::Woken(w) => !self.is_handoff(w),
+            _ => false,
+        };
+        ready && self.focus.contains(ThreadIdx(i))
+    }
+
+    /// How many threads of the focus have something to do, or wait for what no thread's work can give them.
+    fn at_work(&self) -> usize {
+        self.running_focus + self.runnable + self.held - self.held_by_work + self.outside
+    }
+
     fn enter_state(&mut self, i: u32, state: State) {
+        self.runnable += usize::from(self.is_ready(i, state));
         match state {
             State::Running(cpu) => self.set_running(cpu, i, true),
             State::Waiting(w) => {

@@ -47,6 +47,24 @@ pub struct Call {
 /// Functions on a trail.
 const TRAIL: usize = 5;
 
+/// All functions of the application on a stack, each once.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Chain {
+    /// The process; empty for the program that the trace is about.
+    pub process: Rc<str>,
+    /// The innermost function first.
+    pub functions: Rc<[Rc<str>]>,
+}
+
+/// Time of the threads that ran, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct AtWork {
+    /// CPU time.
+    pub ran_ns: f64,
+    /// Elapsed time: threads that run at once share it.
+    pub elapsed_ns: f64,
+}
+
 /// CPU time in one function itself and in libraries and kernel below it, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Ran {
@@ -62,6 +80,10 @@ pub struct Ran {
     pub atomic_ns: f64,
     /// On an instruction that reads or writes memory other than the stack, or behind one.
     pub memory_ns: f64,
+    /// In the kernel.
+    pub kernel_ns: f64,
+    /// In the kernel while it waits for CPUs that it has interrupted.
+    pub interrupt_ns: f64,
     /// How many samples say so.
     pub samples: f64,
 }
@@ -165,6 +187,10 @@ pub struct Facts {
     pub waits: BTreeMap<(Place, WaitKind), Waited>,
     /// What held it up.
     pub held: Vec<Held>,
+    /// What ran while so many threads were at work: ran, could run, or waited for a lock, a disk, a time or the world outside.
+    pub at_work: BTreeMap<(usize, Chain), AtWork>,
+    /// How long so many threads ran or could run while so many waited for a lock, a disk or a time, in nanoseconds.
+    pub waiting: BTreeMap<(usize, usize), f64>,
     /// CPU nanoseconds by stack, as `process;outermost;…;leaf`.
     pub folded: BTreeMap<String, f64>,
 }
@@ -177,6 +203,7 @@ impl Facts {
             let mut names = Names::new(context, &facts.program);
             facts.functions_of(context, &mut names);
             facts.waits_of(context, &mut names);
+            facts.at_work_of(context, &mut names);
             facts.held = held_up(context)
                 .into_iter()
                 .map(|mut held| {
@@ -241,6 +268,15 @@ impl Facts {
         }
     }
 
+    fn at_work_of(&mut self, context: &Context, names: &mut Names) {
+        for (&(threads, thread, stack), &(ran_ns, elapsed_ns)) in &context.blame.at_work {
+            let sum = self.at_work.entry((threads, names.chain(thread, stack))).or_default();
+            sum.ran_ns += ran_ns;
+            sum.elapsed_ns += elapsed_ns;
+        }
+        self.waiting = context.blame.waiting.iter().map(|(&threads, &ns)| (threads, ns)).collect();
+    }
+
     fn waits_of(&mut self, context: &Context, names: &mut Names) {
         let (from, to) = context.blame.window;
         for wait in &context.intervals.waits {
@@ -274,6 +310,8 @@ impl Ran {
         self.pause_ns += part(leaf.behind_pause);
         self.atomic_ns += part(leaf.behind_atomic);
         self.memory_ns += part(leaf.behind_memory);
+        self.kernel_ns += part(facts.in_kernel);
+        self.interrupt_ns += part(facts.interrupts);
         self.samples += samples;
     }
 }
@@ -313,12 +351,19 @@ struct Names<'a> {
     context: &'a Context<'a>,
     program: String,
     places: FxHashMap<(Rc<str>, StackId), Place>,
+    chains: FxHashMap<StackId, Rc<[Rc<str>]>>,
     texts: FxHashMap<String, Rc<str>>,
 }
 
 impl<'a> Names<'a> {
     fn new(context: &'a Context<'a>, program: &str) -> Self {
-        Names { context, program: program.to_owned(), places: FxHashMap::default(), texts: FxHashMap::default() }
+        Names {
+            context,
+            program: program.to_owned(),
+            places: FxHashMap::default(),
+            chains: FxHashMap::default(),
+            texts: FxHashMap::default(),
+        }
     }
 
     fn text(&mut self, text: &str) -> Rc<str> {
@@ -353,6 +398,26 @@ impl<'a> Names<'a> {
             calls.push(Call { function: place.function, inlined: false });
         }
         Trail { process: place.process, calls }
+    }
+
+    fn chain(&mut self, thread: ThreadIdx, stack: StackId) -> Chain {
+        let process = self.process(thread);
+        if let Some(functions) = self.chains.get(&stack) {
+            return Chain { process, functions: functions.clone() };
+        }
+        let mut functions: Vec<Rc<str>> = Vec::new();
+        for (_, location) in self.context.classifier.application_frames(stack) {
+            let function = self.text(self.context.trace.text(location.function));
+            if !functions.contains(&function) {
+                functions.push(function);
+            }
+        }
+        if functions.is_empty() {
+            functions.push(self.place(thread, stack).function);
+        }
+        let functions: Rc<[Rc<str>]> = functions.into();
+        self.chains.insert(stack, functions.clone());
+        Chain { process, functions }
     }
 
     /// The innermost functions of the application, each once, with the line at which it was.

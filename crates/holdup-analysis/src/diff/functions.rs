@@ -21,6 +21,8 @@ pub(super) struct FunctionItem {
     pub(super) pause: Series,
     pub(super) atomic: Series,
     pub(super) memory: Series,
+    pub(super) kernel: Series,
+    pub(super) interrupt: Series,
     /// Without spinning and without locks' own code.
     pub(super) work: Series,
     /// The compiled function that it is part of, if it is inlined.
@@ -36,12 +38,14 @@ const APART: f64 = 1.25;
 
 /// A measure of a run, and where it belongs.
 type Part = (fn(&Ran) -> f64, fn(&mut FunctionItem) -> &mut Series);
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 7] = [
     (|r| r.ns - r.spin_ns - r.lock_ns, |i| &mut i.work),
     (|r| r.spin_ns, |i| &mut i.spin),
     (|r| r.pause_ns, |i| &mut i.pause),
     (|r| r.atomic_ns, |i| &mut i.atomic),
     (|r| r.memory_ns, |i| &mut i.memory),
+    (|r| r.kernel_ns, |i| &mut i.kernel),
+    (|r| r.interrupt_ns, |i| &mut i.interrupt),
 ];
 
 impl Sides<'_> {
@@ -55,7 +59,7 @@ impl Sides<'_> {
         for (of, to) in PARTS {
             let trails = self.collect(|facts, put| facts.functions.iter().for_each(|(t, r)| put(t.clone(), of(r))));
             for (place, series) in trails.iter().map(physical) {
-                add(to(items.entry(place).or_default()), &series);
+                to(items.entry(place).or_default()).add(&series);
             }
         }
         let own = |r: &Ran| r.ns - r.spin_ns;
@@ -95,7 +99,7 @@ fn settle(trails: impl IntoIterator<Item = (Trail, Series)>) -> Named {
                     open.push((trail, series));
                 } else {
                     let named = done.entry(place.clone()).or_default();
-                    add(&mut named.0, &series);
+                    named.0.add(&series);
                     named.1.clone_from(&within);
                 }
             }
@@ -109,7 +113,7 @@ fn inlined_into(parts: &[(Trail, Series)]) -> Option<Rc<str>> {
     let mut physical: BTreeMap<Option<Rc<str>>, Series> = BTreeMap::new();
     for (trail, series) in parts {
         let inlined = trail.calls[0].inlined.then(|| trail.physical());
-        add(physical.entry(inlined).or_default(), series);
+        physical.entry(inlined).or_default().add(series);
     }
     let all: f64 = physical.values().map(weight).sum();
     physical.into_iter().find(|(_, s)| weight(s) >= SAME * all).and_then(|(name, _)| name)
@@ -119,7 +123,7 @@ fn inlined_into(parts: &[(Trail, Series)]) -> Option<Rc<str>> {
 fn changed_apart(parts: &[(Trail, Series)]) -> bool {
     let mut callers: BTreeMap<Option<&Call>, Series> = BTreeMap::new();
     for (trail, series) in parts {
-        add(callers.entry(trail.calls.get(1)).or_default(), series);
+        callers.entry(trail.calls.get(1)).or_default().add(series);
     }
     let all: f64 = callers.values().map(weight).sum();
     let matter = callers.values().filter(|s| weight(s) > COUNTS * all);
@@ -130,15 +134,6 @@ fn changed_apart(parts: &[(Trail, Series)]) -> bool {
 
 fn weight(series: &Series) -> f64 {
     series.was() + series.now()
-}
-
-fn add(sum: &mut Series, more: &Series) {
-    let side = |sum: &mut Vec<f64>, more: &[f64]| {
-        sum.resize(more.len().max(sum.len()), 0.0);
-        sum.iter_mut().zip(more).for_each(|(a, b)| *a += b);
-    };
-    side(&mut sum.before, &more.before);
-    side(&mut sum.after, &more.after);
 }
 
 /// The trail of a function whose callers do not matter.

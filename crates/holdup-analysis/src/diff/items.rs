@@ -54,14 +54,23 @@ pub(super) struct Hold {
 impl<'a> Sides<'a> {
     /// Sums what `each` tells of every run, by key.
     pub(super) fn collect<K: Ord>(&self, each: impl Fn(&Facts, &mut dyn FnMut(K, f64))) -> BTreeMap<K, Series> {
+        self.collect_by_side(|_, facts, add| each(facts, add))
+    }
+
+    /// The same, where `each` has to know whether the run is one of before (0) or after (1).
+    pub(super) fn collect_by_side<K: Ord>(
+        &self,
+        each: impl Fn(usize, &Facts, &mut dyn FnMut(K, f64)),
+    ) -> BTreeMap<K, Series> {
         let (n, m) = (self.before.len(), self.after.len());
         let mut items: BTreeMap<K, Series> = BTreeMap::new();
         let empty = || Series { before: vec![0.0; n], after: vec![0.0; m] };
-        for (i, facts) in self.before.iter().enumerate() {
-            each(facts, &mut |key, value| items.entry(key).or_insert_with(empty).before[i] += value);
-        }
-        for (i, facts) in self.after.iter().enumerate() {
-            each(facts, &mut |key, value| items.entry(key).or_insert_with(empty).after[i] += value * self.scale);
+        for (side, (runs, scale)) in [(self.before, 1.0), (self.after, self.scale)].into_iter().enumerate() {
+            for (i, facts) in runs.iter().enumerate() {
+                each(side, facts, &mut |key, value| {
+                    items.entry(key).or_insert_with(empty).side_mut(side)[i] += value * scale;
+                });
+            }
         }
         items
     }

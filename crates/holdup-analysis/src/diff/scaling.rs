@@ -1,8 +1,8 @@
 //! Why more threads give less than that much more: what a unit of work costs beyond what it costs with few threads.
 //!
-//! A unit costs CPU time and waiting. What does not grow with the number of threads is no loss. What grows is told
+//! A unit costs CPU time, waiting, and the time of threads that are not there or have nothing to do. What does not grow with the number of threads is no loss. What grows is told
 //! apart by how it will grow on:
-//! - **contention** (σ): threads wait for a lock, or for a part that one thread does for all, asleep or spinning;
+//! - **contention** (σ): threads wait for a lock, asleep or spinning, or for a part that one thread does for all;
 //! - **coherence** (κ): the same code takes longer because of memory that other CPUs write: the growth is on or behind
 //!   atomic instructions, or at an instruction that had no such part in the time before;
 //! - **capacity**: all of the code takes longer: CPUs share a core, a cache, memory or a clock.
@@ -15,7 +15,9 @@ use serde::Serialize;
 
 use super::facts::Facts;
 
+mod alone;
 mod case;
+mod executed;
 
 use case::Case;
 
@@ -49,7 +51,7 @@ pub struct Attribution {
     pub from_n: usize,
     /// The larger one.
     pub to_n: usize,
-    /// Seconds of CPU and waiting for each unit of work, at both.
+    /// Seconds of threads for each unit of work, at both: of CPU, of waiting, and without anything to do.
     pub cost_s_per_unit: [f64; 2],
     /// The share of the cost at the larger number that is loss.
     pub loss: f64,
@@ -59,7 +61,7 @@ pub struct Attribution {
     pub kappa: f64,
     /// The share that is lack of capacity.
     pub capacity: f64,
-    /// `scales`, `contention`, `coherence` or `capacity`: what most of the loss is.
+    /// `scales`, `contention`, `coherence` or `capacity`: what most of the loss is; `unexplained` where no cause is known for it.
     pub verdict: &'static str,
     /// The reason for that.
     pub because: String,
@@ -78,7 +80,7 @@ pub struct Attribution {
 pub struct LossCause {
     /// `sigma`, `kappa` or `capacity`.
     pub law: &'static str,
-    /// `function`, `lock` or `wait-site`.
+    /// `function`, `lock`, `wait-site`, or `serial`: a function that runs while other threads have nothing to do.
     pub what: &'static str,
     /// What it is called.
     pub name: String,
@@ -94,6 +96,9 @@ pub struct LossCause {
     pub share: f64,
     /// The reason, with figures.
     pub because: String,
+    /// Whether it is a function's part in a lock's own code.
+    #[serde(skip)]
+    pub lock_code: bool,
 }
 
 /// Loss below this share is none.
@@ -106,6 +111,8 @@ pub fn attribute(small: &At, large: &At, machine: Machine) -> Attribution {
     let case = Case::new(small, large, machine);
     let mut causes = case.functions();
     causes.extend(case.waits());
+    causes.extend(case.alone());
+    gather_lock_code(&mut causes);
     causes.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
     let of_law = |law: &str| causes.iter().filter(|c| c.law == law).map(|c| c.share).fold(0.0, |a, b| a + b);
     let [sigma, kappa, capacity] = ["sigma", "kappa", "capacity"].map(of_law);
@@ -127,7 +134,9 @@ pub fn attribute(small: &At, large: &At, machine: Machine) -> Attribution {
     let largest = [(sigma, "contention"), (kappa, "coherence"), (capacity, "capacity")];
     let (most, verdict) = largest.into_iter().fold((0.0, "scales"), |a, b| if b.0 > a.0 { b } else { a });
     let scales = machine.efficiency.is_some_and(|e| e >= 1.0 - SCALES);
-    if most >= SCALES && !scales {
+    if most < SCALES && answer.loss >= SCALES && !scales {
+        answer.verdict = "unexplained";
+    } else if most >= SCALES && !scales {
         answer.verdict = verdict;
     } else if most >= SCALES {
         answer.notes.push(format!(
@@ -138,6 +147,23 @@ pub fn attribute(small: &At, large: &At, machine: Machine) -> Attribution {
     answer.because = answer.reason();
     answer.advice = answer.what_to_do();
     answer
+}
+
+/// Counts the CPU time of a lock's own code, wherever it was spent, with the lock that is waited for most.
+fn gather_lock_code(causes: &mut Vec<LossCause>) {
+    let is_waited_for = |cause: &&mut LossCause| cause.law == "sigma" && matches!(cause.what, "lock" | "wait-site");
+    let (code, mut others): (Vec<_>, Vec<_>) = std::mem::take(causes).into_iter().partition(|cause| cause.lock_code);
+    match others.iter_mut().filter(is_waited_for).max_by(|a, b| a.share.total_cmp(&b.share)) {
+        Some(lock) if !code.is_empty() => {
+            let seconds: f64 = code.iter().map(|c| c.s_per_unit[1] - c.s_per_unit[0]).sum();
+            let share: f64 = code.iter().map(|c| c.share).sum();
+            lock.s_per_unit[1] += seconds;
+            lock.share += share;
+            lock.because = format!("{}, {:.0} % is the lock's own code", lock.because, 100.0 * share);
+        }
+        _ => others.extend(code),
+    }
+    *causes = others;
 }
 
 impl Attribution {
@@ -153,6 +179,9 @@ impl Attribution {
             source => format!("`{}` ({source})", c.name),
         });
         match self.verdict {
+            "contention" if first.is_some_and(|c| c.what == "serial") => format!(
+                "Spread what {who} does over the threads, in even shares, or do it while they work on something else."
+            ),
             "contention" => format!(
                 "Make what {who} does while others wait shorter, move it out of the lock, or split the data so that \
                  threads seldom need the same lock."
@@ -165,6 +194,9 @@ impl Attribution {
                 "No lock and no shared line: {who} takes longer because the CPUs share something. Look whether they are \
                  threads of one core (lscpu -e), and how much memory it walks through."
             ),
+            "unexplained" => "No function, lock or place accounts for most of that. Record longer runs on a quieter machine, and look \
+                              at the recordings (--keep) with holdup explain."
+                .to_owned(),
             _ => "The program itself scales: a unit of work costs about as much with many threads as with few."
                 .to_owned(),
         }
@@ -173,7 +205,7 @@ impl Attribution {
     fn reason(&self) -> String {
         let grown = self.cost_s_per_unit[1] / self.cost_s_per_unit[0].max(f64::MIN_POSITIVE);
         let cost = format!(
-            "a unit of work costs {grown:.2}× as much CPU time and waiting with {} threads as with {}",
+            "a unit of work costs {grown:.2}× as much thread time with {} threads as with {}",
             self.to_n, self.from_n
         );
         let parts = [("contention (σ)", self.sigma), ("coherence (κ)", self.kappa), ("capacity", self.capacity)];

@@ -41,6 +41,22 @@ impl Series {
         if side == 0 { &mut self.before } else { &mut self.after }
     }
 
+    /// Adds another measure, run by run.
+    pub(super) fn add(&mut self, more: &Series) {
+        let side = |sum: &mut Vec<f64>, more: &[f64]| {
+            sum.resize(more.len().max(sum.len()), 0.0);
+            sum.iter_mut().zip(more).for_each(|(a, b)| *a += b);
+        };
+        side(&mut self.before, &more.before);
+        side(&mut self.after, &more.after);
+    }
+
+    /// Multiplies both sides by factors of their own.
+    pub(super) fn scale(&mut self, before: f64, after: f64) {
+        self.before.iter_mut().for_each(|value| *value *= before);
+        self.after.iter_mut().for_each(|value| *value *= after);
+    }
+
     /// The typical run before.
     pub fn was(&self) -> f64 {
         middle(&self.before)

@@ -48,14 +48,14 @@ pub(super) fn of(context: &Context, key: &Key) -> Option<Group> {
     let site = || context.classifier.facts(key.site).application;
     let locked = key.kind == WaitKind::Lock;
     Some(match key.terminal {
+        _ if key.is_for_thread() => Group::Serial(key.thread),
         // Whoever sleeps with a lock in its hands is in that lock's story.
         Running | NotRunning | Handoff | Overhead | UnknownHolder | Timer if locked => Group::Lock(key.lock),
-        Running | NotRunning | Handoff => Group::Serial(key.thread),
         Disk => Group::Disk(pid, site()),
         Timer => Group::Timer(pid, site()),
         Runnable => Group::Runnable,
         IdleByDesign => Group::Idle(pid, site()),
-        Overhead | UnknownHolder | Unknown => return None,
+        Running | NotRunning | Handoff | Overhead | UnknownHolder | Unknown => return None,
     })
 }
 

@@ -17,8 +17,12 @@ impl Sweep<'_> {
         if cell == NONE {
             return;
         }
+        let key = self.cells.keys[cell as usize];
         let charged = &mut self.cells.cells[cell as usize];
-        charged.thread_ns = charged.thread_ns.saturating_add(total.t - mark.t);
+        // Who waits for all the others to be done, or is not in focus, is not held up.
+        if role != Role::None {
+            charged.thread_ns = charged.thread_ns.saturating_add(total.t - mark.t);
+        }
         match role {
             Role::HeldUp | Role::Queued => {
                 charged.cpu_ns += total.cpu - mark.cpu;
@@ -30,10 +34,14 @@ impl Sweep<'_> {
         if role == Role::HeldUp {
             self.cells.leave(cell, window_to - total.t);
             self.held -= 1;
+            self.held_by_work -= usize::from(key.is_for_thread());
         }
         match role {
             Role::Queued => self.queued -= 1,
-            Role::Idle => self.idle_by_design -= 1,
+            Role::Idle => {
+                self.idle_by_design -= 1;
+                self.outside -= usize::from(key.kind.is_outside());
+            }
             _ => {}
         }
         if counted_at != NONE {
@@ -79,6 +87,7 @@ impl Sweep<'_> {
         match role {
             Role::HeldUp => {
                 self.held += 1;
+                self.held_by_work += usize::from(key.is_for_thread());
                 self.cells.enter(cell, self.window.to - self.total.t);
                 if i != root {
                     self.forest.at_mut(i).counted_at = root;
@@ -86,7 +95,10 @@ impl Sweep<'_> {
                 }
             }
             Role::Queued => self.queued += 1,
-            Role::Idle => self.idle_by_design += 1,
+            Role::Idle => {
+                self.idle_by_design += 1;
+                self.outside += usize::from(key.kind.is_outside());
+            }
             Role::None => {}
         }
         if wait != NONE && role != Role::None {

@@ -62,6 +62,9 @@ impl Sweep<'_> {
         *self.out.profile.entry((sample.thread, sample.stack)).or_default() += self.period;
         let facts = self.classifier.facts(sample.stack);
         if self.focus.contains(sample.thread) {
+            let at = self.out.at_work.entry((self.at_work(), sample.thread, sample.stack)).or_default();
+            at.0 += self.period;
+            at.1 += self.period / self.running_focus.max(1) as f64;
             self.out.cpu.spin += if facts.kernel_spin { self.period } else { 0.0 };
             if facts.lock_overhead {
                 self.charge_overhead(i, sample.stack);

@@ -127,7 +127,7 @@ fn connection(error: &ConnectionError) -> DriverError {
         ConnectionError::ConnectionSetupRequestError(setup) => match setup.get_error() {
             ConnectionSetupRequestErrorKind::DbError(kind, reason) => database(kind, reason),
             ConnectionSetupRequestErrorKind::MissingAuthentication => {
-                DriverError::fatal("The server asks for a user and a password: give both.")
+                DriverError::fatal("The server asks for a user and a password: give --user and set HOLDUP_PASSWORD.")
             }
             ConnectionSetupRequestErrorKind::BrokenConnection(broken) => {
                 DriverError::transient(lost(broken.downcast_ref::<BrokenConnectionErrorKind>()))

@@ -1,0 +1,170 @@
+//! What runs while other threads have nothing to do: serial parts, one that works while the others wait for it, uneven shares.
+//!
+//! With n threads there are n places at work. One that nobody fills (no thread runs there, could run, or waits for a lock, a
+//! disk, a time or the world outside) is lost, and charged to what runs meanwhile:
+//!
+//! ```text
+//!   thread 1   load_model ██████ work ████████      2 threads: while `load_model` runs, one place is lost.
+//!   thread 2                     work ████████      1 thread: none is.
+//! ```
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::case::Case;
+use super::{LossCause, SMALLEST};
+use crate::diff::facts::{Chain, Facts, Place};
+use crate::diff::items::Sides;
+use crate::diff::series::{Disturbance, Series};
+
+/// A function that covers this share of the loss names it; the innermost such one does.
+const COVERAGE: f64 = 0.6;
+/// Where the only such function is where threads begin, several parts of this share do.
+const PART: f64 = 0.25;
+/// A function of less mean depth is where its threads begin.
+const OUTERMOST: f64 = 1.5;
+/// A function that runs alone for less than this share of its time is a helper of many.
+const MOSTLY: f64 = 0.5;
+/// Causes looked for.
+const MOST: usize = 8;
+
+/// Thread time lost while a chain of functions ran.
+pub(super) type Lost = BTreeMap<Chain, Series>;
+
+/// Places at work that nobody filled, by what ran meanwhile, for both numbers of threads. O(chains).
+pub(super) fn lost(sides: &Sides, n: [usize; 2]) -> Lost {
+    sides.collect_by_side(|side, facts, add| {
+        let free = |at: &(usize, Chain)| n[side].saturating_sub(at.0) as f64;
+        let all = facts.at_work.iter().filter(|(at, _)| at.0 < n[side]);
+        all.for_each(|(at, time)| add(at.1.clone(), free(at) * time.elapsed_ns));
+    })
+}
+
+/// Takes out what a disturbance explains: threads whose CPUs were taken from them are done later than the others, and run
+/// the last part alone. What mostly runs alone is no such end. O(chains).
+pub(super) fn settle(lost: &mut Lost, sides: &Sides, n: [usize; 2], by: Disturbance) {
+    let alone = alone(sides.after, n[1]);
+    let is_end = |chain: &Chain| chain.places().all(|place| alone.get(&place).is_none_or(|share| *share < MOSTLY));
+    let ends: f64 = lost.iter().filter(|(chain, _)| is_end(chain)).map(|(_, series)| series.now()).sum();
+    let could = sides.total(|f| n[1] as f64 * f.elapsed_ns).now() * (by.neighbours + by.stolen);
+    if !by.is_quiet() && ends <= could {
+        lost.retain(|chain, _| !is_end(chain));
+    }
+}
+
+/// The causes among what was lost.
+pub(super) fn causes(case: &Case, lost: &Lost) -> Vec<LossCause> {
+    let noise = case.noise_of_waits();
+    let mut open = lost.clone();
+    let mut found = Vec::new();
+    while found.len() < MOST {
+        let Some(place) = culprit(case, &open) else { break };
+        let mut sum = Series::default();
+        open.retain(|chain, series| {
+            let mine = chain.has(&place);
+            if mine {
+                sum.add(series);
+            }
+            !mine
+        });
+        if case.grew(&sum, noise) {
+            found.push(cause(case, &place, &sum));
+        }
+    }
+    found
+}
+
+fn cause(case: &Case, place: &Place, lost: &Series) -> LossCause {
+    let (n, share) = (case.n[1], 100.0 * case.share(lost));
+    let busy = busy_threads(case, place);
+    let have = if busy < 1.05 { "1 thread has".to_owned() } else { format!("{busy:.1} threads have") };
+    let because = format!(
+        "on average {have} something to do while it runs, of {n}; {share:.0} % of all thread time at the larger number is lost so"
+    );
+    case.cause("sigma", "serial", place, lost, String::new(), because)
+}
+
+/// The mean number of threads at work while it ran and some were not.
+fn busy_threads(case: &Case, place: &Place) -> f64 {
+    let (mut sum, mut all) = (0.0, 0.0);
+    let parts = case.sides.after.iter().flat_map(|facts| &facts.at_work);
+    for ((threads, _), time) in parts.filter(|((threads, chain), _)| *threads < case.n[1] && chain.has(place)) {
+        sum += *threads as f64 * time.elapsed_ns;
+        all += time.elapsed_ns;
+    }
+    sum / all.max(1.0)
+}
+
+/// The function that tells most of the growth of what is still open.
+fn culprit(case: &Case, open: &Lost) -> Option<Place> {
+    let total: f64 = open.values().map(Series::delta).sum();
+    if total < SMALLEST * case.cost[1] {
+        return None;
+    }
+    let functions = functions(open);
+    let alone = alone(case.sides.after, case.n[1]);
+    let tells = |place: &Place| alone.get(place).is_some_and(|share| *share >= MOSTLY);
+    let innermost = |part: f64, only_telling: bool| {
+        let wide = functions.iter().filter(|(place, f)| f.growth >= part * total && (!only_telling || tells(place)));
+        wide.max_by(|a, b| a.1.depth().total_cmp(&b.1.depth())).map(|(place, f)| (place.clone(), f.depth()))
+    };
+    let widest = innermost(COVERAGE, true);
+    let deeper = || innermost(PART, true).filter(|(_, depth)| *depth > OUTERMOST);
+    let found = match widest {
+        Some((place, depth)) if depth > OUTERMOST => Some((place, depth)),
+        outermost => deeper().or(outermost).or_else(|| innermost(COVERAGE, false)).or_else(|| innermost(0.0, false)),
+    };
+    found.map(|(place, _)| place)
+}
+
+/// How much of the loss lies in a function and below it, and how far from where its threads begin.
+#[derive(Default)]
+struct Function {
+    growth: f64,
+    weight: f64,
+    depths: f64,
+}
+
+impl Function {
+    fn depth(&self) -> f64 {
+        self.depths / self.weight.max(f64::MIN_POSITIVE)
+    }
+}
+
+fn functions(open: &Lost) -> BTreeMap<Place, Function> {
+    let mut functions: BTreeMap<Place, Function> = BTreeMap::new();
+    for (chain, series) in open {
+        for (i, place) in chain.places().enumerate() {
+            let function = functions.entry(place).or_default();
+            function.growth += series.delta();
+            function.weight += series.now();
+            function.depths += series.now() * (chain.functions.len() - i) as f64;
+        }
+    }
+    functions
+}
+
+/// The share of each function's CPU time, at the larger number, in which places at work were free.
+fn alone(runs: &[Facts], n: usize) -> BTreeMap<Place, f64> {
+    let mut times: BTreeMap<Place, [f64; 2]> = BTreeMap::new();
+    for ((threads, chain), time) in runs.iter().flat_map(|facts| &facts.at_work) {
+        for place in chain.places() {
+            let [free, all] = times.entry(place).or_default();
+            *free += if *threads < n { time.ran_ns } else { 0.0 };
+            *all += time.ran_ns;
+        }
+    }
+    times.into_iter().map(|(place, [free, all])| (place, free / all.max(1.0))).collect()
+}
+
+impl Chain {
+    fn has(&self, place: &Place) -> bool {
+        self.process == place.process && self.functions.contains(&place.function)
+    }
+
+    fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        self.functions
+            .iter()
+            .map(|function: &Rc<str>| Place { process: self.process.clone(), function: function.clone() })
+    }
+}
