@@ -84,6 +84,44 @@ pub struct Change {
     pub because: String,
 }
 
+/// The parts of `scale --json` that are compared.
+#[derive(Debug, Deserialize)]
+pub struct Swept {
+    /// What was measured at each count.
+    pub points: Vec<Point>,
+    /// Where the loss comes from.
+    pub attribution: Option<Attribution>,
+}
+
+/// One count.
+#[derive(Debug, Deserialize)]
+pub struct Point {
+    /// Throughput for each thread, as a share of what it is with the smallest count.
+    pub efficiency: f64,
+}
+
+/// Where the loss comes from.
+#[derive(Debug, Deserialize)]
+pub struct Attribution {
+    /// What most of it is.
+    pub verdict: String,
+    /// Seconds of threads for each unit of work, at both counts.
+    pub cost_s_per_unit: [f64; 2],
+    /// The largest first.
+    pub causes: Vec<LossCause>,
+}
+
+/// A function, lock or place.
+#[derive(Debug, Deserialize)]
+pub struct LossCause {
+    /// `sigma`, `kappa` or `capacity`.
+    pub law: String,
+    /// Its name.
+    pub name: String,
+    /// Its share of the cost.
+    pub share: f64,
+}
+
 /// The parts of `info --json` that are compared.
 #[derive(Debug, Deserialize)]
 pub struct Info {
@@ -156,6 +194,15 @@ impl Holdup {
         self.json(&args)
     }
 
+    /// Records and measures `program` with one thread and with two.
+    pub fn scale(&self, program: &Path, args: &[String]) -> Result<Swept> {
+        let mut all: Vec<&OsStr> =
+            ["scale", "--threads", "1,2", "--runs", "1", "--trace", "--"].map(AsRef::as_ref).into();
+        all.push(program.as_ref());
+        all.extend(args.iter().map(AsRef::<OsStr>::as_ref));
+        self.json(&all)
+    }
+
     /// Records `program` in `trace`.
     pub fn record(&self, trace: &Path, program: &Path, args: &[String]) -> Result<()> {
         let mut command = Command::new(&self.0);
@@ -164,7 +211,8 @@ impl Holdup {
     }
 
     fn json<T: DeserializeOwned>(&self, args: &[&OsStr]) -> Result<T> {
-        let output = Command::new(&self.0).args(args).arg("--json").stderr(Stdio::piped()).output()?;
+        let (command, rest) = args.split_first().context("no command")?;
+        let output = Command::new(&self.0).arg(command).arg("--json").args(rest).stderr(Stdio::piped()).output()?;
         let said = String::from_utf8_lossy(&output.stderr);
         let what = || format!("holdup {} --json", args.join(" ".as_ref()).to_string_lossy());
         ensure!(output.status.success(), "{}: {}: {}", what(), output.status, said.trim());

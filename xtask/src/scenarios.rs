@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::holdup::{Explained, Finding, Holdup, PERF_EVENTS, recorded};
-use crate::{pairs, table, take_flag, take_number, take_option};
+use crate::{pairs, sweeps, table, take_flag, take_number, take_option};
 
 /// `scenarios/truth.toml`.
 #[derive(Deserialize)]
@@ -48,6 +48,9 @@ pub fn run(root: &Path, args: &[String]) -> Result<bool> {
     let holdup = Holdup::new(root, take_option(&mut args, "--holdup")?)?;
     if take_flag(&mut args, "--diff") {
         return pairs::run(root, holdup, args);
+    }
+    if take_flag(&mut args, "--scale") {
+        return sweeps::run(root, &holdup, &args);
     }
     let (hog, perf) = (take_flag(&mut args, "--hog"), take_flag(&mut args, "--perf"));
     let seconds = take_number(&mut args, "--seconds", 4.0)?;

@@ -1,5 +1,6 @@
-//! `holdup scale` as a user runs it. No root.
+//! `holdup scale` as a user runs it. Recording needs root.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -74,4 +75,33 @@ fn what_cannot_be_measured_is_a_sentence() {
     assert!(refusal(&["--threads", "1", "--timeout", "50ms"], "sleep 100 # {n}", 3).contains("longer than 0.05 s"));
     assert!(refusal(&["--threads", "1", "--work", "ops (.*)"], "echo {n}", 3).contains("ops (.*)"));
     assert!(refusal(&["--threads", "1", "--plot", "/no/such/folder/p.svg"], "exit 0 # {n}", 3).contains("/no/such"));
+}
+
+fn can_record() -> bool {
+    let id = Command::new("id").arg("-u").output().expect("id");
+    let able = id.stdout == b"0\n" && Path::new("/sys/kernel/btf/vmlinux").exists();
+    if !able {
+        println!("skipped: recording needs root and BTF");
+    }
+    able
+}
+
+/// A part that one process does before the others begin. Not timed: what is measured is who ran beside whom.
+const SERIAL: &str = "awk 'BEGIN { for (i = 0; i < 6000000; i++) x += i }'
+    count() { i=0; while [ $i -lt $((200000/{n})) ]; do i=$((i+1)); done; }
+    k=0; while [ $k -lt {n} ]; do count & k=$((k+1)); done; wait";
+
+#[test]
+fn a_serial_part_is_found_in_the_traces() {
+    if !can_record() {
+        return;
+    }
+    let answer = json(&scale(&["--threads", "1,2", "--runs", "1", "--trace", "--json"], SERIAL));
+    let attribution = &answer["attribution"];
+    let causes = attribution["causes"].as_array().expect("causes");
+    let serial =
+        causes.iter().find(|c| c["what"] == "serial").unwrap_or_else(|| panic!("no serial part: {attribution:#}"));
+    assert!(serial["process"].as_str().is_some_and(|p| p.contains("awk")), "{attribution:#}");
+    assert!(serial["law"] == "sigma" && serial["share"].as_f64().is_some_and(|s| s > 0.1), "{attribution:#}");
+    assert_eq!(serial["s_per_unit"][0], 0.0, "one thread leaves no place empty");
 }

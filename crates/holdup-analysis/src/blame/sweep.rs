@@ -338,21 +338,6 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Whether it is a thread of the focus that could run and does not.
-    fn is_ready(&self, i: u32, state: State) -> bool {
-        let ready = match state {
-            State::Runnable(_) => true,
-            State::Woken(w) => !self.is_handoff(w),
-            _ => false,
-        };
-        ready && self.focus.contains(ThreadIdx(i))
-    }
-
-    /// How many threads of the focus have something to do, or wait for what no thread's work can give them.
-    fn at_work(&self) -> usize {
-        self.running_focus + self.runnable + self.held - self.held_by_work + self.outside
-    }
-
     fn enter_state(&mut self, i: u32, state: State) {
         self.runnable += usize::from(self.is_ready(i, state));
         match state {

@@ -15,6 +15,21 @@ impl Sweep<'_> {
         wait.kind == WaitKind::Lock && !wait.exempt
     }
 
+    /// Whether it is a thread of the focus that could run and does not.
+    pub(super) fn is_ready(&self, i: u32, state: State) -> bool {
+        let ready = match state {
+            State::Runnable(_) => true,
+            State::Woken(w) => !self.is_handoff(w),
+            _ => false,
+        };
+        ready && self.focus.contains(ThreadIdx(i))
+    }
+
+    /// How many threads of the focus have something to do, or wait for what no thread's work can give them.
+    pub(super) fn at_work(&self) -> usize {
+        self.running_focus + self.runnable + self.held - self.held_by_work + self.outside
+    }
+
     /// Key, role and wait of a node whose chain ends at `root` over `edge`.
     pub(super) fn judge(&mut self, i: u32, root: u32, edge: u32, hops: usize) -> (Option<Key>, Role, u32) {
         let thread = ThreadIdx(i);

@@ -19,12 +19,14 @@ use crate::diff::series::{Disturbance, Series};
 
 /// A function that covers this share of the loss names it; the innermost such one does.
 const COVERAGE: f64 = 0.6;
-/// Where the only such function is where threads begin, several parts of this share do.
+/// Where the only such function is where threads begin, several of this share do.
 const PART: f64 = 0.25;
 /// A function of less mean depth is where its threads begin.
 const OUTERMOST: f64 = 1.5;
-/// A function that runs alone for less than this share of its time is a helper of many.
+/// A function that runs alone for less than this share of its time is not what others lack.
 const MOSTLY: f64 = 0.5;
+/// Functions whose shares are closer than this run alone as much as each other.
+const AS_MUCH: f64 = 0.9;
 /// Causes looked for.
 const MOST: usize = 8;
 
@@ -103,18 +105,16 @@ fn culprit(case: &Case, open: &Lost) -> Option<Place> {
     }
     let functions = functions(open);
     let alone = alone(case.sides.after, case.n[1]);
-    let tells = |place: &Place| alone.get(place).is_some_and(|share| *share >= MOSTLY);
-    let innermost = |part: f64, only_telling: bool| {
-        let wide = functions.iter().filter(|(place, f)| f.growth >= part * total && (!only_telling || tells(place)));
-        wide.max_by(|a, b| a.1.depth().total_cmp(&b.1.depth())).map(|(place, f)| (place.clone(), f.depth()))
+    let share = |place: &Place| alone.get(place).copied().unwrap_or_default();
+    // The innermost of those that run alone about as much as any: a helper that others call as well does so less.
+    let pick = |part: f64, deeper_than: f64, at_least: f64| {
+        let wide = || functions.iter().filter(|(_, f)| f.growth >= part * total && f.depth() > deeper_than);
+        let most = wide().map(|(place, _)| share(place)).fold(at_least, f64::max);
+        let found = wide().filter(|(place, _)| share(place) >= AS_MUCH * most && share(place) >= at_least);
+        found.max_by(|a, b| a.1.depth().total_cmp(&b.1.depth())).map(|(place, _)| place.clone())
     };
-    let widest = innermost(COVERAGE, true);
-    let deeper = || innermost(PART, true).filter(|(_, depth)| *depth > OUTERMOST);
-    let found = match widest {
-        Some((place, depth)) if depth > OUTERMOST => Some((place, depth)),
-        outermost => deeper().or(outermost).or_else(|| innermost(COVERAGE, false)).or_else(|| innermost(0.0, false)),
-    };
-    found.map(|(place, _)| place)
+    let telling = pick(COVERAGE, OUTERMOST, MOSTLY).or_else(|| pick(PART, OUTERMOST, MOSTLY));
+    telling.or_else(|| pick(COVERAGE, 0.0, 0.0)).or_else(|| pick(0.0, 0.0, 0.0))
 }
 
 /// How much of the loss lies in a function and below it, and how far from where its threads begin.
