@@ -118,11 +118,11 @@ pub struct Connection {
     /// CQL: rows in a page
     #[arg(long, help_heading = "Connection", value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     pub page_size: Option<i32>,
-    /// Encrypt
+    /// Encrypt, as https:// and rediss:// and each of the following do
     #[arg(long, help_heading = "Connection")]
     pub tls: bool,
     /// Certificates to trust, PEM
-    #[arg(long, help_heading = "Connection", value_name = "FILE", requires = "tls")]
+    #[arg(long, help_heading = "Connection", value_name = "FILE")]
     pub tls_ca: Option<PathBuf>,
     /// This client's certificate, PEM
     #[arg(long, help_heading = "Connection", value_name = "FILE", requires = "tls_key")]
@@ -131,7 +131,7 @@ pub struct Connection {
     #[arg(long, help_heading = "Connection", value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
     /// Accept any certificate
-    #[arg(long, help_heading = "Connection", requires = "tls")]
+    #[arg(long, help_heading = "Connection")]
     pub tls_insecure: bool,
 }
 

@@ -4,7 +4,7 @@ use holdup_load::driver::{Address, ConnectOptions, TlsOptions};
 use holdup_load::script::Source;
 use holdup_load::session::Patience;
 
-use crate::cli::Target;
+use crate::cli::{Connection, Target};
 use crate::commands::Usage;
 
 /// The script and its parameters.
@@ -23,6 +23,18 @@ pub fn patience(args: &Target) -> Patience {
     Patience { timeout: args.timeout, retries: args.retries, pause: args.retry_pause }
 }
 
+/// What was asked of TLS: any of its options asks for it, whatever the address says.
+fn tls_options(given: &Connection) -> Option<TlsOptions> {
+    let options = TlsOptions {
+        ca: given.tls_ca.clone(),
+        certificate: given.tls_cert.clone(),
+        key: given.tls_key.clone(),
+        insecure: given.tls_insecure,
+    };
+    let asked = given.tls || given.tls_insecure || options.ca.is_some() || options.certificate.is_some();
+    asked.then_some(options)
+}
+
 /// How to connect, if there is a server.
 pub fn connect_options(args: &Target) -> anyhow::Result<Option<ConnectOptions>> {
     let Some(address) = &args.address else { return Ok(None) };
@@ -36,11 +48,35 @@ pub fn connect_options(args: &Target) -> anyhow::Result<Option<ConnectOptions>> 
     options.password = std::env::var("HOLDUP_PASSWORD").ok();
     options.consistency.clone_from(&given.consistency);
     options.page_size = given.page_size;
-    options.tls = given.tls.then(|| TlsOptions {
-        ca: given.tls_ca.clone(),
-        certificate: given.tls_cert.clone(),
-        key: given.tls_key.clone(),
-        insecure: given.tls_insecure,
-    });
+    options.tls = tls_options(given);
     Ok(Some(options))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        target: Target,
+    }
+
+    fn tls(args: &[&str]) -> Option<TlsOptions> {
+        let line = Line::try_parse_from(["test", "w.rn", "rediss://h"].iter().chain(args)).expect("it parses");
+        connect_options(&line.target).expect("options").expect("an address").tls
+    }
+
+    #[test]
+    fn any_option_of_tls_asks_for_it() {
+        assert!(tls(&[]).is_none());
+        assert!(tls(&["--tls"]).is_some_and(|o| !o.insecure && o.ca.is_none()));
+        assert!(tls(&["--tls-insecure"]).is_some_and(|o| o.insecure));
+        assert!(tls(&["--tls-ca", "a.pem"]).is_some_and(|o| o.ca.is_some()));
+        let client =
+            tls(&["--tls-cert", "c.pem", "--tls-key", "k.pem"]).expect("a client's certificate is not left out");
+        assert!(client.certificate.is_some() && client.key.is_some());
+    }
 }
