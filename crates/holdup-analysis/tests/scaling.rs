@@ -156,6 +156,10 @@ fn growth_in_the_kernel_says_what_it_does_there() {
     };
     let law = |interrupt| between(mapping(0.1, interrupt), mapping(0.9, interrupt), [1.0, 1.0]).causes[0].law;
     assert_eq!((law(0.6), law(0.0)), ("kappa", "capacity"));
+    let machine = |arithmetic| Machine { arithmetic: Some(arithmetic), ..Machine::default() };
+    let answer = |machine| on(machine, mapping(0.5, 0.0), mapping(1.2, 0.0), [1.0, 1.0]);
+    assert_eq!((answer(machine(1.0)).verdict, answer(machine(2.2)).verdict), ("coherence", "capacity"));
+    assert!(answer(machine(1.0)).advice.contains("Ask the kernel for less in `unmap`"));
 }
 
 /// `seconds` of elapsed time in which `threads` are at work and run these functions, the innermost first.

@@ -99,6 +99,9 @@ pub struct LossCause {
     /// Whether it is a function's part in a lock's own code.
     #[serde(skip)]
     pub lock_code: bool,
+    /// Whether most of it is in the kernel.
+    #[serde(skip)]
+    pub in_kernel: bool,
 }
 
 /// Loss below this share is none.
@@ -185,6 +188,10 @@ impl Attribution {
             "contention" => format!(
                 "Make what {who} does while others wait shorter, move it out of the lock, or split the data so that \
                  threads seldom need the same lock."
+            ),
+            "coherence" | "capacity" if first.is_some_and(|c| c.in_kernel) => format!(
+                "Ask the kernel for less in {who}: keep and use again what is mapped, opened or allocated there, do it for \
+                 larger pieces at a time, or in processes of their own."
             ),
             "coherence" => format!(
                 "Let each thread or CPU have its own of what {who} writes, on a cache line of its own, and add up when it is \

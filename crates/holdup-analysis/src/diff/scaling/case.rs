@@ -131,6 +131,7 @@ impl<'a> Case<'a> {
             share: self.share(series),
             because,
             lock_code: false,
+            in_kernel: false,
         }
     }
 

@@ -61,7 +61,11 @@ impl Case<'_> {
             let why = "the kernel interrupts the other CPUs and waits for their answers";
             ("kappa", format!("{more}; {:.0} % of the growth is where {why}", percent(interrupt)))
         } else if kernel > MOST {
-            ("capacity", format!("{more}; {:.0} % of the growth is in the kernel", percent(kernel)))
+            // Arithmetic does not take longer, so it is no core or clock that is shared, but what the kernel writes.
+            let shares = self.machine.arithmetic.is_some_and(|a| factor > BEYOND * a.max(1.0));
+            let law = if shares { "kappa" } else { "capacity" };
+            let why = if shares { ", whose own data all threads change there" } else { "" };
+            (law, format!("{more}; {:.0} % of the growth is in the kernel{why}", percent(kernel)))
         } else if atomic > MOST {
             let why = "each CPU has to fetch a cache line that another one has just written";
             (
@@ -75,7 +79,11 @@ impl Case<'_> {
             let (law, why) = self.alike(factor, memory);
             (law, format!("{more}, all of it alike: {why}"))
         };
-        LossCause { lock_code, ..self.cause(law, "function", place, &item.own, instruction, because) }
+        LossCause {
+            lock_code,
+            in_kernel: kernel > MOST,
+            ..self.cause(law, "function", place, &item.own, instruction, because)
+        }
     }
 
     /// Why all of a function takes longer by this factor, of which growth so much is where it touches memory.
