@@ -1,11 +1,15 @@
 //! The built binary from outside: exit codes, errors, pipes, and real recordings where the machine allows.
 
+mod recording;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
+
+use recording::{can_record, is_root};
 
 fn holdup() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdup"));
@@ -38,19 +42,6 @@ fn refuses(args: &[&str], named: &str) {
     let text = err(&o);
     assert_eq!(text.trim_end().lines().count(), 1, "{text}");
     assert!(text.starts_with("holdup: ") && text.contains(named), "{text}");
-}
-
-fn is_root() -> bool {
-    let id = Command::new("id").arg("-u").output().expect("id");
-    id.stdout == b"0\n"
-}
-
-fn can_record() -> bool {
-    let able = is_root() && Path::new("/sys/kernel/btf/vmlinux").exists();
-    if !able {
-        println!("skipped: recording needs root and BTF");
-    }
-    able
 }
 
 fn file(dir: &Path, name: &str) -> String {

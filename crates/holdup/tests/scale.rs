@@ -1,8 +1,10 @@
 //! `holdup scale` as a user runs it. Recording needs root.
 
-use std::path::Path;
+mod recording;
+
 use std::process::{Command, Output};
 
+use recording::can_record;
 use serde_json::Value;
 
 fn scale(args: &[&str], script: &str) -> Output {
@@ -75,15 +77,6 @@ fn what_cannot_be_measured_is_a_sentence() {
     assert!(refusal(&["--threads", "1", "--timeout", "50ms"], "sleep 100 # {n}", 3).contains("longer than 0.05 s"));
     assert!(refusal(&["--threads", "1", "--work", "ops (.*)"], "echo {n}", 3).contains("ops (.*)"));
     assert!(refusal(&["--threads", "1", "--plot", "/no/such/folder/p.svg"], "exit 0 # {n}", 3).contains("/no/such"));
-}
-
-fn can_record() -> bool {
-    let id = Command::new("id").arg("-u").output().expect("id");
-    let able = id.stdout == b"0\n" && Path::new("/sys/kernel/btf/vmlinux").exists();
-    if !able {
-        println!("skipped: recording needs root and BTF");
-    }
-    able
 }
 
 /// A part that one process does before the others begin. Not timed: what is measured is who ran beside whom.

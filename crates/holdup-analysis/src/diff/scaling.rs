@@ -1,7 +1,7 @@
 //! Why more threads give less than that much more: what a unit of work costs beyond what it costs with few threads.
 //!
-//! A unit costs CPU time, waiting, and the time of threads that are not there or have nothing to do. What does not grow with the number of threads is no loss. What grows is told
-//! apart by how it will grow on:
+//! A unit costs CPU time, waiting, and the time of threads that are not there or have nothing to do. What does not grow with
+//! the number of threads is no loss. What grows is told apart by how it will grow on:
 //! - **contention** (σ): threads wait for a lock, asleep or spinning, or for a part that one thread does for all;
 //! - **coherence** (κ): the same code takes longer because of memory that other CPUs write: the growth is on or behind
 //!   atomic instructions, or at an instruction that had no such part in the time before;
@@ -137,15 +137,14 @@ pub fn attribute(small: &At, large: &At, machine: Machine) -> Attribution {
     let largest = [(sigma, "contention"), (kappa, "coherence"), (capacity, "capacity")];
     let (most, verdict) = largest.into_iter().fold((0.0, "scales"), |a, b| if b.0 > a.0 { b } else { a });
     let scales = machine.efficiency.is_some_and(|e| e >= 1.0 - SCALES);
-    if most < SCALES && answer.loss >= SCALES && !scales {
-        answer.verdict = "unexplained";
-    } else if most >= SCALES && !scales {
-        answer.verdict = verdict;
-    } else if most >= SCALES {
-        answer.notes.push(format!(
+    match (most >= SCALES, scales) {
+        (true, false) => answer.verdict = verdict,
+        (true, true) => answer.notes.push(format!(
             "runs that were not recorded reach {:.0} % efficiency: what the recorded one lost is a disturbance's",
             100.0 * machine.efficiency.unwrap_or_default()
-        ));
+        )),
+        (false, false) if answer.loss >= SCALES => answer.verdict = "unexplained",
+        _ => {}
     }
     answer.because = answer.reason();
     answer.advice = answer.what_to_do();

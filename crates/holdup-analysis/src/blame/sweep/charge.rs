@@ -4,7 +4,6 @@ use holdup_trace::ThreadIdx;
 
 use super::super::forest::{NONE, Role};
 use super::Sweep;
-use crate::intervals::State;
 
 impl Sweep<'_> {
     /// Charges a node up to this instant and takes it out of its counters.
@@ -17,7 +16,6 @@ impl Sweep<'_> {
         if cell == NONE {
             return;
         }
-        let key = self.cells.keys[cell as usize];
         let charged = &mut self.cells.cells[cell as usize];
         // Who waits for all the others to be done, or is not in focus, is not held up.
         if role != Role::None {
@@ -34,13 +32,13 @@ impl Sweep<'_> {
         if role == Role::HeldUp {
             self.cells.leave(cell, window_to - total.t);
             self.held -= 1;
-            self.held_by_work -= usize::from(key.is_for_thread());
+            self.held_by_work -= usize::from(self.cells.keys[cell as usize].is_for_thread());
         }
         match role {
             Role::Queued => self.queued -= 1,
             Role::Idle => {
                 self.idle_by_design -= 1;
-                self.outside -= usize::from(key.kind.is_outside());
+                self.outside -= usize::from(self.cells.keys[cell as usize].kind.is_outside());
             }
             _ => {}
         }
@@ -126,10 +124,8 @@ impl Sweep<'_> {
     /// A runnable root counts as queued while no held-up thread's chain ends at it.
     pub(super) fn review_root(&mut self, root: u32) {
         let node = self.forest.at(root);
-        let runnable =
-            matches!(node.state, State::Runnable(_)) || matches!(node.state, State::Woken(w) if !self.is_handoff(w));
         let queued = node.role == Role::Queued;
-        if runnable && queued != (node.behind == 0) && self.focus.contains(ThreadIdx(root)) {
+        if queued != (node.behind == 0) && self.is_ready(root, node.state) {
             self.charge(root);
             self.assign(&[root]);
         }

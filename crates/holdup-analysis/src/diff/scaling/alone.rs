@@ -57,10 +57,11 @@ pub(super) fn settle(lost: &mut Lost, sides: &Sides, n: [usize; 2], by: Disturba
 /// The causes among what was lost.
 pub(super) fn causes(case: &Case, lost: &Lost) -> Vec<LossCause> {
     let noise = case.noise_of_waits();
+    let alone = alone(case.sides.after, case.n[1]);
     let mut open = lost.clone();
     let mut found = Vec::new();
     while found.len() < MOST {
-        let Some(place) = culprit(case, &open) else { break };
+        let Some(place) = culprit(case, &open, &alone) else { break };
         let mut sum = Series::default();
         open.retain(|chain, series| {
             let mine = chain.has(&place);
@@ -97,14 +98,13 @@ fn busy_threads(case: &Case, place: &Place) -> f64 {
     sum / all.max(1.0)
 }
 
-/// The function that tells most of the growth of what is still open.
-fn culprit(case: &Case, open: &Lost) -> Option<Place> {
+/// The function that tells most of the growth of what is still open; `alone` is the share of its time in which each runs alone.
+fn culprit(case: &Case, open: &Lost, alone: &BTreeMap<Place, f64>) -> Option<Place> {
     let total: f64 = open.values().map(Series::delta).sum();
     if total < SMALLEST * case.cost[1] {
         return None;
     }
     let functions = functions(open);
-    let alone = alone(case.sides.after, case.n[1]);
     let share = |place: &Place| alone.get(place).copied().unwrap_or_default();
     // The innermost of those that run alone about as much as any: a helper that others call as well does so less.
     let pick = |part: f64, deeper_than: f64, at_least: f64| {

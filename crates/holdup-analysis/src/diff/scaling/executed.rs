@@ -156,7 +156,7 @@ impl FunctionItem {
     fn times(mut self, factor: f64) -> FunctionItem {
         let FunctionItem { own, spin, pause, atomic, memory, kernel, interrupt, work, within: _ } = &mut self;
         for series in [own, spin, pause, atomic, memory, kernel, interrupt, work] {
-            series.before.iter_mut().chain(&mut series.after).for_each(|value| *value *= factor);
+            series.scale(factor, factor);
         }
         self
     }

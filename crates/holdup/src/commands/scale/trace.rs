@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use anyhow::{Context, bail};
@@ -34,6 +35,12 @@ pub struct Traced {
     facts: Facts,
 }
 
+impl Traced {
+    fn at(&self) -> At<'_> {
+        At { n: self.n, work: self.work, runs: slice::from_ref(&self.facts) }
+    }
+}
+
 /// Records a run at each count.
 pub fn record(plan: &Plan, args: &Scale, stop: &AtomicBool) -> anyhow::Result<Vec<Traced>> {
     let scratch = tempfile::tempdir()?;
@@ -64,9 +71,7 @@ pub fn attribution(traces: &[Traced], plan: &Plan, measured: &[Run], points: &[P
         arithmetic: arithmetic(large.n),
         fits_cache: resident.zip(last_cache()).map(|(bytes, cache)| bytes <= cache),
     };
-    let (few, many) = ([small.facts.clone()], [large.facts.clone()]);
-    let at = |traced: &Traced, runs| At { n: traced.n, work: traced.work, runs };
-    Some(attribute(&at(small, &few), &at(large, &many), machine))
+    Some(attribute(&small.at(), &large.at(), machine))
 }
 
 /// The smallest count, and the largest that has a CPU for each thread: beyond, threads wait for CPUs.
