@@ -9,15 +9,16 @@ use serde::Deserialize;
 /// Which crates of the workspace each may use, in tests too. The binary may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-server", &["holdup-analysis", "holdup-trace"]),
-    ("holdup-analysis", &["holdup-trace"]),
-    ("holdup-record", &["holdup-trace"]),
-    ("holdup-import", &["holdup-trace"]),
-    ("holdup-symbols", &["holdup-trace"]),
-    ("holdup-trace", &[]),
+    ("holdup-analysis", &["holdup-base", "holdup-trace"]),
+    ("holdup-record", &["holdup-base", "holdup-trace"]),
+    ("holdup-import", &["holdup-base", "holdup-trace"]),
+    ("holdup-symbols", &["holdup-base", "holdup-trace"]),
+    ("holdup-trace", &["holdup-base"]),
     // These know no traces.
-    ("holdup-lab", &["holdup-plot", "holdup-sync"]),
-    ("holdup-load", &["holdup-plot"]),
-    ("holdup-plot", &[]),
+    ("holdup-lab", &["holdup-base", "holdup-plot", "holdup-sync"]),
+    ("holdup-load", &["holdup-base", "holdup-plot"]),
+    ("holdup-plot", &["holdup-base"]),
+    ("holdup-base", &[]),
     ("holdup-sync", &[]),
     // The bench of the group-by kernel calls it.
     ("xtask", &["holdup-analysis"]),

@@ -1,0 +1,11 @@
+//! What every part of holdup stands on: text that is safe to show, files that are safe to write.
+//!
+//! Names come from outside: of threads, processes, files, symbols. [`text`] is the one rule for what of them may reach
+//! a terminal, a table or a picture. [`output`] is the one way in which a file is made.
+
+#![forbid(unsafe_code)]
+
+pub mod output;
+pub mod text;
+
+pub use output::Output;
