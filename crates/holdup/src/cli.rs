@@ -23,7 +23,7 @@ pub use table::{Format, Table};
 /// Records what every thread ran and waited for, and says in one page what kept the CPUs from working: which
 /// thread, lock, function, source line and instruction.
 #[derive(Debug, Parser)]
-#[command(name = "holdup", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "holdup", bin_name = "holdup", version, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Examples:\n  holdup explain -- make -j16\n  holdup record -o build.holdup -- make -j16\n  \
                         holdup explain build.holdup\n  holdup explain perf.data --json\n\n\
                         Exit codes: 0 done, 1 the answer is no, 2 bad usage, 3 unusable input, 4 missing privilege or platform support.")]

@@ -13,22 +13,36 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use text::screen::say;
 
 /// Bad usage that clap cannot see.
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misused(&error),
+    };
     match run(cli.command) {
         Ok(code) => code,
         Err(error) => {
             if is_broken_pipe(&error) {
                 return ExitCode::SUCCESS;
             }
-            anstream::eprintln!("holdup: {error:#}");
+            say!("holdup: {error:#}");
             ExitCode::from(exit_code(&error))
         }
     }
+}
+
+/// Help as clap styles it; an error repeats arguments, and those may come from anywhere.
+fn misused(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    match error.kind() {
+        DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand => drop(error.print()),
+        _ => say!("{}", error.render().to_string().trim_end()),
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {

@@ -18,7 +18,7 @@ use std::io::Write;
 
 /// Prints one JSON document on standard output.
 pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    let mut out = screen::json(std::io::stdout().lock());
+    let mut out = screen::json(screen::bytes());
     serde_json::to_writer_pretty(&mut out, value).map_err(std::io::Error::from)?;
     writeln!(out)?;
     Ok(())

@@ -2,18 +2,18 @@
 
 use std::process::ExitCode;
 
-use anstyle::Style;
 use holdup_analysis::Options;
 
 use super::{explain, record};
 use crate::cli::{Demo, Source};
 use crate::open;
+use crate::text::screen::{Style, say, show};
 
-const BOLD: Style = Style::new().bold();
+const BOLD: Style = Style::BOLD;
 
 /// Records the built-in program, explains it, and says what to try next.
 pub fn run(args: &Demo) -> anyhow::Result<ExitCode> {
-    anstream::eprintln!(
+    say!(
         "A dozen compilers write through one lock. After 0.6 s another thread takes it and scans a bitmap for 0.7 s.\n\
          Recording this program for two seconds, then asking what held the cores up:\n"
     );
@@ -33,7 +33,7 @@ pub fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     let answer = explain::explain(&trace, &path, &Options { top: 3, ..Options::default() })?;
     explain::print(&answer, &trace, args.json)?;
     if !args.json {
-        anstream::println!(
+        show!(
             "{BOLD}Try next{BOLD:#}\n  \
              holdup explain {path} --window 0.5..1.5        only the standstill\n  \
              holdup table {path} switches --top 20          every switch: who readied whom, after how long\n  \

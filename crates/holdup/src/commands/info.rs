@@ -7,6 +7,7 @@ use holdup_trace::{ColumnDoc, Table, Trace, tables};
 use serde_json::json;
 
 use crate::cli::Info;
+use crate::text::screen;
 use crate::{open, text};
 
 /// Runs the command.
@@ -60,7 +61,7 @@ fn summary(trace: &Trace) -> anyhow::Result<serde_json::Value> {
 
 fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
     let meta = &trace.meta;
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     let host = &meta.host;
     writeln!(out, "{path}: {}, {:.3} s on {} CPUs", meta.format, meta.duration_ns as f64 / 1e9, meta.cpus)?;
     writeln!(out, "  host       {} {} {} {}", host.name, host.os, host.arch, host.cpu)?;
@@ -141,7 +142,7 @@ fn print_schema(as_json: bool) -> anyhow::Result<()> {
             .collect();
         return text::print_json(&json!({"schema": "holdup.schema/1", "tables": tables}));
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     for (name, doc, columns, types) in all {
         writeln!(out, "{name}: {}", doc.trim())?;
         for (c, t) in columns.iter().zip(types) {

@@ -15,6 +15,7 @@ use super::Usage;
 use crate::cli::{Lab, LabRun};
 use crate::text;
 use crate::text::lab::ProgressLine;
+use crate::text::screen::say;
 
 /// Runs the command.
 pub fn run(command: &Lab) -> anyhow::Result<ExitCode> {
@@ -50,7 +51,7 @@ fn run_experiments(args: &LabRun) -> anyhow::Result<()> {
     if let Some(folder) = &args.plots {
         for outcome in &report.experiments {
             let drawn = plot::draw(outcome, &report.machine.caption(), folder).map_err(anyhow::Error::msg)?;
-            drawn.iter().for_each(|path| anstream::eprintln!("drawn: {}", path.display()));
+            drawn.iter().for_each(|path| say!("drawn: {}", path.display()));
         }
     }
     if let Some(path) = &args.output {

@@ -23,6 +23,7 @@ use super::Usage;
 use crate::cli::{Load, LoadCompare, LoadRows, LoadRun, Target, Width};
 use crate::text;
 use crate::text::load::Dashboard;
+use crate::text::screen::say;
 
 /// What an interrupted run and a failed check exit with.
 const NO: u8 = 1;
@@ -45,7 +46,7 @@ fn schema(args: &Target) -> anyhow::Result<ExitCode> {
     if called.is_empty() {
         return Err(Usage(format!("{} has no function `schema`", args.workload.display())).into());
     }
-    anstream::eprintln!("schema: done");
+    say!("schema: done");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -55,7 +56,7 @@ fn load(args: &LoadRows) -> anyhow::Result<ExitCode> {
     // `erase` may use what `prepare` prepared.
     let called = run_once(&source, options.as_ref(), target::patience(&args.target), &["prepare", "erase"])?;
     if called.contains(&"erase") {
-        anstream::eprintln!("erase: done");
+        say!("erase: done");
     }
     let mut plan = plan(&args.target, &args.width)?;
     plan.mix = Mix::single("load");
@@ -138,7 +139,7 @@ fn perform(plan: &Plan, mut keeper: Keeper) -> anyhow::Result<Outcome> {
 fn finish(report: &Report, json: bool) -> anyhow::Result<ExitCode> {
     match report.cut.as_ref().filter(|_| report.is_empty() && !json) {
         // A table of zeros says nothing.
-        Some(why) => anstream::eprintln!("holdup: {why}"),
+        Some(why) => say!("holdup: {why}"),
         None => if json { text::print_json(report) } else { text::load::print(report) }?,
     }
     Ok(if report.has_failed() { ExitCode::from(NO) } else { ExitCode::SUCCESS })
@@ -146,7 +147,7 @@ fn finish(report: &Report, json: bool) -> anyhow::Result<ExitCode> {
 
 fn draw(report: &Report, path: &Path) -> anyhow::Result<()> {
     holdup_load::report::draw(report, path).map_err(anyhow::Error::msg)?;
-    anstream::eprintln!("drawn: {}", path.display());
+    say!("drawn: {}", path.display());
     Ok(())
 }
 

@@ -13,6 +13,7 @@ use holdup_symbols::StackUnwinder;
 use holdup_trace::{Destination, Nanos, Trace, TraceBuilder, file, spool};
 
 use crate::cli::{Record, Source};
+use crate::text::screen::say;
 use crate::text::status::StatusLine;
 use crate::{open, text};
 
@@ -25,7 +26,7 @@ pub fn run(args: &Record) -> anyhow::Result<ExitCode> {
         );
     }
     let outcome = record(source, args.ring, &args.output)?;
-    anstream::eprintln!("holdup: try  holdup explain {}", args.output.display());
+    say!("holdup: try  holdup explain {}", args.output.display());
     Ok(outcome.exit_code.map_or(ExitCode::SUCCESS, |code| ExitCode::from(code as u8)))
 }
 
@@ -84,7 +85,7 @@ fn read_spool(spool_path: &Path, output: &Path) -> holdup_trace::Result<Trace> {
 fn report(trace: &Trace, outcome: &Outcome, output: &Path) {
     let size = std::fs::metadata(output).map_or(0, |m| m.len());
     let events = outcome.status.events;
-    anstream::eprintln!(
+    say!(
         "holdup: {:.2} s, {} events, {} lost → {} ({})",
         trace.meta.duration_ns as f64 / 1e9,
         text::status::count(events),
@@ -93,6 +94,6 @@ fn report(trace: &Trace, outcome: &Outcome, output: &Path) {
         text::status::bytes(size)
     );
     for note in &outcome.notes {
-        anstream::eprintln!("holdup: note: {note}");
+        say!("holdup: note: {note}");
     }
 }

@@ -18,6 +18,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::cli::{Launch, Scale};
 use crate::text;
 use crate::text::lab::ProgressLine;
+use crate::text::screen::say;
 use trace::Traced;
 
 /// What is printed.
@@ -64,7 +65,7 @@ pub fn run(args: &Scale) -> anyhow::Result<ExitCode> {
     }
     if let Some(path) = &args.plot {
         holdup_load::plot::draw(&scaling, path).map_err(anyhow::Error::msg)?;
-        anstream::eprintln!("drawn: {}", path.display());
+        say!("drawn: {}", path.display());
     }
     let answer = Answer { scaling, interrupted: sweep.interrupted, traces, attribution };
     if args.json { text::print_json(&answer) } else { text::scale::print(&answer) }?;

@@ -1,18 +1,19 @@
 //! `holdup table`: rows and groups of a trace, as asked.
 
-use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use holdup_analysis::explore::{self, Answer, Explorer, PRESETS, Preset, Process, Query, Stop, TableKind};
+use holdup_base::output::{Output, Readers};
 use holdup_trace::Trace;
 
 use super::Usage;
 use crate::cli::{Format, Table};
 use crate::open;
 use crate::text::answer;
+use crate::text::screen::{self, say};
 
 /// Rows of text if nobody says how many.
 const TOP: usize = 40;
@@ -20,10 +21,11 @@ const TOP: usize = 40;
 /// Runs the command.
 pub fn run(args: &Table) -> anyhow::Result<ExitCode> {
     let format = if args.json { Format::Json } else { args.format };
-    if format == Format::Arrow && args.output.is_none() && io::stdout().is_terminal() {
+    if format == Format::Arrow && args.output.is_none() && screen::is_terminal() {
         return Err(Usage("an Arrow file is not for the terminal: name a file with -o".into()).into());
     }
     let mut query = query(args)?;
+    let file = args.output.as_ref().map(|path| Output::create(path, Readers::Umask)).transpose()?;
     if format == Format::Text {
         query.top.get_or_insert(TOP);
     }
@@ -32,33 +34,30 @@ pub fn run(args: &Table) -> anyhow::Result<ExitCode> {
     notes(&trace, &answer)?;
     let empty = (answer.total == 0).then(|| nothing(&trace, &args.trace, &query));
     if let (Some(why), true) = (&empty, format != Format::Text) {
-        anstream::eprintln!("holdup: {why}");
+        say!("holdup: {why}");
     }
-    match &args.output {
-        Some(path) => {
-            let file = File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
-            let mut out = BufWriter::new(file);
-            print(&answer, empty.as_deref(), format, &mut out)
-                .and_then(|()| Ok(out.flush()?))
+    match file {
+        Some(mut file) => {
+            let path = file.path().to_owned();
+            print(&answer, empty.as_deref(), format, &mut file)
                 .with_context(|| format!("{} cannot be written", path.display()))?;
+            file.commit()?;
         }
-        None => {
-            let mut out = BufWriter::new(io::stdout().lock());
-            print(&answer, empty.as_deref(), format, &mut out)?;
-            out.flush()?;
-        }
+        None => print(&answer, empty.as_deref(), format, &mut screen::bytes())?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn print(answer: &Answer, empty: Option<&str>, format: Format, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut out = BufWriter::new(out);
     match (format, empty) {
-        (Format::Text, Some(why)) => Ok(writeln!(out, "{why}")?),
-        (Format::Text, None) => Ok(answer::grid::write(answer, out)?),
-        (Format::Csv, _) => Ok(answer::csv::write(answer, out)?),
-        (Format::Json, _) => Ok(answer::json::write(answer, out)?),
-        (Format::Arrow, _) => Ok(answer::arrow::write(answer, out)?),
+        (Format::Text, Some(why)) => writeln!(screen::plain(&mut out), "{why}")?,
+        (Format::Text, None) => answer::grid::write(answer, &mut screen::plain(&mut out))?,
+        (Format::Csv, _) => answer::csv::write(answer, &mut screen::plain(&mut out))?,
+        (Format::Json, _) => answer::json::write(answer, &mut screen::json(&mut out))?,
+        (Format::Arrow, _) => answer::arrow::write(answer, &mut out)?,
     }
+    Ok(out.flush()?)
 }
 
 /// A question that makes no sense is bad usage.
@@ -154,13 +153,11 @@ fn notes(trace: &Trace, answer: &Answer) -> anyhow::Result<()> {
         }
     }
     for (what, count) in lost {
-        anstream::eprintln!(
-            "note: the trace lacks {count} {what} (`holdup info` says when): the numbers are lower bounds"
-        );
+        say!("note: the trace lacks {count} {what} (`holdup info` says when): the numbers are lower bounds");
     }
     let blank: Vec<&str> = answer.columns.iter().filter(|c| c.is_blank()).map(|c| c.name.as_str()).collect();
     if !blank.is_empty() && answer.total > 0 {
-        anstream::eprintln!("note: the trace does not tell {} of these rows", blank.join(", "));
+        say!("note: the trace does not tell {} of these rows", blank.join(", "));
     }
     Ok(())
 }

@@ -2,15 +2,15 @@
 
 use std::io::Write;
 
-use anstyle::{AnsiColor, Style};
 use holdup_analysis::annotate::{Annotated, InstructionRow, LoopFacts};
 
+use super::screen::{self, AnsiColor, Style};
 use super::wrap::{cut, paragraph, width};
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const HOT: Style = AnsiColor::Red.on_default().bold();
-const WARM: Style = AnsiColor::Yellow.on_default();
+const BOLD: Style = Style::BOLD;
+const DIM: Style = Style::DIM;
+const HOT: Style = Style::color(AnsiColor::Red).bold();
+const WARM: Style = Style::color(AnsiColor::Yellow);
 /// Instructions shown around one with samples.
 const CONTEXT: usize = 6;
 /// Loops drawn beside each other.
@@ -20,7 +20,7 @@ const TEXT: usize = 38;
 
 /// Prints it on standard output; `all` shows instructions far from any sample, too.
 pub fn print(found: &Annotated, all: bool) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     let share = 100.0 * found.share;
     let of = format!(
         "{} of {} samples ({share:.1} %) in `{}` of {}",
@@ -63,7 +63,7 @@ fn letter(i: usize) -> char {
 }
 
 fn describe(out: &mut impl Write, i: usize, l: &LoopFacts) -> std::io::Result<()> {
-    let style = if l.spins { HOT } else { Style::new() };
+    let style = if l.spins { HOT } else { Style::PLAIN };
     let text = format!("{}, {:.1} % of the samples", l.text, 100.0 * l.share);
     writeln!(out, "{style}{}{style:#}", paragraph(&format!("  {} ", letter(i)), &text))
 }
@@ -163,7 +163,7 @@ fn print_row(
     let style = match row.share {
         s if s >= 0.1 => HOT,
         s if s >= 0.01 => WARM,
-        _ => Style::new(),
+        _ => Style::PLAIN,
     };
     let text = if has_code { row.text.clone() } else { format!("+{:#x}  {} samples", row.offset, row.samples) };
     let (text, pad) = (cut(&text, TEXT), TEXT.saturating_sub(text.chars().count()));

@@ -2,21 +2,21 @@
 
 use std::io::Write;
 
-use anstyle::{AnsiColor, Style};
 use holdup_analysis::chain::{Chain, Did, Handoff, Handoffs, Hop, WaitFacts, Who};
 use holdup_analysis::label::duration;
 use holdup_analysis::report::LockFacts;
 
 use super::page::stack;
+use super::screen::{self, AnsiColor, Style};
 use super::wrap::{cut, paragraph};
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const HOT: Style = AnsiColor::Red.on_default().bold();
+const BOLD: Style = Style::BOLD;
+const DIM: Style = Style::DIM;
+const HOT: Style = Style::color(AnsiColor::Red).bold();
 
 /// Prints a chain on standard output, at most `top` of its hops.
 pub fn print(chain: &Chain, top: usize) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     head(&mut out, chain)?;
     let last = chain.hops.len().saturating_sub(1);
     let shown = |i: usize| i + 1 < top || i == last || i == chain.end.main_hop;
@@ -215,7 +215,7 @@ fn list(out: &mut impl Write, handoffs: &Handoffs, chain: &Chain) -> std::io::Re
     let own = chain.hops.first().and_then(|h| h.wait.as_ref()).map(|w| w.id);
     for h in &handoffs.list {
         let held = h.held_s.map_or("–".to_owned(), duration);
-        let style = if Some(h.wait) == own { HOT } else { Style::new() };
+        let style = if Some(h.wait) == own { HOT } else { Style::PLAIN };
         writeln!(
             out,
             "{style}  {:>9.6} s  {:<from$}  {:<to$}  {:>8}  {:>8}  {held:>8}  {:>6}{style:#}",

@@ -2,15 +2,15 @@
 
 use std::io::Write;
 
-use anstyle::{AnsiColor, Style};
 use holdup_lab::check::{Check, Grade, Report};
 
 use super::lab::figure;
+use super::screen::{self, AnsiColor, Style};
 use super::wrap;
 
 /// Prints a line or more for each check.
 pub fn print(report: &Report) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     let cpu = &report.cpu;
     let rates = format!("time stamps at {:.2} GHz, the core at {:.2} GHz", cpu.tsc_ghz, cpu.core_ghz);
     writeln!(out, "{}", wrap::paragraph("", &format!("{}, {} CPUs, {rates}", cpu.model, cpu.cpus)))?;
@@ -35,10 +35,10 @@ fn said(check: &Check) -> String {
 }
 
 fn word(grade: Grade) -> (&'static str, Style) {
-    let colour = |c: AnsiColor| Style::new().fg_color(Some(c.into())).bold();
+    let colour = |c: AnsiColor| Style::color(c).bold();
     match grade {
         Grade::Ok => ("ok", colour(AnsiColor::Green)),
-        Grade::Unknown => ("unknown", Style::new()),
+        Grade::Unknown => ("unknown", Style::PLAIN),
         Grade::Warn => ("warn", colour(AnsiColor::Yellow)),
         Grade::Bad => ("bad", colour(AnsiColor::Red)),
     }

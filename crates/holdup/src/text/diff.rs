@@ -2,23 +2,23 @@
 
 use std::io::Write;
 
-use anstyle::{AnsiColor, Style};
 use holdup_analysis::diff::report::Side;
 use holdup_analysis::diff::{Change, Diff};
 
+use super::screen::{self, AnsiColor, Style};
 use super::wrap::paragraph;
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const WORSE: Style = AnsiColor::Red.on_default().bold();
-const BETTER: Style = AnsiColor::Green.on_default().bold();
+const BOLD: Style = Style::BOLD;
+const DIM: Style = Style::DIM;
+const WORSE: Style = Style::color(AnsiColor::Red).bold();
+const BETTER: Style = Style::color(AnsiColor::Green).bold();
 
 /// Prints the comparison on standard output.
 pub fn print(answer: &Diff, top: usize, limit: Option<f64>) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     side(&mut out, "before", &answer.before)?;
     side(&mut out, "after", &answer.after)?;
-    let factor = |x: f64| format!("{}{x:.2}×{:#}", if x > 1.0 { WORSE } else { BETTER }, Style::new());
+    let factor = |x: f64| format!("{}{x:.2}×{:#}", if x > 1.0 { WORSE } else { BETTER }, Style::PLAIN);
     let work = if answer.before.work.is_some() { " for the same work" } else { "" };
     writeln!(out, "  elapsed time {}, CPU time {}{work}\n", factor(answer.slower), factor(answer.cpu))?;
     let mut role = "";

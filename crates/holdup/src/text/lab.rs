@@ -1,7 +1,7 @@
 //! Results of the lab as tables.
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use holdup_lab::compare::{Comparison, Pair};
 use holdup_lab::experiment;
@@ -10,7 +10,7 @@ use holdup_lab::machine::Machine;
 use holdup_lab::result::{Outcome, Point, Series};
 use serde_json::json;
 
-use super::wrap;
+use super::{screen, wrap};
 
 /// Columns of a name, at most.
 const NAME: usize = 44;
@@ -30,7 +30,7 @@ impl ProgressLine {
         let left = count - index - 1;
         let head = format!("[{}/{count}] {name}", index + 1)
             + &if left > 0 { format!(", {left} to come") } else { String::new() };
-        let line = ProgressLine { head, visible: std::io::stderr().is_terminal(), percent: 0 };
+        let line = ProgressLine { head, visible: screen::is_watched(), percent: 0 };
         line.draw();
         line
     }
@@ -47,13 +47,13 @@ impl ProgressLine {
     /// Removes the line.
     pub fn finish(&self) {
         if self.visible {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
+            screen::redraw("");
         }
     }
 
     fn draw(&self) {
         if self.visible {
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}: {} %", self.head, self.percent);
+            screen::redraw(&format!("{}: {} %", self.head, self.percent));
         }
     }
 }
@@ -70,7 +70,7 @@ pub fn listing() -> serde_json::Value {
 
 /// Prints the experiments and their knobs.
 pub fn print_list() -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     for experiment in experiment::all() {
         writeln!(out, "{}", wrap::paragraph(&format!("{:<14}", experiment.name), experiment.about))?;
         for knob in experiment.knobs {
@@ -97,13 +97,13 @@ fn range(knob: &Knob) -> String {
 
 /// Prints where the lab is.
 pub fn print_machine(machine: &Machine) -> anyhow::Result<()> {
-    writeln!(anstream::stdout(), "{}", wrap::paragraph("", &machine.caption()))?;
+    writeln!(screen::stdout(), "{}", wrap::paragraph("", &machine.caption()))?;
     Ok(())
 }
 
 /// Prints one experiment: its figures, then what they mean.
 pub fn print_outcome(outcome: &Outcome) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     writeln!(out, "\n{}  {:.1} s", outcome.name, outcome.elapsed_s)?;
     let params: Vec<String> = outcome.params.iter().map(|(k, v)| format!("{k}={v}")).collect();
     writeln!(out, "{}", wrap::paragraph("  ", &params.join(" ")))?;
@@ -206,7 +206,7 @@ const SHOWN: usize = 40;
 
 /// Prints what differs by more than its spread, the largest difference first.
 pub fn print_comparison(comparison: &Comparison) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     writeln!(out, "{}", wrap::paragraph("A  ", &comparison.before.caption()))?;
     writeln!(out, "{}", wrap::paragraph("B  ", &comparison.after.caption()))?;
     let mut differ: Vec<&Pair> = comparison.series.iter().filter(|p| !p.agree).collect();

@@ -1,20 +1,20 @@
 //! The pages of `holdup load`.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anstyle::Style;
 use holdup_load::harness::Live;
 use holdup_load::report::{Change, Comparison, Latencies, Report};
 use holdup_load::scale::words::figure;
 use holdup_load::script::{FunctionInfo, ParamInfo};
 use serde::Serialize;
 
+use super::screen::{self, Style, say};
 use super::wrap::paragraph;
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::BOLD;
+const DIM: Style = Style::DIM;
 
 /// A few lines on standard error that follow a run; silent where that is no terminal.
 pub struct Dashboard {
@@ -26,7 +26,7 @@ pub struct Dashboard {
 impl Dashboard {
     /// Nothing is drawn yet.
     pub fn new() -> Dashboard {
-        Dashboard { visible: std::io::stderr().is_terminal(), lines: 0, drawn: None }
+        Dashboard { visible: screen::is_watched(), lines: 0, drawn: None }
     }
 
     /// Draws what was measured so far.
@@ -39,9 +39,8 @@ impl Dashboard {
         self.drawn = Some(Instant::now());
         let lines = lines(live);
         self.lines = lines.len();
-        let mut err = std::io::stderr().lock();
         for line in lines {
-            let _ = writeln!(err, "{line}");
+            say!("{line}");
         }
     }
 
@@ -53,7 +52,7 @@ impl Dashboard {
 
     fn erase(&self) {
         if self.lines > 0 {
-            let _ = write!(std::io::stderr(), "\x1b[{}A\x1b[J", self.lines);
+            screen::erase(self.lines);
         }
     }
 }
@@ -79,7 +78,7 @@ fn lines(live: &Live) -> Vec<String> {
 
 /// Prints a report on standard output.
 pub fn print(report: &Report) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     head(&mut out, report)?;
     counts(&mut out, report)?;
     times(&mut out, report)?;
@@ -227,7 +226,7 @@ fn names<S: serde::Serializer>(functions: &[FunctionInfo], to: S) -> Result<S::O
 
 /// Prints what a workload offers.
 pub fn print_workload(workload: &Workload) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     writeln!(out, "{BOLD}functions{BOLD:#}")?;
     for function in &workload.functions {
         let args = if function.args > 1 { "once for each cycle" } else { "without a cycle" };
@@ -254,7 +253,7 @@ pub fn listing(reports: &[(String, Report)]) -> serde_json::Value {
 
 /// Prints the reports of a folder.
 pub fn print_reports(folder: &Path, reports: &[(String, Report)]) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     if reports.is_empty() {
         writeln!(out, "{}: no reports of `holdup load run -o`", folder.display())?;
         return Ok(());
@@ -270,7 +269,7 @@ pub fn print_reports(folder: &Path, reports: &[(String, Report)]) -> anyhow::Res
 
 /// Prints a comparison.
 pub fn print_comparison(comparison: &Comparison) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     writeln!(
         out,
         "{BOLD}{:>20} {:>12} {:>12} {:>8} {:>17} {:>8}{BOLD:#}",

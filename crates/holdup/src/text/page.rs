@@ -2,20 +2,20 @@
 
 use std::io::Write;
 
-use anstyle::{AnsiColor, Style};
 use holdup_analysis::Explanation;
 use holdup_analysis::report::{Finding, Health, Instruction};
 use holdup_trace::Trace;
 
+use super::screen::{self, AnsiColor, Style};
 use super::wrap::{paragraph, width};
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const HOT: Style = AnsiColor::Red.on_default().bold();
+const BOLD: Style = Style::BOLD;
+const DIM: Style = Style::DIM;
+const HOT: Style = Style::color(AnsiColor::Red).bold();
 
 /// Prints the page on standard output.
 pub fn print(answer: &Explanation, trace: &Trace) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     let t = &answer.trace;
     let focus = if t.focus.is_empty() { "whole machine".to_owned() } else { format!("focus: {}", t.focus) };
     writeln!(out, "{BOLD}{}{BOLD:#}  {:.3} s on {} CPUs, {focus}\n", t.path, t.duration_s, t.cpus)?;
@@ -53,7 +53,7 @@ fn accounting(out: &mut impl Write, answer: &Explanation) -> std::io::Result<()>
     for (_, symbol, seconds, color, _) in parts {
         sum += seconds;
         let until = ((sum / total) * room as f64).round() as usize;
-        let style = color.on_default();
+        let style = Style::color(color);
         let cells: String = std::iter::repeat_n(symbol, until.saturating_sub(drawn)).collect();
         bar.push_str(&format!("{style}{cells}{style:#}"));
         drawn = drawn.max(until);
@@ -63,7 +63,7 @@ fn accounting(out: &mut impl Write, answer: &Explanation) -> std::io::Result<()>
         if seconds / total < 0.0005 && name != "busy" && name != "held up" {
             continue;
         }
-        let style = color.on_default();
+        let style = Style::color(color);
         let share = 100.0 * seconds / total;
         writeln!(out, "  {style}{symbol}{style:#} {name:<9} {seconds:>9.3} CPU s {share:>5.1} %  {DIM}{doc}{DIM:#}")?;
     }
@@ -102,7 +102,7 @@ fn instruction(out: &mut impl Write, hot: &Instruction) -> std::io::Result<()> {
         writeln!(out, "   {DIM}a loop of {} instructions:{DIM:#}", hot.around.len())?;
     }
     for n in &hot.around {
-        let style = if n.address == hot.address { HOT } else { Style::new() };
+        let style = if n.address == hot.address { HOT } else { Style::PLAIN };
         let share = if n.share > 0.0005 { format!("{:>5.1} %", 100.0 * n.share) } else { " ".repeat(7) };
         let mark = if n.address == hot.address { "→" } else { " " };
         writeln!(out, "   {share} {mark} {style}{}  {}{style:#}", n.address, n.text)?;

@@ -2,22 +2,22 @@
 
 use std::io::Write;
 
-use anstyle::{AnsiColor, Style};
 use holdup_analysis::label::duration;
 use holdup_analysis::roster::{Naming, Roster, Row};
 
+use super::screen::{self, AnsiColor, Style};
 use super::wrap::{cut, paragraph, width};
 use crate::commands::threads::{Live, LiveRow};
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const WARN: Style = AnsiColor::Yellow.on_default();
+const BOLD: Style = Style::BOLD;
+const DIM: Style = Style::DIM;
+const WARN: Style = Style::color(AnsiColor::Yellow);
 /// Columns of a thread's name: the kernel keeps 15 bytes.
 const NAME: usize = 15;
 
 /// Prints the threads of a trace, of which there are `all`.
 pub fn print(found: &Roster, all: usize) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     let focus = if found.focus.is_empty() { "whole machine".to_owned() } else { format!("focus: {}", found.focus) };
     writeln!(out, "{BOLD}{}{BOLD:#}  {:.3} s, {focus}: {}", found.trace, found.duration_s, counts(all, found.unnamed))?;
     let process = found.threads.iter().map(|t| t.process.chars().count()).max().unwrap_or(0).clamp(7, NAME);
@@ -50,7 +50,7 @@ pub fn print(found: &Roster, all: usize) -> anyhow::Result<()> {
 
 /// Prints the threads of a running process, of which there are `all`.
 pub fn print_live(found: &Live, all: usize) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     let head = format!("{} ({})", printable(&found.process), found.pid);
     writeln!(out, "{BOLD}{head}{BOLD:#}  running, since its start: {}", counts(all, found.unnamed))?;
     writeln!(
@@ -98,7 +98,7 @@ fn tail(out: &mut impl Write, more: usize, advice: &str) -> std::io::Result<()> 
 }
 
 fn style(naming: Naming) -> Style {
-    if naming.is_unnamed() { WARN } else { Style::new() }
+    if naming.is_unnamed() { WARN } else { Style::PLAIN }
 }
 
 /// The kinds of waiting with the most time, and what the name tells.

@@ -2,22 +2,22 @@
 
 use std::io::Write;
 
-use anstyle::Style;
 use holdup_analysis::diff::scaling::{Attribution, LossCause};
 use holdup_load::scale::words::figure;
 use holdup_load::scale::{Point, Scaling};
 
+use super::screen::{self, Style};
 use super::wrap::paragraph;
 use crate::commands::scale::Answer;
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::BOLD;
+const DIM: Style = Style::DIM;
 /// Causes shown.
 const SHOWN: usize = 6;
 
 /// Prints the answer on standard output.
 pub fn print(answer: &Answer) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = screen::stdout();
     table(&mut out, &answer.scaling)?;
     writeln!(out)?;
     for finding in &answer.scaling.findings {

@@ -11,6 +11,7 @@ use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
+pub use anstyle::AnsiColor;
 use holdup_base::text::{escape, is_unsafe};
 
 /// Prints a line on standard error.
@@ -38,7 +39,7 @@ impl Style {
     pub const DIM: Style = Style(anstyle::Style::new().dimmed());
 
     /// In a color of the terminal's palette.
-    pub const fn color(color: anstyle::AnsiColor) -> Style {
+    pub const fn color(color: AnsiColor) -> Style {
         Style(anstyle::Style::new().fg_color(Some(anstyle::Color::Ansi(color))))
     }
 
@@ -96,6 +97,21 @@ pub fn json<W: Write>(inner: W) -> Screen<W> {
     Screen { inner, styled: false, escape, rest: Vec::new() }
 }
 
+/// Standard output for what is no text: whoever reads it is a program that asked for this format.
+pub fn bytes() -> io::StdoutLock<'static> {
+    io::stdout().lock()
+}
+
+/// Text on its way to a file, without styles.
+pub fn plain<W: Write>(inner: W) -> Screen<W> {
+    Screen { inner, styled: false, escape, rest: Vec::new() }
+}
+
+/// Whether standard output is a terminal.
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// Whether a person looks at standard error: progress is for them.
 pub fn is_watched() -> bool {
     io::stderr().is_terminal()
@@ -106,6 +122,11 @@ pub fn redraw(text: &str) {
     let mut out = io::stderr().lock();
     let _ = write!(out, "\r\x1b[K{}", holdup_base::text::clean(text));
     let _ = out.flush();
+}
+
+/// Removes the last `lines` lines on standard error.
+pub fn erase(lines: usize) {
+    let _ = write!(io::stderr().lock(), "\x1b[{lines}A\x1b[J");
 }
 
 /// Prints one line; a reader that went away is no failure here.

@@ -1,8 +1,8 @@
 //! The live status line while recording.
 
-use std::io::{IsTerminal, Write};
-
 use holdup_record::Status;
+
+use super::screen;
 
 /// Redraws one line on standard error; silent where that is no terminal.
 pub struct StatusLine {
@@ -15,7 +15,7 @@ pub struct StatusLine {
 impl StatusLine {
     /// A line that is not drawn yet.
     pub fn new() -> Self {
-        StatusLine { visible: std::io::stderr().is_terminal(), drawn: false, last_events: 0, last_s: 0.0 }
+        StatusLine { visible: screen::is_watched(), drawn: false, last_events: 0, last_s: 0.0 }
     }
 
     /// Draws `status` if half a second has passed since the last time.
@@ -27,13 +27,13 @@ impl StatusLine {
         let rate = (status.events - self.last_events) as f64 / (now - self.last_s);
         (self.last_events, self.last_s, self.drawn) = (status.events, now, true);
         let (rate, size, lost) = (count(rate as u64), bytes(status.bytes), count(status.lost));
-        let _ = write!(std::io::stderr(), "\r\x1b[K{now:6.1} s  {rate} events/s  {size}  {lost} lost");
+        screen::redraw(&format!("{now:6.1} s  {rate} events/s  {size}  {lost} lost"));
     }
 
     /// Removes the line.
     pub fn finish(&mut self) {
         if self.drawn {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
+            screen::redraw("");
         }
     }
 }

@@ -11,6 +11,8 @@ use anyhow::Context;
 use holdup_load::harness::{Live, Plan};
 use holdup_load::report::Report;
 
+use crate::text::screen::say;
+
 /// The least time between two reports of a run that goes on.
 const EVERY: Duration = Duration::from_secs(2);
 
@@ -40,7 +42,7 @@ impl<'a> Keeper<'a> {
         }
         if let Err(error) = write_report(path, &Report::new(plan, &outcome, self.tags.to_vec())) {
             // The report at the end may fit again; a run is not ended for it.
-            anstream::eprintln!("{error:#}: nothing is kept of this run until its end");
+            say!("{error:#}: nothing is kept of this run until its end");
             self.path = None;
         }
         self.next = Instant::now() + EVERY.max(began.elapsed() * SHARE);

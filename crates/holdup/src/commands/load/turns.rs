@@ -10,6 +10,7 @@ use super::keep::{Keeper, write_report};
 use super::perform;
 use crate::cli::LoadRun;
 use crate::text;
+use crate::text::screen::say;
 
 /// Runs both plans in rounds, the second first in every other round, and compares them.
 pub fn run(args: &LoadRun, plans: [&Plan; 2]) -> anyhow::Result<ExitCode> {
@@ -19,7 +20,7 @@ pub fn run(args: &LoadRun, plans: [&Plan; 2]) -> anyhow::Result<ExitCode> {
             let path = args.output.as_ref().map(|path| numbered(path, side, round + 1));
             let outcome = perform(plans[side], Keeper::new(path.as_deref(), &args.tags))?;
             let report = Report::new(plans[side], &outcome, args.tags.clone());
-            anstream::eprintln!("{}", text::load::line(&report));
+            say!("{}", text::load::line(&report));
             if let Some(path) = &path {
                 write_report(path, &report)?;
             }
