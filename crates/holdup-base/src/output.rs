@@ -58,8 +58,8 @@ enum Kind {
     Hidden { folder: OwnedFd, name: OsString, temporary: OsString },
 }
 
-/// What stands for standard output in a path.
-const STREAMS: [&str; 3] = ["/dev/stdout", "/dev/stderr", "/proc/self/fd/1"];
+/// Folders whose entries are the open files of this process. They look like links, and are none.
+const DESCRIPTORS: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
 
 impl Output {
     /// Prepares to write `path`, which is not touched before [`commit`](Output::commit). Call it before the work whose
@@ -80,6 +80,11 @@ impl Output {
     /// The file as it is written.
     pub fn file(&self) -> &File {
         &self.file
+    }
+
+    /// Whether it is written as it comes, into a terminal, a pipe or a device: nothing can be written there in advance.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.kind, Kind::Stream)
     }
 
     /// Puts the file in its place: whoever opens the path sees the old result or the new one, whole.
@@ -198,9 +203,8 @@ fn caller() -> Option<(rustix::process::Uid, rustix::process::Gid)> {
 
 fn prepare(path: &Path, readers: Readers) -> io::Result<Output> {
     let made = |file: OwnedFd, kind| Output { file: file.into(), path: path.to_owned(), kind };
-    if STREAMS.iter().any(|s| path == Path::new(s)) {
-        let stream = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-        return Ok(made(stream, Kind::Stream));
+    if let Some(stream) = descriptor(path) {
+        return Ok(made(stream?, Kind::Stream));
     }
     let (folder, name) = folder_of(path)?;
     if let Ok(there) = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -226,6 +230,25 @@ fn prepare(path: &Path, readers: Readers) -> io::Result<Output> {
     };
     give_to_caller(&file);
     Ok(made(file, kind))
+}
+
+/// What this process was started with, if `path` names that: `/dev/stdout`, or `/dev/fd/63` as shells write it for
+/// `>(command)`.
+fn descriptor(path: &Path) -> Option<io::Result<OwnedFd>> {
+    let number = match path.to_str()? {
+        "/dev/stdout" => "1",
+        "/dev/stderr" => "2",
+        _ if DESCRIPTORS.iter().any(|folder| path.parent() == Some(Path::new(folder))) => path.file_name()?.to_str()?,
+        _ => return None,
+    };
+    Some(match number {
+        // The same open file, so that what is printed besides does not write over it.
+        "1" => rustix::stdio::stdout().try_clone_to_owned(),
+        "2" => rustix::stdio::stderr().try_clone_to_owned(),
+        _ => {
+            rustix::fs::open(path, OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).map_err(Into::into)
+        }
+    })
 }
 
 /// Opens what is written as it comes.
@@ -349,6 +372,21 @@ mod tests {
         assert!(sentence(&nowhere).contains("there is no folder"), "{}", sentence(&nowhere));
         assert!(sentence(folder.path()).ends_with("cannot be written: it is a folder"));
         assert!(sentence(Path::new("/")).contains("it is a folder"));
+    }
+
+    #[test]
+    fn what_a_shell_opened_is_written_to() {
+        let (mut end, pipe) = std::io::pipe().unwrap();
+        for folder in DESCRIPTORS {
+            let path = format!("{folder}/{}", pipe.as_raw_fd());
+            let output = Output::create(Path::new(&path), Readers::Umask).unwrap();
+            assert!(output.is_stream());
+            drop(output);
+            write(Path::new(&path), Readers::Umask, b"said").unwrap();
+            let mut said = [0; 4];
+            end.read_exact(&mut said).unwrap();
+            assert_eq!(&said, b"said");
+        }
     }
 
     #[test]

@@ -3,8 +3,10 @@
 
 mod panel;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
+use holdup_base::output::{Output, Readers};
 use holdup_plot::plotters::coord::Shift;
 use holdup_plot::plotters::prelude::*;
 use holdup_plot::{Drawn, Picture, cut, lines, write};
@@ -33,14 +35,23 @@ struct Page<'a> {
     caption: &'a str,
 }
 
-/// Draws `outcome` as NAME.svg and NAME.png into `folder`, and returns the two paths.
+/// The files of a plot: NAME.svg and NAME.png in `folder`. To be had before the experiment that is drawn into them.
 ///
 /// # Errors
 /// A file can't be written; the message says which.
-pub fn draw(outcome: &Outcome, caption: &str, folder: &Path) -> Result<[PathBuf; 2], String> {
+pub fn outputs(name: &str, folder: &Path) -> io::Result<[Output; 2]> {
+    let output = |kind| Output::create(&folder.join(format!("{name}.{kind}")), Readers::Umask);
+    Ok([output("svg")?, output("png")?])
+}
+
+/// Draws `outcome` into both files, and returns their paths.
+///
+/// # Errors
+/// A file can't be written; the message says which.
+pub fn draw(outcome: &Outcome, caption: &str, files: [Output; 2]) -> Result<[PathBuf; 2], String> {
     let page = Page { outcome, groups: groups(outcome), caption };
-    let paths = ["svg", "png"].map(|kind| folder.join(format!("{}.{kind}", outcome.name)));
-    paths.iter().try_for_each(|path| holdup_plot::save(&page, path))?;
+    let paths = [&files[0], &files[1]].map(|file| file.path().to_owned());
+    files.into_iter().try_for_each(|file| holdup_plot::save(&page, file))?;
     Ok(paths)
 }
 
@@ -124,7 +135,7 @@ mod tests {
         };
         let folder = std::env::temp_dir().join(format!("holdup-lab-plot-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        let [svg, png] = draw(&outcome, "a machine", &folder).expect("two files");
+        let [svg, png] = draw(&outcome, "a machine", outputs("drawn", &folder).expect("a folder")).expect("two files");
         let text = std::fs::read_to_string(svg).expect("the SVG");
         assert!(text.contains("std ≤ µs") && text.contains("threads") && text.contains("a machine"));
         assert!(std::fs::read(png).expect("the PNG").starts_with(b"\x89PNG"));

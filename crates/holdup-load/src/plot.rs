@@ -1,7 +1,6 @@
 //! The scaling plot: points with their spread, the law, and what perfect scaling would be.
 
-use std::path::Path;
-
+use holdup_base::output::Output;
 use holdup_plot::plotters::coord::Shift;
 use holdup_plot::plotters::prelude::*;
 use holdup_plot::{Drawn, FONT, Picture, heading, number, text, write};
@@ -25,8 +24,8 @@ const AMDAHL: RGBColor = RGBColor(60, 140, 70);
 ///
 /// # Errors
 /// The file can't be written; the message says which.
-pub fn draw(scaling: &Scaling, path: &Path) -> Drawn {
-    holdup_plot::save(&Page { scaling }, path)
+pub fn draw(scaling: &Scaling, file: Output) -> Drawn {
+    holdup_plot::save(&Page { scaling }, file)
 }
 
 /// Name, colour, points.
@@ -171,8 +170,9 @@ mod tests {
         let scaling = Scaling::new(about, &runs);
         let folder = tempfile::tempdir().expect("a folder");
         let [svg, png] = ["plot.svg", "plot.png"].map(|name| folder.path().join(name));
-        draw(&scaling, &svg).expect("an SVG");
-        draw(&scaling, &png).expect("a PNG");
+        let file = |path| Output::create(path, holdup_base::output::Readers::Umask).expect("a place");
+        draw(&scaling, file(&svg)).expect("an SVG");
+        draw(&scaling, file(&png)).expect("a PNG");
         let drawn = std::fs::read_to_string(svg).expect("the SVG");
         for word in ["bench -t {n}", "perfect", "USL", "Amdahl", "more threads than CPUs"] {
             assert!(drawn.contains(word), "{word}");

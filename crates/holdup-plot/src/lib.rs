@@ -2,11 +2,11 @@
 
 #![forbid(unsafe_code)]
 
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
+use std::io::{BufWriter, Write};
 use std::sync::Once;
 
+use holdup_base::output::Output;
+use holdup_base::text::{clean, escape, is_unsafe};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
@@ -30,38 +30,56 @@ pub trait Picture {
     fn draw<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>) -> Drawn;
 }
 
-/// Draws `picture` into a file: PNG if its name ends so, else SVG.
+/// Draws `picture` into a file and puts that in its place: PNG if its name ends so, else SVG.
 ///
 /// # Errors
 /// The file can't be written; the message says which.
-pub fn save(picture: &impl Picture, path: &Path) -> Drawn {
+pub fn save(picture: &impl Picture, mut file: Output) -> Drawn {
     register_font();
-    let is_png = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
-    let drawn = if is_png { save_png(picture, path) } else { save_svg(picture, path) };
-    drawn.map_err(|e| format!("{}: {e}", path.display()))
+    let is_png = file.path().extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
+    let drawn = if is_png { save_png(picture, &mut file) } else { save_svg(picture, &mut file) };
+    drawn.map_err(|e| format!("{}: {e}", file.path().display()))?;
+    file.commit().map_err(|e| e.to_string())
 }
 
-fn save_svg(picture: &impl Picture, path: &Path) -> Drawn {
-    let root = SVGBackend::new(path, picture.size()).into_drawing_area();
+fn save_svg(picture: &impl Picture, file: &mut impl Write) -> Drawn {
+    let mut drawn = String::new();
+    let root = SVGBackend::with_string(&mut drawn, picture.size()).into_drawing_area();
     picture.draw(&root)?;
-    root.present().map_err(text)
+    root.present().map_err(text)?;
+    drop(root);
+    file.write_all(valid(&drawn).as_bytes()).map_err(|e| e.to_string())
 }
 
-fn save_png(picture: &impl Picture, path: &Path) -> Drawn {
+/// The document without characters that XML forbids or that would act where it is shown: the backend escapes none of
+/// them, whichever part of the picture they come from.
+fn valid(drawn: &str) -> String {
+    let mut out = String::with_capacity(drawn.len());
+    for c in drawn.chars() {
+        if c != '\n' && is_unsafe(c) { escape(c, &mut out) } else { out.push(c) }
+    }
+    out
+}
+
+fn save_png(picture: &impl Picture, file: &mut impl Write) -> Drawn {
     let (width, height) = picture.size();
     let mut pixels = vec![0; (width * height * 3) as usize];
     let root = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
     picture.draw(&root)?;
     root.present().map_err(text)?;
     drop(root);
-    write_png(path, (width, height), &pixels).map_err(|e| e.to_string())
+    write_png(file, (width, height), &pixels).map_err(|e| e.to_string())
 }
 
-fn write_png(path: &Path, size: (u32, u32), pixels: &[u8]) -> Result<(), png::EncodingError> {
-    let mut encoder = png::Encoder::new(BufWriter::new(File::create(path)?), size.0, size.1);
+fn write_png(file: &mut impl Write, size: (u32, u32), pixels: &[u8]) -> Result<(), png::EncodingError> {
+    let mut out = BufWriter::new(file);
+    let mut encoder = png::Encoder::new(&mut out, size.0, size.1);
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);
-    encoder.write_header()?.write_image_data(pixels)
+    let mut image = encoder.write_header()?;
+    image.write_image_data(pixels)?;
+    image.finish()?;
+    Ok(out.flush()?)
 }
 
 fn register_font() {
@@ -81,7 +99,7 @@ fn register_font() {
 /// What the backend says.
 pub fn write<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, words: &str, at: (i32, i32), size: u32) -> Drawn {
     let font = (FONT, size).into_font().color(&BLACK);
-    area.draw(&Text::new(words.to_owned(), at, font)).map_err(text)
+    area.draw(&Text::new(clean(words).into_owned(), at, font)).map_err(text)
 }
 
 /// Writes a title, and below it a sentence in two lines at most: 78 pixels in all.
@@ -100,10 +118,10 @@ pub fn heading<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, title: &str, s
 /// Breaks a sentence at spaces into lines of a width in pixels; a longer word is cut.
 pub fn lines(sentence: &str, width: usize, size: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in sentence.split_whitespace() {
+    for word in sentence.split_whitespace().map(clean) {
         match lines.last_mut() {
-            Some(line) if letters(line) + 1 + letters(word) <= room(width, size) => *line += &format!(" {word}"),
-            _ => lines.push(cut(word, width, size)),
+            Some(line) if letters(line) + 1 + letters(&word) <= room(width, size) => *line += &format!(" {word}"),
+            _ => lines.push(cut(&word, width, size)),
         }
     }
     lines
@@ -125,11 +143,11 @@ fn room(width: usize, size: usize) -> usize {
     (width.saturating_sub(32) as f64 / (0.5 * size as f64)) as usize
 }
 
-/// Shortens a line to a width in pixels.
+/// Shortens a line to a width in pixels, as it is shown: with what stands for characters that would act.
 pub fn cut(line: &str, width: usize, size: usize) -> String {
-    let most = room(width, size);
-    if letters(line) <= most {
-        return line.to_owned();
+    let (line, most) = (clean(line), room(width, size));
+    if letters(&line) <= most {
+        return line.into_owned();
     }
     line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
@@ -179,6 +197,53 @@ mod tests {
         assert!(first.ends_with("word") && second.ends_with('…'));
         let long = cut(&"x".repeat(500), 860, 12);
         assert!(long.ends_with('…') && long.chars().count() == 138);
+    }
+
+    /// Whatever is given, in each way in which a picture shows text.
+    struct Words<'a>(&'a str);
+
+    impl Picture for Words<'_> {
+        fn size(&self) -> (u32, u32) {
+            (400, 300)
+        }
+
+        fn draw<DB: DrawingBackend>(&self, root: &DrawingArea<DB, Shift>) -> Drawn {
+            heading(root, self.0, self.0)?;
+            let mut chart = ChartBuilder::on(root)
+                .caption(self.0, (FONT, 12))
+                .x_label_area_size(40)
+                .build_cartesian_2d(0.0..1.0, 0.0..1.0)
+                .map_err(text)?;
+            chart.configure_mesh().x_desc(self.0).label_style((FONT, 12)).draw().map_err(text)?;
+            let line = chart.draw_series([PathElement::new([(0.0, 0.0), (1.0, 1.0)], BLACK)]).map_err(text)?;
+            line.label(self.0);
+            chart.configure_series_labels().label_font((FONT, 12)).draw().map_err(text)
+        }
+    }
+
+    #[test]
+    fn a_picture_is_valid_xml_whatever_it_says() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let hostile = "a\0\x1b[2J\r\u{85}\u{9b}\u{202e}\u{2066}\u{ffff}<b onclick=\"x\">&'--> ]]> \u{1fffe}";
+        let path = folder.path().join("a.svg");
+        save(&Words(hostile), Output::create(&path, holdup_base::output::Readers::Umask).expect("a place"))
+            .expect("a picture");
+        let drawn = std::fs::read_to_string(&path).expect("text");
+        assert!(!drawn.contains(|c| c != '\n' && is_unsafe(c)), "{drawn}");
+        let document = roxmltree::Document::parse(&drawn).expect("valid XML");
+        let said: Vec<&str> = document.descendants().filter_map(|n| n.text()).map(str::trim).collect();
+        assert!(said.contains(&&*clean(hostile)), "{said:?}");
+        assert!(!document.descendants().any(|n| n.has_tag_name("b")));
+        let png = folder.path().join("a.png");
+        save(&Words(hostile), Output::create(&png, holdup_base::output::Readers::Umask).expect("a place"))
+            .expect("a picture");
+        assert!(std::fs::read(png).expect("bytes").ends_with(b"IEND\xaeB`\x82"));
+    }
+
+    #[test]
+    fn a_cut_counts_what_is_shown() {
+        assert_eq!(cut(&"\x1b".repeat(40), 860, 12).chars().count(), 138);
+        assert_eq!(lines("a\x1bb\nc", 860, 12), ["a\\x1bb c"]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use holdup_base::text::clean;
 use holdup_trace::{Result, StackId, ThreadIdx, Trace};
 
 use super::leaf::{Leaf, Leaves};
@@ -322,13 +323,20 @@ fn focus_profile<'a>(context: &'a Context) -> impl Iterator<Item = (ThreadIdx, S
 /// A stack in the form that flame graphs are made of.
 fn folded(context: &Context, process: &str, stack: StackId) -> String {
     let trace = context.trace;
-    let mut names = vec![if process.is_empty() { "program" } else { process }];
+    let mut names = vec![framed(process, "program")];
     let frames: Vec<_> = trace.stacks.frames(stack).collect();
     for frame in frames.into_iter().rev() {
         let inlined: Vec<_> = trace.names.locations(frame).map(|l| trace.text(l.function)).collect();
-        names.extend(inlined.into_iter().rev().filter(|n| !n.is_empty()));
+        names.extend(inlined.into_iter().rev().filter(|n| !n.is_empty()).map(|n| framed(n, "?")));
     }
     names.join(";")
+}
+
+/// A name as one frame of a folded line: without what ends a frame or a line, and without spaces at its ends, which
+/// readers trim after they have sorted.
+fn framed(name: &str, nameless: &str) -> String {
+    let name = clean(name.trim()).replace(';', ":");
+    if name.is_empty() { nameless.to_owned() } else { name }
 }
 
 /// From the first thread of the focus that started within the trace to the last that ended there.

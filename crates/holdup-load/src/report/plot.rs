@@ -1,7 +1,6 @@
 //! The picture of a run: throughput and response times over time, and response times by percentile.
 
-use std::path::Path;
-
+use holdup_base::output::Output;
 use holdup_plot::plotters::coord::Shift;
 use holdup_plot::plotters::prelude::*;
 use holdup_plot::{Drawn, FONT, Picture, heading, log_marks, number, text, write};
@@ -24,8 +23,8 @@ const MOST: RGBColor = RGBColor(170, 60, 60);
 ///
 /// # Errors
 /// The file can't be written; the message says which.
-pub fn draw(report: &Report, path: &Path) -> Drawn {
-    holdup_plot::save(&Page { report }, path)
+pub fn draw(report: &Report, file: Output) -> Drawn {
+    holdup_plot::save(&Page { report }, file)
 }
 
 /// Name, colour, and stretches of points: there is a gap between two of them.

@@ -1,10 +1,13 @@
 //! `holdup diff`: two traces or sets, side by side.
 
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use holdup_analysis::Options;
 use holdup_analysis::diff::{DiffOptions, Facts, diff, folded};
+use holdup_base::output::{Output, Readers};
 
 use crate::cli::Diff;
 use crate::disassembler::Machine;
@@ -12,10 +15,11 @@ use crate::{open, text};
 
 /// Runs the command. Exit code 1 if something grew by more than `--fail-on` allows.
 pub fn run(args: &Diff) -> anyhow::Result<ExitCode> {
+    let flame = args.flame.as_ref().map(|path| Output::create(path, Readers::Umask)).transpose()?;
     let options = Options { window: args.window, focus: args.focus.clone(), ..Options::default() };
     let (before, after) = (facts(&args.before, &options)?, facts(&args.vs, &options)?);
-    if let Some(path) = &args.flame {
-        flame(path, &before, &after, args.per)?;
+    if let Some(file) = flame {
+        draw(file, &before, &after, args.per)?;
     }
     let answer = diff(&before, &after, &DiffOptions { per: args.per, fail_on: args.fail_on });
     if args.json {
@@ -34,13 +38,15 @@ fn facts(paths: &[PathBuf], options: &Options) -> anyhow::Result<Vec<Facts>> {
     paths.iter().map(one).collect()
 }
 
-fn flame(path: &Path, before: &[Facts], after: &[Facts], per: Option<(f64, f64)>) -> anyhow::Result<()> {
+fn draw(mut file: Output, before: &[Facts], after: &[Facts], per: Option<(f64, f64)>) -> anyhow::Result<()> {
     let lines = folded(before, after, per);
-    anyhow::ensure!(!lines.is_empty(), "{}: no flame graph, because neither side has CPU samples", path.display());
+    let path = file.path().display();
+    anyhow::ensure!(!lines.is_empty(), "{path}: no flame graph, because neither side has CPU samples");
     let mut options = inferno::flamegraph::Options::default();
     options.title = "after, coloured by what changed: red grew, blue shrank".to_owned();
     options.count_name = "µs of CPU".to_owned();
     let mut svg = Vec::new();
     inferno::flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut svg)?;
-    std::fs::write(path, svg).map_err(|e| anyhow::anyhow!("{}: cannot be written: {e}", path.display()))
+    file.write_all(&svg).with_context(|| format!("{} cannot be written", file.path().display()))?;
+    Ok(file.commit()?)
 }

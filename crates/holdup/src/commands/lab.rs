@@ -1,10 +1,11 @@
 //! `holdup lab`: experiments on synchronisation.
 
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+use std::{fs, io};
 
 use anyhow::Context;
+use holdup_base::output::{self, Output, Readers};
 use holdup_lab::experiment::{self, Experiment};
 use holdup_lab::knobs::Values;
 use holdup_lab::machine::Machine;
@@ -32,9 +33,8 @@ fn run_experiments(args: &LabRun) -> anyhow::Result<()> {
     let chosen = choose(&args.experiments)?;
     let values = with_knobs(&chosen, args)?;
     let machine = Machine::this();
-    if let Some(folder) = &args.plots {
-        fs::create_dir_all(folder).with_context(|| format!("can't make the folder {}", folder.display()))?;
-    }
+    let file = args.output.as_ref().map(|path| Output::create(path, Readers::Umask)).transpose()?;
+    let plots = args.plots.as_ref().map(|folder| plots(folder, &chosen)).transpose()?;
     let mut report = Report { schema: SCHEMA.to_owned(), machine, quick: args.quick, experiments: Vec::new() };
     if !args.json {
         text::lab::print_machine(&report.machine)?;
@@ -48,19 +48,24 @@ fn run_experiments(args: &LabRun) -> anyhow::Result<()> {
             text::lab::print_outcome(report.experiments.last().expect("just pushed"))?;
         }
     }
-    if let Some(folder) = &args.plots {
-        for outcome in &report.experiments {
-            let drawn = plot::draw(outcome, &report.machine.caption(), folder).map_err(anyhow::Error::msg)?;
-            drawn.iter().for_each(|path| say!("drawn: {}", path.display()));
-        }
+    for (outcome, files) in report.experiments.iter().zip(plots.into_iter().flatten()) {
+        let drawn = plot::draw(outcome, &report.machine.caption(), files).map_err(anyhow::Error::msg)?;
+        drawn.iter().for_each(|path| say!("drawn: {}", path.display()));
     }
-    if let Some(path) = &args.output {
-        write_report(path, &report)?;
+    if let Some(file) = file {
+        text::write_json(file, &report)?;
     }
     if args.json {
         text::print_json(&report)?;
     }
     Ok(())
+}
+
+/// The files of all plots, in a folder that is made if it is not there.
+fn plots(folder: &Path, chosen: &[&'static Experiment]) -> anyhow::Result<Vec<[Output; 2]>> {
+    output::create_folder(folder)?;
+    let files: io::Result<_> = chosen.iter().map(|experiment| plot::outputs(experiment.name, folder)).collect();
+    Ok(files?)
 }
 
 fn choose(names: &[String]) -> holdup_lab::Result<Vec<&'static Experiment>> {
@@ -101,11 +106,6 @@ fn settings(args: &LabRun) -> anyhow::Result<Vec<(String, String)>> {
         all.push((name.to_owned(), value.to_owned()));
     }
     Ok(all)
-}
-
-fn write_report(path: &Path, report: &Report) -> anyhow::Result<()> {
-    let text = serde_json::to_string_pretty(report)?;
-    fs::write(path, text + "\n").with_context(|| format!("can't write {}", path.display()))
 }
 
 fn compare_files(before: &Path, after: &Path, json: bool) -> anyhow::Result<()> {

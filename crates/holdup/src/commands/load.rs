@@ -5,19 +5,20 @@ mod target;
 mod turns;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
+use holdup_base::Output;
 use holdup_load::harness::{self, Length, Mix, Outcome, Plan, run_once};
 use holdup_load::report::Report;
 use holdup_load::script::Source;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use keep::{Keeper, write_report};
+use keep::{Keeper, place};
 
 use super::Usage;
 use crate::cli::{Load, LoadCompare, LoadRows, LoadRun, Target, Width};
@@ -81,21 +82,21 @@ fn measure(args: &LoadRun) -> anyhow::Result<ExitCode> {
         return turns::run(args, [&plan, &other]);
     }
     // Found out now, not after the run.
-    for path in [&args.output, &args.plot, &args.hdr_log].into_iter().flatten() {
-        fs::File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
-    }
-    let outcome = perform(&plan, Keeper::new(args.output.as_deref(), &args.tags))?;
+    let opened = |path: &Option<PathBuf>| path.as_deref().map(place).transpose();
+    let (file, picture, log) = (opened(&args.output)?, opened(&args.plot)?, opened(&args.hdr_log)?);
+    let outcome = perform(&plan, Keeper::new(file.as_ref(), &args.tags))?;
     let report = Report::new(&plan, &outcome, args.tags.clone());
     // Files first: whoever reads the page may stop reading.
-    if let Some(path) = &args.output {
-        write_report(path, &report)?;
+    if let Some(file) = file {
+        text::write_json(file, &report)?;
     }
-    if let Some(path) = &args.hdr_log {
-        let file = fs::File::create(path).with_context(|| path.display().to_string())?;
-        holdup_load::report::write_hdr_log(&outcome, file).with_context(|| path.display().to_string())?;
+    if let Some(mut file) = log {
+        let written = holdup_load::report::write_hdr_log(&outcome, &mut file);
+        written.with_context(|| file.path().display().to_string())?;
+        file.commit()?;
     }
-    if let Some(path) = &args.plot {
-        draw(&report, path)?;
+    if let Some(file) = picture {
+        draw(&report, file)?;
     }
     finish(&report, args.json)
 }
@@ -145,8 +146,9 @@ fn finish(report: &Report, json: bool) -> anyhow::Result<ExitCode> {
     Ok(if report.has_failed() { ExitCode::from(NO) } else { ExitCode::SUCCESS })
 }
 
-fn draw(report: &Report, path: &Path) -> anyhow::Result<()> {
-    holdup_load::report::draw(report, path).map_err(anyhow::Error::msg)?;
+fn draw(report: &Report, file: Output) -> anyhow::Result<()> {
+    let path = file.path().to_owned();
+    holdup_load::report::draw(report, file).map_err(anyhow::Error::msg)?;
     say!("drawn: {}", path.display());
     Ok(())
 }
@@ -183,9 +185,10 @@ fn read_report(path: &Path) -> anyhow::Result<Report> {
 
 fn show(path: &Path, plot: Option<&Path>, json: bool) -> anyhow::Result<ExitCode> {
     let report = read_report(path)?;
+    let picture = plot.map(place).transpose()?;
     if json { text::print_json(&report) } else { text::load::print(&report) }?;
-    if let Some(path) = plot {
-        draw(&report, path)?;
+    if let Some(file) = picture {
+        draw(&report, file)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -196,8 +199,7 @@ fn compare(args: &LoadCompare) -> anyhow::Result<ExitCode> {
         (_, []) => return Err(Usage("name two reports, or those after behind --vs".to_owned()).into()),
         sides => sides,
     };
-    let read =
-        |paths: &[std::path::PathBuf]| paths.iter().map(|path| read_report(path)).collect::<anyhow::Result<Vec<_>>>();
+    let read = |paths: &[PathBuf]| paths.iter().map(|path| read_report(path)).collect::<anyhow::Result<Vec<_>>>();
     let comparison = holdup_load::report::compare(&read(before)?, &read(after)?);
     if args.json { text::print_json(&comparison) } else { text::load::print_comparison(&comparison) }?;
     let is_worse = args.fail_on.is_some_and(|share| comparison.is_worse_by(share));

@@ -2,7 +2,6 @@
 
 mod trace;
 
-use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use holdup_analysis::diff::scaling::Attribution;
+use holdup_base::output::{self, Output, Readers};
 use holdup_load::scale::{About, Scaling};
 use holdup_load::sweep::{Measure, Plan, Sweep, allowed_cpus, default_counts, restrict_to};
 use serde::Serialize;
@@ -39,10 +39,8 @@ pub struct Answer {
 pub fn run(args: &Scale) -> anyhow::Result<ExitCode> {
     let plan = plan(args)?;
     plan.check()?;
-    if let Some(path) = &args.plot {
-        // Found out now, not after the last run.
-        File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
-    }
+    // Found out now, not after the last run.
+    let plot = args.plot.as_ref().map(|path| Output::create(path, Readers::Umask)).transpose()?;
     // A second signal ends this program as the first would have.
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -63,8 +61,9 @@ pub fn run(args: &Scale) -> anyhow::Result<ExitCode> {
     if let Some(attribution) = &attribution {
         scaling.advice.clone_from(&attribution.advice);
     }
-    if let Some(path) = &args.plot {
-        holdup_load::plot::draw(&scaling, path).map_err(anyhow::Error::msg)?;
+    if let Some(file) = plot {
+        let path = file.path().to_owned();
+        holdup_load::plot::draw(&scaling, file).map_err(anyhow::Error::msg)?;
         say!("drawn: {}", path.display());
     }
     let answer = Answer { scaling, interrupted: sweep.interrupted, traces, attribution };
@@ -117,7 +116,7 @@ pub fn launch(args: &Launch) -> anyhow::Result<ExitCode> {
     if !args.on.is_empty() {
         restrict_to(&args.on)?;
     }
-    let output = File::create(&args.output).with_context(|| args.output.display().to_string())?;
+    let output = output::create_new(&args.output).with_context(|| args.output.display().to_string())?;
     let mut command = std::process::Command::new(&args.cmd[0]);
     command.args(&args.cmd[1..]).stdout(output);
     if let Some((name, value)) = args.set.as_deref().and_then(|s| s.split_once('=')) {

@@ -1,10 +1,11 @@
 //! Shell completions and man pages.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use holdup_base::output::{self, Readers};
 use holdup_trace::Error;
 
 use crate::cli::Cli;
@@ -21,7 +22,17 @@ pub fn completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
 
 /// Writes one page for each command into `folder`.
 pub fn man(folder: &Path) -> anyhow::Result<ExitCode> {
-    let fail = |e: std::io::Error| Error::input(folder, format!("cannot write man pages there: {e}"));
-    clap_mangen::generate_to(Cli::command(), folder).map_err(fail)?;
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    pages(&command, folder).map_err(|e| Error::input(folder, format!("cannot write man pages there: {e}")))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The pages of a command and of those below it. The generator's own way to write them follows links.
+fn pages(command: &clap::Command, folder: &Path) -> io::Result<()> {
+    command.get_subcommands().filter(|c| !c.is_hide_set()).try_for_each(|c| pages(c, folder))?;
+    let page = clap_mangen::Man::new(command.clone());
+    let mut roff = Vec::new();
+    page.render(&mut roff)?;
+    output::write(&folder.join(page.get_filename()), Readers::Public, &roff)
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use holdup_load::harness::Plan;
 use holdup_load::report::{Report, compare};
 
-use super::keep::{Keeper, write_report};
+use super::keep::{Keeper, place};
 use super::perform;
 use crate::cli::LoadRun;
 use crate::text;
@@ -14,15 +14,20 @@ use crate::text::screen::say;
 
 /// Runs both plans in rounds, the second first in every other round, and compares them.
 pub fn run(args: &LoadRun, plans: [&Plan; 2]) -> anyhow::Result<ExitCode> {
+    // Those of all rounds are tried before the first: hours may lie between it and the last.
+    for (side, round) in [0, 1].into_iter().flat_map(|side| (1..=args.repeats).map(move |round| (side, round))) {
+        args.output.as_ref().map(|path| place(&numbered(path, side, round))).transpose()?;
+    }
     let mut reports: [Vec<Report>; 2] = [Vec::new(), Vec::new()];
     for round in 0..args.repeats {
         for side in if round % 2 == 0 { [0, 1] } else { [1, 0] } {
             let path = args.output.as_ref().map(|path| numbered(path, side, round + 1));
-            let outcome = perform(plans[side], Keeper::new(path.as_deref(), &args.tags))?;
+            let file = path.as_deref().map(place).transpose()?;
+            let outcome = perform(plans[side], Keeper::new(file.as_ref(), &args.tags))?;
             let report = Report::new(plans[side], &outcome, args.tags.clone());
             say!("{}", text::load::line(&report));
-            if let Some(path) = &path {
-                write_report(path, &report)?;
+            if let Some(file) = file {
+                text::write_json(file, &report)?;
             }
             if let Some(cut) = &report.cut {
                 anyhow::bail!("round {} ended early: {cut}", round + 1);

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use holdup_analysis::Options;
 use holdup_analysis::diff::Facts;
 use holdup_analysis::diff::scaling::{At, Attribution, Machine, attribute};
+use holdup_base::output;
 use holdup_load::scale::Point;
 use holdup_load::sweep::{Plan, Run, allowed_cpus, arithmetic, last_cache};
 use serde::Serialize;
@@ -45,13 +46,13 @@ impl Traced {
 pub fn record(plan: &Plan, args: &Scale, stop: &AtomicBool) -> anyhow::Result<Vec<Traced>> {
     let scratch = tempfile::tempdir()?;
     let folder = args.keep.as_deref().unwrap_or(scratch.path());
-    fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    output::create_folder(folder)?;
     let mut traces = Vec::new();
     for &n in &plan.counts {
         if stop.load(Relaxed) {
             break;
         }
-        match one(plan, n, folder, args.keep.is_some()) {
+        match one(plan, n, folder, scratch.path(), args.keep.is_some()) {
             Ok(traced) => traces.push(traced),
             // Its failure is the user's doing.
             Err(_) if stop.load(Relaxed) => break,
@@ -82,9 +83,10 @@ fn ends(traces: &[Traced], restrict: bool) -> Option<(&Traced, &Traced)> {
     Some((small, fits.or(larger.last())?))
 }
 
-fn one(plan: &Plan, n: usize, folder: &Path, keep: bool) -> anyhow::Result<Traced> {
+fn one(plan: &Plan, n: usize, folder: &Path, scratch: &Path, keep: bool) -> anyhow::Result<Traced> {
     let path = folder.join(format!("n{n}.holdup"));
-    let output = folder.join(format!("n{n}.out"));
+    // Only this user can write there: nobody put a file of that name there first.
+    let output = scratch.join(format!("n{n}.out"));
     let outcome = record::record(&source(plan, n, &output)?, None, &path)?;
     match outcome.exit_code {
         Some(0) => {}
