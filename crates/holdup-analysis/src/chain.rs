@@ -73,6 +73,7 @@ pub fn chain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Di
     Ok(Chain {
         schema: "holdup.chain/1",
         trace: TraceFacts {
+            start_s: 0.0,
             path: path.to_owned(),
             format: trace.meta.format.clone(),
             duration_s: intervals.end as f64 / 1e9,

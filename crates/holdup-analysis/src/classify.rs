@@ -177,7 +177,8 @@ pub fn is_kernel_module(module: &str) -> bool {
     module.starts_with('[') && !matches!(module, "[vdso]" | "[anon]" | "[heap]" | "[stack]" | "[jit]")
 }
 
-fn is_runtime_module(module: &str) -> bool {
+/// Whether a module is the C library or one that languages bring.
+pub(crate) fn is_runtime_module(module: &str) -> bool {
     const LIBRARIES: &[&str] = &[
         "libc.so",
         "libc-2",

@@ -3,12 +3,15 @@
 //! To add a kind of finding: give it a [`group::Group`], say in `group::of` which cells belong to it, and what it
 //! is called and advised in `words`.
 
+mod caveats;
 mod confidence;
 mod culprit;
 mod group;
 mod held;
 mod instruction;
+mod limits;
 mod lock;
+mod names;
 mod preempt;
 mod profile;
 mod words;
@@ -45,6 +48,7 @@ pub(crate) struct Context<'a> {
     pub(crate) disassembler: &'a dyn Disassembler,
     pub(crate) locks: FxHashMap<holdup_trace::LockId, lock::LockStory>,
     pub(crate) habits: lock::Habits,
+    pub(crate) limits: limits::Limits,
     /// Who calls whom, in all samples; made when it is first asked for.
     pub(crate) callers: OnceCell<culprit::Callers>,
 }
@@ -77,6 +81,7 @@ pub(crate) fn with_context<R>(
     check_conservation(&blame, path)?;
     let locks = lock::stories(&intervals, &focus, window);
     let habits = lock::habits(&intervals, &focus);
+    let limits = limits::Limits::new(window, intervals.cpus);
     let context = Context {
         trace,
         focus: &focus,
@@ -86,6 +91,7 @@ pub(crate) fn with_context<R>(
         disassembler,
         locks,
         habits,
+        limits,
         callers: OnceCell::new(),
     };
     Ok(then(&context))
@@ -125,16 +131,20 @@ impl Context<'_> {
         for (i, finding) in findings.iter_mut().enumerate() {
             finding.id = format!("f{}", i + 1);
         }
+        let cpu_seconds = self.cpu_seconds();
         Explanation {
             schema: "holdup.explain/1",
             trace: TraceFacts {
                 path: path.to_owned(),
                 format: self.trace.meta.format.clone(),
+                start_s: self.blame.window.0 as f64 / 1e9,
                 duration_s: (self.blame.window.1 - self.blame.window.0) as f64 / 1e9,
                 cpus: self.intervals.cpus,
                 focus: self.focus.name().to_owned(),
             },
-            cpu_seconds: self.cpu_seconds(),
+            caveats: caveats::of(self, &cpu_seconds),
+            cpu_seconds,
+            hot: profile::hot(self),
             findings,
             health: self.health(),
         }
@@ -181,7 +191,6 @@ impl Context<'_> {
         let kind = group::kind(self, group, tally);
         let waiters = lock::waiters(self, group, tally);
         let (windows, within_ns) = tally.windows(self.blame.window);
-        let blame_ns = tally.blame_ns();
         let share = if group.holds_up() && charged > 0.0 { tally.rank_ns / charged } else { 0.0 };
         let mut finding = Finding {
             kind,
@@ -189,34 +198,38 @@ impl Context<'_> {
             release_stack: self.stack_text(lock::release_stack(self, group, tally)),
             wait_stack: self.stack_text(tally.common_stack()),
             waiters,
-            blame_cpu_s: blame_ns / 1e9,
+            blame_cpu_s: self.limits.of_cpus(tally.blame_ns()),
             share_of_held_up: share,
             gain_at_most: self.gain(group, within_ns, tally),
+            lasted_s: self.limits.once(within_ns as f64),
             windows,
             culprit,
             ..Finding::default()
         };
         words::describe(self, group, tally, &mut finding);
-        finding.confidence = confidence::of(self, group, tally, &mut finding.evidence);
+        (finding.confidence, finding.doubts) = confidence::of(self, group, tally);
         finding
     }
 
     /// An upper bound: all time within which this was the end of some chain is gone, but the work that remains
     /// still has to be done by the CPUs there are.
-    fn gain(&self, group: &Group, within_ns: u64, tally: &Tally) -> f64 {
+    fn gain(&self, group: &Group, within_ns: u64, tally: &Tally) -> Option<f64> {
         if !group.holds_up() {
-            return 1.0;
+            return None;
         }
         let (from, to) = self.blame.window;
         let duration = (to - from) as f64;
         let sampled: f64 = tally.own_samples(self);
         let work = (self.blame.cpu.running - sampled).max(0.0) / self.intervals.cpus.max(1) as f64;
         let left = (duration - within_ns as f64).max(work).max(duration * 0.01);
-        (duration / left).max(1.0)
+        Some((duration / left).max(1.0))
     }
 
     fn cpu_seconds(&self) -> CpuSeconds {
         let cpu = &self.blame.cpu;
+        if !caveats::has_switches(self) {
+            return caveats::sampled(self);
+        }
         let s = |ns: f64| ns / 1e9;
         CpuSeconds {
             total: s(cpu.total),
@@ -235,6 +248,8 @@ impl Context<'_> {
         let total = self.blame.cpu.total.max(1.0);
         Health {
             lost_events: h.lost_events,
+            lost_stacks: h.lost_stacks,
+            impossible: self.limits.impossible(),
             unknown_wakers: h.unknown_wakers,
             cycles: self.blame.cycles,
             unmatched: h.unmatched,

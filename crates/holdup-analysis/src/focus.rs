@@ -37,8 +37,14 @@ impl Focus {
             focus.kernel[i] = is_kernel_name(name) || (parent < i && threads.tid[parent] == 2);
             focus.member[i] = i > 0 && (everything || inherited || roots.contains(&t.pid));
         }
-        let main = threads.rows().find(|t| roots.contains(&t.pid) && t.tid == t.pid);
-        focus.name = main.map_or(String::new(), |t| format!("{} ({})", trace.text(t.name), t.pid));
+        let mut mains = threads.rows().filter(|t| roots.contains(&t.pid) && t.tid == t.pid);
+        if let Some(main) = mains.next() {
+            let more = mains.filter(|t| t.pid != main.pid).count();
+            focus.name = format!("{} (pid {})", trace.text(main.name), main.pid);
+            if more > 0 {
+                focus.name.push_str(&format!(" and {more} more"));
+            }
+        }
         focus
     }
 

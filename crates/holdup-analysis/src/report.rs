@@ -24,8 +24,12 @@ pub struct Explanation {
     pub schema: &'static str,
     /// Of what.
     pub trace: TraceFacts,
+    /// What to know before all else: what this trace cannot tell, and how to record what it lacks.
+    pub caveats: Vec<Caveat>,
     /// Where the CPU time went.
     pub cpu_seconds: CpuSeconds,
+    /// What ran most, by process and function; at most ten.
+    pub hot: Vec<Hot>,
     /// Why, in the order of blame.
     pub findings: Vec<Finding>,
     /// How far to believe it.
@@ -39,12 +43,36 @@ pub struct TraceFacts {
     pub path: String,
     /// Its format.
     pub format: String,
-    /// Length in seconds.
+    /// Where the explained part begins, in seconds.
+    pub start_s: f64,
+    /// Its length in seconds.
     pub duration_s: f64,
     /// CPUs.
     pub cpus: usize,
     /// The process tree in focus; empty for the whole machine.
     pub focus: String,
+}
+
+/// Something that this trace cannot tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Caveat {
+    /// One or two sentences.
+    pub what: String,
+    /// Command lines that record what is missing; empty if that is not the matter.
+    pub record: Vec<String>,
+}
+
+/// A function of a process by its share of all samples in focus.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Hot {
+    /// The process.
+    pub process: String,
+    /// The function, demangled.
+    pub function: String,
+    /// The file that holds its code.
+    pub module: String,
+    /// Its share.
+    pub share: f64,
 }
 
 /// Seconds of CPU time; `total` is the sum of all others.
@@ -91,12 +119,16 @@ pub struct Finding {
     pub blame_cpu_s: f64,
     /// Its share of all that is charged.
     pub share_of_held_up: f64,
-    /// The program cannot get faster than by this factor if it is mended.
-    pub gain_at_most: f64,
+    /// The program cannot get faster than by this factor if it is mended; `None` where no bound can be given.
+    pub gain_at_most: Option<f64>,
+    /// How long, in seconds, somebody waited for it.
+    pub lasted_s: f64,
     /// When, in seconds.
     pub windows: Vec<[f64; 2]>,
     /// `high`, `medium` or `low`.
     pub confidence: &'static str,
+    /// Why not more.
+    pub doubts: Vec<String>,
     /// What it rests on.
     pub evidence: Vec<String>,
     /// What to do.
@@ -120,6 +152,8 @@ pub struct Culprit {
     pub module: String,
     /// `file.c:12`.
     pub source: String,
+    /// The function that calls it most; empty if that is unknown.
+    pub called_by: String,
     /// Where it was found most often.
     pub instruction: Option<Instruction>,
 }
@@ -162,7 +196,7 @@ pub struct LockFacts {
 }
 
 /// Who waited, and for how long.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Waiters {
     /// How many threads.
     pub threads: usize,
@@ -174,6 +208,12 @@ pub struct Waiters {
     pub mean_s: f64,
     /// The longest.
     pub max_s: f64,
+    /// Their names, like ones together: `compiler-00 … compiler-11`.
+    pub names: Vec<String>,
+    /// The function in which they waited.
+    pub function: String,
+    /// `file.c:12`.
+    pub source: String,
 }
 
 /// What limits the answer.
@@ -191,4 +231,8 @@ pub struct Health {
     pub share_unknown: f64,
     /// Switches that the trace lacks and that were inferred.
     pub inferred: u64,
+    /// Stacks that were lost.
+    pub lost_stacks: u64,
+    /// Figures that were greater than time and CPUs allow, and were cut: each is a mistake in holdup.
+    pub impossible: u64,
 }

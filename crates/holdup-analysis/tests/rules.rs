@@ -248,6 +248,62 @@ fn check(trace: &Trace, what: &str) {
     let answer = explain(trace, "x", &Options::default(), &NoDisassembler).unwrap();
     let cpu = answer.cpu_seconds;
     assert!((cpu.sum() - cpu.total).abs() <= 1e-3 * cpu.total, "{what}: {cpu:?}");
+    assert_eq!(answer.health.impossible, 0, "{what}");
+    figures_are_possible(&answer, what);
+}
+
+/// No length of time in a sentence is longer than all threads, or all CPUs, could spend in the trace.
+fn figures_are_possible(answer: &holdup_analysis::Explanation, what: &str) {
+    // The largest schedule has as many.
+    const THREADS: f64 = 41.0;
+    let most = answer.trace.duration_s * THREADS.max(answer.trace.cpus as f64) * 1.01;
+    for finding in &answer.findings {
+        for sentence in finding.evidence.iter().chain([&finding.title]) {
+            let words: Vec<&str> = sentence.split_whitespace().collect();
+            for pair in words.windows(2) {
+                let unit = match pair[1].trim_end_matches([',', ';', '.', ':', ')']) {
+                    "s" => 1.0,
+                    "ms" => 1e-3,
+                    _ => continue,
+                };
+                let figure: f64 = pair[0].parse().unwrap_or(0.0) * unit;
+                assert!(figure <= most, "{what}: {sentence}");
+                if sentence.starts_with("meanwhile") {
+                    assert!(figure <= answer.trace.duration_s * 1.01, "{what}: {sentence}");
+                }
+            }
+        }
+    }
+}
+
+/// Several threads that wait for one CPU wait for it once: what ran there meanwhile ran no longer than the trace is.
+#[test]
+fn what_ran_instead_ran_no_longer_than_there_was() {
+    let mut s = Schedule::new(2, 100.0).thread(9, "hog").runs(9, 1, 0.0, 100.0, -1);
+    for tid in 20..40 {
+        // Owners, ready on the hog's CPU from the start, each with a waiter.
+        s = s.thread(tid, "owner").thread(tid + 100, "waiter");
+        s = s.by(0.1, 1, 9, tid);
+        s = s.runs(tid + 100, 0, f64::from(tid - 20), f64::from(tid - 20) + 0.9, FUTEX).futex(
+            f64::from(tid - 20) + 0.8,
+            tid + 100,
+            tid,
+        );
+    }
+    check(&s.finish(), "twenty owners behind one hog");
+}
+
+/// A wait that is longer than the window counts as long as the window.
+#[test]
+fn a_window_cuts_what_is_counted() {
+    let s = Schedule::new(2, 100.0).thread(10, "owner").thread(11, "waiter").runs(10, 0, 0.0, 90.0, FUTEX);
+    let s = s.runs(11, 1, 0.0, 5.0, FUTEX).futex(4.9, 11, 10).by(89.0, 0, 10, 11);
+    let trace = s.switch(89.1, 1, 0, RUNS, -1, 11).finish();
+    let options = Options { window: Some((0.020, 0.030)), ..Options::default() };
+    let answer = explain(&trace, "x", &options, &NoDisassembler).unwrap();
+    let first = &answer.findings[0];
+    assert!(first.waiters.max_s <= 0.0101 && first.lasted_s <= 0.0101, "{first:?}");
+    assert_eq!((answer.health.impossible, answer.trace.start_s), (0, 0.020));
 }
 
 #[test]

@@ -139,7 +139,7 @@ pub struct Demo {
 #[derive(Debug, Args, Clone)]
 pub struct Source {
     /// Focus on all processes: until Ctrl-C, for --duration, or while CMD runs
-    #[arg(short = 'a', long = "all", conflicts_with = "pid")]
+    #[arg(short = 'a', long = "machine", conflicts_with = "pid")]
     pub all: bool,
     /// Focus on this running process and its children
     #[arg(short, long, value_name = "PID", conflicts_with = "cmd")]
@@ -170,6 +170,9 @@ pub struct Record {
     /// Keep only the last stretch of this length
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub ring: Option<Duration>,
+    /// The same as --machine
+    #[arg(long = "all", id = "everything", hide = true)]
+    pub everything: bool,
     /// What to record
     #[command(flatten)]
     pub source: Source,
@@ -204,7 +207,13 @@ pub struct Explain {
     /// Only this process (name or pid) and its children can be held up
     #[arg(long, value_name = "PROC")]
     pub focus: Option<String>,
-    /// How many findings to show
+    /// Show all that is known of cause N of the page: stacks, instructions, evidence
+    #[arg(long, value_name = "N", conflicts_with_all = ["json", "everything"])]
+    pub why: Option<usize>,
+    /// Show every cause whole, the sum of the CPU time, what was lost, and the notes
+    #[arg(long = "all", id = "everything", conflicts_with = "json")]
+    pub everything: bool,
+    /// How many causes to show, with --json or --all
     #[arg(long, default_value_t = 8, value_name = "N")]
     pub top: usize,
     /// Waits below this function are idle by design

@@ -4,6 +4,7 @@ pub mod annotate;
 pub mod answer;
 pub mod chain;
 pub mod check;
+pub mod detail;
 pub mod diff;
 pub mod lab;
 pub mod load;

@@ -6,8 +6,8 @@ use super::group::{Group, Tally};
 /// The share of its CPUs from which on a virtual machine that has lost them tells of its host instead.
 const MUCH_STOLEN: f64 = 0.1;
 
-/// `high`, `medium` or `low`; the reasons for less than high are added to the evidence.
-pub(super) fn of(context: &Context, group: &Group, tally: &Tally, evidence: &mut Vec<String>) -> &'static str {
+/// `high`, `medium` or `low`, and the reasons for less than high.
+pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (&'static str, Vec<String>) {
     let mut doubts = Vec::new();
     let mut grave = false;
     let cpu = &context.blame.cpu;
@@ -15,7 +15,8 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally, evidence: &mut
     let blame = tally.blame_ns();
     if cpu.lost > 0.01 * cpu.total || health.lost_events > 0 {
         grave |= cpu.lost > 0.1 * cpu.total || cpu.lost > 0.5 * blame;
-        doubts.push(format!("{:.3} CPU s lost ({} events)", cpu.lost / 1e9, health.lost_events));
+        let share = 100.0 * cpu.lost / cpu.total.max(1.0);
+        doubts.push(format!("{} events were lost: {share:.1} % of the CPU time is not known", health.lost_events));
     }
     let stolen = context.trace.stolen_share();
     if stolen > MUCH_STOLEN {
@@ -27,20 +28,25 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally, evidence: &mut
     }
     let switches = context.trace.switches.rows().max(1) as f64;
     if health.inferred as f64 > 0.03 * switches {
-        doubts.push(format!("{} switches were missing and inferred", health.inferred));
+        doubts.push(format!("{} of {switches} switches were missing and inferred", health.inferred));
     }
     if (context.blame.cycles as f64) > 0.01 * waits {
         doubts.push(format!("{} circles of waiting threads", context.blame.cycles));
+    }
+    // Stacks decide where it was, not who: without many of them the place is a guess.
+    let stacks = context.trace.meta.user_stacks.0.max(1);
+    if health.lost_stacks > stacks / 10 {
+        doubts.push(format!("{} stacks were lost: the functions may be others", health.lost_stacks));
     }
     let samples = tally.samples.len();
     if matches!(group, Group::Lock(_) | Group::Serial(_)) && samples == 0 && tally.handoff_ns < 0.5 * tally.rank_ns {
         doubts.push("no CPU sample shows what the culprit did meanwhile".to_owned());
     }
-    evidence.extend(doubts.iter().map(|d| format!("less certain: {d}")));
-    match doubts.len() {
+    let word = match doubts.len() {
         _ if grave => "low",
         0 => "high",
         1 | 2 => "medium",
         _ => "low",
-    }
+    };
+    (word, doubts)
 }

@@ -25,6 +25,9 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
     culprit.module = context.trace.text(location.module).to_owned();
     culprit.source = context.source(&location);
     let samples = samples_of(context, group, tally);
+    culprit.called_by = called_by(context, &samples, location.function)
+        .or_else(|| called_by(context, &tally.sites, location.function))
+        .unwrap_or_default();
     if runs(group) {
         culprit.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
     }
@@ -58,6 +61,19 @@ fn samples_of(context: &Context, group: &Group, tally: &Tally) -> FxHashMap<Stac
     let thread = tally.main_thread();
     let own = context.blame.profile.iter().filter(|((t, _), _)| *t == thread);
     own.map(|((_, stack), weight)| (*stack, *weight)).collect()
+}
+
+/// The function that called `function` in most of the weight.
+pub(super) fn called_by(context: &Context, stacks: &FxHashMap<StackId, f64>, function: StringId) -> Option<String> {
+    let mut callers = Callers::default();
+    let mut ordered: Vec<_> = stacks.iter().collect();
+    ordered.sort_by_key(|(stack, _)| **stack);
+    ordered.into_iter().for_each(|(s, weight)| count_callers(context.classifier, *s, *weight, &mut callers));
+    let callers = callers.remove(&function)?;
+    let total: f64 = callers.values().sum();
+    let named = callers.into_iter().filter_map(|(caller, weight)| Some((caller?, weight)));
+    let (caller, weight) = named.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
+    (weight > 0.5 * total && caller != function).then(|| context.trace.text(caller).to_owned())
 }
 
 /// The culprit's function, with the source line where it was found most often.
@@ -96,17 +112,24 @@ pub(super) fn application(context: &Context, stack: StackId) -> Option<LocationR
     context.classifier.application_frames(stack).into_iter().next().map(|(_, l)| l)
 }
 
-/// Where nothing belongs to the application: the outermost function that has a name.
+/// Functions in which the C library starts threads: everything is below them, so they say nothing.
+const THREAD_STARTS: &[&str] = &["clone", "clone3", "start_thread", "thread_start", "_start", "__libc_start_main"];
+
+/// Where nothing belongs to the application by name: the innermost code that is neither the kernel's nor a runtime's,
+/// even if it has only an address; else the outermost function of a runtime, but for where threads start.
 fn any_user(context: &Context, stack: StackId) -> Option<LocationRow> {
     let trace = context.trace;
-    let frames: Vec<_> = trace.stacks.frames(stack).collect();
-    frames.into_iter().rev().flat_map(|f| trace.names.locations(f)).find(|l| {
+    let locations = trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f));
+    let user: Vec<LocationRow> = locations.filter(|l| !classify::is_kernel_module(trace.text(l.module))).collect();
+    let own = |l: &&LocationRow| {
+        let module = trace.text(l.module);
+        !module.is_empty() && !module.starts_with("//") && !classify::is_runtime_module(module)
+    };
+    let named = |l: &&LocationRow| {
         let name = trace.text(l.function);
-        !classify::is_kernel_module(trace.text(l.module))
-            && !name.is_empty()
-            && !name.starts_with('_')
-            && !name.contains("+0x")
-    })
+        !name.is_empty() && !name.contains("+0x") && !name.starts_with("__") && !THREAD_STARTS.contains(&name)
+    };
+    user.iter().find(own).or_else(|| user.iter().rev().find(named)).copied()
 }
 
 /// The innermost application function that lies on at least [`COVERAGE`] of the weight.

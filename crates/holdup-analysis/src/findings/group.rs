@@ -3,7 +3,7 @@
 use holdup_trace::{LockId, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Context, culprit, profile};
+use super::{Context, culprit, preempt, profile};
 use crate::blame::{Cell, Key, Terminal};
 use crate::classify::WaitKind;
 
@@ -159,6 +159,11 @@ impl Tally {
         most.map_or(ThreadIdx::NONE, |(t, _)| *t)
     }
 
+    /// How many threads its time is the time of: those that waited, or that were ready themselves.
+    pub(crate) fn count(&self) -> usize {
+        self.threads.len().max(self.by_thread.len())
+    }
+
     /// The share of that thread in the blame.
     pub(crate) fn largest_share(&self) -> f64 {
         let all: f64 = self.by_thread.values().sum();
@@ -177,23 +182,15 @@ impl Tally {
         most.map_or(StackId::NONE, |(s, _)| *s)
     }
 
-    /// The windows as seconds, neighbours merged, and their length in nanoseconds.
+    /// When, neighbours merged, and how many nanoseconds of it.
+    pub(crate) fn spans(&self, within: (u64, u64)) -> (Vec<(u64, u64)>, u64) {
+        preempt::merged(self.spans.clone(), (within.1 - within.0) / 200)
+    }
+
+    /// The same in seconds.
     pub(crate) fn windows(&self, within: (u64, u64)) -> (Vec<[f64; 2]>, u64) {
-        let mut spans = self.spans.clone();
-        spans.sort_unstable();
-        let gap = (within.1 - within.0) / 200;
-        let mut merged: Vec<(u64, u64)> = Vec::new();
-        let mut exact = 0;
-        let mut covered = 0;
-        for (from, to) in spans {
-            exact += to.saturating_sub(from.max(covered));
-            covered = covered.max(to);
-            match merged.last_mut() {
-                Some(last) if from <= last.1.saturating_add(gap) => last.1 = last.1.max(to),
-                _ => merged.push((from, to)),
-            }
-        }
-        (merged.into_iter().map(|(a, b)| [a as f64 / 1e9, b as f64 / 1e9]).collect(), exact)
+        let (spans, exact) = self.spans(within);
+        (spans.into_iter().map(|(a, b)| [a as f64 / 1e9, b as f64 / 1e9]).collect(), exact)
     }
 
     /// Sampled CPU nanoseconds of the culprit itself, as far as they lie in this finding.

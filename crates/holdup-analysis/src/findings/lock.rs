@@ -4,7 +4,7 @@ use holdup_trace::{LockId, StackId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::group::{Group, Tally};
-use super::{Context, culprit};
+use super::{Context, culprit, names};
 use crate::blame::Window;
 use crate::classify::WaitKind;
 use crate::focus::Focus;
@@ -41,7 +41,7 @@ pub(super) fn stories(intervals: &Intervals, focus: &Focus, window: Window) -> F
             continue;
         }
         let story = stories.entry(wait.lock).or_default();
-        let length = wait.woken.saturating_sub(wait.start);
+        let length = wait.woken.min(window.to).saturating_sub(wait.start.max(window.from));
         story.threads.insert(wait.thread);
         story.total_ns = story.total_ns.saturating_add(length);
         // A wait that goes on after a time-out is counted once, by its last part.
@@ -126,8 +126,24 @@ pub(super) fn waiters(context: &Context, group: &Group, tally: &Tally) -> Waiter
         Some(s) => (s.threads.len(), s.waits, s.total_ns, s.longest_ns),
         None => (tally.threads.len(), tally.waits, tally.thread_ns, tally.longest_ns),
     };
-    let total_s = total as f64 / 1e9;
-    Waiters { threads, waits, total_s, mean_s: total_s / waits.max(1) as f64, max_s: longest as f64 / 1e9 }
+    // Every one of them waited at least once, even where waits that began earlier are not counted.
+    let count = story.map_or_else(|| tally.count(), |s| s.threads.len());
+    let mut named: Vec<ThreadIdx> = story.map_or(&tally.threads, |s| &s.threads).iter().copied().collect();
+    named.sort_unstable();
+    let mut waiters = Waiters {
+        threads,
+        waits,
+        total_s: context.limits.of_threads(total as f64, count),
+        mean_s: context.limits.once(total as f64 / waits.max(count as u64).max(1) as f64),
+        max_s: context.limits.once(longest as f64),
+        names: names::grouped(named.into_iter().map(|t| context.thread_name(t))),
+        ..Waiters::default()
+    };
+    if let Some(at) = culprit::application(context, tally.common_stack()) {
+        waiters.function = context.trace.text(at.function).to_owned();
+        waiters.source = context.source(&at);
+    }
+    waiters
 }
 
 /// Where the culprit let its waiters go.

@@ -22,16 +22,17 @@ pub(super) fn is_starved(context: &Context, tally: &Tally) -> bool {
     }
     let culprits: Vec<_> = tally.by_thread.keys().copied().collect();
     let (mut own, mut all) = (0, 0);
-    for (thread, ns) in antagonists(context, &culprits) {
+    let (within, _) = tally.spans(context.blame.window);
+    for (thread, ns) in antagonists(context, &culprits, &within) {
         all += ns;
         own += if context.focus.contains(thread) { ns } else { 0 };
     }
     own * 3 > all
 }
 
-/// Threads that ran on the CPU for which `threads` were runnable, by nanoseconds of overlap, the greatest first.
-/// O(steps).
-pub(super) fn antagonists(context: &Context, threads: &[ThreadIdx]) -> Vec<(ThreadIdx, u64)> {
+/// Threads that ran on the CPU for which `threads` were runnable `within` these spans, by nanoseconds of overlap, the
+/// greatest first. O(steps).
+pub(super) fn antagonists(context: &Context, threads: &[ThreadIdx], within: &[(u64, u64)]) -> Vec<(ThreadIdx, u64)> {
     let intervals = context.intervals;
     let mut is_one_of_them = vec![false; intervals.last.len()];
     threads.iter().for_each(|thread| is_one_of_them[thread.index()] = true);
@@ -42,11 +43,11 @@ pub(super) fn antagonists(context: &Context, threads: &[ThreadIdx]) -> Vec<(Thre
             && is_one_of_them[step.thread.index()]
             && let Some(spans) = runnable.get_mut(cpu.index())
         {
-            spans.push((since[step.thread.index()], step.t));
+            spans.extend(common(within, since[step.thread.index()], step.t));
         }
         since[step.thread.index()] = step.t;
     }
-    runnable.iter_mut().for_each(|spans| spans.sort_unstable());
+    runnable.iter_mut().for_each(|spans| *spans = merged(std::mem::take(spans), 0).0);
     since.fill(0);
     let mut found: FxHashMap<ThreadIdx, u64> = FxHashMap::default();
     for step in &intervals.steps {
@@ -66,8 +67,44 @@ pub(super) fn antagonists(context: &Context, threads: &[ThreadIdx]) -> Vec<(Thre
     found
 }
 
-/// How much of `from..to` the sorted spans cover.
+/// How much of `from..to` the spans, sorted and apart, cover.
 fn overlap(spans: &[(u64, u64)], from: u64, to: u64) -> u64 {
+    common(spans, from, to).map(|(from, to)| to - from).sum()
+}
+
+/// The parts of `from..to` that the spans, sorted and apart, cover.
+fn common(spans: &[(u64, u64)], from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> {
     let first = spans.partition_point(|s| s.1 <= from);
-    spans[first..].iter().take_while(|s| s.0 < to).map(|s| s.1.min(to) - s.0.max(from).min(s.1.min(to))).sum()
+    let touched = spans[first..].iter().take_while(move |s| s.0 < to);
+    touched.map(move |s| (s.0.max(from), s.1.min(to))).filter(|(from, to)| from < to)
+}
+
+/// The spans sorted, those that touch or lie less than `gap` apart as one, and how much they cover without the gaps.
+pub(super) fn merged(mut spans: Vec<(u64, u64)>, gap: u64) -> (Vec<(u64, u64)>, u64) {
+    spans.sort_unstable();
+    let mut merged: Vec<(u64, u64)> = Vec::new();
+    let (mut exact, mut covered) = (0, 0);
+    for (from, to) in spans {
+        exact += to.saturating_sub(from.max(covered));
+        covered = covered.max(to);
+        match merged.last_mut() {
+            Some(last) if from <= last.1.saturating_add(gap) => last.1 = last.1.max(to),
+            _ => merged.push((from, to)),
+        }
+    }
+    (merged, exact)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_that_wait_for_one_cpu_wait_once() {
+        let (spans, exact) = merged(vec![(5, 9), (0, 6), (20, 30)], 0);
+        assert_eq!((spans.as_slice(), exact), (&[(0, 9), (20, 30)][..], 19));
+        assert_eq!(overlap(&spans, 3, 25), 6 + 5);
+        assert_eq!(overlap(&spans, 9, 20), 0);
+        assert_eq!(merged(vec![(0, 1), (3, 4)], 2), (vec![(0, 4)], 2));
+    }
 }

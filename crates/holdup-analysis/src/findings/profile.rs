@@ -5,10 +5,14 @@ use rustc_hash::FxHashMap;
 
 use super::group::{Group, Tally};
 use super::{Context, culprit, instruction};
-use crate::report::Finding;
+use crate::label;
+use crate::report::{Finding, Hot};
 
 /// Below this share of the CPU time, being held up does not matter beside being busy.
 const MINOR: f64 = 0.1;
+
+/// Functions listed as hot.
+const HOT: usize = 10;
 
 /// The finding of a program that is simply busy: no wait to mend, only work.
 pub(super) fn cpu_bound(context: &Context, charged: f64) -> Option<Finding> {
@@ -19,38 +23,74 @@ pub(super) fn cpu_bound(context: &Context, charged: f64) -> Option<Finding> {
     let samples = focus_samples(context);
     let total: f64 = samples.values().sum();
     let location = culprit::specific(context, &samples).or_else(|| widest(context, &samples))?;
-    let thread = busiest(context)?;
+    let thread = busiest_in(context, location.function)?;
     let mut found = culprit::of_thread(context, thread);
     found.function = context.trace.text(location.function).to_owned();
     found.module = context.trace.text(location.module).to_owned();
     found.source = context.source(&location);
+    found.called_by = culprit::called_by(context, &samples, location.function).unwrap_or_default();
     found.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
     let inside: f64 = samples.iter().filter(|(s, _)| is_on(context, **s, location.function)).map(|(_, w)| w).sum();
-    let seconds = running / 1e9;
-    let share = 100.0 * inside / total.max(1.0);
-    let name = if found.process.is_empty() { "the program".to_owned() } else { format!("`{}`", found.process) };
+    let seconds = context.limits.of_cpus(running);
+    let share = inside / total.max(1.0);
+    let name = if found.process.is_empty() { "the program" } else { &found.process };
+    let peak = context.intervals.peak_parallelism();
+    let count = total / context.period().max(1.0);
     Some(Finding {
         kind: "cpu-bound",
-        title: format!("{name} is busy for {seconds:.2} CPU s, {share:.0} % of it in `{}`", found.function),
+        title: format!(
+            "{} of CPU time went into work, {:.0} % of it in {} of {name}",
+            label::duration(seconds),
+            100.0 * share,
+            found.function
+        ),
         evidence: vec![
-            format!(
-                "{:.0} samples; next to nobody waits ({:.3} CPU s charged)",
-                total / context.period().max(1.0),
-                charged / 1e9
-            ),
-            format!(
-                "at most {} threads ran at once on {} CPUs",
-                context.intervals.peak_parallelism(),
-                context.intervals.cpus
-            ),
+            format!("{count:.0} samples; next to nobody waited ({} of CPU time)", label::duration(charged / 1e9)),
+            format!("at most {peak} threads worked at once on {} CPUs", context.intervals.cpus),
         ],
-        advice: "No wait to mend: make this function faster, or spread its work over more threads.".to_owned(),
+        advice: "There is no wait to mend: make this function faster, or spread its work over more threads.".to_owned(),
         culprit: found,
-        blame_cpu_s: seconds * inside / total.max(1.0),
-        gain_at_most: 1.0 / (1.0 - (inside / total.max(1.0)).min(0.99)),
-        confidence: if total / context.period().max(1.0) >= 30.0 { "high" } else { "low" },
+        blame_cpu_s: seconds * share,
+        confidence: if count >= 30.0 { "high" } else { "low" },
+        doubts: if count >= 30.0 { Vec::new() } else { vec![format!("{count:.0} samples are few")] },
         ..Finding::default()
     })
+}
+
+/// What ran most in focus, by process and function.
+pub(super) fn hot(context: &Context) -> Vec<Hot> {
+    let trace = context.trace;
+    let mut functions: FxHashMap<_, f64> = FxHashMap::default();
+    let mut total = 0.0;
+    for ((thread, stack), weight) in &context.blame.profile {
+        if !context.focus.contains(*thread) {
+            continue;
+        }
+        total += weight;
+        let process = trace.threads.process.get(thread.index()).copied().unwrap_or_default();
+        // Where nothing is the application's: the leaf.
+        let place = culprit::application(context, *stack).or_else(|| leaf(context, *stack));
+        let (function, module) = place.map_or_else(Default::default, |l| (l.function, l.module));
+        *functions.entry((process, function, module)).or_default() += weight;
+    }
+    let mut hot: Vec<_> = functions.into_iter().collect();
+    hot.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let text = |id| trace.text(id).to_owned();
+    let share = |weight: f64| weight / total;
+    hot.into_iter()
+        .take(HOT)
+        .map(|((process, function, module), weight)| Hot {
+            process: text(process),
+            function: text(function),
+            module: text(module),
+            share: share(weight),
+        })
+        .collect()
+}
+
+fn leaf(context: &Context, stack: StackId) -> Option<holdup_trace::tables::LocationRow> {
+    let leaf = context.trace.stacks.frames(stack).next()?;
+    context.trace.names.locations(leaf).next()
 }
 
 fn focus_samples(context: &Context) -> FxHashMap<StackId, f64> {
@@ -63,9 +103,15 @@ fn focus_samples(context: &Context) -> FxHashMap<StackId, f64> {
     samples
 }
 
-fn busiest(context: &Context) -> Option<ThreadIdx> {
-    let threads = (1..context.intervals.ran.len() as u32).map(ThreadIdx).filter(|t| context.focus.contains(*t));
-    threads.max_by_key(|t| (context.intervals.ran[t.index()], std::cmp::Reverse(*t)))
+/// The thread in focus that ran most in `function`.
+fn busiest_in(context: &Context, function: holdup_trace::StringId) -> Option<ThreadIdx> {
+    let mut threads: FxHashMap<ThreadIdx, f64> = FxHashMap::default();
+    for ((thread, stack), weight) in &context.blame.profile {
+        if context.focus.contains(*thread) && is_on(context, *stack, function) {
+            *threads.entry(*thread).or_default() += weight;
+        }
+    }
+    threads.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(thread, _)| thread)
 }
 
 /// Where no function covers most of the samples: the one with the most in its own frame or inlined there.

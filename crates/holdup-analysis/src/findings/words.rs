@@ -1,9 +1,12 @@
-//! Title, evidence and advice of a finding.
+//! Title, evidence and advice of a finding, in words that need no manual.
 
 use super::group::{Group, Tally};
 use super::{Context, lock, preempt};
 use crate::label::duration;
 use crate::report::{Culprit, Finding};
+
+/// A thread with less of the blame than this has no part in it.
+const PART: f64 = 0.05;
 
 /// Fills in the sentences.
 pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, finding: &mut Finding) {
@@ -13,53 +16,74 @@ pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, finding:
 }
 
 fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String {
-    let who = who(&f.culprit);
-    let place = place(&f.culprit);
-    let waited = waited(f);
-    let lock = lock_words(f);
+    let who = who(context, &f.culprit) + &others(tally);
+    let lasted = lasted(f);
+    let starved = || {
+        let share = 100.0 * tally.not_running_ns / tally.rank_ns.max(1.0);
+        format!("got no CPU for {share:.0} % of {lasted}")
+    };
     match group {
         Group::Lock(id) if f.kind == "convoy" => {
             let story = context.locks.get(id);
             let (hold, handoff) = story.map_or((0, 0), |s| (lock::median(&s.holds), lock::median(&s.handoffs)));
-            let (hold, handoff) = (duration(hold as f64 / 1e9), duration(handoff as f64 / 1e9));
-            format!(
-                "{} threads queue for {lock}{place}: each hand-over takes {handoff}, each hold {hold}",
-                f.waiters.threads
-            )
+            let once = |ns: u64| duration(context.limits.once(ns as f64));
+            let queue = format!("{} stood in a queue for {}", threads(f.waiters.threads), lock_words(f));
+            format!("{queue}: it is kept for {} and takes {} to hand on", once(hold), once(handoff))
         }
-        Group::Lock(_) if tally.starved => {
-            format!("{who} holds {lock}{place} and does not get a CPU, while {waited}")
-        }
-        Group::Lock(_) => format!("{who} held {lock}{place} while {waited}"),
-        Group::Serial(_) if tally.starved => {
-            format!("{who} could run{place} and does not get a CPU, while {waited}")
-        }
-        Group::Serial(_) if f.kind == "imbalance" => format!("{who} is the last to finish{place} while {waited}"),
-        Group::Serial(_) => format!("{who} works alone{place} while {waited}"),
-        Group::Disk(..) => format!("{who} waits for the disk{place}; {waited}"),
-        Group::Timer(..) => format!("{who} sleeps{place} while {waited}"),
+        Group::Lock(_) if tally.starved => format!("{who} kept {} and {}; {}", lock_words(f), starved(), stood(f)),
+        Group::Lock(_) => format!("{who} kept {} for {lasted}; {}", lock_words(f), stood(f)),
+        Group::Serial(_) if tally.starved => format!("{who} was ready and {}; {}", starved(), stood(f)),
+        Group::Serial(_) if f.kind == "imbalance" => format!("{who} was the last to finish; {}", stood(f)),
+        Group::Serial(_) if others(tally).is_empty() => format!("{who} worked alone for {lasted}; {}", stood(f)),
+        Group::Serial(_) => format!("{who} worked for {lasted}; {}", stood(f)),
+        Group::Disk(..) => format!("{who} waited for the disk for {lasted}; {}", stood(f)),
+        Group::Timer(..) => format!("{who} slept for {lasted} while others waited for it; {}", stood(f)),
         Group::Runnable => {
-            format!("threads of {who} could run while a CPU is idle ({})", duration(tally.thread_ns as f64 / 1e9))
+            let time = context.limits.of_threads(tally.thread_ns as f64, tally.count());
+            format!("threads of {} were ready for {} while a CPU was idle", f.culprit.process, duration(time))
         }
         Group::Idle(..) => {
-            format!("{} of `{}` wait{place} by design", threads(f.waiters.threads), f.culprit.process)
+            format!("{} of {} waited for work that nobody sent", threads(f.waiters.threads), f.culprit.process)
         }
     }
 }
 
-fn who(c: &Culprit) -> String {
+/// The thread, and its process where that is not the one in focus.
+fn who(context: &Context, c: &Culprit) -> String {
+    let in_focus = context.focus.name().split(" (pid").next() == Some(c.process.as_str());
     match (c.thread.as_str(), c.process.as_str()) {
         ("", "") => "somebody".to_owned(),
-        (thread, process) if thread == process => format!("`{process}` (pid {}, tid {})", c.pid, c.tid),
-        (thread, process) => format!("thread `{thread}` of `{process}`"),
+        (thread, process) if thread == process || process.is_empty() => thread.to_owned(),
+        (thread, _) if in_focus => thread.to_owned(),
+        ("", process) => process.to_owned(),
+        (thread, process) => format!("{thread} of {process}"),
     }
 }
 
-fn place(c: &Culprit) -> String {
-    match (c.function.as_str(), c.source.as_str()) {
-        ("", _) => String::new(),
-        (function, "") => format!(" in `{function}`"),
-        (function, source) => format!(" in `{function}` ({source})"),
+/// The others that have a part in it.
+fn others(tally: &Tally) -> String {
+    let all: f64 = tally.by_thread.values().sum();
+    match tally.by_thread.values().filter(|ns| **ns > PART * all).count() {
+        0 | 1 => String::new(),
+        2 => " and another".to_owned(),
+        n => format!(" and {} others", n - 1),
+    }
+}
+
+/// How long, all times together.
+fn lasted(f: &Finding) -> String {
+    let all = if f.windows.len() > 1 { " in all" } else { "" };
+    duration(f.lasted_s) + all
+}
+
+/// Who stood still meanwhile.
+fn stood(f: &Finding) -> String {
+    let w = &f.waiters;
+    let who = threads(w.threads);
+    match w.waits {
+        0 => "others stood still".to_owned(),
+        n if n <= 2 * w.threads as u64 => format!("{who} stood still"),
+        n => format!("{who} stood still {n} times, up to {}", duration(w.max_s)),
     }
 }
 
@@ -67,66 +91,71 @@ fn threads(n: usize) -> String {
     if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") }
 }
 
-fn waited(f: &Finding) -> String {
-    let w = &f.waiters;
-    let times = if w.waits == 1 { "once".to_owned() } else { format!("{} times", w.waits) };
-    format!("{} waited {times}, up to {}", threads(w.threads), duration(w.max_s))
+fn times(n: u64) -> String {
+    if n == 1 { "once".to_owned() } else { format!("{n} times") }
 }
 
 fn lock_words(f: &Finding) -> String {
     match &f.lock {
-        None => "a lock".to_owned(),
-        Some(l) if !l.name.is_empty() => format!("the lock `{}`", l.name),
-        Some(l) => format!("the {} {}", l.kind, l.address),
+        Some(l) if !l.name.is_empty() => format!("the lock {}", l.name),
+        _ => "one lock".to_owned(),
     }
 }
 
 fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec<String> {
     let w = &f.waiters;
+    let all = duration(context.limits.of_threads(tally.thread_ns as f64, tally.count()));
     let mut lines = Vec::new();
     if matches!(group, Group::Runnable) {
-        lines.push(format!("{} of waiting for a CPU, summed over the threads", duration(tally.thread_ns as f64 / 1e9)));
+        lines.push(format!("{all} of waiting for a CPU, all threads together"));
     } else if group.holds_up() {
         lines.push(format!(
-            "{} in {} waits waited {} in all, {} on average, {} at most",
+            "{} waited {}: {} in all, {} on average, {} at most",
             threads(w.threads),
-            w.waits,
+            times(w.waits),
             duration(w.total_s),
             duration(w.mean_s),
             duration(w.max_s)
         ));
     } else {
-        lines.push(format!("{} spent {} here", threads(w.threads), duration(tally.thread_ns as f64 / 1e9)));
-        lines.push("their chains end at their own timers, at input from outside, or at nobody".to_owned());
+        lines.push(format!("{} spent {all} here", threads(w.threads)));
+        lines.push("what they waited for is their own timer, input from outside, or nobody".to_owned());
+    }
+    if let Some(l) = f.lock.as_ref().filter(|l| !l.address.is_empty()) {
+        lines.push(format!("the lock is the {} at {}", l.kind, l.address));
     }
     if let Some(i) = f.culprit.instruction.as_ref().filter(|i| !i.text.is_empty()) {
-        lines.push(format!("{:.0} % of the culprit's samples are at {} `{}`", 100.0 * i.share, i.address, i.text));
+        lines.push(format!("{:.0} % of the samples are at {} `{}`", 100.0 * i.share, i.address, i.text));
     }
     if tally.handoff_ns > 0.05 * tally.rank_ns {
         let share = 100.0 * tally.handoff_ns / tally.rank_ns;
-        lines.push(format!("{share:.0} % of it is hand-over: woken for the lock, not yet running"));
+        lines.push(format!("{share:.0} % of it is handing over: woken for the lock and not yet running"));
     }
     if tally.overhead_ns > 0.05 * tally.rank_ns {
-        lines.push(format!("{} of CPU went into the lock's own system calls", duration(tally.overhead_ns / 1e9)));
+        let spent = duration(context.limits.of_cpus(tally.overhead_ns));
+        lines.push(format!("{spent} of CPU time went into the lock's own system calls"));
     }
-    if tally.not_running_ns > 0.1 * tally.rank_ns {
-        let share = 100.0 * tally.not_running_ns / tally.rank_ns;
-        lines.push(format!("{share:.0} % of it the culprit could run and did not get a CPU"));
-        let culprits: Vec<_> = tally.by_thread.keys().copied().collect();
-        for (thread, ns) in preempt::antagonists(context, &culprits).into_iter().take(3) {
-            let name = context.thread_name(thread);
-            let (pid, time) = (context.pid(thread), duration(ns as f64 / 1e9));
-            lines.push(format!("meanwhile its CPU ran `{name}` (pid {pid}) for {time}"));
-        }
-    }
-    let culprits = tally.by_thread.len();
-    if culprits > 1 && group.holds_up() {
-        lines.push(format!("{culprits} threads took turns at it"));
-    }
+    preempted(context, tally, &mut lines);
     if f.culprit.thread == f.culprit.process && shares_name(context, f) {
         lines.push("its threads have no names of their own: pthread_setname_np would tell them apart".to_owned());
     }
     lines
+}
+
+/// What ran instead of the culprit.
+fn preempted(context: &Context, tally: &Tally, lines: &mut Vec<String>) {
+    if tally.not_running_ns <= 0.1 * tally.rank_ns {
+        return;
+    }
+    let share = 100.0 * tally.not_running_ns / tally.rank_ns;
+    lines.push(format!("for {share:.0} % of it, it was ready and had no CPU"));
+    let culprits: Vec<_> = tally.by_thread.keys().copied().collect();
+    let (within, _) = tally.spans(context.blame.window);
+    for (thread, ns) in preempt::antagonists(context, &culprits, &within).into_iter().take(3) {
+        let (name, pid) = (context.thread_name(thread), context.pid(thread));
+        let time = duration(context.limits.once(ns as f64));
+        lines.push(format!("meanwhile its CPU ran {name} (pid {pid}) for {time}"));
+    }
 }
 
 /// Whether several threads of the culprit's process are called like the process.
@@ -138,7 +167,7 @@ fn shares_name(context: &Context, f: &Finding) -> bool {
 }
 
 fn advice(group: &Group, tally: &Tally, f: &Finding) -> String {
-    let function = if f.culprit.function.is_empty() { "it".to_owned() } else { format!("`{}`", f.culprit.function) };
+    let function = if f.culprit.function.is_empty() { "it" } else { &f.culprit.function };
     match group {
         Group::Lock(_) if f.kind == "convoy" => format!(
             "Take this lock less often: batch the work in {function}, partition what it protects, or admit fewer threads at a time."
@@ -147,22 +176,24 @@ fn advice(group: &Group, tally: &Tally, f: &Finding) -> String {
             "Let it run: undo its pinning or its low priority, give it a CPU of its own, or move its neighbour away."
                 .to_owned()
         }
-        Group::Lock(_) => format!(
-            "Do the work of {function} outside the lock, or hold it for a part of the work at a time; then measure again."
-        ),
+        Group::Lock(_) => {
+            format!("Do the work of {function} before taking the lock, or let the lock go between parts of it.")
+        }
         Group::Serial(_) if f.kind == "imbalance" => {
             format!("Cut the work of {function} into smaller pieces, so that no thread is left with a long one.")
         }
         Group::Serial(_) => {
             format!("Spread {function} over threads, overlap it with the next phase, or make it shorter.")
         }
-        Group::Disk(..) => format!(
-            "Take the disk out of the way of others: sync in {function} less often, in batches, or without a lock."
-        ),
+        Group::Disk(..) => {
+            format!("Ask the disk less often in {function}: in batches, ahead of time, or without a lock.")
+        }
         Group::Timer(..) => format!(
             "Wait for the event instead of sleeping in {function}: a condition variable, a futex or an eventfd."
         ),
         Group::Runnable => "Look at affinity masks, quotas (cpu.max) and the scheduler: CPUs were free.".to_owned(),
-        Group::Idle(..) => "Nothing to mend, if the program has no more work; flip it with --work FUNCTION.".to_owned(),
+        Group::Idle(..) => {
+            "There is nothing to mend, if there was no more work. If there was, say so: --work FUNCTION.".to_owned()
+        }
     }
 }

@@ -364,8 +364,11 @@ impl<'a> Forward<'a> {
             self.out.steps.sort_by_key(|s| s.t);
         }
         // A stack that was left out is no event.
-        let events = self.trace.losses.iter().flatten().filter(|l| !self.trace.text(l.what).contains("stack"));
-        self.out.health.lost_events = events.map(|l| l.count).sum();
+        for loss in self.trace.losses.iter().flatten() {
+            let health = &mut self.out.health;
+            let stacks = self.trace.text(loss.what).contains("stack");
+            *(if stacks { &mut health.lost_stacks } else { &mut health.lost_events }) += loss.count;
+        }
         (self.out, self.owners)
     }
 }

@@ -6,16 +6,16 @@ use holdup_analysis::Options;
 
 use super::{explain, record};
 use crate::cli::{Demo, Source};
-use crate::open;
 use crate::text::screen::{Style, say, show};
+use crate::{open, text};
 
 const BOLD: Style = Style::BOLD;
 
 /// Records the built-in program, explains it, and says what to try next.
 pub fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     say!(
-        "A dozen compilers write through one lock. After 0.6 s another thread takes it and scans a bitmap for 0.7 s.\n\
-         Recording this program for two seconds, then asking what held the cores up:\n"
+        "The demo: twelve compilers write through one lock. After 0.6 s another thread\n\
+         takes it and scans a bitmap for 0.7 s. Recording this, then asking what held it up:\n"
     );
     let program = std::env::current_exe()?.display().to_string();
     let source = Source {
@@ -30,18 +30,22 @@ pub fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     record::record(&source, None, &args.output)?;
     let trace = open::open(&args.output)?;
     let path = args.output.display().to_string();
-    let answer = explain::explain(&trace, &path, &Options { top: 3, ..Options::default() })?;
-    explain::print(&answer, &trace, args.json)?;
-    if !args.json {
-        show!(
-            "{BOLD}Try next{BOLD:#}\n  \
-             holdup explain {path} --window 0.5..1.5        only the standstill\n  \
-             holdup table {path} switches --top 20          every switch: who readied whom, after how long\n  \
-             holdup chain {path} --at 1.0 --follow          from one wait to its cause, and the lock's hand-overs\n  \
-             holdup disasm {path} find_free_block           the loop, with samples and source lines\n  \
-             holdup threads {path}                          what each thread ran and waited for\n  \
-             holdup explain -- YOUR COMMAND                        your own program"
-        );
+    let top = if args.json { 3 } else { usize::MAX };
+    let answer = explain::explain(&trace, &path, &Options { top, ..Options::default() })?;
+    if args.json {
+        text::print_json(&answer)?;
+        return Ok(ExitCode::SUCCESS);
     }
+    explain::page(&answer, &trace, Some(&path), String::new()).print()?;
+    let file = text::page::quoted(&path);
+    let questions = [
+        (format!("holdup chain {file} --at 1.0"), "from one wait to its cause, hop by hop"),
+        (format!("holdup disasm {file} find_free_block"), "the loop, with samples"),
+        (format!("holdup table {file} switches"), "every switch: who readied whom"),
+        ("holdup explain -- YOUR COMMAND".to_owned(), "your own program"),
+    ];
+    let columns = questions.iter().map(|(q, _)| q.chars().count()).max().unwrap_or(0);
+    show!("\n{BOLD}Try next{BOLD:#}");
+    questions.iter().for_each(|(question, answer)| show!("  {question:<columns$}  {answer}"));
     Ok(ExitCode::SUCCESS)
 }

@@ -9,6 +9,7 @@ use holdup_trace::Trace;
 use super::{Usage, record};
 use crate::cli::Explain;
 use crate::disassembler::Machine;
+use crate::text::page::Page;
 use crate::{open, text};
 
 /// Runs the command.
@@ -17,14 +18,23 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
         Some(path) => (open::open(path)?, path.display().to_string()),
         None => record_first(args)?,
     };
+    // The page counts what it does not show.
+    let top = if args.json || args.everything { args.top } else { usize::MAX };
     let options = Options {
         window: args.window,
         focus: args.focus.clone(),
-        top: args.top,
+        top,
         idle: args.idle.clone(),
         work: args.work.clone(),
     };
-    print(&explain(&trace, &path, &options)?, &trace, args.json)?;
+    let answer = explain(&trace, &path, &options)?;
+    let kept = args.trace.is_some() || args.keep.is_some();
+    match args.why {
+        Some(number) => why(&answer, number)?,
+        None if args.json => text::print_json(&answer)?,
+        None if args.everything => text::detail::print_all(&answer, &trace.meta.notes)?,
+        None => page(&answer, &trace, kept.then_some(path.as_str()), repeated(args)).print()?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -33,9 +43,37 @@ pub fn explain(trace: &Trace, path: &str, options: &Options) -> anyhow::Result<E
     Ok(holdup_analysis::explain(trace, path, options, &Machine)?)
 }
 
-/// Prints the page, or the document.
-pub fn print(answer: &Explanation, trace: &Trace, as_json: bool) -> anyhow::Result<()> {
-    if as_json { text::print_json(answer) } else { text::page::print(answer, trace) }
+/// The page of an answer; `file` is where the trace is kept.
+pub fn page<'a>(answer: &'a Explanation, trace: &'a Trace, file: Option<&'a str>, options: String) -> Page<'a> {
+    Page { answer, notes: &trace.meta.notes, file, options }
+}
+
+/// One finding, whole.
+fn why(answer: &Explanation, number: usize) -> anyhow::Result<()> {
+    let found = answer.findings.iter().find(|f| f.id == format!("f{number}"));
+    let Some(finding) = found else {
+        let all = answer.findings.len();
+        let what = match all {
+            0 => format!("{}: there is no cause {number}: none was found", answer.trace.path),
+            _ => format!("{}: there is no cause {number}; they are numbered from 1 to {all}", answer.trace.path),
+        };
+        return Err(Usage(what).into());
+    };
+    Ok(text::detail::print_one(finding)?)
+}
+
+/// Options that a further question has to repeat, to ask about the same.
+fn repeated(args: &Explain) -> String {
+    let mut options = String::new();
+    let mut add = |name: &str, value: &str| options.push_str(&format!(" {name} {}", text::page::quoted(value)));
+    if let Some((from, to)) = args.window {
+        let to = if to == f64::MAX { String::new() } else { to.to_string() };
+        add("--window", &format!("{from}..{to}"));
+    }
+    args.focus.iter().for_each(|focus| add("--focus", focus));
+    args.idle.iter().for_each(|site| add("--idle", site));
+    args.work.iter().for_each(|site| add("--work", site));
+    options
 }
 
 fn record_first(args: &Explain) -> anyhow::Result<(Trace, String)> {

@@ -19,7 +19,7 @@ use crate::{open, text};
 
 /// Runs the command. Its exit code is that of the recorded command.
 pub fn run(args: &Record) -> anyhow::Result<ExitCode> {
-    let source = &args.source;
+    let source = &crate::cli::Source { all: args.source.all || args.everything, ..args.source.clone() };
     if !source.all && source.pid.is_none() && source.cmd.is_empty() {
         return Err(
             super::Usage("nothing to record: give -- CMD, -p PID or -a; see holdup record --help".into()).into()

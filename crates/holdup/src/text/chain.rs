@@ -6,7 +6,7 @@ use holdup_analysis::chain::{Chain, Did, Handoff, Handoffs, Hop, WaitFacts, Who}
 use holdup_analysis::label::duration;
 use holdup_analysis::report::LockFacts;
 
-use super::page::stack;
+use super::detail::stack;
 use super::screen::{self, AnsiColor, Style};
 use super::wrap::{cut, paragraph};
 

@@ -1,154 +1,261 @@
-//! The page of `holdup explain`: the accounting, then the findings.
+//! The page of `holdup explain`: one screen that a newcomer reads in ten seconds. What happened, what it ran, where the
+//! others stood, what to try, when it was, how sure this is. All else is one command away ([`super::detail`]).
 
-use std::io::Write;
+mod cpu;
+mod name;
+mod strip;
+
+use std::io::{self, Write};
 
 use holdup_analysis::Explanation;
-use holdup_analysis::report::{Finding, Health, Instruction};
-use holdup_trace::Trace;
+use holdup_analysis::label::duration;
+use holdup_analysis::report::Finding;
 
-use super::screen::{self, AnsiColor, Style};
-use super::wrap::{paragraph, width};
+use super::screen::{self, Style};
+use super::wrap::{cut, paragraph, width};
+use name::short;
 
 const BOLD: Style = Style::BOLD;
 const DIM: Style = Style::DIM;
-const HOT: Style = Style::color(AnsiColor::Red).bold();
 
-/// Prints the page on standard output.
-pub fn print(answer: &Explanation, trace: &Trace) -> anyhow::Result<()> {
-    let mut out = screen::stdout();
-    let t = &answer.trace;
-    let focus = if t.focus.is_empty() { "whole machine".to_owned() } else { format!("focus: {}", t.focus) };
-    writeln!(out, "{BOLD}{}{BOLD:#}  {:.3} s on {} CPUs, {focus}\n", t.path, t.duration_s, t.cpus)?;
-    accounting(&mut out, answer)?;
-    if answer.findings.is_empty() {
-        writeln!(
-            out,
-            "{}",
-            paragraph("", "Nothing held the cores up: no wait in this trace cost as much as 1 % of what ran.")
-        )?;
-    }
-    for finding in &answer.findings {
-        writeln!(out)?;
-        print_finding(&mut out, finding)?;
-    }
-    health(&mut out, &answer.health, trace)
+/// Findings below this share of all CPU time are not on the page.
+const SMALLEST: f64 = 0.01;
+/// Causes beside the first that get a line.
+const FURTHER: usize = 3;
+/// Columns of a row's name, indented.
+pub(super) const LABEL: usize = 12;
+
+/// A page and what it needs beside the answer.
+pub struct Page<'a> {
+    /// The answer, with all findings.
+    pub answer: &'a Explanation,
+    /// Notes of the recording.
+    pub notes: &'a [String],
+    /// The file to look into for more; `None` for a recording that is not kept.
+    pub file: Option<&'a str>,
+    /// Options that have to be repeated to see the same: `--focus make`.
+    pub options: String,
 }
 
-/// One bar for all CPU seconds, and what its parts mean.
-fn accounting(out: &mut impl Write, answer: &Explanation) -> std::io::Result<()> {
-    let cpu = &answer.cpu_seconds;
-    let parts: [(&str, char, f64, AnsiColor, &str); 7] = [
-        ("busy", '█', cpu.busy, AnsiColor::Green, "ran"),
-        ("spin", '▓', cpu.spin, AnsiColor::Magenta, "ran, but only waited for another CPU"),
-        ("other", '▒', cpu.other, AnsiColor::Cyan, "ran something outside the focus"),
-        ("held up", '╳', cpu.held_up, AnsiColor::Red, "idle while threads waited for what is listed below"),
-        ("runnable", '!', cpu.runnable_idle, AnsiColor::Yellow, "idle although a thread could run"),
-        ("no work", '·', cpu.no_work, AnsiColor::BrightBlack, "idle, and nobody had anything to do"),
-        ("lost", '?', cpu.lost, AnsiColor::Yellow, "not known: events were lost"),
-    ];
-    let total = cpu.total.max(f64::MIN_POSITIVE);
-    let room = width() - 4;
-    let mut bar = String::new();
-    let (mut sum, mut drawn) = (0.0, 0);
-    for (_, symbol, seconds, color, _) in parts {
-        sum += seconds;
-        let until = ((sum / total) * room as f64).round() as usize;
-        let style = Style::color(color);
-        let cells: String = std::iter::repeat_n(symbol, until.saturating_sub(drawn)).collect();
-        bar.push_str(&format!("{style}{cells}{style:#}"));
-        drawn = drawn.max(until);
+impl Page<'_> {
+    /// Prints the page on standard output.
+    pub fn print(&self) -> io::Result<()> {
+        let mut out = screen::stdout();
+        self.write(&mut out)?;
+        out.flush()
     }
-    writeln!(out, "  {bar}")?;
-    for (name, symbol, seconds, color, doc) in parts {
-        if seconds / total < 0.0005 && name != "busy" && name != "held up" {
-            continue;
+
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let t = &self.answer.trace;
+        let what = if t.focus.is_empty() { "the whole machine" } else { &t.focus };
+        let cpus = if t.cpus == 1 { "1 CPU".to_owned() } else { format!("{} CPUs", t.cpus) };
+        writeln!(out, "{}: {what}, {} on {cpus}", cut(&t.path, 40), duration(t.duration_s))?;
+        let findings = self.on_page();
+        match (self.answer.caveats.as_slice(), findings.as_slice()) {
+            ([], []) => headline(out, &self.all_clear())?,
+            ([], [first, ..]) => self.first(out, first)?,
+            (caveats, findings) => {
+                caveats.iter().try_for_each(|c| headline(out, &c.what))?;
+                caveats.iter().find(|c| !c.record.is_empty()).map_or(Ok(()), |c| record(out, &c.record))?;
+                if let Some(first) = findings.first() {
+                    row(out, "Perhaps", &first.title)?;
+                }
+            }
         }
-        let style = Style::color(color);
-        let share = 100.0 * seconds / total;
-        writeln!(out, "  {style}{symbol}{style:#} {name:<9} {seconds:>9.3} CPU s {share:>5.1} %  {DIM}{doc}{DIM:#}")?;
+        if self.shows_hot(&findings) {
+            self.hot(out)?;
+        }
+        cpu::write(out, self.answer, &findings)?;
+        self.sure(out, &findings)?;
+        for further in findings.iter().skip(1).take(FURTHER) {
+            let number = further.id.trim_start_matches('f');
+            row(out, "Also", &cut(&format!("{number}. {}", shortened(further)), width() - LABEL))?;
+        }
+        self.more(out, &findings)
     }
-    writeln!(out, "    {:<9} {:>9.3} CPU s", "total", cpu.total)
+
+    /// Findings with a consequence that are not small.
+    fn on_page(&self) -> Vec<&Finding> {
+        let least = SMALLEST * self.answer.cpu_seconds.total;
+        let matters = |f: &&Finding| {
+            f.kind != "idle-by-design" && f.blame_cpu_s >= least && f.gain_at_most.is_none_or(|gain| gain > 1.01)
+        };
+        self.answer.findings.iter().filter(matters).collect()
+    }
+
+    fn first(&self, out: &mut impl Write, f: &Finding) -> io::Result<()> {
+        headline(out, &shortened(f))?;
+        places(out, f)?;
+        let at_best = match f.gain_at_most {
+            Some(gain) if (1.02..=50.0).contains(&gain) => {
+                let all = self.answer.trace.duration_s;
+                format!(" At best {} → {}.", duration(all), duration(all / gain))
+            }
+            _ => String::new(),
+        };
+        row(out, "Try", &(shorten_in(&f.advice, &f.culprit.function) + &at_best))?;
+        strip::write(out, &self.answer.trace, &f.windows)
+    }
+
+    /// What to say where nothing is found and nothing is missing.
+    fn all_clear(&self) -> String {
+        let cpu = &self.answer.cpu_seconds;
+        let share = |s: f64| 100.0 * s / cpu.total.max(f64::MIN_POSITIVE);
+        let idle = share(cpu.no_work);
+        if idle >= 50.0 {
+            format!("Nothing held it up: {idle:.0} % of the CPU time there was nothing to do.")
+        } else {
+            "Nothing held it up: no wait cost as much as 1 % of the CPU time.".to_owned()
+        }
+    }
+
+    /// Whether to list what ran: where nothing else explains the time.
+    fn shows_hot(&self, findings: &[&Finding]) -> bool {
+        let busy = self.answer.cpu_seconds.busy + self.answer.cpu_seconds.spin;
+        let matters = busy > 0.05 * self.answer.cpu_seconds.total;
+        let profile_only = self.answer.caveats.iter().any(|c| !c.record.is_empty());
+        (matters || profile_only) && findings.first().is_none_or(|f| f.kind == "cpu-bound")
+    }
+
+    fn hot(&self, out: &mut impl Write) -> io::Result<()> {
+        const SHOWN: usize = 5;
+        for (i, hot) in self.answer.hot.iter().take(SHOWN).filter(|h| h.share >= SMALLEST).enumerate() {
+            let label = if i == 0 { "What ran" } else { "" };
+            let function = if hot.function.is_empty() { &hot.module } else { &hot.function };
+            let line = format!("{:>3.0} %  {:<15}  {}", 100.0 * hot.share, cut(&hot.process, 15), short(function));
+            row_as_is(out, label, &cut(&line, width() - LABEL))?;
+        }
+        Ok(())
+    }
+
+    fn sure(&self, out: &mut impl Write, findings: &[&Finding]) -> io::Result<()> {
+        let health = &self.answer.health;
+        let lost = match (health.lost_events, health.lost_stacks) {
+            (0, 0) => "no events lost".to_owned(),
+            (0, stacks) => format!("no events lost, {stacks} stacks lost"),
+            (events, _) => format!("{events} events lost"),
+        };
+        let text = match findings.first().filter(|_| self.answer.caveats.is_empty()) {
+            Some(f) if f.doubts.is_empty() => format!("{}; {lost}", f.confidence),
+            Some(f) => format!("{}: {}", f.confidence, f.doubts.join("; ")),
+            None => lost,
+        };
+        let mut text = text + ".";
+        if health.impossible > 0 {
+            let n = health.impossible;
+            text += &format!(" {n} figures were more than time allows and were cut: please report this.");
+        }
+        if let Some(hidden) = self.hidden(findings.len()) {
+            text += &format!(" Not shown: {hidden} (--all).");
+        }
+        row(out, "Sure?", &text)?;
+        // What the caveats say, and what matters to few, stands below --all.
+        let notes = self.notes.iter().filter(|n| !n.starts_with("no names for") && !n.starts_with("no sched_"));
+        notes.take(2).try_for_each(|note| row(out, "Note", note))
+    }
+
+    /// What is not on the page, in words.
+    fn hidden(&self, shown: usize) -> Option<String> {
+        let idle = self.answer.findings.iter().filter(|f| f.kind == "idle-by-design").count();
+        let small = self.answer.findings.len() - idle - shown + shown.saturating_sub(1 + FURTHER);
+        let plural =
+            |n: usize, one: &str, many: &str| (n > 0).then(|| format!("{n} {}", if n == 1 { one } else { many }));
+        let parts = [
+            plural(small, "smaller cause", "smaller causes"),
+            plural(idle, "place of idle waiting", "places of idle waiting"),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    fn more(&self, out: &mut impl Write, findings: &[&Finding]) -> io::Result<()> {
+        let Some(file) = self.file else {
+            return row(out, "More", "holdup explain --keep FILE -- CMD keeps the recording, to ask it more");
+        };
+        let explain = format!("holdup explain {}{}", quoted(file), self.options);
+        let mut questions = vec![(format!("{explain} --all"), "every cause, the sum, the notes")];
+        if let Some(first) = findings.first() {
+            let number = first.id.trim_start_matches('f');
+            questions.insert(0, (format!("{explain} --why {number}"), "stacks, instructions, evidence"));
+        }
+        let columns = questions.iter().map(|(q, _)| q.chars().count()).max().unwrap_or(0);
+        for (i, (question, answer)) in questions.iter().enumerate() {
+            let whole = format!("{question:<columns$}   {answer}");
+            let fits = whole.chars().count() + LABEL <= width();
+            row_as_is(out, if i == 0 { "More" } else { "" }, if fits { &whole } else { question })?;
+        }
+        Ok(())
+    }
 }
 
-fn print_finding(out: &mut impl Write, f: &Finding) -> std::io::Result<()> {
-    let number = f.id.trim_start_matches('f');
-    writeln!(out, "{BOLD}{}{BOLD:#}", paragraph(&format!("{number}. "), &f.title))?;
-    let mut facts = vec![f.kind.to_owned(), format!("{:.3} CPU s", f.blame_cpu_s)];
-    if f.share_of_held_up > 0.0 {
-        facts.push(format!("{:.0} % of all blame", 100.0 * f.share_of_held_up));
-    }
-    if f.gain_at_most > 1.005 {
-        facts.push(format!("at most {:.2}× faster without it", f.gain_at_most));
-    }
-    facts.push(format!("confidence {}", f.confidence));
-    writeln!(out, "{DIM}{}{DIM:#}", paragraph("   ", &facts.join(" · ")))?;
-    if let Some(i) = &f.culprit.instruction {
-        instruction(out, i)?;
-    }
-    for line in &f.evidence {
-        writeln!(out, "{}", paragraph("   - ", line))?;
-    }
-    stack(out, "waited at", &f.wait_stack)?;
-    stack(out, "let go at", &f.release_stack)?;
-    if let Some(span) = windows(&f.windows) {
-        writeln!(out, "{}", paragraph("   when       ", &span))?;
-    }
-    writeln!(out, "{}", paragraph("   to do      ", &f.advice))
-}
-
-/// The loop around the hot instruction.
-fn instruction(out: &mut impl Write, hot: &Instruction) -> std::io::Result<()> {
-    if hot.around.iter().any(|n| n.in_loop) {
-        writeln!(out, "   {DIM}a loop of {} instructions:{DIM:#}", hot.around.len())?;
-    }
-    for n in &hot.around {
-        let style = if n.address == hot.address { HOT } else { Style::PLAIN };
-        let share = if n.share > 0.0005 { format!("{:>5.1} %", 100.0 * n.share) } else { " ".repeat(7) };
-        let mark = if n.address == hot.address { "→" } else { " " };
-        writeln!(out, "   {share} {mark} {style}{}  {}{style:#}", n.address, n.text)?;
+/// How to record what is missing; a command line is not wrapped by us, so that it can be copied.
+fn record(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
+    for (i, line) in lines.iter().enumerate() {
+        row_as_is(out, if i == 0 { "Record it" } else { "or" }, line)?;
     }
     Ok(())
 }
 
-/// A stack on one paragraph, the innermost first, without the runtime's first frames.
-pub fn stack(out: &mut impl Write, label: &str, frames: &[String]) -> std::io::Result<()> {
-    const SHOWN: usize = 12;
-    if frames.is_empty() {
-        return Ok(());
-    }
-    let more = if frames.len() > SHOWN { format!(" ← {} more", frames.len() - SHOWN) } else { String::new() };
-    let shown: Vec<&str> = frames.iter().take(SHOWN).map(String::as_str).collect();
-    writeln!(out, "{}", paragraph(&format!("   {label:<10} "), &(shown.join(" ← ") + &more)))
+/// A sentence of its own.
+fn headline(out: &mut impl Write, text: &str) -> io::Result<()> {
+    let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    writeln!(out, "{BOLD}{}{BOLD:#}", paragraph("  ", &format!("{text}{end}")))
 }
 
-fn windows(windows: &[[f64; 2]]) -> Option<String> {
-    const SHOWN: usize = 6;
-    if windows.is_empty() {
-        return None;
-    }
-    let spans: Vec<String> = windows.iter().take(SHOWN).map(|[a, b]| format!("{a:.3}–{b:.3} s")).collect();
-    let more = windows.len().saturating_sub(SHOWN);
-    Some(if more > 0 { format!("{} and {more} more", spans.join(", ")) } else { spans.join(", ") })
-}
-
-fn health(out: &mut impl Write, health: &Health, trace: &Trace) -> anyhow::Result<()> {
-    let mut doubts = Vec::new();
-    let mut doubt = |n: u64, what: &str| {
-        if n > 0 {
-            doubts.push(format!("{n} {what}"));
-        }
+/// What it ran, and where the others stood.
+fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
+    let (c, w) = (&f.culprit, &f.waiters);
+    let verb = match f.kind {
+        "disk" => "It waited",
+        "sleep-polling" => "It slept",
+        "runnable-while-idle" => return Ok(()),
+        _ => "It ran",
     };
-    doubt(health.lost_events, "events lost");
-    doubt(health.unknown_wakers, "waits without a known waker");
-    doubt(health.inferred, "switches inferred");
-    doubt(health.unmatched, "contradictions");
-    doubt(health.cycles, "circles of waiting threads");
-    writeln!(out)?;
-    if !doubts.is_empty() {
-        writeln!(out, "{DIM}{}{DIM:#}", paragraph("health: ", &doubts.join(", ")))?;
+    let caller = if c.called_by.is_empty() { String::new() } else { format!("called by {}", short(&c.called_by)) };
+    let names = w.names.join(", ");
+    let (ran, hung) = (short(&c.function), short(&w.function));
+    let columns = ran.chars().count().max(hung.chars().count()).clamp(8, 34);
+    let sources = c.source.chars().count().max(w.source.chars().count());
+    let line = |function: &str, source: &str, aside: &str| {
+        let aside = if aside.is_empty() { String::new() } else { format!("  ({aside})") };
+        let line = format!("{:<columns$}  {source:<sources$}{aside}", cut(function, columns));
+        cut(line.trim_end(), width() - LABEL)
+    };
+    if !c.function.is_empty() {
+        row_as_is(out, verb, &line(&ran, &c.source, &caller))?;
     }
-    for note in &trace.meta.notes {
-        writeln!(out, "{DIM}{}{DIM:#}", paragraph("note: ", note))?;
+    if f.kind != "cpu-bound" && w.threads > 0 && !(w.function.is_empty() && names.is_empty()) {
+        row_as_is(out, "They hung", &line(&hung, &w.source, &names))?;
     }
     Ok(())
+}
+
+/// A title with short names of functions.
+fn shortened(f: &Finding) -> String {
+    shorten_in(&f.title, &f.culprit.function)
+}
+
+fn shorten_in(text: &str, function: &str) -> String {
+    if function.is_empty() { text.to_owned() } else { text.replace(function, &short(function)) }
+}
+
+/// A row: its name, then text that is wrapped.
+fn row(out: &mut impl Write, label: &str, text: &str) -> io::Result<()> {
+    let body = paragraph(&" ".repeat(LABEL), text);
+    writeln!(out, "  {DIM}{label:<10}{DIM:#}{}", body.trim_start())
+}
+
+/// A row: its name, then a line as it is.
+pub(super) fn row_as_is(out: &mut impl Write, label: &str, line: &str) -> io::Result<()> {
+    writeln!(out, "  {DIM}{label:<10}{DIM:#}{line}")
+}
+
+/// An argument as a shell takes it.
+pub fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "._-/+=:@%,".contains(c);
+    if !path.is_empty() && path.chars().all(plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
+    }
 }

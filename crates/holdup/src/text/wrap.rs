@@ -1,9 +1,9 @@
 //! Lines that fit the terminal.
 
-/// The terminal's width in columns; 100 where there is none, never less than 60.
+/// The terminal's width in columns; 80 where there is none, never less than 60.
 pub fn width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    columns.or_else(|| terminal_size::terminal_size().map(|(w, _)| usize::from(w.0))).unwrap_or(100).clamp(60, 140)
+    columns.or_else(|| terminal_size::terminal_size().map(|(w, _)| usize::from(w.0))).unwrap_or(80).clamp(60, 140)
 }
 
 /// Breaks `text` at spaces; the first line begins with `first`, all others with as many spaces.

@@ -1,0 +1,69 @@
+//! What a trace cannot tell: said before anything else, so that nobody takes silence for an all-clear.
+
+use holdup_trace::Trace;
+
+use super::Context;
+use crate::label::duration;
+use crate::report::{Caveat, CpuSeconds};
+
+/// Less CPU time than this, in seconds, explains nothing.
+const LITTLE: f64 = 0.02;
+/// Nor does less than this share of all CPU time.
+const LITTLE_SHARE: f64 = 0.01;
+
+/// What records everything, with holdup and without it.
+const RECORD: [&str; 2] = [
+    "holdup record -- CMD",
+    "perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD",
+];
+
+/// The gravest first.
+pub(super) fn of(context: &Context, cpu: &CpuSeconds) -> Vec<Caveat> {
+    let mut caveats = Vec::new();
+    let trace = context.trace;
+    if !has_switches(context) {
+        return vec![needs_recording(without_switches(trace))];
+    }
+    if trace.wakes.rows() == 0 && !context.intervals.waits.is_empty() {
+        caveats.push(needs_recording("There are no wake-ups in this trace: who ended a wait is not known."));
+    }
+    let worked = cpu.busy + cpu.spin;
+    let stood = cpu.held_up + cpu.runnable_idle;
+    if worked + stood < LITTLE.max(LITTLE_SHARE * cpu.total) {
+        let whole = duration(cpu.total);
+        let who = if context.focus.is_everything() { "all programs together" } else { "the program" };
+        let worked = duration(worked);
+        let what = format!("Next to nothing happened: {who} worked for {worked} of the CPUs' {whole}.");
+        caveats.push(Caveat { what, record: Vec::new() });
+    }
+    caveats
+}
+
+/// Whether waits can be told at all.
+pub(super) fn has_switches(context: &Context) -> bool {
+    context.trace.switches.rows() > 0
+}
+
+fn needs_recording(what: &str) -> Caveat {
+    Caveat { what: what.to_owned(), record: RECORD.map(str::to_owned).to_vec() }
+}
+
+fn without_switches(trace: &Trace) -> &'static str {
+    if trace.samples.rows() > 0 {
+        "There are no context switches in this trace: it tells what ran, and nothing of what threads waited for."
+    } else {
+        "There are neither context switches nor samples in this trace: it tells nothing of what ran or waited."
+    }
+}
+
+/// Without switches: what was sampled ran, and of the rest nothing is known.
+pub(super) fn sampled(context: &Context) -> CpuSeconds {
+    let total = context.blame.cpu.total / 1e9;
+    let (mut busy, mut other) = (0.0, 0.0);
+    for ((thread, _), weight) in &context.blame.profile {
+        *(if context.focus.contains(*thread) { &mut busy } else { &mut other }) += weight / 1e9;
+    }
+    let busy: f64 = f64::min(busy, total);
+    let other = f64::min(other, total - busy);
+    CpuSeconds { total, busy, other, lost: total - busy - other, ..CpuSeconds::default() }
+}

@@ -1,0 +1,70 @@
+//! What time and CPUs allow: every figure of a report passes here, so that none is printed that cannot be.
+
+use std::cell::Cell;
+
+use crate::blame::Window;
+
+/// The bounds of one report, and how many figures went beyond them.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// Nanoseconds that are explained.
+    length: f64,
+    cpus: f64,
+    impossible: Cell<u64>,
+}
+
+/// Rounding of sums, relative.
+const ROUNDING: f64 = 1e-3;
+
+impl Limits {
+    pub(super) fn new(window: Window, cpus: usize) -> Self {
+        let length = window.to.saturating_sub(window.from) as f64;
+        Limits { length, cpus: cpus.max(1) as f64, impossible: Cell::new(0) }
+    }
+
+    /// Seconds of what happens at most once at a time.
+    pub(super) fn once(&self, ns: f64) -> f64 {
+        self.cut(ns, self.length)
+    }
+
+    /// Seconds that `threads` spent, perhaps all at once.
+    pub(super) fn of_threads(&self, ns: f64, threads: usize) -> f64 {
+        self.cut(ns, self.length * threads as f64)
+    }
+
+    /// Seconds of CPU time.
+    pub(super) fn of_cpus(&self, ns: f64) -> f64 {
+        self.cut(ns, self.length * self.cpus)
+    }
+
+    /// How many figures were cut.
+    pub(super) fn impossible(&self) -> u64 {
+        self.impossible.get()
+    }
+
+    fn cut(&self, ns: f64, most: f64) -> f64 {
+        if ns >= 0.0 && ns <= most * (1.0 + ROUNDING) + 1.0 {
+            return ns / 1e9;
+        }
+        self.impossible.set(self.impossible.get() + 1);
+        if ns > 0.0 { most / 1e9 } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_is_cut_and_counted() {
+        let limits = Limits::new(Window { from: 1_000_000_000, to: 3_000_000_000 }, 4);
+        assert_eq!(limits.once(2e9), 2.0);
+        assert_eq!(limits.of_threads(20e9, 10), 20.0);
+        assert_eq!(limits.of_cpus(8e9), 8.0);
+        assert_eq!(limits.impossible(), 0);
+        assert_eq!(limits.once(486e9), 2.0);
+        assert_eq!(limits.of_threads(-1.0, 3), 0.0);
+        assert_eq!(limits.of_cpus(f64::NAN), 0.0);
+        assert_eq!(limits.impossible(), 3);
+    }
+}

@@ -1,0 +1,174 @@
+//! Everything that `holdup explain` knows: the sum as a bar, findings with stacks, instructions and evidence, and how
+//! sound the trace is. Printed by `--all` and, for one finding, by `--why`.
+
+use std::io::{self, Write};
+
+use holdup_analysis::Explanation;
+use holdup_analysis::label::duration;
+use holdup_analysis::report::{Finding, Health, Instruction};
+
+use super::screen::{self, AnsiColor, Style};
+use super::wrap::{paragraph, width};
+
+const BOLD: Style = Style::BOLD;
+const DIM: Style = Style::DIM;
+const HOT: Style = Style::color(AnsiColor::Red).bold();
+
+/// Prints the sum, all findings, and the notes.
+pub fn print_all(answer: &Explanation, notes: &[String]) -> io::Result<()> {
+    let mut out = screen::stdout();
+    let t = &answer.trace;
+    let what = if t.focus.is_empty() { "the whole machine" } else { &t.focus };
+    writeln!(out, "{BOLD}{}{BOLD:#}: {what}, {:.3} s on {} CPUs\n", t.path, t.duration_s, t.cpus)?;
+    for caveat in &answer.caveats {
+        writeln!(out, "{}\n", paragraph("  ", &caveat.what))?;
+        caveat.record.iter().try_for_each(|line| writeln!(out, "    {line}"))?;
+    }
+    accounting(&mut out, answer)?;
+    for finding in &answer.findings {
+        writeln!(out)?;
+        print_finding(&mut out, finding)?;
+    }
+    health(&mut out, &answer.health, notes)
+}
+
+/// Prints one finding, whole.
+pub fn print_one(finding: &Finding) -> io::Result<()> {
+    print_finding(&mut screen::stdout(), finding)
+}
+
+/// One bar for all CPU seconds, and what its parts mean.
+fn accounting(out: &mut impl Write, answer: &Explanation) -> io::Result<()> {
+    let cpu = &answer.cpu_seconds;
+    let parts: [(&str, char, f64, AnsiColor, &str); 7] = [
+        ("worked", '█', cpu.busy, AnsiColor::Green, "ran"),
+        ("spun", '▓', cpu.spin, AnsiColor::Magenta, "ran, but only waited for another CPU"),
+        ("other", '▒', cpu.other, AnsiColor::Cyan, "ran other programs"),
+        ("stood still", '╳', cpu.held_up, AnsiColor::Red, "idle, while threads waited for what is listed below"),
+        ("ready", '!', cpu.runnable_idle, AnsiColor::Yellow, "idle although a thread could run"),
+        ("no work", '·', cpu.no_work, AnsiColor::BrightBlack, "idle, and nobody had anything to do"),
+        ("unknown", '?', cpu.lost, AnsiColor::Yellow, "not known: events were lost, or are not in this trace"),
+    ];
+    let total = cpu.total.max(f64::MIN_POSITIVE);
+    let room = width() - 4;
+    let mut bar = String::new();
+    let (mut sum, mut drawn) = (0.0, 0);
+    for (_, symbol, seconds, color, _) in parts {
+        sum += seconds;
+        let until = ((sum / total) * room as f64).round() as usize;
+        let style = Style::color(color);
+        let cells: String = std::iter::repeat_n(symbol, until.saturating_sub(drawn)).collect();
+        bar.push_str(&format!("{style}{cells}{style:#}"));
+        drawn = drawn.max(until);
+    }
+    writeln!(out, "  {bar}")?;
+    for (name, symbol, seconds, color, doc) in parts {
+        if seconds / total < 0.0005 && name != "worked" && name != "stood still" {
+            continue;
+        }
+        let style = Style::color(color);
+        let share = 100.0 * seconds / total;
+        writeln!(out, "  {style}{symbol}{style:#} {name:<12}{seconds:>9.3} s {share:>5.1} %  {DIM}{doc}{DIM:#}")?;
+    }
+    writeln!(out, "    {:<12}{:>9.3} s of CPU time", "total", cpu.total)
+}
+
+fn print_finding(out: &mut impl Write, f: &Finding) -> io::Result<()> {
+    let number = f.id.trim_start_matches('f');
+    writeln!(out, "{BOLD}{}{BOLD:#}", paragraph(&format!("{number}. "), &f.title))?;
+    let mut facts = vec![f.kind.to_owned(), format!("{} of CPU time", duration(f.blame_cpu_s))];
+    if f.share_of_held_up > 0.0 {
+        facts.push(format!("{:.0} % of all standing still", 100.0 * f.share_of_held_up));
+    }
+    if let Some(gain) = f.gain_at_most.filter(|gain| *gain > 1.005) {
+        facts.push(format!("at most {gain:.2}× faster without it"));
+    }
+    facts.push(format!("sure: {}", f.confidence));
+    writeln!(out, "{DIM}{}{DIM:#}", paragraph("   ", &facts.join(" · ")))?;
+    ran(out, f)?;
+    if let Some(i) = &f.culprit.instruction {
+        instruction(out, i)?;
+    }
+    for line in &f.evidence {
+        writeln!(out, "{}", paragraph("   - ", line))?;
+    }
+    for doubt in &f.doubts {
+        writeln!(out, "{}", paragraph("   - less sure: ", doubt))?;
+    }
+    stack(out, "they hung", &f.wait_stack)?;
+    stack(out, "woken from", &f.release_stack)?;
+    if let Some(span) = windows(&f.windows) {
+        writeln!(out, "{}", paragraph("   when       ", &span))?;
+    }
+    writeln!(out, "{}", paragraph("   try        ", &f.advice))
+}
+
+/// What the culprit ran.
+fn ran(out: &mut impl Write, f: &Finding) -> io::Result<()> {
+    let c = &f.culprit;
+    if c.function.is_empty() {
+        return Ok(());
+    }
+    let source = if c.source.is_empty() { String::new() } else { format!(", {}", c.source) };
+    let caller = if c.called_by.is_empty() { String::new() } else { format!(", called by {}", c.called_by) };
+    writeln!(out, "{}", paragraph("   ran        ", &format!("{}{source}{caller}", c.function)))
+}
+
+/// The loop around the hot instruction; without a sample in it, it says nothing.
+fn instruction(out: &mut impl Write, hot: &Instruction) -> io::Result<()> {
+    if hot.around.iter().all(|n| n.share <= 0.0005) {
+        return Ok(());
+    }
+    if hot.around.iter().any(|n| n.in_loop) {
+        writeln!(out, "   {DIM}a loop of {} instructions:{DIM:#}", hot.around.len())?;
+    }
+    for n in &hot.around {
+        let style = if n.address == hot.address { HOT } else { Style::PLAIN };
+        let share = if n.share > 0.0005 { format!("{:>5.1} %", 100.0 * n.share) } else { " ".repeat(7) };
+        let mark = if n.address == hot.address { "→" } else { " " };
+        writeln!(out, "   {share} {mark} {style}{}  {}{style:#}", n.address, n.text)?;
+    }
+    Ok(())
+}
+
+/// A stack on one paragraph, the innermost first, without the runtime's first frames.
+pub fn stack(out: &mut impl Write, label: &str, frames: &[String]) -> io::Result<()> {
+    const SHOWN: usize = 12;
+    if frames.is_empty() {
+        return Ok(());
+    }
+    let more = if frames.len() > SHOWN { format!(" ← {} more", frames.len() - SHOWN) } else { String::new() };
+    let shown: Vec<&str> = frames.iter().take(SHOWN).map(String::as_str).collect();
+    writeln!(out, "{}", paragraph(&format!("   {label:<10} "), &(shown.join(" ← ") + &more)))
+}
+
+fn windows(windows: &[[f64; 2]]) -> Option<String> {
+    const SHOWN: usize = 6;
+    if windows.is_empty() {
+        return None;
+    }
+    let spans: Vec<String> = windows.iter().take(SHOWN).map(|[a, b]| format!("{a:.3}–{b:.3} s")).collect();
+    let more = windows.len().saturating_sub(SHOWN);
+    Some(if more > 0 { format!("{} and {more} more", spans.join(", ")) } else { spans.join(", ") })
+}
+
+fn health(out: &mut impl Write, health: &Health, notes: &[String]) -> io::Result<()> {
+    let mut doubts = Vec::new();
+    let mut doubt = |n: u64, what: &str| {
+        if n > 0 {
+            doubts.push(format!("{n} {what}"));
+        }
+    };
+    doubt(health.lost_events, "events lost");
+    doubt(health.lost_stacks, "stacks lost");
+    doubt(health.unknown_wakers, "waits of which nobody knows who ended them");
+    doubt(health.inferred, "switches that are missing and were inferred");
+    doubt(health.unmatched, "events that contradict others");
+    doubt(health.cycles, "circles of waiting threads");
+    doubt(health.impossible, "figures greater than time allows, cut: please report this");
+    writeln!(out)?;
+    if !doubts.is_empty() {
+        writeln!(out, "{DIM}{}{DIM:#}", paragraph("trace: ", &doubts.join(", ")))?;
+    }
+    notes.iter().try_for_each(|note| writeln!(out, "{DIM}{}{DIM:#}", paragraph("note: ", note)))
+}

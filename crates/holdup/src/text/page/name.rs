@@ -1,0 +1,67 @@
+//! Names of functions that fit into a line.
+
+/// The name without its modules and arguments: `find_free_block`, `PassManager::run`, `sort::{closure#0}`.
+pub fn short(name: &str) -> String {
+    let plain = without_arguments(name);
+    let parts: Vec<&str> = plain.split("::").filter(|p| !p.is_empty()).collect();
+    let Some((last, before)) = parts.split_last() else { return name.to_owned() };
+    // A method says little without its type, a closure nothing without its function.
+    let is_type = |p: &&str| p.starts_with(|c: char| c.is_uppercase());
+    let from = before.iter().rposition(|p| !p.starts_with('{')).unwrap_or(0);
+    match before.last() {
+        Some(parent) if last.starts_with('{') => {
+            let closures = before.get(from..).unwrap_or(&[]);
+            if closures.is_empty() { format!("{parent}::{last}") } else { format!("{}::{last}", closures[0]) }
+        }
+        Some(parent) if is_type(parent) => format!("{parent}::{last}"),
+        _ => (*last).to_owned(),
+    }
+}
+
+/// Leaves out what stands in angle brackets and round ones, but not operators.
+fn without_arguments(name: &str) -> String {
+    if name.contains("operator") || name.starts_with('(') {
+        return name.to_owned();
+    }
+    let mut out = String::with_capacity(name.len());
+    let (mut depth, mut before) = (0usize, ' ');
+    for c in name.chars() {
+        match c {
+            '<' | '(' => depth += 1,
+            // The head of an arrow is no bracket.
+            '>' if before == '-' => {}
+            '>' | ')' => depth = depth.saturating_sub(1),
+            c if depth == 0 => out.push(c),
+            _ => {}
+        }
+        before = c;
+    }
+    let out = out.trim();
+    if out.is_empty() || out == "::" { name.to_owned() } else { out.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn names_say_what_matters() {
+        for (long, wanted) in [
+            ("holdup::demo::program::find_free_block", "find_free_block"),
+            ("llvm::PassManager<llvm::Module, llvm::AnalysisManager<llvm::Module, >, >::run", "PassManager::run"),
+            ("<std::sys::sync::mutex::futex::Mutex>::lock_contended", "lock_contended"),
+            ("core::iter::Iterator::map<F>::{closure#0}", "map::{closure#0}"),
+            ("a::f::{closure#0}::{closure#1}", "f::{closure#1}"),
+            ("operator<<", "operator<<"),
+            ("std::vector<int>::operator[]", "operator[]"),
+            ("(dash)", "(dash)"),
+            ("gzip+0x4290", "gzip+0x4290"),
+            ("futex_wait", "futex_wait"),
+            ("<T as Trait>::call::<fn(u8) -> u8>", "call"),
+            ("", ""),
+            ("<>", "<>"),
+        ] {
+            assert_eq!(short(long), wanted, "{long}");
+        }
+    }
+}
