@@ -2,6 +2,7 @@
 
 mod arrows;
 mod links;
+mod places;
 mod sources;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ pub fn run(root: &Path) -> Result<bool> {
     let files = repository_files(root)?;
     let mut complaints = arrows::check(root)?;
     complaints.extend(sources::check(root, &files)?);
+    complaints.extend(places::check(root, &files)?);
     complaints.extend(links::check(root, &files)?);
     complaints.iter().for_each(|c| eprintln!("{c}"));
     println!("tidy: {} files, {} complaints", files.len(), complaints.len());

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use holdup_base::text::clean;
 use text::screen::say;
 
 /// Bad usage that clap cannot see.
@@ -35,12 +36,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help as clap styles it; an error repeats arguments, and those may come from anywhere.
+/// Prints help, or what is wrong with the arguments. Errors repeat them, and an argument may come from anywhere: they are
+/// read again as they may be shown, which leaves no style in the text but those of the reader itself.
 fn misused(error: &clap::Error) -> ExitCode {
-    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
-    match error.kind() {
-        DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand => drop(error.print()),
-        _ => say!("{}", error.render().to_string().trim_end()),
+    let shown = std::env::args_os().map(|arg| clean(&arg.to_string_lossy()).into_owned());
+    match Cli::try_parse_from(shown) {
+        // Whoever reads it may have gone away.
+        Err(shown) => drop(shown.print()),
+        Ok(_) => say!("{}", error.render().to_string().trim_end()),
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
 }

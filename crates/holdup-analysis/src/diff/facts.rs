@@ -351,3 +351,17 @@ fn lifetime(context: &Context) -> f64 {
     let end = members().map(|i| threads.end[i].nanos()).max().unwrap_or(to).min(to);
     end.saturating_sub(start) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_frame() {
+        assert_eq!(framed("[u8; 8]", "?"), "[u8: 8]");
+        assert_eq!(framed(" f 12\n", "?"), "f 12");
+        assert_eq!(framed("a\nb 1 2\n", "?"), "a\\nb 1 2");
+        assert_eq!(framed("\u{a0}\t", "?"), "?");
+        assert_eq!(framed("", "program"), "program");
+    }
+}

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use holdup_base::text::clean;
 use rune::diagnostics::{Diagnostic, FatalDiagnosticKind};
 use rune::runtime::RuntimeContext;
 use rune::{Context as Modules, Diagnostics, Hash, Module, Sources, TypeHash as _, Unit, Value, Vm};
@@ -101,9 +102,14 @@ fn modules(path: &Path, params: &Params) -> Result<Modules, rune::ContextError> 
 /// `print!` and `println!` go to standard error: standard output is for results.
 fn printing() -> Result<Module, rune::ContextError> {
     let mut module = Module::with_crate_item("std", ["io"])?;
-    module.function("print", |text: &str| eprint!("{text}")).build()?;
-    module.function("println", |text: &str| eprintln!("{text}")).build()?;
+    module.function("print", |text: &str| eprint!("{}", shown(text))).build()?;
+    module.function("println", |text: &str| eprintln!("{}", shown(text))).build()?;
     Ok(module)
+}
+
+/// What a script prints may come from a server: nothing but its newlines acts on the terminal.
+fn shown(text: &str) -> String {
+    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
 }
 
 fn build(sources: &mut Sources, modules: &Modules) -> Result<Unit, ScriptError> {

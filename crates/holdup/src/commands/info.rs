@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use holdup_base::text::clean;
 use holdup_trace::{ColumnDoc, Table, Trace, tables};
 use serde_json::json;
 
@@ -63,11 +64,11 @@ fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
     let meta = &trace.meta;
     let mut out = screen::stdout();
     let host = &meta.host;
-    writeln!(out, "{path}: {}, {:.3} s on {} CPUs", meta.format, meta.duration_ns as f64 / 1e9, meta.cpus)?;
-    writeln!(out, "  host       {} {} {} {}", host.name, host.os, host.arch, host.cpu)?;
+    writeln!(out, "{path}: {}, {:.3} s on {} CPUs", clean(&meta.format), meta.duration_ns as f64 / 1e9, meta.cpus)?;
+    writeln!(out, "  host       {}", clean(&[&*host.name, &*host.os, &*host.arch, &*host.cpu].join(" ")))?;
     if !meta.command.is_empty() {
         let code = meta.exit_code.map_or(String::new(), |c| format!(" (exit code {c})"));
-        writeln!(out, "  command    {}{code}", meta.command.join(" "))?;
+        writeln!(out, "  command    {}{code}", clean(&meta.command.join(" ")))?;
     }
     writeln!(out, "  threads    {} in {} processes", trace.threads.len().saturating_sub(1), processes(trace))?;
     for (name, rows) in trace.row_counts().iter().filter(|(_, n)| **n > 0) {
@@ -76,7 +77,7 @@ fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
     if !meta.native_events.is_empty() {
         writeln!(out, "the source's own records:")?;
         for (name, count) in &meta.native_events {
-            writeln!(out, "  {name:<32} {count:>12}")?;
+            writeln!(out, "  {:<32} {count:>12}", clean(name))?;
         }
     }
     if meta.user_stacks.0 > 0 {
@@ -92,12 +93,12 @@ fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
         writeln!(out, "stolen       {stolen:.2} CPU s by the host, {share:.1} % of the machine")?;
     }
     if !meta.hooks.is_empty() {
-        writeln!(out, "hooks        {}", meta.hooks.join(", "))?;
+        writeln!(out, "hooks        {}", clean(&meta.hooks.join(", ")))?;
     }
-    meta.notes.iter().try_for_each(|n| writeln!(out, "note         {n}"))?;
+    meta.notes.iter().try_for_each(|n| writeln!(out, "note         {}", clean(n)))?;
     for l in trace.losses()? {
         let cpu = l.cpu.map_or("all CPUs".to_owned(), |c| format!("CPU {c}"));
-        writeln!(out, "lost         {} {} on {cpu}, {:.6}..{:.6} s", l.count, l.what, l.from_s, l.to_s)?;
+        writeln!(out, "lost         {} {} on {cpu}, {:.6}..{:.6} s", l.count, clean(&l.what), l.from_s, l.to_s)?;
     }
     Ok(())
 }

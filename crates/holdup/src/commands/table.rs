@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use holdup_analysis::explore::{self, Answer, Explorer, PRESETS, Preset, Process, Query, Stop, TableKind};
 use holdup_base::output::{Output, Readers};
+use holdup_base::text::clean;
 use holdup_trace::Trace;
 
 use super::Usage;
@@ -153,7 +154,7 @@ fn notes(trace: &Trace, answer: &Answer) -> anyhow::Result<()> {
         }
     }
     for (what, count) in lost {
-        say!("note: the trace lacks {count} {what} (`holdup info` says when): the numbers are lower bounds");
+        say!("note: the trace lacks {count} {} (`holdup info` says when): the numbers are lower bounds", clean(&what));
     }
     let blank: Vec<&str> = answer.columns.iter().filter(|c| c.is_blank()).map(|c| c.name.as_str()).collect();
     if !blank.is_empty() && answer.total > 0 {

@@ -166,7 +166,8 @@ fn print_row(
         _ => Style::PLAIN,
     };
     let text = if has_code { row.text.clone() } else { format!("+{:#x}  {} samples", row.offset, row.samples) };
-    let (text, pad) = (cut(&text, TEXT), TEXT.saturating_sub(text.chars().count()));
+    let text = cut(&text, TEXT);
+    let pad = TEXT.saturating_sub(text.chars().count());
     let room = width().saturating_sub(32 + TEXT);
     let line = format!("{style}{share}{style:#} {margin} {DIM}{:>14}{DIM:#}  {style}{text}{style:#}", row.address);
     if source.is_empty() {

@@ -5,6 +5,7 @@ use std::io::Write;
 use holdup_analysis::chain::{Chain, Did, Handoff, Handoffs, Hop, WaitFacts, Who};
 use holdup_analysis::label::duration;
 use holdup_analysis::report::LockFacts;
+use holdup_base::text::clean;
 
 use super::detail::stack;
 use super::screen::{self, AnsiColor, Style};
@@ -40,7 +41,7 @@ pub fn print(chain: &Chain, top: usize) -> anyhow::Result<()> {
 
 fn head(out: &mut impl Write, chain: &Chain) -> std::io::Result<()> {
     let t = &chain.trace;
-    let focus = if t.focus.is_empty() { "whole machine".to_owned() } else { format!("focus: {}", t.focus) };
+    let focus = if t.focus.is_empty() { "whole machine".to_owned() } else { format!("focus: {}", clean(&t.focus)) };
     writeln!(out, "{BOLD}{}{BOLD:#}  {:.3} s on {} CPUs, {focus}", t.path, t.duration_s, t.cpus)?;
     let mut facts = Vec::new();
     if let Some(at) = chain.at_s {
@@ -80,7 +81,13 @@ fn print_hop(out: &mut impl Write, chain: &Chain, i: usize, hop: &Hop) -> std::i
     }
     if let Some(hot) = hop.did.instruction.as_ref().filter(|h| !h.text.is_empty() && i == chain.end.main_hop) {
         let share = 100.0 * hot.share;
-        writeln!(out, "   hottest    {} `{}` ({share:.0} % of {} samples)", hot.address, hot.text, hop.did.samples)?;
+        writeln!(
+            out,
+            "   hottest    {} `{}` ({share:.0} % of {} samples)",
+            hot.address,
+            clean(&hot.text),
+            hop.did.samples
+        )?;
     }
     Ok(())
 }
@@ -236,7 +243,7 @@ fn list(out: &mut impl Write, handoffs: &Handoffs, chain: &Chain) -> std::io::Re
 }
 
 fn giver(h: &Handoff) -> String {
-    h.from.as_ref().map_or_else(|| h.ended_by.clone(), short)
+    h.from.as_ref().map_or_else(|| clean(&h.ended_by).into_owned(), short)
 }
 
 /// Short enough for two of them in a row of the list.

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use holdup_analysis::diff::report::Side;
 use holdup_analysis::diff::{Change, Diff};
+use holdup_base::text::clean;
 
 use super::screen::{self, AnsiColor, Style};
 use super::wrap::paragraph;
@@ -66,11 +67,13 @@ fn side(out: &mut impl Write, name: &str, side: &Side) -> std::io::Result<()> {
 
 fn print_change(out: &mut impl Write, c: &Change) -> std::io::Result<()> {
     let style = if c.delta_s > 0.0 { WORSE } else { BETTER };
-    let process = if c.process.is_empty() { String::new() } else { format!("  {DIM}in {}{DIM:#}", c.process) };
+    let process = if c.process.is_empty() { String::new() } else { format!("  {DIM}in {}{DIM:#}", clean(&c.process)) };
     writeln!(
         out,
         "  {style}{:>+9.3} s{style:#}  {DIM}{:<11}{DIM:#} {BOLD}{}{BOLD:#}{process}",
-        c.delta_s, c.what, c.name
+        c.delta_s,
+        c.what,
+        clean(&c.name)
     )?;
     let mut figures = Vec::new();
     let mut pair = |name: &str, [a, b]: [f64; 2]| {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
+use holdup_base::text::clean;
 use holdup_lab::compare::{Comparison, Pair};
 use holdup_lab::experiment;
 use holdup_lab::knobs::{Kind, Knob};
@@ -104,7 +105,7 @@ pub fn print_machine(machine: &Machine) -> anyhow::Result<()> {
 /// Prints one experiment: its figures, then what they mean.
 pub fn print_outcome(outcome: &Outcome) -> anyhow::Result<()> {
     let mut out = screen::stdout();
-    writeln!(out, "\n{}  {:.1} s", outcome.name, outcome.elapsed_s)?;
+    writeln!(out, "\n{}  {:.1} s", clean(&outcome.name), outcome.elapsed_s)?;
     let params: Vec<String> = outcome.params.iter().map(|(k, v)| format!("{k}={v}")).collect();
     writeln!(out, "{}", wrap::paragraph("  ", &params.join(" ")))?;
     for (axis, series) in by_axis(outcome) {
@@ -137,17 +138,17 @@ fn by_axis(outcome: &Outcome) -> Vec<(&str, Vec<&Series>)> {
 fn print_table(out: &mut impl Write, axis: &str, series: &[&Series]) -> anyhow::Result<()> {
     let xs: BTreeSet<u64> = series.iter().flat_map(|s| &s.points).map(|p| p.x.to_bits()).collect();
     let xs: Vec<f64> = xs.into_iter().map(f64::from_bits).collect();
-    let name = series.iter().map(|s| s.name.chars().count()).max().unwrap_or(0).clamp(12, NAME);
+    let name = series.iter().map(|s| clean(&s.name).chars().count()).max().unwrap_or(0).clamp(12, NAME);
     let columns = ((wrap::width().saturating_sub(name + 12)) / CELL).max(1);
     for xs in xs.chunks(columns) {
-        write!(out, "  {axis:>width$} ", width = name + 8)?;
+        write!(out, "  {:>width$} ", clean(axis), width = name + 8)?;
         for x in xs {
             write!(out, "{:>CELL$}", figure(*x))?;
         }
         writeln!(out)?;
         for series in series {
-            let unit: String = series.unit.chars().take(7).collect();
-            write!(out, "  {:<name$} {unit:>7} ", series.name)?;
+            let unit: String = clean(&series.unit).chars().take(7).collect();
+            write!(out, "  {:<name$} {unit:>7} ", clean(&series.name))?;
             for x in xs {
                 let point = series.points.iter().find(|p| p.x == *x);
                 write!(out, "{:>CELL$}", point.map_or("–".to_owned(), cell))?;
@@ -176,7 +177,7 @@ fn print_costs(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
-    let name = rows.iter().map(|r| r.0.chars().count()).max().unwrap_or(0).clamp(12, NAME);
+    let name = rows.iter().map(|r| clean(r.0).chars().count()).max().unwrap_or(0).clamp(12, NAME);
     writeln!(
         out,
         "  {:<name$} {:>6} {:>8} {:>8} {:>8} {:>8} {:>5} {:>8} {:>8}",
@@ -187,7 +188,8 @@ fn print_costs(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
             |pick: fn(&holdup_lab::result::Waits) -> f64| waits.as_ref().map_or("–".to_owned(), |w| figure(pick(w)));
         writeln!(
             out,
-            "  {series:<name$} {:>6} {:>8} {:>8} {:>8} {:>8} {:>5.2} {:>8} {:>8}",
+            "  {:<name$} {:>6} {:>8} {:>8} {:>8} {:>8} {:>5.2} {:>8} {:>8}",
+            clean(series),
             figure(x),
             costs.user_ns.map_or("–".to_owned(), figure),
             costs.system_ns.map_or("–".to_owned(), figure),
@@ -212,7 +214,7 @@ pub fn print_comparison(comparison: &Comparison) -> anyhow::Result<()> {
     let mut differ: Vec<&Pair> = comparison.series.iter().filter(|p| !p.agree).collect();
     differ.sort_by(|a, b| difference(b).total_cmp(&difference(a)));
     for pair in differ.iter().take(SHOWN) {
-        writeln!(out, "  {}: {} ({})", pair.experiment, pair.name, pair.unit)?;
+        writeln!(out, "  {}", clean(&format!("{}: {} ({})", pair.experiment, pair.name, pair.unit)))?;
         for point in pair.points.iter().filter(|p| !p.agree) {
             let (x, before, after) = (figure(point.x), figure(point.before), figure(point.after));
             writeln!(out, "    at {x:<10} {before:>10} → {after:>10}  {:.2}×", point.ratio)?;
@@ -222,7 +224,7 @@ pub fn print_comparison(comparison: &Comparison) -> anyhow::Result<()> {
         writeln!(out, "  and {} more: --json has all", differ.len() - SHOWN)?;
     }
     for (name, before, _) in &comparison.verdicts {
-        writeln!(out, "  {name} is reproduced only in {}", if *before { "A" } else { "B" })?;
+        writeln!(out, "  {} is reproduced only in {}", clean(name), if *before { "A" } else { "B" })?;
     }
     if !comparison.missing.is_empty() {
         writeln!(out, "  {} series are in one of them alone", comparison.missing.len())?;

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use holdup_base::text::clean;
 use holdup_load::harness::Live;
 use holdup_load::report::{Change, Comparison, Latencies, Report};
 use holdup_load::scale::words::figure;
@@ -100,15 +101,15 @@ pub fn print(report: &Report) -> anyhow::Result<()> {
 
 /// A report in one line.
 pub fn line(report: &Report) -> String {
-    let address = report.address.as_deref().unwrap_or("no server");
+    let address = clean(report.address.as_deref().unwrap_or("no server"));
     let (p50, p99) = (time(report.latency_ms.p50 * 1e6), time(report.latency_ms.p99 * 1e6));
     let per_s = rate(report.throughput.mean);
     format!("{address}: {per_s} calls/s, p50 {p50}, p99 {p99}, {} errors", report.errors)
 }
 
 fn head(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
-    let address = report.address.as_ref().map_or("no server".to_owned(), Clone::clone);
-    writeln!(out, "{BOLD}{}{BOLD:#} {}  ·  {address}", report.workload, report.function)?;
+    let address = clean(report.address.as_deref().unwrap_or("no server"));
+    writeln!(out, "{BOLD}{}{BOLD:#} {}  ·  {address}", clean(&report.workload), clean(&report.function))?;
     let how = match report.rate {
         Some(per_s) => format!("open loop, {} calls due a second", rate(per_s)),
         None => "closed loop, as many calls as can be".to_owned(),
@@ -118,7 +119,7 @@ fn head(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     writeln!(out, "{DIM}{threads} thread{plural} × {slots} calls under way, {how}, {:.1} s{DIM:#}", report.elapsed_s)?;
     if !report.params.is_empty() {
         let params: Vec<String> = report.params.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        writeln!(out, "{DIM}{}{DIM:#}", params.join(", "))?;
+        writeln!(out, "{DIM}{}{DIM:#}", clean(&params.join(", ")))?;
     }
     writeln!(out)
 }
@@ -230,11 +231,11 @@ pub fn print_workload(workload: &Workload) -> anyhow::Result<()> {
     writeln!(out, "{BOLD}functions{BOLD:#}")?;
     for function in &workload.functions {
         let args = if function.args > 1 { "once for each cycle" } else { "without a cycle" };
-        writeln!(out, "  {:<20} {DIM}{args}{DIM:#}", function.name)?;
+        writeln!(out, "  {:<20} {DIM}{args}{DIM:#}", clean(&function.name))?;
     }
     writeln!(out, "{BOLD}parameters{BOLD:#}")?;
     for param in &workload.params {
-        writeln!(out, "  {:<20} {}", param.name, param.default)?;
+        writeln!(out, "  {:<20} {}", clean(&param.name), clean(&param.default))?;
     }
     Ok(())
 }
@@ -261,8 +262,8 @@ pub fn print_reports(folder: &Path, reports: &[(String, Report)]) -> anyhow::Res
     writeln!(out, "{BOLD}{:>12} {:>10} {:>8}  report{BOLD:#}", "calls/s", "p99 ms", "errors")?;
     for (path, report) in reports {
         let (mean, p99) = (rate(report.throughput.mean), figure(report.latency_ms.p99));
-        let tags = report.tags.join(" ");
-        writeln!(out, "{mean:>12} {p99:>10} {:>8}  {path} {DIM}{} {tags}{DIM:#}", report.errors, report.function)?;
+        let (path, about) = (clean(path), format!("{} {}", report.function, report.tags.join(" ")));
+        writeln!(out, "{mean:>12} {p99:>10} {:>8}  {path} {DIM}{}{DIM:#}", report.errors, clean(&about))?;
     }
     Ok(())
 }
@@ -291,7 +292,7 @@ fn row(out: &mut impl Write, change: &Change) -> std::io::Result<()> {
     writeln!(
         out,
         "{:>20} {:>12} {:>12} {:>7.3}× {interval:>17} {p:>8}",
-        change.name,
+        clean(change.name),
         figure(change.before),
         figure(change.after),
         change.ratio

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use holdup_analysis::label::duration;
 use holdup_analysis::roster::{Naming, Roster, Row};
+use holdup_base::text::clean;
 
 use super::screen::{self, AnsiColor, Style};
 use super::wrap::{cut, paragraph, width};
@@ -18,9 +19,10 @@ const NAME: usize = 15;
 /// Prints the threads of a trace, of which there are `all`.
 pub fn print(found: &Roster, all: usize) -> anyhow::Result<()> {
     let mut out = screen::stdout();
-    let focus = if found.focus.is_empty() { "whole machine".to_owned() } else { format!("focus: {}", found.focus) };
+    let focus =
+        if found.focus.is_empty() { "whole machine".to_owned() } else { format!("focus: {}", clean(&found.focus)) };
     writeln!(out, "{BOLD}{}{BOLD:#}  {:.3} s, {focus}: {}", found.trace, found.duration_s, counts(all, found.unnamed))?;
-    let process = found.threads.iter().map(|t| t.process.chars().count()).max().unwrap_or(0).clamp(7, NAME);
+    let process = found.threads.iter().map(|t| clean(&t.process).chars().count()).max().unwrap_or(0).clamp(7, NAME);
     writeln!(
         out,
         "{DIM}{:>8}  {:<NAME$}  {:<process$}  {:>8}  {:>8}  {:>8}  {:>7}  waited for{DIM:#}",
@@ -28,12 +30,12 @@ pub fn print(found: &Roster, all: usize) -> anyhow::Result<()> {
     )?;
     for t in &found.threads {
         let room = width().saturating_sub(8 + NAME + process + 8 * 3 + 7 + 14);
-        let (style, name, owner) = (style(t.naming), printable(&t.name), printable(&t.process));
+        let (style, name) = (style(t.naming), cut(&t.name, NAME));
         writeln!(
             out,
             "{:>8}  {style}{name:<NAME$}{style:#}  {:<process$}  {:>8}  {:>8}  {:>8}  {:>7}  {}",
             t.tid,
-            cut(&owner, process),
+            cut(&t.process, process),
             duration(t.ran_s),
             duration(t.ready_s),
             duration(t.waited_s),
@@ -51,7 +53,7 @@ pub fn print(found: &Roster, all: usize) -> anyhow::Result<()> {
 /// Prints the threads of a running process, of which there are `all`.
 pub fn print_live(found: &Live, all: usize) -> anyhow::Result<()> {
     let mut out = screen::stdout();
-    let head = format!("{} ({})", printable(&found.process), found.pid);
+    let head = format!("{} ({})", clean(&found.process), found.pid);
     writeln!(out, "{BOLD}{head}{BOLD:#}  running, since its start: {}", counts(all, found.unnamed))?;
     writeln!(
         out,
@@ -70,7 +72,7 @@ pub fn print_live(found: &Live, all: usize) -> anyhow::Result<()> {
 
 fn live_row(out: &mut impl Write, t: &LiveRow) -> std::io::Result<()> {
     let seconds = |s: Option<f64>| s.map_or("–".to_owned(), duration);
-    let (style, name) = (style(t.naming), printable(&t.name));
+    let (style, name) = (style(t.naming), cut(&t.name, NAME));
     writeln!(
         out,
         "{:>8}  {style}{name:<NAME$}{style:#}  {:>5}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {}",
@@ -112,9 +114,4 @@ fn remarks(t: &Row) -> String {
         words.push(format!("[{}]", t.naming.word()));
     }
     words.join(", ")
-}
-
-/// A thread's name can be any bytes; a terminal would obey some of them.
-fn printable(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use holdup_analysis::diff::scaling::{Attribution, LossCause};
+use holdup_base::text::clean;
 use holdup_load::scale::words::figure;
 use holdup_load::scale::{Point, Scaling};
 
@@ -33,7 +34,7 @@ pub fn print(answer: &Answer) -> anyhow::Result<()> {
         writeln!(out, "{DIM}{}{DIM:#}", paragraph("note: ", note))?;
     }
     for path in answer.traces.iter().filter_map(|t| t.path.as_ref()) {
-        writeln!(out, "{DIM}kept: {path}{DIM:#}")?;
+        writeln!(out, "{DIM}kept: {}{DIM:#}", clean(path))?;
     }
     Ok(())
 }
@@ -79,19 +80,21 @@ fn cause(out: &mut impl Write, cause: &LossCause) -> std::io::Result<()> {
         "kappa" => "κ",
         other => other,
     };
-    let source = if cause.source.is_empty() { String::new() } else { format!("  {}", cause.source) };
-    let process = if cause.process.is_empty() { String::new() } else { format!("  {DIM}in {}{DIM:#}", cause.process) };
+    let source = if cause.source.is_empty() { String::new() } else { format!("  {}", clean(&cause.source)) };
+    let process =
+        if cause.process.is_empty() { String::new() } else { format!("  {DIM}in {}{DIM:#}", clean(&cause.process)) };
     let share = 100.0 * cause.share;
     writeln!(
         out,
         "  {share:>+5.0} %  {law:<8} {DIM}{:<9}{DIM:#} {BOLD}{}{BOLD:#}{source}{process}",
-        cause.what, cause.name
+        cause.what,
+        clean(&cause.name)
     )?;
     let [before, after] = cause.s_per_unit.map(time);
     let figures = format!("{before} → {after} for each unit of work; {}", cause.because);
     writeln!(out, "{}", paragraph("           ", &figures))?;
     if !cause.instruction.is_empty() {
-        writeln!(out, "           {DIM}{}{DIM:#}", cause.instruction)?;
+        writeln!(out, "           {DIM}{}{DIM:#}", clean(&cause.instruction))?;
     }
     Ok(())
 }

@@ -1,4 +1,6 @@
-//! Lines that fit the terminal.
+//! Lines that fit the terminal. What is measured is what is shown: foreign text is cleaned before it is broken or cut.
+
+use holdup_base::text::clean;
 
 /// The terminal's width in columns; 80 where there is none, never less than 60.
 pub fn width() -> usize {
@@ -8,10 +10,11 @@ pub fn width() -> usize {
 
 /// Breaks `text` at spaces; the first line begins with `first`, all others with as many spaces.
 pub fn paragraph(first: &str, text: &str) -> String {
+    let first = clean(first);
     let indent = first.chars().count();
-    let mut out = first.to_owned();
+    let mut out = first.into_owned();
     let mut column = indent;
-    for (i, word) in text.split_whitespace().enumerate() {
+    for (i, word) in text.split_whitespace().map(clean).enumerate() {
         let length = word.chars().count();
         if i > 0 && column + 1 + length > width() {
             out.push('\n');
@@ -21,7 +24,7 @@ pub fn paragraph(first: &str, text: &str) -> String {
             out.push(' ');
             column += 1;
         }
-        out.push_str(word);
+        out.push_str(&word);
         column += length;
     }
     out
@@ -29,15 +32,16 @@ pub fn paragraph(first: &str, text: &str) -> String {
 
 /// `text`, cut to `columns` with an ellipsis.
 pub fn cut(text: &str, columns: usize) -> String {
+    let text = clean(text);
     match text.char_indices().nth(columns) {
-        None => text.to_owned(),
+        None => text.into_owned(),
         Some(_) => text.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::paragraph;
+    use super::{cut, paragraph};
 
     #[test]
     fn long_words_stay_whole() {
@@ -45,5 +49,14 @@ mod tests {
         let lines: Vec<String> = paragraph("- ", &text).lines().map(str::to_owned).collect();
         assert_eq!(lines.len(), 3);
         assert!(lines[1].starts_with("  xxx"));
+    }
+
+    #[test]
+    fn lines_are_as_long_as_they_look() {
+        let evil = "a\x1b\x1b\x1b\x1b ".repeat(60);
+        let lines: Vec<String> = paragraph("- ", &evil).lines().map(str::to_owned).collect();
+        assert!(lines.iter().all(|l| l.chars().count() <= super::width()), "{lines:?}");
+        assert_eq!(cut("\x1b\x1b\x1b", 6), "\\x1b\\…");
+        assert_eq!(cut("a\nb", 6), "a\\nb");
     }
 }

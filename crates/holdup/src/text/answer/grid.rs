@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use holdup_analysis::explore::Answer;
 use holdup_analysis::explore::relation::{Column, Data, MISSING, Unit};
 
+use holdup_base::text::clean;
+
 use crate::text::wrap;
 
 /// Names are not shortened below this many characters.
@@ -113,7 +115,7 @@ fn fit(columns: &mut Vec<Printed>, width: usize) -> usize {
 impl Printed {
     fn new(column: &Column) -> Self {
         let (unit, cells) = match &column.data {
-            Data::Text(text) => ("", (0..text.ids.len()).map(|row| clean(text.get(row))).collect()),
+            Data::Text(text) => ("", (0..text.ids.len()).map(|row| cell(text.get(row))).collect()),
             Data::Numbers(values) => {
                 let known: Vec<Option<f64>> = values.iter().map(|&v| (v != MISSING).then_some(v as f64)).collect();
                 numbers(column.unit, &known, values)
@@ -154,12 +156,9 @@ impl Printed {
     }
 }
 
-/// The text without what would break the line; a dash for nothing.
-fn clean(text: &str) -> String {
-    if text.is_empty() {
-        return "-".to_owned();
-    }
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+/// The text as it is shown; a dash for nothing.
+fn cell(text: &str) -> String {
+    if text.is_empty() { "-".to_owned() } else { clean(text).into_owned() }
 }
 
 /// The unit for the head, and the cells. `exact` are the same numbers where they are whole.
