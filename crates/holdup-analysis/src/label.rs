@@ -73,6 +73,19 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// A count with its digits in threes: `81,926`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// The lock as reports name it; `None` for no lock, and for one of which the source has no address.
 pub fn lock(trace: &Trace, lock: LockId) -> Option<LockFacts> {
     if lock == LockId::NONE || lock.index() >= trace.locks.len() {

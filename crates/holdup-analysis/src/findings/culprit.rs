@@ -112,6 +112,11 @@ pub(super) fn application(context: &Context, stack: StackId) -> Option<LocationR
     context.classifier.application_frames(stack).into_iter().next().map(|(_, l)| l)
 }
 
+/// Where a stack is in the program, by name if there is one.
+pub(super) fn place(context: &Context, stack: StackId) -> Option<LocationRow> {
+    application(context, stack).or_else(|| any_user(context, stack))
+}
+
 /// Functions in which the C library starts threads: everything is below them, so they say nothing.
 const THREAD_STARTS: &[&str] = &["clone", "clone3", "start_thread", "thread_start", "_start", "__libc_start_main"];
 

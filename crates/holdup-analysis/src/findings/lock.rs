@@ -139,7 +139,7 @@ pub(super) fn waiters(context: &Context, group: &Group, tally: &Tally) -> Waiter
         names: names::grouped(named.into_iter().map(|t| context.thread_name(t))),
         ..Waiters::default()
     };
-    if let Some(at) = culprit::application(context, tally.common_stack()) {
+    if let Some(at) = culprit::place(context, tally.common_stack()) {
         waiters.function = context.trace.text(at.function).to_owned();
         waiters.source = context.source(&at);
     }

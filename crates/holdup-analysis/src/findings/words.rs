@@ -2,7 +2,7 @@
 
 use super::group::{Group, Tally};
 use super::{Context, lock, preempt};
-use crate::label::duration;
+use crate::label::{self, duration};
 use crate::report::{Culprit, Finding};
 
 /// A thread with less of the blame than this has no part in it.
@@ -83,7 +83,7 @@ fn stood(f: &Finding) -> String {
     match w.waits {
         0 => "others stood still".to_owned(),
         n if n <= 2 * w.threads as u64 => format!("{who} stood still"),
-        n => format!("{who} stood still {n} times, up to {}", duration(w.max_s)),
+        n => format!("{who} stood still {}, up to {}", times(n), duration(w.max_s)),
     }
 }
 
@@ -92,7 +92,7 @@ fn threads(n: usize) -> String {
 }
 
 fn times(n: u64) -> String {
-    if n == 1 { "once".to_owned() } else { format!("{n} times") }
+    if n == 1 { "once".to_owned() } else { format!("{} times", label::count(n)) }
 }
 
 fn lock_words(f: &Finding) -> String {
@@ -167,7 +167,9 @@ fn shares_name(context: &Context, f: &Finding) -> bool {
 }
 
 fn advice(group: &Group, tally: &Tally, f: &Finding) -> String {
-    let function = if f.culprit.function.is_empty() { "it" } else { &f.culprit.function };
+    // An address is no name to work with.
+    let named = !f.culprit.function.is_empty() && !f.culprit.function.contains("+0x");
+    let function = if named { &f.culprit.function } else { "this code" };
     match group {
         Group::Lock(_) if f.kind == "convoy" => format!(
             "Take this lock less often: batch the work in {function}, partition what it protects, or admit fewer threads at a time."

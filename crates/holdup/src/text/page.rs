@@ -4,6 +4,8 @@
 mod cpu;
 mod name;
 mod strip;
+#[cfg(test)]
+mod tests;
 
 use std::io::{self, Write};
 
@@ -49,7 +51,9 @@ impl Page<'_> {
         let t = &self.answer.trace;
         let what = if t.focus.is_empty() { "the whole machine" } else { &t.focus };
         let cpus = if t.cpus == 1 { "1 CPU".to_owned() } else { format!("{} CPUs", t.cpus) };
-        writeln!(out, "{}: {what}, {} on {cpus}", cut(&t.path, 40), duration(t.duration_s))?;
+        let about = format!("{}, {} on {cpus}", cut(what, 40), duration(t.duration_s));
+        let room = width().saturating_sub(about.chars().count() + 2).max(8);
+        writeln!(out, "{}: {about}", cut(&t.path, room))?;
         let findings = self.on_page();
         match (self.answer.caveats.as_slice(), findings.as_slice()) {
             ([], []) => headline(out, &self.all_clear())?,
@@ -69,7 +73,8 @@ impl Page<'_> {
         self.sure(out, &findings)?;
         for further in findings.iter().skip(1).take(FURTHER) {
             let number = further.id.trim_start_matches('f');
-            row(out, "Also", &cut(&format!("{number}. {}", shortened(further)), width() - LABEL))?;
+            let label = if further.id == findings[1].id { "Also" } else { "" };
+            row_as_is(out, label, &cut(&format!("{number}. {}", shortened(further)), width() - LABEL))?;
         }
         self.more(out, &findings)
     }
@@ -121,8 +126,13 @@ impl Page<'_> {
         const SHOWN: usize = 5;
         for (i, hot) in self.answer.hot.iter().take(SHOWN).filter(|h| h.share >= SMALLEST).enumerate() {
             let label = if i == 0 { "What ran" } else { "" };
-            let function = if hot.function.is_empty() { &hot.module } else { &hot.function };
-            let line = format!("{:>3.0} %  {:<15}  {}", 100.0 * hot.share, cut(&hot.process, 15), short(function));
+            let base = hot.module.rsplit('/').next().unwrap_or_default();
+            let function = match (hot.function.as_str(), base) {
+                ("", "") => "(no name)".to_owned(),
+                ("", module) => format!("(in {module})"),
+                (function, _) => short(function),
+            };
+            let line = format!("{:>3.0} %  {:<15}  {function}", 100.0 * hot.share, cut(&hot.process, 15));
             row_as_is(out, label, &cut(&line, width() - LABEL))?;
         }
         Ok(())
@@ -149,6 +159,11 @@ impl Page<'_> {
             text += &format!(" Not shown: {hidden} (--all).");
         }
         row(out, "Sure?", &text)?;
+        if let Some(f) = findings.first().filter(|f| f.culprit.function.contains("+0x")) {
+            let module = f.culprit.function.split("+0x").next().unwrap_or_default();
+            let what = "its functions have addresses only. Its debug symbols (a -dbgsym package, or a build with -g) name them";
+            row(out, "Note", &format!("{module} has no symbols: {what}."))?;
+        }
         // What the caveats say, and what matters to few, stands below --all.
         let notes = self.notes.iter().filter(|n| !n.starts_with("no names for") && !n.starts_with("no sched_"));
         notes.take(2).try_for_each(|note| row(out, "Note", note))
@@ -161,7 +176,7 @@ impl Page<'_> {
         let plural =
             |n: usize, one: &str, many: &str| (n > 0).then(|| format!("{n} {}", if n == 1 { one } else { many }));
         let parts = [
-            plural(small, "smaller cause", "smaller causes"),
+            plural(small, "further cause", "further causes"),
             plural(idle, "place of idle waiting", "places of idle waiting"),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -188,12 +203,33 @@ impl Page<'_> {
     }
 }
 
-/// How to record what is missing; a command line is not wrapped by us, so that it can be copied.
+/// How to record what is missing, each command so that it can be copied.
 fn record(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
     for (i, line) in lines.iter().enumerate() {
-        row_as_is(out, if i == 0 { "Record it" } else { "or" }, line)?;
+        let label = if i == 0 { "Record it" } else { "or" };
+        for (n, part) in for_a_shell(line, width() - LABEL).iter().enumerate() {
+            row_as_is(out, if n == 0 { label } else { "" }, part)?;
+        }
     }
     Ok(())
+}
+
+/// A command in lines of at most `columns`, where it has spaces.
+fn for_a_shell(command: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in command.split(' ') {
+        let line = lines.last_mut().expect("there is one from the beginning");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() + 2 <= columns {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            line.push_str(" \\");
+            lines.push(format!("  {word}"));
+        }
+    }
+    lines
 }
 
 /// A sentence of its own.

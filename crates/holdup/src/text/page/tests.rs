@@ -1,0 +1,161 @@
+//! What the page says of answers made by hand: every kind of it fits one screen.
+
+use holdup_analysis::report::{Caveat, CpuSeconds, Culprit, Explanation, Finding, Hot, TraceFacts, Waiters};
+
+use super::*;
+
+/// Lines and columns of the smallest terminal.
+const SCREEN: (usize, usize) = (24, 80);
+
+fn page_of(answer: &Explanation, file: Option<&str>) -> String {
+    let notes = ["no names for /usr/bin/x: it is not there".to_owned()];
+    let page = Page { answer, notes: &notes, file, options: String::new() };
+    let mut bytes = Vec::new();
+    page.write(&mut screen::plain(&mut bytes)).expect("memory");
+    let text = String::from_utf8(bytes).expect("text");
+    assert!(text.lines().count() <= SCREEN.0, "{text}");
+    let widest = text.lines().map(|l| l.chars().count()).max().unwrap_or(0);
+    assert!(widest <= SCREEN.1, "{widest} columns:\n{text}");
+    text
+}
+
+fn answer() -> Explanation {
+    Explanation {
+        trace: TraceFacts {
+            path: "demo.holdup".into(),
+            duration_s: 2.02,
+            cpus: 2,
+            focus: "holdup (pid 22459)".into(),
+            ..TraceFacts::default()
+        },
+        cpu_seconds: CpuSeconds {
+            total: 4.04,
+            busy: 2.4,
+            held_up: 0.7,
+            runnable_idle: 0.14,
+            other: 0.3,
+            no_work: 0.5,
+            ..CpuSeconds::default()
+        },
+        ..Explanation::default()
+    }
+}
+
+fn held() -> Finding {
+    Finding {
+        id: "f1".into(),
+        kind: "lock-held",
+        title: "bitmap-scan kept one lock for 696.0 ms; 12 threads stood still".into(),
+        culprit: Culprit {
+            function: "holdup::demo::program::find_free_block".into(),
+            source: "program.rs:80".into(),
+            called_by: "holdup::demo::program::reserve_space".into(),
+            ..Culprit::default()
+        },
+        waiters: Waiters {
+            threads: 12,
+            waits: 12,
+            names: vec!["compiler-00 … compiler-11".into()],
+            function: "holdup::demo::program::write_object".into(),
+            source: "program.rs:61".into(),
+            ..Waiters::default()
+        },
+        blame_cpu_s: 0.7,
+        share_of_held_up: 0.9,
+        gain_at_most: Some(1.53),
+        windows: vec![[0.62, 1.32]],
+        confidence: "high",
+        advice: "Do the work of holdup::demo::program::find_free_block before taking the lock.".into(),
+        ..Finding::default()
+    }
+}
+
+fn small(id: &str, kind: &'static str) -> Finding {
+    Finding { id: id.into(), kind, title: format!("{id} did little"), blame_cpu_s: 0.001, ..Finding::default() }
+}
+
+#[test]
+fn a_kept_lock() {
+    let findings = vec![held(), small("f2", "serial"), small("f3", "idle-by-design")];
+    let text = page_of(&Explanation { findings, ..answer() }, Some("demo.holdup"));
+    let wanted = "\
+demo.holdup: holdup (pid 22459), 2.02 s on 2 CPUs
+  bitmap-scan kept one lock for 696.0 ms; 12 threads stood still.
+  It ran    find_free_block  program.rs:80  (called by reserve_space)
+  They hung write_object     program.rs:61  (compiler-00 … compiler-11)
+  Try       Do the work of find_free_block before taking the lock. At best 2.02
+            s → 1.32 s.
+  0 s ················╳╳╳╳╳╳╳╳╳╳╳╳╳╳╳╳╳·················· 2.02 s   (0.62–1.32 s)
+  CPU time   59 % your program worked    17 % stood still, waiting for the above
+              3 % ready, but not scheduled     7 % other programs
+             12 % nothing to do
+  Sure?     high; no events lost. Not shown: 1 further cause, 1 place of idle
+            waiting (--all).
+  More      holdup explain demo.holdup --why 1   stacks, instructions, evidence
+            holdup explain demo.holdup --all     every cause, the sum, the notes
+";
+    assert_eq!(text, wanted);
+}
+
+/// Silence would be taken for an all-clear.
+#[test]
+fn what_the_trace_cannot_tell_comes_first() {
+    let record = vec![
+        "holdup record -- CMD".to_owned(),
+        "perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD".to_owned(),
+    ];
+    let caveat = Caveat { what: "There are no context switches in this trace.".into(), record };
+    let hot = Hot { process: "perf".into(), module: "/bin/perf".into(), share: 0.79, ..Hot::default() };
+    let text = page_of(&Explanation { caveats: vec![caveat], hot: vec![hot], ..answer() }, Some("perf.data"));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[1], "  There are no context switches in this trace.");
+    assert_eq!(lines[2], "  Record it holdup record -- CMD");
+    assert!(lines[3].starts_with("  or        perf record") && lines[3].ends_with('\\'), "{text}");
+    assert!(text.contains("  What ran   79 %  perf             (in perf)"), "{text}");
+    assert!(!text.contains("Nothing held it up") && !text.contains("high"), "{text}");
+}
+
+#[test]
+fn a_program_that_is_merely_busy() {
+    let title = "4.05 s of CPU time went into work, 39 % of it in a::b::<c>::run of rustc".to_owned();
+    let culprit = Culprit { function: "a::b::<c>::run".into(), ..Culprit::default() };
+    let busy = Finding { title, culprit, kind: "cpu-bound", gain_at_most: None, confidence: "high", ..held() };
+    let text = page_of(&Explanation { findings: vec![Finding { windows: vec![], ..busy }], ..answer() }, Some("x"));
+    assert!(text.contains("39 % of it in run of rustc."), "{text}");
+    assert!(!text.contains("They hung") && !text.contains("At best"), "{text}");
+}
+
+#[test]
+fn nothing_is_said_to_hold_up_what_had_nothing_to_do() {
+    let cpu_seconds = CpuSeconds { total: 4.0, busy: 0.3, no_work: 3.7, ..CpuSeconds::default() };
+    let findings = vec![small("f1", "serial"), Finding { blame_cpu_s: 3.7, ..small("f2", "idle-by-design") }];
+    let text = page_of(&Explanation { cpu_seconds, findings, ..answer() }, None);
+    assert!(text.contains("Nothing held it up: 92 % of the CPU time there was nothing to do."), "{text}");
+    assert!(text.contains("1 further cause, 1 place of idle waiting"), "{text}");
+    assert!(text.contains("--keep FILE"), "{text}");
+}
+
+/// Neighbours used the CPUs that the program left: nothing was idle, and it stood still all the same.
+#[test]
+fn neighbours_do_not_hide_a_standstill() {
+    let cpu_seconds = CpuSeconds { total: 4.04, busy: 1.0, other: 3.04, ..CpuSeconds::default() };
+    let doubts = vec!["the host took 12 % of the CPUs".to_owned()];
+    let findings = vec![Finding { doubts, confidence: "medium", ..held() }];
+    let text = page_of(&Explanation { cpu_seconds, findings, ..answer() }, Some("x"));
+    assert!(text.contains("75 % other programs, also where yours stood still"), "{text}");
+    assert!(text.contains("Sure?     medium: the host took 12 % of the CPUs."), "{text}");
+}
+
+#[test]
+fn long_names_and_many_causes_fit() {
+    let long = "x".repeat(300);
+    let mut first = held();
+    (first.culprit.function, first.culprit.source) = (long.clone(), format!("{long}.c:1"));
+    first.waiters.names = vec![long.clone(), long.clone()];
+    let more = (2..40).map(|i| Finding { id: format!("f{i}"), title: long.clone(), ..held() });
+    let mut answer = Explanation { findings: std::iter::once(first).chain(more).collect(), ..answer() };
+    (answer.trace.path, answer.trace.focus) = (long.clone(), format!("{} (pid 1)", &long[..20]));
+    let text = page_of(&answer, Some("a b'c.holdup"));
+    assert!(text.contains("'a b'\\''c.holdup' --why 1"), "{text}");
+    assert!(text.contains("Not shown: 35 further causes (--all)"), "{text}");
+}
