@@ -39,7 +39,8 @@ pub fn read(path: &Path, builder: &mut TraceBuilder) -> Result<()> {
             }
         }
     }
-    reader.finish(builder)
+    let is_held = holdup_base::claim::is_held(blocks.input.get_ref());
+    reader.finish(builder, is_held)
 }
 
 /// The blocks of a file.
@@ -197,14 +198,18 @@ impl Reader {
         builder.meta_mut().notes.push(text);
     }
 
-    fn finish(mut self, builder: &mut TraceBuilder) -> Result<()> {
+    /// `is_held`: a recorder is still at work on the file.
+    fn finish(mut self, builder: &mut TraceBuilder, is_held: bool) -> Result<()> {
         self.convert_held(builder);
         let last = self.converter.last;
         if self.damaged {
             let what = builder.string("end of the recording (spool cut)");
             builder.push(last, Event::Lost { cpu: Cpu::NONE, span: Nanos(0), count: 1, what });
         } else if self.footer.is_none() {
-            let note = "the recording was ended from outside; at most its last 20 ms are missing";
+            let note = match is_held {
+                true => "the recording goes on: this is what was there when it was read",
+                false => "the recording was ended from outside; at most its last 20 ms are missing",
+            };
             builder.meta_mut().notes.push(note.into());
         }
         self.converter.count(builder);
