@@ -24,12 +24,21 @@ const NUMBERED: u32 = 99;
 #[derive(Debug)]
 pub struct Claim {
     file: File,
-    folder: OwnedFd,
-    name: OsString,
+    /// Its folder and its name there, if it has one.
+    place: Option<(OwnedFd, OsString)>,
     path: PathBuf,
 }
 
 impl Claim {
+    /// A file in `folder` that nobody finds: it has no name, and is gone when it is closed.
+    ///
+    /// # Errors
+    /// A sentence that names the folder.
+    pub fn nameless(folder: &Path) -> io::Result<Claim> {
+        let file = crate::output::temporary(folder).map_err(|e| explain(folder, &e))?;
+        Ok(Claim { file, place: None, path: folder.to_owned() })
+    }
+
     /// Makes `path`, for its owner alone and open for appending. Also returns where a file that was there is now, if a
     /// process that was ended left one behind.
     ///
@@ -42,14 +51,16 @@ impl Claim {
         let mut aside = None;
         for _ in 0..TRIES {
             match make(&folder, &name).map_err(fail)? {
-                Some(file) => return Ok((Claim { file, folder, name, path: path.to_owned() }, aside)),
+                Some(file) => {
+                    return Ok((Claim { file, place: Some((folder, name)), path: path.to_owned() }, aside));
+                }
                 None => aside = clear(&folder, &name).map_err(fail)?.map(|new| path.with_file_name(new)).or(aside),
             }
         }
         Err(fail(io::Error::other("others keep making a file of that name")))
     }
 
-    /// The path.
+    /// The path, or the folder of a file without a name.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -68,11 +79,10 @@ impl Claim {
     /// What the file system says, with the path.
     pub fn remove(self) -> io::Result<()> {
         let fail = |e: Errno| explain(&self.path, &e.into());
+        let Some((folder, name)) = &self.place else { return Ok(()) };
         let mine = rustix::fs::fstat(&self.file).map_err(fail)?;
-        match rustix::fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(there) if is_same(&there, &mine) => {
-                rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty()).map_err(fail)
-            }
+        match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(there) if is_same(&there, &mine) => rustix::fs::unlinkat(folder, name, AtFlags::empty()).map_err(fail),
             _ => Ok(()),
         }
     }

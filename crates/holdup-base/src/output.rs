@@ -172,10 +172,10 @@ pub fn create_new(path: &Path) -> io::Result<File> {
 pub fn temporary(folder: &Path) -> io::Result<File> {
     let folder = rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let mode = Readers::Owner.mode();
-    if let Some(file) = nameless(&folder, OFlags::RDWR, mode)? {
+    if let Some(file) = nameless(&folder, OFlags::RDWR | OFlags::APPEND, mode)? {
         return Ok(file.into());
     }
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let (file, name) = hidden(OsStr::new("tmp"), |name| rustix::fs::openat(&folder, name, flags, mode))?;
     rustix::fs::unlinkat(&folder, &name, AtFlags::empty())?;
     Ok(file.into())

@@ -18,8 +18,13 @@ use cli::{Cli, Command};
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    // Capabilities that the file was given are laid down before any argument is looked at.
+    let lowered = holdup_record::lower();
     let cli = Cli::parse();
-    match run(cli.command) {
+    if !cli.command.records() {
+        holdup_record::give_up();
+    }
+    match lowered.map_err(Into::into).and_then(|()| run(cli.command)) {
         Ok(code) => code,
         Err(error) => {
             if is_broken_pipe(&error) {

@@ -1,7 +1,7 @@
 //! Reads a spool, complete or not, into a builder.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
 use super::convert::Converter;
@@ -22,6 +22,18 @@ pub fn is_spool(head: &[u8]) -> bool {
 /// loss; only a file that is no spool, or cannot be read, is an error.
 pub fn read(path: &Path, builder: &mut TraceBuilder) -> Result<()> {
     let file = File::open(path).map_err(|e| Error::input(path, format_args!("cannot be opened: {e}")))?;
+    let is_held = holdup_base::claim::is_held(&file);
+    read_all(file, path, builder, is_held)
+}
+
+/// As [`read`], of a spool that this process has written: `path` is only its name in errors.
+pub fn read_file(mut file: File, path: &Path, builder: &mut TraceBuilder) -> Result<()> {
+    file.rewind().map_err(|e| Error::input(path, format_args!("cannot be read: {e}")))?;
+    read_all(file, path, builder, false)
+}
+
+/// `is_held`: a recorder is still at work on the file.
+fn read_all(file: File, path: &Path, builder: &mut TraceBuilder, is_held: bool) -> Result<()> {
     let mut input = BufReader::with_capacity(1 << 20, file);
     let mut magic = [0; MAGIC.len()];
     if input.read_exact(&mut magic).is_err() || !is_spool(&magic) {
@@ -39,7 +51,6 @@ pub fn read(path: &Path, builder: &mut TraceBuilder) -> Result<()> {
             }
         }
     }
-    let is_held = holdup_base::claim::is_held(blocks.input.get_ref());
     reader.finish(builder, is_held)
 }
 
@@ -198,7 +209,6 @@ impl Reader {
         builder.meta_mut().notes.push(text);
     }
 
-    /// `is_held`: a recorder is still at work on the file.
     fn finish(mut self, builder: &mut TraceBuilder, is_held: bool) -> Result<()> {
         self.convert_held(builder);
         let last = self.converter.last;

@@ -44,6 +44,11 @@ impl SpoolWriter {
         Ok(SpoolWriter { file, length: MAGIC.len() as u64, buffer: Vec::new() })
     }
 
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Bytes written so far.
     pub fn bytes(&self) -> u64 {
         self.length
