@@ -235,6 +235,7 @@ impl Context<'_> {
         let total = self.blame.cpu.total.max(1.0);
         Health {
             lost_events: h.lost_events,
+            lost_stacks: h.lost_stacks,
             unknown_wakers: h.unknown_wakers,
             cycles: self.blame.cycles,
             unmatched: h.unmatched,

@@ -181,6 +181,8 @@ pub struct Waiters {
 pub struct Health {
     /// Events that the source says were lost.
     pub lost_events: u64,
+    /// Stacks that found no room: waits and samples without a place.
+    pub lost_stacks: u64,
     /// Waits whose waker is unknown.
     pub unknown_wakers: u64,
     /// Circles of waiting threads.

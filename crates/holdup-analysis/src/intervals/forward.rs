@@ -363,9 +363,14 @@ impl<'a> Forward<'a> {
         if self.unsorted {
             self.out.steps.sort_by_key(|s| s.t);
         }
-        // A stack that was left out is no event.
-        let events = self.trace.losses.iter().flatten().filter(|l| !self.trace.text(l.what).contains("stack"));
-        self.out.health.lost_events = events.map(|l| l.count).sum();
+        // A stack that is missing is no event, and one that was left out to limit their rate is no loss.
+        for loss in self.trace.losses.iter().flatten() {
+            match self.trace.text(loss.what) {
+                holdup_trace::LOST_STACKS => self.out.health.lost_stacks += loss.count,
+                what if what.contains("stack") => {}
+                _ => self.out.health.lost_events += loss.count,
+            }
+        }
         (self.out, self.owners)
     }
 }

@@ -139,6 +139,7 @@ fn health(out: &mut impl Write, health: &Health, trace: &Trace) -> anyhow::Resul
         }
     };
     doubt(health.lost_events, "events lost");
+    doubt(health.lost_stacks, "stacks lost (a full buffer)");
     doubt(health.unknown_wakers, "waits without a known waker");
     doubt(health.inferred, "switches inferred");
     doubt(health.unmatched, "contradictions");
