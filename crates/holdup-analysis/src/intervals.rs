@@ -148,7 +148,7 @@ impl Wait {
 pub struct Health {
     /// Events that the source says were lost.
     pub lost_events: u64,
-    /// Stacks that the source says were lost.
+    /// Stacks that found no room.
     pub lost_stacks: u64,
     /// Waits whose waker is unknown.
     pub unknown_wakers: u64,

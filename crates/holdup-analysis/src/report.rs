@@ -221,6 +221,8 @@ pub struct Waiters {
 pub struct Health {
     /// Events that the source says were lost.
     pub lost_events: u64,
+    /// Stacks that found no room: waits and samples without a place.
+    pub lost_stacks: u64,
     /// Waits whose waker is unknown.
     pub unknown_wakers: u64,
     /// Circles of waiting threads.
@@ -231,8 +233,6 @@ pub struct Health {
     pub share_unknown: f64,
     /// Switches that the trace lacks and that were inferred.
     pub inferred: u64,
-    /// Stacks that were lost.
-    pub lost_stacks: u64,
     /// Figures that were greater than time and CPUs allow, and were cut: each is a mistake in holdup.
     pub impossible: u64,
 }

@@ -106,6 +106,20 @@ fn lost_records_hold_nobody_up() {
 }
 
 #[test]
+fn stacks_without_room_are_a_loss_of_their_own() {
+    let mut s = Schedule::new(1, 100.0).thread(10, "a");
+    for (what, count) in
+        [(holdup_trace::LOST_STACKS, 1470), ("stacks (limited rate, or full buffer)", 9), ("records", 2)]
+    {
+        let what = s.builder.string(what);
+        s.builder.push(ns(60.0), Event::Lost { cpu: Cpu::NONE, span: Nanos(0), count, what });
+    }
+    let (trace, _) = s.runs(10, 0, 0.0, 100.0, -1).blame();
+    let health = intervals_of(&trace).health;
+    assert_eq!((health.lost_stacks, health.lost_events), (1470, 2));
+}
+
+#[test]
 fn a_wait_that_nobody_ends_is_idle_by_design() {
     let s = Schedule::new(2, 100.0).thread(10, "pool").thread(11, "main").runs(11, 1, 0.0, 100.0, -1);
     let (_, blame) = s.runs(10, 0, 0.0, 10.0, FUTEX).blame();

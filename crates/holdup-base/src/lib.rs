@@ -1,11 +1,14 @@
 //! What every part of holdup stands on: text that is safe to show, files that are safe to write.
 //!
 //! Names come from outside: of threads, processes, files, symbols. [`text`] is the one rule for what of them may reach
-//! a terminal, a table or a picture. [`output`] is the one way in which a file is made.
+//! a terminal, a table or a picture. [`output`] is the one way in which a file is made, and
+//! [`claim`] that in which one is made that a single process at a time may write.
 
 #![forbid(unsafe_code)]
 
+pub mod claim;
 pub mod output;
 pub mod text;
 
+pub use claim::Claim;
 pub use output::Output;

@@ -165,6 +165,31 @@ pub fn create_new(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// A file in `folder` that has no name, for its owner alone: it is gone when it is closed, whatever ends this process.
+///
+/// # Errors
+/// What the file system says.
+pub fn temporary(folder: &Path) -> io::Result<File> {
+    let folder = rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let mode = Readers::Owner.mode();
+    if let Some(file) = nameless(&folder, OFlags::RDWR | OFlags::APPEND, mode)? {
+        return Ok(file.into());
+    }
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let (file, name) = hidden(OsStr::new("tmp"), |name| rustix::fs::openat(&folder, name, flags, mode))?;
+    rustix::fs::unlinkat(&folder, &name, AtFlags::empty())?;
+    Ok(file.into())
+}
+
+/// A file in `folder` that has no name yet; `None` where the file system knows no such files.
+pub(crate) fn nameless(folder: &OwnedFd, access: OFlags, mode: Mode) -> io::Result<Option<OwnedFd>> {
+    match rustix::fs::openat(folder, ".", access | OFlags::TMPFILE | OFlags::CLOEXEC, mode) {
+        Ok(file) => Ok(Some(file)),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Makes a folder and those above it; under sudo they belong to who called it.
 ///
 /// # Errors
@@ -193,6 +218,11 @@ pub fn give_to_caller(file: impl AsFd) {
     }
 }
 
+/// Whose the files are that this process makes: who called sudo, else the user it runs as.
+pub fn owner() -> u32 {
+    caller().map_or(rustix::process::geteuid(), |(user, _)| user).as_raw()
+}
+
 /// Who called sudo, if this runs under it.
 fn caller() -> Option<(rustix::process::Uid, rustix::process::Gid)> {
     let id = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
@@ -218,15 +248,13 @@ fn prepare(path: &Path, readers: Readers) -> io::Result<Output> {
         }
     }
     let mode = readers.mode();
-    let nameless = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-    let (file, kind) = match rustix::fs::openat(&folder, ".", nameless, mode) {
-        Ok(file) => (file, Kind::Nameless { folder, name }),
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {
+    let (file, kind) = match nameless(&folder, OFlags::RDWR, mode)? {
+        Some(file) => (file, Kind::Nameless { folder, name }),
+        None => {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let (file, temporary) = hidden(&name, |hidden| rustix::fs::openat(&folder, hidden, flags, mode))?;
             (file, Kind::Hidden { folder, name, temporary })
         }
-        Err(error) => return Err(error.into()),
     };
     give_to_caller(&file);
     Ok(made(file, kind))
@@ -258,7 +286,7 @@ fn stream(folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
 }
 
 /// The folder, opened, and the name in it.
-fn folder_of(path: &Path) -> io::Result<(OwnedFd, OsString)> {
+pub(crate) fn folder_of(path: &Path) -> io::Result<(OwnedFd, OsString)> {
     let name = path.file_name().ok_or_else(|| io::Error::other("it is a folder"))?;
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -270,7 +298,7 @@ fn folder_of(path: &Path) -> io::Result<(OwnedFd, OsString)> {
 }
 
 /// Tries hidden names until `make` finds one that nobody has.
-fn hidden<T>(name: &OsStr, make: impl Fn(&OsStr) -> rustix::io::Result<T>) -> io::Result<(T, OsString)> {
+pub(crate) fn hidden<T>(name: &OsStr, make: impl Fn(&OsStr) -> rustix::io::Result<T>) -> io::Result<(T, OsString)> {
     use std::hash::{BuildHasher, Hasher};
     const TRIES: u32 = 100;
     for _ in 0..TRIES {
@@ -295,7 +323,7 @@ fn rename(folder: &OwnedFd, from: &OsStr, to: &OsStr) -> io::Result<()> {
     })
 }
 
-fn explain(path: &Path, error: &io::Error) -> io::Error {
+pub(crate) fn explain(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{} cannot be written: {error}", path.display()))
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use holdup_base::Claim;
 use holdup_record::{Options, Target, capabilities, record};
 use holdup_trace::{Destination, Nanos, TraceBuilder, spool};
 
@@ -36,8 +37,11 @@ fn main() {
         }
     }
     let _ = std::fs::remove_file(&out);
-    let outcome = match record(&options, &out, &mut |_| {}, &AtomicBool::new(false)) {
-        Ok(outcome) => outcome,
+    let outcome = match Claim::take(&out)
+        .map_err(|e| holdup_trace::Error::Input(e.to_string()))
+        .and_then(|(spool, _)| record(&options, spool, &mut |_| {}, &AtomicBool::new(false)))
+    {
+        Ok((outcome, _)) => outcome,
         Err(error) => {
             eprintln!("{error}");
             std::process::exit(if matches!(error, holdup_trace::Error::Unsupported(_)) { 4 } else { 3 });

@@ -106,6 +106,7 @@ fn become_command(argv: &[*const libc::c_char], wait: RawFd, go: RawFd, report: 
                 _ => libc::_exit(127),
             }
         }
+        crate::caps::give_up_in_child();
         // Rust ignores SIGPIPE; a command expects the default.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::execvp(argv[0], argv.as_ptr());

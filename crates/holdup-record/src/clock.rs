@@ -16,14 +16,3 @@ fn nanos(clock: libc::clockid_t) -> u64 {
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
-
-/// Runs this thread before others, so that a busy machine does not keep it from emptying the buffers; and allows it
-/// to lock the memory of maps on old kernels. Either may be refused.
-pub(crate) fn prefer_this_thread() {
-    let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: plain numbers, and a limit that lives through the call.
-    unsafe {
-        libc::setpriority(libc::PRIO_PROCESS, 0, -20);
-        libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const unlimited);
-    }
-}

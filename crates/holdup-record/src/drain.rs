@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 
 use holdup_trace::spool::{Side, SpoolWriter, encode_stack};
-use holdup_trace::{Error, Result};
+use holdup_trace::{Error, LOST_STACKS, Result};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 
 use crate::layout::{KernelStack, word};
@@ -88,7 +88,7 @@ impl<'a> Buffers<'a> {
         if lost_stacks > self.lost_stacks {
             let count = (lost_stacks - self.lost_stacks).min(u32::MAX.into()) as u32;
             self.lost_stacks = lost_stacks;
-            side.push(Side::Lost { t, cpu: u16::MAX, span, count, what: "stacks (buffer full)".into() });
+            side.push(Side::Lost { t, cpu: u16::MAX, span, count, what: LOST_STACKS.into() });
         }
     }
 

@@ -7,11 +7,13 @@
 //! What this crate is *not* for: understanding what it records. Nothing is decoded here but its own buffers.
 
 mod bpf;
+mod caps;
 mod child;
 mod clock;
 mod drain;
 mod kernel;
 mod layout;
+mod limits;
 mod live;
 mod mappings;
 mod options;
@@ -23,7 +25,10 @@ mod session;
 mod signals;
 mod sink;
 
+pub use caps::{Raised, give_up, give_up_recording, lower, owner_sees_kernel_addresses};
 pub use live::{LiveProcess, LiveThread, live_threads};
 pub use options::{Options, Outcome, Status, Target};
 pub use privilege::capabilities;
 pub use session::record;
+pub use signals::Farewell;
+pub use sink::segments_of;

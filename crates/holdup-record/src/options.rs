@@ -12,7 +12,7 @@ pub enum Target {
     System,
     /// A running process and its children; recording ends when it does.
     Pid(u32),
-    /// A command, started once recording is active and run as the caller; recording ends when it does.
+    /// A command, started once recording is active and run as the user who runs this, without capabilities of its file; recording ends when it does.
     Command {
         /// The program and its arguments.
         argv: Vec<OsString>,
@@ -78,6 +78,13 @@ pub struct Status {
     pub lost_stacks: u64,
     /// Stacks left out to limit the rate.
     pub limited_stacks: u64,
+}
+
+impl Status {
+    /// All that found no room and is missing: records and stacks.
+    pub fn missing(&self) -> u64 {
+        self.lost + self.lost_stacks
+    }
 }
 
 /// What came of a recording.

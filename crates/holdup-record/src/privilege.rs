@@ -2,15 +2,12 @@
 
 use holdup_trace::Error;
 
+use crate::caps::may_record;
 use crate::kernel::Kernel;
 
 /// What to run where recording is not possible.
 const INSTEAD: &str =
     "perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD";
-
-const CAP_PERFMON: u32 = 38;
-const CAP_BPF: u32 = 39;
-const CAP_SYS_ADMIN: u32 = 21;
 
 /// An error that says what is missing and what to do instead.
 pub(crate) fn unsupported(what: &str) -> Error {
@@ -25,10 +22,12 @@ pub(crate) fn check() -> Result<Kernel, Error> {
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
         return Err(unsupported("Recording is supported on Linux on x86-64 only"));
     }
-    if !may_use_bpf() {
+    if !may_record() {
         return Err(unsupported(
-            "Recording needs root, or the capabilities CAP_BPF and CAP_PERFMON (Linux 5.8 or later): run it with sudo, \
-             or give them with `sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search=ep $(which holdup)`",
+            "Recording needs root, or the capabilities CAP_BPF and CAP_PERFMON: run it with sudo. Where others shall record without sudo, give a copy to a group of \
+             people who may see the stack memory of every process, root's too: `sudo install -m 750 -g GROUP $(which \
+             holdup) /usr/local/bin/holdup-rec && sudo setcap cap_bpf,cap_perfmon,cap_syslog=ep \
+             /usr/local/bin/holdup-rec` (Linux 5.8 or later; SECURITY.md says what these allow)",
         ));
     }
     Kernel::probe().ok_or_else(|| {
@@ -47,7 +46,7 @@ pub fn capabilities() -> String {
     let mut page = String::from("Recording with BPF needs\n");
     let mut line = |yes: bool, what: &str| page.push_str(&format!("  {}  {what}\n", yes_no(yes)));
     line(cfg!(all(target_os = "linux", target_arch = "x86_64")), "Linux on x86-64");
-    line(may_use_bpf(), "root, or CAP_BPF and CAP_PERFMON");
+    line(may_record(), "root, or CAP_BPF and CAP_PERFMON");
     line(kernel.is_some(), "kernel type information, /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)");
     line(has("sched_switch") && has("sched_waking"), "tracepoints sched_switch and sched_waking");
     page.push_str("and is better with\n");
@@ -59,12 +58,4 @@ pub fn capabilities() -> String {
     line(crate::perf::has_cycles(), "a hardware cycle counter (else samples by the CPU clock)");
     page.push_str(&format!("\nWithout them, record with perf; holdup explain reads that too:\n    {INSTEAD}\n"));
     page
-}
-
-fn may_use_bpf() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|l| l.strip_prefix("CapEff:")).unwrap_or_default();
-    let effective = u64::from_str_radix(line.trim(), 16).unwrap_or(0);
-    let has = |capability: u32| effective >> capability & 1 == 1;
-    has(CAP_SYS_ADMIN) || (has(CAP_BPF) && has(CAP_PERFMON))
 }

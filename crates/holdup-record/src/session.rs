@@ -5,29 +5,35 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use holdup_base::Claim;
 use holdup_trace::Result;
 use holdup_trace::spool::{Footer, Header, Side};
 
 use crate::bpf::{Programs, Sizes};
+use crate::caps::Raised;
 use crate::child::Child;
 use crate::drain::Buffers;
 use crate::kernel::Kernel;
 use crate::layout::{CHUNK, Config, MAX_CHUNKS};
+use crate::limits::Limits;
 use crate::options::{Options, Outcome, Status, Target};
 use crate::perf::{Event, Mappings};
 use crate::proc::Scanner;
 use crate::signals::Signals;
 use crate::sink::Sink;
-use crate::{clock, privilege, proc, signals};
+use crate::{clock, limits, privilege, proc, signals};
 
 /// How long a command that was told to end is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Records into a new spool at `spool` until the command or process ends, the time is over, a signal comes or `stop`
+/// Records into `spool` until the command or process ends, the time is over, a signal comes or `stop`
 /// is set. `on_status` is called about ten times a second.
 ///
 /// SIGINT, SIGTERM, SIGHUP and SIGUSR1 are caught meanwhile. With a command they are passed on to it, and recording
 /// ends when it does; a second signal, or SIGUSR1, ends recording at once.
+///
+/// The spool is handed back, so that nobody takes it for one that was left behind while it is converted. It is removed
+/// if recording cannot begin.
 ///
 /// # Errors
 /// [`Error::Unsupported`](holdup_trace::Error::Unsupported) says what the machine or the user lacks; `Error::Input`
@@ -35,9 +41,29 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// a note says so.
 pub fn record(
     options: &Options,
-    spool: &Path,
+    spool: Claim,
     on_status: &mut dyn FnMut(&Status),
     stop: &AtomicBool,
+) -> Result<(Outcome, Claim)> {
+    let mut began = false;
+    match session(options, &spool, on_status, stop, &mut began) {
+        Ok(outcome) => Ok((outcome, spool)),
+        Err(error) => {
+            if !began {
+                let _ = spool.remove();
+            }
+            Err(error)
+        }
+    }
+}
+
+/// `began` is set once there is something in the spool.
+fn session(
+    options: &Options,
+    spool: &Claim,
+    on_status: &mut dyn FnMut(&Status),
+    stop: &AtomicBool,
+    began: &mut bool,
 ) -> Result<Outcome> {
     let kernel = privilege::check()?;
     let signals = Signals::install();
@@ -45,8 +71,12 @@ pub fn record(
         Target::Command { argv } => Some(Child::prepare(argv)?),
         _ => None,
     };
-    clock::prefer_this_thread();
+    // From here on nothing is inherited by the command.
+    let raised = Raised::all();
     let sizes = sizes(options)?;
+    let cpus = proc::online_cpus().len();
+    let limits = Limits::raise(cpus);
+    limits::check_files(cpus)?;
     let mut programs = Programs::load(&kernel, &config(options, &kernel, sizes), sizes)?;
     let (mappings, samples) = open_events(options, &mut programs)?;
     let (stacks, blocks) = (programs.map("stacks")?, RefCell::default());
@@ -56,18 +86,32 @@ pub fn record(
     let mut side = Vec::new();
     let mut header = header(options, &programs, child.as_ref(), sizes);
     header.sample_period_ns = if samples.is_empty() { 0 } else { 1_000_000_000 / u64::from(options.freq) };
-    let sink = Sink::create(spool, options.ring, &header)?;
+    let mut sink = Sink::create(spool, options.ring, &header)?;
     scanner.scan(header.start_ns, &mut side);
     programs.attach()?;
     samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
     scanner.scan(clock::now(), &mut side);
+    drop(raised);
     // Loading the programs is not yet recording.
     let (cpu_before, stolen_before) = (clock::cpu_seconds(), proc::stolen_seconds());
     if let Some(child) = &mut child {
         child.start()?;
     }
-    let recording =
-        Recording { options, programs, buffers, sink, header, side, child, signals, cpu_before, stolen_before };
+    *began = true;
+    sink.begin();
+    let recording = Recording {
+        options,
+        programs,
+        buffers,
+        sink,
+        header,
+        side,
+        child,
+        signals,
+        cpu_before,
+        stolen_before,
+        _limits: limits,
+    };
     recording.run(on_status, stop)
 }
 
@@ -78,9 +122,9 @@ type MappingsByCpu = Vec<(usize, Mappings)>;
 fn open_events(options: &Options, programs: &mut Programs) -> Result<(MappingsByCpu, Vec<Event>)> {
     let cpus = proc::online_cpus();
     let cycles = crate::perf::has_cycles();
-    let mappings: Vec<_> = cpus.iter().filter_map(|&cpu| Some((cpu, Mappings::open(cpu).ok()?))).collect();
-    let wanted = cpus.iter().filter(|_| options.freq > 0);
-    let samples: Vec<_> = wanted.filter_map(|&cpu| Event::sampling(cpu, options.freq, cycles).ok()).collect();
+    let mappings = open_each(&cpus, |cpu| Ok((cpu, Mappings::open(cpu)?)))?;
+    let wanted: &[usize] = if options.freq > 0 { &cpus } else { &[] };
+    let samples = open_each(wanted, |cpu| Event::sampling(cpu, options.freq, cycles))?;
     if !mappings.is_empty() {
         programs.hooks.push("perf:mmap2".into());
     }
@@ -88,6 +132,21 @@ fn open_events(options: &Options, programs: &mut Programs) -> Result<(MappingsBy
         programs.hooks.push(format!("perf:{}", if cycles { "cycles" } else { "cpu-clock" }));
     }
     Ok((mappings, samples))
+}
+
+/// Opens something for each CPU. Those that cannot are left out, unless it is for want of descriptors.
+fn open_each<T>(cpus: &[usize], open: impl Fn(usize) -> std::io::Result<T>) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    for &cpu in cpus {
+        match open(cpu) {
+            Ok(one) => all.push(one),
+            Err(e) if matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                return Err(limits::too_many_files(cpus.len(), &format!("is reached ({e})")));
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(all)
 }
 
 fn sizes(options: &Options) -> Result<Sizes> {
@@ -152,6 +211,7 @@ struct Recording<'a> {
     signals: Signals,
     cpu_before: f64,
     stolen_before: Option<f64>,
+    _limits: Limits,
 }
 
 impl Recording<'_> {
@@ -214,6 +274,7 @@ impl Recording<'_> {
 
     /// The new segment stands for itself: names, mappings and stacks are told again.
     fn rotate(&mut self, t: u64) -> Result<()> {
+        let _raised = Raised::all();
         self.header.start_ns = t;
         let number = self.sink.rotate(&self.header)?;
         self.programs.set_epoch(number as u64);
@@ -225,6 +286,7 @@ impl Recording<'_> {
         let end_ns = clock::now();
         let failed = !notes.is_empty();
         if !failed {
+            let _raised = Raised::all();
             self.programs.take_open_waits();
         }
         self.programs.detach();

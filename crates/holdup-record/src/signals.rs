@@ -1,6 +1,6 @@
 //! Signals that end a recording, or are passed on to the command.
 
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
 /// The last signal, and whether somebody sent it (else the terminal did, which sent it to the command as well).
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
@@ -70,4 +70,46 @@ pub(crate) fn sleep(time: std::time::Duration) {
     let time = libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
     // SAFETY: `time` lives through the call; the rest is not asked for.
     unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
+}
+
+/// What [`Farewell`] says.
+static LAST_WORDS: AtomicPtr<Vec<u8>> = AtomicPtr::new(std::ptr::null_mut());
+const ENDING: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// Says something on standard error before a signal ends this process, while it lives: what is left and where.
+#[derive(Debug)]
+pub struct Farewell(());
+
+extern "C" fn farewell(number: i32) {
+    let words = LAST_WORDS.load(Ordering::Acquire);
+    // SAFETY: what the pointer is to is never freed; write, signal and raise are async-signal-safe.
+    unsafe {
+        if let Some(words) = words.as_ref() {
+            libc::write(libc::STDERR_FILENO, words.as_ptr().cast(), words.len());
+        }
+        libc::signal(number, libc::SIG_DFL);
+        libc::raise(number);
+    }
+}
+
+impl Farewell {
+    /// `words` are for a terminal: they must be clean. They are kept for good, a few bytes for each recording.
+    pub fn new(words: &str) -> Farewell {
+        let words = Box::leak(Box::new(format!("\n{words}\n").into_bytes()));
+        LAST_WORDS.store(words, Ordering::Release);
+        for number in ENDING {
+            // SAFETY: the handler calls nothing that is not async-signal-safe.
+            unsafe { libc::signal(number, farewell as *const () as libc::sighandler_t) };
+        }
+        Farewell(())
+    }
+}
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        for number in ENDING {
+            // SAFETY: plain numbers.
+            unsafe { libc::signal(number, libc::SIG_DFL) };
+        }
+    }
 }

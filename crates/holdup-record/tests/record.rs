@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::time::Duration;
 
+use holdup_base::Claim;
 use holdup_record::{Options, Outcome, Status, Target, record};
 use holdup_trace::{Destination, Error, Image, RawStack, Trace, TraceBuilder, Unwinder, spool};
 
@@ -31,8 +32,12 @@ fn command(words: &[&str]) -> Target {
     Target::Command { argv: words.iter().map(OsString::from).collect() }
 }
 
+fn claim(path: &Path) -> Result<Claim, Error> {
+    Claim::take(path).map(|(spool, _)| spool).map_err(|e| Error::Input(e.to_string()))
+}
+
 fn run(options: &Options, path: &Path) -> Result<Outcome, Error> {
-    record(options, path, &mut |_| {}, &AtomicBool::new(false))
+    record(options, claim(path)?, &mut |_| {}, &AtomicBool::new(false)).map(|(outcome, _)| outcome)
 }
 
 fn open(path: &Path, unwinder: Option<Box<dyn Unwinder>>) -> Trace {
@@ -224,7 +229,8 @@ fn child() {
             println!("recording");
         }
     };
-    if let Err(error) = record(&options, Path::new(&path), on_status, &AtomicBool::new(false)) {
+    let spool = claim(Path::new(&path)).expect("a folder for everybody");
+    if let Err(error) = record(&options, spool, on_status, &AtomicBool::new(false)) {
         println!("{error}");
     }
 }

@@ -5,6 +5,7 @@
 //! their own identity, resolves call chains in the address space of that moment, and fills the tables.
 
 mod apply;
+mod hide;
 mod waits;
 
 use std::path::PathBuf;
@@ -59,6 +60,7 @@ pub struct TraceBuilder {
     late: u64,
     unresolved: u64,
     out: Out,
+    destination: Destination,
 }
 
 /// The tables that are filled row by row.
@@ -75,14 +77,15 @@ struct Out {
     losses: Filler<Losses>,
 }
 
+fn filler<T: crate::Table>(to: &Destination) -> Result<Filler<T>> {
+    match to {
+        Destination::Memory => Ok(Filler::in_memory()),
+        Destination::Folder(dir) => Filler::in_file(dir),
+    }
+}
+
 impl Out {
     fn new(to: &Destination) -> Result<Self> {
-        fn filler<T: crate::Table>(to: &Destination) -> Result<Filler<T>> {
-            match to {
-                Destination::Memory => Ok(Filler::in_memory()),
-                Destination::Folder(dir) => Filler::in_file(dir),
-            }
-        }
         Ok(Out {
             switches: filler(to)?,
             wakes: filler(to)?,
@@ -129,6 +132,7 @@ impl TraceBuilder {
             late: 0,
             unresolved: 0,
             out: Out::new(to)?,
+            destination: to.clone(),
         };
         let idle = builder.strings.intern("idle");
         builder.add_thread(0, 0, Timestamp::ZERO, ThreadIdx::NONE, idle);
@@ -145,6 +149,12 @@ impl TraceBuilder {
     /// The facts about the trace; times, counts and CPUs are completed by [`finish`](Self::finish).
     pub fn meta_mut(&mut self) -> &mut Meta {
         &mut self.meta
+    }
+
+    /// Leaves the addresses of kernel code and data, and the kernel's code, out of the trace: for a file whose owner may
+    /// not see them. Names stay, and so do distances from the start of a function.
+    pub fn hide_kernel_addresses(&mut self) {
+        self.meta.kernel_addresses_hidden = true;
     }
 
     /// Interns a string.
@@ -252,10 +262,20 @@ impl TraceBuilder {
         self.name_processes();
         let names = match symbolizer {
             Some(symbolizer) => {
-                crate::naming::name_frames(&self.stacks.stacks, &self.spaces, &mut self.strings, symbolizer)
+                let with_kernel = !self.meta.kernel_addresses_hidden;
+                crate::naming::name_frames(
+                    &self.stacks.stacks,
+                    &self.spaces,
+                    &mut self.strings,
+                    symbolizer,
+                    with_kernel,
+                )
             }
             None => crate::Names::default(),
         };
+        if self.meta.kernel_addresses_hidden {
+            hide::hide(&mut self, &names)?;
+        }
         let out = self.out;
         Ok(Trace {
             meta: self.meta,

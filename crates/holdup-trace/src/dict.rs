@@ -252,6 +252,13 @@ impl Stacks {
         (frame.index() < self.frames.len()).then(|| self.frames.row(frame.index()))
     }
 
+    /// Gives frames other addresses.
+    pub(crate) fn set_addresses(&mut self, mut address: impl FnMut(FrameId, Frame) -> u64) {
+        for i in 0..self.frames.len() {
+            self.frames.address[i] = address(FrameId(i as u32), self.frames.row(i));
+        }
+    }
+
     /// How many stacks there are.
     pub fn len(&self) -> usize {
         self.nodes.len()

@@ -19,6 +19,9 @@ code! {
     }
 }
 
+/// What is lost where stacks found no room in their buffer.
+pub const LOST_STACKS: &str = "stacks (buffer full)";
+
 /// One event of a source. Times are given beside it; tids and pids are the kernel's, 0 is the idle task.
 ///
 /// The order of events at one instant is the order in which they were pushed.

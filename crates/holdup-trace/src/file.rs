@@ -6,7 +6,7 @@ mod read;
 mod write;
 
 pub use read::{is_holdup, read};
-pub use write::write;
+pub use write::{create, write, write_to};
 
 /// Version of the layout. Readers refuse greater ones.
 pub const VERSION: u32 = 1;

@@ -56,6 +56,8 @@ pub struct Meta {
     pub native_events: BTreeMap<String, u64>,
     /// Waits long enough for a stack, and how many of their user stacks reached the outermost function.
     pub user_stacks: (u64, u64),
+    /// Whether kernel addresses are numbers in their stead: who owns the file may not see them.
+    pub kernel_addresses_hidden: bool,
     /// What the reader noticed and the user should know.
     pub notes: Vec<String>,
 }

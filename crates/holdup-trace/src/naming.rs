@@ -10,12 +10,14 @@ use crate::{Dictionary, FrameId, Image, Names, SpaceId, Stacks, StringId, Symbol
 /// Longest function whose code is kept, in bytes.
 const CODE_LIMIT: usize = 64 << 10;
 
-/// Names every frame, and keeps the code of every function that is a stack's leaf.
+/// Names every frame, and keeps the code of every function that is a stack's leaf; of the kernel's only `with_kernel`:
+/// code that was moved at boot has the addresses in it.
 pub(crate) fn name_frames(
     stacks: &Stacks,
     spaces: &[Vec<Arc<Image>>],
     strings: &mut Dictionary,
     symbolizer: &mut dyn Symbolizer,
+    with_kernel: bool,
 ) -> Names {
     let mut locations = Locations::default();
     let mut kept = Kept::default();
@@ -26,7 +28,7 @@ pub(crate) fn name_frames(
         let Some(Frame { space, address }) = stacks.frame(frame) else { continue };
         let images = spaces.get(space.index()).unwrap_or(&none);
         let found = symbolizer.locate(space == SpaceId::KERNEL, images, address);
-        if let Some(outer) = found.last().filter(|_| is_leaf)
+        if let Some(outer) = found.last().filter(|_| is_leaf && (with_kernel || space != SpaceId::KERNEL))
             && kept.functions.insert((space, address - outer.offset.min(address)))
         {
             let names = (strings.intern(&outer.function), strings.intern(&outer.module));

@@ -252,7 +252,7 @@ impl<T: Table> Filler<T> {
 }
 
 fn open_spill<T: Table>(directory: &std::path::Path) -> io::Result<Spill> {
-    let file = tempfile::tempfile_in(directory)?;
+    let file = holdup_base::output::temporary(directory)?;
     let writer =
         arrow_writer::<T, _>(BufWriter::with_capacity(1 << 18, file.try_clone()?)).map_err(io::Error::other)?;
     Ok(Spill { file: Arc::new(file), writer })

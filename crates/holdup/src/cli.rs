@@ -105,13 +105,25 @@ pub enum Command {
     DemoProgram,
 }
 
+impl Command {
+    /// Whether this command records, and needs privileges for that.
+    pub fn records(&self) -> bool {
+        match self {
+            Command::Record(_) | Command::Demo(_) => true,
+            Command::Explain(args) => args.trace.is_none(),
+            Command::Scale(args) => args.trace,
+            _ => false,
+        }
+    }
+}
+
 const RECORD_HELP: &str = "\
 Examples:
   holdup record -- make -j16             a command and everything it starts
   holdup record -p 4711 --duration 10s   a running process
   holdup record -a --ring 30s            the last 30 seconds, written on Ctrl-C or SIGUSR1
 
-Recording needs root (or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) and a kernel with BTF. The machine is recorded as a \
+Recording needs root and a kernel with BTF; SECURITY.md says how others may be let record. The file is for its owner alone. The machine is recorded as a \
 whole, so that culprits outside the program are found too.";
 
 const EXPLAIN_HELP: &str = "\
@@ -222,7 +234,7 @@ pub struct Explain {
     /// Waits below this function are held up
     #[arg(long, value_name = "SITE")]
     pub work: Vec<String>,
-    /// Keep the recording in this file
+    /// Keep the recording, or what was read, in this file
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
     /// What to record first

@@ -20,11 +20,16 @@ use text::screen::say;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    // Capabilities that the file was given are laid down before any argument is looked at.
+    let lowered = holdup_record::lower();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return misused(&error),
     };
-    match run(cli.command) {
+    if !cli.command.records() {
+        holdup_record::give_up();
+    }
+    match lowered.map_err(Into::into).and_then(|()| run(cli.command)) {
         Ok(code) => code,
         Err(error) => {
             if is_broken_pipe(&error) {

@@ -23,6 +23,11 @@ pub fn open(path: &Path) -> Result<Trace> {
     finish(builder)
 }
 
+/// Whether `path` is what a recorder left that was killed, or is still at work.
+pub fn is_spool(path: &Path) -> bool {
+    path != Path::new("-") && head(path).is_ok_and(|head| spool::is_spool(&head))
+}
+
 /// Completes a trace with the names that this machine knows.
 pub fn finish(mut builder: TraceBuilder) -> Result<Trace> {
     let here = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

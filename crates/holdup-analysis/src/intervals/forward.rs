@@ -363,11 +363,13 @@ impl<'a> Forward<'a> {
         if self.unsorted {
             self.out.steps.sort_by_key(|s| s.t);
         }
-        // A stack that was left out is no event.
+        // A stack that is missing is no event, and one that was left out to limit their rate is no loss.
         for loss in self.trace.losses.iter().flatten() {
-            let health = &mut self.out.health;
-            let stacks = self.trace.text(loss.what).contains("stack");
-            *(if stacks { &mut health.lost_stacks } else { &mut health.lost_events }) += loss.count;
+            match self.trace.text(loss.what) {
+                holdup_trace::LOST_STACKS => self.out.health.lost_stacks += loss.count,
+                what if what.contains("stack") => {}
+                _ => self.out.health.lost_events += loss.count,
+            }
         }
         (self.out, self.owners)
     }

@@ -103,6 +103,9 @@ impl TraceBuilder {
         images.retain(|i| i.end <= start || i.start >= end);
         let at = images.partition_point(|i| i.start < start);
         images.insert(at, image);
+        if space == SpaceId::KERNEL && self.meta.kernel_addresses_hidden {
+            return Ok(());
+        }
         self.out.images.push(ImageRow { t, space, start, end, file_offset, path, build_id })
     }
 
@@ -235,7 +238,10 @@ impl TraceBuilder {
             };
             let (user, complete) = match (&mut self.unwinder, self.user_parts.get(&raw.user)) {
                 (_, Some((frames, complete))) => (with_first(frames, raw.ip), *complete),
-                (Some(unwinder), None) if raw.ip != 0 => unwinder.unwind(&self.spaces[space.index()], copy),
+                (Some(unwinder), None) if raw.ip != 0 => {
+                    let images = &self.spaces[space.index()];
+                    believed(images, unwinder.unwind(images, copy))
+                }
                 _ => (Vec::new(), raw.ip == 0),
             };
             if raw.user != 0 && !copy.bytes.is_empty() {
@@ -246,6 +252,22 @@ impl TraceBuilder {
         match self.chains.get(chain) {
             Some((_, kernel, user)) => (self.stacks.intern(space, kernel, user), true),
             None => (StackId::NONE, false),
+        }
+    }
+}
+
+/// The frames up to the first caller that is no code: a word that was taken for an address may be anything that lay on
+/// the stack, and the stack's content has no place in a trace.
+fn believed(images: &[Arc<crate::Image>], (mut frames, complete): (Vec<u64>, bool)) -> (Vec<u64>, bool) {
+    let is_code = |address: u64| {
+        let after = images.partition_point(|i| i.start <= address);
+        after > 0 && address < images[after - 1].end
+    };
+    match frames.iter().skip(1).position(|&address| !is_code(address.saturating_sub(1))) {
+        None => (frames, complete),
+        Some(good) => {
+            frames.truncate(good + 1);
+            (frames, false)
         }
     }
 }

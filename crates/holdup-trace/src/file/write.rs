@@ -7,26 +7,35 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, StringArray};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema};
+use holdup_base::Output;
+use holdup_base::output::Readers;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use crate::store::{arrow_writer, write_error};
 use crate::{Error, Result, Store, Table, Trace};
 
-/// Writes `trace` to `path`, which appears only when it is complete.
+/// Writes `trace` to `path`, which appears only when it is complete, for its owner alone.
 pub fn write(trace: &Trace, path: &Path) -> Result<()> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let fail = |e: io::Error| Error::input(path, format!("cannot be written: {e}"));
-    let temporary = tempfile::NamedTempFile::new_in(folder).map_err(fail)?;
-    let mut zip = ZipWriter::new(BufWriter::with_capacity(1 << 20, temporary.as_file()));
+    write_to(trace, create(path)?)
+}
+
+/// Prepares to write a trace to `path`: fails now with what would make [`write_to`] fail later. Nothing is there, or
+/// changed, until then.
+pub fn create(path: &Path) -> Result<Output> {
+    let output = Output::create(path, Readers::Owner).map_err(|e| Error::Input(e.to_string()))?;
+    if output.is_stream() {
+        return Err(Error::input(path, "is no file: a trace is not written from beginning to end, and needs one"));
+    }
+    Ok(output)
+}
+
+/// Writes `trace` as the whole of `output`.
+pub fn write_to(trace: &Trace, output: Output) -> Result<()> {
+    let mut zip = ZipWriter::new(BufWriter::with_capacity(1 << 20, output));
     write_members(trace, &mut zip)?;
-    let mut buffer = zip.finish().map_err(write_error)?;
-    buffer.flush().map_err(write_error)?;
-    drop(buffer);
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    temporary.as_file().set_permissions(mode).map_err(fail)?;
-    temporary.persist(path).map_err(|e| fail(e.error))?;
-    Ok(())
+    let output = zip.finish().map_err(write_error)?.into_inner().map_err(write_error)?;
+    output.commit().map_err(|e| Error::Input(e.to_string()))
 }
 
 fn write_members<W: Write + Seek>(trace: &Trace, zip: &mut ZipWriter<W>) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Reads a spool, complete or not, into a builder.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
 use super::convert::Converter;
@@ -22,6 +22,18 @@ pub fn is_spool(head: &[u8]) -> bool {
 /// loss; only a file that is no spool, or cannot be read, is an error.
 pub fn read(path: &Path, builder: &mut TraceBuilder) -> Result<()> {
     let file = File::open(path).map_err(|e| Error::input(path, format_args!("cannot be opened: {e}")))?;
+    let is_held = holdup_base::claim::is_held(&file);
+    read_all(file, path, builder, is_held)
+}
+
+/// As [`read`], of a spool that this process has written: `path` is only its name in errors.
+pub fn read_file(mut file: File, path: &Path, builder: &mut TraceBuilder) -> Result<()> {
+    file.rewind().map_err(|e| Error::input(path, format_args!("cannot be read: {e}")))?;
+    read_all(file, path, builder, false)
+}
+
+/// `is_held`: a recorder is still at work on the file.
+fn read_all(file: File, path: &Path, builder: &mut TraceBuilder, is_held: bool) -> Result<()> {
     let mut input = BufReader::with_capacity(1 << 20, file);
     let mut magic = [0; MAGIC.len()];
     if input.read_exact(&mut magic).is_err() || !is_spool(&magic) {
@@ -39,7 +51,7 @@ pub fn read(path: &Path, builder: &mut TraceBuilder) -> Result<()> {
             }
         }
     }
-    reader.finish(builder)
+    reader.finish(builder, is_held)
 }
 
 /// The blocks of a file.
@@ -197,14 +209,17 @@ impl Reader {
         builder.meta_mut().notes.push(text);
     }
 
-    fn finish(mut self, builder: &mut TraceBuilder) -> Result<()> {
+    fn finish(mut self, builder: &mut TraceBuilder, is_held: bool) -> Result<()> {
         self.convert_held(builder);
         let last = self.converter.last;
         if self.damaged {
             let what = builder.string("end of the recording (spool cut)");
             builder.push(last, Event::Lost { cpu: Cpu::NONE, span: Nanos(0), count: 1, what });
         } else if self.footer.is_none() {
-            let note = "the recording was ended from outside; at most its last 20 ms are missing";
+            let note = match is_held {
+                true => "the recording goes on: this is what was there when it was read",
+                false => "the recording was ended from outside; at most its last 20 ms are missing",
+            };
             builder.meta_mut().notes.push(note.into());
         }
         self.converter.count(builder);

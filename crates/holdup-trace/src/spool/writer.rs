@@ -1,8 +1,10 @@
 //! Appends blocks to a spool.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
+
+use holdup_base::output::create_new;
 
 use super::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC};
 use super::side::Side;
@@ -23,20 +25,26 @@ pub struct SpoolWriter {
 }
 
 impl SpoolWriter {
-    /// Creates the spool. A file that is there already, or a symbolic link, is left alone and an error: in a folder
-    /// that others can write to it may be a trap.
+    /// Creates the spool, for its owner alone: it holds copies of memory. A file that is there already, or a symbolic
+    /// link, is left alone and an error: in a folder that others can write to it may be a trap.
     pub fn create(path: &Path) -> Result<Self> {
-        let file = OpenOptions::new().append(true).create_new(true).open(path).map_err(|e| match e.kind() {
+        let file = create_new(path).map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists => Error::input(path, "exists already; remove it or choose another name"),
             _ => Error::input(path, format_args!("cannot be created: {e}")),
         })?;
-        let mut writer = SpoolWriter { file, length: 0, buffer: Vec::new() };
-        writer.file.write_all(&MAGIC).map_err(|e| Error::input(path, format_args!("cannot be written: {e}")))?;
-        writer.length = MAGIC.len() as u64;
-        Ok(writer)
+        Self::new(file).map_err(|e| Error::input(path, format_args!("cannot be written: {e}")))
     }
 
-    /// The file, to change its owner or mode.
+    /// Begins a spool in a file that is empty, and open for appending.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn new(mut file: File) -> io::Result<Self> {
+        file.write_all(&MAGIC)?;
+        Ok(SpoolWriter { file, length: MAGIC.len() as u64, buffer: Vec::new() })
+    }
+
+    /// The file.
     pub fn file(&self) -> &File {
         &self.file
     }

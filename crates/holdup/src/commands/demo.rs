@@ -27,7 +27,7 @@ pub fn run(args: &Demo) -> anyhow::Result<ExitCode> {
         buffer: 24,
         cmd: vec![program, "demo-program".into()],
     };
-    record::record(&source, None, &args.output)?;
+    record::record(&source, None, &args.output, record::Then::Done)?;
     let trace = open::open(&args.output)?;
     let path = args.output.display().to_string();
     let top = if args.json { 3 } else { usize::MAX };

@@ -4,18 +4,20 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use holdup_analysis::{Explanation, Options};
-use holdup_trace::Trace;
+use holdup_trace::{Trace, file};
 
+use super::record::Then;
 use super::{Usage, record};
 use crate::cli::Explain;
 use crate::disassembler::Machine;
 use crate::text::page::Page;
+use crate::text::screen::say;
 use crate::{open, text};
 
 /// Runs the command.
 pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
     let (trace, path) = match &args.trace {
-        Some(path) => (open::open(path)?, path.display().to_string()),
+        Some(path) => (read(path, args.keep.as_deref())?, path.display().to_string()),
         None => record_first(args)?,
     };
     // The page counts what it does not show.
@@ -83,11 +85,23 @@ fn record_first(args: &Explain) -> anyhow::Result<(Trace, String)> {
             Usage("nothing to explain: give a trace, -- CMD, -p PID or -a; see holdup explain --help".into()).into()
         );
     }
-    let folder = tempfile::tempdir()?;
-    let kept = args.keep.clone().unwrap_or_else(|| folder.path().join("trace.holdup"));
-    record::record(source, None, &kept)?;
-    let shown = args.keep.as_deref().map_or_else(|| describe(source), |p: &Path| p.display().to_string());
-    Ok((open::open(&kept)?, shown))
+    match &args.keep {
+        None => Ok((record::record_unkept(source, Then::Done)?.1, describe(source))),
+        Some(kept) => {
+            record::record(source, None, kept, Then::Done)?;
+            Ok((open::open(kept)?, kept.display().to_string()))
+        }
+    }
+}
+
+/// Opens a trace; with `--keep`, as a `.holdup` file too: a spool that a killed recorder left is completed so.
+fn read(path: &Path, keep: Option<&Path>) -> anyhow::Result<Trace> {
+    let Some(keep) = keep else { return Ok(open::open(path)?) };
+    let output = file::create(keep)?;
+    let trace = open::open(path)?;
+    file::write_to(&trace, output)?;
+    say!("holdup: kept as {}", keep.display());
+    Ok(trace)
 }
 
 fn describe(source: &crate::cli::Source) -> String {

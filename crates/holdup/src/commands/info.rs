@@ -1,6 +1,7 @@
 //! `holdup info`: what is inside a trace.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use holdup_base::text::clean;
@@ -8,7 +9,7 @@ use holdup_trace::{ColumnDoc, Table, Trace, tables};
 use serde_json::json;
 
 use crate::cli::Info;
-use crate::text::screen;
+use crate::text::screen::{self, show};
 use crate::{open, text};
 
 /// Runs the command.
@@ -20,9 +21,14 @@ pub fn run(args: &Info) -> anyhow::Result<ExitCode> {
     let path = args.trace.as_deref().expect("clap requires a trace");
     let trace = open::open(path)?;
     if args.json {
-        text::print_json(&summary(&trace)?)?;
+        text::print_json(&summary(&trace, path)?)?;
     } else {
         print(&trace, &path.display().to_string())?;
+        if open::is_spool(path) {
+            show!(
+                "note         this is a spool: it holds copies of stack memory, passwords too; holdup explain --keep makes a file without them"
+            );
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -34,7 +40,7 @@ fn processes(trace: &Trace) -> usize {
     pids.len()
 }
 
-fn summary(trace: &Trace) -> anyhow::Result<serde_json::Value> {
+fn summary(trace: &Trace, path: &Path) -> anyhow::Result<serde_json::Value> {
     let meta = &trace.meta;
     Ok(json!({
         "schema": "holdup.info/1",
@@ -55,6 +61,8 @@ fn summary(trace: &Trace) -> anyhow::Result<serde_json::Value> {
         "min_wait_ns": meta.min_wait_ns,
         "sample_period_ns": meta.sample_period_ns,
         "user_stacks": {"taken": meta.user_stacks.0, "complete": meta.user_stacks.1},
+        "kernel_addresses_hidden": meta.kernel_addresses_hidden,
+        "holds_stack_memory": open::is_spool(path),
         "notes": meta.notes,
         "losses": trace.losses()?,
     }))
@@ -94,6 +102,9 @@ fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
     }
     if !meta.hooks.is_empty() {
         writeln!(out, "hooks        {}", clean(&meta.hooks.join(", ")))?;
+    }
+    if meta.kernel_addresses_hidden {
+        writeln!(out, "kernel       names without addresses: the file's owner may not see them")?;
     }
     meta.notes.iter().try_for_each(|n| writeln!(out, "note         {}", clean(n)))?;
     for l in trace.losses()? {

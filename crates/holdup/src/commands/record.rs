@@ -3,19 +3,29 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
-use holdup_record::{Options, Outcome, Status, Target};
+use holdup_base::Claim;
+use holdup_base::text::clean;
+use holdup_record::{Farewell, Options, Outcome, Raised, Status, Target};
 use holdup_symbols::StackUnwinder;
-use holdup_trace::{Destination, Nanos, Trace, TraceBuilder, file, spool};
+use holdup_trace::{Destination, Error, Nanos, Trace, TraceBuilder, file, spool};
 
 use crate::cli::{Record, Source};
 use crate::text::screen::say;
 use crate::text::status::StatusLine;
 use crate::{open, text};
+
+/// Whether this process records again afterwards: what it needs for that is given up as soon as it is not needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// It does.
+    Again,
+    /// It only explains.
+    Done,
+}
 
 /// Runs the command. Its exit code is that of the recorded command.
 pub fn run(args: &Record) -> anyhow::Result<ExitCode> {
@@ -25,28 +35,50 @@ pub fn run(args: &Record) -> anyhow::Result<ExitCode> {
             super::Usage("nothing to record: give -- CMD, -p PID or -a; see holdup record --help".into()).into()
         );
     }
-    let outcome = record(source, args.ring, &args.output)?;
+    let outcome = record(source, args.ring, &args.output, Then::Done)?;
     say!("holdup: try  holdup explain {}", args.output.display());
     Ok(outcome.exit_code.map_or(ExitCode::SUCCESS, |code| ExitCode::from(code as u8)))
 }
 
-/// Records `source` into the file `output`.
-pub fn record(source: &Source, ring: Option<Duration>, output: &Path) -> anyhow::Result<Outcome> {
+/// Records `source` into the file `output`, which is as it was until the recording is complete.
+pub fn record(source: &Source, ring: Option<Duration>, output: &Path, then: Then) -> anyhow::Result<Outcome> {
+    let result = file::create(output)?;
     let spool_path = spool_beside(output);
-    let stop = Arc::new(AtomicBool::new(false));
+    let (spool, aside) = Claim::take(&spool_path).map_err(|e| Error::Input(e.to_string()))?;
+    tell_of_remains(&spool_path, aside.as_deref(), output);
+    let kept = format!(
+        "the recording is kept, with copies of stack memory in it: holdup explain {0} --keep {1} completes {1}; then remove {0}",
+        spool_path.display(),
+        output.display()
+    );
+    // Ctrl-C while recording ends the recording; afterwards it ends the conversion.
+    let farewell = (then == Then::Done).then(|| Farewell::new(&format!("holdup: ended; {}", clean(&kept))));
+    let (outcome, spool) = run_recorder(source, ring, spool)?;
+    let trace = convert(&spool, output.parent(), source, then).with_context(|| kept.clone())?;
+    file::write_to(&trace, result).with_context(|| kept.clone())?;
+    spool.remove()?;
+    drop(farewell);
+    let size = std::fs::metadata(output).map_or(0, |m| m.len());
+    report(&trace, &outcome, &format!("→ {} ({})", output.display(), text::status::bytes(size)));
+    Ok(outcome)
+}
+
+/// Records `source` into files without names: nothing is left of it but the trace.
+pub fn record_unkept(source: &Source, then: Then) -> anyhow::Result<(Outcome, Trace)> {
+    let folder = std::env::temp_dir();
+    let spool = Claim::nameless(&folder).map_err(|e| Error::Input(e.to_string()))?;
+    let (outcome, spool) = run_recorder(source, None, spool)?;
+    let trace = convert(&spool, Some(&folder), source, then)?;
+    report(&trace, &outcome, "");
+    Ok((outcome, trace))
+}
+
+fn run_recorder(source: &Source, ring: Option<Duration>, spool: Claim) -> anyhow::Result<(Outcome, Claim)> {
     let mut line = StatusLine::new();
     let mut show = |status: &Status| line.update(status);
-    let outcome = holdup_record::record(&options(source, ring), &spool_path, &mut show, &stop)?;
+    let done = holdup_record::record(&options(source, ring), spool, &mut show, &AtomicBool::new(false));
     line.finish();
-    let kept = || format!("the recording is kept: holdup explain {} reads it", spool_path.display());
-    let mut trace = read_spool(&spool_path, output).with_context(kept)?;
-    if source.all {
-        trace.meta.focus_pids.clear();
-    }
-    file::write(&trace, output).with_context(kept)?;
-    std::fs::remove_file(&spool_path)?;
-    report(&trace, &outcome, output);
-    Ok(outcome)
+    Ok(done?)
 }
 
 fn options(source: &Source, ring: Option<Duration>) -> Options {
@@ -73,25 +105,61 @@ fn spool_beside(output: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Tables go through files in the output's folder, so that memory stays bounded however long the recording was.
-fn read_spool(spool_path: &Path, output: &Path) -> holdup_trace::Result<Trace> {
-    let folder = output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = TraceBuilder::new(&Destination::Folder(folder.to_owned()))?;
-    builder.set_unwinder(Box::new(StackUnwinder::new()));
-    spool::read(spool_path, &mut builder)?;
-    open::finish(builder)
+/// Says what an earlier recorder left that was killed.
+fn tell_of_remains(spool: &Path, aside: Option<&Path>, output: &Path) {
+    let what = "it holds copies of stack memory: remove it when it is of no use";
+    if let Some(aside) = aside {
+        let (aside, output) = (aside.display(), output.display());
+        say!(
+            "holdup: an earlier recording into {output} was ended before it was complete, and is now {aside}. \
+             holdup explain {aside} shows it, with --keep FILE as a .holdup file; {what}"
+        );
+    }
+    for segment in holdup_record::segments_of(spool) {
+        let segment = segment.display();
+        say!(
+            "holdup: {segment} is a part of an earlier flight recording that was killed. holdup explain {segment} shows it; {what}"
+        );
+    }
 }
 
-fn report(trace: &Trace, outcome: &Outcome, output: &Path) {
-    let size = std::fs::metadata(output).map_or(0, |m| m.len());
-    let events = outcome.status.events;
+/// Tables go through files in `folder`, so that memory stays bounded however long the recording was.
+fn convert(spool: &Claim, folder: Option<&Path>, source: &Source, then: Then) -> holdup_trace::Result<Trace> {
+    if then == Then::Done {
+        holdup_record::give_up_recording();
+    }
+    let folder = folder.filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = TraceBuilder::new(&Destination::Folder(folder.to_owned()))?;
+    builder.set_unwinder(Box::new(StackUnwinder::new()));
+    if !holdup_record::owner_sees_kernel_addresses() {
+        builder.hide_kernel_addresses();
+    }
+    let file = spool.file().map_err(|e| Error::input(spool.path(), e))?;
+    spool::read_file(file, spool.path(), &mut builder)?;
+    let mut trace = {
+        let _names = Raised::for_names();
+        open::finish(builder)?
+    };
+    if then == Then::Done {
+        holdup_record::give_up();
+    }
+    if source.all {
+        trace.meta.focus_pids.clear();
+    }
+    Ok(trace)
+}
+
+fn report(trace: &Trace, outcome: &Outcome, result: &str) {
+    let status = &outcome.status;
+    let stacks = match status.lost_stacks {
+        0 => String::new(),
+        n => format!(" ({} of them stacks)", text::status::count(n)),
+    };
     say!(
-        "holdup: {:.2} s, {} events, {} lost → {} ({})",
+        "holdup: {:.2} s, {} events, {} lost{stacks} {result}",
         trace.meta.duration_ns as f64 / 1e9,
-        text::status::count(events),
-        text::status::count(outcome.status.lost),
-        output.display(),
-        text::status::bytes(size)
+        text::status::count(status.events),
+        text::status::count(status.missing()),
     );
     for note in &outcome.notes {
         say!("holdup: note: {note}");

@@ -26,7 +26,7 @@ impl StatusLine {
         }
         let rate = (status.events - self.last_events) as f64 / (now - self.last_s);
         (self.last_events, self.last_s, self.drawn) = (status.events, now, true);
-        let (rate, size, lost) = (count(rate as u64), bytes(status.bytes), count(status.lost));
+        let (rate, size, lost) = (count(rate as u64), bytes(status.bytes), count(status.missing()));
         screen::redraw(&format!("{now:6.1} s  {rate} events/s  {size}  {lost} lost"));
     }
 

@@ -9,12 +9,12 @@ use anyhow::{Context, bail};
 use holdup_analysis::Options;
 use holdup_analysis::diff::Facts;
 use holdup_analysis::diff::scaling::{At, Attribution, Machine, attribute};
-use holdup_base::output;
+use holdup_base::output::create_folder;
 use holdup_load::scale::Point;
 use holdup_load::sweep::{Plan, Run, allowed_cpus, arithmetic, last_cache};
 use serde::Serialize;
 
-use super::super::record;
+use super::super::record::{self, Then};
 use crate::cli::{Scale, Source};
 use crate::disassembler;
 use crate::open;
@@ -45,14 +45,15 @@ impl Traced {
 /// Records a run at each count.
 pub fn record(plan: &Plan, args: &Scale, stop: &AtomicBool) -> anyhow::Result<Vec<Traced>> {
     let scratch = tempfile::tempdir()?;
-    let folder = args.keep.as_deref().unwrap_or(scratch.path());
-    output::create_folder(folder)?;
+    if let Some(folder) = &args.keep {
+        create_folder(folder)?;
+    }
     let mut traces = Vec::new();
     for &n in &plan.counts {
         if stop.load(Relaxed) {
             break;
         }
-        match one(plan, n, folder, scratch.path(), args.keep.is_some()) {
+        match one(plan, n, scratch.path(), args.keep.as_deref()) {
             Ok(traced) => traces.push(traced),
             // Its failure is the user's doing.
             Err(_) if stop.load(Relaxed) => break,
@@ -83,24 +84,28 @@ fn ends(traces: &[Traced], restrict: bool) -> Option<(&Traced, &Traced)> {
     Some((small, fits.or(larger.last())?))
 }
 
-fn one(plan: &Plan, n: usize, folder: &Path, scratch: &Path, keep: bool) -> anyhow::Result<Traced> {
-    let path = folder.join(format!("n{n}.holdup"));
-    // Only this user can write there: nobody put a file of that name there first.
+/// What the command prints goes into `scratch`, which is nobody else's.
+fn one(plan: &Plan, n: usize, scratch: &Path, keep: Option<&Path>) -> anyhow::Result<Traced> {
+    let path = keep.map(|folder| folder.join(format!("n{n}.holdup")));
     let output = scratch.join(format!("n{n}.out"));
-    let outcome = record::record(&source(plan, n, &output)?, None, &path)?;
+    let source = source(plan, n, &output)?;
+    let (outcome, trace) = match &path {
+        None => record::record_unkept(&source, Then::Again)?,
+        Some(path) => (record::record(&source, None, path, Then::Again)?, open::open(path)?),
+    };
     match outcome.exit_code {
         Some(0) => {}
         _ if outcome.signal.is_some() => bail!("the recorded run at n = {n} was ended by a signal or by --timeout"),
         code => bail!("the recorded run at n = {n} failed with exit code {}", code.unwrap_or(-1)),
     }
-    let trace = open::open(&path)?;
-    let facts = Facts::new(&trace, &path.display().to_string(), &Options::default(), &disassembler::Machine)?;
+    let path = path.map(|path| path.display().to_string());
+    let name = path.clone().unwrap_or_else(|| format!("n = {n}"));
+    let facts = Facts::new(&trace, &name, &Options::default(), &disassembler::Machine)?;
     let elapsed_s = facts.elapsed_ns / 1e9;
     let mut written = File::open(&output)?;
     let work = plan.measure.work(Some(&mut written), elapsed_s);
     let work = work.map_err(|e| anyhow::anyhow!("the recorded run at n = {n} {e}"))?;
     fs::remove_file(&output)?;
-    let path = keep.then(|| path.display().to_string());
     Ok(Traced { n, path, work, elapsed_s, cpu_s: facts.ran_ns / 1e9, facts })
 }
 
