@@ -27,19 +27,9 @@ demo:
 	elif command -v sudo >/dev/null; then echo "+ sudo $(HOLDUP) demo"; sudo $(HOLDUP) demo; \
 	else echo "Recording needs root, and there is no sudo here: run \`$(HOLDUP) demo\` as root." >&2; exit 4; fi
 
+# Every step, also after one that failed.
 test:
-	@scripts/install-deps.sh test
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(CARGO) run --quiet --package xtask -- tidy
-	$(CARGO) test --workspace
-	$(CARGO) test --release --package holdup-trace --test mutations
-	@if ! $(CARGO) deny --version >/dev/null 2>&1; then \
-		echo "skipped: cargo deny check (to have it: cargo install --locked cargo-deny)"; \
-	else $(CARGO) deny check bans licenses sources && \
-		if $(CARGO) deny fetch db >/dev/null 2>&1; then $(CARGO) deny check advisories; \
-		else echo "skipped: cargo deny check advisories (their database is out of reach)"; fi; \
-	fi
+	@CARGO="$(CARGO)" scripts/test.sh
 
 # Builds only what is missing (`make demo` leaves a program without `load`), so that `sudo make install` after `make build` needs no toolchain for root.
 install:
