@@ -14,9 +14,11 @@ help:
 	@echo "make build    only build $(HOLDUP)"
 	@echo "make install  install below PREFIX=$(PREFIX): binary, man pages, completions"
 
+# What cargo builds has the lines of its code in it. What is shipped has not: they are in $(HOLDUP).debug.
 build:
 	@scripts/install-deps.sh build
 	$(CARGO) build --release --package holdup
+	@scripts/split.sh $(HOLDUP)
 
 # Recording needs privilege: the demo runs through sudo where that is there and needed. It is built without the scripts
 # and drivers of `holdup load`, which take longer to build than all the rest; `make build` has them.
@@ -34,7 +36,9 @@ test:
 # Builds only what is missing (`make demo` leaves a program without `load`), so that `sudo make install` after `make build` needs no toolchain for root.
 install:
 	@$(HOLDUP) load list workloads/empty.rn >/dev/null 2>&1 || $(MAKE) build
+	@scripts/split.sh $(HOLDUP)
 	install -D -m 755 $(HOLDUP) $(DESTDIR)$(PREFIX)/bin/holdup
+	install -D -m 644 $(HOLDUP).debug $(DESTDIR)$(PREFIX)/bin/.debug/holdup.debug
 	mkdir -p $(DESTDIR)$(PREFIX)/share/man/man1
 	$(HOLDUP) man $(DESTDIR)$(PREFIX)/share/man/man1
 	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
@@ -44,7 +48,8 @@ install:
 	$(HOLDUP) completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdup.fish
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/holdup $(DESTDIR)$(PREFIX)/share/man/man1/holdup.1 \
+	rm -f $(DESTDIR)$(PREFIX)/bin/holdup $(DESTDIR)$(PREFIX)/bin/.debug/holdup.debug \
+		$(DESTDIR)$(PREFIX)/share/man/man1/holdup.1 \
 		$(DESTDIR)$(PREFIX)/share/man/man1/holdup-*.1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdup \
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_holdup \
