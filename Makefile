@@ -14,9 +14,11 @@ help:
 	@echo "make build    only build $(HOLDUP)"
 	@echo "make install  install below PREFIX=$(PREFIX): binary, man pages, completions"
 
+# What cargo builds has the lines of its code in it. What is shipped has not: they are in $(HOLDUP).debug.
 build:
 	@scripts/install-deps.sh build
 	$(CARGO) build --release --package holdup
+	@scripts/split.sh $(HOLDUP)
 
 # Recording needs privilege: the demo runs through sudo where that is there and needed. It is built without the scripts
 # and drivers of `holdup load`, which take longer to build than all the rest; `make build` has them.
@@ -27,24 +29,16 @@ demo:
 	elif command -v sudo >/dev/null; then echo "+ sudo $(HOLDUP) demo"; sudo $(HOLDUP) demo; \
 	else echo "Recording needs root, and there is no sudo here: run \`$(HOLDUP) demo\` as root." >&2; exit 4; fi
 
+# Every step, also after one that failed.
 test:
-	@scripts/install-deps.sh test
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(CARGO) run --quiet --package xtask -- tidy
-	$(CARGO) test --workspace
-	$(CARGO) test --release --package holdup-trace --test mutations
-	@if ! $(CARGO) deny --version >/dev/null 2>&1; then \
-		echo "skipped: cargo deny check (to have it: cargo install --locked cargo-deny)"; \
-	else $(CARGO) deny check bans licenses sources && \
-		if $(CARGO) deny fetch db >/dev/null 2>&1; then $(CARGO) deny check advisories; \
-		else echo "skipped: cargo deny check advisories (their database is out of reach)"; fi; \
-	fi
+	@CARGO="$(CARGO)" scripts/test.sh
 
 # Builds only what is missing (`make demo` leaves a program without `load`), so that `sudo make install` after `make build` needs no toolchain for root.
 install:
 	@$(HOLDUP) load list workloads/empty.rn >/dev/null 2>&1 || $(MAKE) build
+	@scripts/split.sh $(HOLDUP)
 	install -D -m 755 $(HOLDUP) $(DESTDIR)$(PREFIX)/bin/holdup
+	install -D -m 644 $(HOLDUP).debug $(DESTDIR)$(PREFIX)/bin/.debug/holdup.debug
 	mkdir -p $(DESTDIR)$(PREFIX)/share/man/man1
 	$(HOLDUP) man $(DESTDIR)$(PREFIX)/share/man/man1
 	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
@@ -54,7 +48,8 @@ install:
 	$(HOLDUP) completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdup.fish
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/holdup $(DESTDIR)$(PREFIX)/share/man/man1/holdup.1 \
+	rm -f $(DESTDIR)$(PREFIX)/bin/holdup $(DESTDIR)$(PREFIX)/bin/.debug/holdup.debug \
+		$(DESTDIR)$(PREFIX)/share/man/man1/holdup.1 \
 		$(DESTDIR)$(PREFIX)/share/man/man1/holdup-*.1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdup \
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_holdup \

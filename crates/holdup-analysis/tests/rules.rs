@@ -377,7 +377,8 @@ fn damage(trace: &mut Trace, random: &mut Random) {
 
 #[test]
 fn damaged_files_that_open_are_explained_or_refused() {
-    let path = std::env::temp_dir().join(format!("holdup-rules-{}.holdup", std::process::id()));
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let path = folder.join(format!("rules-{}.holdup", std::process::id()));
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let mut panics = Vec::new();
     for round in 0..300 {

@@ -7,7 +7,7 @@ mod servers;
 
 use std::path::Path;
 
-use calls::{connected, int, is_pending, list, must_break, options, positional, text, thread};
+use calls::{Silent, connected, int, is_pending, list, must_break, options, positional, text, thread};
 use holdup_load::driver::{Args, Driver, TlsOptions, Value, Want, connect};
 use servers::certificate::Certificate;
 
@@ -210,7 +210,8 @@ async fn tls(port: u16, certificate: &Certificate) {
 #[test]
 fn nobody_listens() {
     thread(async {
-        let options = options(&format!("cql://127.0.0.1:{}", servers::free_port()));
+        let silent = Silent::new();
+        let options = options(&format!("cql://127.0.0.1:{}", silent.port()));
         let error = connect(&options).await.err().expect("nobody is there");
         let address = options.address.to_string();
         assert!(error.message.contains(&address) && error.is_transient, "{error:?}");

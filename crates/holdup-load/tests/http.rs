@@ -7,7 +7,7 @@ mod servers;
 
 use std::time::Duration;
 
-use calls::{connected, fails, int, is_pending, map, must_break, options, positional, text, thread};
+use calls::{Silent, connected, fails, int, is_pending, map, must_break, options, positional, text, thread};
 use holdup_load::driver::{Args, Driver, TlsOptions, Value, Want, connect};
 use servers::{Server, http};
 
@@ -87,7 +87,8 @@ fn statuses() {
             let error = driver.execute_prepared("get", &args, Want::Nothing).await.expect_err("wrong arguments");
             assert!(error.message.contains("placeholder") && !error.is_transient, "{error:?}");
         }
-        let nobody = options(&format!("http://127.0.0.1:{}", servers::free_port()));
+        let silent = Silent::new();
+        let nobody = options(&format!("http://127.0.0.1:{}", silent.port()));
         let error = connect(&nobody).await.err().expect("nobody listens");
         assert!(error.message.contains("127.0.0.1") && error.is_transient, "{error:?}");
     });

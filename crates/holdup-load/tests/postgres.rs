@@ -7,7 +7,7 @@ mod servers;
 
 use std::path::PathBuf;
 
-use calls::{connected, int, is_pending, list, map, must_break, options, positional, text, thread};
+use calls::{Silent, connected, int, is_pending, list, map, must_break, options, positional, text, thread};
 use holdup_load::driver::{Args, Driver, TlsOptions, Value, Want, connect};
 use servers::Server;
 
@@ -146,7 +146,8 @@ fn mistakes() {
         wrong.password = Some("guessed".into());
         let error = connect(&wrong).await.err().expect("a wrong password");
         assert!(error.message.contains("password authentication failed") && !error.is_transient, "{error:?}");
-        let nobody = options(&format!("postgres://127.0.0.1:{}", servers::free_port()));
+        let silent = Silent::new();
+        let nobody = options(&format!("postgres://127.0.0.1:{}", silent.port()));
         let error = connect(&nobody).await.err().expect("nobody listens");
         assert!(error.message.contains("127.0.0.1") && error.is_transient, "{error:?}");
     });

@@ -5,7 +5,7 @@
 mod calls;
 mod servers;
 
-use calls::{connected, int, is_pending, list, must_break, options, positional, text, thread};
+use calls::{Silent, connected, int, is_pending, list, must_break, options, positional, text, thread};
 use holdup_load::driver::{Args, TlsOptions, Value, Want, connect};
 use servers::Server;
 
@@ -80,7 +80,8 @@ fn mistakes() {
             let error = driver.execute_prepared("get", &args, Want::Nothing).await.expect_err(part);
             assert!(error.message.contains(part) && !error.is_transient, "{error:?}");
         }
-        let nobody = options(&format!("redis://127.0.0.1:{}", servers::free_port()));
+        let silent = Silent::new();
+        let nobody = options(&format!("redis://127.0.0.1:{}", silent.port()));
         let error = connect(&nobody).await.err().expect("nobody listens");
         assert!(error.message.contains("127.0.0.1") && error.is_transient, "{error:?}");
     });

@@ -10,6 +10,9 @@ use holdup_trace::Unwinder;
 
 const STACK: u64 = 16 << 10;
 
+/// The threads of `waits.c`.
+const WAITS: [&str; 7] = ["lock", "cond", "read", "sleep", "signal", "realign", "waits"];
+
 struct Checker {
     unwinder: StackUnwinder,
     symbols: Symbols,
@@ -37,7 +40,7 @@ fn c_threads_without_frame_pointers_are_complete() {
         if compile("gcc", &args, &["waits.c"], &path).is_none() {
             return;
         }
-        let program = Program::start(&path, 7);
+        let program = Program::start(&path, &WAITS);
         checker.check(&program, "lock", &["lock_inner", "lock_outer", "lock_thread"]);
         checker.check(&program, "cond", &["cond_inner", "cond_outer", "cond_thread"]);
         checker.check(&program, "read", &["read_inner", "read_outer", "read_thread"]);
@@ -55,7 +58,7 @@ fn a_short_copy_is_cut_and_says_so() {
     if compile("gcc", &["-O2", "-pthread", "-w"], &["waits.c"], &path).is_none() {
         return;
     }
-    let program = Program::start(&path, 7);
+    let program = Program::start(&path, &WAITS);
     let (mut unwinder, mut symbols) = (StackUnwinder::new(), Symbols::new(Kernel::None));
     let images = program.images();
     let raw = program.stack("lock", 256);
@@ -72,7 +75,7 @@ fn stripped_programs_unwind_too() {
     if compile("gcc", &["-O2", "-pthread", "-w", "-s"], &["waits.c"], &path).is_none() {
         return;
     }
-    let program = Program::start(&path, 7);
+    let program = Program::start(&path, &WAITS);
     let (mut unwinder, mut symbols) = (StackUnwinder::new(), Symbols::new(Kernel::None));
     let (names, complete) = names(&mut unwinder, &mut symbols, &program.images(), &program.stack("lock", STACK));
     assert!(complete, "{names:?}");
@@ -88,7 +91,7 @@ fn cpp_threads_inside_a_shared_library() {
     }
     let at = format!("-L{}", dir.path().display());
     compile("g++", &["-O2", "-pthread", &at, "-lengine"], &["host.cpp"], &path);
-    let (program, mut checker) = (Program::start(&path, 2), Checker::new());
+    let (program, mut checker) = (Program::start(&path, &["engine", "host"]), Checker::new());
     checker.check(&program, "engine", &["engine::Queue<int>::pop", "engine::Engine::step", "run_engine"]);
     checker.check(&program, "host", &["main", "_start"]);
 }
@@ -109,7 +112,7 @@ fn rust_threads() {
         if compile("rustc", &args, &["threads.rs"], &path).is_none() {
             return;
         }
-        let program = Program::start(&path, 4);
+        let program = Program::start(&path, &["lock", "cond", "recv", "threads"]);
         let names = ["threads::Receiver<T>::next_item", "<threads::Receiver<u64>>::next_item"];
         let receive = names[usize::from(mangling == "v0")];
         checker.check(&program, "lock", &["threads::wait_for_lock"]);
@@ -119,20 +122,23 @@ fn rust_threads() {
     }
 }
 
-/// `cargo test --release -- --nocapture warm` for the figure.
+/// What makes warm stacks fast: neither the process nor its program is looked at again. `cargo test --release -- --nocapture
+/// warm` for the figure.
 #[test]
-fn warm_stacks_are_fast() {
+fn warm_stacks_need_no_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("waits");
     if compile("gcc", &["-O2", "-pthread", "-w"], &["waits.c"], &path).is_none() {
         return;
     }
-    let program = Program::start(&path, 7);
+    let program = Program::start(&path, &WAITS);
     let (mut unwinder, images) = (StackUnwinder::new(), program.images());
     let stacks = ["lock", "cond", "read", "sleep", "signal", "realign"].map(|t| program.stack(t, STACK));
     let first = Instant::now();
     stacks.iter().for_each(|raw| _ = unwinder.unwind(&images, raw));
     let first = first.elapsed();
+    drop(program);
+    std::fs::remove_file(&path).unwrap();
     let (rounds, begin) = (2000, Instant::now());
     let mut frames = 0;
     for raw in stacks.iter().cycle().take(rounds * stacks.len()) {
@@ -142,5 +148,4 @@ fn warm_stacks_are_fast() {
     }
     let each = begin.elapsed() / (rounds * stacks.len()) as u32;
     println!("first 6 stacks {first:?}; warm {each:?} a stack of {} frames", frames / rounds / stacks.len());
-    assert!(each.as_micros() < 300, "{each:?} a stack");
 }

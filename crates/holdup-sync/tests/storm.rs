@@ -104,7 +104,7 @@ fn storm(signal: libc::c_int, handled: &AtomicU64, each: u64, add: fn(), drain: 
     let threads = 4 * std::thread::available_parallelism().map_or(1, |cpus| cpus.get());
     let workers = Mutex::new(Vec::new());
     let (begin, end) = (Barrier::new(threads + 1), Barrier::new(threads + 1));
-    let done = AtomicUsize::new(0);
+    let (done, rounds) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let before = handled.load(SeqCst);
     let mut storm = Storm {
         threads: threads as u64,
@@ -121,7 +121,12 @@ fn storm(signal: libc::c_int, handled: &AtomicU64, each: u64, add: fn(), drain: 
                 workers.lock().unwrap().push(unsafe { libc::gettid() });
                 begin.wait();
                 let timer = Timer::start(signal);
-                (0..each).for_each(|_| add());
+                (0..each / 2).for_each(|_| add());
+                // On a busy machine all could be done before the first migration.
+                while rounds.load(SeqCst) == 0 {
+                    std::thread::yield_now();
+                }
+                (each / 2..each).for_each(|_| add());
                 drop(timer);
                 done.fetch_add(1, SeqCst);
                 end.wait();
@@ -136,6 +141,7 @@ fn storm(signal: libc::c_int, handled: &AtomicU64, each: u64, add: fn(), drain: 
             }
             storm.drained += drain();
             storm.drains += 1;
+            rounds.fetch_add(1, SeqCst);
             std::thread::sleep(Duration::from_micros(30));
         }
         end.wait();

@@ -185,11 +185,21 @@ fn threads_of_a_trace_and_of_a_process() {
     assert!(page.contains("[unnamed]") && page.contains("pthread_setname_np"), "{page}");
     assert!(prints(&["threads", &full, "--top", "1"]).contains("3 more"));
     let me = std::process::id().to_string();
+    // Of a test's own thread the name depends on how many tests run at a time.
+    let (leave, stay) = std::sync::mpsc::channel::<()>();
+    let (tell, told) = std::sync::mpsc::channel();
+    let other = std::thread::Builder::new().name("named-by-a-test".into()).spawn(move || {
+        tell.send(()).expect("told");
+        stay.recv()
+    });
+    told.recv().expect("it runs, under its name");
     let live = json(&["threads", &me]);
     let threads = live["threads"].as_array().expect("threads");
     assert_eq!(live["pid"].to_string(), me);
-    assert!(threads.iter().any(|t| t["name"] == "threads_of_a_tr"), "{live}");
+    assert!(threads.iter().any(|t| t["name"] == "named-by-a-test"), "{live}");
     assert!(prints(&["threads", &me]).contains(&format!("holdup record -p {me}")));
+    drop(leave);
+    assert!(other.expect("it starts").join().expect("it ends").is_err());
 }
 
 #[test]

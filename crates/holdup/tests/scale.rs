@@ -86,9 +86,7 @@ const SERIAL: &str = "awk 'BEGIN { for (i = 0; i < 6000000; i++) x += i }'
 
 #[test]
 fn a_serial_part_is_found_in_the_traces() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let answer = json(&scale(&["--threads", "1,2", "--runs", "1", "--trace", "--json"], SERIAL));
     let attribution = &answer["attribution"];
     let causes = attribution["causes"].as_array().expect("causes");

@@ -42,21 +42,49 @@ pub fn last_cache() -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    use nix::sys::signal::{Signal, killpg};
+
     use super::*;
+
+    /// The state of a process, as one letter.
+    fn state(pid: i32) -> Option<char> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit(") ").next()?.chars().next()
+    }
+
+    /// Waits for what will come; the limit is there to end a test that would hang.
+    fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+        let until = Instant::now() + Duration::from_secs(120);
+        loop {
+            match look() {
+                Some(found) => return found,
+                None => assert!(Instant::now() < until, "no {what}"),
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
 
     #[test]
     fn memory_of_a_family_counts_children() {
-        let mut child = std::process::Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().expect("sh starts");
-        let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
-        let alone = || family(pid.as_raw(), 0);
-        while of(pid) == alone() && std::time::Instant::now() < until {
-            std::thread::sleep(std::time::Duration::from_millis(10));
+        let mut parent =
+            Command::new("sh").args(["-c", "sleep 1000 & wait"]).process_group(0).spawn().expect("sh starts");
+        let pid = i32::try_from(parent.id()).expect("a pid");
+        let list = format!("/proc/{pid}/task/{pid}/children");
+        let child: i32 = wait_for("child", || fs::read_to_string(&list).ok()?.trim().parse().ok());
+        // What is stopped has as much memory at the second look as at the first.
+        killpg(Pid::from_raw(pid), Signal::SIGSTOP).expect("stopped");
+        for pid in [pid, child] {
+            wait_for("stop", || state(pid).filter(|state| *state == 'T'));
         }
-        let (all, one) = (of(pid), alone());
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).expect("killed");
-        child.wait().expect("reaped");
-        assert!(all > one && one > Some(100_000), "{all:?} {one:?}");
-        assert_eq!(of(pid), None);
+        let (all, parts) = (of(Pid::from_raw(pid)), [pid, child].map(|pid| family(pid, 0)));
+        killpg(Pid::from_raw(pid), Signal::SIGKILL).expect("killed");
+        parent.wait().expect("reaped");
+        assert!(parts.iter().all(|part| *part > Some(10_000)), "{parts:?}");
+        assert_eq!(all, parts[0].zip(parts[1]).map(|(parent, child)| parent + child));
+        assert_eq!(of(Pid::from_raw(pid)), None);
     }
 }

@@ -26,6 +26,21 @@ pub async fn connected(options: &ConnectOptions) -> Rc<dyn Driver> {
     connect(options).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// A port of 127.0.0.1 where nobody listens for as long as this lives: a socket has it, and does not listen.
+pub struct Silent(tokio::net::TcpSocket);
+
+impl Silent {
+    pub fn new() -> Silent {
+        let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+        socket.bind(([127, 0, 0, 1], 0).into()).expect("a port can be had");
+        Silent(socket)
+    }
+
+    pub fn port(&self) -> u16 {
+        self.0.local_addr().expect("it has an address").port()
+    }
+}
+
 pub fn int(int: i64) -> Value {
     Value::Int(int)
 }

@@ -10,6 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -138,10 +139,16 @@ pub fn signal(name: &str, process: &str) {
     assert!(status.success(), "kill {name} {process} failed");
 }
 
-/// A port of 127.0.0.1 that was free just now.
+/// A port of 127.0.0.1 that is free, and that no other test of this process is given. It is below those that the system hands
+/// out by itself, so that no connection and no listener takes it before the server does.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port can be had");
-    listener.local_addr().expect("it has an address").port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    const FIRST: u16 = 20_000;
+    const COUNT: u16 = 12_000;
+    // Programs that run at the same time begin at different places.
+    let own = (std::process::id() % u32::from(COUNT)) as u16 / 16 * 16;
+    let mut ports = (0..COUNT).map(|_| FIRST + (own + NEXT.fetch_add(1, Relaxed) % COUNT) % COUNT);
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("one of many ports is free")
 }
 
 /// An empty directory that is removed with what is in it.

@@ -1,5 +1,7 @@
 //! A Redis server without files.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use super::certificate::Certificate;
@@ -30,4 +32,26 @@ pub fn start(password: Option<&str>, certificate: Option<&Certificate>) -> Resul
         line.extend(["--requirepass".to_owned(), password.to_owned()]);
     }
     Server::start(&line, dir, port, Duration::from_secs(30))
+}
+
+/// Waits until a server without a password has looked up that many keys more: until then a program that was just started may
+/// still be about to connect. Returns early when `goes_on` says that nobody will ask any more.
+pub fn wait_for_lookups(server: &Server, more: u64, mut goes_on: impl FnMut() -> bool) {
+    let before = lookups(server);
+    while goes_on() && lookups(server) < before + more {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// How many keys it was asked for so far. The question itself asks for none.
+fn lookups(server: &Server) -> u64 {
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
+    stream.write_all(b"INFO stats\r\nQUIT\r\n").expect("asked");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("answered");
+    let counts = ["keyspace_hits:", "keyspace_misses:"].map(|name| {
+        let count = answer.lines().find_map(|line| line.strip_prefix(name));
+        count.and_then(|count| count.trim().parse::<u64>().ok()).expect("a count")
+    });
+    counts.iter().sum()
 }

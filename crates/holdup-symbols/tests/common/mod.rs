@@ -68,8 +68,8 @@ impl Drop for Program {
 }
 
 impl Program {
-    /// Starts it and waits until it says "ready" and `threads` of its threads are blocked.
-    pub fn start(path: &Path, threads: usize) -> Program {
+    /// Starts it and waits until it says "ready" and each of these threads has its name and waits.
+    pub fn start(path: &Path, threads: &[&str]) -> Program {
         let dir = path.parent().unwrap();
         let mut child =
             Command::new(path).env("LD_LIBRARY_PATH", dir).stdout(Stdio::piped()).spawn().expect("can be started");
@@ -77,13 +77,13 @@ impl Program {
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");
         let program = Program(child);
-        let end = Instant::now() + Duration::from_secs(10);
-        while program.threads().iter().filter(|t| t.blocked.is_some()).count() < threads {
-            assert!(Instant::now() < end, "threads do not block");
+        // Only ends a test that would hang.
+        let end = Instant::now() + Duration::from_secs(120);
+        let waits = |name: &&str| program.threads().iter().any(|t| t.name == **name && t.waits && t.blocked.is_some());
+        while !threads.iter().all(|name| waits(name)) {
+            assert!(Instant::now() < end, "threads do not block: {:?}", program.threads());
             std::thread::sleep(Duration::from_millis(5));
         }
-        // Thread names and waits may still be on their way.
-        std::thread::sleep(Duration::from_millis(50));
         program
     }
 
@@ -129,7 +129,16 @@ pub struct Thread {
     pub name: String,
     /// (sp, ip)
     pub blocked: Option<(u64, u64)>,
+    /// Whether it is blocked in a call that these programs wait in, and not in one on the way there.
+    pub waits: bool,
 }
+
+/// read, poll, nanosleep, futex, clock_nanosleep, ppoll; `restart_syscall` after a stop.
+#[cfg(target_arch = "x86_64")]
+const WAITS: [&str; 7] = ["0", "7", "35", "202", "230", "271", "219"];
+/// The same where there is no poll.
+#[cfg(not(target_arch = "x86_64"))]
+const WAITS: [&str; 6] = ["63", "101", "98", "115", "73", "128"];
 
 impl Thread {
     fn read(task: &Path) -> Thread {
@@ -138,7 +147,8 @@ impl Thread {
         let words: Vec<&str> = call.split_whitespace().collect();
         let number = |i: usize| u64::from_str_radix(words[i].trim_start_matches("0x"), 16).unwrap();
         let blocked = (words.len() == 9).then(|| (number(7), number(8)));
-        Thread { tid: task.file_name().unwrap().to_str().unwrap().parse().unwrap(), name, blocked }
+        let waits = words.first().is_some_and(|number| WAITS.contains(number));
+        Thread { tid: task.file_name().unwrap().to_str().unwrap().parse().unwrap(), name, blocked, waits }
     }
 }
 
