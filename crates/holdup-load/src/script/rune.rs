@@ -277,8 +277,12 @@ impl Slot {
         let ip = error.first_location().map(|location| location.ip);
         let said = error.to_string();
         if let Some(limit) = self.limit(&said) {
-            // An end that no instruction caused has no place of its own: the last one that ran is near.
-            return ScriptError::limit(self.place_of(ip.unwrap_or(self.vm.last_ip())), limit);
+            // What no instruction caused has no place of its own: it is where the machine stands.
+            let place = [ip, Some(self.vm.ip()), Some(self.vm.last_ip())]
+                .into_iter()
+                .flatten()
+                .find_map(|ip| self.place_of(ip));
+            return ScriptError::limit(place, limit);
         }
         // The engine keeps no names of methods, only their hashes: the name stands in the script.
         let message = match ip.and_then(|ip| self.method_at(ip)).filter(|_| said.starts_with(NO_METHOD)) {
