@@ -77,7 +77,7 @@ impl Files {
                     "{}: is not in the script's folder {}, and a script reads no other files: move it there (links don't count), \
                      or give --allow-fs",
                     file.display(),
-                    self.shown_folder().display()
+                    std::path::absolute(self.shown_folder()).unwrap_or_else(|_| self.folder.clone()).display()
                 ))
             } else {
                 refusal(&beside, &error)
