@@ -17,7 +17,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::thread;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -27,22 +27,27 @@ use crate::script::{ParamInfo, ScriptError, Source};
 use crate::session::Patience;
 
 mod collector;
+mod memory;
 mod mix;
 mod once;
 mod pacer;
 mod recorder;
+mod series;
 mod slot;
 mod turns;
 mod usage;
+mod watch;
 
-pub use collector::{Cut, Live, Outcome, SliceSum};
+pub use collector::{Cut, Live, Outcome};
 pub use mix::Mix;
 pub use once::{describe, run_once};
 pub use recorder::{ErrorKind, new_histogram};
+pub use series::SliceSum;
 pub use usage::Usage;
 
 use collector::Collector;
 use slot::Worker;
+use watch::Watch;
 
 /// How long something goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +99,33 @@ pub enum RunError {
     /// The machine refuses a thread, a timer or a CPU.
     #[error("{0}")]
     System(String),
+    /// Somebody asked for the end before anything was measured.
+    #[error("interrupted before the first call")]
+    Interrupted,
+}
+
+/// How threads are asked to stop. Only read while a run goes on.
+#[derive(Debug, Default)]
+struct Stop {
+    /// The run is over, but for calls under way.
+    is_over: AtomicBool,
+    /// Those are not waited for.
+    at_once: AtomicBool,
+}
+
+impl Stop {
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    fn end_at_once(&self) {
+        self.at_once.store(true, Ordering::Relaxed);
+        self.end();
+    }
 }
 
 /// What a thread says to the collector.
@@ -110,39 +142,45 @@ enum Message {
     Failed(RunError),
 }
 
-/// Runs a plan. `live` is called a few times a second with what was measured so far, and may ask to stop.
+/// Runs a plan. `live` is called a few times a second with what was measured so far. Once `asked` is set the run ends within about
+/// a second, whatever the script does; a thread that does not end by then is left behind, until the program ends.
 ///
 /// The length of a plan for `load` may be [`Length::Cycles`] of [`u64::MAX`]: then the script's own `load_count` is taken.
 ///
 /// # Errors
-/// Nothing could be run. What goes wrong later is in the [`Outcome`], beside what was measured until then.
-pub fn run(plan: &Plan, live: &mut dyn FnMut(&Live) -> bool) -> Result<Outcome, RunError> {
-    let stop = Arc::new(AtomicBool::new(false));
+/// Nothing could be run, or the script takes too much memory: then the program should end, because it still does. What else goes
+/// wrong later is in the [`Outcome`], beside what was measured until then.
+pub fn run(plan: &Plan, asked: &AtomicBool, live: &mut dyn FnMut(&Live)) -> Result<Outcome, RunError> {
+    let shared = Arc::new(plan.clone());
+    let stop = Arc::new(Stop::default());
     let (sender, messages) = mpsc::channel();
-    thread::scope(|scope| {
-        let starts: Vec<oneshot::Sender<Start>> = (0..plan.threads)
-            .map(|index| {
-                let (start, started) = oneshot::channel();
-                let worker = Worker::new(plan, index, Arc::clone(&stop), sender.clone());
-                let thread = thread::Builder::new().name(format!("load-{index}"));
-                match thread.spawn_scoped(scope, move || worker.run(started)) {
-                    Ok(_) => Ok(start),
-                    Err(e) => Err(RunError::System(format!("thread {index} could not be started: {e}"))),
-                }
-            })
-            .collect::<Result<_, _>>()?;
-        drop(sender);
-        let mut collector = Collector::new(plan, &messages, &stop);
-        let load_count = collector.until_ready()?;
-        let start = Start { at: Instant::now() + Duration::from_millis(1), length: plan.length_with(load_count)? };
-        for thread in starts {
-            // A thread that is gone has said why.
-            let _ = thread.send(start);
+    let mut watch = Watch::new(&plan.source);
+    let mut starts: Vec<oneshot::Sender<Start>> = Vec::new();
+    let mut threads: Vec<JoinHandle<()>> = Vec::new();
+    for index in 0..plan.threads {
+        let (start, started) = oneshot::channel();
+        let worker = Worker::new(Arc::clone(&shared), index, Arc::clone(&stop), sender.clone());
+        let thread = watch.spawn(&format!("load-{index}"), move |beat| worker.run(beat, started));
+        threads.push(thread.map_err(|e| RunError::System(format!("thread {index} could not be started: {e}")))?);
+        starts.push(start);
+    }
+    drop(sender);
+    let mut collector = Collector::new(plan, &messages, &stop, asked, watch);
+    let load_count = collector.until_ready()?;
+    let start = Start { at: Instant::now() + Duration::from_millis(1), length: plan.length_with(load_count)? };
+    for thread in starts {
+        // A thread that is gone has said why.
+        let _ = thread.send(start);
+    }
+    let (outcome, have_all_ended) = collector.until_done(start, live)?;
+    stop.end();
+    if have_all_ended {
+        for thread in threads {
+            // What it panicked with was caught, and told.
+            let _ = thread.join();
         }
-        let outcome = collector.until_done(start, live);
-        stop.store(true, Ordering::Relaxed);
-        Ok(outcome)
-    })
+    }
+    Ok(outcome)
 }
 
 impl Plan {

@@ -217,10 +217,9 @@ impl Report {
     /// Reads a report.
     ///
     /// # Errors
-    /// It is none: a sentence.
+    /// It is none: why, as a part of a sentence.
     pub fn parse(text: &str) -> Result<Report, String> {
-        let report: Report =
-            serde_json::from_str(text).map_err(|e| format!("no report of `holdup load run -o`: {e}"))?;
+        let report: Report = serde_json::from_str(text).map_err(|e| e.to_string())?;
         if report.schema == SCHEMA {
             Ok(report)
         } else {

@@ -12,21 +12,30 @@ use std::rc::Rc;
 use crate::session::Session;
 
 #[cfg(feature = "script")]
+mod beneath;
+#[cfg(feature = "script")]
 mod context;
 #[cfg(feature = "script")]
 mod data;
 #[cfg(feature = "script")]
 mod files;
+pub(crate) mod limits;
 #[cfg(feature = "script")]
 mod numbers;
 #[cfg(feature = "script")]
 mod param;
 #[cfg(feature = "script")]
+mod printing;
+#[cfg(feature = "script")]
 mod rune;
+#[cfg(feature = "script")]
+mod texts;
 #[cfg(feature = "script")]
 mod values;
 #[cfg(feature = "script")]
 mod words;
+
+pub use limits::Limits;
 
 /// A script's text and what the command line adds to it. The same for all threads.
 #[derive(Clone, Debug)]
@@ -35,6 +44,15 @@ pub struct Source {
     pub path: PathBuf,
     /// Values for the script's parameters, by name, as they were written.
     pub params: Vec<(String, String)>,
+    /// What it may use of the machine.
+    pub limits: Limits,
+}
+
+impl Source {
+    /// A script without parameters, and with the default limits.
+    pub fn new(path: impl Into<PathBuf>) -> Source {
+        Source { path: path.into(), params: Vec::new(), limits: Limits::default() }
+    }
 }
 
 /// A compiled script. It belongs to the thread that compiled it.
@@ -113,12 +131,20 @@ pub struct ScriptError {
     pub message: String,
     /// Whether the same call can succeed later.
     pub is_transient: bool,
+    /// Whether the script came to one of its [`Limits`].
+    pub is_limit: bool,
 }
 
 impl ScriptError {
     /// An error that trying again can't mend.
     pub(crate) fn new(place: Option<Place>, message: impl fmt::Display) -> ScriptError {
-        ScriptError { place, message: message.to_string(), is_transient: false }
+        let message = limits::shortened(message.to_string());
+        ScriptError { place, message, is_transient: false, is_limit: false }
+    }
+
+    /// A limit that the script came to.
+    pub(crate) fn limit(place: Option<Place>, message: impl fmt::Display) -> ScriptError {
+        ScriptError { is_limit: true, ..ScriptError::new(place, message) }
     }
 }
 
@@ -150,6 +176,17 @@ pub fn compile(source: &Source, session: &Rc<Session>) -> Result<Rc<dyn Script>,
     }
 }
 
+/// Runs `body`, in which scripts are compiled and called on this thread, with so many bytes for their values.
+pub(crate) fn within<T>(memory: usize, body: impl FnOnce() -> T) -> T {
+    #[cfg(feature = "script")]
+    return rune::within(memory, body);
+    #[cfg(not(feature = "script"))]
+    {
+        let _ = memory;
+        body()
+    }
+}
+
 /// The name of a workload: its file's, without the ending.
 pub fn workload_name(path: &Path) -> String {
     path.file_stem().map_or_else(|| "workload".to_owned(), |stem| stem.to_string_lossy().into_owned())
@@ -158,3 +195,7 @@ pub fn workload_name(path: &Path) -> String {
 #[cfg(all(test, feature = "script"))]
 #[path = "script_tests.rs"]
 mod tests;
+
+#[cfg(all(test, feature = "script"))]
+#[path = "script_limits_tests.rs"]
+mod limits_tests;

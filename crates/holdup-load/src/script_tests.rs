@@ -26,7 +26,7 @@ fn written(text: &str) -> Written {
 fn compiled(text: &str, params: &[(&str, &str)]) -> (Written, Result<Rc<dyn Script>, ScriptError>) {
     let written = written(text);
     let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let script = compile(&Source { path: written.path.clone(), params }, &session());
+    let script = compile(&Source { params, ..Source::new(&written.path) }, &session());
     (written, script)
 }
 
@@ -115,7 +115,7 @@ fn modules_and_files_stand_beside_the_script() {
     let common = "pub const SIZE = 2;\npub fn check(n) { assert_eq!(fs::read_lines(\"tags.txt\")?.len(), n); Ok(()) }";
     std::fs::write(written.folder.path().join("common.rn"), common).unwrap();
     std::fs::write(written.folder.path().join("tags.txt"), "a\nb\n").unwrap();
-    let source = Source { path: written.path.clone(), params: Vec::new() };
+    let source = Source::new(&written.path);
     let script = compile(&source, &session()).unwrap();
     call(&*script, "run", 0).unwrap();
     std::fs::remove_file(written.folder.path().join("tags.txt")).unwrap();
@@ -131,13 +131,13 @@ fn a_library_beside_the_script_is_part_of_it() {
                    pub fn schema(ctx) {}\npub fn double(n) { n * 2 }";
     std::fs::write(written.folder.path().join("lib.rn"), library).unwrap();
     let params = vec![("size".to_owned(), "7".to_owned())];
-    let script = compile(&Source { path: written.path.clone(), params }, &session()).unwrap();
+    let script = compile(&Source { params, ..Source::new(&written.path) }, &session()).unwrap();
     call(&*script, "run", 0).unwrap();
     call(&*script, "schema", 0).unwrap();
     assert_eq!(script.load_count(), Some(9));
     // An error in it has its own place.
     std::fs::write(written.folder.path().join("lib.rn"), "const SIZE = 7;\npub fn double(n) { n * }").unwrap();
-    let error = compile(&Source { path: written.path.clone(), params: Vec::new() }, &session()).err().unwrap();
+    let error = compile(&Source::new(&written.path), &session()).err().unwrap();
     let place = error.place.unwrap();
     assert!(place.file.ends_with("lib.rn") && place.line == 2, "{place:?}");
 }
@@ -146,7 +146,7 @@ fn a_library_beside_the_script_is_part_of_it() {
 fn a_library_taken_as_a_module_is_compiled_once() {
     let written = written("mod lib;\npub async fn run(ctx) { lib::run(ctx).await; }");
     std::fs::write(written.folder.path().join("lib.rn"), "pub async fn run(ctx) {}").unwrap();
-    let script = compile(&Source { path: written.path.clone(), params: Vec::new() }, &session()).unwrap();
+    let script = compile(&Source::new(&written.path), &session()).unwrap();
     call(&*script, "run", 0).unwrap();
 }
 
@@ -157,7 +157,7 @@ fn a_wrong_script_is_told_with_its_line() {
     assert_eq!(syntax.place.as_ref().map(|p| (p.line, p.column)), Some((2, 13)), "{syntax}");
     let unknown = error("pub fn run(ctx) {\n    nothing(1)\n}");
     assert_eq!(unknown.place.as_ref().map(|p| p.line), Some(2), "{unknown}");
-    let missing = compile(&Source { path: "/no/such.rn".into(), params: Vec::new() }, &session()).err().unwrap();
+    let missing = compile(&Source::new("/no/such.rn"), &session()).err().unwrap();
     assert!(missing.message.contains("/no/such.rn"), "{missing}");
 }
 

@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand};
 pub use diff::Diff;
 pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
 pub use lab::{Check, Lab, LabRun};
-pub use load::{Connection, Load, LoadCompare, LoadRows, LoadRun, Target, Width};
+pub use load::{Connection, Load, LoadCompare, LoadRows, LoadRun, ScriptLimits, Target, Width};
 pub use scale::{Launch, Scale};
 pub use table::{Format, Table};
 

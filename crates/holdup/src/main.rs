@@ -89,8 +89,10 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     if let Some(holdup_load::sweep::Error::Usage(_)) = error.downcast_ref() {
         return USAGE;
     }
-    if let Some(holdup_load::harness::RunError::System(_)) = error.downcast_ref() {
-        return 4;
+    match error.downcast_ref() {
+        Some(holdup_load::harness::RunError::System(_)) => return 4,
+        Some(holdup_load::harness::RunError::Interrupted) => return 1,
+        _ => {}
     }
     match error.downcast_ref::<holdup_trace::Error>() {
         Some(holdup_trace::Error::Input(_)) => 3,

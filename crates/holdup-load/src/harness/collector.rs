@@ -8,26 +8,20 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::recorder::{ErrorKind, Late, Slice, ThreadEnd};
-use super::{Length, Message, Plan, RunError, Start, Usage, new_histogram};
+use super::series::{SliceSum, counts, series};
+use super::watch::{self, Watch};
+use super::{Length, Message, Plan, RunError, Start, Stop, Usage, new_histogram};
 use crate::script::{ParamInfo, ScriptError};
 use crate::session::Traffic;
 
 /// How often somebody who watches hears of the run.
 const LIVE_EVERY: Duration = Duration::from_millis(200);
 
+/// How long threads are waited for that were asked to end at once.
+const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(1);
+
 /// A longer series is folded: two slices become one. It bounds the memory of a run of days.
 const MOST_SLICES: usize = 1024;
-
-/// All threads' calls that ended in one time slice.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SliceSum {
-    /// Calls that succeeded.
-    pub done: u64,
-    /// Calls that failed.
-    pub errors: u64,
-    /// Response times, in nanoseconds, and how often each came; ascending. The times are rounded to three digits.
-    pub counts: Vec<(u64, u64)>,
-}
 
 /// What somebody who watches sees of a run.
 pub struct Live<'a> {
@@ -113,7 +107,11 @@ pub struct Outcome {
 pub(super) struct Collector<'a> {
     plan: &'a Plan,
     messages: &'a Receiver<Message>,
-    stop: &'a AtomicBool,
+    stop: &'a Stop,
+    asked: &'a AtomicBool,
+    watch: Watch,
+    /// When threads that have not ended are left behind.
+    leave_at: Option<Instant>,
     params: Vec<ParamInfo>,
     slices: BTreeMap<u64, SliceSum>,
     /// How many of the threads' slices one of ours is wide.
@@ -133,11 +131,20 @@ pub(super) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(plan: &'a Plan, messages: &'a Receiver<Message>, stop: &'a AtomicBool) -> Collector<'a> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        messages: &'a Receiver<Message>,
+        stop: &'a Stop,
+        asked: &'a AtomicBool,
+        watch: Watch,
+    ) -> Collector<'a> {
         Collector {
             plan,
             messages,
             stop,
+            asked,
+            watch,
+            leave_at: None,
             params: Vec::new(),
             slices: BTreeMap::new(),
             width: 1,
@@ -158,37 +165,74 @@ impl<'a> Collector<'a> {
     /// Waits until all threads can start; what the script says there is to load.
     pub(super) fn until_ready(&mut self) -> Result<Option<u64>, RunError> {
         let mut load = None;
-        for _ in 0..self.plan.threads {
-            match self.messages.recv() {
+        let mut ready = 0;
+        while ready < self.plan.threads {
+            match self.messages.recv_timeout(watch::EVERY) {
                 Ok(Message::Ready { params, load_count }) => {
                     self.params = params;
                     load = load_count;
+                    ready += 1;
                 }
                 Ok(Message::Failed(error)) => return Err(error),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.watch.check_memory()?;
+                    self.watch.check_time()?;
+                    if self.asked.load(Ordering::Relaxed) {
+                        return Err(RunError::Interrupted);
+                    }
+                }
                 Ok(_) | Err(_) => return Err(RunError::System("a thread ended before it began".to_owned())),
             }
         }
         Ok(load)
     }
 
-    /// Waits until all threads have ended.
-    pub(super) fn until_done(mut self, start: Start, live: &mut dyn FnMut(&Live) -> bool) -> Outcome {
-        let mut next = Instant::now() + LIVE_EVERY;
+    /// Waits until all threads have ended, or are left behind; whether all have.
+    pub(super) fn until_done(mut self, start: Start, live: &mut dyn FnMut(&Live)) -> Result<(Outcome, bool), RunError> {
+        let mut look_at = Instant::now();
+        let mut live_at = look_at + LIVE_EVERY;
         self.last_success = start.at;
         while self.ends.len() < self.plan.threads {
-            match self.messages.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            match self.messages.recv_timeout(look_at.saturating_duration_since(Instant::now())) {
                 Ok(message) => self.take(message),
-                Err(RecvTimeoutError::Timeout) => {
-                    next = Instant::now() + LIVE_EVERY;
-                    self.give_up_if_hopeless();
-                    if !live(&self.live(start)) {
-                        self.cut(Cut::Asked);
-                    }
-                }
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            let now = Instant::now();
+            if now >= look_at {
+                look_at = now + watch::EVERY;
+                self.watch.check_memory()?;
+                if self.should_leave(now) {
+                    break;
+                }
+            }
+            if now >= live_at {
+                live_at = now + LIVE_EVERY;
+                self.give_up_if_hopeless();
+                live(&self.live(start));
+            }
         }
-        self.outcome(start)
+        match &self.cut {
+            // The script is of no use: there is nothing to report.
+            Some(Cut::Error(error)) if error.is_limit && self.done == 0 => Err(RunError::Script(error.clone())),
+            _ => Ok((self.outcome(start), self.ends.len() >= self.plan.threads)),
+        }
+    }
+
+    /// Whether threads are left behind now: they were asked to end, or one of them no longer listens, and their time is over.
+    fn should_leave(&mut self, now: Instant) -> bool {
+        if let Err(error) = self.watch.check_time() {
+            self.cut_at_once(Cut::Error(error), now);
+        } else if self.asked.load(Ordering::Relaxed) {
+            self.cut_at_once(Cut::Asked, now);
+        }
+        self.leave_at.is_some_and(|at| now >= at)
+    }
+
+    fn cut_at_once(&mut self, cut: Cut, now: Instant) {
+        self.cut.get_or_insert(cut);
+        self.stop.end_at_once();
+        self.leave_at.get_or_insert(now + LEFT_BEHIND_AFTER);
     }
 
     fn take(&mut self, message: Message) {
@@ -204,7 +248,7 @@ impl<'a> Collector<'a> {
     /// Ends the run early. The first reason is the one that is told.
     fn cut(&mut self, cut: Cut) {
         self.cut.get_or_insert(cut);
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.end();
     }
 
     fn slice(&mut self, slice: &Slice) {
@@ -329,54 +373,6 @@ impl<'a> Collector<'a> {
         let last = self.slices.keys().next_back().copied().unwrap_or(0);
         slice.saturating_mul(u32::try_from(last).unwrap_or(u32::MAX))
     }
-}
-
-impl SliceSum {
-    fn add(&mut self, done: u64, errors: u64, counts: Vec<(u64, u64)>) {
-        self.done += done;
-        self.errors += errors;
-        self.counts = merged(&self.counts, counts);
-    }
-
-    /// The response time, in nanoseconds, that this share of calls did not exceed; 0 without calls. O(n).
-    pub fn quantile(&self, share: f64) -> u64 {
-        let total: u64 = self.counts.iter().map(|(_, count)| count).sum();
-        let wanted = ((total as f64 * share).ceil() as u64).max(1);
-        let mut seen = 0;
-        let at = self.counts.iter().find(|(_, count)| {
-            seen += count;
-            seen >= wanted
-        });
-        at.map_or(0, |(value, _)| *value)
-    }
-}
-
-/// Two ascending lists of values and counts as one.
-fn merged(a: &[(u64, u64)], b: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    if a.is_empty() {
-        return b;
-    }
-    let mut all: Vec<(u64, u64)> = a.iter().copied().chain(b).collect();
-    all.sort_unstable_by_key(|(value, _)| *value);
-    all.dedup_by(|next, kept| {
-        let is_same = next.0 == kept.0;
-        if is_same {
-            kept.1 += next.1;
-        }
-        is_same
-    });
-    all
-}
-
-fn counts(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
-    histogram.iter_recorded().map(|at| (at.value_iterated_to(), at.count_at_value())).collect()
-}
-
-/// Every slice of the measured time, also those in which nothing ended; a last one that is not whole is left out, unless it is
-/// the only one.
-fn series(slices: &BTreeMap<u64, SliceSum>, elapsed: Duration, width: Duration) -> Vec<SliceSum> {
-    let whole = (elapsed.as_nanos() / width.as_nanos().max(1)).max(1);
-    (0..u64::try_from(whole).unwrap_or(u64::MAX)).map(|index| slices.get(&index).cloned().unwrap_or_default()).collect()
 }
 
 fn most_frequent(kinds: &BTreeMap<String, u64>) -> Vec<ErrorKind> {

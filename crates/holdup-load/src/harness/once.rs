@@ -1,11 +1,13 @@
 //! The parts of a run that happen once: connecting, compiling, `schema`, `erase`, `prepare`.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 
 use super::RunError;
+use super::watch::{self, Beat, on_a_thread};
 use crate::driver::{self, ConnectOptions};
 use crate::script::{self, FunctionInfo, ParamInfo, Script, ScriptError, Source};
 use crate::session::{Patience, Session};
@@ -16,12 +18,25 @@ pub(super) fn runtime() -> Result<Runtime, RunError> {
     runtime.map_err(|e| RunError::System(format!("no runtime could be started: {e}")))
 }
 
+/// Beats for as long as the thread's tasks run: whenever the script waits for something, this task has its turn.
+pub(super) fn keep_beating(beat: &Arc<Beat>) {
+    let beat = Arc::clone(beat);
+    tokio::task::spawn_local(async move {
+        loop {
+            beat.beat();
+            tokio::time::sleep(watch::EVERY).await;
+        }
+    });
+}
+
 /// Compiles the script and connects. A wrong script is told before any connection is made.
 pub(super) async fn set_up(
     source: &Source,
     connect: Option<&ConnectOptions>,
     patience: Patience,
+    beat: &Beat,
 ) -> Result<(Rc<Session>, Rc<dyn Script>), RunError> {
+    beat.doing("compiling it");
     // Compiled on this thread and dropped again: cheap beside connecting, and no server is needed to learn of a typing error.
     if connect.is_some() {
         check(script::compile(source, &Rc::new(Session::new(None, patience)))?, source)?;
@@ -50,10 +65,11 @@ fn check(script: Rc<dyn Script>, source: &Source) -> Result<Rc<dyn Script>, Scri
 }
 
 /// Calls a function of the script, if it has it. Whether it has.
-pub(super) async fn call_if_there(script: &dyn Script, function: &str) -> Result<bool, ScriptError> {
+pub(super) async fn call_if_there(script: &dyn Script, function: &str, beat: &Beat) -> Result<bool, ScriptError> {
     if !script.functions().iter().any(|info| info.name == function) {
         return Ok(false);
     }
+    beat.doing(format!("`{function}`"));
     script.caller(function)?.call(0).await.map_err(|error| *error)?;
     Ok(true)
 }
@@ -69,17 +85,23 @@ pub fn run_once<'a>(
     patience: Patience,
     functions: &[&'a str],
 ) -> Result<Vec<&'a str>, RunError> {
-    let runtime = runtime()?;
-    LocalSet::new().block_on(&runtime, async {
-        let (_session, script) = set_up(source, connect, patience).await?;
-        let mut called = Vec::new();
-        for function in functions {
-            if call_if_there(&*script, function).await? {
-                called.push(*function);
+    let (its, options) = (source.clone(), connect.cloned());
+    let wanted: Vec<String> = functions.iter().map(|function| (*function).to_owned()).collect();
+    let called = on_a_thread(source, move |beat| {
+        let runtime = runtime()?;
+        LocalSet::new().block_on(&runtime, async {
+            keep_beating(beat);
+            let (_session, script) = set_up(&its, options.as_ref(), patience, beat).await?;
+            let mut called = Vec::new();
+            for function in wanted {
+                if call_if_there(&*script, &function, beat).await? {
+                    called.push(function);
+                }
             }
-        }
-        Ok(called)
-    })
+            Ok(called)
+        })
+    })?;
+    Ok(functions.iter().copied().filter(|function| called.iter().any(|name| name == function)).collect())
 }
 
 /// The functions and parameters of a script. Nothing is called.
@@ -87,7 +109,11 @@ pub fn run_once<'a>(
 /// # Errors
 /// The script is wrong.
 pub fn describe(source: &Source) -> Result<(Vec<FunctionInfo>, Vec<ParamInfo>), RunError> {
-    let script = script::compile(source, &Rc::new(Session::new(None, Patience::default())))?;
-    let script = check(script, source)?;
-    Ok((script.functions().to_vec(), script.params().to_vec()))
+    let its = source.clone();
+    on_a_thread(source, move |beat| {
+        beat.doing("compiling it");
+        let script = script::compile(&its, &Rc::new(Session::new(None, Patience::default())))?;
+        let script = check(script, &its)?;
+        Ok((script.functions().to_vec(), script.params().to_vec()))
+    })
 }

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,8 @@ use super::pacer::Pacer;
 use super::recorder::{Recorder, ThreadEnd, nanos, new_histogram};
 use super::turns::Turns;
 use super::usage::Usage;
-use super::{Length, Message, Plan, RunError, Start, once};
+use super::watch::{Beat, caught};
+use super::{Length, Message, Plan, RunError, Start, Stop, once};
 use crate::script::{Caller, Script, ScriptError};
 use crate::session::{Session, Traffic};
 
@@ -27,23 +28,26 @@ const TICK: Duration = Duration::from_millis(20);
 /// A slot that has not waited for this long lets the others have a go: a script that only computes never waits.
 const TURN_OF_A_SLOT: Duration = Duration::from_micros(100);
 
+/// How long calls under way may still take when somebody asked for the end.
+const HASTE: Duration = Duration::from_millis(500);
+
 /// What it takes to run one thread.
-pub(super) struct Worker<'a> {
-    plan: &'a Plan,
+pub(super) struct Worker {
+    plan: Arc<Plan>,
     index: usize,
-    stop: Arc<AtomicBool>,
+    stop: Arc<Stop>,
     sender: Sender<Message>,
 }
 
-impl<'a> Worker<'a> {
-    pub(super) fn new(plan: &'a Plan, index: usize, stop: Arc<AtomicBool>, sender: Sender<Message>) -> Worker<'a> {
+impl Worker {
+    pub(super) fn new(plan: Arc<Plan>, index: usize, stop: Arc<Stop>, sender: Sender<Message>) -> Worker {
         Worker { plan, index, stop, sender }
     }
 
     /// Runs the thread to its end, and tells the collector what came of it.
-    pub(super) fn run(self, started: oneshot::Receiver<Start>) {
+    pub(super) fn run(self, beat: &Arc<Beat>, started: oneshot::Receiver<Start>) {
         let sender = self.sender.clone();
-        let message = match self.try_run(started) {
+        let message = match caught(|| self.try_run(beat, started)) {
             Ok(Some(end)) => Message::Done(Box::new(end)),
             // The collector gave up before the start, and knows why.
             Ok(None) => return,
@@ -52,18 +56,20 @@ impl<'a> Worker<'a> {
         let _ = sender.send(message);
     }
 
-    fn try_run(self, started: oneshot::Receiver<Start>) -> Result<Option<ThreadEnd>, RunError> {
+    fn try_run(self, beat: &Arc<Beat>, started: oneshot::Receiver<Start>) -> Result<Option<ThreadEnd>, RunError> {
         if self.plan.pin {
             pin(self.index)?;
         }
         let runtime = once::runtime()?;
         LocalSet::new().block_on(&runtime, async {
+            once::keep_beating(beat);
             let (session, script) =
-                once::set_up(&self.plan.source, self.plan.connect.as_ref(), self.plan.patience).await?;
-            once::call_if_there(&*script, "prepare").await?;
-            let callers = (0..self.plan.concurrency).map(|_| callers(&*script, self.plan));
+                once::set_up(&self.plan.source, self.plan.connect.as_ref(), self.plan.patience, beat).await?;
+            once::call_if_there(&*script, "prepare", beat).await?;
+            let callers = (0..self.plan.concurrency).map(|_| callers(&*script, &self.plan));
             let callers = callers.collect::<Result<Vec<_>, _>>()?;
             let ready = Message::Ready { params: script.params().to_vec(), load_count: script.load_count() };
+            beat.doing(format!("`{}`", self.plan.mix.describe()));
             let _ = self.sender.send(ready);
             let Ok(start) = started.await else { return Ok(None) };
             let thread = Rc::new(Thread::new(&self, start, session)?);
@@ -92,7 +98,7 @@ struct Thread {
     turns: Turns,
     recorder: RefCell<Recorder>,
     pacer: Option<Pacer>,
-    stop: Arc<AtomicBool>,
+    stop: Arc<Stop>,
     sender: Sender<Message>,
     session: Rc<Session>,
     mix: super::Mix,
@@ -107,7 +113,7 @@ type Callers = Vec<Box<dyn Caller>>;
 
 impl Thread {
     fn new(worker: &Worker, start: Start, session: Rc<Session>) -> Result<Thread, RunError> {
-        let plan = worker.plan;
+        let plan = &worker.plan;
         let pacer = match plan.rate {
             Some(_) => Some(Pacer::new().map_err(|e| RunError::System(format!("there is no timer: {e}")))?),
             None => None,
@@ -134,7 +140,7 @@ impl Thread {
         for callers in callers {
             slots.spawn_local(Rc::clone(&self).slot(callers));
         }
-        let mut given_until = None;
+        let mut over_since = None;
         loop {
             match timeout(TICK, slots.join_next()).await {
                 Ok(None) => break,
@@ -145,8 +151,11 @@ impl Thread {
                 return Err(RunError::System("the timer for the rate failed".to_owned()));
             }
             let now = Instant::now();
-            if self.tick(now) && now >= *given_until.get_or_insert(now + self.grace) {
-                break;
+            if self.tick(now) {
+                let grace = if self.stop.at_once.load(Ordering::Relaxed) { HASTE } else { self.grace };
+                if now >= *over_since.get_or_insert(now) + grace {
+                    break;
+                }
             }
         }
         if let Some(pacer) = pacer {
@@ -174,7 +183,7 @@ impl Thread {
     }
 
     fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.is_over()
     }
 
     /// When the measured time begins, notes what the thread had used until then.
@@ -231,7 +240,7 @@ impl Thread {
             self.recorder.borrow_mut().failed(now, error.to_string());
         }
         if !error.is_transient {
-            self.stop.store(true, Ordering::Relaxed);
+            self.stop.end();
             let _ = self.sender.send(Message::Fatal(error));
         }
     }

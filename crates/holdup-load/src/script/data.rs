@@ -84,38 +84,46 @@ fn uniform(i: i64, low: f64, high: f64) -> VmResult<f64> {
 /// Bytes of a cycle.
 #[rune::function]
 fn blob(i: i64, length: usize) -> VmResult<rune::runtime::Bytes> {
-    let mut bytes = vec![0; length];
+    // In memory that the engine counts, as below: the length is the script's.
+    let mut bytes = rune::alloc::Vec::new();
+    vm_try!(bytes.try_resize(length, 0_u8));
     random(i).fill(bytes.as_mut_slice());
-    let bytes = vm_try!(rune::alloc::Vec::try_from(bytes.as_slice()));
     VmResult::Ok(rune::runtime::Bytes::from_vec(bytes))
 }
 
 /// Printable text of a cycle.
 #[rune::function]
-fn text(i: i64, length: usize) -> String {
+fn text(i: i64, length: usize) -> VmResult<rune::alloc::String> {
     let mut random = random(i);
-    (0..length).map(|_| char::from(random.random_range(b'!'..=b'~'))).collect()
+    let mut text = vm_try!(rune::alloc::String::try_with_capacity(length));
+    for _ in 0..length {
+        vm_try!(text.try_push(char::from(random.random_range(b'!'..=b'~'))));
+    }
+    VmResult::Ok(text)
 }
 
 /// A list of what a function makes of 0, 1, ….
 #[rune::function]
 #[allow(clippy::needless_pass_by_value)] // As the engine passes it.
-fn vector(length: usize, make: Function) -> VmResult<Vec<Value>> {
-    let mut values = Vec::with_capacity(length.min(1 << 20));
+fn vector(length: usize, make: Function) -> VmResult<rune::runtime::Vec> {
+    let mut values = vm_try!(rune::runtime::Vec::with_capacity(length));
     for i in 0..length {
-        values.push(vm_try!(make.call::<Value>((i as u64,))));
+        vm_try!(values.push(vm_try!(make.call::<Value>((i as u64,)))));
     }
     VmResult::Ok(values)
 }
 
 /// Texts in one, with a separator.
 #[rune::function]
-fn join(collection: &[Value], separator: &str) -> VmResult<String> {
-    let mut texts = Vec::with_capacity(collection.len());
-    for value in collection {
-        texts.push(vm_try!(value.borrow_string_ref().map_err(VmError::from)).to_owned());
+fn join(collection: &[Value], separator: &str) -> VmResult<rune::alloc::String> {
+    let mut joined = rune::alloc::String::new();
+    for (i, value) in collection.iter().enumerate() {
+        if i > 0 {
+            vm_try!(joined.try_push_str(separator));
+        }
+        vm_try!(joined.try_push_str(&vm_try!(value.borrow_string_ref().map_err(VmError::from))));
     }
-    VmResult::Ok(texts.join(separator))
+    VmResult::Ok(joined)
 }
 
 /// Seconds since 1970.

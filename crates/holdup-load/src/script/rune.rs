@@ -1,18 +1,23 @@
 //! The engine: Rune, compiled once for each thread.
 
+use std::future::poll_fn;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use holdup_base::text::clean;
 use rune::diagnostics::{Diagnostic, FatalDiagnosticKind};
-use rune::runtime::RuntimeContext;
-use rune::{Context as Modules, Diagnostics, Hash, Module, Sources, TypeHash as _, Unit, Value, Vm};
+use rune::runtime::{RuntimeContext, budget};
+use rune::{Context as Modules, Diagnostics, Hash, Module, Options, Sources, TypeHash as _, Unit, Value, Vm};
 
+use super::beneath::Files;
 use super::context::{Context, Failure};
+use super::limits::{Limits, shortened};
 use super::param::Params;
+use super::texts::{self, Texts};
 use super::{
-    Caller, Calling, FunctionInfo, ParamInfo, Place, Script, ScriptError, Source, data, files, numbers, values,
+    Caller, Calling, FunctionInfo, ParamInfo, Place, Script, ScriptError, Source, data, files, numbers, printing,
+    values,
 };
 use crate::session::Session;
 
@@ -20,31 +25,56 @@ use crate::session::Session;
 struct Compiled {
     runtime: Arc<RuntimeContext>,
     unit: Arc<Unit>,
-    sources: Rc<Sources>,
+    written: Rc<Written>,
     context: Value,
     functions: Vec<FunctionInfo>,
     params: Vec<ParamInfo>,
     load_count: Option<u64>,
 }
 
+/// What messages need to know of a script.
+struct Written {
+    sources: Sources,
+    texts: Texts,
+    limits: Limits,
+}
+
+/// Runs `body` on this thread with so much memory for the engine.
+pub(super) fn within<T>(memory: usize, body: impl FnOnce() -> T) -> T {
+    rune::alloc::limit::with(memory, body).call()
+}
+
 pub(super) fn compile(source: &Source, session: &Rc<Session>) -> Result<Rc<dyn Script>, ScriptError> {
+    match try_compile(source, session) {
+        Err(error) if error.message.contains(NO_MEMORY) => Err(ScriptError::limit(None, source.limits.too_much())),
+        compiled => compiled,
+    }
+}
+
+fn try_compile(source: &Source, session: &Rc<Session>) -> Result<Rc<dyn Script>, ScriptError> {
     let params = Params::new(&source.params);
-    let modules = modules(&source.path, &params).map_err(internal)?;
+    let files = Files::of(&source.path, source.limits.any_file);
+    let modules = modules(&files, &params).map_err(internal)?;
+    let texts = Texts::default();
     let mut sources = Sources::new();
-    let text = insert_file(&mut sources, &source.path)?;
+    let (script, text) = texts.read_script(&source.path)?;
+    sources.insert(script).map_err(internal)?;
     let mut has_load_count = text.contains("const LOAD_COUNT");
-    if let Some(library) = library_of(&source.path, &text) {
-        has_load_count |= insert_file(&mut sources, &library)?.contains("const LOAD_COUNT");
+    if let Some(path) = library_of(&source.path, &text)
+        && let Some((library, text)) = texts.read_part(&files, &path)?
+    {
+        has_load_count |= text.contains("const LOAD_COUNT");
+        sources.insert(library).map_err(internal)?;
     }
     if has_load_count {
         sources.insert(load_count_source().map_err(internal)?).map_err(internal)?;
     }
-    let unit = build(&mut sources, &modules)?;
+    let unit = build(&mut sources, &modules, texts::Modules { files, texts: texts.clone() })?;
     let functions = functions(&unit);
     let script = Compiled {
         runtime: Arc::new(modules.runtime().map_err(internal)?),
         unit: Arc::new(unit),
-        sources: Rc::new(sources),
+        written: Rc::new(Written { sources, texts, limits: source.limits }),
         context: Value::new(Context::new(Rc::clone(session)).map_err(internal)?).map_err(internal)?,
         functions,
         params: params.seen(),
@@ -54,20 +84,12 @@ pub(super) fn compile(source: &Source, session: &Rc<Session>) -> Result<Rc<dyn S
     Ok(Rc::new(Compiled { load_count, ..script }))
 }
 
-/// Adds a file to what is compiled; its text.
-fn insert_file(sources: &mut Sources, path: &Path) -> Result<String, ScriptError> {
-    let text = std::fs::read_to_string(path).map_err(|e| ScriptError::new(None, format!("{}: {e}", path.display())))?;
-    let source = rune::Source::with_path(path.display().to_string(), &text, path).map_err(internal)?;
-    sources.insert(source).map_err(internal)?;
-    Ok(text)
-}
-
 /// A file `lib.rn` beside the script is compiled with it, as if it stood in the same file: workloads of one folder share
 /// their schema and constants through it, as they do in Latte. Not if the script takes it as a module of that name.
 fn library_of(path: &Path, text: &str) -> Option<PathBuf> {
     let library = path.with_file_name("lib.rn");
     let is_module = text.lines().any(|line| line.trim_start().starts_with("mod lib"));
-    (path != library && !is_module && library.is_file()).then_some(library)
+    (path != library && !is_module).then_some(library)
 }
 
 /// Reads the constant `LOAD_COUNT`: the engine shows constants to scripts only, so a line of script asks for it.
@@ -79,14 +101,15 @@ fn load_count_source() -> rune::alloc::Result<rune::Source> {
 
 /// An error of the engine that no script should be able to cause.
 #[allow(clippy::needless_pass_by_value)] // As `map_err` gives it.
-fn internal(error: impl std::fmt::Display) -> ScriptError {
+pub(super) fn internal(error: impl std::fmt::Display) -> ScriptError {
     ScriptError::new(None, format!("the script engine could not be set up: {error}"))
 }
 
-/// What a script can use: Rune's own modules without standard output, ours as `latte`, files as `fs`.
-fn modules(path: &Path, params: &Params) -> Result<Modules, rune::ContextError> {
+/// What a script can use: Rune's own modules without standard output, ours as `latte`, files as `fs`. None of Rune's own reaches
+/// a file, a process, the network or the environment.
+fn modules(files: &Files, params: &Params) -> Result<Modules, rune::ContextError> {
     let mut modules = Modules::with_config(false)?;
-    modules.install(printing()?)?;
+    modules.install(printing::module()?)?;
     let mut ours = Module::with_crate("latte")?;
     let params = params.clone();
     ours.macro_("param", move |context, stream| params.expand(context, stream))?;
@@ -95,26 +118,20 @@ fn modules(path: &Path, params: &Params) -> Result<Modules, rune::ContextError> 
     data::install(&mut ours)?;
     numbers::install(&mut ours)?;
     modules.install(ours)?;
-    modules.install(files::module(path.parent().unwrap_or(Path::new(".")))?)?;
+    modules.install(files::module(files)?)?;
     Ok(modules)
 }
 
-/// `print!` and `println!` go to standard error: standard output is for results.
-fn printing() -> Result<Module, rune::ContextError> {
-    let mut module = Module::with_crate_item("std", ["io"])?;
-    module.function("print", |text: &str| eprint!("{}", shown(text))).build()?;
-    module.function("println", |text: &str| eprintln!("{}", shown(text))).build()?;
-    Ok(module)
-}
-
-/// What a script prints may come from a server: nothing but its newlines acts on the terminal.
-fn shown(text: &str) -> String {
-    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
-}
-
-fn build(sources: &mut Sources, modules: &Modules) -> Result<Unit, ScriptError> {
+fn build(sources: &mut Sources, modules: &Modules, mut loader: texts::Modules) -> Result<Unit, ScriptError> {
     let mut diagnostics = Diagnostics::without_warnings();
-    let built = rune::prepare(sources).with_context(modules).with_diagnostics(&mut diagnostics).build();
+    // Not those of the environment.
+    let options = Options::default();
+    let built = rune::prepare(sources)
+        .with_context(modules)
+        .with_diagnostics(&mut diagnostics)
+        .with_options(&options)
+        .with_source_loader(&mut loader)
+        .build();
     built.map_err(|e| {
         let first = diagnostics.diagnostics().iter().find_map(|diagnostic| match diagnostic {
             Diagnostic::Fatal(fatal) => Some(fatal),
@@ -160,7 +177,7 @@ impl Compiled {
     /// The constant `LOAD_COUNT`, if it is a count.
     fn constant_load_count(&self) -> Option<u64> {
         let mut vm = Vm::new(Arc::clone(&self.runtime), Arc::clone(&self.unit));
-        vm.call([LOAD_COUNT_FUNCTION], ()).ok()?.as_integer().ok()
+        budget::with(self.written.limits.steps(), || vm.call([LOAD_COUNT_FUNCTION], ())).call().ok()?.as_integer().ok()
     }
 }
 
@@ -185,7 +202,8 @@ impl Script for Compiled {
         }
         Ok(Box::new(Slot {
             vm: Vm::new(Arc::clone(&self.runtime), Arc::clone(&self.unit)),
-            sources: Rc::clone(&self.sources),
+            written: Rc::clone(&self.written),
+            steps: self.written.limits.steps(),
             context: self.context.clone(),
             function: Hash::type_hash([function]),
             takes_cycle: info.args == 2,
@@ -201,7 +219,9 @@ impl Script for Compiled {
 /// A virtual machine for one call at a time.
 struct Slot {
     vm: Vm,
-    sources: Rc<Sources>,
+    written: Rc<Written>,
+    /// How many of the engine's steps it may take between two waits.
+    steps: usize,
     context: Value,
     function: Hash,
     takes_cycle: bool,
@@ -217,7 +237,12 @@ impl Caller for Slot {
                 self.vm.execute(self.function, (context,))
             };
             let result = match execution {
-                Ok(mut execution) => execution.async_complete().await.into_result(),
+                Ok(mut execution) => {
+                    let mut running = pin!(execution.async_complete());
+                    // Anew each time: what goes on between two waits counts, not what they come to.
+                    let polled = poll_fn(|cx| budget::with(self.steps, || running.as_mut().poll(cx)).call()).await;
+                    polled.into_result()
+                }
                 Err(error) => Err(error),
             };
             match result {
@@ -239,7 +264,10 @@ impl Slot {
         let Err(error) = &*result else { return Ok(()) };
         let place = self.place_of(self.vm.last_ip());
         Err(match error.borrow_ref::<Failure>() {
-            Ok(failure) => ScriptError { place, message: failure.message.clone(), is_transient: failure.is_transient },
+            Ok(failure) => {
+                let error = ScriptError::new(place, &failure.message);
+                ScriptError { is_transient: failure.is_transient, ..error }
+            }
             Err(_) => ScriptError::new(place, words(error)),
         })
     }
@@ -248,6 +276,14 @@ impl Slot {
     fn stopped(&self, error: &rune::runtime::VmError) -> ScriptError {
         let ip = error.first_location().map(|location| location.ip);
         let said = error.to_string();
+        if let Some(limit) = self.limit(&said) {
+            // What no instruction caused has no place of its own: it is where the machine stands.
+            let place = [ip, Some(self.vm.ip()), Some(self.vm.last_ip())]
+                .into_iter()
+                .flatten()
+                .find_map(|ip| self.place_of(ip));
+            return ScriptError::limit(place, limit);
+        }
         // The engine keeps no names of methods, only their hashes: the name stands in the script.
         let message = match ip.and_then(|ip| self.method_at(ip)).filter(|_| said.starts_with(NO_METHOD)) {
             Some(name) => {
@@ -258,18 +294,32 @@ impl Slot {
         ScriptError::new(ip.and_then(|ip| self.place_of(ip)), message)
     }
 
-    /// The method that the instruction calls. The engine shows no text of its sources: it is read again.
+    /// The sentence of the limit that the script came to, if it did.
+    fn limit(&self, said: &str) -> Option<String> {
+        let limits = &self.written.limits;
+        if said.contains(NO_STEPS) {
+            return Some(limits.too_many_steps());
+        }
+        (said.contains(NO_MEMORY) || said.contains(NO_SUCH_MEMORY)).then(|| limits.too_much())
+    }
+
+    /// The method that the instruction calls. The engine shows no text of its sources.
     fn method_at(&self, ip: usize) -> Option<String> {
         let instruction = self.vm.unit().debug_info()?.instruction_at(ip)?;
-        let text = std::fs::read_to_string(self.sources.get(instruction.source_id)?.path()?).ok()?;
+        let text = self.written.texts.get(self.written.sources.get(instruction.source_id)?.path()?)?;
         last_method(text.get(instruction.span.range())?).map(str::to_owned)
     }
 
     fn place_of(&self, ip: usize) -> Option<Place> {
         let instruction = self.vm.unit().debug_info()?.instruction_at(ip)?;
-        place(&self.sources, instruction.source_id, instruction.span.range().start)
+        place(&self.written.sources, instruction.source_id, instruction.span.range().start)
     }
 }
+
+/// How the engine says that it may take no more steps, that it may have no more memory, and that no memory is so large.
+const NO_STEPS: &str = "Halted for unexpected reason `limited`";
+const NO_MEMORY: &str = "bytes of memory";
+const NO_SUCH_MEMORY: &str = "Capacity overflow";
 
 /// How the engine begins to say that a value has no such method.
 const NO_METHOD: &str = "Missing instance function";
@@ -294,7 +344,7 @@ fn last_method(expression: &str) -> Option<&str> {
 /// What a script would print of an error value.
 fn words(value: &Value) -> String {
     if let Ok(text) = value.borrow_string_ref() {
-        return text.to_owned();
+        return shortened(text.to_owned());
     }
     format!("the function returned an error of type {}", value.type_info())
 }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
+use super::beneath::{Files, Refusal};
+
 /// Lists that workloads ask for by these names. They have no content of ours but made-up words, so that a workload that only
 /// wants some text to store and to find again runs anywhere.
 const MADE_UP: [&str; 8] = [
@@ -21,24 +23,38 @@ const MADE_UP: [&str; 8] = [
 /// How many made-up words a list has.
 const WORDS: usize = 1000;
 
-/// The text of a resource: from the script's folder, from `resources` there or in a folder above it, or made up.
+/// The text of a resource of at most `most` bytes: from the script's folder, from `resources` there, or made up. Folders
+/// `resources` above it are looked into only if the script may read any file.
 ///
 /// # Errors
 /// A sentence that says where it was looked for.
-pub(super) fn resource(folder: &Path, name: &str) -> Result<String, String> {
-    if let Some(path) = find(folder, name) {
-        return std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()));
+pub(super) fn resource(files: &Files, name: &str, most: usize) -> Result<String, String> {
+    for place in [PathBuf::from(name), Path::new("resources").join(name)] {
+        match files.text(&place, most) {
+            Err(Refusal::Missing(_)) => {}
+            found => return found.map_err(Refusal::sentence),
+        }
+    }
+    let folder = std::path::absolute(files.folder()).unwrap_or_else(|_| files.folder().to_owned());
+    let above =
+        folder.ancestors().skip(1).map(|folder| folder.join("resources").join(name)).find(|path| path.is_file());
+    match above {
+        Some(path) if files.any() => return files.text(&path, most).map_err(Refusal::sentence),
+        // Made-up words in place of real ones would be a quiet change of the workload.
+        Some(path) => {
+            return Err(format!(
+                "{}: is not in the script's folder {}, and a script reads no other files: move it there, or give --allow-fs",
+                path.display(),
+                files.folder().display()
+            ));
+        }
+        None => {}
     }
     if MADE_UP.contains(&name) {
         return Ok(made_up(name));
     }
-    Err(format!("there is no {name} in {} nor in a folder `resources` there or above it", folder.display()))
-}
-
-fn find(folder: &Path, name: &str) -> Option<PathBuf> {
-    let beside = folder.join(name);
-    let above = folder.ancestors().map(|folder| folder.join("resources").join(name));
-    std::iter::once(beside).chain(above).find(|path| path.is_file())
+    let above = if files.any() { " there or above it" } else { " there" };
+    Err(format!("there is no {name} in {} nor in a folder `resources`{above}", files.folder().display()))
 }
 
 /// A word on each line, the same ones each time; `name` makes lists differ.
@@ -64,25 +80,42 @@ fn word(random: &mut SmallRng) -> String {
 mod tests {
     use super::*;
 
+    fn files(folder: &Path, any: bool) -> Files {
+        Files::of(&folder.join("work.rn"), any)
+    }
+
     #[test]
     fn a_file_beside_the_script_wins() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("names.txt"), "ada\ngrace").unwrap();
-        assert_eq!(resource(folder.path(), "names.txt").unwrap(), "ada\ngrace");
+        assert_eq!(resource(&files(folder.path(), false), "names.txt", 100).unwrap(), "ada\ngrace");
+        std::fs::create_dir_all(folder.path().join("resources")).unwrap();
+        std::fs::write(folder.path().join("resources/tags.txt"), "a").unwrap();
+        assert_eq!(resource(&files(folder.path(), false), "tags.txt", 100).unwrap(), "a");
+    }
+
+    #[test]
+    fn a_folder_above_counts_only_if_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
         let below = folder.path().join("workloads/sai");
         std::fs::create_dir_all(folder.path().join("resources")).unwrap();
         std::fs::create_dir_all(&below).unwrap();
-        std::fs::write(folder.path().join("resources/tags.txt"), "a").unwrap();
-        assert_eq!(resource(&below, "tags.txt").unwrap(), "a");
+        std::fs::write(folder.path().join("resources/names.txt"), "ada").unwrap();
+        assert_eq!(resource(&files(&below, true), "names.txt", 100).unwrap(), "ada");
+        let why = resource(&files(&below, false), "names.txt", 100).unwrap_err();
+        assert!(why.contains("resources/names.txt") && why.contains("--allow-fs"), "{why}");
+        let why = resource(&files(&below, false), "../../resources/names.txt", 100).unwrap_err();
+        assert!(why.contains("--allow-fs"), "{why}");
     }
 
     #[test]
     fn made_up_words_are_the_same_each_time_and_unknown_lists_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        let words = resource(folder.path(), "variable_words.txt").unwrap();
-        assert_eq!(words, resource(folder.path(), "variable_words.txt").unwrap());
-        assert_ne!(words, resource(folder.path(), "names.txt").unwrap());
+        let files = files(folder.path(), false);
+        let words = resource(&files, "variable_words.txt", 100).unwrap();
+        assert_eq!(words, resource(&files, "variable_words.txt", 100).unwrap());
+        assert_ne!(words, resource(&files, "names.txt", 100).unwrap());
         assert_eq!(words.lines().count(), WORDS);
-        assert!(resource(folder.path(), "cities.txt").unwrap_err().contains("no cities.txt"));
+        assert!(resource(&files, "cities.txt", 100).unwrap_err().contains("no cities.txt"));
     }
 }

@@ -89,7 +89,8 @@ fn rewound(output: Option<&mut File>) -> std::result::Result<&mut File, String> 
 fn load_rate(file: &mut File) -> std::result::Result<f64, String> {
     let mut text = String::new();
     file.take(REPORT).read_to_string(&mut text).map_err(|e| format!("wrote what cannot be read: {e}"))?;
-    let report = Report::parse(&text).map_err(|e| format!("wrote {e}; --load wants `holdup load run … --json`"))?;
+    let report =
+        Report::parse(&text).map_err(|e| format!("wrote no report ({e}); --load wants `holdup load run … --json`"))?;
     match report.throughput.mean {
         rate if rate > 0.0 => Ok(rate),
         _ => Err("made no call that succeeded".to_owned()),

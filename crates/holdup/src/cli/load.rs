@@ -52,6 +52,9 @@ pub enum Load {
         /// A workload or a folder
         #[arg(default_value = ".", value_name = "WORKLOAD|DIR")]
         path: PathBuf,
+        /// What the script may use.
+        #[command(flatten)]
+        limits: ScriptLimits,
         /// Print as JSON
         #[arg(long)]
         json: bool,
@@ -95,9 +98,26 @@ pub struct Target {
     /// The pause before the second attempt; it doubles each time
     #[arg(long, default_value = "100ms", value_parser = duration, value_name = "TIME")]
     pub retry_pause: Duration,
+    /// What the script may use.
+    #[command(flatten)]
+    pub limits: ScriptLimits,
     /// How to connect.
     #[command(flatten)]
     pub connection: Connection,
+}
+
+/// What a script may use of the machine.
+#[derive(Debug, Args, Clone)]
+pub struct ScriptLimits {
+    /// Let the script read any file, not only those in its folder
+    #[arg(long, help_heading = "Script")]
+    pub allow_fs: bool,
+    /// CPU time that the script may take without waiting for the server
+    #[arg(long, help_heading = "Script", default_value = "10s", value_parser = script_time, value_name = "TIME")]
+    pub script_time: Duration,
+    /// Memory that the script may hold, in each thread
+    #[arg(long, help_heading = "Script", default_value = "256M", value_parser = size, value_name = "SIZE")]
+    pub script_memory: usize,
 }
 
 /// How to connect.
@@ -239,11 +259,49 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
+fn script_time(text: &str) -> Result<Duration, String> {
+    duration(text)
+        .and_then(|time| if time.is_zero() { Err("it should be more than nothing".to_owned()) } else { Ok(time) })
+}
+
+/// Bytes, such as 256M, 1.5GiB or 4096.
+fn size(text: &str) -> Result<usize, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale = match unit.trim_end_matches("iB").trim_end_matches('B') {
+        "" => 1.0,
+        "k" | "K" => 1024.0,
+        "M" => 1_048_576.0,
+        "G" => 1_073_741_824.0,
+        "T" => 1_099_511_627_776.0,
+        _ => return Err(format!("unknown unit {unit:?}; use K, M, G or T")),
+    };
+    let number: f64 = number.parse().map_err(|_| format!("{text:?} is no size; write 256M or 1G"))?;
+    let bytes = number * scale;
+    // The engine itself takes some megabytes.
+    if bytes < 16.0 * 1_048_576.0 { Err("16M is the least".to_owned()) } else { Ok(bytes as usize) }
+}
+
 /// A time, or a plain number of cycles.
 fn length(text: &str) -> Result<Length, String> {
     let digits = text.replace('_', "");
     match digits.parse::<u64>() {
         Ok(cycles) if cycles < u64::MAX => Ok(Length::Cycles(cycles)),
         _ => duration(text).map(Length::Time),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units_and_a_least_one() {
+        assert_eq!(size("256M"), Ok(256 << 20));
+        assert_eq!(size("1.5GiB"), Ok(3 << 29));
+        assert_eq!(size("33554432"), Ok(32 << 20));
+        assert!(size("1M").is_err_and(|why| why.contains("16M")));
+        assert!(size("5 apples").is_err_and(|why| why.contains("apples")));
+        assert!(size("M").is_err() && script_time("0s").is_err() && script_time("1ms").is_ok());
     }
 }

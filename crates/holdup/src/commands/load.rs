@@ -5,10 +5,12 @@ mod target;
 mod turns;
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -21,7 +23,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use keep::{Keeper, place};
 
 use super::Usage;
-use crate::cli::{Load, LoadCompare, LoadRows, LoadRun, Target, Width};
+use crate::cli::{Load, LoadCompare, LoadRows, LoadRun, ScriptLimits, Target, Width};
 use crate::text;
 use crate::text::load::Dashboard;
 use crate::text::screen::say;
@@ -29,16 +31,32 @@ use crate::text::screen::say;
 /// What an interrupted run and a failed check exit with.
 const NO: u8 = 1;
 
+/// The longest report that is read, in bytes. One of a long run has some hundred kilobytes.
+const LONGEST_REPORT: u64 = 64 << 20;
+
 /// Runs the command.
 pub fn run(command: &Load) -> anyhow::Result<ExitCode> {
+    tell_panics_of_scripts_as_sentences();
     match command {
         Load::Schema(args) => schema(args),
         Load::Rows(args) => load(args),
         Load::Run(args) => measure(args),
-        Load::List { path, json } => list(path, *json),
+        Load::List { path, limits, json } => list(path, limits, *json),
         Load::Show { report, plot, json } => show(report, plot.as_deref(), *json),
         Load::Compare(args) => compare(args),
     }
+}
+
+/// The engine panics over some scripts; a thread's panic becomes an error there. What Rust prints of it before is of use only to
+/// those who asked for it.
+fn tell_panics_of_scripts_as_sentences() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let is_scripts = thread::current().name().is_some_and(|name| name.starts_with("load"));
+        if !is_scripts || std::env::var_os("RUST_BACKTRACE").is_some() {
+            print(panic);
+        }
+    }));
 }
 
 fn schema(args: &Target) -> anyhow::Result<ExitCode> {
@@ -122,16 +140,15 @@ fn plan(target: &Target, width: &Width) -> anyhow::Result<Plan> {
 
 /// Runs a plan. Ctrl-C ends it, a second one ends the program.
 fn perform(plan: &Plan, mut keeper: Keeper) -> anyhow::Result<Outcome> {
-    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&asked))?;
+        signal_hook::flag::register(signal, Arc::clone(&asked))?;
     }
     let mut dashboard = Dashboard::new();
-    let outcome = harness::run(plan, &mut |live| {
+    let outcome = harness::run(plan, &asked, &mut |live| {
         dashboard.update(live);
         keeper.update(plan, live);
-        !stop.load(Ordering::Relaxed)
     });
     dashboard.finish();
     Ok(outcome?)
@@ -153,7 +170,7 @@ fn draw(report: &Report, file: Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn list(path: &Path, json: bool) -> anyhow::Result<ExitCode> {
+fn list(path: &Path, limits: &ScriptLimits, json: bool) -> anyhow::Result<ExitCode> {
     if path.is_dir() {
         let reports = reports_in(path)?;
         if json {
@@ -162,7 +179,7 @@ fn list(path: &Path, json: bool) -> anyhow::Result<ExitCode> {
             text::load::print_reports(path, &reports)
         }?;
     } else {
-        let (functions, params) = harness::describe(&Source { path: path.to_owned(), params: Vec::new() })?;
+        let (functions, params) = harness::describe(&Source { limits: target::limits(limits), ..Source::new(path) })?;
         let workload = text::load::Workload { functions, params };
         if json { text::print_json(&workload) } else { text::load::print_workload(&workload) }?;
     }
@@ -173,14 +190,27 @@ fn list(path: &Path, json: bool) -> anyhow::Result<ExitCode> {
 fn reports_in(folder: &Path) -> anyhow::Result<Vec<(String, Report)>> {
     let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+    // No pipes: opening one waits.
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "json") && path.is_file());
     paths.sort();
     Ok(paths.iter().filter_map(|path| Some((path.display().to_string(), read_report(path).ok()?))).collect())
 }
 
 fn read_report(path: &Path) -> anyhow::Result<Report> {
-    let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
-    Report::parse(&text).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))
+    let cant = || format!("can't read {}", path.display());
+    let mut bytes = Vec::new();
+    fs::File::open(path).with_context(cant)?.take(LONGEST_REPORT + 1).read_to_end(&mut bytes).with_context(cant)?;
+    let none = |why: String| {
+        let path = path.display();
+        anyhow::anyhow!("{path}: this is no report: {why}. Name a file that `holdup load run -o FILE` wrote")
+    };
+    if bytes.len() as u64 > LONGEST_REPORT {
+        return Err(none(format!("it has more than {} MiB", LONGEST_REPORT >> 20)));
+    }
+    let text = String::from_utf8(bytes).map_err(|e| {
+        none(format!("a report is a JSON text, and byte {} is not UTF-8", e.utf8_error().valid_up_to()))
+    })?;
+    Report::parse(&text).map_err(none)
 }
 
 fn show(path: &Path, plot: Option<&Path>, json: bool) -> anyhow::Result<ExitCode> {

@@ -1,10 +1,10 @@
 //! From arguments to a script and a server.
 
 use holdup_load::driver::{Address, ConnectOptions, TlsOptions};
-use holdup_load::script::Source;
+use holdup_load::script::{Limits, Source};
 use holdup_load::session::Patience;
 
-use crate::cli::{Connection, Target};
+use crate::cli::{Connection, ScriptLimits, Target};
 use crate::commands::Usage;
 
 /// The script and its parameters.
@@ -15,7 +15,13 @@ pub fn source(args: &Target) -> anyhow::Result<Source> {
         let (name, value) = param.split_once('=').ok_or_else(bad)?;
         Ok((name.to_owned(), value.to_owned()))
     });
-    Ok(Source { path: args.workload.clone(), params: params.collect::<Result<_, Usage>>()? })
+    let params = params.collect::<Result<_, Usage>>()?;
+    Ok(Source { path: args.workload.clone(), params, limits: limits(&args.limits) })
+}
+
+/// What the script may use.
+pub fn limits(args: &ScriptLimits) -> Limits {
+    Limits { time: args.script_time, memory: args.script_memory, any_file: args.allow_fs }
 }
 
 /// Timeouts and retries.
