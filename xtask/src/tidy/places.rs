@@ -21,7 +21,7 @@ struct Rule {
 
 const RULES: [Rule; 2] = [
     Rule {
-        what: r"\be?println!|\be?print!|\banstream::|\banstyle::|\bio::stdout\(|\bio::stderr\(",
+        what: r"\be?println!|\be?print!|\banstream::|\banstyle::|\bio::stdout\(|\bio::stderr\(|(?:^|[^:.\w])std(?:out|err)\(\)",
         place: "crates/holdup/src/text/screen.rs",
         but: &[
             ("crates/holdup-load/src/script/rune.rs", "a script's own lines, cleaned there"),
@@ -93,6 +93,7 @@ mod tests {
             "    let _ = eprint!(\"x\");",
             "    anstream::eprintln!(\"x\");",
             "    let mut out = std::io::stdout().lock();",
+            "    writeln!(stdout(), \"x\")?;",
             "    writeln!(io::stderr(), \"x\")?;",
             "    let file = fs::File::create(path)?;",
             "    std::fs::write(path, text)?;",
@@ -110,7 +111,13 @@ mod tests {
         assert_eq!(complaints("crates/holdup/src/text/screen.rs", "io::stdout().lock()"), 0);
         assert_eq!(complaints("crates/holdup-base/src/output.rs", "std::fs::create_dir(path)"), 0);
         assert_eq!(complaints("crates/holdup-base/src/output.rs", "println!()"), 1);
-        assert_eq!(complaints("crates/holdup/src/a.rs", "// as println!() does\nwriteln!(out)?;\nfs::write_all()"), 0);
+        assert_eq!(
+            complaints(
+                "crates/holdup/src/a.rs",
+                "// as println!() does\nwriteln!(screen::stdout())?;\nfs::write_all()"
+            ),
+            0
+        );
         assert_eq!(complaints("crates/holdup/src/a.rs", "#[cfg(test)]\nmod tests {\n    fs::write(a, b);\n}"), 0);
     }
 
