@@ -57,8 +57,8 @@ impl StackUnwinder {
         StackUnwinder { objects: Objects::new(true), steps: Steps::default(), calls: FxHashMap::default() }
     }
 
-    /// What could not be read, in sentences.
-    pub fn notes(&self) -> &[String] {
+    /// What could not be read and what was left out, in sentences.
+    pub fn notes(&self) -> Vec<String> {
         self.objects.problems()
     }
 
