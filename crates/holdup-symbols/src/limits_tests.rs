@@ -1,7 +1,7 @@
 //! What happens when the budget for all files is used up: with small ones, so that it does.
 
 #[path = "../tests/common/elf.rs"]
-mod elf;
+pub(crate) mod elf;
 
 use std::path::Path;
 use std::sync::Arc;
