@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elf::TEXT;
-use holdup_trace::{Image, Symbolizer};
+use holdup_trace::{Image, RawStack, Symbolizer, Unwinder};
 
 use crate::meter::Limits;
 use crate::objects::Objects;
-use crate::{Kernel, Symbols};
+use crate::{Kernel, StackUnwinder, Symbols};
 
 const BASE: u64 = 0x7f00_0000_0000;
 
@@ -75,4 +75,21 @@ fn a_file_without_time_left_keeps_what_was_read() {
     let mut none = symbols(1 << 30, Duration::ZERO);
     assert_eq!(none.locate(false, &image(&path), BASE + TEXT + 3)[0].function, "slow+0x1003");
     assert!(none.notes()[0].contains("0 s of CPU time"), "{:?}", none.notes());
+}
+
+#[test]
+fn frame_programs_use_up_their_time_and_no_more() {
+    let dir = tempfile::tempdir().unwrap();
+    for (instructions, notes) in [(10, 0), (200_000, 1)] {
+        let path = dir.path().join(format!("frames{instructions}"));
+        std::fs::write(&path, elf::elf(4096, vec![elf::long_frame_program(4096, instructions)])).unwrap();
+        let limits = Limits { memory: 64 << 20, time: Duration::from_millis(200) };
+        let mut unwinder = StackUnwinder::of(Objects::with_limits(false, limits));
+        // Each word of the stack is the return address of another call.
+        let bytes = (1..=2000u64).flat_map(|i| (BASE + TEXT + i).to_le_bytes()).collect();
+        let raw = RawStack { ip: BASE + TEXT, sp: 0x7fff_0000, bytes, ..RawStack::default() };
+        let (frames, _) = unwinder.unwind(&image(&path), &raw);
+        assert_eq!(frames.len() < 2000, notes == 1, "{} frames", frames.len());
+        assert_eq!(unwinder.notes().len(), notes, "{:?}", unwinder.notes());
+    }
 }

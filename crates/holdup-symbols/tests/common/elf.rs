@@ -170,3 +170,18 @@ pub fn packed_zeros(name: &str, size: u64) -> Section {
     }
     Section { flags: 0x800, ..section(name, data) }
 }
+
+/// Call frame information for `code` bytes of `.text`: one entry, with as many instructions as given, all of which count
+/// for every address.
+pub fn long_frame_program(code: u64, instructions: usize) -> Section {
+    let sized = |mut body: Vec<u8>| {
+        body.resize(body.len().next_multiple_of(8) + 4, 0);
+        [&(body.len() as u32).to_le_bytes()[..], &body].concat()
+    };
+    // CFA = rsp + 8, the return address below it.
+    let common = sized([&0u32.to_le_bytes()[..], &[1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1]].concat());
+    let mut entry = (common.len() as u32 + 4).to_le_bytes().to_vec();
+    entry.extend([TEXT.to_le_bytes(), code.to_le_bytes()].concat());
+    (0..instructions).for_each(|_| entry.extend([0x0e, 8]));
+    section(".eh_frame", [common, sized(entry), vec![0; 4]].concat())
+}
