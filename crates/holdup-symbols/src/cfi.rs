@@ -9,12 +9,17 @@ use gimli::{
 
 use crate::disasm::Arch;
 use crate::elf::Elf;
+use crate::meter::Meter;
+use crate::metered::Metered;
 
-pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
+pub(crate) type Slice<'a> = Metered<EndianSlice<'a, LittleEndian>>;
 type Fde<'a> = FrameDescriptionEntry<Slice<'a>>;
 
+/// Bytes of the index for each read: an entry has 24, and takes at least three reads.
+const INDEX_WEIGHT: u64 = 8;
+
 /// `.eh_frame` and `.debug_frame` of a file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Cfi {
     eh_frame: Option<Arc<[u8]>>,
     header: Option<Arc<[u8]>>,
@@ -23,6 +28,7 @@ pub(crate) struct Cfi {
     /// Where `.eh_frame` is loaded.
     start: u64,
     arch: Option<Arch>,
+    meter: Arc<Meter>,
     /// (first address, end, offset of the entry), sorted, where the file has no index of its own.
     eh_index: OnceLock<Vec<(u64, u64, usize)>>,
     debug_index: OnceLock<Vec<(u64, u64, usize)>>,
@@ -62,8 +68,26 @@ impl Cfi {
             bases,
             start,
             arch,
+            meter: elf.meter().clone(),
             eh_index: OnceLock::new(),
             debug_index: OnceLock::new(),
+        }
+    }
+
+    /// For a file that may not cost more.
+    pub fn none(meter: &Arc<Meter>) -> Cfi {
+        let (eh_index, debug_index) = (OnceLock::new(), OnceLock::new());
+        let (bases, meter) = (BaseAddresses::default(), meter.clone());
+        Cfi {
+            eh_frame: None,
+            header: None,
+            debug_frame: None,
+            bases,
+            start: 0,
+            arch: None,
+            meter,
+            eh_index,
+            debug_index,
         }
     }
 
@@ -83,13 +107,17 @@ impl Cfi {
     }
 
     fn eh_entry(&self, addr: u64) -> Option<Entry<'_>> {
-        let mut section = EhFrame::new(self.eh_frame.as_deref()?, LittleEndian);
-        section.set_address_size(8);
-        self.set_vendor(|v| section.set_vendor(v));
+        let section = |weight| {
+            let mut section = EhFrame::from(self.reader(self.eh_frame.as_deref()?, weight));
+            section.set_address_size(8);
+            self.set_vendor(|v| section.set_vendor(v));
+            Some(section)
+        };
+        let (indexed, section) = (section(INDEX_WEIGHT)?, section(0)?);
         let fde = match self.header.as_deref().and_then(|h| self.header_lookup(h, &section, addr)) {
             Some(found) => found?,
             None => {
-                let index = self.eh_index.get_or_init(|| index(&section, &self.bases));
+                let index = self.eh_index.get_or_init(|| index(&indexed, &self.bases));
                 let offset = find(index, addr)?;
                 section.fde_from_offset(&self.bases, offset.into(), EhFrame::cie_from_offset).ok()?
             }
@@ -104,7 +132,7 @@ impl Cfi {
         section: &EhFrame<Slice<'a>>,
         addr: u64,
     ) -> Option<Option<Fde<'a>>> {
-        let header = EhFrameHdr::new(header, LittleEndian).parse(&self.bases, 8).ok()?;
+        let header = EhFrameHdr::from(self.reader(header, 0)).parse(&self.bases, 8).ok()?;
         let pointer = header.table()?.lookup(addr, &self.bases).ok()?;
         // gimli's own subtraction overflows on a damaged table.
         let offset =
@@ -114,13 +142,26 @@ impl Cfi {
     }
 
     fn debug_entry(&self, addr: u64) -> Option<Entry<'_>> {
-        let mut section = DebugFrame::new(self.debug_frame.as_deref()?, LittleEndian);
-        section.set_address_size(8);
-        self.set_vendor(|v| section.set_vendor(v));
-        let index = self.debug_index.get_or_init(|| index(&section, &self.bases));
+        let section = |weight| {
+            let mut section = DebugFrame::from(self.reader(self.debug_frame.as_deref()?, weight));
+            section.set_address_size(8);
+            self.set_vendor(|v| section.set_vendor(v));
+            Some(section)
+        };
+        let (indexed, section) = (section(INDEX_WEIGHT)?, section(0)?);
+        let index = self.debug_index.get_or_init(|| index(&indexed, &self.bases));
         let offset = find(index, addr)?;
         let fde = section.fde_from_offset(&self.bases, offset.into(), DebugFrame::cie_from_offset).ok()?;
         fde.contains(addr).then_some(Entry::Debug(section, fde))
+    }
+
+    /// What reading costs.
+    pub fn meter(&self) -> &Arc<Meter> {
+        &self.meter
+    }
+
+    fn reader<'a>(&self, bytes: &'a [u8], weight: u64) -> Slice<'a> {
+        Metered::new(EndianSlice::new(bytes, LittleEndian), &self.meter, weight)
     }
 
     fn set_vendor(&self, set: impl FnOnce(Vendor)) {

@@ -1,32 +1,123 @@
 //! Names as their authors wrote them: without argument lists, hashes and the compiler's suffixes.
+//!
+//! A name is chosen by whoever built the program, and a few hundred bytes of it can stand for any length or cost any
+//! time: both are bounded here, for every way of mangling.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write};
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 
-/// Longest name that is demangled: what is longer is templates gone wild, and takes seconds.
-const LENGTH_LIMIT: usize = 16 << 10;
+/// Longest mangled name that is demangled, in bytes.
+pub(crate) const MANGLED_LIMIT: usize = 8 << 10;
+/// Longest name that is shown, in bytes. Nobody reads more, and each name is kept.
+pub(crate) const NAME_LIMIT: usize = 4 << 10;
+/// Ends a name that is cut.
+const CUT: char = '…';
+/// Deepest nesting of a C++ name, in the parser's terms.
+const DEPTH_LIMIT: u32 = 160;
+/// Bytes of stack for that: unoptimised, a level of some expressions takes 40 kB, and a thread has 2 MB.
+const STACK_LIMIT: u32 = 1 << 20;
+/// What a byte of a C++ name may cost, in things tried by the parser: real names need at most 16.
+const WORK_PER_BYTE: u32 = 64;
+/// Things shown of a C++ name. Real names need about one for a byte.
+const SHOWN_LIMIT: u32 = 8 * NAME_LIMIT as u32;
 
 /// What GCC and LLVM append to clones and parts of a function.
 const SUFFIXES: [&str; 8] = [".cold", ".part", ".isra", ".constprop", ".lto_priv", ".llvm", ".clone", ".warm"];
 
-/// The readable form of a symbol; the name itself where it is not mangled.
-pub(crate) fn demangle(raw: &str) -> String {
-    let name = without_suffixes(raw.split_once('@').map_or(raw, |(name, _version)| name));
-    if name.len() > LENGTH_LIMIT {
-        return name.to_owned();
-    }
-    if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        return format!("{rust:#}");
-    }
-    if !name.starts_with("_Z") && !name.starts_with("___Z") {
-        return name.to_owned();
-    }
-    demangle_cpp(name).unwrap_or_else(|| name.to_owned())
+/// A name, and whether all of it is there, demangled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Demangled {
+    pub text: String,
+    pub whole: bool,
 }
 
-fn demangle_cpp(name: &str) -> Option<String> {
-    let parse = ParseOptions::default().recursion_limit(160);
-    let options = DemangleOptions::new().no_params().no_return_type().recursion_limit(160);
-    crate::guarded(|| Symbol::new_with_options(name, &parse).ok()?.demangle_with_options(&options).ok()).flatten()
+/// The readable form of a symbol; the name itself where it is not mangled.
+pub(crate) fn demangle(raw: &str) -> Demangled {
+    let name = without_suffixes(raw.split_once('@').map_or(raw, |(name, _version)| name));
+    if name.len() > MANGLED_LIMIT {
+        return Demangled { text: clipped(name).into_owned(), whole: false };
+    }
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        let mut out = Clipped::default();
+        // The only error is that of `out`, when it is full.
+        let _ = write!(out, "{rust:#}");
+        return out.demangled();
+    }
+    if !name.starts_with("_Z") && !name.starts_with("___Z") {
+        return plain(name, true);
+    }
+    demangle_cpp(name)
+}
+
+/// A name that is shown as it is, or the beginning of it.
+pub(crate) fn plain(name: &str, whole: bool) -> Demangled {
+    Demangled { text: clipped(name).into_owned(), whole: whole && name.len() <= NAME_LIMIT }
+}
+
+fn demangle_cpp(name: &str) -> Demangled {
+    let work = WORK_PER_BYTE * (64 + name.len() as u32);
+    let parse = ParseOptions::default().recursion_limit(DEPTH_LIMIT).work_limit(work).stack_limit(STACK_LIMIT);
+    let options = DemangleOptions::new().no_params().no_return_type();
+    let options = options.recursion_limit(DEPTH_LIMIT).work_limit(SHOWN_LIMIT).stack_limit(STACK_LIMIT);
+    let demangled = crate::guarded(|| {
+        let symbol = match Symbol::new_with_options(name, &parse) {
+            Ok(symbol) => symbol,
+            Err(cpp_demangle::error::Error::TooMuchRecursion) => return plain(name, false),
+            // It only looks like one.
+            Err(_) => return plain(name, true),
+        };
+        let mut out = Clipped::default();
+        match symbol.structured_demangle(&mut out, &options) {
+            Err(_) if !out.full => plain(name, false),
+            _ => out.demangled(),
+        }
+    });
+    demangled.unwrap_or_else(|| plain(name, false))
+}
+
+/// At most `NAME_LIMIT` bytes of a name; what is cut ends with `…`.
+pub(crate) fn clipped(name: &str) -> Cow<'_, str> {
+    if name.len() <= NAME_LIMIT {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(format!("{}{CUT}", &name[..floor(name, NAME_LIMIT - CUT.len_utf8())]))
+}
+
+/// The last boundary of a character at or before `at`.
+pub(crate) fn floor(s: &str, at: usize) -> usize {
+    (0..=at.min(s.len())).rev().find(|&i| s.is_char_boundary(i)).unwrap_or(0)
+}
+
+/// Takes `NAME_LIMIT` bytes; the write that brings more fails, and with it the whole formatting.
+#[derive(Default)]
+struct Clipped {
+    text: String,
+    full: bool,
+}
+
+impl Write for Clipped {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        if self.full {
+            return Err(fmt::Error);
+        }
+        if self.text.len() + s.len() <= NAME_LIMIT {
+            self.text.push_str(s);
+            return Ok(());
+        }
+        self.full = true;
+        self.text.push_str(&s[..floor(s, NAME_LIMIT - self.text.len())]);
+        self.text.truncate(floor(&self.text, NAME_LIMIT - CUT.len_utf8()));
+        self.text.push(CUT);
+        Err(fmt::Error)
+    }
+}
+
+impl Clipped {
+    fn demangled(self) -> Demangled {
+        Demangled { text: self.text, whole: !self.full }
+    }
 }
 
 fn without_suffixes(mut name: &str) -> &str {
@@ -45,29 +136,4 @@ fn suffix(name: &str) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::demangle;
-
-    #[test]
-    fn names_lose_arguments_hashes_and_suffixes() {
-        let cases = [
-            ("main", "main"),
-            ("pthread_mutex_lock@@GLIBC_2.2.5", "pthread_mutex_lock"),
-            ("parse.part.0.cold", "parse"),
-            ("step.constprop.0.isra.3", "step"),
-            ("_ZN2ns5Class6methodEiPKc", "ns::Class::method"),
-            ("_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back"),
-            ("_ZN3std4sync5mutex14Mutex$LT$T$GT$4lock17h0123456789abcdefE", "std::sync::mutex::Mutex<T>::lock"),
-            (
-                "_ZN4core3ops8function6FnOnce9call_once17h0123456789abcdefE.llvm.1234567890",
-                "core::ops::function::FnOnce::call_once",
-            ),
-            ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
-            (".cold", ".cold"),
-            ("_Zgarbage", "_Zgarbage"),
-        ];
-        for (raw, wanted) in cases {
-            assert_eq!(demangle(raw), wanted, "{raw}");
-        }
-    }
-}
+mod tests;

@@ -3,14 +3,19 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use addr2line::Context;
+use addr2line::{Context, FunctionName};
 use gimli::{EndianArcSlice, LittleEndian, SectionId};
 use holdup_trace::SourceLine;
 
-use crate::demangle::demangle;
 use crate::elf::Elf;
+use crate::meter::{Cut, Meter};
+use crate::metered::Metered;
+use crate::names::Names;
 
-type Reader = EndianArcSlice<LittleEndian>;
+type Reader = Metered<EndianArcSlice<LittleEndian>>;
+
+/// Deeper nesting than compilers make; what lies farther out is left out, but for the function itself.
+const INLINED: usize = 96;
 
 /// One function at an address: the one called, or one inlined there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +30,8 @@ pub(crate) struct SourceFrame {
 /// The debug information of one file.
 pub(crate) struct Dwarf {
     context: Context<Reader>,
+    meter: Arc<Meter>,
+    names: Arc<Names>,
 }
 
 impl Dwarf {
@@ -34,7 +41,7 @@ impl Dwarf {
     }
 
     /// Reads the sections of `elf`, and of the file that `dwz` moved shared parts to.
-    pub fn load(elf: &Elf, shared: Option<&Elf>) -> Result<Dwarf, String> {
+    pub fn load(elf: &Elf, shared: Option<&Elf>, names: &Arc<Names>) -> Result<Dwarf, String> {
         let load = || -> gimli::Result<Context<Reader>> {
             let mut dwarf = gimli::Dwarf::load(|id| Ok::<_, gimli::Error>(section(elf, id)))?;
             if let Some(shared) = shared {
@@ -43,7 +50,7 @@ impl Dwarf {
             Context::from_dwarf(dwarf)
         };
         match crate::guarded(load) {
-            Some(Ok(context)) => Ok(Dwarf { context }),
+            Some(Ok(context)) => Ok(Dwarf { context, meter: elf.meter().clone(), names: names.clone() }),
             Some(Err(e)) => Err(format!("its debug information is damaged: {e}")),
             None => Err("its debug information is damaged".into()),
         }
@@ -52,60 +59,82 @@ impl Dwarf {
     /// The functions at an address, the innermost first; the last is the one that was called.
     pub fn frames(&self, addr: u64) -> Vec<SourceFrame> {
         // `Context` fills caches behind `&self`; after a panic the unit is merely without functions.
-        let context = AssertUnwindSafe(&self.context);
-        crate::guarded(move || collect(&context, addr)).unwrap_or_default()
+        let this = AssertUnwindSafe(self);
+        crate::guarded(move || this.collect(addr)).unwrap_or_default()
     }
 
     /// The source lines of `from..to`; offsets count from `from`.
     pub fn lines(&self, from: u64, to: u64) -> Vec<SourceLine> {
-        let context = AssertUnwindSafe(&self.context);
-        crate::guarded(move || collect_lines(&context, from, to)).unwrap_or_default()
+        let this = AssertUnwindSafe(self);
+        crate::guarded(move || this.collect_lines(from, to)).unwrap_or_default()
     }
-}
 
-/// The line records of `from..to`, by address. `find_location_range` walks the line table from the record before
-/// `from`; a look-up for each instruction would search it anew.
-fn collect_lines(context: &Context<Reader>, from: u64, to: u64) -> Vec<SourceLine> {
-    let mut found: Vec<SourceLine> = Vec::new();
-    let Ok(records) = context.find_location_range(from, to) else { return found };
-    for (start, _, location) in records {
-        let offset = (start.max(from) - from) as u32;
-        let (inlined, file, line) = (inlined_at(context, start.max(from)), location.file, location.line);
-        let next = SourceLine { offset, inlined, file: file.unwrap_or_default().to_owned(), line: line.unwrap_or(0) };
-        let goes_on =
-            found.last().is_some_and(|l| (&l.inlined, &l.file, l.line) == (&next.inlined, &next.file, next.line));
-        if !goes_on {
-            found.push(next);
+    /// The line records of `from..to`, by address. `find_location_range` walks the line table from the record before
+    /// `from`; a look-up for each instruction would search it anew.
+    fn collect_lines(&self, from: u64, to: u64) -> Vec<SourceLine> {
+        let mut found: Vec<SourceLine> = Vec::new();
+        let Ok(records) = self.context.find_location_range(from, to) else { return found };
+        for (start, _, location) in records {
+            // A table in which addresses go back and forth has more records than the code has bytes.
+            if found.len() as u64 > to - from || !self.meter.tick() {
+                break;
+            }
+            let offset = (start.max(from) - from) as u32;
+            let inlined = self.inlined_at(start.max(from));
+            let file = self.names.path(location.file.unwrap_or_default());
+            let next = SourceLine { offset, inlined, file, line: location.line.unwrap_or(0) };
+            let goes_on =
+                found.last().is_some_and(|l| (&l.inlined, &l.file, l.line) == (&next.inlined, &next.file, next.line));
+            if !goes_on {
+                found.push(next);
+            }
         }
+        found
     }
-    found
-}
 
-/// The innermost function inlined at an address; empty if none is.
-fn inlined_at(context: &Context<Reader>, addr: u64) -> String {
-    let Ok(mut frames) = context.find_frames(addr).skip_all_loads() else { return String::new() };
-    let (Ok(Some(inner)), Ok(Some(_))) = (frames.next(), frames.next()) else { return String::new() };
-    inner.function.and_then(|f| f.raw_name().ok().map(|raw| demangle(&raw))).unwrap_or_default()
-}
+    /// The innermost function inlined at an address; empty if none is.
+    fn inlined_at(&self, addr: u64) -> String {
+        let Ok(mut frames) = self.context.find_frames(addr).skip_all_loads() else { return String::new() };
+        let (Ok(Some(inner)), Ok(Some(_))) = (frames.next(), frames.next()) else { return String::new() };
+        inner.function.and_then(|f| f.raw_name().ok().map(|raw| self.names.name(&raw))).unwrap_or_default()
+    }
 
-fn collect(context: &Context<Reader>, addr: u64) -> Vec<SourceFrame> {
-    let mut found = Vec::new();
-    let Ok(mut frames) = context.find_frames(addr).skip_all_loads() else { return found };
-    while let Ok(Some(frame)) = frames.next() {
-        let function = frame.function.as_ref().and_then(|f| f.raw_name().ok()).map(|raw| demangle(&raw));
-        let location = frame.location.as_ref();
-        let file = location.and_then(|l| l.file).unwrap_or_default().to_owned();
-        let line = location.and_then(|l| l.line).unwrap_or(0);
-        found.push(SourceFrame { function: function.unwrap_or_default(), file, line });
-        // Deeper nesting than any compiler makes: a damaged file.
-        if found.len() >= 256 {
-            break;
+    fn collect(&self, addr: u64) -> Vec<SourceFrame> {
+        let mut found = Vec::new();
+        let Ok(mut frames) = self.context.find_frames(addr).skip_all_loads() else {
+            // The functions of the unit are too much; its lines may not be.
+            let place = self.context.find_location(addr).ok().flatten();
+            return place.map(|l| self.frame(None, Some(&l))).into_iter().collect();
+        };
+        while let Ok(Some(frame)) = frames.next() {
+            if found.len() >= INLINED || !self.meter.tick() {
+                self.meter.cut(Cut::Depth);
+                break;
+            }
+            found.push(self.frame(frame.function.as_ref(), frame.location.as_ref()));
         }
+        found
     }
-    found
+
+    fn frame(&self, function: Option<&FunctionName<Reader>>, place: Option<&addr2line::Location>) -> SourceFrame {
+        let name = function.and_then(|f| f.raw_name().ok()).map(|raw| self.names.name(&raw));
+        let file = self.names.path(place.and_then(|l| l.file).unwrap_or_default());
+        SourceFrame { function: name.unwrap_or_default(), file, line: place.and_then(|l| l.line).unwrap_or(0) }
+    }
 }
 
 fn section(elf: &Elf, id: SectionId) -> Reader {
     let data: Arc<[u8]> = elf.shared(id.name()).unwrap_or_default();
-    EndianArcSlice::new(data, LittleEndian)
+    Metered::new(EndianArcSlice::new(data, LittleEndian), elf.meter(), weight(id))
+}
+
+/// Bytes that may stay in memory after one read of a section: rows of line tables have 24 and take a byte, ranges 24 and
+/// take two reads, functions about 130 and take several. Of most reads nothing stays.
+fn weight(id: SectionId) -> u64 {
+    match id {
+        SectionId::DebugInfo | SectionId::DebugTypes => 32,
+        SectionId::DebugLine | SectionId::DebugAbbrev => 24,
+        SectionId::DebugRanges | SectionId::DebugRngLists | SectionId::DebugAranges => 24,
+        _ => 0,
+    }
 }

@@ -1,23 +1,32 @@
 //! The little of an ELF file that naming and unwinding need: segments, sections, build id.
 //!
 //! Only headers are read when a file is opened; sections are read (and decompressed) one by one when somebody
-//! asks. Every offset and size is checked against the file before anything is allocated, so that a damaged file
-//! yields `None`, never a panic or a huge allocation.
+//! asks. Every offset and size is checked against the file, and against what the file's [`Meter`] has left, before
+//! anything is allocated, so that a damaged file yields `None`, never a panic or a huge allocation. A file can be as
+//! large as it likes without using disk: its size alone justifies nothing.
 
 use std::fs::File;
-use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::disasm::Arch;
+use crate::files::open_regular;
+use crate::meter::Meter;
+use crate::unpack::decompress;
 
 /// Files larger than this are left alone.
 const FILE_LIMIT: u64 = 4 << 30;
-/// Largest section that is read.
-const SECTION_LIMIT: u64 = 3 << 30;
-/// Deflate cannot shrink by more than this; whoever claims more lies.
-const DEFLATE_RATIO: u64 = 1032;
+/// Programs have a dozen loadable segments and a few dozen sections; what is beyond these numbers is not looked at.
+const SEGMENTS: usize = 256;
+const SECTIONS: usize = 4096;
+/// Longest name of a section, in bytes: no name that is looked for is longer.
+const SECTION_NAME: usize = 64;
+/// Largest section of names that is read.
+const SECTION_NAMES: u64 = 1 << 20;
+/// Notes that are looked through for the build id, and the longest build id.
+const NOTES: usize = 16;
+const BUILD_ID: u32 = 64;
 
 const PT_LOAD: u32 = 1;
 const SHT_NOTE: u32 = 7;
@@ -64,28 +73,27 @@ pub(crate) struct Elf {
     pub segments: Vec<Segment>,
     pub sections: Vec<Section>,
     pub build_id: Option<Vec<u8>>,
+    meter: Arc<Meter>,
 }
 
 impl Elf {
     /// Opens a file; the error is a sentence without the path.
-    pub fn open(path: &Path) -> Result<Elf, String> {
-        let meta = std::fs::metadata(path).map_err(|e| e.to_string())?;
-        if !meta.is_file() {
-            return Err("is not a regular file".into());
-        }
+    pub fn open(path: &Path, meter: &Arc<Meter>) -> Result<Elf, String> {
+        let (file, meta) = open_regular(path, true).map_err(|e| e.to_string())?;
+        drop(file);
         if meta.len() > FILE_LIMIT {
             return Err(format!("has {} bytes, more than the {FILE_LIMIT} that are read", meta.len()));
         }
         let (inode, len) = ((meta.dev(), meta.ino()), meta.len());
-        Elf::parse(Source::File { path: path.to_owned(), inode, len })
+        Elf::parse(Source::File { path: path.to_owned(), inode, len }, meter)
     }
 
     /// Takes an ELF image that is in memory.
-    pub fn from_bytes(bytes: Vec<u8>) -> Result<Elf, String> {
-        Elf::parse(Source::Bytes(bytes))
+    pub fn from_bytes(bytes: Vec<u8>, meter: &Arc<Meter>) -> Result<Elf, String> {
+        Elf::parse(Source::Bytes(bytes), meter)
     }
 
-    fn parse(source: Source) -> Result<Elf, String> {
+    fn parse(source: Source, meter: &Arc<Meter>) -> Result<Elf, String> {
         let reader = source.reader().ok_or("cannot be opened")?;
         let header = reader.read(0, 64.min(reader.len())).ok_or("cannot be read")?;
         if header.get(..4) != Some(b"\x7fELF") {
@@ -106,7 +114,11 @@ impl Elf {
             return Err("is damaged: neither segments nor sections can be read".into());
         }
         drop(reader);
-        let mut elf = Elf { source, is_64, arch, segments, sections, build_id: None };
+        let held = segments.len() * size_of::<Segment>() + sections.len() * (size_of::<Section>() + SECTION_NAME);
+        if !meter.hold(held as u64) {
+            return Err("is left out: too much was read already".into());
+        }
+        let mut elf = Elf { source, is_64, arch, segments, sections, build_id: None, meter: meter.clone() };
         elf.build_id = elf.find_build_id();
         Ok(elf)
     }
@@ -121,17 +133,32 @@ impl Elf {
         self.section(name).and_then(|s| self.section_data(s))
     }
 
-    /// The section's bytes, decompressed, ready for sharing.
+    /// The section's bytes, decompressed, ready for sharing; they count as kept.
     pub fn shared(&self, name: &str) -> Option<Arc<[u8]>> {
-        self.data(name).filter(|d| !d.is_empty()).map(Arc::from)
+        self.data(name).filter(|d| !d.is_empty() && self.meter.hold(d.len() as u64)).map(Arc::from)
+    }
+
+    /// What this file may cost.
+    pub fn meter(&self) -> &Arc<Meter> {
+        &self.meter
     }
 
     pub fn section_data(&self, section: &Section) -> Option<Vec<u8>> {
-        if section.kind == SHT_NOBITS || section.size > SECTION_LIMIT {
+        if section.kind == SHT_NOBITS || !self.meter.fits(section.size) || !self.meter.tick() {
             return None;
         }
         let bytes = self.source.reader()?.read(section.offset, section.size)?;
-        if section.compressed { decompress(&bytes, self.is_64) } else { Some(bytes) }
+        if !section.compressed {
+            return Some(bytes);
+        }
+        let left = self.meter.memory_left().saturating_sub(section.size);
+        let unpacked = decompress(&bytes, self.is_64, left);
+        // A size that does not fit is told apart from damage: it is counted.
+        let claimed = if self.is_64 { u64_at(&bytes, 8) } else { u32_at(&bytes, 4).map(u64::from) };
+        if unpacked.is_none() && claimed.is_some_and(|size| size > left) {
+            self.meter.fits(u64::MAX);
+        }
+        unpacked
     }
 
     /// Bytes of code at `vaddr`, fewer than `len` if the segment ends.
@@ -154,7 +181,7 @@ impl Elf {
 
     fn find_build_id(&self) -> Option<Vec<u8>> {
         let notes = self.sections.iter().filter(|s| s.kind == SHT_NOTE && s.size < 1 << 16);
-        notes.filter_map(|s| self.section_data(s)).find_map(|data| build_id_in(&data))
+        notes.take(NOTES).filter_map(|s| self.section_data(s)).find_map(|data| build_id_in(&data))
     }
 
     /// File name and checksum in `.gnu_debuglink`.
@@ -192,8 +219,7 @@ impl Source {
         match self {
             Source::Bytes(bytes) => Some(Reader::Bytes(bytes)),
             Source::File { path, inode, len } => {
-                let file = File::open(path).ok()?;
-                let meta = file.metadata().ok()?;
+                let (file, meta) = open_regular(path, true).ok()?;
                 // Somebody may have put another file in its place since its headers were read.
                 ((meta.dev(), meta.ino()) == *inode && meta.len() == *len).then_some(Reader::File(file, *len))
             }
@@ -227,7 +253,11 @@ fn read_segments(reader: &Reader, header: &[u8], is_64: bool) -> Option<Vec<Segm
     } else {
         (u64::from(u32_at(header, 28)?), u16_at(header, 42)?, u16_at(header, 44)?)
     };
-    let bytes = reader.read(table, u64::from(entry) * u64::from(count))?;
+    let entry = usize::from(entry);
+    if entry != if is_64 { 56 } else { 32 } {
+        return None;
+    }
+    let bytes = reader.read(table, entry as u64 * u64::from(count))?;
     let segment = |h: &[u8]| -> Option<Segment> {
         if u32_at(h, 0)? != PT_LOAD {
             return None;
@@ -240,7 +270,7 @@ fn read_segments(reader: &Reader, header: &[u8], is_64: bool) -> Option<Vec<Segm
         };
         Some(Segment { offset, vaddr, file_size, executable: flags & 1 != 0 })
     };
-    Some(bytes.chunks_exact(usize::from(entry).max(1)).filter_map(segment).collect())
+    Some(bytes.chunks_exact(entry).filter_map(segment).take(SEGMENTS).collect())
 }
 
 fn read_sections(reader: &Reader, header: &[u8], is_64: bool) -> Option<Vec<Section>> {
@@ -249,13 +279,17 @@ fn read_sections(reader: &Reader, header: &[u8], is_64: bool) -> Option<Vec<Sect
     } else {
         (u64::from(u32_at(header, 32)?), u16_at(header, 46)?, u16_at(header, 48)?, u16_at(header, 50)?)
     };
-    let bytes = reader.read(table, u64::from(entry) * u64::from(count))?;
-    let headers: Vec<_> =
-        bytes.chunks_exact(usize::from(entry).max(1)).filter_map(|h| read_section(h, is_64)).collect();
-    let names = headers.get(usize::from(names)).filter(|(_, s)| s.size < 16 << 20);
+    let entry = usize::from(entry);
+    if entry != if is_64 { 64 } else { 40 } {
+        return None;
+    }
+    let bytes = reader.read(table, entry as u64 * u64::from(count))?;
+    let header = |index: usize| read_section(bytes.get(index * entry..(index + 1) * entry)?, is_64);
+    let headers: Vec<_> = (0..usize::from(count).min(SECTIONS)).map_while(header).collect();
+    let names = header(usize::from(names)).filter(|(_, s)| s.size < SECTION_NAMES);
     let names = names.and_then(|(_, s)| reader.read(s.offset, s.size)).unwrap_or_default();
     let named = headers.into_iter().map(|(name, mut section)| {
-        section.name = c_string(&names, name as usize).unwrap_or_default();
+        section.name = String::from_utf8_lossy(c_string(&names, name as usize, SECTION_NAME)).into_owned();
         section
     });
     Some(named.collect())
@@ -282,29 +316,12 @@ fn build_id_in(notes: &[u8]) -> Option<Vec<u8>> {
     {
         let name = at + 12;
         let desc = name + (name_len as usize).next_multiple_of(4);
-        if kind == NT_GNU_BUILD_ID && notes.get(name..name + 4) == Some(b"GNU\0") {
+        if kind == NT_GNU_BUILD_ID && len <= BUILD_ID && notes.get(name..name + 4) == Some(b"GNU\0") {
             return notes.get(desc..desc + len as usize).map(<[u8]>::to_vec);
         }
         at = desc + (len as usize).next_multiple_of(4);
     }
     None
-}
-
-/// The contents of a section with a compression header.
-fn decompress(bytes: &[u8], is_64: bool) -> Option<Vec<u8>> {
-    let (size, header) = if is_64 { (u64_at(bytes, 8)?, 24) } else { (u64::from(u32_at(bytes, 4)?), 12) };
-    let packed = bytes.get(header..)?;
-    // Zstandard has no such bound, but nobody's debug information comes near it.
-    if size > SECTION_LIMIT || size / DEFLATE_RATIO > packed.len() as u64 {
-        return None;
-    }
-    let mut out = Vec::with_capacity(size as usize);
-    match u32_at(bytes, 0)? {
-        1 => flate2::read::ZlibDecoder::new(packed).take(size).read_to_end(&mut out).ok()?,
-        2 => ruzstd::decoding::StreamingDecoder::new(packed).ok()?.take(size).read_to_end(&mut out).ok()?,
-        _ => return None,
-    };
-    (out.len() as u64 == size).then_some(out)
 }
 
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
@@ -319,9 +336,10 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at.checked_add(8)?)?.try_into().ok().map(u64::from_le_bytes)
 }
 
-/// The zero-terminated string at `at`.
-pub(crate) fn c_string(bytes: &[u8], at: usize) -> Option<String> {
-    let rest = bytes.get(at..)?;
-    let end = rest.iter().position(|&b| b == 0)?;
-    Some(String::from_utf8_lossy(&rest[..end]).into_owned())
+/// The zero-terminated string at `at`, or the first `limit` bytes of it; empty if there is none. Many can lie in the
+/// same bytes, so that without a limit a file has more text in it than bytes.
+pub(crate) fn c_string(bytes: &[u8], at: usize, limit: usize) -> &[u8] {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let rest = &rest[..limit.min(rest.len())];
+    &rest[..rest.iter().position(|&b| b == 0).unwrap_or(rest.len())]
 }

@@ -1,10 +1,14 @@
 //! Where the file behind a mapping is, and the debug information that was split from it.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use holdup_trace::Image;
 
 use crate::elf::Elf;
+use crate::files::open_regular;
+use crate::meter::Meter;
 
 /// What the kernel appends to the path of a file that is gone.
 const DELETED: &str = " (deleted)";
@@ -12,10 +16,10 @@ const DELETED: &str = " (deleted)";
 /// Opens the file that an image was mapped from, if it is still the same.
 ///
 /// `Err` is a sentence about the first candidate that is there but cannot be used.
-pub(crate) fn open_image(image: &Image, root: Option<&Path>) -> Result<Elf, String> {
+pub(crate) fn open_image(image: &Image, root: Option<&Path>, meter: &Arc<Meter>) -> Result<Elf, String> {
     let mut problem = None;
     for path in image_candidates(image, root) {
-        match Elf::open(&path) {
+        match Elf::open(&path, meter) {
             Ok(elf) => match &image.build_id {
                 Some(wanted) if !same_id(elf.build_id.as_deref(), wanted) => {
                     let found = elf.build_id.as_deref().map_or_else(|| "none".into(), hex);
@@ -77,7 +81,8 @@ pub(crate) fn debug_file(elf: &Elf, root: Option<&Path>) -> Option<Elf> {
 fn by_build_id(elf: &Elf, root: &Path) -> Option<Elf> {
     let id = elf.build_id.as_deref().filter(|id| id.len() > 2)?;
     let (first, rest) = (hex(&id[..1]), hex(&id[1..]));
-    let found = Elf::open(&root.join(format!("usr/lib/debug/.build-id/{first}/{rest}.debug"))).ok()?;
+    let path = root.join(format!("usr/lib/debug/.build-id/{first}/{rest}.debug"));
+    let found = Elf::open(&path, elf.meter()).ok()?;
     found.build_id.as_deref().is_none_or(|found| found == id).then_some(found)
 }
 
@@ -92,7 +97,7 @@ fn by_link(elf: &Elf, root: &Path) -> Option<Elf> {
     [dir.join(&name), dir.join(".debug").join(&name), below.join(&name)]
         .iter()
         .filter(|path| Some(path.as_path()) != elf.path())
-        .find_map(|path| Elf::open(path).ok().filter(|found| belongs(elf, found, crc)))
+        .find_map(|path| Elf::open(path, elf.meter()).ok().filter(|found| belongs(elf, found, crc)))
 }
 
 /// The build id proves it at no cost; without one the whole file's checksum has to be computed.
@@ -100,24 +105,37 @@ fn belongs(elf: &Elf, debug: &Elf, crc: u32) -> bool {
     if let (Some(a), Some(b)) = (&elf.build_id, &debug.build_id) {
         return a == b;
     }
-    let bytes = debug.path().and_then(|path| std::fs::read(path).ok());
-    bytes.is_some_and(|bytes| {
-        let mut hash = flate2::Crc::new();
-        hash.update(&bytes);
-        hash.sum() == crc
-    })
+    debug.path().and_then(|path| checksum(path, debug.meter())) == Some(crc)
 }
 
-/// The file with what `dwz` found in several debug files.
+/// The checksum of a whole file, a part at a time: it can be larger than memory.
+fn checksum(path: &Path, meter: &Meter) -> Option<u32> {
+    let (mut file, _) = open_regular(path, true).ok()?;
+    let (mut hash, mut part) = (flate2::Crc::new(), vec![0; 1 << 18]);
+    loop {
+        let read = file.read(&mut part).ok()?;
+        if read == 0 {
+            return Some(hash.sum());
+        }
+        hash.update(&part[..read]);
+        if !meter.tick() {
+            return None;
+        }
+    }
+}
+
+/// The file with what `dwz` found in several debug files. The link can lead anywhere: only a file that has the build
+/// id is used, so that nobody is told what is in a file of which he does not know even that.
 pub(crate) fn shared_debug_file(debug: &Elf) -> Option<Elf> {
     let (name, id) = debug.alt_link()?;
+    let same = |found: &Elf| found.build_id.as_deref() == Some(&id[..]);
     let at = debug.path()?.parent()?.join(&name);
-    let by_name = Elf::open(&at).ok();
-    let found = by_name.or_else(|| {
+    let by_name = Elf::open(&at, debug.meter()).ok().filter(same);
+    by_name.or_else(|| {
         let (first, rest) = (hex(id.get(..1)?), hex(id.get(1..)?));
-        Elf::open(Path::new(&format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"))).ok()
-    })?;
-    found.build_id.as_deref().is_none_or(|found| found == id).then_some(found)
+        let path = format!("/usr/lib/debug/.build-id/{first}/{rest}.debug");
+        Elf::open(Path::new(&path), debug.meter()).ok().filter(same)
+    })
 }
 
 /// Lower-case hexadecimal digits.

@@ -1,9 +1,14 @@
 //! Functions compiled at run time, from the perf maps that Java, Node, .NET and Python write on request.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::demangle::plain;
+use crate::files::open_regular;
+use crate::meter::{Cut, Meter};
 
 /// Largest map that is read.
 const SIZE_LIMIT: u64 = 256 << 20;
@@ -21,19 +26,20 @@ struct Entry {
 }
 
 /// The functions in one /tmp/perf-PID.map.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PerfMap {
     text: Vec<u8>,
     entries: Vec<Entry>,
+    meter: Arc<Meter>,
 }
 
 impl PerfMap {
     /// The map of a process: in /tmp, or in the /tmp of its container. `Err` says why one that exists is not used.
-    pub fn of_process(pid: u32) -> Result<Option<PerfMap>, String> {
+    pub fn of_process(pid: u32, meter: &Arc<Meter>) -> Result<Option<PerfMap>, String> {
         let mut problem = None;
         for path in candidates(pid) {
-            match read_safely(&path, pid) {
-                Ok(Some(text)) => return Ok(Some(PerfMap::parse(text))),
+            match read_safely(&path, pid, meter) {
+                Ok(Some(text)) => return Ok(Some(PerfMap::parse(text, meter))),
                 Ok(None) => {}
                 Err(e) => problem = Some(format!("{}: {e}", path.display())),
             }
@@ -41,16 +47,17 @@ impl PerfMap {
         problem.map_or(Ok(None), Err)
     }
 
-    fn parse(text: Vec<u8>) -> PerfMap {
+    fn parse(text: Vec<u8>, meter: &Arc<Meter>) -> PerfMap {
         let mut entries = Vec::new();
         let mut at = 0;
-        while at < text.len() {
+        // A line of six bytes is an entry of forty.
+        while at < text.len() && meter.hold(size_of::<Entry>() as u64) {
             let end = text[at..].iter().position(|&b| b == b'\n').map_or(text.len(), |n| at + n);
             entries.extend(parse_line(&text[at..end], at, entries.len()));
             at = end + 1;
         }
         entries.sort_unstable_by_key(|e| (e.start, e.order));
-        PerfMap { text, entries }
+        PerfMap { text, entries, meter: meter.clone() }
     }
 
     /// Name, start and size of the function around `addr`.
@@ -59,7 +66,11 @@ impl PerfMap {
         let before = &self.entries[after.saturating_sub(OVERLAP)..after];
         let found = before.iter().filter(|e| addr - e.start < e.size).max_by_key(|e| e.order)?;
         let name = self.text.get(found.name.0 as usize..found.name.1 as usize)?;
-        Some((String::from_utf8_lossy(name).into_owned(), found.start, found.size))
+        let name = plain(&String::from_utf8_lossy(name), true);
+        if !name.whole {
+            self.meter.cut(Cut::Name);
+        }
+        Some((name.text, found.start, found.size))
     }
 }
 
@@ -90,29 +101,28 @@ fn candidates(pid: u32) -> Vec<PathBuf> {
 }
 
 /// Anybody can put a file into /tmp: only one that the process's user (or root, or we) wrote is believed.
-fn read_safely(path: &Path, pid: u32) -> Result<Option<Vec<u8>>, String> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
-    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-        Ok(file) => file,
+fn read_safely(path: &Path, pid: u32, meter: &Meter) -> Result<Option<Vec<u8>>, String> {
+    let (file, meta) = match open_regular(path, false) {
+        Ok(found) => found,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(e.to_string()),
     };
-    let meta = file.metadata().map_err(|e| e.to_string())?;
-    if !meta.is_file() {
-        return Err("is not a regular file".into());
-    }
     if !trusted_owners(pid).contains(&meta.uid()) {
         return Err(format!("belongs to user {}, who does not own process {pid}: not used", meta.uid()));
     }
     if meta.len() > SIZE_LIMIT {
         return Err(format!("has {} bytes, more than the {SIZE_LIMIT} that are read", meta.len()));
     }
+    if !meter.hold(meta.len()) {
+        return Err("is left out: too much was read already".into());
+    }
     read_all(file, meta.len()).map(Some)
 }
 
+/// As much as there was when the file was opened: what is added meanwhile is not accounted for.
 fn read_all(file: File, len: u64) -> Result<Vec<u8>, String> {
     let mut text = Vec::with_capacity(len as usize);
-    file.take(SIZE_LIMIT).read_to_end(&mut text).map_err(|e| e.to_string())?;
+    file.take(len).read_to_end(&mut text).map_err(|e| e.to_string())?;
     Ok(text)
 }
 
@@ -126,11 +136,16 @@ fn trusted_owners(pid: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meter::{Budget, Limits};
+
+    fn meter() -> Arc<Meter> {
+        Meter::new(&Budget::new(Limits::of_this_machine()))
+    }
 
     #[test]
     fn later_entries_replace_earlier_ones() {
         let text = "7f0000001000 100 old\n0x7f0000001010 40 LazyCompile:*f /a b.js:3\nbad line\n7f0000002000 10 end";
-        let map = PerfMap::parse(text.into());
+        let map = PerfMap::parse(text.into(), &meter());
         assert_eq!(map.find(0x7f00_0000_1020).unwrap(), ("LazyCompile:*f /a b.js:3".into(), 0x7f00_0000_1010, 0x40));
         assert_eq!(map.find(0x7f00_0000_1060).unwrap().0, "old");
         assert_eq!(map.find(0x7f00_0000_200f).unwrap().0, "end");
@@ -143,9 +158,9 @@ mod tests {
         let (real, link) = (dir.path().join("perf-1.map"), dir.path().join("perf-2.map"));
         std::fs::write(&real, "1000 10 f\n").unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
-        assert!(read_safely(&real, std::process::id()).unwrap().is_some());
-        assert!(read_safely(&link, std::process::id()).is_err());
-        assert!(read_safely(dir.path(), std::process::id()).is_err());
-        assert!(read_safely(&dir.path().join("none"), 1).unwrap().is_none());
+        assert!(read_safely(&real, std::process::id(), &meter()).unwrap().is_some());
+        assert!(read_safely(&link, std::process::id(), &meter()).is_err());
+        assert!(read_safely(dir.path(), std::process::id(), &meter()).is_err());
+        assert!(read_safely(&dir.path().join("none"), 1, &meter()).unwrap().is_none());
     }
 }

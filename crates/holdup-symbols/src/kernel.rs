@@ -71,7 +71,7 @@ impl KernelSymbols {
     pub fn find(&self, addr: u64) -> Option<KernelFunction<'_>> {
         let after = self.symbols.partition_point(|s| s.addr <= addr);
         let symbol = self.symbols[..after].last()?;
-        let end = self.symbols.get(after).map_or(symbol.addr + REACH, |s| s.addr.min(symbol.addr + REACH));
+        let end = self.symbols.get(after).map_or(u64::MAX, |s| s.addr).min(symbol.addr.saturating_add(REACH));
         let name = self.text.get(symbol.name as usize..symbol.name as usize + usize::from(symbol.len))?;
         (addr < end).then_some(KernelFunction {
             name: std::str::from_utf8(name).ok()?,

@@ -16,8 +16,14 @@
 //!   memory, so it cannot step out of a signal handler or of a function that realigns its stack (every GCC function
 //!   with AVX locals), looks up the frame under a signal one byte too low, and silently falls back to the frame
 //!   pointer, so that one cannot know whether a chain is complete.
+//! - **A copy of `cpp_demangle`.** The published one backtracks without bound, see third-party/cpp_demangle.
 //! - **Reading over mapping.** Mapping a file needs `unsafe`, and a file truncated under a mapping kills the process.
 //!   Only the sections in use are read.
+//!
+//! # Bounds
+//! Files are chosen by those who are recorded, and read by root. What each may cost is bounded, in memory that stays in
+//! use and in CPU time, for itself and with all others; names are bounded in length and work. [`Symbols::notes`] says
+//! what was left out. Only regular files are opened, and links below another process's root stay there.
 //!
 //! What this crate is *not* for: deciding which frames matter, and fetching debug information from the network.
 
@@ -28,15 +34,22 @@ mod demangle;
 pub mod disasm;
 mod dwarf;
 mod elf;
+mod files;
 mod find;
 mod jit;
 mod kcore;
 mod kernel;
+#[cfg(test)]
+mod limits_tests;
+mod meter;
+mod metered;
+mod names;
 mod object;
 mod objects;
 mod step;
 mod symbols;
 mod symtab;
+mod unpack;
 mod unwind;
 mod vdso;
 

@@ -1,20 +1,24 @@
 //! One mapped file: its symbols, call frame information and debug information, each read when first asked for.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use holdup_trace::{Image, Location, SourceLine};
 
 use crate::cfi::Cfi;
-use crate::demangle::demangle;
 use crate::disasm::{Arch, instruction_boundary};
-use crate::dwarf::Dwarf;
+use crate::dwarf::{Dwarf, SourceFrame};
 use crate::elf::Elf;
 use crate::find::{debug_file, open_image, shared_debug_file};
-use crate::symtab::SymbolTable;
+use crate::meter::{Budget, Meter};
+use crate::names::Names;
+use crate::symtab::{Found, SymbolTable};
 
 /// Longest function whose start is looked up by decoding from its beginning.
-const DECODE_LIMIT: u64 = 16 << 20;
+const DECODE_LIMIT: u64 = 1 << 20;
+/// Memory that every file takes, beside what is in it.
+const OBJECT: u64 = 4 << 10;
 
 /// A function: where it begins, how long it is, what it is called if anybody knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub(crate) struct Object {
     /// The path as the traced process saw it.
     name: String,
     root: Option<PathBuf>,
+    meter: Arc<Meter>,
+    names: Arc<Names>,
     debug: OnceLock<Option<Elf>>,
     symbols: OnceLock<SymbolTable>,
     cfi: OnceLock<Cfi>,
@@ -37,20 +43,26 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// Opens the file behind an image.
-    pub fn open(image: &Image, root: Option<&Path>) -> Result<Object, String> {
-        let elf = crate::guarded(|| open_image(image, root)).unwrap_or_else(|| Err("is damaged".into()))?;
-        Ok(Object::new(elf, image.path.clone(), root.map(Path::to_owned)))
+    /// Opens the file behind an image. `Ok(None)`: nothing is left of the budget.
+    pub fn open(image: &Image, root: Option<&Path>, budget: &Arc<Budget>) -> Result<Option<Object>, String> {
+        let meter = Meter::new(budget);
+        if !meter.hold(OBJECT) || !meter.has_time() {
+            return Ok(None);
+        }
+        let opened = meter.timed(Duration::ZERO, || open_image(image, root, &meter));
+        let elf = opened.unwrap_or_else(|| Err("is damaged".into()))?;
+        Ok(Some(Object::new(elf, image.path.clone(), root.map(Path::to_owned))))
     }
 
     /// An ELF image that is in memory, like the vdso.
-    pub fn from_bytes(bytes: Vec<u8>, name: &str) -> Result<Object, String> {
-        Ok(Object::new(Elf::from_bytes(bytes)?, name.to_owned(), None))
+    pub fn from_bytes(bytes: Vec<u8>, name: &str, budget: &Arc<Budget>) -> Result<Object, String> {
+        Ok(Object::new(Elf::from_bytes(bytes, &Meter::new(budget))?, name.to_owned(), None))
     }
 
     fn new(elf: Elf, name: String, root: Option<PathBuf>) -> Object {
-        let (debug, symbols) = (OnceLock::new(), OnceLock::new());
-        Object { elf, name, root, debug, symbols, cfi: OnceLock::new(), dwarf: OnceLock::new() }
+        let (debug, symbols, meter) = (OnceLock::new(), OnceLock::new(), elf.meter().clone());
+        let names = Arc::new(Names::new(&meter));
+        Object { elf, name, root, meter, names, debug, symbols, cfi: OnceLock::new(), dwarf: OnceLock::new() }
     }
 
     /// Only x86-64 and AArch64 have an architecture here.
@@ -86,7 +98,8 @@ impl Object {
     pub fn cfi(&self) -> &Cfi {
         self.cfi.get_or_init(|| {
             let own = self.elf.section(".eh_frame").is_some_and(|s| s.size > 8);
-            Cfi::load(&self.elf, if own { None } else { self.debug() })
+            let load = || Cfi::load(&self.elf, if own { None } else { self.debug() });
+            self.meter.timed(Duration::ZERO, load).unwrap_or_else(|| Cfi::none(&self.meter))
         })
     }
 
@@ -94,7 +107,7 @@ impl Object {
         let load = || {
             let source = if Dwarf::is_in(&self.elf) { Some(&self.elf) } else { self.debug() };
             let Some(source) = source.filter(|s| Dwarf::is_in(s)) else { return Ok(None) };
-            Dwarf::load(source, shared_debug_file(source).as_ref()).map(Some)
+            Dwarf::load(source, shared_debug_file(source).as_ref(), &self.names).map(Some)
         };
         self.dwarf.get_or_init(load).as_ref().ok()?.as_ref()
     }
@@ -102,18 +115,36 @@ impl Object {
     /// The function around `vaddr`: by symbol, else at least its bounds by call frame information.
     pub fn function(&self, vaddr: u64) -> Option<Function> {
         if let Some(found) = self.symbols().find(vaddr) {
-            return Some(Function { name: Some(demangle(found.name)), start: found.start, size: found.size });
+            return Some(self.named(&found));
         }
         let (start, size) = crate::guarded(|| self.cfi().entry(vaddr).map(|e| e.range())).flatten()?;
         Some(Function { name: None, start, size })
     }
 
-    /// All functions at `vaddr`, the innermost inlined one first.
-    pub fn locate(&self, vaddr: u64) -> Vec<Location> {
-        let function = self.function(vaddr);
+    fn named(&self, found: &Found) -> Function {
+        Function { name: Some(self.names.name(found.name)), start: found.start, size: found.size }
+    }
+
+    /// All functions at `vaddr`, the innermost inlined one first; and whether they may be kept.
+    pub fn locate(&self, vaddr: u64) -> (Vec<Location>, bool) {
+        let all = self.meter.timed(Duration::ZERO, || {
+            let function = self.function(vaddr);
+            let frames = self.dwarf().map(|d| d.frames(vaddr)).unwrap_or_default();
+            self.locations(vaddr, function, frames)
+        });
+        let found = all.unwrap_or_else(|| {
+            // What was read before the time was up still names functions.
+            let known = self.symbols.get().and_then(|s| s.find(vaddr));
+            self.locations(vaddr, known.map(|found| self.named(&found)), Vec::new())
+        });
+        let size: usize = found.iter().map(|l| l.function.len() + l.module.len() + l.file.len() + 128).sum();
+        let kept = self.meter.hold(size as u64);
+        (found, kept)
+    }
+
+    fn locations(&self, vaddr: u64, function: Option<Function>, frames: Vec<SourceFrame>) -> Vec<Location> {
         let start = function.as_ref().map(|f| f.start);
         let offset = start.map_or(0, |start| vaddr - start);
-        let frames = self.dwarf().map(|d| d.frames(vaddr)).unwrap_or_default();
         let place = || format!("{}+0x{:x}", base_name(&self.name), start.unwrap_or(vaddr));
         let outer = function.and_then(|f| f.name);
         let mut found: Vec<Location> = frames
@@ -137,13 +168,17 @@ impl Object {
 
     /// At most `limit` bytes of the function around `vaddr`, and the address of the first.
     pub fn code(&self, vaddr: u64, limit: usize) -> Option<(u64, Vec<u8>)> {
-        let function = self.function(vaddr)?;
-        window(&function, vaddr, limit as u64, self.elf.arch, |start, len| self.elf.code(start, len))
+        let code = || {
+            let function = self.function(vaddr)?;
+            window(&function, vaddr, limit as u64, self.elf.arch, |start, len| self.elf.code(start, len))
+        };
+        self.meter.timed(Duration::ZERO, code).flatten()
     }
 
     /// The source lines of `length` bytes from `vaddr` on.
     pub fn lines(&self, vaddr: u64, length: u64) -> Vec<SourceLine> {
-        self.dwarf().map_or_else(Vec::new, |d| d.lines(vaddr, vaddr.saturating_add(length)))
+        let lines = || self.dwarf().map_or_else(Vec::new, |d| d.lines(vaddr, vaddr.saturating_add(length)));
+        self.meter.timed(Duration::ZERO, lines).unwrap_or_default()
     }
 
     /// The bytes before `vaddr`, for finding out whether it follows a call.

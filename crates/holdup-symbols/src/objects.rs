@@ -8,6 +8,7 @@ use holdup_trace::Image;
 use rustc_hash::FxHashMap;
 
 use crate::find::process_root;
+use crate::meter::{Budget, Limits};
 use crate::object::Object;
 use crate::vdso;
 
@@ -15,8 +16,8 @@ use crate::vdso;
 const PROBLEM_LIMIT: usize = 200;
 
 /// The opened files.
-#[derive(Default)]
 pub(crate) struct Objects {
+    budget: Arc<Budget>,
     objects: Vec<Object>,
     /// (path, build id, root directory) → index into `objects`.
     files: FxHashMap<FileKey, Option<usize>>,
@@ -26,6 +27,8 @@ pub(crate) struct Objects {
     /// Whether this kernel's vdso is that of the trace.
     own_vdso: bool,
     problems: Vec<String>,
+    /// Problems that are not kept.
+    more_problems: usize,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -42,7 +45,25 @@ struct FileKey {
 impl Objects {
     /// `own_vdso`: whether the trace is from the kernel that runs.
     pub fn new(own_vdso: bool) -> Objects {
-        Objects { own_vdso, ..Objects::default() }
+        Objects::with_limits(own_vdso, Limits::of_this_machine())
+    }
+
+    pub fn with_limits(own_vdso: bool, limits: Limits) -> Objects {
+        Objects {
+            budget: Budget::new(limits),
+            objects: Vec::new(),
+            files: FxHashMap::default(),
+            images: FxHashMap::default(),
+            roots: FxHashMap::default(),
+            own_vdso,
+            problems: Vec::new(),
+            more_problems: 0,
+        }
+    }
+
+    /// What all files may cost.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
     }
 
     /// The file behind an image; opens it at the first time.
@@ -71,30 +92,37 @@ impl Objects {
         &self.objects[index]
     }
 
-    /// What could not be read, in sentences.
-    pub fn problems(&self) -> &[String] {
-        &self.problems
+    /// What could not be read and what was left out, in sentences.
+    pub fn problems(&self) -> Vec<String> {
+        let more = (self.more_problems > 0).then(|| format!("{} more files could not be read", self.more_problems));
+        self.problems.iter().cloned().chain(more).chain(self.budget.notes()).collect()
     }
 
     /// Keeps a sentence, once.
     pub fn note(&mut self, text: String) {
-        if self.problems.len() < PROBLEM_LIMIT && !self.problems.contains(&text) {
+        if self.problems.contains(&text) {
+            return;
+        }
+        if self.problems.len() < PROBLEM_LIMIT {
             self.problems.push(text);
+        } else {
+            self.more_problems += 1;
         }
     }
 
     fn open(&mut self, image: &Image, root: Option<&Path>) -> Option<usize> {
         if image.path == vdso::NAME {
             let bytes = if self.own_vdso { vdso::of_this_kernel(image) } else { None };
-            let object = Object::from_bytes(bytes?, vdso::NAME).ok()?;
+            let object = Object::from_bytes(bytes?, vdso::NAME, &self.budget).ok()?;
             self.objects.push(object);
             return Some(self.objects.len() - 1);
         }
         if !is_file(&image.path) {
             return None;
         }
-        match Object::open(image, root) {
-            Ok(object) => {
+        match Object::open(image, root, &self.budget) {
+            Ok(None) => None,
+            Ok(Some(object)) => {
                 self.objects.push(object);
                 Some(self.objects.len() - 1)
             }

@@ -1,5 +1,7 @@
 //! One step from a frame to its caller, by call frame information.
 
+use std::time::Duration;
+
 use gimli::{
     CfaRule, Encoding, Evaluation, EvaluationResult, Expression, Location, Register, RegisterRule, UnwindContext,
     UnwindExpression, UnwindSection, UnwindTableRow, Value, X86_64,
@@ -18,6 +20,8 @@ const A64_SP: Register = Register(31);
 const CACHE_LIMIT: usize = 1 << 20;
 /// Steps of one expression that are evaluated.
 const EXPRESSION_LIMIT: u32 = 1000;
+/// What finding or evaluating a step may take at no cost to its file: stacks come without end, and most steps take less.
+const FREE: Duration = Duration::from_micros(10);
 
 /// The copied part of a stack.
 pub(crate) struct Stack<'a> {
@@ -145,7 +149,13 @@ impl Steps {
         if self.known.len() >= CACHE_LIMIT {
             self.known.clear();
         }
-        let step = match cfi.entry(vaddr) {
+        let step = cfi.meter().timed(FREE, || self.find(vaddr, cfi)).unwrap_or(Step::Missing);
+        self.known.insert((object, vaddr), step);
+        step
+    }
+
+    fn find(&mut self, vaddr: u64, cfi: &Cfi) -> Step {
+        match cfi.entry(vaddr) {
             None => Step::Missing,
             Some(Entry::Eh(section, fde)) => {
                 let row = fde.unwind_info_for_address(&section, cfi.bases(), &mut self.context, vaddr);
@@ -155,13 +165,15 @@ impl Steps {
                 let row = fde.unwind_info_for_address(&section, cfi.bases(), &mut self.context, vaddr);
                 row.map_or(Step::Missing, |row| translate(row, fde.is_signal_trampoline(), cfi.arch()))
             }
-        };
-        self.known.insert((object, vaddr), step);
-        step
+        }
     }
 
     /// Evaluates the rules at an address in full. The caller, and whether a signal interrupted it.
     pub fn evaluate(&mut self, vaddr: u64, cfi: &Cfi, regs: &Registers, stack: &Stack) -> Option<(Registers, bool)> {
+        cfi.meter().timed(FREE, || self.run(vaddr, cfi, regs, stack)).flatten()
+    }
+
+    fn run(&mut self, vaddr: u64, cfi: &Cfi, regs: &Registers, stack: &Stack) -> Option<(Registers, bool)> {
         match cfi.entry(vaddr)? {
             Entry::Eh(section, fde) => {
                 let row = fde.unwind_info_for_address(&section, cfi.bases(), &mut self.context, vaddr).ok()?;

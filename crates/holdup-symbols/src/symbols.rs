@@ -10,6 +10,7 @@ use crate::disasm::Arch;
 use crate::jit::PerfMap;
 use crate::kcore::KernelCode;
 use crate::kernel::KernelSymbols;
+use crate::meter::Meter;
 use crate::object::{Function, base_name, window};
 use crate::objects::{Objects, image_at, is_file};
 use crate::vdso;
@@ -43,12 +44,17 @@ impl Symbols {
     /// Names user addresses from the files of this machine, and kernel addresses from `kernel`.
     pub fn new(kernel: Kernel) -> Symbols {
         let objects = Objects::new(kernel == Kernel::Live);
+        Symbols::of(kernel, objects)
+    }
+
+    pub(crate) fn of(kernel: Kernel, objects: Objects) -> Symbols {
         let (located, jit) = (FxHashMap::default(), FxHashMap::default());
         Symbols { source: kernel, kernel: None, kernel_code: None, objects, located, jit }
     }
 
-    /// What could not be read, in sentences, each once, in the order of discovery.
-    pub fn notes(&self) -> &[String] {
+    /// What could not be read, in sentences, each once, in the order of discovery; then what was left out of files that
+    /// would have cost too much, with how often.
+    pub fn notes(&self) -> Vec<String> {
         self.objects.problems()
     }
 
@@ -115,12 +121,14 @@ impl Symbols {
         if let Some(known) = self.located.get(&(index, vaddr)) {
             return known.clone();
         }
-        let found = object.locate(vaddr);
+        let (found, kept) = object.locate(vaddr);
         let problem = object.problem().map(|p| format!("no source lines for {}: {p}", image.path));
         if let Some(problem) = problem {
             self.objects.note(problem);
         }
-        self.located.insert((index, vaddr), found.clone());
+        if kept {
+            self.located.insert((index, vaddr), found.clone());
+        }
         found
     }
 
@@ -135,7 +143,8 @@ impl Symbols {
 
     fn perf_map(&mut self, pid: u32) -> Option<&PerfMap> {
         if pid != 0 && !self.jit.contains_key(&pid) {
-            let map = PerfMap::of_process(pid).unwrap_or_else(|e| {
+            let meter = Meter::new(self.objects.budget());
+            let map = PerfMap::of_process(pid, &meter).unwrap_or_else(|e| {
                 self.objects.note(e);
                 None
             });

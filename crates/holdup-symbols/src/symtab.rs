@@ -1,8 +1,8 @@
 //! Function symbols of an ELF file, sorted by address.
 
-use std::io::Write;
-
-use crate::elf::{Elf, Section, u16_at, u32_at, u64_at};
+use crate::demangle::MANGLED_LIMIT;
+use crate::elf::{Elf, Section, c_string, u16_at, u32_at, u64_at};
+use crate::unpack::unxz;
 
 const SHN_UNDEF: u16 = 0;
 const STT_NOTYPE: u8 = 0;
@@ -16,7 +16,10 @@ const STB_GLOBAL: u8 = 1;
 const NESTING: usize = 16;
 
 /// Largest `.gnu_debugdata`, unpacked.
-const UNPACK_LIMIT: usize = 256 << 20;
+const UNPACK_LIMIT: u64 = 256 << 20;
+
+/// How much of a name counts when names are compared: many symbols can share one long text.
+const COMPARED: usize = 256;
 
 #[derive(Debug, Clone, Copy)]
 struct Symbol {
@@ -59,7 +62,7 @@ impl SymbolTable {
         for elf in files {
             table.add(SymbolTable::read(elf, ".dynsym", ".dynstr"));
             // What Fedora leaves in a stripped file: the functions that `.dynsym` has not.
-            if let Some(mini) = elf.data(".gnu_debugdata").and_then(|packed| unpack(&packed)) {
+            if let Some(mini) = elf.data(".gnu_debugdata").and_then(|packed| unpack(elf, &packed)) {
                 table.add(SymbolTable::read(&mini, ".symtab", ".strtab"));
             }
         }
@@ -70,8 +73,12 @@ impl SymbolTable {
     fn read(elf: &Elf, table: &str, strings: &str) -> SymbolTable {
         let (Some(table), Some(names)) = (elf.data(table), elf.data(strings)) else { return SymbolTable::default() };
         let size = if elf.is_64 { 24 } else { 16 };
-        let symbols =
+        let symbols: Vec<Symbol> =
             table.chunks_exact(size).filter_map(|s| read_symbol(s, elf.is_64, &elf.sections, &names)).collect();
+        drop(table);
+        if !elf.meter().hold((symbols.len() * size_of::<Symbol>() + names.len()) as u64) {
+            return SymbolTable::default();
+        }
         let mut table = SymbolTable { symbols, names, complete: false };
         table.sort();
         table
@@ -113,28 +120,11 @@ impl SymbolTable {
     }
 }
 
-/// An ELF file packed with xz.
-fn unpack(packed: &[u8]) -> Option<Elf> {
-    let mut unpacked = Bounded(Vec::new());
-    lzma_rs::xz_decompress(&mut &packed[..], &mut unpacked).ok()?;
-    Elf::from_bytes(unpacked.0).ok()
-}
-
-/// Refuses to grow beyond `UNPACK_LIMIT`: a few bytes can unpack to any number.
-struct Bounded(Vec<u8>);
-
-impl Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.0.len() + bytes.len() > UNPACK_LIMIT {
-            return Err(std::io::ErrorKind::OutOfMemory.into());
-        }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+/// An ELF file packed with xz, inside of `elf`.
+fn unpack(elf: &Elf, packed: &[u8]) -> Option<Elf> {
+    let meter = elf.meter();
+    let unpacked = unxz(packed, UNPACK_LIMIT.min(meter.memory_left()))?;
+    Elf::from_bytes(unpacked, meter).ok()
 }
 
 fn read_symbol(s: &[u8], is_64: bool, sections: &[Section], names: &[u8]) -> Option<Symbol> {
@@ -155,9 +145,12 @@ fn read_symbol(s: &[u8], is_64: bool, sections: &[Section], names: &[u8]) -> Opt
         return None;
     }
     let name = u32_at(s, 0)?;
-    let text = name_at(names, name).filter(|n| !n.is_empty())?;
+    let text = c_string(names, name as usize, COMPARED);
+    if text.is_empty() {
+        return None;
+    }
     // `$x`, `$d`: marks of the ARM toolchain. `.L…`: labels.
-    if kind == STT_NOTYPE && (text.starts_with('$') || text.starts_with(".L")) {
+    if kind == STT_NOTYPE && (text.starts_with(b"$") || text.starts_with(b".L")) {
         return None;
     }
     let limit = home.map_or(addr, |h| h.addr.saturating_add(h.size)).max(addr);
@@ -166,21 +159,26 @@ fn read_symbol(s: &[u8], is_64: bool, sections: &[Section], names: &[u8]) -> Opt
 
 /// Which of several names of one function to show, the best being the greatest: functions before labels, exported
 /// names before local and weak ones, few leading underscores, short names.
-fn rank(name: &str, kind: u8, binding: u8) -> u32 {
+fn rank(name: &[u8], kind: u8, binding: u8) -> u32 {
     let binding = match binding {
         STB_GLOBAL => 2,
         STB_LOCAL => 0,
         _ => 1,
     };
-    let underscores = name.bytes().take_while(|&b| b == b'_').count().min(15) as u32;
+    let underscores = name.iter().take_while(|&&b| b == b'_').count().min(15) as u32;
     let length = name.len().min(255) as u32;
     let function = u32::from(kind != STT_NOTYPE);
     // Weak aliases are as public as strong ones: `write` and `__write`. Underscores tell them apart better.
     (function << 20) | (u32::from(binding != 0) << 19) | ((15 - underscores) << 12) | (binding << 9) | (255 - length)
 }
 
+/// The name at `at`: more of it than is ever shown, but not all of a text without an end.
 fn name_at(names: &[u8], at: u32) -> Option<&str> {
-    let rest = names.get(at as usize..)?;
-    let end = rest.iter().position(|&b| b == 0)?;
-    std::str::from_utf8(&rest[..end]).ok()
+    let name = c_string(names, at as usize, 2 * MANGLED_LIMIT);
+    match std::str::from_utf8(name) {
+        Ok(name) => Some(name),
+        // Cut inside a character.
+        Err(e) if name.len() == 2 * MANGLED_LIMIT => std::str::from_utf8(&name[..e.valid_up_to()]).ok(),
+        Err(_) => None,
+    }
 }

@@ -54,11 +54,15 @@ enum Next {
 impl StackUnwinder {
     /// For stacks of processes on this machine.
     pub fn new() -> StackUnwinder {
-        StackUnwinder { objects: Objects::new(true), steps: Steps::default(), calls: FxHashMap::default() }
+        StackUnwinder::of(Objects::new(true))
     }
 
-    /// What could not be read, in sentences.
-    pub fn notes(&self) -> &[String] {
+    pub(crate) fn of(objects: Objects) -> StackUnwinder {
+        StackUnwinder { objects, steps: Steps::default(), calls: FxHashMap::default() }
+    }
+
+    /// What could not be read and what was left out, in sentences.
+    pub fn notes(&self) -> Vec<String> {
         self.objects.problems()
     }
 

@@ -1,6 +1,8 @@
 //! Compiling programs and copying the stacks of their blocked threads.
 #![allow(dead_code)] // each test uses another part
 
+pub mod elf;
+
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
