@@ -18,7 +18,7 @@ pub struct Options {
 }
 
 /// The answer.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Explanation {
     /// `holdup.explain/1`.
     pub schema: &'static str,
@@ -33,7 +33,7 @@ pub struct Explanation {
 }
 
 /// The trace in a line.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct TraceFacts {
     /// The file.
     pub path: String,
@@ -48,7 +48,7 @@ pub struct TraceFacts {
 }
 
 /// Seconds of CPU time; `total` is the sum of all others.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[allow(missing_docs)]
 pub struct CpuSeconds {
     pub total: f64,
@@ -69,7 +69,7 @@ impl CpuSeconds {
 }
 
 /// One reason.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Finding {
     /// `f1`, `f2`, …
     pub id: String,
@@ -104,7 +104,7 @@ pub struct Finding {
 }
 
 /// The thread, function and instruction at the end of the chain.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Culprit {
     /// Process name.
     pub process: String,
@@ -125,7 +125,7 @@ pub struct Culprit {
 }
 
 /// A hot instruction.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Instruction {
     /// Its address.
     pub address: String,
@@ -138,7 +138,7 @@ pub struct Instruction {
 }
 
 /// An instruction near the hot one.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Neighbour {
     /// Its address.
     pub address: String,
@@ -151,7 +151,7 @@ pub struct Neighbour {
 }
 
 /// A lock.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct LockFacts {
     /// `futex`, `kernel-mutex`, …
     pub kind: &'static str,
@@ -162,7 +162,7 @@ pub struct LockFacts {
 }
 
 /// Who waited, and for how long.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, schemars::JsonSchema)]
 pub struct Waiters {
     /// How many threads.
     pub threads: usize,
@@ -177,7 +177,7 @@ pub struct Waiters {
 }
 
 /// What limits the answer.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, schemars::JsonSchema)]
 pub struct Health {
     /// Events that the source says were lost.
     pub lost_events: u64,

@@ -1,11 +1,14 @@
-//! What every part of holdup stands on: text that is safe to show, files that are safe to write.
+//! What every part of holdup stands on: text that is safe to show, files that are safe to write, names that were meant.
 //!
 //! Names come from outside: of threads, processes, files, symbols. [`text`] is the one rule for what of them may reach
 //! a terminal, a table or a picture. [`output`] is the one way in which a file is made.
 
 #![forbid(unsafe_code)]
 
+pub mod near;
 pub mod output;
+pub mod scratch;
 pub mod text;
+pub mod trusted;
 
 pub use output::Output;

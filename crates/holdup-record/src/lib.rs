@@ -6,6 +6,7 @@
 //!
 //! What this crate is *not* for: understanding what it records. Nothing is decoded here but its own buffers.
 
+mod attach;
 mod bpf;
 mod child;
 mod clock;
@@ -23,6 +24,7 @@ mod session;
 mod signals;
 mod sink;
 
+pub use attach::{processes, processes_in_cgroup};
 pub use live::{LiveProcess, LiveThread, live_threads};
 pub use options::{Options, Outcome, Status, Target};
 pub use privilege::capabilities;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use holdup_trace::Result;
 use holdup_trace::spool::{Footer, Header, Side};
 
+use crate::attach::{self, Watched};
 use crate::bpf::{Programs, Sizes};
 use crate::child::Child;
 use crate::drain::Buffers;
@@ -40,6 +41,10 @@ pub fn record(
     stop: &AtomicBool,
 ) -> Result<Outcome> {
     let kernel = privilege::check()?;
+    let watched = match &options.target {
+        Target::Pids(pids) => Some(Watched::new(pids)?),
+        _ => None,
+    };
     let signals = Signals::install();
     let mut child = match &options.target {
         Target::Command { argv } => Some(Child::prepare(argv)?),
@@ -66,8 +71,19 @@ pub fn record(
     if let Some(child) = &mut child {
         child.start()?;
     }
-    let recording =
-        Recording { options, programs, buffers, sink, header, side, child, signals, cpu_before, stolen_before };
+    let recording = Recording {
+        options,
+        programs,
+        buffers,
+        sink,
+        header,
+        side,
+        child,
+        watched,
+        signals,
+        cpu_before,
+        stolen_before,
+    };
     recording.run(on_status, stop)
 }
 
@@ -121,7 +137,7 @@ fn config(options: &Options, kernel: &Kernel, sizes: Sizes) -> Config {
 fn header(options: &Options, programs: &Programs, child: Option<&Child>, sizes: Sizes) -> Header {
     let (command, focus_pids) = match &options.target {
         Target::System => (Vec::new(), Vec::new()),
-        Target::Pid(pid) => (Vec::new(), vec![*pid]),
+        Target::Pids(pids) => (Vec::new(), attach::with_descendants(pids)),
         Target::Command { argv } => {
             let argv = argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
             (argv, child.iter().map(|c| c.pid()).collect())
@@ -149,6 +165,7 @@ struct Recording<'a> {
     header: Header,
     side: Vec<Side>,
     child: Option<Child>,
+    watched: Option<Watched>,
     signals: Signals,
     cpu_before: f64,
     stolen_before: Option<f64>,
@@ -204,10 +221,10 @@ impl Recording<'_> {
             }
         }
         let time_over = self.options.duration.is_some_and(|d| u128::from(elapsed) >= d.as_nanos());
-        let target_over = match (&mut self.child, &self.options.target) {
+        let target_over = match (&mut self.child, &mut self.watched) {
             (Some(child), _) => child.ended().is_some(),
-            (None, Target::Pid(pid)) => !Path::new(&format!("/proc/{pid}")).exists(),
-            _ => false,
+            (None, Some(watched)) => watched.are_over(),
+            (None, None) => false,
         };
         time_over || target_over || stop.load(Ordering::Relaxed)
     }
@@ -215,6 +232,8 @@ impl Recording<'_> {
     /// The new segment stands for itself: names, mappings and stacks are told again.
     fn rotate(&mut self, t: u64) -> Result<()> {
         self.header.start_ns = t;
+        // Of a segment's threads only the names are told again, not who forked them.
+        attach::follow(&mut self.header.focus_pids);
         let number = self.sink.rotate(&self.header)?;
         self.programs.set_epoch(number as u64);
         Scanner::default().scan(t, &mut self.side);

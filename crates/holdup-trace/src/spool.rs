@@ -24,7 +24,7 @@ mod tests;
 mod writer;
 
 pub use format::{Footer, Header};
-pub use reader::{is_spool, read};
+pub use reader::{is_spool, read, read_from};
 pub use side::Side;
 pub use stack::encode_stack;
 pub use writer::SpoolWriter;

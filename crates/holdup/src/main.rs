@@ -6,19 +6,22 @@ mod cli;
 mod commands;
 mod demo;
 mod disassembler;
+mod documents;
 mod open;
 mod text;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use cli::{Cli, Command};
+use cli::Command;
 
 /// Bad usage that clap cannot see.
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match cli::parse() {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
     match run(cli.command) {
         Ok(code) => code,
         Err(error) => {
@@ -47,6 +50,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Disasm(args) => commands::disasm::run(&args),
         Command::Threads(args) => commands::threads::run(&args),
         Command::Table(args) => commands::table::run(&args),
+        Command::Schema { document } => commands::schema::run(document.as_deref()),
         Command::Completions { shell } => commands::shell::completions(shell),
         Command::Man { folder } => commands::shell::man(&folder),
         Command::DemoProgram => {

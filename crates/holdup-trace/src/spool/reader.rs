@@ -22,7 +22,12 @@ pub fn is_spool(head: &[u8]) -> bool {
 /// loss; only a file that is no spool, or cannot be read, is an error.
 pub fn read(path: &Path, builder: &mut TraceBuilder) -> Result<()> {
     let file = File::open(path).map_err(|e| Error::input(path, format_args!("cannot be opened: {e}")))?;
-    let mut input = BufReader::with_capacity(1 << 20, file);
+    read_from(file, path, builder)
+}
+
+/// As [`read`], from anything that gives the spool's bytes, a pipe too; `path` is its name in messages.
+pub fn read_from(from: impl Read, path: &Path, builder: &mut TraceBuilder) -> Result<()> {
+    let mut input = BufReader::with_capacity(1 << 20, from);
     let mut magic = [0; MAGIC.len()];
     if input.read_exact(&mut magic).is_err() || !is_spool(&magic) {
         return Err(Error::input(path, "is no spool of holdup"));

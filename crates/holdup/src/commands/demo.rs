@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use anstyle::Style;
 use holdup_analysis::Options;
 
-use super::{explain, record};
+use super::explain;
+use super::record::{self, Keep};
 use crate::cli::{Demo, Source};
 use crate::open;
 
@@ -18,16 +19,8 @@ pub fn run(args: &Demo) -> anyhow::Result<ExitCode> {
          Recording this program for two seconds, then asking what held the cores up:\n"
     );
     let program = std::env::current_exe()?.display().to_string();
-    let source = Source {
-        all: false,
-        pid: None,
-        duration: None,
-        freq: 999,
-        min_wait: std::time::Duration::from_micros(20),
-        buffer: 24,
-        cmd: vec![program, "demo-program".into()],
-    };
-    record::record(&source, None, &args.output)?;
+    let source = Source::command(vec![program, "demo-program".into()]);
+    record::record(&source, None, Keep::File(&args.output))?;
     let trace = open::open(&args.output)?;
     let path = args.output.display().to_string();
     let answer = explain::explain(&trace, &path, &Options { top: 3, ..Options::default() })?;

@@ -1,6 +1,6 @@
 //! `holdup scale`: a sweep, its law, and with `--trace` the causes of the loss.
 
-mod trace;
+pub mod trace;
 
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -21,7 +21,7 @@ use crate::text::lab::ProgressLine;
 use trace::Traced;
 
 /// What is printed.
-#[derive(Serialize)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct Answer {
     /// Points and laws.
     #[serde(flatten)]

@@ -13,9 +13,12 @@ pub struct StatusLine {
 }
 
 impl StatusLine {
-    /// A line that is not drawn yet.
-    pub fn new() -> Self {
-        StatusLine { visible: std::io::stderr().is_terminal(), drawn: false, last_events: 0, last_s: 0.0 }
+    /// A line that is not drawn yet. `is_shared` says whether a program that this one starts writes to the same terminal
+    /// meanwhile, as a recorded command does: nobody knows when, and its text would stand behind that of the line or be
+    /// removed with it. So nothing is drawn then.
+    pub fn new(is_shared: bool) -> Self {
+        let visible = !is_shared && std::io::stderr().is_terminal();
+        StatusLine { visible, drawn: false, last_events: 0, last_s: 0.0 }
     }
 
     /// Draws `status` if half a second has passed since the last time.

@@ -13,13 +13,13 @@ use holdup_load::scale::Point;
 use holdup_load::sweep::{Plan, Run, allowed_cpus, arithmetic, last_cache};
 use serde::Serialize;
 
-use super::super::record;
+use super::super::record::{self, Keep};
 use crate::cli::{Scale, Source};
 use crate::disassembler;
 use crate::open;
 
 /// One recorded run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Traced {
     /// The count.
     pub n: usize,
@@ -85,7 +85,8 @@ fn ends(traces: &[Traced], restrict: bool) -> Option<(&Traced, &Traced)> {
 fn one(plan: &Plan, n: usize, folder: &Path, keep: bool) -> anyhow::Result<Traced> {
     let path = folder.join(format!("n{n}.holdup"));
     let output = folder.join(format!("n{n}.out"));
-    let outcome = record::record(&source(plan, n, &output)?, None, &path)?;
+    let kept = if keep { Keep::File(&path) } else { Keep::Here(&path) };
+    let outcome = record::record(&source(plan, n, &output)?, None, kept)?;
     match outcome.exit_code {
         Some(0) => {}
         _ if outcome.signal.is_some() => bail!("the recorded run at n = {n} was ended by a signal or by --timeout"),
@@ -116,13 +117,5 @@ fn source(plan: &Plan, n: usize, output: &Path) -> anyhow::Result<Source> {
     }
     cmd.push("--".to_owned());
     cmd.extend(launch.argv);
-    Ok(Source {
-        all: false,
-        pid: None,
-        duration: plan.timeout,
-        freq: 999,
-        min_wait: std::time::Duration::from_micros(20),
-        buffer: 24,
-        cmd,
-    })
+    Ok(Source { duration: plan.timeout, ..Source::command(cmd) })
 }
