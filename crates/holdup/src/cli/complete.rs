@@ -41,7 +41,7 @@ pub fn script(shell: Shell) -> Vec<u8> {
 fn command() -> Command {
     let tables: Vec<&str> = TableKind::ALL.into_iter().map(TableKind::name).collect();
     let questions: Vec<&str> = tables.into_iter().chain(PRESETS.iter().map(|preset| preset.name)).collect();
-    let mut columns: Vec<&str> = TableKind::ALL.into_iter().flat_map(|t| t.columns().iter().map(|c| c.name)).collect();
+    let mut columns: Vec<&str> = TableKind::ALL.into_iter().flat_map(TableKind::columns).map(|c| c.name).collect();
     columns.sort_unstable();
     columns.dedup();
     let measures = ["count", "share", "sum:", "mean:", "max:", "p99:", "share:"];
