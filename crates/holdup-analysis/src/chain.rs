@@ -57,10 +57,7 @@ struct Study<'a> {
 /// that is on no lock.
 pub fn chain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Disassembler) -> Result<Chain> {
     let refuse = |what: String| Error::Input(format!("{path}: {what}"));
-    let focus = Focus::new(trace, options.focus.as_deref());
-    if let Some(wanted) = options.focus.as_deref().filter(|_| focus.is_empty()) {
-        return Err(refuse(format!("no process is called or numbered {wanted}; `holdup info` lists the processes")));
-    }
+    let focus = Focus::find(trace, options.focus.as_deref()).map_err(refuse)?;
     let classifier = Classifier::new(trace);
     let intervals = intervals::build(trace, &focus, &classifier)?;
     let study = Study { trace, focus: &focus, intervals: &intervals, classifier: &classifier, disassembler };

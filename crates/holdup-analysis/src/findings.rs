@@ -68,12 +68,8 @@ pub(crate) fn with_context<R>(
     disassembler: &dyn Disassembler,
     then: impl FnOnce(&Context) -> R,
 ) -> Result<R> {
-    let focus = Focus::new(trace, options.focus.as_deref());
-    if focus.is_empty() && options.focus.is_some() {
-        let wanted = options.focus.as_deref().unwrap_or_default();
-        let what = format!("{path}: no process is called or numbered {wanted}; `holdup info` lists the processes");
-        return Err(holdup_trace::Error::Input(what));
-    }
+    let refuse = |what| holdup_trace::Error::Input(format!("{path}: {what}"));
+    let focus = Focus::find(trace, options.focus.as_deref()).map_err(refuse)?;
     let window = window(trace, path, options)?;
     let classifier = Classifier::new(trace).with_sites(&options.idle, &options.work);
     let intervals = intervals::build(trace, &focus, &classifier)?;

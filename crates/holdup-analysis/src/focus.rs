@@ -1,5 +1,8 @@
 //! Whose waits count: the focus, and which threads are the kernel's own.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use holdup_base::near;
 use holdup_trace::tables::Thread;
 use holdup_trace::{StringId, Table, ThreadIdx, Trace};
 
@@ -37,15 +40,20 @@ impl Focus {
             focus.kernel[i] = is_kernel_name(name) || (parent < i && threads.tid[parent] == 2);
             focus.member[i] = i > 0 && (everything || inherited || roots.contains(&t.pid));
         }
-        let mut mains = threads.rows().filter(|t| roots.contains(&t.pid) && t.tid == t.pid);
-        if let Some(main) = mains.next() {
-            let more = mains.filter(|t| t.pid != main.pid).count();
-            focus.name = format!("{} (pid {})", trace.text(main.name), main.pid);
-            if more > 0 {
-                focus.name.push_str(&format!(" and {more} more"));
-            }
-        }
+        focus.name = name(trace, &roots);
         focus
+    }
+
+    /// The focus on `process`, or on what the trace is about.
+    ///
+    /// # Errors
+    /// If no process has this name or number: a sentence that names those that there are, the nearest first.
+    pub fn find(trace: &Trace, process: Option<&str>) -> Result<Self, String> {
+        let focus = Focus::new(trace, process);
+        match process.filter(|_| focus.is_empty()) {
+            None => Ok(focus),
+            Some(wanted) => Err(nobody(trace, &focus, wanted)),
+        }
     }
 
     /// Whether the thread can be held up.
@@ -71,6 +79,54 @@ impl Focus {
     /// The focus in words; empty for the whole machine.
     pub fn name(&self) -> &str {
         &self.name
+    }
+}
+
+/// The first of the processes `roots` by name and number, and how many there are besides.
+fn name(trace: &Trace, roots: &[u32]) -> String {
+    let mains = || trace.threads.rows().filter(|t| t.tid == t.pid && roots.contains(&t.pid));
+    let first = roots.iter().find_map(|&root| mains().find(|t| t.pid == root));
+    let others = mains().count().saturating_sub(1);
+    match (first, others) {
+        (None, _) => String::new(),
+        (Some(t), 0) => format!("{} (pid {})", trace.text(t.name), t.pid),
+        (Some(t), n) => format!("{} (pid {}) and {n} more", trace.text(t.name), t.pid),
+    }
+}
+
+/// How many processes a sentence names.
+const NAMED: usize = 10;
+
+/// The sentence about a process that is not in the trace.
+fn nobody(trace: &Trace, focus: &Focus, wanted: &str) -> String {
+    // By name, the kernel's own apart: nobody means them, but who does shall find them.
+    let mut found: BTreeMap<(bool, &str), BTreeSet<u32>> = BTreeMap::new();
+    for (i, t) in trace.threads.rows().enumerate().filter(|(_, t)| t.pid != 0) {
+        found.entry((focus.kernel[i], trace.text(t.process))).or_default().insert(t.pid);
+    }
+    if found.is_empty() {
+        return format!("no process is called or numbered {wanted}: the trace names none at all");
+    }
+    let distance = |kernel: bool, name: &str, pids: &BTreeSet<u32>| {
+        let numbers = pids.iter().take(1000).map(|pid| near::rank(wanted, &pid.to_string()));
+        // A number that lies within a longer one tells nothing.
+        let number = numbers.map(|(_, edits)| (true, edits)).min();
+        (kernel, number.into_iter().chain([near::rank(wanted, name)]).min())
+    };
+    let mut names: Vec<_> = found.into_iter().collect();
+    names.sort_by_cached_key(|((kernel, name), pids)| distance(*kernel, name, pids));
+    let hint = near::nearest(wanted, names.iter().filter(|((kernel, _), _)| !kernel).map(|((_, name), _)| *name));
+    let hint = hint.map_or(String::new(), |name| format!(" (did you mean {name}?)"));
+    let list: Vec<String> = names.iter().take(NAMED).map(|((_, name), pids)| shown(name, pids)).collect();
+    let more = names.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("no process is called or numbered {wanted}{hint}; there are {}{more}", list.join(", "))
+}
+
+fn shown(name: &str, pids: &BTreeSet<u32>) -> String {
+    match (pids.len(), pids.first()) {
+        (1, Some(pid)) => format!("{name} ({pid})"),
+        (n, _) => format!("{name} ({n} processes)"),
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Options {
 }
 
 /// The answer.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Explanation {
     /// `holdup.explain/1`.
     pub schema: &'static str,
@@ -37,7 +37,7 @@ pub struct Explanation {
 }
 
 /// The trace in a line.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct TraceFacts {
     /// The file.
     pub path: String,
@@ -54,7 +54,7 @@ pub struct TraceFacts {
 }
 
 /// Something that this trace cannot tell.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Caveat {
     /// One or two sentences.
     pub what: String,
@@ -63,7 +63,7 @@ pub struct Caveat {
 }
 
 /// A function of a process by its share of all samples in focus.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Hot {
     /// The process.
     pub process: String,
@@ -76,7 +76,7 @@ pub struct Hot {
 }
 
 /// Seconds of CPU time; `total` is the sum of all others.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[allow(missing_docs)]
 pub struct CpuSeconds {
     pub total: f64,
@@ -97,7 +97,7 @@ impl CpuSeconds {
 }
 
 /// One reason.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Finding {
     /// `f1`, `f2`, …
     pub id: String,
@@ -136,7 +136,7 @@ pub struct Finding {
 }
 
 /// The thread, function and instruction at the end of the chain.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Culprit {
     /// Process name.
     pub process: String,
@@ -159,7 +159,7 @@ pub struct Culprit {
 }
 
 /// A hot instruction.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Instruction {
     /// Its address.
     pub address: String,
@@ -172,7 +172,7 @@ pub struct Instruction {
 }
 
 /// An instruction near the hot one.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Neighbour {
     /// Its address.
     pub address: String,
@@ -185,7 +185,7 @@ pub struct Neighbour {
 }
 
 /// A lock.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct LockFacts {
     /// `futex`, `kernel-mutex`, …
     pub kind: &'static str,
@@ -196,7 +196,7 @@ pub struct LockFacts {
 }
 
 /// Who waited, and for how long.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Waiters {
     /// How many threads.
     pub threads: usize,
@@ -217,7 +217,7 @@ pub struct Waiters {
 }
 
 /// What limits the answer.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, schemars::JsonSchema)]
 pub struct Health {
     /// Events that the source says were lost.
     pub lost_events: u64,

@@ -13,7 +13,7 @@ use crate::label;
 use crate::segments;
 
 /// The threads of a trace: `holdup.threads/1`.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Roster {
     /// `holdup.threads/1`.
     pub schema: &'static str,
@@ -34,7 +34,7 @@ pub struct Roster {
 }
 
 /// One thread.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Row {
     /// Thread id.
     pub tid: u32,
@@ -59,7 +59,7 @@ pub struct Row {
 }
 
 /// What a thread's name tells.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Naming {
     /// It has a name of its own.
@@ -119,13 +119,10 @@ pub fn naming(threads: &[(u32, u32, &str, &str)]) -> Vec<Naming> {
 ///
 /// Fails if the trace is damaged or has no threads, or if the focus names no process.
 pub fn roster(trace: &Trace, path: &str, process: Option<&str>, everybody: bool) -> Result<Roster> {
-    let refuse = |what: String| Err(Error::Input(format!("{path}: {what}")));
-    let focus = Focus::new(trace, process);
-    if let Some(wanted) = process.filter(|_| focus.is_empty()) {
-        return refuse(format!("no process is called or numbered {wanted}; `holdup info` lists the processes"));
-    }
+    let refuse = |what: String| Error::Input(format!("{path}: {what}"));
+    let focus = Focus::find(trace, process).map_err(refuse)?;
     if trace.threads.len() < 2 {
-        return refuse("the trace names no threads".into());
+        return Err(refuse("the trace names no threads".into()));
     }
     let intervals = intervals::build(trace, &focus, &Classifier::new(trace))?;
     let mut rows = rows(trace);

@@ -1,4 +1,4 @@
-//! What every part of holdup stands on: text that is safe to show, files that are safe to write.
+//! What every part of holdup stands on: text that is safe to show, files that are safe to write, names that were meant.
 //!
 //! Names come from outside: of threads, processes, files, symbols. [`text`] is the one rule for what of them may reach
 //! a terminal, a table or a picture. [`output`] is the one way in which a file is made, and
@@ -7,8 +7,11 @@
 #![forbid(unsafe_code)]
 
 pub mod claim;
+pub mod near;
 pub mod output;
+pub mod scratch;
 pub mod text;
+pub mod trusted;
 
 pub use claim::Claim;
 pub use output::Output;

@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
+use holdup_base::scratch;
 use holdup_trace::{Error, Result};
 
 /// As many first bytes of a file tell its kind, even inside gzip.
@@ -32,7 +33,14 @@ pub fn open(path: &Path) -> Result<Input> {
     if path == Path::new("-") {
         return from_reader(Path::new("standard input"), Box::new(io::stdin()));
     }
-    let file = File::open(path).map_err(failed)?;
+    from_file(path, File::open(path).map_err(failed)?)
+}
+
+/// A trace in a file that is open already, from the file's beginning; `path` is its name in messages.
+///
+/// Fails if it cannot be read or is a folder.
+pub fn from_file(path: &Path, file: File) -> Result<Input> {
+    let failed = |e: io::Error| Error::input(path, format!("cannot be read: {e}"));
     let kind = file.metadata().map_err(failed)?.file_type();
     if kind.is_dir() {
         let what = "is a folder; of perf's folders (perf record --threads) only single files can be read: record without --threads";
@@ -41,6 +49,7 @@ pub fn open(path: &Path) -> Result<Input> {
     if !kind.is_file() {
         return from_reader(path, Box::new(file));
     }
+    (&file).seek(SeekFrom::Start(0)).map_err(failed)?;
     let head = read_head(&mut &file).map_err(failed)?;
     if !is_gzip(&head) {
         return Ok(Input { path: path.to_owned(), head, stream: Stream::File(file) });
@@ -49,7 +58,10 @@ pub fn open(path: &Path) -> Result<Input> {
     from_reader(path, Box::new(file))
 }
 
-fn from_reader(path: &Path, mut from: Box<dyn Read>) -> Result<Input> {
+/// A trace that comes from anywhere, to be read once; `path` is its name in messages.
+///
+/// Fails if it cannot be read.
+pub fn from_reader(path: &Path, mut from: Box<dyn Read>) -> Result<Input> {
     let failed = |e: io::Error| Error::input(path, format!("cannot be read: {e}"));
     let mut head = read_head(&mut from).map_err(failed)?;
     if is_gzip(&head) {
@@ -95,17 +107,21 @@ impl Input {
         }
         let path = self.path.clone();
         let mut stream = self.into_stream()?;
-        let mut spool = tempfile::spooled_tempfile(SPOOL_IN_MEMORY);
-        let copied = io::copy(&mut stream, &mut spool);
-        match copied.and_then(|_| spool.seek(SeekFrom::Start(0))) {
-            Ok(_) => Ok(Box::new(spool)),
-            Err(e) => Err(Error::input(&path, format!("cannot be unpacked into a temporary file: {e}"))),
+        let mut small = Vec::new();
+        let read = stream.by_ref().take(SPOOL_IN_MEMORY + 1).read_to_end(&mut small);
+        read.map_err(|e| Error::input(&path, format!("cannot be read: {e}")))?;
+        if small.len() as u64 <= SPOOL_IN_MEMORY {
+            return Ok(Box::new(io::Cursor::new(small)));
+        }
+        match scratch::copy(io::Cursor::new(small).chain(stream)) {
+            Ok(copy) => Ok(Box::new(copy)),
+            Err(e) => Err(Error::input(&path, format!("cannot be unpacked: {e}"))),
         }
     }
 }
 
 /// Spooled input up to this size stays in memory.
-const SPOOL_IN_MEMORY: usize = 4 << 20;
+const SPOOL_IN_MEMORY: u64 = 4 << 20;
 
 /// Random access.
 pub(crate) trait ReadSeek: Read + Seek {}

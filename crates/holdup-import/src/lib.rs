@@ -48,7 +48,7 @@ use std::path::Path;
 
 use holdup_trace::{Error, Result, TraceBuilder};
 
-pub use input::{HEAD_BYTES, Input, open};
+pub use input::{HEAD_BYTES, Input, from_file, from_reader, open};
 
 /// A kind of trace that can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

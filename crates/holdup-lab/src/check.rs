@@ -19,7 +19,7 @@ pub const SCHEMA: &str = "holdup.check/1";
 pub type Read<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// All answers.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: &'static str,
@@ -30,7 +30,7 @@ pub struct Report {
 }
 
 /// The processor.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Cpu {
     /// Its name.
     pub model: String,
@@ -38,12 +38,12 @@ pub struct Cpu {
     pub cpus: usize,
     /// Rate of the time stamp counter.
     pub tsc_ghz: f64,
-    /// Rate of the core now, from a chain of dependent additions; 0 where that is not known how.
-    pub core_ghz: f64,
+    /// Rate of the core now, from chains of operations that each need the one before; none where they do not agree.
+    pub core_ghz: Option<f64>,
 }
 
 /// How an answer is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Grade {
     /// As it should be.
@@ -57,7 +57,7 @@ pub enum Grade {
 }
 
 /// One answer.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Check {
     /// The check.
     pub name: &'static str,

@@ -9,7 +9,7 @@ use crate::result::{Outcome, Point, Report, Series};
 pub const SCHEMA: &str = "holdup.lab-compare/1";
 
 /// What differs between two results.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Comparison {
     /// [`SCHEMA`].
     pub schema: &'static str,
@@ -28,7 +28,7 @@ pub struct Comparison {
 }
 
 /// One series of both.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Pair {
     /// Of which experiment.
     pub experiment: String,
@@ -43,7 +43,7 @@ pub struct Pair {
 }
 
 /// One point of both.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct PairOfPoints {
     /// Its place.
     pub x: f64,

@@ -8,7 +8,7 @@ use crate::harness::{affinity, clock};
 use crate::pause;
 
 /// The machine that an experiment ran on.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Machine {
     /// The processor's name.
     pub cpu: String,

@@ -11,7 +11,7 @@ use crate::machine::Machine;
 pub const SCHEMA: &str = "holdup.lab/1";
 
 /// All experiments of one run of the lab.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: String,
@@ -24,7 +24,7 @@ pub struct Report {
 }
 
 /// What one experiment found.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Outcome {
     /// The experiment.
     pub name: String,
@@ -43,7 +43,7 @@ pub struct Outcome {
 }
 
 /// One line of a plot.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Series {
     /// What was measured.
     pub name: String,
@@ -57,7 +57,7 @@ pub struct Series {
 }
 
 /// A median with its spread.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Point {
     /// The place on the axis.
     pub x: f64,
@@ -92,7 +92,7 @@ impl Point {
 }
 
 /// The cost of one operation, over all clean rounds.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Costs {
     /// CPU time, in nanoseconds.
     pub cpu_ns: f64,
@@ -115,7 +115,7 @@ pub struct Costs {
 }
 
 /// How long single operations took; one of each batch was timed.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Waits {
     /// Half took at most this.
     pub p50_ns: f64,
@@ -128,7 +128,7 @@ pub struct Waits {
 }
 
 /// What the figures mean.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Verdict {
     /// Whether this machine shows the effect that the experiment is about.
     pub reproduced: bool,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::law::{Law, Observation, Usl, fit};
 
 /// A 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Interval {
     /// Its lower end.
     pub low: f64,

@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 /// A law with its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Usl {
     /// Throughput of one, in units of work per second.
     pub lambda: f64,

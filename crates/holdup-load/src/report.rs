@@ -24,7 +24,7 @@ pub const SCHEMA: &str = "holdup.load/1";
 const SERVED: f64 = 0.98;
 
 /// A whole run. Times are in the unit that a field's name ends with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: String,
@@ -94,7 +94,7 @@ pub struct Report {
 }
 
 /// Calls a second.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Throughput {
     /// On average.
     pub mean: f64,
@@ -104,7 +104,7 @@ pub struct Throughput {
 }
 
 /// A distribution of times in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs)] // The names say it.
 pub struct Latencies {
     pub mean: f64,
@@ -117,7 +117,7 @@ pub struct Latencies {
 }
 
 /// What the generator used itself, in the measured time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Generator {
     /// CPU time of all its threads.
     pub cpu_s: f64,
@@ -138,7 +138,7 @@ pub struct Generator {
 }
 
 /// One slice of the series.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SlicePoint {
     /// The start of the slice, since the measured time began.
     pub t_s: f64,

@@ -18,7 +18,7 @@ const CROWDED: f64 = 0.8;
 const PRIOR: f64 = 4.0;
 
 /// The whole answer: `holdup.scale/1`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Scaling {
     /// `holdup.scale/1`.
     pub schema: &'static str,
@@ -43,7 +43,7 @@ pub struct Scaling {
 }
 
 /// All runs at one count.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Point {
     /// The count.
     pub n: usize,
@@ -73,7 +73,7 @@ pub struct Point {
 }
 
 /// A fitted law. Intervals are of 95 %.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Fitted {
     /// Throughput of one.
     pub lambda: f64,

@@ -95,7 +95,7 @@ pub struct FunctionInfo {
 }
 
 /// A parameter of a script.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct ParamInfo {
     /// Its name.
     pub name: String,

@@ -28,7 +28,7 @@ fn main() {
             "--seconds" => options.duration = Some(Duration::from_secs(number())),
             "--ring" => options.ring = Some(Duration::from_secs(number())),
             "--min-wait" => options.min_wait = Nanos(number()),
-            "--pid" => options.target = Target::Pid(number() as u32),
+            "--pid" => options.target = Target::Pids(vec![number() as u32]),
             "--out" => out = value().into(),
             "--read" => read = true,
             "--capabilities" => return print!("{}", capabilities()),

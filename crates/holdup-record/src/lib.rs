@@ -6,6 +6,7 @@
 //!
 //! What this crate is *not* for: understanding what it records. Nothing is decoded here but its own buffers.
 
+mod attach;
 mod bpf;
 mod caps;
 mod child;
@@ -25,6 +26,7 @@ mod session;
 mod signals;
 mod sink;
 
+pub use attach::{processes, processes_in_cgroup};
 pub use caps::{Raised, give_up, give_up_recording, lower, owner_sees_kernel_addresses};
 pub use live::{LiveProcess, LiveThread, live_threads};
 pub use options::{Options, Outcome, Status, Target};

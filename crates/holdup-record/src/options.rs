@@ -10,8 +10,8 @@ use holdup_trace::Nanos;
 pub enum Target {
     /// The whole machine.
     System,
-    /// A running process and its children; recording ends when it does.
-    Pid(u32),
+    /// Running processes and their children, those that exist already too; recording ends when all of these have ended.
+    Pids(Vec<u32>),
     /// A command, started once recording is active and run as the user who runs this, without capabilities of its file; recording ends when it does.
     Command {
         /// The program and its arguments.

@@ -1,7 +1,6 @@
 //! A recording from beginning to end.
 
 use std::cell::RefCell;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use holdup_base::Claim;
 use holdup_trace::Result;
 use holdup_trace::spool::{Footer, Header, Side};
 
+use crate::attach::{self, Watched};
 use crate::bpf::{Programs, Sizes};
 use crate::caps::Raised;
 use crate::child::Child;
@@ -66,6 +66,10 @@ fn session(
     began: &mut bool,
 ) -> Result<Outcome> {
     let kernel = privilege::check()?;
+    let watched = match &options.target {
+        Target::Pids(pids) => Some(Watched::new(pids)?),
+        _ => None,
+    };
     let signals = Signals::install();
     let mut child = match &options.target {
         Target::Command { argv } => Some(Child::prepare(argv)?),
@@ -107,6 +111,7 @@ fn session(
         header,
         side,
         child,
+        watched,
         signals,
         cpu_before,
         stolen_before,
@@ -180,7 +185,7 @@ fn config(options: &Options, kernel: &Kernel, sizes: Sizes) -> Config {
 fn header(options: &Options, programs: &Programs, child: Option<&Child>, sizes: Sizes) -> Header {
     let (command, focus_pids) = match &options.target {
         Target::System => (Vec::new(), Vec::new()),
-        Target::Pid(pid) => (Vec::new(), vec![*pid]),
+        Target::Pids(pids) => (Vec::new(), attach::with_descendants(pids)),
         Target::Command { argv } => {
             let argv = argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
             (argv, child.iter().map(|c| c.pid()).collect())
@@ -208,6 +213,7 @@ struct Recording<'a> {
     header: Header,
     side: Vec<Side>,
     child: Option<Child>,
+    watched: Option<Watched>,
     signals: Signals,
     cpu_before: f64,
     stolen_before: Option<f64>,
@@ -264,10 +270,10 @@ impl Recording<'_> {
             }
         }
         let time_over = self.options.duration.is_some_and(|d| u128::from(elapsed) >= d.as_nanos());
-        let target_over = match (&mut self.child, &self.options.target) {
+        let target_over = match (&mut self.child, &mut self.watched) {
             (Some(child), _) => child.ended().is_some(),
-            (None, Target::Pid(pid)) => !Path::new(&format!("/proc/{pid}")).exists(),
-            _ => false,
+            (None, Some(watched)) => watched.are_over(),
+            (None, None) => false,
         };
         time_over || target_over || stop.load(Ordering::Relaxed)
     }
@@ -276,6 +282,8 @@ impl Recording<'_> {
     fn rotate(&mut self, t: u64) -> Result<()> {
         let _raised = Raised::all();
         self.header.start_ns = t;
+        // Of a segment's threads only the names are told again, not who forked them.
+        attach::follow(&mut self.header.focus_pids);
         let number = self.sink.rotate(&self.header)?;
         self.programs.set_epoch(number as u64);
         Scanner::default().scan(t, &mut self.side);

@@ -5,7 +5,7 @@
 mod read;
 mod write;
 
-pub use read::{is_holdup, read};
+pub use read::{is_holdup, read, read_from};
 pub use write::{create, write, write_to};
 
 /// Version of the layout. Readers refuse greater ones.

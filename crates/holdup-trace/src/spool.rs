@@ -24,7 +24,7 @@ mod tests;
 mod writer;
 
 pub use format::{Footer, Header};
-pub use reader::{is_spool, read, read_file};
+pub use reader::{is_spool, read, read_file, read_from, read_opened};
 pub use side::Side;
 pub use stack::encode_stack;
 pub use writer::SpoolWriter;

@@ -1,9 +1,13 @@
 //! The command line. Names are fixed by the project's contract.
 
+pub mod complete;
+mod config;
 mod diff;
+mod hints;
 mod inspect;
 mod lab;
 mod load;
+mod parse;
 mod scale;
 mod table;
 
@@ -12,9 +16,11 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 pub use diff::Diff;
+pub use hints::is_program;
 pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
 pub use lab::{Check, Lab, LabRun};
 pub use load::{Connection, Load, LoadCompare, LoadRows, LoadRun, ScriptLimits, Target, Width};
+pub use parse::parse;
 pub use scale::{Launch, Scale};
 pub use table::{Format, Table};
 
@@ -26,6 +32,8 @@ pub use table::{Format, Table};
 #[command(name = "holdup", bin_name = "holdup", version, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Examples:\n  holdup explain -- make -j16\n  holdup record -o build.holdup -- make -j16\n  \
                         holdup explain build.holdup\n  holdup explain perf.data --json\n\n\
+                        Defaults of options can stand in ~/.config/holdup.toml, for all commands or in a section for one:\n  \
+                        freq = 499\n  color = \"never\"\n  [explain]\n  top = 3\n\n\
                         Exit codes: 0 done, 1 the answer is no, 2 bad usage, 3 unusable input, 4 missing privilege or platform support.")]
 pub struct Cli {
     /// What to do.
@@ -85,6 +93,12 @@ pub enum Command {
     /// Ask for rows and groups: who waited where for how long, who ran what, who woke whom, which lock
     #[command(after_help = table::short_help(), after_long_help = table::long_help())]
     Table(Table),
+    /// Print the JSON Schema of a document that --json prints
+    #[command(after_help = "Examples:\n  holdup schema             the documents\n  holdup schema explain")]
+    Schema {
+        /// The document: a name of the list, such as explain, or what its field `schema` says
+        document: Option<String>,
+    },
     /// Print a shell completion script
     #[command(after_help = "Example:\n  holdup completions bash > ~/.local/share/bash-completion/completions/holdup")]
     Completions {
@@ -120,7 +134,9 @@ impl Command {
 const RECORD_HELP: &str = "\
 Examples:
   holdup record -- make -j16             a command and everything it starts
-  holdup record -p 4711 --duration 10s   a running process
+  holdup record -p 4711 --duration 10s   a running process; -p 4711,4712 for several
+  holdup record -p nginx                 all processes of that name, until the last of them ends
+  holdup record --cgroup system.slice/nginx.service
   holdup record -a --ring 30s            the last 30 seconds, written on Ctrl-C or SIGUSR1
 
 Recording needs root and a kernel with BTF; SECURITY.md says how others may be let record. The file is for its owner alone. The machine is recorded as a \
@@ -133,7 +149,7 @@ Examples:
   holdup explain perf.data --json
   holdup explain build.holdup --window 1.5..3 --focus cc1
 
-A trace of perf is made with:
+`holdup explain -- CMD` ends with CMD's exit code, as `holdup record` does. A trace of perf is made with:
   perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD";
 
 /// `holdup demo`
@@ -151,11 +167,14 @@ pub struct Demo {
 #[derive(Debug, Args, Clone)]
 pub struct Source {
     /// Focus on all processes: until Ctrl-C, for --duration, or while CMD runs
-    #[arg(short = 'a', long = "machine", conflicts_with = "pid")]
+    #[arg(short = 'a', long = "machine", conflicts_with_all = ["pid", "cgroup"])]
     pub all: bool,
-    /// Focus on this running process and its children
-    #[arg(short, long, value_name = "PID", conflicts_with = "cmd")]
-    pub pid: Option<u32>,
+    /// Focus on these running processes and their children, by number or name; several, or -p again
+    #[arg(short, long, value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with = "cmd")]
+    pub pid: Vec<String>,
+    /// Focus on the processes of this control group and of those below it, and their children
+    #[arg(long, value_name = "PATH", conflicts_with = "cmd")]
+    pub cgroup: Option<PathBuf>,
     /// Stop after this time, such as 10s or 500ms
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub duration: Option<Duration>,
@@ -171,6 +190,19 @@ pub struct Source {
     /// The command and its arguments
     #[arg(last = true, value_name = "CMD")]
     pub cmd: Vec<String>,
+}
+
+impl Source {
+    /// A command, recorded with the defaults.
+    pub fn command(cmd: Vec<String>) -> Source {
+        let min_wait = Duration::from_micros(20);
+        Source { all: false, pid: Vec::new(), cgroup: None, duration: None, freq: 999, min_wait, buffer: 24, cmd }
+    }
+
+    /// Whether it says what to record.
+    pub fn is_given(&self) -> bool {
+        self.all || !self.pid.is_empty() || self.cgroup.is_some() || !self.cmd.is_empty()
+    }
 }
 
 /// `holdup record`
@@ -208,7 +240,7 @@ pub struct Info {
 #[derive(Debug, Args)]
 pub struct Explain {
     /// The trace; - for standard input
-    #[arg(conflicts_with_all = ["all", "pid", "cmd"])]
+    #[arg(conflicts_with_all = ["all", "pid", "cgroup", "cmd"])]
     pub trace: Option<PathBuf>,
     /// Print as JSON
     #[arg(long)]

@@ -11,6 +11,7 @@ pub mod lab;
 pub mod load;
 pub mod record;
 pub mod scale;
+pub mod schema;
 pub mod shell;
 pub mod table;
 pub mod threads;

@@ -6,14 +6,13 @@ mod cli;
 mod commands;
 mod demo;
 mod disassembler;
+mod documents;
 mod open;
 mod text;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use cli::{Cli, Command};
-use holdup_base::text::clean;
+use cli::Command;
 use text::screen::say;
 
 /// Bad usage that clap cannot see.
@@ -22,9 +21,9 @@ const USAGE: u8 = 2;
 fn main() -> ExitCode {
     // Capabilities that the file was given are laid down before any argument is looked at.
     let lowered = holdup_record::lower();
-    let cli = match Cli::try_parse() {
+    let cli = match cli::parse() {
         Ok(cli) => cli,
-        Err(error) => return misused(&error),
+        Err(code) => return code,
     };
     if !cli.command.records() {
         holdup_record::give_up();
@@ -39,18 +38,6 @@ fn main() -> ExitCode {
             ExitCode::from(exit_code(&error))
         }
     }
-}
-
-/// Prints help, or what is wrong with the arguments. Errors repeat them, and an argument may come from anywhere: they are
-/// read again as they may be shown, which leaves no style in the text but those of the reader itself.
-fn misused(error: &clap::Error) -> ExitCode {
-    let shown = std::env::args_os().map(|arg| clean(&arg.to_string_lossy()).into_owned());
-    match Cli::try_parse_from(shown) {
-        // Whoever reads it may have gone away.
-        Err(shown) => drop(shown.print()),
-        Ok(_) => say!("{}", error.render().to_string().trim_end()),
-    }
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -69,6 +56,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Disasm(args) => commands::disasm::run(&args),
         Command::Threads(args) => commands::threads::run(&args),
         Command::Table(args) => commands::table::run(&args),
+        Command::Schema { document } => commands::schema::run(document.as_deref()),
         Command::Completions { shell } => commands::shell::completions(shell),
         Command::Man { folder } => commands::shell::man(&folder),
         Command::DemoProgram => {

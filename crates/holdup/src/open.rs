@@ -1,31 +1,38 @@
 //! Opens any supported trace. The kind is told from the content, never from the name.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Cursor, IsTerminal, Read, Seek, SeekFrom};
+use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use holdup_base::scratch;
 use holdup_symbols::{Kernel, StackUnwinder, Symbols};
 use holdup_trace::{Destination, Error, Result, Trace, TraceBuilder, file, spool};
 
-/// Opens `path`, or standard input for `-`. Foreign traces of this machine get their names from it.
+use crate::text::progress::Progress;
+
+/// As many first bytes tell a file of holdup from all others.
+const HEAD: u64 = 64;
+
+/// Opens `path`, or standard input for `-`: a file, or a pipe with any of its formats. Foreign traces of this machine get
+/// their names from it.
 pub fn open(path: &Path) -> Result<Trace> {
-    let head = if path == Path::new("-") { Vec::new() } else { head(path)? };
-    if file::is_holdup(&head) {
-        return file::read(path);
+    if path == Path::new("-") {
+        return from_input();
     }
-    let mut builder = TraceBuilder::new(&Destination::Memory)?;
-    builder.set_unwinder(Box::new(StackUnwinder::new()));
-    if spool::is_spool(&head) {
-        spool::read(path, &mut builder)?;
-    } else {
-        holdup_import::open(path)?.import(&mut builder)?;
+    let file = File::open(path).map_err(|e| Error::input(path, format!("cannot be opened: {e}")))?;
+    match file.metadata() {
+        // Links to standard input, and what a shell makes of <(COMMAND).
+        Ok(there) if !there.is_file() && !there.is_dir() => from_pipe(path, file),
+        _ => from_file(path, file),
     }
-    finish(builder)
 }
 
 /// Whether `path` is what a recorder left that was killed, or is still at work.
 pub fn is_spool(path: &Path) -> bool {
-    path != Path::new("-") && head(path).is_ok_and(|head| spool::is_spool(&head))
+    path != Path::new("-")
+        && File::open(path).is_ok_and(|mut file| head(path, &mut file).is_ok_and(|head| spool::is_spool(&head)))
 }
 
 /// Completes a trace with the names that this machine knows.
@@ -39,12 +46,78 @@ pub fn finish(mut builder: TraceBuilder) -> Result<Trace> {
     Ok(trace)
 }
 
-fn head(path: &Path) -> Result<Vec<u8>> {
-    let file = File::open(path).map_err(|e| Error::input(path, format!("cannot be opened: {e}")))?;
-    let mut head = Vec::new();
-    file.take(64).read_to_end(&mut head).map_err(|e| Error::input(path, format!("cannot be read: {e}")))?;
-    if head.is_empty() {
-        return Err(Error::at(path, 0, "the file is empty; expected a trace, such as a .holdup file or perf.data"));
+fn from_input() -> Result<Trace> {
+    static READ: AtomicBool = AtomicBool::new(false);
+    let path = Path::new("standard input");
+    let input = io::stdin();
+    if input.is_terminal() {
+        return Err(Error::input(path, "is a terminal: pipe a trace into this command, or name a file"));
     }
-    Ok(head)
+    if READ.swap(true, Ordering::Relaxed) {
+        return Err(Error::input(path, "can be read only once: write one of the traces to a file"));
+    }
+    let cannot = |e| Error::input(path, format!("cannot be read: {e}"));
+    let mut file = File::from(input.as_fd().try_clone_to_owned().map_err(cannot)?);
+    // `holdup info - < trace.holdup` has the file itself.
+    let is_whole = file.metadata().is_ok_and(|m| m.is_file()) && file.stream_position().is_ok_and(|at| at == 0);
+    if is_whole { from_file(path, file) } else { from_pipe(path, file) }
+}
+
+/// `path` is the file's name in messages.
+fn from_file(path: &Path, mut file: File) -> Result<Trace> {
+    let cannot = |e| Error::input(path, format!("cannot be read: {e}"));
+    let head = head(path, &mut file)?;
+    file.seek(SeekFrom::Start(0)).map_err(cannot)?;
+    let progress = Progress::of_file(&format!("reading {}", name(path)), &file);
+    if file::is_holdup(&head) {
+        return file::read_from(file, path);
+    }
+    let mut builder = builder()?;
+    if spool::is_spool(&head) {
+        spool::read_opened(file, path, &mut builder)?;
+    } else {
+        holdup_import::from_file(path, file)?.import(&mut builder)?;
+    }
+    progress.next("naming functions");
+    finish(builder)
+}
+
+/// What can be read only once. A `.holdup` file is read from its end, so it is copied first.
+fn from_pipe(path: &Path, mut pipe: File) -> Result<Trace> {
+    let progress = Progress::of_step(&format!("reading {}", name(path)));
+    let head = head(path, &mut pipe)?;
+    let whole = Cursor::new(head.clone()).chain(pipe);
+    if file::is_holdup(&head) {
+        let copy = scratch::copy(whole).map_err(|e| Error::input(path, format!("cannot be read: {e}")))?;
+        return file::read_from(copy, path);
+    }
+    let mut builder = builder()?;
+    if spool::is_spool(&head) {
+        spool::read_from(whole, path, &mut builder)?;
+    } else {
+        holdup_import::from_reader(path, Box::new(whole))?.import(&mut builder)?;
+    }
+    progress.next("naming functions");
+    finish(builder)
+}
+
+fn builder() -> Result<TraceBuilder> {
+    let mut builder = TraceBuilder::new(&Destination::Memory)?;
+    builder.set_unwinder(Box::new(StackUnwinder::new()));
+    Ok(builder)
+}
+
+/// The first bytes; the importer has the sentence about folders.
+fn head(path: &Path, file: &mut File) -> Result<Vec<u8>> {
+    let mut head = Vec::new();
+    match file.take(HEAD).read_to_end(&mut head) {
+        Err(e) if e.kind() != io::ErrorKind::IsADirectory => Err(Error::input(path, format!("cannot be read: {e}"))),
+        Ok(0) => Err(Error::at(path, 0, "it is empty; expected a trace, such as a .holdup file or perf.data")),
+        _ => Ok(head),
+    }
+}
+
+/// A name that fits into a line.
+fn name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }

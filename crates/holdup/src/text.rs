@@ -9,6 +9,7 @@ pub mod diff;
 pub mod lab;
 pub mod load;
 pub mod page;
+pub mod progress;
 pub mod roster;
 pub mod scale;
 pub mod screen;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// An annotated function.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Annotated {
     /// `holdup.disasm/1`.
     pub schema: &'static str,
@@ -34,7 +34,7 @@ pub struct Annotated {
 }
 
 /// Another function that matches.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Other {
     /// The function.
     pub function: String,
@@ -45,7 +45,7 @@ pub struct Other {
 }
 
 /// One instruction, or one address where the code is not known.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct InstructionRow {
     /// Its address in one of the processes that ran it.
     pub address: String,
@@ -72,7 +72,7 @@ pub struct InstructionRow {
 }
 
 /// A short loop.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct LoopFacts {
     /// Its first address.
     pub from: String,

@@ -19,7 +19,7 @@ pub enum Start {
 }
 
 /// A readying chain.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Chain {
     /// `holdup.chain/1`.
     pub schema: &'static str,
@@ -40,7 +40,7 @@ pub struct Chain {
 }
 
 /// A thread.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Who {
     /// Process name.
     pub process: String,
@@ -53,7 +53,7 @@ pub struct Who {
 }
 
 /// One thread of the chain.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Hop {
     /// Who.
     pub who: Who,
@@ -70,7 +70,7 @@ pub struct Hop {
 }
 
 /// What a thread did between two instants.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Did {
     /// From when.
     pub from_s: f64,
@@ -95,7 +95,7 @@ pub struct Did {
 }
 
 /// A thread that ran in another one's place.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Behind {
     /// Who.
     pub who: Who,
@@ -104,7 +104,7 @@ pub struct Behind {
 }
 
 /// One wait of the chain.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct WaitFacts {
     /// Its index, for `--wait`.
     pub id: usize,
@@ -133,7 +133,7 @@ pub struct WaitFacts {
 }
 
 /// Where a chain ends.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct End {
     /// `running`, `runnable`, `disk`, `timer`, `network`, `input`, `interrupt`, `nobody`, `circle`, `lost`, `unknown`
     /// or `cut`.
@@ -150,7 +150,7 @@ pub struct End {
 }
 
 /// What happened at a lock while anybody waited for it, around one wait.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Handoffs {
     /// Which.
     pub lock: Option<LockFacts>,
@@ -169,7 +169,7 @@ pub struct Handoffs {
 }
 
 /// A lock changes hands.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Handoff {
     /// When the next owner was woken, in seconds.
     pub t_s: f64,

@@ -17,7 +17,7 @@ pub struct DiffOptions {
 }
 
 /// The comparison.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Diff {
     /// `holdup.diff/1`.
     pub schema: &'static str,
@@ -40,7 +40,7 @@ pub struct Diff {
 }
 
 /// One side, as its typical run.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Side {
     /// The traces.
     pub traces: Vec<String>,
@@ -60,7 +60,7 @@ pub struct Side {
 }
 
 /// One change.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Change {
     /// `function`, `lock`, `wait-site`, `instruction` or `chain`.
     pub what: &'static str,

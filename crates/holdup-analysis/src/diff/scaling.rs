@@ -34,7 +34,7 @@ pub struct At<'a> {
 
 /// What is known of the machine and of runs without a recorder at the larger number of threads. With it, one explanation for
 /// code of which all takes longer can be told from another.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, schemars::JsonSchema)]
 pub struct Machine {
     /// Throughput for each thread as a share of what it is with the smaller number, of runs that were not recorded.
     pub efficiency: Option<f64>,
@@ -45,7 +45,7 @@ pub struct Machine {
 }
 
 /// Where the loss between two numbers of threads comes from.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Attribution {
     /// The smaller number.
     pub from_n: usize,
@@ -76,7 +76,7 @@ pub struct Attribution {
 }
 
 /// A function, lock or place whose cost for each unit of work grew.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct LossCause {
     /// `sigma`, `kappa` or `capacity`.
     pub law: &'static str,

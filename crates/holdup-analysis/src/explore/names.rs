@@ -1,5 +1,7 @@
 //! Finds columns by name: our own, Windows Performance Analyzer's, and with a hint if there is none.
 
+use holdup_base::near::distance;
+
 use super::rows::{ColumnInfo, TableKind};
 use super::{Error, Result};
 
@@ -41,20 +43,4 @@ pub(super) fn unknown(table: TableKind, asked: &str) -> String {
     let hint = hint.map_or(String::new(), |c| format!(" (did you mean {}?)", c.name));
     let all: Vec<&str> = columns.iter().map(|c| c.name).collect();
     format!("table {} has no column {asked}{hint}; it has {}", table.name(), all.join(", "))
-}
-
-/// How many letters to insert, remove or replace to get from `a` to `b`: Levenshtein's distance, O(|a|·|b|).
-pub fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -206,15 +206,10 @@ impl Explorer<'_> {
         let focus = match &query.process {
             Process::All => None,
             Process::Recorded => Some(Focus::new(self.trace, None)).filter(|f| !f.is_everything()),
-            Process::Named(name) => Some(Focus::new(self.trace, Some(name))),
+            Process::Named(name) => Some(
+                Focus::find(self.trace, Some(name)).map_err(|what| Error::Trace(holdup_trace::Error::Input(what)))?,
+            ),
         };
-        if let (Some(f), Process::Named(name)) = (&focus, &query.process)
-            && f.is_empty()
-        {
-            return Err(Error::Trace(holdup_trace::Error::Input(format!(
-                "no process is called or numbered {name}; `holdup table TRACE cpu --by process,pid` lists them"
-            ))));
-        }
         Ok(Scope { window, focus })
     }
 }

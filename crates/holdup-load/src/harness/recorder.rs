@@ -27,7 +27,7 @@ pub fn new_histogram() -> Histogram<u64> {
 }
 
 /// Errors of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct ErrorKind {
     /// The sentence, with its place in the script.
     pub message: String,

@@ -7,7 +7,7 @@ use crate::scale::words::figure;
 use crate::stats;
 
 /// What came of a comparison.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Comparison {
     /// The name of the format.
     pub schema: &'static str,
@@ -22,7 +22,7 @@ pub struct Comparison {
 }
 
 /// One measure.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Change {
     /// Its name, with its unit.
     pub name: &'static str,

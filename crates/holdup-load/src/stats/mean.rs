@@ -13,7 +13,7 @@ const LONGEST: usize = 400;
 pub(super) const OUTSIDE: f64 = 0.05;
 
 /// The mean of a series with its 95 % interval, in the samples' unit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct MeanInterval {
     /// The arithmetic mean.
     pub mean: f64,

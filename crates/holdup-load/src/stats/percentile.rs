@@ -30,7 +30,7 @@ impl Slices {
 }
 
 /// A percentile with its 95 % interval, in the unit of the slices' values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct PercentileInterval {
     /// The least value that at least `percent` of all calls do not exceed.
     pub value: u64,

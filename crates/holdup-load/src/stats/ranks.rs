@@ -8,7 +8,7 @@ use super::student::normal_above;
 const EXACT: usize = 20;
 
 /// Whether one side tends to be larger.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RankTest {
     /// Pairs in which the sample of b is larger; equal ones count half.
     pub u: f64,

@@ -13,7 +13,7 @@ const DRAWS: usize = 10_000;
 const FEWEST: usize = 3;
 
 /// The mean of b as a multiple of that of a, with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Ratio {
     /// b / a.
     pub ratio: f64,

@@ -23,7 +23,12 @@ pub fn is_holdup(head: &[u8]) -> bool {
 
 /// Opens a `.holdup` file. Dictionaries are loaded, the large tables stay in the file.
 pub fn read(path: &Path) -> Result<Trace> {
-    let file = File::open(path).map_err(|e| Error::input(path, format!("cannot be opened: {e}")))?;
+    read_from(File::open(path).map_err(|e| Error::input(path, format!("cannot be opened: {e}")))?, path)
+}
+
+/// Opens a `.holdup` file that is open already; `path` is its name in messages. It has to be one that can be read by
+/// position: no pipe.
+pub fn read_from(file: File, path: &Path) -> Result<Trace> {
     let members = Members::open(path, file)?;
     let meta: Meta = serde_json::from_slice(&members.bytes("meta.json")?)
         .map_err(|e| Error::input(path, format!("meta.json is not what holdup writes: {e}")))?;

@@ -22,19 +22,29 @@ pub fn is_spool(head: &[u8]) -> bool {
 /// loss; only a file that is no spool, or cannot be read, is an error.
 pub fn read(path: &Path, builder: &mut TraceBuilder) -> Result<()> {
     let file = File::open(path).map_err(|e| Error::input(path, format_args!("cannot be opened: {e}")))?;
+    read_opened(file, path, builder)
+}
+
+/// As [`read`], of a file that is open and may still be written by its recorder; `path` is its name in messages.
+pub fn read_opened(file: File, path: &Path, builder: &mut TraceBuilder) -> Result<()> {
     let is_held = holdup_base::claim::is_held(&file);
     read_all(file, path, builder, is_held)
 }
 
-/// As [`read`], of a spool that this process has written: `path` is only its name in errors.
+/// As [`read`], of a spool that this process has written.
 pub fn read_file(mut file: File, path: &Path, builder: &mut TraceBuilder) -> Result<()> {
     file.rewind().map_err(|e| Error::input(path, format_args!("cannot be read: {e}")))?;
     read_all(file, path, builder, false)
 }
 
+/// As [`read`], from anything that gives the spool's bytes, a pipe too.
+pub fn read_from(from: impl Read, path: &Path, builder: &mut TraceBuilder) -> Result<()> {
+    read_all(from, path, builder, false)
+}
+
 /// `is_held`: a recorder is still at work on the file.
-fn read_all(file: File, path: &Path, builder: &mut TraceBuilder, is_held: bool) -> Result<()> {
-    let mut input = BufReader::with_capacity(1 << 20, file);
+fn read_all(from: impl Read, path: &Path, builder: &mut TraceBuilder, is_held: bool) -> Result<()> {
+    let mut input = BufReader::with_capacity(1 << 20, from);
     let mut magic = [0; MAGIC.len()];
     if input.read_exact(&mut magic).is_err() || !is_spool(&magic) {
         return Err(Error::input(path, "is no spool of holdup"));

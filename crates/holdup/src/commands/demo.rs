@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use holdup_analysis::Options;
 
-use super::{explain, record};
+use super::explain;
+use super::record;
 use crate::cli::{Demo, Source};
 use crate::text::screen::{Style, say, show};
 use crate::{open, text};
@@ -18,15 +19,7 @@ pub fn run(args: &Demo) -> anyhow::Result<ExitCode> {
          takes it and scans a bitmap for 0.7 s. Recording this, then asking what held it up:\n"
     );
     let program = std::env::current_exe()?.display().to_string();
-    let source = Source {
-        all: false,
-        pid: None,
-        duration: None,
-        freq: 999,
-        min_wait: std::time::Duration::from_micros(20),
-        buffer: 24,
-        cmd: vec![program, "demo-program".into()],
-    };
+    let source = Source::command(vec![program, "demo-program".into()]);
     record::record(&source, None, &args.output, record::Then::Done)?;
     let trace = open::open(&args.output)?;
     let path = args.output.display().to_string();

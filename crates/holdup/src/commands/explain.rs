@@ -4,11 +4,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use holdup_analysis::{Explanation, Options};
-use holdup_trace::{Trace, file};
+use holdup_record::Outcome;
+use holdup_trace::{Error, Trace, file};
 
 use super::record::Then;
 use super::{Usage, record};
-use crate::cli::Explain;
+use crate::cli::{self, Explain};
 use crate::disassembler::Machine;
 use crate::text::page::Page;
 use crate::text::screen::say;
@@ -16,8 +17,8 @@ use crate::{open, text};
 
 /// Runs the command.
 pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
-    let (trace, path) = match &args.trace {
-        Some(path) => (read(path, args.keep.as_deref())?, path.display().to_string()),
+    let (trace, path, outcome) = match &args.trace {
+        Some(path) => (read(path, args.keep.as_deref())?, path.display().to_string(), None),
         None => record_first(args)?,
     };
     // The page counts what it does not show.
@@ -37,7 +38,29 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
         None if args.everything => text::detail::print_all(&answer, &trace.meta.notes)?,
         None => page(&answer, &trace, kept.then_some(path.as_str()), repeated(args)).print()?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(outcome.map_or(ExitCode::SUCCESS, |outcome| end(&outcome)))
+}
+
+/// The exit code of a recorded command is that of this one: who runs it in a script learns whether the command failed.
+fn end(outcome: &Outcome) -> ExitCode {
+    match (outcome.signal, outcome.exit_code) {
+        (Some(signal), _) => {
+            say!("holdup: the command was ended by signal {signal}, so this exit code is {}", 128 + signal);
+        }
+        (None, Some(code)) if code != 0 => say!("holdup: the command's exit code was {code}, and so is this one"),
+        _ => {}
+    }
+    record::exit_code(outcome)
+}
+
+/// Whoever names a program instead of a trace wants it recorded.
+fn hint(path: &Path, error: Error) -> Error {
+    match error {
+        Error::Input(what) if cli::is_program(path) => {
+            Error::Input(format!("{what}; to record it: holdup explain -- {}", path.display()))
+        }
+        error => error,
+    }
 }
 
 /// Explains a trace.
@@ -78,36 +101,42 @@ fn repeated(args: &Explain) -> String {
     options
 }
 
-fn record_first(args: &Explain) -> anyhow::Result<(Trace, String)> {
+fn record_first(args: &Explain) -> anyhow::Result<(Trace, String, Option<Outcome>)> {
     let source = &args.source;
-    if !source.all && source.pid.is_none() && source.cmd.is_empty() {
+    if !source.is_given() {
         return Err(
             Usage("nothing to explain: give a trace, -- CMD, -p PID or -a; see holdup explain --help".into()).into()
         );
     }
     match &args.keep {
-        None => Ok((record::record_unkept(source, Then::Done)?.1, describe(source))),
+        None => {
+            let (outcome, trace) = record::record_unkept(source, Then::Done)?;
+            Ok((trace, describe(source), Some(outcome)))
+        }
         Some(kept) => {
-            record::record(source, None, kept, Then::Done)?;
-            Ok((open::open(kept)?, kept.display().to_string()))
+            let outcome = record::record(source, None, kept, Then::Done)?;
+            Ok((open::open(kept)?, kept.display().to_string(), Some(outcome)))
         }
     }
 }
 
 /// Opens a trace; with `--keep`, as a `.holdup` file too: a spool that a killed recorder left is completed so.
 fn read(path: &Path, keep: Option<&Path>) -> anyhow::Result<Trace> {
-    let Some(keep) = keep else { return Ok(open::open(path)?) };
+    let open = || open::open(path).map_err(|e| hint(path, e));
+    let Some(keep) = keep else { return Ok(open()?) };
     let output = file::create(keep)?;
-    let trace = open::open(path)?;
+    let trace = open()?;
     file::write_to(&trace, output)?;
     say!("holdup: kept as {}", keep.display());
     Ok(trace)
 }
 
 fn describe(source: &crate::cli::Source) -> String {
-    match (source.pid, source.cmd.as_slice()) {
-        (Some(pid), _) => format!("process {pid}"),
-        (None, []) => "this machine".to_owned(),
-        (None, cmd) => cmd.join(" "),
+    match (source.pid.as_slice(), &source.cgroup, source.cmd.as_slice()) {
+        (_, Some(path), _) => format!("control group {}", path.display()),
+        ([], None, []) => "this machine".to_owned(),
+        ([], None, cmd) => cmd.join(" "),
+        ([one], None, _) => format!("process {one}"),
+        (several, None, _) => format!("processes {}", several.join(", ")),
     }
 }

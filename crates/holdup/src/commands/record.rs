@@ -14,7 +14,8 @@ use holdup_symbols::StackUnwinder;
 use holdup_trace::{Destination, Error, Nanos, Trace, TraceBuilder, file, spool};
 
 use crate::cli::{Record, Source};
-use crate::text::screen::say;
+use crate::text::progress::Progress;
+use crate::text::screen::{self, say};
 use crate::text::status::StatusLine;
 use crate::{open, text};
 
@@ -29,19 +30,25 @@ pub enum Then {
 
 /// Runs the command. Its exit code is that of the recorded command.
 pub fn run(args: &Record) -> anyhow::Result<ExitCode> {
-    let source = &crate::cli::Source { all: args.source.all || args.everything, ..args.source.clone() };
-    if !source.all && source.pid.is_none() && source.cmd.is_empty() {
+    let source = &Source { all: args.source.all || args.everything, ..args.source.clone() };
+    if !source.is_given() {
         return Err(
             super::Usage("nothing to record: give -- CMD, -p PID or -a; see holdup record --help".into()).into()
         );
     }
     let outcome = record(source, args.ring, &args.output, Then::Done)?;
     say!("holdup: try  holdup explain {}", args.output.display());
-    Ok(outcome.exit_code.map_or(ExitCode::SUCCESS, |code| ExitCode::from(code as u8)))
+    Ok(exit_code(&outcome))
+}
+
+/// The exit code of the recorded command; 128 + n if it was ended by signal n.
+pub fn exit_code(outcome: &Outcome) -> ExitCode {
+    outcome.exit_code.map_or(ExitCode::SUCCESS, |code| ExitCode::from(code as u8))
 }
 
 /// Records `source` into the file `output`, which is as it was until the recording is complete.
 pub fn record(source: &Source, ring: Option<Duration>, output: &Path, then: Then) -> anyhow::Result<Outcome> {
+    let options = options(source, ring)?;
     let result = file::create(output)?;
     let spool_path = spool_beside(output);
     let (spool, aside) = Claim::take(&spool_path).map_err(|e| Error::Input(e.to_string()))?;
@@ -53,41 +60,58 @@ pub fn record(source: &Source, ring: Option<Duration>, output: &Path, then: Then
     );
     // Ctrl-C while recording ends the recording; afterwards it ends the conversion.
     let farewell = (then == Then::Done).then(|| Farewell::new(&format!("holdup: ended; {}", clean(&kept))));
-    let (outcome, spool) = run_recorder(source, ring, spool)?;
+    let (outcome, spool) = run_recorder(&options, spool)?;
     let trace = convert(&spool, output.parent(), source, then).with_context(|| kept.clone())?;
+    let writing = Progress::of_step("writing the recording");
     file::write_to(&trace, result).with_context(|| kept.clone())?;
+    drop(writing);
     spool.remove()?;
     drop(farewell);
     let size = std::fs::metadata(output).map_or(0, |m| m.len());
-    report(&trace, &outcome, &format!("→ {} ({})", output.display(), text::status::bytes(size)));
+    report(&trace, &outcome, &format!(" → {} ({})", output.display(), text::status::bytes(size)));
     Ok(outcome)
 }
 
 /// Records `source` into files without names: nothing is left of it but the trace.
 pub fn record_unkept(source: &Source, then: Then) -> anyhow::Result<(Outcome, Trace)> {
+    let options = options(source, None)?;
     let folder = std::env::temp_dir();
     let spool = Claim::nameless(&folder).map_err(|e| Error::Input(e.to_string()))?;
-    let (outcome, spool) = run_recorder(source, None, spool)?;
-    let trace = convert(&spool, Some(&folder), source, then)?;
+    let (outcome, spool) = run_recorder(&options, spool)?;
+    let trace = convert(&spool, Some(&folder), source, then)
+        .context("the recording is lost: `holdup record -o FILE` keeps what it records")?;
     report(&trace, &outcome, "");
     Ok((outcome, trace))
 }
 
-fn run_recorder(source: &Source, ring: Option<Duration>, spool: Claim) -> anyhow::Result<(Outcome, Claim)> {
-    let mut line = StatusLine::new();
+fn run_recorder(options: &Options, spool: Claim) -> anyhow::Result<(Outcome, Claim)> {
+    let has_command = matches!(options.target, Target::Command { .. });
+    let mut line = StatusLine::new(has_command);
     let mut show = |status: &Status| line.update(status);
-    let done = holdup_record::record(&options(source, ring), spool, &mut show, &AtomicBool::new(false));
+    let done = holdup_record::record(options, spool, &mut show, &AtomicBool::new(false));
     line.finish();
+    if has_command {
+        screen::begin_line();
+    }
     Ok(done?)
 }
 
-fn options(source: &Source, ring: Option<Duration>) -> Options {
-    let target = match (source.pid, source.cmd.is_empty()) {
-        (Some(pid), _) => Target::Pid(pid),
-        (None, true) => Target::System,
-        (None, false) => Target::Command { argv: source.cmd.iter().map(OsString::from).collect() },
+fn options(source: &Source, ring: Option<Duration>) -> holdup_trace::Result<Options> {
+    let mut pids = match source.pid.as_slice() {
+        [] => Vec::new(),
+        wanted => holdup_record::processes(wanted)?,
     };
-    Options {
+    if let Some(path) = &source.cgroup {
+        pids.extend(holdup_record::processes_in_cgroup(path)?);
+        pids.sort_unstable();
+        pids.dedup();
+    }
+    let target = match (pids.is_empty(), source.cmd.is_empty()) {
+        (false, _) => Target::Pids(pids),
+        (true, true) => Target::System,
+        (true, false) => Target::Command { argv: source.cmd.iter().map(OsString::from).collect() },
+    };
+    Ok(Options {
         target,
         duration: source.duration,
         freq: source.freq,
@@ -95,7 +119,7 @@ fn options(source: &Source, ring: Option<Duration>) -> Options {
         ring,
         buffer_mb_per_cpu: source.buffer as usize,
         ..Options::default()
-    }
+    })
 }
 
 /// `trace.holdup` is recorded as `trace.holdup.spool`: what remains of a killed recorder is found beside its target.
@@ -135,7 +159,9 @@ fn convert(spool: &Claim, folder: Option<&Path>, source: &Source, then: Then) ->
         builder.hide_kernel_addresses();
     }
     let file = spool.file().map_err(|e| Error::input(spool.path(), e))?;
+    let progress = Progress::of_file("reading the recording", &file);
     spool::read_file(file, spool.path(), &mut builder)?;
+    progress.next("naming its functions");
     let mut trace = {
         let _names = Raised::for_names();
         open::finish(builder)?
@@ -156,7 +182,7 @@ fn report(trace: &Trace, outcome: &Outcome, result: &str) {
         n => format!(" ({} of them stacks)", text::status::count(n)),
     };
     say!(
-        "holdup: {:.2} s, {} events, {} lost{stacks} {result}",
+        "holdup: {:.2} s, {} events, {} lost{stacks}{result}",
         trace.meta.duration_ns as f64 / 1e9,
         text::status::count(status.events),
         text::status::count(status.missing()),

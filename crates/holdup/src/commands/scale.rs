@@ -1,6 +1,6 @@
 //! `holdup scale`: a sweep, its law, and with `--trace` the causes of the loss.
 
-mod trace;
+pub mod trace;
 
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ use crate::text::screen::say;
 use trace::Traced;
 
 /// What is printed.
-#[derive(Serialize)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct Answer {
     /// Points and laws.
     #[serde(flatten)]

@@ -8,15 +8,12 @@ use clap::CommandFactory;
 use holdup_base::output::{self, Readers};
 use holdup_trace::Error;
 
-use crate::cli::Cli;
+use crate::cli::{Cli, complete};
 use crate::text::screen;
 
 /// Prints the completion script for `shell`.
 pub fn completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
-    // The generator panics where it cannot write.
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "holdup", &mut script);
-    screen::bytes().write_all(&script)?;
+    screen::bytes().write_all(&complete::script(shell))?;
     Ok(ExitCode::SUCCESS)
 }
 

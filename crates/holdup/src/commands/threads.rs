@@ -11,7 +11,7 @@ use crate::cli::{ThreadOrder, Threads};
 use crate::{open, text};
 
 /// The threads of a running process: `holdup.threads/1`, with `pid` in place of `trace`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Live {
     schema: &'static str,
     /// Process id.
@@ -27,7 +27,7 @@ pub struct Live {
 }
 
 /// One thread of a running process. Times count from its start.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct LiveRow {
     /// Thread id.
     pub tid: u32,

@@ -12,7 +12,8 @@ use super::wrap;
 pub fn print(report: &Report) -> anyhow::Result<()> {
     let mut out = screen::stdout();
     let cpu = &report.cpu;
-    let rates = format!("time stamps at {:.2} GHz, the core at {:.2} GHz", cpu.tsc_ghz, cpu.core_ghz);
+    let core = cpu.core_ghz.map_or("an unknown rate".to_owned(), |ghz| format!("{ghz:.2} GHz"));
+    let rates = format!("time stamps at {:.2} GHz, the core at {core}", cpu.tsc_ghz);
     writeln!(out, "{}", wrap::paragraph("", &format!("{}, {} CPUs, {rates}", cpu.model, cpu.cpus)))?;
     for check in &report.checks {
         let (word, style) = word(check.verdict);

@@ -212,10 +212,11 @@ fn time(nanos: f64) -> String {
 }
 
 /// What a workload offers.
-#[derive(Serialize)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct Workload {
     /// Its functions.
     #[serde(serialize_with = "names")]
+    #[schemars(with = "Vec<String>")]
     pub functions: Vec<FunctionInfo>,
     /// Its parameters.
     pub params: Vec<ParamInfo>,

@@ -13,9 +13,12 @@ pub struct StatusLine {
 }
 
 impl StatusLine {
-    /// A line that is not drawn yet.
-    pub fn new() -> Self {
-        StatusLine { visible: screen::is_watched(), drawn: false, last_events: 0, last_s: 0.0 }
+    /// A line that is not drawn yet. `is_shared` says whether a program that this one starts writes to the same terminal
+    /// meanwhile, as a recorded command does: nobody knows when, and its text would stand behind that of the line or be
+    /// removed with it. So nothing is drawn then.
+    pub fn new(is_shared: bool) -> Self {
+        let visible = !is_shared && screen::is_watched();
+        StatusLine { visible, drawn: false, last_events: 0, last_s: 0.0 }
     }
 
     /// Draws `status` if half a second has passed since the last time.
@@ -32,9 +35,16 @@ impl StatusLine {
 
     /// Removes the line.
     pub fn finish(&mut self) {
-        if self.drawn {
+        if std::mem::take(&mut self.drawn) {
             screen::redraw("");
         }
+    }
+}
+
+/// An error stands in a line of its own, too.
+impl Drop for StatusLine {
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 

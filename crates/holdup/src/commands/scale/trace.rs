@@ -20,7 +20,7 @@ use crate::disassembler;
 use crate::open;
 
 /// One recorded run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Traced {
     /// The count.
     pub n: usize,
@@ -123,13 +123,5 @@ fn source(plan: &Plan, n: usize, output: &Path) -> anyhow::Result<Source> {
     }
     cmd.push("--".to_owned());
     cmd.extend(launch.argv);
-    Ok(Source {
-        all: false,
-        pid: None,
-        duration: plan.timeout,
-        freq: 999,
-        min_wait: std::time::Duration::from_micros(20),
-        buffer: 24,
-        cmd,
-    })
+    Ok(Source { duration: plan.timeout, ..Source::command(cmd) })
 }
