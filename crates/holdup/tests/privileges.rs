@@ -72,7 +72,7 @@ fn no_command_reads_what_its_user_may_not() {
         &["explain", &secret],
         &["threads", &secret],
         &["table", &secret, "switches"],
-        &["chain", &secret],
+        &["chain", &secret, "--at", "1"],
         &["disasm", &secret, "main"],
         &["diff", &secret, &secret],
         &["load", "run", &secret],

@@ -11,6 +11,9 @@ use recording::can_record;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_holdup");
 
+/// Switches and wake-ups without samples and stacks: quickly converted.
+const LIGHT: [&str; 4] = ["--freq", "0", "--min-wait", "10s"];
+
 fn record(output: &Path, options: &[&str], command: &[&str]) -> Command {
     let mut record = Command::new(BINARY);
     record.stdin(Stdio::null()).arg("record").args(options).arg("-o").arg(output).arg("--").args(command);
@@ -55,7 +58,7 @@ fn what_a_recording_writes_is_for_its_owner_alone_from_the_first_byte() {
     fs::create_dir(&folder).expect("folder");
     // What is recorded looks at the files that the recorder has then; the umask forbids nothing.
     let look = format!("sleep 1.2; stat -c '%a %u %g %n' {}/* > {}", folder.display(), seen.display());
-    for (options, least) in [(&["--ring", "1s"][..], 3), (&[], 1)] {
+    for (options, least) in [(&["--ring", "1s"][..], 3), (&LIGHT, 1)] {
         let path = folder.join("a.holdup");
         let mut command = Command::new("sh");
         let words = format!("umask 0; exec \"$0\" record {} -o {} -- sh -c \"$1\"", options.join(" "), path.display());
@@ -81,7 +84,7 @@ fn a_second_recorder_into_the_same_file_is_refused() {
     let (path, mark) = (dir.path().join("a.holdup"), dir.path().join("mark"));
     let (path_word, mark_word) = (path.display().to_string(), mark.display().to_string());
     // The command that is recorded is the second recorder; what that would record never starts.
-    let o = run(record(&path, &[], &[BINARY, "record", "-o", &path_word, "--", "touch", &mark_word]));
+    let o = run(record(&path, &LIGHT, &[BINARY, "record", "-o", &path_word, "--", "touch", &mark_word]));
     assert_eq!(o.status.code(), Some(3), "{}", err(&o));
     assert!(err(&o).contains("another holdup is at work on it"), "{}", err(&o));
     assert!(!mark.exists());
@@ -97,7 +100,7 @@ fn a_run_that_cannot_start_leaves_nothing_and_the_older_result() {
     let dir = tempfile::tempdir().expect("dir");
     let path = dir.path().join("a.holdup");
     fs::write(&path, "older").expect("write");
-    for options in [&[][..], &["--ring", "1s"]] {
+    for options in [&LIGHT[..], &["--ring", "1s"]] {
         refused(&run(record(&path, options, &["/no/such/program"])), "/no/such/program");
         assert_eq!(fs::read_to_string(&path).expect("read"), "older");
         assert_eq!(names(dir.path()), ["a.holdup"]);
@@ -120,7 +123,7 @@ fn outputs_are_checked_before_the_run() {
         ("/dev/null".into(), "is no file"),
         (dir.path().join("x".repeat(252)), "cannot be written"),
     ] {
-        refused(&run(record(&path, &[], &touch)), word);
+        refused(&run(record(&path, &LIGHT, &touch)), word);
         assert!(!mark.exists(), "{}: the command ran", path.display());
     }
 }
@@ -149,7 +152,7 @@ fn what_is_planted_is_refused_or_replaced_and_never_followed() {
     for (what, plant) in plants {
         plant(&spool);
         let before = fs::symlink_metadata(&spool).expect("planted");
-        refused(&run(record(&path, &[], &["true"])), what);
+        refused(&run(record(&path, &LIGHT, &["true"])), what);
         let after = fs::symlink_metadata(&spool).expect("still there");
         assert_eq!((before.ino(), before.len()), (after.ino(), after.len()), "{what}");
         if after.is_dir() { fs::remove_dir(&spool) } else { fs::remove_file(&spool) }.expect("remove");
@@ -157,14 +160,14 @@ fn what_is_planted_is_refused_or_replaced_and_never_followed() {
     // The result itself: links are replaced, others refused.
     for (what, plant) in &plants[..2] {
         plant(&path);
-        assert!(run(record(&path, &[], &["true"])).status.success(), "{what}");
+        assert!(run(record(&path, &LIGHT, &["true"])).status.success(), "{what}");
         assert!(fs::symlink_metadata(&path).expect("result").is_file());
         fs::remove_file(&path).expect("remove");
     }
     let foreign = Command::new("mkfifo").arg(&path).status().expect("mkfifo");
     assert!(foreign.success() && fs::metadata(&path).expect("pipe").file_type().is_fifo());
     std::os::unix::fs::chown(&path, Some(65534), None).expect("owner");
-    refused(&run(record(&path, &[], &["true"])), "pipe");
+    refused(&run(record(&path, &LIGHT, &["true"])), "pipe");
     assert_eq!(fs::read_to_string(&victim).expect("read"), "precious");
 }
 
@@ -182,9 +185,9 @@ fn what_a_killed_recorder_left_is_set_aside_and_can_be_completed() {
     let dir = tempfile::tempdir().expect("dir");
     let path = dir.path().join("a.holdup");
     for n in 1..=2 {
-        killed_recording(&path, &[], "sleep 0.2");
+        killed_recording(&path, &LIGHT, "sleep 0.2");
         assert!(ask(&["info"], &dir.path().join("a.holdup.spool")).contains("copies of stack memory"));
-        let o = run(record(&path, &[], &["true"]));
+        let o = run(record(&path, &LIGHT, &["true"]));
         assert!(o.status.success(), "{}", err(&o));
         let aside = dir.path().join(format!("a.holdup.spool.{n}"));
         assert!(err(&o).contains(&format!("is now {}", aside.display())), "{}", err(&o));
@@ -206,7 +209,7 @@ fn segments_of_a_killed_flight_recorder_are_named() {
     let path = dir.path().join("a.holdup");
     killed_recording(&path, &["--ring", "2s"], "sleep 0.3");
     let segment = names(dir.path()).into_iter().find(|n| n.contains(".segment")).expect("a segment");
-    let o = run(record(&path, &[], &["true"]));
+    let o = run(record(&path, &LIGHT, &["true"]));
     assert!(o.status.success() && err(&o).contains(&segment), "{}", err(&o));
     assert!(ask(&["info"], &dir.path().join(&segment)).contains("ended from outside"));
 }
