@@ -74,7 +74,7 @@ fn no_command_reads_what_its_user_may_not() {
         &["table", &secret, "switches"],
         &["chain", &secret, "--at", "1"],
         &["disasm", &secret, "main"],
-        &["diff", &secret, &secret],
+        &["diff", &secret, "--vs", &secret],
         &["load", "run", &secret],
         &["lab", "compare", &secret, &secret],
     ] {

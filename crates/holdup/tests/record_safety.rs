@@ -57,8 +57,12 @@ fn what_a_recording_writes_is_for_its_owner_alone_from_the_first_byte() {
     let (folder, seen) = (dir.path().join("made"), dir.path().join("seen"));
     fs::create_dir(&folder).expect("folder");
     // What is recorded looks at the files that the recorder has then; the umask forbids nothing.
-    let look = format!("sleep 1.2; stat -c '%a %u %g %n' {}/* > {}", folder.display(), seen.display());
-    for (options, least) in [(&["--ring", "1s"][..], 3), (&LIGHT, 1)] {
+    let (all, seen_at) = (folder.display(), seen.display());
+    // Of a flight recorder the spool, a segment that is complete and one that is not.
+    for (options, least) in [(&["--ring", "400ms"][..], 3), (&LIGHT, 1)] {
+        let look = format!(
+            "until [ $(ls {all} | wc -l) -ge {least} ]; do sleep 0.05; done; stat -c '%a %u %g %n' {all}/* > {seen_at}"
+        );
         let path = folder.join("a.holdup");
         let mut command = Command::new("sh");
         let words = format!("umask 0; exec \"$0\" record {} -o {} -- sh -c \"$1\"", options.join(" "), path.display());
@@ -221,8 +225,13 @@ fn ended_while_converting(path: &Path, signal: &str) -> Output {
     let pid = child.id().to_string();
     let recorded = || fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     // The command is there, then it is gone; a moment later the recording is converted.
-    while recorded().is_empty() && child.try_wait().expect("child").is_none() {}
-    while !recorded().is_empty() {}
+    let nap = || std::thread::sleep(std::time::Duration::from_millis(2));
+    while recorded().is_empty() && child.try_wait().expect("child").is_none() {
+        nap();
+    }
+    while !recorded().is_empty() {
+        nap();
+    }
     while child.try_wait().expect("child").is_none() {
         let _ = Command::new("kill").args([signal, &pid]).stderr(Stdio::null()).status();
     }
@@ -235,7 +244,7 @@ fn an_interrupted_conversion_leaves_its_spool_and_nothing_else() {
         return;
     }
     let mut interrupted = 0;
-    for signal in ["-INT", "-TERM", "-HUP", "-KILL", "-TERM", "-KILL"] {
+    for signal in ["-INT", "-TERM", "-HUP", "-KILL"] {
         let dir = tempfile::tempdir().expect("dir");
         let (path, spool) = (dir.path().join("a.holdup"), dir.path().join("a.holdup.spool"));
         let o = ended_while_converting(&path, signal);
@@ -253,7 +262,7 @@ fn an_interrupted_conversion_leaves_its_spool_and_nothing_else() {
             assert!(err(&o).contains("--keep") && err(&o).contains(&spool.display().to_string()), "{}", err(&o));
         }
     }
-    assert!(interrupted >= 3, "{interrupted} of 6 were interrupted");
+    assert!(interrupted >= 2, "{interrupted} of 4 were interrupted");
 }
 
 #[test]
