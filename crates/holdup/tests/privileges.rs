@@ -72,9 +72,9 @@ fn no_command_reads_what_its_user_may_not() {
         &["explain", &secret],
         &["threads", &secret],
         &["table", &secret, "switches"],
-        &["chain", &secret],
+        &["chain", &secret, "--at", "1"],
         &["disasm", &secret, "main"],
-        &["diff", &secret, &secret],
+        &["diff", &secret, "--vs", &secret],
         &["load", "run", &secret],
         &["lab", "compare", &secret, &secret],
     ] {
@@ -89,17 +89,17 @@ fn no_command_reads_what_its_user_may_not() {
 #[test]
 fn a_script_reads_nothing_of_roots() {
     let Some(copy) = Copy::with(EVERYTHING) else { return };
-    let secret = copy.secret("swordfish");
-    let script = copy.own.join("w.rn");
-    fs::write(
-        &script,
-        format!("pub async fn run(ctx, i) {{ println!(\"{{}}\", fs::read_to_string(\"{secret}\").await?); Ok(()) }}"),
-    )
-    .expect("write");
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o644)).expect("mode");
-    let o = copy.nobody(&["load", "run", script.to_str().expect("text"), "-d", "1s"]).expect("runs");
-    let text = format!("{}{}", err(&o), String::from_utf8_lossy(&o.stdout));
-    assert!(!text.contains("swordfish"), "{text}");
+    for (mode, denied) in [(0o644, false), (0o600, true)] {
+        let words = copy.own.join("words");
+        fs::write(&words, "swordfish").expect("write");
+        fs::set_permissions(&words, fs::Permissions::from_mode(mode)).expect("mode");
+        let script = copy.own.join("w.rn");
+        let text = format!("pub fn run(ctx, i) {{ panic!(\"{{}}\", fs::read_to_string(\"{}\")?) }}", words.display());
+        fs::write(&script, text).expect("write");
+        let o = copy.nobody(&["load", "run", script.to_str().expect("text"), "-d", "1s"]).expect("runs");
+        let text = format!("{}{}", err(&o), String::from_utf8_lossy(&o.stdout));
+        assert_eq!((text.contains("ermission denied"), text.contains("swordfish")), (denied, !denied), "{text}");
+    }
 }
 
 #[test]

@@ -11,6 +11,9 @@ use recording::can_record;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_holdup");
 
+/// Switches and wake-ups without samples and stacks: quickly converted.
+const LIGHT: [&str; 4] = ["--freq", "0", "--min-wait", "10s"];
+
 fn record(output: &Path, options: &[&str], command: &[&str]) -> Command {
     let mut record = Command::new(BINARY);
     record.stdin(Stdio::null()).arg("record").args(options).arg("-o").arg(output).arg("--").args(command);
@@ -54,8 +57,12 @@ fn what_a_recording_writes_is_for_its_owner_alone_from_the_first_byte() {
     let (folder, seen) = (dir.path().join("made"), dir.path().join("seen"));
     fs::create_dir(&folder).expect("folder");
     // What is recorded looks at the files that the recorder has then; the umask forbids nothing.
-    let look = format!("sleep 1.2; stat -c '%a %u %g %n' {}/* > {}", folder.display(), seen.display());
-    for (options, least) in [(&["--ring", "1s"][..], 3), (&[], 1)] {
+    let (all, seen_at) = (folder.display(), seen.display());
+    // Of a flight recorder the spool, a segment that is complete and one that is not.
+    for (options, least) in [(&["--ring", "400ms"][..], 3), (&LIGHT, 1)] {
+        let look = format!(
+            "until [ $(ls {all} | wc -l) -ge {least} ]; do sleep 0.05; done; stat -c '%a %u %g %n' {all}/* > {seen_at}"
+        );
         let path = folder.join("a.holdup");
         let mut command = Command::new("sh");
         let words = format!("umask 0; exec \"$0\" record {} -o {} -- sh -c \"$1\"", options.join(" "), path.display());
@@ -81,7 +88,7 @@ fn a_second_recorder_into_the_same_file_is_refused() {
     let (path, mark) = (dir.path().join("a.holdup"), dir.path().join("mark"));
     let (path_word, mark_word) = (path.display().to_string(), mark.display().to_string());
     // The command that is recorded is the second recorder; what that would record never starts.
-    let o = run(record(&path, &[], &[BINARY, "record", "-o", &path_word, "--", "touch", &mark_word]));
+    let o = run(record(&path, &LIGHT, &[BINARY, "record", "-o", &path_word, "--", "touch", &mark_word]));
     assert_eq!(o.status.code(), Some(3), "{}", err(&o));
     assert!(err(&o).contains("another holdup is at work on it"), "{}", err(&o));
     assert!(!mark.exists());
@@ -97,7 +104,7 @@ fn a_run_that_cannot_start_leaves_nothing_and_the_older_result() {
     let dir = tempfile::tempdir().expect("dir");
     let path = dir.path().join("a.holdup");
     fs::write(&path, "older").expect("write");
-    for options in [&[][..], &["--ring", "1s"]] {
+    for options in [&LIGHT[..], &["--ring", "1s"]] {
         refused(&run(record(&path, options, &["/no/such/program"])), "/no/such/program");
         assert_eq!(fs::read_to_string(&path).expect("read"), "older");
         assert_eq!(names(dir.path()), ["a.holdup"]);
@@ -120,7 +127,7 @@ fn outputs_are_checked_before_the_run() {
         ("/dev/null".into(), "is no file"),
         (dir.path().join("x".repeat(252)), "cannot be written"),
     ] {
-        refused(&run(record(&path, &[], &touch)), word);
+        refused(&run(record(&path, &LIGHT, &touch)), word);
         assert!(!mark.exists(), "{}: the command ran", path.display());
     }
 }
@@ -149,7 +156,7 @@ fn what_is_planted_is_refused_or_replaced_and_never_followed() {
     for (what, plant) in plants {
         plant(&spool);
         let before = fs::symlink_metadata(&spool).expect("planted");
-        refused(&run(record(&path, &[], &["true"])), what);
+        refused(&run(record(&path, &LIGHT, &["true"])), what);
         let after = fs::symlink_metadata(&spool).expect("still there");
         assert_eq!((before.ino(), before.len()), (after.ino(), after.len()), "{what}");
         if after.is_dir() { fs::remove_dir(&spool) } else { fs::remove_file(&spool) }.expect("remove");
@@ -157,14 +164,14 @@ fn what_is_planted_is_refused_or_replaced_and_never_followed() {
     // The result itself: links are replaced, others refused.
     for (what, plant) in &plants[..2] {
         plant(&path);
-        assert!(run(record(&path, &[], &["true"])).status.success(), "{what}");
+        assert!(run(record(&path, &LIGHT, &["true"])).status.success(), "{what}");
         assert!(fs::symlink_metadata(&path).expect("result").is_file());
         fs::remove_file(&path).expect("remove");
     }
     let foreign = Command::new("mkfifo").arg(&path).status().expect("mkfifo");
     assert!(foreign.success() && fs::metadata(&path).expect("pipe").file_type().is_fifo());
     std::os::unix::fs::chown(&path, Some(65534), None).expect("owner");
-    refused(&run(record(&path, &[], &["true"])), "pipe");
+    refused(&run(record(&path, &LIGHT, &["true"])), "pipe");
     assert_eq!(fs::read_to_string(&victim).expect("read"), "precious");
 }
 
@@ -182,9 +189,9 @@ fn what_a_killed_recorder_left_is_set_aside_and_can_be_completed() {
     let dir = tempfile::tempdir().expect("dir");
     let path = dir.path().join("a.holdup");
     for n in 1..=2 {
-        killed_recording(&path, &[], "sleep 0.2");
+        killed_recording(&path, &LIGHT, "sleep 0.2");
         assert!(ask(&["info"], &dir.path().join("a.holdup.spool")).contains("copies of stack memory"));
-        let o = run(record(&path, &[], &["true"]));
+        let o = run(record(&path, &LIGHT, &["true"]));
         assert!(o.status.success(), "{}", err(&o));
         let aside = dir.path().join(format!("a.holdup.spool.{n}"));
         assert!(err(&o).contains(&format!("is now {}", aside.display())), "{}", err(&o));
@@ -206,7 +213,7 @@ fn segments_of_a_killed_flight_recorder_are_named() {
     let path = dir.path().join("a.holdup");
     killed_recording(&path, &["--ring", "2s"], "sleep 0.3");
     let segment = names(dir.path()).into_iter().find(|n| n.contains(".segment")).expect("a segment");
-    let o = run(record(&path, &[], &["true"]));
+    let o = run(record(&path, &LIGHT, &["true"]));
     assert!(o.status.success() && err(&o).contains(&segment), "{}", err(&o));
     assert!(ask(&["info"], &dir.path().join(&segment)).contains("ended from outside"));
 }
@@ -218,8 +225,13 @@ fn ended_while_converting(path: &Path, signal: &str) -> Output {
     let pid = child.id().to_string();
     let recorded = || fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     // The command is there, then it is gone; a moment later the recording is converted.
-    while recorded().is_empty() && child.try_wait().expect("child").is_none() {}
-    while !recorded().is_empty() {}
+    let nap = || std::thread::sleep(std::time::Duration::from_millis(2));
+    while recorded().is_empty() && child.try_wait().expect("child").is_none() {
+        nap();
+    }
+    while !recorded().is_empty() {
+        nap();
+    }
     while child.try_wait().expect("child").is_none() {
         let _ = Command::new("kill").args([signal, &pid]).stderr(Stdio::null()).status();
     }
@@ -232,7 +244,7 @@ fn an_interrupted_conversion_leaves_its_spool_and_nothing_else() {
         return;
     }
     let mut interrupted = 0;
-    for signal in ["-INT", "-TERM", "-HUP", "-KILL", "-TERM", "-KILL"] {
+    for signal in ["-INT", "-TERM", "-HUP", "-KILL"] {
         let dir = tempfile::tempdir().expect("dir");
         let (path, spool) = (dir.path().join("a.holdup"), dir.path().join("a.holdup.spool"));
         let o = ended_while_converting(&path, signal);
@@ -250,7 +262,7 @@ fn an_interrupted_conversion_leaves_its_spool_and_nothing_else() {
             assert!(err(&o).contains("--keep") && err(&o).contains(&spool.display().to_string()), "{}", err(&o));
         }
     }
-    assert!(interrupted >= 3, "{interrupted} of 6 were interrupted");
+    assert!(interrupted >= 2, "{interrupted} of 4 were interrupted");
 }
 
 #[test]
