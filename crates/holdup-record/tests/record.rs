@@ -44,7 +44,8 @@ fn run(options: &Options, path: &Path) -> Result<Outcome, Error> {
 fn run_until(options: &Options, path: &Path, enough: &mut dyn FnMut(&Status) -> bool) -> Result<Outcome, Error> {
     let stop = AtomicBool::new(false);
     let options = Options { duration: Some(Duration::from_secs(120)), ..options.clone() };
-    record(&options, path, &mut |status| stop.store(enough(status), Ordering::Relaxed), &stop)
+    let mut on_status = |status: &Status| stop.store(enough(status), Ordering::Relaxed);
+    record(&options, claim(path)?, &mut on_status, &stop).map(|(outcome, _)| outcome)
 }
 
 /// A link to `sleep` under a name of its own: others on the machine may sleep as well.
