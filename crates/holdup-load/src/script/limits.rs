@@ -4,6 +4,8 @@
 //! engine counts its own steps and its own memory on its thread, which costs next to nothing and tells the line. What works
 //! outside of its steps (a sum over a range, the compiler, a value's end) is watched from another thread: see `harness/watch`.
 
+#![cfg_attr(not(feature = "script"), allow(dead_code, reason = "only an engine has steps to count"))]
+
 use std::fmt;
 use std::time::Duration;
 
