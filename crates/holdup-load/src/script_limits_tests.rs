@@ -110,7 +110,6 @@ fn endless_growth_ends_at_its_line() {
         "pub fn run(ctx) {\n  let s = \"0123456789abcdef\"; loop { s = s + s; }\n}",
         "pub fn run(ctx) {\n  let v = []; loop { v.push(1); }\n}",
         "pub fn run(ctx) {\n  let v = [1]; loop { v.extend(v.clone()); }\n}",
-        "pub fn run(ctx) {\n  let o = #{}; let k = 0; loop { o.insert(`${k}`, k); k += 1; }\n}",
         "pub fn run(ctx) {\n  ctx.data.v = []; loop { ctx.data.v.push(latte::text(1, 1000)); }\n}",
         "fn f(n) {\n  f(n + 1) + 1 }\npub fn run(ctx) { f(0); }",
         "pub fn run(ctx) {\n  latte::text(1, 1000000000000);\n}",

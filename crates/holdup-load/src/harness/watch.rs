@@ -150,7 +150,7 @@ impl Watch {
             cpu.saturating_sub(thread.cpu) >= limit
         };
         match self.threads.iter_mut().position(is_late) {
-            Some(late) => Err(self.error(self.limits.too_long(&self.threads[late].beat.what()))),
+            Some(late) => Err(self.error(&self.limits.too_long(&self.threads[late].beat.what()))),
             None => Ok(()),
         }
     }
@@ -170,19 +170,19 @@ impl Watch {
         let used = memory::of_mappings(&stacks);
         for (thread, used) in self.threads.iter().zip(&used) {
             if *used > DEEPEST {
-                return Err(self.error(limits::too_deep(&thread.beat.what(), *used)));
+                return Err(self.error(&limits::too_deep(&thread.beat.what(), *used)));
             }
         }
         let grown = now.saturating_sub(self.before);
         let each = self.limits.memory.saturating_add(NOT_THE_SCRIPTS);
         if grown > each.saturating_mul(self.threads.len()) {
             let what = self.threads.first().map_or_else(String::new, |thread| thread.beat.what());
-            return Err(self.error(self.limits.grew(&what, grown, self.threads.len())));
+            return Err(self.error(&self.limits.grew(&what, grown, self.threads.len())));
         }
         Ok(())
     }
 
-    fn error(&self, sentence: String) -> ScriptError {
+    fn error(&self, sentence: &str) -> ScriptError {
         ScriptError::limit(None, format!("{}: {sentence}", self.path.display()))
     }
 }

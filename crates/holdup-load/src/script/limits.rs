@@ -4,6 +4,8 @@
 //! engine counts its own steps and its own memory on its thread, which costs next to nothing and tells the line. What works
 //! outside of its steps (a sum over a range, the compiler, a value's end) is watched from another thread: see `harness/watch`.
 
+#![cfg_attr(not(feature = "script"), allow(dead_code, reason = "only an engine has steps to count"))]
+
 use std::fmt;
 use std::time::Duration;
 
@@ -97,8 +99,9 @@ pub(crate) fn too_deep(what: &str, stack: usize) -> String {
 /// The message, or its beginning.
 pub(crate) fn shortened(mut message: String) -> String {
     if message.len() > LONGEST_MESSAGE {
-        let left_out = message.len() - LONGEST_MESSAGE;
-        message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
+        let kept = (0..=LONGEST_MESSAGE).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
+        let left_out = message.len() - kept;
+        message.truncate(kept);
         message.push_str(&format!("… ({left_out} more bytes)"));
     }
     message
@@ -111,7 +114,7 @@ impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(1_usize << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
         match units.iter().find(|(unit, _)| self.0 >= *unit) {
-            Some((unit, name)) if self.0 % unit == 0 => write!(f, "{} {name}", self.0 / unit),
+            Some((unit, name)) if self.0.is_multiple_of(*unit) => write!(f, "{} {name}", self.0 / unit),
             Some((unit, name)) => write!(f, "{:.1} {name}", self.0 as f64 / *unit as f64),
             None => write!(f, "{} bytes", self.0),
         }
