@@ -82,7 +82,7 @@ impl Program {
         // Only ends a test that would hang.
         let end = Instant::now() + Duration::from_secs(120);
         let waits = |name: &&str| program.threads().iter().any(|t| t.name == **name && t.waits && t.blocked.is_some());
-        while !threads.iter().all(|name| waits(name)) {
+        while !threads.iter().all(&waits) {
             assert!(Instant::now() < end, "threads do not block: {:?}", program.threads());
             std::thread::sleep(Duration::from_millis(5));
         }
