@@ -1,5 +1,6 @@
 //! The command line. Names are fixed by the project's contract.
 
+pub mod complete;
 mod config;
 mod diff;
 mod hints;

@@ -35,12 +35,12 @@ const COLOR: &str = "color";
 #[derive(Debug, Default, PartialEq)]
 pub struct Settings {
     color: Option<anstream::ColorChoice>,
-    defaults: Vec<Default>,
+    defaults: Vec<Given>,
 }
 
 /// The default of an option of one command.
 #[derive(Debug, PartialEq)]
-struct Default {
+struct Given {
     command: &'static str,
     id: &'static str,
     values: Vec<String>,
@@ -68,7 +68,7 @@ fn path() -> Option<PathBuf> {
 impl Settings {
     /// The command line with these defaults. A section's own come last, so that they count.
     pub fn apply(&self, mut command: Command) -> Command {
-        for Default { command: name, id, values } in &self.defaults {
+        for Given { command: name, id, values } in &self.defaults {
             let values = values.clone();
             command = command.mut_subcommand(*name, |c| c.mut_arg(*id, |arg| arg.default_values(values)));
         }
@@ -145,7 +145,7 @@ impl Settings {
         };
         for command in commands.iter().filter(|command| section.is_none_or(|s| s == **command)) {
             check(command, id, key, &values)?;
-            self.defaults.push(Default { command, id, values: values.clone() });
+            self.defaults.push(Given { command, id, values: values.clone() });
         }
         Ok(())
     }

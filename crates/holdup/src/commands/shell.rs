@@ -7,14 +7,11 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use holdup_trace::Error;
 
-use crate::cli::Cli;
+use crate::cli::{Cli, complete};
 
 /// Prints the completion script for `shell`.
 pub fn completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
-    // The generator panics where it cannot write.
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "holdup", &mut script);
-    std::io::stdout().write_all(&script)?;
+    std::io::stdout().write_all(&complete::script(shell))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,0 +1,159 @@
+//! Recording what runs already: by number, by name, by control group, with the children that it has.
+
+mod recording;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use recording::can_record;
+use serde_json::Value;
+
+fn holdup() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdup"));
+    command.stdin(Stdio::null()).env("XDG_CONFIG_HOME", "/nowhere");
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    holdup().args(args).output().expect("the binary starts")
+}
+
+fn err(o: &Output) -> String {
+    String::from_utf8_lossy(&o.stderr).into_owned()
+}
+
+fn code(o: &Output) -> i32 {
+    assert!(!err(o).contains("panicked"), "{}", err(o));
+    o.status.code().expect("no signal")
+}
+
+fn json(o: &Output) -> Value {
+    assert_eq!(code(o), 0, "{}", err(o));
+    serde_json::from_slice(&o.stdout).expect("json")
+}
+
+#[test]
+fn what_does_not_run_is_no_recording() {
+    let dir = tempfile::tempdir().expect("dir");
+    let out = dir.path().join("t.holdup").display().to_string();
+    for (args, says) in [
+        (&["-p", "4194305"][..], "there is no process 4194305"),
+        (&["-p", "no-such-process-at-all"], "no process is called"),
+        (&["-p", "1,4194305"], "there is no process 4194305"),
+        (&["--cgroup", "/no/such/group"], "there is no control group /no/such/group"),
+    ] {
+        for command in [&["record", "-o", &out][..], &["explain", "--keep", &out]] {
+            let o = run(&[command, args].concat());
+            assert!(code(&o) == 3 && err(&o).contains(says), "{args:?}: {}", err(&o));
+            assert_eq!(fs::read_dir(dir.path()).expect("dir").count(), 0, "{args:?}");
+        }
+    }
+}
+
+/// A program of a name of its own, with a child that exists already; both end with its standard input.
+fn family(dir: &Path, name: &str) -> (Child, u32) {
+    let program = dir.join(name);
+    if !program.exists() {
+        let shell = ["/bin/sh", "/usr/bin/sh"].into_iter().find(|path| Path::new(path).exists()).expect("a shell");
+        fs::copy(shell, &program).expect("copy");
+    }
+    let script = "(while :; do sleep 0.01; done) & echo $!; read x; kill $!";
+    let mut child = Command::new(program);
+    let child = child.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = child.spawn().expect("starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("pipe")).read_line(&mut line).expect("a line");
+    (child, line.trim().parse().expect("a pid"))
+}
+
+fn end(mut child: Child) {
+    drop(child.stdin.take());
+    child.wait().expect("ends");
+}
+
+/// Records until `until` lets the families end, and tells which processes are in the focus.
+fn attached(path: &Path, args: &[&str], end_families: impl FnOnce()) -> Vec<String> {
+    let path = path.display().to_string();
+    let mut recorder = holdup();
+    let recorder = recorder.args(["record", "-o", &path]).args(args).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut recorder = recorder.spawn().expect("starts");
+    // The first round of a spool names all that runs; before it there is but a header.
+    let spool = PathBuf::from(format!("{path}.spool"));
+    let begun = || fs::metadata(&spool).is_ok_and(|m| m.len() > 8192);
+    while !begun() && recorder.try_wait().expect("wait").is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    end_families();
+    let o = recorder.wait_with_output().expect("ends");
+    assert_eq!(code(&o), 0, "{args:?}: {}", err(&o));
+    let threads = json(&run(&["threads", &path, "--json", "--top", "1000"]));
+    let rows = threads["threads"].as_array().expect("threads").iter();
+    rows.map(|row| row["pid"].to_string()).collect()
+}
+
+#[test]
+fn processes_are_attached_by_number_name_and_group_with_their_children() {
+    if !can_record() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("dir");
+    for by in ["numbers", "name", "repeated"] {
+        let name = format!("family-{by}");
+        let ((first, child), (second, other)) = (family(dir.path(), &name), family(dir.path(), &name));
+        let pids = [first.id(), child, second.id(), other].map(|pid| pid.to_string());
+        let both = format!("{},{}", pids[0], pids[2]);
+        let args = match by {
+            "numbers" => vec!["-p", both.as_str()],
+            "name" => vec!["-p", name.as_str()],
+            _ => vec!["-p", pids[0].as_str(), "-p", pids[2].as_str()],
+        };
+        let focus = attached(&dir.path().join(format!("{by}.holdup")), &args, || {
+            end(first);
+            end(second);
+        });
+        for pid in &pids {
+            assert!(focus.contains(pid), "{by}: {pid} of {pids:?} is not in {focus:?}");
+        }
+        assert!(!focus.contains(&std::process::id().to_string()), "{by}");
+    }
+}
+
+/// A control group that is removed in the end.
+struct Group(PathBuf);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_control_group_is_its_processes() {
+    if !can_record() {
+        return;
+    }
+    let roots = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/pids", "/sys/fs/cgroup"];
+    let name = format!("holdup-test-{}", std::process::id());
+    let made = roots
+        .iter()
+        .map(|root| Group(Path::new(root).join(&name)))
+        .find(|group| fs::create_dir(&group.0).is_ok() && group.0.join("cgroup.procs").exists());
+    let Some(group) = made else {
+        println!("skipped: no control group can be made");
+        return;
+    };
+    let o = run(&["record", "-o", "/nowhere/t", "--cgroup", &name]);
+    assert!(code(&o) == 3 && err(&o).contains("no process is in the control group"), "{}", err(&o));
+    let dir = tempfile::tempdir().expect("dir");
+    let (first, child) = family(dir.path(), "in-a-group");
+    let pid = first.id().to_string();
+    if fs::write(group.0.join("cgroup.procs"), &pid).is_err() {
+        println!("skipped: no process can be put into a control group");
+        return end(first);
+    }
+    let focus = attached(&dir.path().join("t.holdup"), &["--cgroup", &format!("/{name}")], || end(first));
+    assert!(focus.contains(&pid) && focus.contains(&child.to_string()), "{focus:?}");
+}

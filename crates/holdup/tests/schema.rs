@@ -1,0 +1,173 @@
+//! `holdup schema`: every document that a command prints is one of its schema's, and has no field that is not in it.
+
+mod recording;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+use recording::can_record;
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../holdup-import/tests/fixtures");
+
+fn run(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdup"));
+    let o = command.args(args).stdin(Stdio::null()).env("XDG_CONFIG_HOME", "/nowhere").output().expect("starts");
+    assert!(!String::from_utf8_lossy(&o.stderr).contains("panicked"), "{args:?}: {o:?}");
+    o
+}
+
+fn printed(args: &[&str]) -> Value {
+    let o = run(args);
+    serde_json::from_slice(&o.stdout)
+        .unwrap_or_else(|e| panic!("{args:?}: {e}: {}", String::from_utf8_lossy(&o.stderr)))
+}
+
+fn schema(document: &str) -> Value {
+    printed(&["schema", document])
+}
+
+/// The schema without room for further fields, so that one that it does not describe is found.
+fn strict(mut schema: Value) -> Value {
+    fn close(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.values_mut().for_each(close);
+                if fields.contains_key("properties") && fields.get("type").is_some_and(|t| t == "object") {
+                    fields.entry("additionalProperties").or_insert(json!(false));
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(close),
+            _ => {}
+        }
+    }
+    close(&mut schema);
+    schema
+}
+
+/// The documents that were checked.
+#[derive(Default)]
+struct Checked(BTreeSet<&'static str>);
+
+impl Checked {
+    fn check(&mut self, document: &'static str, args: &[&str]) -> Value {
+        let answer = printed(args);
+        let schema = schema(document);
+        for schema in [schema.clone(), strict(schema)] {
+            let validator = jsonschema::draft202012::new(&schema).expect("a schema");
+            let errors: Vec<String> =
+                validator.iter_errors(&answer).map(|e| format!("{} at {}", e, e.instance_path())).collect();
+            assert!(errors.is_empty(), "{document} {args:?}:\n{}", errors.join("\n"));
+        }
+        self.0.insert(document);
+        answer
+    }
+}
+
+fn documents() -> Vec<String> {
+    let o = run(&["schema"]);
+    let list = String::from_utf8(o.stdout).expect("text");
+    list.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_schema_is_one_and_says_what_it_is_of() {
+    let names = documents();
+    assert!(names.len() >= 15 && names.iter().any(|name| name == "explain"), "{names:?}");
+    for name in &names {
+        let schema = schema(name);
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{name}");
+        jsonschema::draft202012::meta::validate(&schema).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(schema["description"].as_str().is_some_and(|d| d.contains("holdup ")), "{name}");
+        // What nothing is known of would be valid, whatever it is.
+        let validator = jsonschema::draft202012::new(&schema).expect("a schema");
+        for wrong in [json!({}), json!({"schema": "other/1"}), json!(7), json!([{}])] {
+            assert!(!validator.is_valid(&wrong), "{name} takes {wrong}");
+        }
+    }
+    assert_eq!(schema("explain"), schema("holdup.explain/1"));
+    let o = run(&["schema", "explian"]);
+    assert_eq!(o.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&o.stderr).contains("did you mean explain?"));
+}
+
+/// A finding's fields are part of the schema, with what they mean.
+#[test]
+fn fields_are_described() {
+    let schema = schema("explain");
+    let finding = &schema["$defs"]["Finding"];
+    assert_eq!(finding["properties"]["blame_cpu_s"]["description"], "CPU seconds charged to it.");
+    assert!(finding["required"].as_array().is_some_and(|r| r.contains(&json!("title"))), "{finding}");
+    assert_eq!(schema["properties"]["schema"]["const"], "holdup.explain/1");
+}
+
+fn of_traces(checked: &mut Checked, traces: &[String]) {
+    for trace in traces {
+        checked.check("info", &["info", trace, "--json"]);
+        checked.check("explain", &["explain", trace, "--json"]);
+        checked.check("threads", &["threads", trace, "--json"]);
+        for table in ["waits", "cpu", "switches", "wakes", "locks", "who-waits-longest"] {
+            checked.check("table", &["table", trace, table, "--json"]);
+        }
+        checked.check("diff", &["diff", trace, "--vs", trace, "--json"]);
+        // Not every trace has a wait, or samples of a function.
+        for (document, args) in [
+            ("chain", &["chain", trace, "--wait", "0", "--json"][..]),
+            ("chain", &["chain", trace, "--at", "20ms", "--json"]),
+            ("disasm", &["disasm", trace, ".*", "--json"]),
+        ] {
+            if run(args).status.code() == Some(0) {
+                checked.check(document, args);
+            }
+        }
+    }
+}
+
+fn of_scripts(checked: &mut Checked, folder: &Path) {
+    if !cfg!(feature = "script") {
+        println!("skipped: this build has no scripts");
+        return;
+    }
+    let [script, report] = ["work.rn", "r.json"].map(|name| folder.join(name).display().to_string());
+    std::fs::write(&script, "pub async fn run(ctx, i) {}").expect("write");
+    checked.check("load", &["load", "run", &script, "-d", "50ms", "-w", "0s", "-o", &report, "--json"]);
+    checked.check("load", &["load", "run", &script, "-d", "50ms", "-w", "0s", "-r", "100", "--json"]);
+    checked.check("load-list", &["load", "list", &folder.display().to_string(), "--json"]);
+    checked.check("load-workload", &["load", "list", &script, "--json"]);
+    checked.check("load-compare", &["load", "compare", &report, &report, "--json"]);
+}
+
+#[test]
+fn every_document_is_one_of_its_schema() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut checked = Checked::default();
+    let mut traces: Vec<String> = ["task", "dwarf", "pipe"].map(|name| format!("{FIXTURES}/{name}.perf.data")).to_vec();
+    if can_record() {
+        let path = dir.path().join("demo.holdup").display().to_string();
+        let program = env!("CARGO_BIN_EXE_holdup");
+        assert_eq!(run(&["record", "-o", &path, "--", program, "demo-program"]).status.code(), Some(0));
+        let answer = checked.check("explain", &["explain", &path, "--json"]);
+        assert!(answer["findings"].as_array().is_some_and(|f| !f.is_empty()), "{answer}");
+        checked.check("chain", &["chain", &path, "--at", "1.0", "--follow", "--json"]);
+        checked.check("disasm", &["disasm", &path, "find_free_block", "--json"]);
+        traces.push(path);
+    }
+    of_traces(&mut checked, &traces);
+    checked.check("tables", &["info", "--schema", "--json"]);
+    checked.check("threads-live", &["threads", &std::process::id().to_string(), "--json"]);
+    checked.check("check", &["check", "--json"]);
+    let lab = dir.path().join("lab.json").display().to_string();
+    for experiment in ["pause", "counters"] {
+        checked.check("lab", &["lab", "run", experiment, "--quick", "-o", &lab, "--json"]);
+    }
+    checked.check("lab-list", &["lab", "list", "--json"]);
+    checked.check("lab-compare", &["lab", "compare", &lab, &lab, "--json"]);
+    checked.check("scale", &["scale", "--threads", "1,2,3,4", "--runs", "1", "--json", "--", "true", "{n}"]);
+    of_scripts(&mut checked, dir.path());
+    let unchecked: Vec<String> = documents().into_iter().filter(|name| !checked.0.contains(name.as_str())).collect();
+    println!("not checked here: {unchecked:?}");
+    let needs: &[&str] = if cfg!(feature = "script") { &["chain", "disasm"] } else { &["chain", "disasm", "load"] };
+    assert!(unchecked.iter().all(|name| needs.iter().any(|need| name.starts_with(need))), "{unchecked:?}");
+}
