@@ -219,6 +219,10 @@ fn the_status_line_stays_out_of_the_programs_output() {
     let Some(seen) = on_a_terminal(&format!("'{HOLDUP}' record -o '{out}' -- sh -c '{program}'")) else { return };
     assert!(seen.contains("part 1part 2part 3part 4\r\n"), "{seen:?}");
     assert!(!seen.contains("events/s"), "{seen:?}");
+    // Nor does what follows remove a line that the program has left open.
+    let record = format!("'{HOLDUP}' record -o '{out}' -- printf open");
+    let Some(seen) = on_a_terminal(&format!("stty cols 80; {record}")) else { return };
+    assert!(seen.contains(&format!("open{}\r", " ".repeat(80))), "{seen:?}");
     // With nobody else on the terminal it is there.
     let Some(seen) = on_a_terminal(&format!("'{HOLDUP}' record -o '{out}' -a --duration 1500ms")) else { return };
     assert!(seen.contains("events/s") && seen.contains("\r\x1b[K"), "{seen:?}");

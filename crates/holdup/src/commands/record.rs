@@ -14,7 +14,7 @@ use holdup_trace::{Destination, Nanos, Trace, TraceBuilder, file, spool};
 
 use crate::cli::{Record, Source};
 use crate::text::progress::Progress;
-use crate::text::screen::say;
+use crate::text::screen::{self, say};
 use crate::text::status::StatusLine;
 use crate::{open, text};
 
@@ -74,6 +74,9 @@ pub fn record(source: &Source, ring: Option<Duration>, keep: Keep) -> anyhow::Re
     let options = options(source, ring)?;
     let outcome = holdup_record::record(&options, &spool_path, &mut show, &stop)?;
     line.finish();
+    if !source.cmd.is_empty() {
+        screen::begin_line();
+    }
     let kept = || keep.on_failure(&spool_path);
     let mut trace = read_spool(&spool_path, output).with_context(kept)?;
     if source.all {

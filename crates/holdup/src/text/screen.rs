@@ -108,6 +108,16 @@ pub fn redraw(text: &str) {
     let _ = out.flush();
 }
 
+/// Brings the cursor to the start of a line, whatever another program has left in the one that it is in: as many spaces as
+/// the terminal is wide end in the next line unless they began at the first column.
+pub fn begin_line() {
+    if let Some((width, _)) = terminal_size::terminal_size_of(io::stderr()) {
+        let mut out = io::stderr().lock();
+        let _ = write!(out, "{:width$}\r", "", width = usize::from(width.0));
+        let _ = out.flush();
+    }
+}
+
 /// Prints one line; a reader that went away is no failure here.
 pub fn line(mut out: Screen<impl Write>, text: fmt::Arguments<'_>) {
     let _ = writeln!(out, "{text}");

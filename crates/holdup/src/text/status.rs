@@ -35,9 +35,16 @@ impl StatusLine {
 
     /// Removes the line.
     pub fn finish(&mut self) {
-        if self.drawn {
+        if std::mem::take(&mut self.drawn) {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
+    }
+}
+
+/// An error stands in a line of its own, too.
+impl Drop for StatusLine {
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 
