@@ -32,6 +32,8 @@ pub use table::{Format, Table};
 #[command(name = "holdup", version, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Examples:\n  holdup explain -- make -j16\n  holdup record -o build.holdup -- make -j16\n  \
                         holdup explain build.holdup\n  holdup explain perf.data --json\n\n\
+                        Defaults of options can stand in ~/.config/holdup.toml, for all commands or in a section for one:\n  \
+                        freq = 499\n  color = \"never\"\n  [explain]\n  top = 3\n\n\
                         Exit codes: 0 done, 1 the answer is no, 2 bad usage, 3 unusable input, 4 missing privilege or platform support.")]
 pub struct Cli {
     /// What to do.

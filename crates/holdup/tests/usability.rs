@@ -144,12 +144,16 @@ fn what_is_no_trace_on_a_pipe_is_a_sentence() {
 fn a_name_that_is_not_in_the_trace_gets_the_names_that_are() {
     let trace = format!("{FIXTURES}/task.perf.data");
     for args in [
-        &["explain", &trace, "--focus", "pref"][..],
-        &["threads", &trace, "--focus", "pref"],
-        &["table", &trace, "switches", "--focus", "pref"],
+        &["explain", &trace, "--focus", "scehd-pipe"][..],
+        &["threads", &trace, "--focus", "scehd-pipe"],
+        &["table", &trace, "switches", "--focus", "scehd-pipe"],
     ] {
         let o = run(args);
-        assert!(code(&o) == 3 && err(&o).contains("(did you mean perf?); there are perf ("), "{args:?}: {}", err(&o));
+        assert!(
+            code(&o) == 3 && err(&o).contains("(did you mean sched-pipe?); there are sched-pipe (2 processes), "),
+            "{args:?}: {}",
+            err(&o)
+        );
         assert_eq!(err(&o).trim_end().lines().count(), 1);
     }
 }
@@ -221,7 +225,7 @@ fn the_status_line_stays_out_of_the_programs_output() {
     assert!(!seen.contains("events/s"), "{seen:?}");
     // Nor does what follows remove a line that the program has left open.
     let record = format!("'{HOLDUP}' record -o '{out}' -- printf open");
-    let Some(seen) = on_a_terminal(&format!("stty cols 80; {record}")) else { return };
+    let Some(seen) = on_a_terminal(&format!("stty cols 80 rows 24; {record}")) else { return };
     assert!(seen.contains(&format!("open{}\r", " ".repeat(80))), "{seen:?}");
     // With nobody else on the terminal it is there.
     let Some(seen) = on_a_terminal(&format!("'{HOLDUP}' record -o '{out}' -a --duration 1500ms")) else { return };

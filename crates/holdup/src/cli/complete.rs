@@ -25,44 +25,62 @@ _holdup_processes() {
 pub fn script(shell: Shell) -> Vec<u8> {
     // The generator panics where it cannot write.
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut command(), "holdup", &mut script);
+    let offers = offers();
+    let mut command = offers.iter().fold(Cli::command(), |all, (path, arg, names)| offer(all, path, arg, names));
+    clap_complete::generate(shell, &mut command, "holdup", &mut script);
     let script = String::from_utf8_lossy(&script);
     let script = match shell {
         Shell::Bash => {
             format!("{BASH_PROCESSES}\n{}", script.replace(&format!("\"{PROCESSES}\""), "\"$(_holdup_processes)\""))
         }
         Shell::Zsh => script.replace(&format!("({PROCESSES})"), "_pids"),
-        Shell::Fish => script.replace(&format!("{PROCESSES}\\t''"), "(__fish_complete_pids)"),
+        Shell::Fish => {
+            script.replace(&format!("{PROCESSES}\\t''"), "(__fish_complete_pids)") + &fish_positions(&offers)
+        }
         _ => script.into_owned(),
     };
     script.into_bytes()
 }
 
-fn command() -> Command {
-    let tables: Vec<&str> = TableKind::ALL.into_iter().map(TableKind::name).collect();
-    let questions: Vec<&str> = tables.into_iter().chain(PRESETS.iter().map(|preset| preset.name)).collect();
+/// A command, one of its arguments, and what is offered for it.
+type Offer = (&'static [&'static str], &'static str, Vec<&'static str>);
+
+fn offers() -> Vec<Offer> {
+    let tables = TableKind::ALL.into_iter().map(TableKind::name);
+    let questions: Vec<&str> = tables.chain(PRESETS.iter().map(|preset| preset.name)).collect();
     let mut columns: Vec<&str> = TableKind::ALL.into_iter().flat_map(TableKind::columns).map(|c| c.name).collect();
     columns.sort_unstable();
     columns.dedup();
-    let measures = ["count", "share", "sum:", "mean:", "max:", "p99:", "share:"];
     let experiments: Vec<&str> = holdup_lab::experiment::all().iter().map(|e| e.name).collect();
     let documents: Vec<&str> = DOCUMENTS.iter().map(|document| document.name).collect();
-    let mut all = Cli::command();
-    for column in ["by", "sum", "columns", "sort"] {
-        all = offer(all, &["table"], column, &columns);
-    }
-    for (path, arg, names) in [
-        (&["table"][..], "table", &questions[..]),
-        (&["table"], "show", &measures),
-        (&["lab", "run"], "experiments", &experiments),
-        (&["check"], "only", &holdup_lab::check::names()),
-        (&["schema"], "document", &documents),
-        (&["record"], "pid", &[PROCESSES]),
-        (&["explain"], "pid", &[PROCESSES]),
-    ] {
-        all = offer(all, path, arg, names);
-    }
-    all
+    let mut offers: Vec<Offer> =
+        ["by", "sum", "columns", "sort"].map(|arg| (&["table"][..], arg, columns.clone())).to_vec();
+    offers.extend([
+        (&["table"][..], "table", questions),
+        (&["table"], "show", ["count", "share", "sum:", "mean:", "max:", "p99:", "share:"].to_vec()),
+        (&["lab", "run"], "experiments", experiments),
+        (&["check"], "only", holdup_lab::check::names()),
+        (&["schema"], "document", documents),
+        (&["record"], "pid", vec![PROCESSES]),
+        (&["explain"], "pid", vec![PROCESSES]),
+    ]);
+    offers
+}
+
+/// The lines for arguments that have no name of their own, which the generator for fish leaves out.
+fn fish_positions(offers: &[Offer]) -> String {
+    let all = Cli::command();
+    let find = |path: &[&str]| path.iter().try_fold(&all, |command, name| command.find_subcommand(name)).cloned();
+    let is_position = |(path, arg, _): &&Offer| {
+        find(path).is_some_and(|c| c.get_positionals().any(|position| position.get_id() == arg))
+    };
+    let line = |(path, _, names): &Offer| {
+        let below: Vec<String> =
+            path[1..].iter().map(|name| format!("; and __fish_seen_subcommand_from {name}")).collect();
+        let (command, below, names) = (path[0], below.concat(), names.join(" "));
+        format!("complete -c holdup -n \"__fish_holdup_using_subcommand {command}{below}\" -a \"{names}\"\n")
+    };
+    offers.iter().filter(is_position).map(line).collect()
 }
 
 /// Offers `names` for an argument of the command at `path`.
