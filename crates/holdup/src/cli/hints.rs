@@ -1,6 +1,8 @@
 //! What to say to who writes holdup's commands as those of perf, or forgets the `--`.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -100,13 +102,23 @@ pub fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
 
 /// Whether this can be run: a path of a program, or the name of one that the shell would find.
 pub fn is_program(path: &Path) -> bool {
-    let runs = |path: &Path| path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    let runs = |path: &Path| {
+        let may_run = path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+        // There are file systems on which every file may.
+        may_run && is_code(path)
+    };
     if runs(path) {
         return true;
     }
     let is_name = path.components().count() == 1 && !path.exists();
     let folders = std::env::var_os("PATH").unwrap_or_default();
     is_name && std::env::split_paths(&folders).any(|folder| runs(&folder.join(path)))
+}
+
+fn is_code(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(4).read_to_end(&mut head));
+    read.is_ok() && (head.starts_with(b"#!") || head == b"\x7fELF")
 }
 
 fn instead(error: &clap::Error, words: &[String]) -> Option<Vec<String>> {
