@@ -66,8 +66,9 @@ impl Running {
     }
 
     fn named(&self, wanted: &str) -> Vec<u32> {
-        let kept = wanted.floor_char_boundary(NAME_BYTES);
-        let is_named = |pid: u32, name: &str| name == &wanted[..kept] || program(pid).is_some_and(|p| p == wanted);
+        // What ends within a character ends alike in both.
+        let kept = String::from_utf8_lossy(&wanted.as_bytes()[..wanted.len().min(NAME_BYTES)]);
+        let is_named = |pid: u32, name: &str| name == kept || program(pid).is_some_and(|p| p == wanted);
         self.0
             .iter()
             .filter(|(pid, name)| is_named(*pid, name) && Life::of(*pid).is_some())
