@@ -35,7 +35,7 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
 fn end(outcome: &Outcome) -> ExitCode {
     match (outcome.signal, outcome.exit_code) {
         (Some(signal), _) => {
-            say!("holdup: the command was ended by signal {signal}, so this exit code is {}", 128 + signal)
+            say!("holdup: the command was ended by signal {signal}, so this exit code is {}", 128 + signal);
         }
         (None, Some(code)) if code != 0 => say!("holdup: the command's exit code was {code}, and so is this one"),
         _ => {}

@@ -5,14 +5,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 /// An object with these fields, all of which are there.
-fn object(fields: Value) -> Schema {
+fn object(fields: &Value) -> Schema {
     let required: Vec<&String> = fields.as_object().into_iter().flat_map(|fields| fields.keys()).collect();
     json_schema!({ "type": "object", "required": required, "properties": fields })
 }
 
 /// An object that is a document of its own.
 fn document(mut generator: SchemaGenerator, fields: impl FnOnce(&mut SchemaGenerator) -> Value) -> Schema {
-    let mut schema = object(fields(&mut generator));
+    let mut schema = object(&fields(&mut generator));
     schema.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
     let definitions = generator.take_definitions(true);
     if !definitions.is_empty() {
@@ -72,7 +72,7 @@ pub fn info(generator: SchemaGenerator) -> Schema {
             "stolen_cpu_s": or_null(number("CPU seconds that the host took from this virtual machine.")),
             "min_wait_ns": whole("Waits of at least this length have stacks."),
             "sample_period_ns": whole("Time between two samples of a CPU; 0 without."),
-            "user_stacks": object(json!({
+            "user_stacks": object(&json!({
                 "taken": whole("Stacks of user space."),
                 "complete": whole("Those that reach the first function."),
             })),
@@ -84,13 +84,13 @@ pub fn info(generator: SchemaGenerator) -> Schema {
 
 /// `holdup.schema/1`.
 pub fn tables(generator: SchemaGenerator) -> Schema {
-    let column = object(json!({
+    let column = object(&json!({
         "name": text("The column."),
         "type": text("Its Arrow type."),
         "unit": text("Its unit; empty if it has none."),
         "doc": text("What it says."),
     }));
-    let table = object(json!({
+    let table = object(&json!({
         "name": text("The table."),
         "doc": text("What its rows are."),
         "columns": { "type": "array", "items": column },
@@ -106,7 +106,7 @@ pub fn tables(generator: SchemaGenerator) -> Schema {
 /// `holdup.table/1`.
 pub fn table(generator: SchemaGenerator) -> Schema {
     let column =
-        object(json!({ "name": text("The column or measure."), "unit": text("Its unit; empty if it has none.") }));
+        object(&json!({ "name": text("The column or measure."), "unit": text("Its unit; empty if it has none.") }));
     let cell = json!({ "type": ["string", "number", "null"] });
     document(generator, |_| {
         json!({
@@ -128,14 +128,14 @@ pub fn table(generator: SchemaGenerator) -> Schema {
 
 /// `holdup.lab-list/1`.
 pub fn lab_list(generator: SchemaGenerator) -> Schema {
-    let knob = object(json!({
+    let knob = object(&json!({
         "name": text("The knob."),
         "about": text("What it sets."),
         "values": text("What it can be."),
         "quick": text("What it is with --quick."),
         "full": text("What it is else."),
     }));
-    let experiment = object(json!({
+    let experiment = object(&json!({
         "name": text("The experiment."),
         "about": text("What it shows."),
         "axis": text("What its points lie on."),
@@ -151,7 +151,7 @@ pub fn lab_list(generator: SchemaGenerator) -> Schema {
 
 /// The reports of a folder.
 pub fn load_list(_: SchemaGenerator) -> Schema {
-    let report = object(json!({
+    let report = object(&json!({
         "path": text("The file."),
         "workload": text("The script."),
         "function": text("The functions that were called, with weights."),
