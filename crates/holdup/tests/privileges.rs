@@ -116,9 +116,7 @@ fn no_command_writes_where_its_user_may_not() {
 
 #[test]
 fn a_user_with_the_advised_capabilities_records_and_the_command_has_none() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     // The advised ones are enough; all of them are no worse.
     for capabilities in ["cap_bpf,cap_perfmon,cap_syslog", EVERYTHING] {
         let Some(copy) = Copy::with(capabilities) else { return };
@@ -141,9 +139,7 @@ fn a_user_with_the_advised_capabilities_records_and_the_command_has_none() {
 /// While it drains, the recorder has nothing in effect; its command sees it.
 #[test]
 fn the_recorder_has_no_capability_in_effect_while_it_records() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let Some(copy) = Copy::with(EVERYTHING) else { return };
     let o = copy.nobody(&["record", "-o", "a.holdup", "--", "sh", "-c", "grep Cap /proc/$PPID/status"]).expect("runs");
     let status = String::from_utf8_lossy(&o.stdout).into_owned();
@@ -190,9 +186,7 @@ fn assert_addresses(trace: &Trace, owner: u32) {
 
 #[test]
 fn kernel_addresses_are_for_those_who_may_see_them() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let dir = tempfile::tempdir().expect("dir");
     let path = dir.path().join("a.holdup");
     for owner in [65534, 0] {
@@ -211,9 +205,7 @@ fn kernel_addresses_are_for_those_who_may_see_them() {
 
 #[test]
 fn the_limit_of_open_files_is_raised_for_the_recorder_alone() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let dir = tempfile::tempdir().expect("dir");
     let path = dir.path().join("a.holdup").display().to_string();
     let script =
@@ -230,9 +222,7 @@ fn the_limit_of_open_files_is_raised_for_the_recorder_alone() {
 
 #[test]
 fn too_few_files_are_a_sentence() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let Some(copy) = Copy::with("cap_bpf,cap_perfmon") else { return };
     let user = ["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"];
     let mut limited = Command::new("prlimit");

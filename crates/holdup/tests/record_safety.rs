@@ -50,9 +50,7 @@ fn ask(args: &[&str], trace: &Path) -> String {
 
 #[test]
 fn what_a_recording_writes_is_for_its_owner_alone_from_the_first_byte() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let dir = tempfile::tempdir().expect("dir");
     let (folder, seen) = (dir.path().join("made"), dir.path().join("seen"));
     fs::create_dir(&folder).expect("folder");
@@ -81,9 +79,7 @@ fn what_a_recording_writes_is_for_its_owner_alone_from_the_first_byte() {
 
 #[test]
 fn a_second_recorder_into_the_same_file_is_refused() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let dir = tempfile::tempdir().expect("dir");
     let (path, mark) = (dir.path().join("a.holdup"), dir.path().join("mark"));
     let (path_word, mark_word) = (path.display().to_string(), mark.display().to_string());
@@ -98,9 +94,7 @@ fn a_second_recorder_into_the_same_file_is_refused() {
 
 #[test]
 fn a_run_that_cannot_start_leaves_nothing_and_the_older_result() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let dir = tempfile::tempdir().expect("dir");
     let path = dir.path().join("a.holdup");
     fs::write(&path, "older").expect("write");
@@ -113,9 +107,7 @@ fn a_run_that_cannot_start_leaves_nothing_and_the_older_result() {
 
 #[test]
 fn outputs_are_checked_before_the_run() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let dir = tempfile::tempdir().expect("dir");
     let mark = dir.path().join("mark");
     let touch = ["touch", mark.to_str().expect("text")];
@@ -134,9 +126,7 @@ fn outputs_are_checked_before_the_run() {
 
 #[test]
 fn what_is_planted_is_refused_or_replaced_and_never_followed() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let dir = tempfile::tempdir().expect("dir");
     let shared = dir.path().join("shared");
     fs::create_dir(&shared).expect("folder");
@@ -183,9 +173,7 @@ fn killed_recording(path: &Path, options: &[&str], after: &str) {
 
 #[test]
 fn what_a_killed_recorder_left_is_set_aside_and_can_be_completed() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let dir = tempfile::tempdir().expect("dir");
     let path = dir.path().join("a.holdup");
     for n in 1..=2 {
@@ -206,9 +194,7 @@ fn what_a_killed_recorder_left_is_set_aside_and_can_be_completed() {
 
 #[test]
 fn segments_of_a_killed_flight_recorder_are_named() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let dir = tempfile::tempdir().expect("dir");
     let path = dir.path().join("a.holdup");
     killed_recording(&path, &["--ring", "2s"], "sleep 0.3");
@@ -240,9 +226,7 @@ fn ended_while_converting(path: &Path, signal: &str) -> Output {
 
 #[test]
 fn an_interrupted_conversion_leaves_its_spool_and_nothing_else() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let mut interrupted = 0;
     for signal in ["-INT", "-TERM", "-HUP", "-KILL"] {
         let dir = tempfile::tempdir().expect("dir");
@@ -267,9 +251,7 @@ fn an_interrupted_conversion_leaves_its_spool_and_nothing_else() {
 
 #[test]
 fn an_explanation_without_keep_leaves_nothing() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let dir = tempfile::tempdir().expect("dir");
     let explain = |command: &str| {
         Command::new(BINARY)

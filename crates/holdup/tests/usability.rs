@@ -84,7 +84,7 @@ fn every_command_reads_every_format_from_a_pipe() {
     let dir = tempfile::tempdir().expect("dir");
     let perf = format!("{FIXTURES}/task.perf.data");
     let mut traces = vec![perf];
-    if can_record() {
+    if let Some(_one) = can_record() {
         let path = dir.path().join("t.holdup").display().to_string();
         assert_eq!(code(&run(&["record", "-o", &path, "--", "sh", "-c", "sleep 0.1"])), 0);
         traces.push(path);
@@ -160,9 +160,7 @@ fn a_name_that_is_not_in_the_trace_gets_the_names_that_are() {
 
 #[test]
 fn explain_ends_as_the_command_did_and_names_no_file_that_is_gone() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let o = run(&["explain", "--", "sh", "-c", "sleep 0.05; exit 7"]);
     assert_eq!(code(&o), 7, "{}", err(&o));
     assert!(err(&o).contains("the command's exit code was 7, and so is this one"), "{}", err(&o));
@@ -179,9 +177,7 @@ fn explain_ends_as_the_command_did_and_names_no_file_that_is_gone() {
 /// A recording that cannot be turned into its file is kept only where its folder stays.
 #[test]
 fn nothing_is_kept_in_a_folder_that_goes_away() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let dir = tempfile::tempdir().expect("dir");
     let small = dir.path().join("small");
     fs::create_dir(&small).expect("folder");
@@ -214,9 +210,7 @@ fn on_a_terminal(command: &str) -> Option<String> {
 
 #[test]
 fn the_status_line_stays_out_of_the_programs_output() {
-    if !can_record() {
-        return;
-    }
+    let Some(_one) = can_record() else { return };
     let dir = tempfile::tempdir().expect("dir");
     let out = dir.path().join("t.holdup").display().to_string();
     let program = "for i in 1 2 3 4; do sleep 0.4; printf \"part $i\"; done; echo";
