@@ -249,10 +249,13 @@ fn a_killed_recorder_leaves_a_spool() {
         .stderr(Stdio::null())
         .spawn()
         .expect("starts");
-    std::thread::sleep(Duration::from_millis(2500));
+    let spool = format!("{path}.spool");
+    while fs::metadata(&spool).map_or(0, |m| m.len()) < 100_000 {
+        assert!(child.try_wait().expect("child").is_none(), "it ended before it was killed");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     child.kill().expect("kill");
     child.wait().expect("wait");
-    let spool = format!("{path}.spool");
     assert!(Path::new(&spool).exists() && !Path::new(&path).exists());
     assert_eq!(code(&run(&["info", &spool])), 0);
     explain(&spool);
