@@ -74,7 +74,7 @@ fn a_result_has_its_parts_and_compares_with_itself() {
         }
         // Others took the CPU in each of its rounds.
         None => {
-            assert!(report["experiments"][0]["notes"].to_string().contains("per CPU, rseq at 1 has no clean round"))
+            assert!(report["experiments"][0]["notes"].to_string().contains("per CPU, rseq at 1 has no clean round"));
         }
     }
     assert!(folder.path().join("counters.svg").exists() && folder.path().join("counters.png").exists());

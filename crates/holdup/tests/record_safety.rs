@@ -9,6 +9,9 @@ use std::process::{Command, Output, Stdio};
 
 use recording::can_record;
 
+/// Puts something where a file is to be.
+type Plant<'a> = &'a dyn Fn(&Path);
+
 const BINARY: &str = env!("CARGO_BIN_EXE_holdup");
 
 /// Switches and wake-ups without samples and stacks: quickly converted.
@@ -133,7 +136,7 @@ fn what_is_planted_is_refused_or_replaced_and_never_followed() {
     fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).expect("mode");
     let (victim, path, spool) = (dir.path().join("victim"), shared.join("a.holdup"), shared.join("a.holdup.spool"));
     fs::write(&victim, "precious").expect("write");
-    let plants: [(&str, &dyn Fn(&Path)); 5] = [
+    let plants: [(&str, Plant); 5] = [
         ("a symbolic link", &|at| symlink(&victim, at).expect("link")),
         ("a file with a second name", &|at| fs::hard_link(&victim, at).expect("link")),
         ("a pipe", &|at| assert!(Command::new("mkfifo").arg(at).status().expect("mkfifo").success())),

@@ -24,17 +24,14 @@ const RULES: [Rule; 2] = [
         what: r"\be?println!|\be?print!|\banstream::|\banstyle::|\bio::stdout\(|\bio::stderr\(|(?:^|[^:.\w])std(?:out|err)\(\)",
         place: "crates/holdup/src/text/screen.rs",
         but: &[
-            ("crates/holdup-load/src/script/rune.rs", "a script's own lines, cleaned there"),
+            ("crates/holdup-load/src/script/printing.rs", "a script's own lines, cleaned there"),
             ("crates/holdup-record/src/bpf.rs", "the BPF library's log, for those who ask for it"),
         ],
     },
     Rule {
         what: r"\bFile::create|\bfs::write\(|\bOpenOptions\b|\bfs::rename\(|\bcreate_dir|\bfs::copy\(",
         place: "crates/holdup-base/src/output.rs",
-        but: &[
-            ("crates/holdup-symbols/src/jit.rs", "it reads, and follows no link"),
-            ("crates/holdup-trace/src/spool/writer.rs", "it makes a new file, or none"),
-        ],
+        but: &[("crates/holdup-symbols/src/jit.rs", "it reads, and follows no link")],
     },
 ];
 

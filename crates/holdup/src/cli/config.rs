@@ -15,7 +15,7 @@ use holdup_base::near;
 use holdup_base::trusted::{self, Settings as Found};
 use toml::de::{DeTable, DeValue};
 
-use crate::text::screen::say;
+use crate::text::screen::{ColorChoice, say};
 
 /// An option that may have a default in the file, its name within the program, and the commands that have it.
 const OPTIONS: &[(&str, &str, &[&str])] = &[
@@ -34,7 +34,7 @@ const COLOR: &str = "color";
 /// What the file says.
 #[derive(Debug, Default, PartialEq)]
 pub struct Settings {
-    color: Option<anstream::ColorChoice>,
+    color: Option<ColorChoice>,
     defaults: Vec<Given>,
 }
 
@@ -130,9 +130,9 @@ impl Settings {
         let values = values(key, value)?;
         if key == COLOR && section.is_none() {
             self.color = Some(match values[0].as_str() {
-                "auto" => anstream::ColorChoice::Auto,
-                "always" => anstream::ColorChoice::Always,
-                "never" => anstream::ColorChoice::Never,
+                "auto" => ColorChoice::Auto,
+                "always" => ColorChoice::Always,
+                "never" => ColorChoice::Never,
                 other => return Err(format!("color is {other:?}, and can be \"auto\", \"always\" or \"never\"")),
             });
             return Ok(());

@@ -11,6 +11,7 @@ use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
+pub use anstream::ColorChoice;
 pub use anstyle::AnsiColor;
 use holdup_base::text::{escape, is_unsafe};
 

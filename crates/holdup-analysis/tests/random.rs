@@ -1,0 +1,217 @@
+//! Random schedules, possible ones and garbage: the sum holds, no figure is greater than time allows, and damage is refused.
+
+mod common;
+
+use common::*;
+use holdup_analysis::{NoDisassembler, Options, explain};
+use holdup_trace::{Cpu, Event, LockId, LockKey, LockKind, Nanos, SwitchState, Table, Trace, WakeContext, file};
+
+const SLEEPS: SwitchState = SwitchState::Sleeping;
+const RUNS: SwitchState = SwitchState::Runnable;
+
+/// xorshift64
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n.max(1)
+    }
+}
+
+/// A schedule that is possible, or (`garbage`) one of random threads, states and CPUs.
+fn random_schedule(random: &mut Random, garbage: bool) -> Trace {
+    let (cpus, threads) = (2 + random.below(3) as u16, 2 + random.below(7) as u32);
+    let mut s = Schedule::new(cpus, 600.0);
+    for tid in 10..10 + threads {
+        s = s.thread(tid, if tid % 3 == 0 { "kworker/0:1" } else { "thread" });
+    }
+    let mut on_cpu = vec![0; cpus.into()];
+    let mut ready: Vec<u32> = (10..10 + threads).collect();
+    let mut asleep: Vec<u32> = Vec::new();
+    for i in 0..500u64 {
+        let t = i as f64 + random.below(1000) as f64 / 1001.0;
+        let cpu = random.below(cpus.into()) as u16;
+        let any = |random: &mut Random| if random.below(8) == 0 { 0 } else { 8 + random.below(12) as u32 };
+        let syscall = [-1, FUTEX, SLEEP, READ, 61][random.below(5) as usize];
+        let state = [RUNS, SLEEPS, SLEEPS, SwitchState::Uninterruptible][random.below(4) as usize];
+        let context = [WakeContext::Task, WakeContext::Task, WakeContext::Timer, WakeContext::SoftIrq];
+        let context = context[random.below(4) as usize];
+        if garbage && random.below(3) == 0 {
+            let (a, b) = (any(random), any(random));
+            let code = SwitchState::from_code(random.below(256) as u8);
+            let far = random.below(9) as u16;
+            let what = s.builder.string("records");
+            let lost = Event::Lost { cpu: Cpu(far), span: Nanos(random.below(1 << 24)), count: 1, what };
+            s = match random.below(6) {
+                0 => s.switch(t, cpu, a, code, syscall, b),
+                1 => s.wakes(t, cpu, a, b, context, 0),
+                2 => s.futex(t, a, b),
+                more => {
+                    let event = [lost, Event::Exit { tid: a }, Event::Exec { pid: b }][more as usize - 3];
+                    s.builder.push(ns(t), event);
+                    s
+                }
+            };
+            continue;
+        }
+        let here = usize::from(cpu);
+        if random.below(2) == 0 {
+            let next = if ready.is_empty() { 0 } else { ready.swap_remove(random.below(ready.len() as u64) as usize) };
+            let prev = std::mem::replace(&mut on_cpu[here], next);
+            match (prev, state) {
+                (0, _) => {}
+                (_, SwitchState::Runnable) => ready.push(prev),
+                _ => asleep.push(prev),
+            }
+            if prev != 0 && state != RUNS && random.below(3) == 0 {
+                s = s.futex(t, prev, if random.below(2) == 0 { 0 } else { any(random) });
+            }
+            s = s.switch(t, cpu, prev, state, syscall, next);
+        } else if !asleep.is_empty() {
+            let wakee = asleep.swap_remove(random.below(asleep.len() as u64) as usize);
+            ready.push(wakee);
+            s = s.wakes(t, cpu, on_cpu[here], wakee, context, 3);
+        }
+    }
+    s.finish()
+}
+
+fn check(trace: &Trace, what: &str) {
+    let answer = explain(trace, "x", &Options::default(), &NoDisassembler).unwrap();
+    let cpu = answer.cpu_seconds;
+    assert!((cpu.sum() - cpu.total).abs() <= 1e-3 * cpu.total, "{what}: {cpu:?}");
+    assert_eq!(answer.health.impossible, 0, "{what}");
+    figures_are_possible(&answer, what);
+}
+
+/// No length of time in a sentence is longer than all threads, or all CPUs, could spend in the trace.
+fn figures_are_possible(answer: &holdup_analysis::Explanation, what: &str) {
+    // The largest schedule has as many.
+    const THREADS: f64 = 41.0;
+    let most = answer.trace.duration_s * THREADS.max(answer.trace.cpus as f64) * 1.01;
+    for finding in &answer.findings {
+        for sentence in finding.evidence.iter().chain([&finding.title]) {
+            let words: Vec<&str> = sentence.split_whitespace().collect();
+            for pair in words.windows(2) {
+                let unit = match pair[1].trim_end_matches([',', ';', '.', ':', ')']) {
+                    "s" => 1.0,
+                    "ms" => 1e-3,
+                    _ => continue,
+                };
+                let figure: f64 = pair[0].parse().unwrap_or(0.0) * unit;
+                assert!(figure <= most, "{what}: {sentence}");
+                if sentence.starts_with("meanwhile") {
+                    assert!(figure <= answer.trace.duration_s * 1.01, "{what}: {sentence}");
+                }
+            }
+        }
+    }
+}
+
+/// Several threads that wait for one CPU wait for it once: what ran there meanwhile ran no longer than the trace is.
+#[test]
+fn what_ran_instead_ran_no_longer_than_there_was() {
+    let mut s = Schedule::new(2, 100.0).thread(9, "hog").runs(9, 1, 0.0, 100.0, -1);
+    for tid in 20..40 {
+        // Owners, ready on the hog's CPU from the start, each with a waiter.
+        s = s.thread(tid, "owner").thread(tid + 100, "waiter");
+        s = s.by(0.1, 1, 9, tid);
+        s = s.runs(tid + 100, 0, f64::from(tid - 20), f64::from(tid - 20) + 0.9, FUTEX).futex(
+            f64::from(tid - 20) + 0.8,
+            tid + 100,
+            tid,
+        );
+    }
+    check(&s.finish(), "twenty owners behind one hog");
+}
+
+/// A wait that is longer than the window counts as long as the window.
+#[test]
+fn a_window_cuts_what_is_counted() {
+    let s = Schedule::new(2, 100.0).thread(10, "owner").thread(11, "waiter").runs(10, 0, 0.0, 90.0, FUTEX);
+    let s = s.runs(11, 1, 0.0, 5.0, FUTEX).futex(4.9, 11, 10).by(89.0, 0, 10, 11);
+    let trace = s.switch(89.1, 1, 0, RUNS, -1, 11).finish();
+    let options = Options { window: Some((0.020, 0.030)), ..Options::default() };
+    let answer = explain(&trace, "x", &options, &NoDisassembler).unwrap();
+    let first = &answer.findings[0];
+    assert!(first.waiters.max_s <= 0.0101 && first.lasted_s <= 0.0101, "{first:?}");
+    assert_eq!((answer.health.impossible, answer.trace.start_s), (0, 0.020));
+}
+
+#[test]
+fn the_sum_holds_on_random_schedules() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for round in 0..150 {
+        check(&random_schedule(&mut random, false), &format!("schedule {round}"));
+    }
+}
+
+#[test]
+fn the_sum_holds_on_garbage() {
+    let mut random = Random(0xd1b5_4a32_d192_ed03);
+    for round in 0..150 {
+        check(&random_schedule(&mut random, true), &format!("garbage {round}"));
+    }
+}
+
+/// Overwrites some cells of the tables that the analysis reads.
+fn damage(trace: &mut Trace, random: &mut Random) {
+    macro_rules! hit {
+        ($table:expr, $($column:ident = $value:expr),+) => {{
+            let mut rows = $table.load().unwrap();
+            for _ in 0..1 + random.below(4) {
+                let n = rows.len() as u64;
+                if n > 0 {
+                    match random.below(64) { $(_ if random.below(3) == 0 => {
+                        let at = random.below(n) as usize;
+                        rows.$column[at] = $value;
+                    })+ _ => {} }
+                }
+            }
+            $table = rows.into();
+        }};
+    }
+    let big = [1u64 << 40, u64::MAX, 0, 1, 77][random.below(5) as usize];
+    let id = [u32::MAX, u32::MAX - 1, 1 << 20, 5, 0][random.below(5) as usize];
+    let thread = holdup_trace::ThreadIdx(id);
+    let (t, cpu) = (holdup_trace::Timestamp::from_nanos_since_start(big), Cpu(id as u16));
+    hit!(trace.switches, t = t, prev = thread, next = thread, cpu = cpu, lock = LockId(id));
+    hit!(trace.wakes, t = t, wakee = thread, waker = thread, cpu = cpu, lock = LockId(id));
+    hit!(trace.futexes, lock = LockId(id), owner = thread, t = t, thread = thread);
+    hit!(trace.losses, from = t, to = t, cpu = cpu);
+    if random.below(4) == 0 {
+        trace.meta.cpus = id as u16;
+    }
+    if random.below(4) == 0 {
+        trace.meta.duration_ns = big;
+    }
+    if random.below(8) == 0 {
+        let n = trace.threads.len();
+        trace.threads.parent[n - 1] = thread;
+        trace.threads.start[n - 1] = t;
+        trace.threads.end[n / 2] = t;
+    }
+}
+
+#[test]
+fn damaged_files_that_open_are_explained_or_refused() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let path = folder.join(format!("rules-{}.holdup", std::process::id()));
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut panics = Vec::new();
+    for round in 0..300 {
+        let mut trace = random_schedule(&mut random, round % 2 == 0);
+        damage(&mut trace, &mut random);
+        file::write(&trace, &path).unwrap();
+        let trace = file::read(&path).unwrap();
+        let run = || explain(&trace, "x", &Options::default(), &NoDisassembler).map(drop);
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err() {
+            panics.push(round);
+        }
+    }
+    let _ = std::fs::remove_file(&path);
+    assert!(panics.is_empty(), "{} of 300 panicked: {panics:?}", panics.len());
+}
