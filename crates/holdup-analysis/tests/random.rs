@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{Cpu, Event, LockId, LockKey, LockKind, Nanos, SwitchState, Table, Trace, WakeContext, file};
+use holdup_trace::{Cpu, Event, LockId, Nanos, SwitchState, Table, Trace, WakeContext, file};
 
 const SLEEPS: SwitchState = SwitchState::Sleeping;
 const RUNS: SwitchState = SwitchState::Runnable;

@@ -29,10 +29,12 @@ pub fn open(path: &Path) -> Result<Trace> {
     }
 }
 
-/// Whether `path` is what a recorder left that was killed, or is still at work.
+/// Whether `path` is what a recorder left that was killed, or is still at work. A pipe is not looked at: it can be read
+/// only once, and opening it waits for a writer.
 pub fn is_spool(path: &Path) -> bool {
-    path != Path::new("-")
-        && File::open(path).is_ok_and(|mut file| head(path, &mut file).is_ok_and(|head| spool::is_spool(&head)))
+    let is_file = path.metadata().is_ok_and(|there| there.is_file());
+    let begins_so = |mut file: File| head(path, &mut file).is_ok_and(|head| spool::is_spool(&head));
+    is_file && File::open(path).is_ok_and(begins_so)
 }
 
 /// Completes a trace with the names that this machine knows.

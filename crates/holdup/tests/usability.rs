@@ -194,7 +194,7 @@ fn nothing_is_kept_in_a_folder_that_goes_away() {
     assert_eq!(left, 0);
     assert!(!said.contains("is kept"), "{said}");
     if code(&o) != 0 {
-        assert!(said.contains("lost with its temporary folder"), "{said}");
+        assert!(said.contains("the recording is lost"), "{said}");
     }
 }
 

@@ -76,7 +76,7 @@ pub(super) fn hot(context: &Context) -> Vec<Hot> {
     let mut hot: Vec<_> = functions.into_iter().collect();
     hot.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let text = |id| trace.text(id).to_owned();
-    let share = |weight: f64| weight / total;
+    let share = |weight: f64| if total > 0.0 { weight / total } else { 0.0 };
     hot.into_iter()
         .take(HOT)
         .map(|((process, function, module), weight)| Hot {

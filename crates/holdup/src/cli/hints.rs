@@ -103,6 +103,10 @@ pub fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
 /// Prints help, or what is wrong with the arguments. Errors repeat them, and an argument may come from anywhere: they are
 /// read again as they may be shown, which leaves no style in the text but those of the reader itself.
 fn print(error: &clap::Error, words: &[String]) {
+    // Help repeats no argument, and knows the defaults of the file of settings.
+    if !error.use_stderr() {
+        return drop(error.print());
+    }
     match Cli::try_parse_from(words.iter().map(|word| clean(word).into_owned())) {
         // A reader that went away is no failure here.
         Err(shown) => drop(shown.print()),
