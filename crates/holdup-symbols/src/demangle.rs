@@ -14,14 +14,10 @@ pub(crate) const MANGLED_LIMIT: usize = 8 << 10;
 pub(crate) const NAME_LIMIT: usize = 4 << 10;
 /// Ends a name that is cut.
 const CUT: char = '…';
-/// Deepest nesting of a C++ name, in the parser's terms.
+/// Deepest nesting of a C++ name, in the parser's terms: two or three of its levels for one of ours.
 const DEPTH_LIMIT: u32 = 160;
-/// Bytes of stack for that: unoptimised, a level of some expressions takes 40 kB, and a thread has 2 MB.
-const STACK_LIMIT: u32 = 1 << 20;
-/// What a byte of a C++ name may cost, in things tried by the parser: real names need at most 16.
-const WORK_PER_BYTE: u32 = 64;
-/// Things shown of a C++ name. Real names need about one for a byte.
-const SHOWN_LIMIT: u32 = 8 * NAME_LIMIT as u32;
+/// Pieces of a C++ name that are shown. Real names need less than one for a byte.
+const PIECES: u32 = 8 * NAME_LIMIT as u32;
 
 /// What GCC and LLVM append to clones and parts of a function.
 const SUFFIXES: [&str; 8] = [".cold", ".part", ".isra", ".constprop", ".lto_priv", ".llvm", ".clone", ".warm"];
@@ -57,15 +53,18 @@ pub(crate) fn plain(name: &str, whole: bool) -> Demangled {
 }
 
 fn demangle_cpp(name: &str) -> Demangled {
-    let work = WORK_PER_BYTE * (64 + name.len() as u32);
-    let parse = ParseOptions::default().recursion_limit(DEPTH_LIMIT).work_limit(work).stack_limit(STACK_LIMIT);
-    let options = DemangleOptions::new().no_params().no_return_type();
-    let options = options.recursion_limit(DEPTH_LIMIT).work_limit(SHOWN_LIMIT).stack_limit(STACK_LIMIT);
+    match cost::cost(name) {
+        cost::Cost::Fair => {}
+        cost::Cost::High => return plain(name, false),
+        // It only looks like one.
+        cost::Cost::NoName => return plain(name, true),
+    }
+    let parse = ParseOptions::default().recursion_limit(DEPTH_LIMIT);
+    let options = DemangleOptions::new().no_params().no_return_type().recursion_limit(DEPTH_LIMIT);
     let demangled = crate::guarded(|| {
         let symbol = match Symbol::new_with_options(name, &parse) {
             Ok(symbol) => symbol,
             Err(cpp_demangle::error::Error::TooMuchRecursion) => return plain(name, false),
-            // It only looks like one.
             Err(_) => return plain(name, true),
         };
         let mut out = Clipped::default();
@@ -94,12 +93,15 @@ pub(crate) fn floor(s: &str, at: usize) -> usize {
 #[derive(Default)]
 struct Clipped {
     text: String,
+    /// How often something was written, be it nothing.
+    pieces: u32,
     full: bool,
 }
 
 impl Write for Clipped {
     fn write_str(&mut self, s: &str) -> fmt::Result {
-        if self.full {
+        self.pieces += 1;
+        if self.full || self.pieces > PIECES {
             return Err(fmt::Error);
         }
         if self.text.len() + s.len() <= NAME_LIMIT {
@@ -135,5 +137,6 @@ fn suffix(name: &str) -> Option<usize> {
     (end > 0).then_some(end)
 }
 
+mod cost;
 #[cfg(test)]
 mod tests;

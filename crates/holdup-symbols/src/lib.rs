@@ -16,7 +16,8 @@
 //!   memory, so it cannot step out of a signal handler or of a function that realigns its stack (every GCC function
 //!   with AVX locals), looks up the frame under a signal one byte too low, and silently falls back to the frame
 //!   pointer, so that one cannot know whether a chain is complete.
-//! - **A copy of `cpp_demangle`.** The published one backtracks without bound, see third-party/cpp_demangle.
+//! - **`cpp_demangle` behind a pass of our own.** Its parser backtracks without bound; what one name may cost is found out
+//!   before, see `demangle/cost.rs`.
 //! - **Reading over mapping.** Mapping a file needs `unsafe`, and a file truncated under a mapping kills the process.
 //!   Only the sections in use are read.
 //!

@@ -61,11 +61,6 @@ impl StackUnwinder {
         StackUnwinder { objects, steps: Steps::default(), calls: FxHashMap::default() }
     }
 
-    /// What could not be read and what was left out, in sentences.
-    pub fn notes(&self) -> Vec<String> {
-        self.objects.problems()
-    }
-
     fn place(&mut self, images: &[Arc<Image>], address: u64) -> Option<Place> {
         let image = image_at(images, address)?;
         let object = self.objects.index(image)?;
@@ -205,6 +200,10 @@ impl Unwinder for StackUnwinder {
         }
         let walk = crate::guarded(|| self.walk(images, raw));
         walk.unwrap_or_else(|| (vec![raw.ip], false))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.objects.problems()
     }
 }
 

@@ -260,6 +260,7 @@ impl TraceBuilder {
         self.meta.start_ns = self.first.unwrap_or(0);
         self.meta.duration_ns = self.last.max(self.meta.duration_ns);
         self.name_processes();
+        self.meta.notes.extend(self.unwinder.iter().flat_map(|u| u.notes()));
         let names = match symbolizer {
             Some(symbolizer) => {
                 let with_kernel = !self.meta.kernel_addresses_hidden;

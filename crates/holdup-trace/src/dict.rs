@@ -116,6 +116,11 @@ pub trait Unwinder {
     /// The user addresses of `raw`, the leaf (= `raw.ip`) first, callers as return addresses, and whether the
     /// outermost function was reached. `images` are those of the process at that time, sorted by start.
     fn unwind(&mut self, images: &[Arc<Image>], raw: &RawStack) -> (Vec<u64>, bool);
+
+    /// What was left out, in sentences.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// What an address is called.

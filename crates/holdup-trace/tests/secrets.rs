@@ -118,6 +118,10 @@ impl Unwinder for Naive {
         let words = raw.bytes.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w));
         ([raw.ip].into_iter().chain(words).collect(), true)
     }
+
+    fn notes(&self) -> Vec<String> {
+        vec!["half of it was left out".to_owned()]
+    }
 }
 
 #[test]
@@ -136,6 +140,7 @@ fn words_of_a_stack_are_no_frames() {
     }
     builder.push(2, Event::Name { pid: 7, tid: 7, name: Default::default() });
     let trace = builder.finish(None).expect("trace");
+    assert_eq!(trace.meta.notes, ["half of it was left out"]);
     let frames: Vec<u64> =
         (0..).map_while(|i| trace.stacks.frame(holdup_trace::FrameId(i))).map(|f| f.address).collect();
     assert!(frames.contains(&(USER_CODE + 7)), "{frames:x?}");

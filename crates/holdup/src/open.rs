@@ -44,7 +44,13 @@ pub fn finish(mut builder: TraceBuilder) -> Result<Trace> {
     let same_kernel = !here.is_empty() && builder.meta_mut().host.os.ends_with(here.trim());
     let mut symbols = Symbols::new(if same_kernel { Kernel::Live } else { Kernel::None });
     let mut trace = builder.finish(Some(&mut symbols))?;
-    trace.meta.notes.extend(symbols.notes().iter().cloned());
+    // The unwinder reads the same files, and says the same of what it cannot read.
+    let notes = &mut trace.meta.notes;
+    for note in symbols.notes().iter() {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
     Ok(trace)
 }
 
