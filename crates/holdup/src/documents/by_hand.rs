@@ -76,6 +76,8 @@ pub fn info(generator: SchemaGenerator) -> Schema {
                 "taken": whole("Stacks of user space."),
                 "complete": whole("Those that reach the first function."),
             })),
+            "holds_stack_memory": { "type": "boolean", "description": "Whether it is a spool, which holds copies of stack memory." },
+            "kernel_addresses_hidden": { "type": "boolean", "description": "Whether kernel addresses were replaced: its owner may not see them." },
             "notes": texts("What the reader should know."),
             "losses": list::<Loss>(generator, "What is missing."),
         })

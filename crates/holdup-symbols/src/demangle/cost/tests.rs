@@ -135,7 +135,7 @@ fn in_child(test: &str, seconds: u64, body: impl FnOnce()) {
     assert!(output.status.success() && text.contains("1 passed"), "{output:?}");
 }
 
-/// Without a bound, one of these alone takes longer than there is time for all.
+/// Names put together at random, well-formed or not: all of them within the time of a process of their own.
 #[test]
 fn names_of_any_kind_end_soon() {
     in_child("names_of_any_kind_end_soon", 60, || {
