@@ -20,7 +20,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String
     let lasted = lasted(f);
     let starved = || {
         let share = 100.0 * tally.not_running_ns / tally.rank_ns.max(1.0);
-        format!("got no CPU for {share:.0} % of {lasted}")
+        format!("got no CPU for {share:.0} % of {}", duration(f.lasted_s))
     };
     match group {
         Group::Lock(id) if f.kind == "convoy" => {

@@ -185,7 +185,7 @@ impl Page<'_> {
 
     fn more(&self, out: &mut impl Write, findings: &[&Finding]) -> io::Result<()> {
         let Some(file) = self.file else {
-            return row(out, "More", "holdup explain --keep FILE -- CMD keeps the recording, to ask it more");
+            return row(out, "More", "the same with --keep FILE keeps the recording, to ask it more");
         };
         let explain = format!("holdup explain {}{}", quoted(file), self.options);
         let mut questions = vec![(format!("{explain} --all"), "every cause, the sum, the notes")];
