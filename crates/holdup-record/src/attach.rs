@@ -134,11 +134,17 @@ impl Life {
 pub(crate) struct Watched(Vec<Life>);
 
 impl Watched {
+    /// Those of `pids` that still run: a name may also have been that of a process on its way to another program.
+    ///
     /// # Errors
-    /// If one of them does not run.
+    /// If none of them runs.
     pub(crate) fn new(pids: &[u32]) -> Result<Watched> {
-        let life = |&pid: &u32| Life::of(pid).ok_or_else(|| Error::Input(format!("there is no process {pid}")));
-        pids.iter().map(life).collect::<Result<_>>().map(Watched)
+        let lives: Vec<Life> = pids.iter().filter_map(|&pid| Life::of(pid)).collect();
+        if lives.is_empty() {
+            let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+            return Err(Error::Input(format!("there is no process {}", pids.join(" or "))));
+        }
+        Ok(Watched(lives))
     }
 
     /// Whether all have ended. Looks at one that lasts and no further, so that thousands cost no more than one.
@@ -231,6 +237,8 @@ mod tests {
         }
         let mut first = Watched(vec![Life { pid, started: 0 }]);
         assert!(first.are_over() && Watched::new(&[pid]).is_err());
+        // One of a name may have ended before it is watched.
+        assert_eq!(Watched::new(&[pid, std::process::id()]).unwrap().0.len(), 1);
         shell.wait().unwrap();
         while Life::of(child).is_some() {
             std::thread::yield_now();
