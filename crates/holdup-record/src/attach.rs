@@ -218,7 +218,12 @@ mod tests {
         let mut line = String::new();
         let mut out = std::io::BufReader::new(shell.stdout.take().unwrap());
         std::io::BufRead::read_line(&mut out, &mut line).unwrap();
-        (shell, line.trim().parse().unwrap())
+        let child = line.trim().parse().unwrap();
+        // It is a copy of the shell before it becomes another program.
+        while comm(child).as_deref() != Some("sleep") {
+            std::thread::yield_now();
+        }
+        (shell, child)
     }
 
     #[test]

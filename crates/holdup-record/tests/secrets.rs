@@ -51,8 +51,9 @@ fn a_secret_on_a_stack_is_in_the_spool_and_not_in_the_result() {
     }
     let dir = tempfile::tempdir().expect("dir");
     let hidden = dir.path().join("secret");
-    let secret = format!("pw-{:x}-{:x}", std::process::id(), std::time::UNIX_EPOCH.elapsed().expect("time").as_nanos());
-    let secret = &secret.as_bytes()[..24];
+    let now = std::time::UNIX_EPOCH.elapsed().expect("time").as_nanos() as u64;
+    let secret = format!("pw-{:08x}-{now:016x}", std::process::id());
+    let secret = secret.as_bytes();
     std::fs::write(&hidden, secret).expect("write");
     let holder = std::env::current_exe().expect("this").into_os_string();
     let variable = OsString::from(format!("{HOLD}={}", hidden.display()));
