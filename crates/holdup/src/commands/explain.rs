@@ -134,7 +134,7 @@ fn read(path: &Path, keep: Option<&Path>) -> anyhow::Result<Trace> {
 fn describe(source: &crate::cli::Source) -> String {
     match (source.pid.as_slice(), &source.cgroup, source.cmd.as_slice()) {
         (_, Some(path), _) => format!("control group {}", path.display()),
-        ([], None, []) => "this machine".to_owned(),
+        ([], None, []) => "just recorded".to_owned(),
         ([], None, cmd) => cmd.join(" "),
         ([one], None, _) => format!("process {one}"),
         (several, None, _) => format!("processes {}", several.join(", ")),

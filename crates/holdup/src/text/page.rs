@@ -94,7 +94,7 @@ impl Page<'_> {
         let at_best = match f.gain_at_most {
             Some(gain) if (1.02..=50.0).contains(&gain) => {
                 let all = self.answer.trace.duration_s;
-                format!(" At best {} → {}.", duration(all), duration(all / gain))
+                format!(" Without all of it, at best {} → {}.", duration(all), duration(all / gain))
             }
             _ => String::new(),
         };
@@ -148,6 +148,7 @@ impl Page<'_> {
         let text = match findings.first().filter(|_| self.answer.caveats.is_empty()) {
             Some(f) if f.doubts.is_empty() => format!("{}; {lost}", f.confidence),
             Some(f) => format!("{}: {}", f.confidence, f.doubts.join("; ")),
+            None if self.answer.caveats.iter().any(|c| !c.record.is_empty()) => format!("not about waits; {lost}"),
             None => lost,
         };
         let mut text = text + ".";
@@ -159,8 +160,8 @@ impl Page<'_> {
             text += &format!(" Not shown: {hidden} (--all).");
         }
         row(out, "Sure?", &text)?;
-        if let Some(f) = findings.first().filter(|f| f.culprit.function.contains("+0x")) {
-            let module = f.culprit.function.split("+0x").next().unwrap_or_default();
+        let first = findings.first().map(|f| &f.culprit.function).or(self.answer.hot.first().map(|h| &h.function));
+        if let Some((module, _)) = first.and_then(|function| function.split_once("+0x")) {
             let what = "its functions have addresses only. Its debug symbols (a -dbgsym package, or a build with -g) name them";
             row(out, "Note", &format!("{module} has no symbols: {what}."))?;
         }
@@ -176,7 +177,7 @@ impl Page<'_> {
         let plural =
             |n: usize, one: &str, many: &str| (n > 0).then(|| format!("{n} {}", if n == 1 { one } else { many }));
         let parts = [
-            plural(small, "further cause", "further causes"),
+            plural(small, "other cause", "other causes"),
             plural(idle, "place of idle waiting", "places of idle waiting"),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();

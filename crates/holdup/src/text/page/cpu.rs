@@ -65,7 +65,8 @@ fn others(answer: &Explanation, findings: &[&Finding]) -> &'static str {
     let cpu = &answer.cpu_seconds;
     let stood = findings.iter().filter(|f| f.kind != "cpu-bound").map(|f| f.blame_cpu_s).sum::<f64>();
     // What others used of the CPUs that stood still is not idle, and yet it is what the program missed.
-    if stood > 2.0 * (cpu.held_up + cpu.runnable_idle) && stood > 0.02 * cpu.total {
+    let many = cpu.other > 0.1 * cpu.total;
+    if many && stood > 2.0 * (cpu.held_up + cpu.runnable_idle) && stood > 0.02 * cpu.total {
         "other programs, also where yours stood still"
     } else {
         "other programs"

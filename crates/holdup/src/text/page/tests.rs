@@ -83,13 +83,13 @@ demo.holdup: holdup (pid 22459), 2.02 s on 2 CPUs
   bitmap-scan kept one lock for 696.0 ms; 12 threads stood still.
   It ran    find_free_block  program.rs:80  (called by reserve_space)
   They hung write_object     program.rs:61  (compiler-00 … compiler-11)
-  Try       Do the work of find_free_block before taking the lock. At best 2.02
-            s → 1.32 s.
+  Try       Do the work of find_free_block before taking the lock. Without all
+            of it, at best 2.02 s → 1.32 s.
   0 s ················╳╳╳╳╳╳╳╳╳╳╳╳╳╳╳╳╳·················· 2.02 s   (0.62–1.32 s)
   CPU time   59 % your program worked    17 % stood still, waiting for the above
               3 % ready, but not scheduled     7 % other programs
              12 % nothing to do
-  Sure?     high; no events lost. Not shown: 1 further cause, 1 place of idle
+  Sure?     high; no events lost. Not shown: 1 other cause, 1 place of idle
             waiting (--all).
   More      holdup explain demo.holdup --why 1   stacks, instructions, evidence
             holdup explain demo.holdup --all     every cause, the sum, the notes
@@ -122,7 +122,7 @@ fn a_program_that_is_merely_busy() {
     let busy = Finding { title, culprit, kind: "cpu-bound", gain_at_most: None, confidence: "high", ..held() };
     let text = page_of(&Explanation { findings: vec![Finding { windows: vec![], ..busy }], ..answer() }, Some("x"));
     assert!(text.contains("39 % of it in run of rustc."), "{text}");
-    assert!(!text.contains("They hung") && !text.contains("At best"), "{text}");
+    assert!(!text.contains("They hung") && !text.contains("at best"), "{text}");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn nothing_is_said_to_hold_up_what_had_nothing_to_do() {
     let findings = vec![small("f1", "serial"), Finding { blame_cpu_s: 3.7, ..small("f2", "idle-by-design") }];
     let text = page_of(&Explanation { cpu_seconds, findings, ..answer() }, None);
     assert!(text.contains("Nothing held it up: 92 % of the CPU time there was nothing to do."), "{text}");
-    assert!(text.contains("1 further cause, 1 place of idle waiting"), "{text}");
+    assert!(text.contains("1 other cause, 1 place of idle waiting"), "{text}");
     assert!(text.contains("--keep FILE"), "{text}");
 }
 
@@ -157,5 +157,5 @@ fn long_names_and_many_causes_fit() {
     (answer.trace.path, answer.trace.focus) = (long.clone(), format!("{} (pid 1)", &long[..20]));
     let text = page_of(&answer, Some("a b'c.holdup"));
     assert!(text.contains("'a b'\\''c.holdup' --why 1"), "{text}");
-    assert!(text.contains("Not shown: 35 further causes (--all)"), "{text}");
+    assert!(text.contains("Not shown: 35 other causes (--all)"), "{text}");
 }
