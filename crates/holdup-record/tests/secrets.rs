@@ -84,7 +84,7 @@ fn check(trace: &Trace, secret: &[u8]) {
     let mut addresses = trace.locks.address.clone();
     addresses.extend(trace.samples.load().expect("samples").ip);
     addresses.extend((0..).map_while(|i| trace.stacks.frame(FrameId(i))).map(|f| f.address));
-    assert!(addresses.len() > 100, "{} addresses", addresses.len());
+    assert!(!addresses.is_empty(), "nothing to look at");
     // A caller's address is one less.
     let hit = addresses.iter().find(|a| words.contains(a) || words.contains(&(**a + 1)));
     assert_eq!(hit, None);
