@@ -1,39 +1,16 @@
 //! Recording what runs already: by number, by name, by control group, with the children that it has.
 
+mod outside;
 mod recording;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use outside::{code, err, holdup, json, run};
 use recording::can_record;
-use serde_json::Value;
-
-fn holdup() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_holdup"));
-    command.stdin(Stdio::null()).env("XDG_CONFIG_HOME", "/nowhere");
-    command
-}
-
-fn run(args: &[&str]) -> Output {
-    holdup().args(args).output().expect("the binary starts")
-}
-
-fn err(o: &Output) -> String {
-    String::from_utf8_lossy(&o.stderr).into_owned()
-}
-
-fn code(o: &Output) -> i32 {
-    assert!(!err(o).contains("panicked"), "{}", err(o));
-    o.status.code().expect("no signal")
-}
-
-fn json(o: &Output) -> Value {
-    assert_eq!(code(o), 0, "{}", err(o));
-    serde_json::from_slice(&o.stdout).expect("json")
-}
 
 #[test]
 fn what_does_not_run_is_no_recording() {

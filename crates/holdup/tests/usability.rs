@@ -1,5 +1,6 @@
 //! What a user of other tools types and pipes: hints, standard input, exit codes, the status line, completions.
 
+mod outside;
 mod recording;
 
 use std::fs::{self, File};
@@ -8,35 +9,12 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use outside::{code, err, holdup, json, run};
 use recording::can_record;
 use serde_json::Value;
 
 const HOLDUP: &str = env!("CARGO_BIN_EXE_holdup");
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../holdup-import/tests/fixtures");
-
-fn holdup() -> Command {
-    let mut command = Command::new(HOLDUP);
-    command.stdin(Stdio::null()).env("XDG_CONFIG_HOME", "/nowhere");
-    command
-}
-
-fn run(args: &[&str]) -> Output {
-    holdup().args(args).output().expect("the binary starts")
-}
-
-fn err(o: &Output) -> String {
-    String::from_utf8_lossy(&o.stderr).into_owned()
-}
-
-fn code(o: &Output) -> i32 {
-    assert!(!err(o).contains("panicked"), "{}", err(o));
-    o.status.code().expect("no signal")
-}
-
-fn json(o: &Output) -> Value {
-    assert_eq!(code(o), 0, "{}", err(o));
-    serde_json::from_slice(&o.stdout).expect("json")
-}
 
 /// What comes of `args` with `bytes` on a pipe.
 fn piped(args: &[&str], mut bytes: File) -> Output {
