@@ -1,6 +1,6 @@
 //! What a stack says about a wait, and which frame of it belongs to the application.
 
-use std::cell::RefCell;
+use std::sync::OnceLock;
 
 use holdup_trace::tables::LocationRow;
 use holdup_trace::{FrameId, StackId, StringId, Syscall, Trace};
@@ -100,14 +100,15 @@ pub enum Verdict {
 pub struct Classifier<'a> {
     trace: &'a Trace,
     /// By stack id; small and dense.
-    facts: RefCell<Vec<Option<StackFacts>>>,
+    facts: Vec<OnceLock<StackFacts>>,
     sites: Vec<(String, Verdict)>,
 }
 
 impl<'a> Classifier<'a> {
     /// A classifier for the stacks of `trace`.
     pub fn new(trace: &'a Trace) -> Self {
-        Classifier { trace, facts: RefCell::new(vec![None; trace.stacks.len() + 1]), sites: Vec::new() }
+        let facts = (0..=trace.stacks.len()).map(|_| OnceLock::new()).collect();
+        Classifier { trace, facts, sites: Vec::new() }
     }
 
     /// Takes the user's word for waits below functions with these names.
@@ -122,15 +123,11 @@ impl<'a> Classifier<'a> {
         if stack == StackId::NONE {
             return StackFacts::default();
         }
-        match self.facts.borrow().get(stack.index()) {
-            Some(&Some(facts)) => return facts,
-            Some(None) => {}
+        match self.facts.get(stack.index()) {
+            Some(facts) => *facts.get_or_init(|| self.examine(stack)),
             // A damaged id.
-            None => return StackFacts::default(),
+            None => StackFacts::default(),
         }
-        let facts = self.examine(stack);
-        self.facts.borrow_mut()[stack.index()] = Some(facts);
-        facts
     }
 
     fn examine(&self, stack: StackId) -> StackFacts {

@@ -9,6 +9,7 @@ mod culprit;
 mod group;
 mod held;
 mod instruction;
+mod learned;
 mod limits;
 mod lock;
 mod names;
@@ -21,17 +22,18 @@ use std::cell::OnceCell;
 use holdup_trace::{Result, StackId, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
-use crate::blame::{Blame, Window, sweep};
+use crate::blame::{Blame, Study, Window, blame};
 use crate::classify::Classifier;
 use crate::code::Disassembler;
 use crate::focus::Focus;
-use crate::intervals::{self, Intervals};
+use crate::intervals::Timeline;
 use crate::label;
 use crate::report::{CpuSeconds, Explanation, Finding, Health, Options, TraceFacts};
 pub(crate) use culprit::covering;
 use group::{Group, Tally};
 pub(crate) use held::held_up;
 pub(crate) use instruction::hottest;
+pub(crate) use learned::{Learned, Wanted};
 
 /// Findings shown when the caller does not say how many.
 const DEFAULT_TOP: usize = 8;
@@ -42,12 +44,11 @@ const SMALLEST_SHARE: f64 = 0.01;
 pub(crate) struct Context<'a> {
     pub(crate) trace: &'a Trace,
     pub(crate) focus: &'a Focus,
-    pub(crate) intervals: &'a Intervals,
+    pub(crate) timeline: &'a Timeline<'a>,
     pub(crate) classifier: &'a Classifier<'a>,
     pub(crate) blame: &'a Blame,
     pub(crate) disassembler: &'a dyn Disassembler,
-    pub(crate) locks: FxHashMap<holdup_trace::LockId, lock::LockStory>,
-    pub(crate) habits: lock::Habits,
+    pub(crate) learned: Learned,
     pub(crate) limits: limits::Limits,
     /// Who calls whom, in all samples; made when it is first asked for.
     pub(crate) callers: OnceCell<culprit::Callers>,
@@ -57,7 +58,7 @@ pub(crate) struct Context<'a> {
 ///
 /// Fails if the trace is damaged, if the focus names no process, or if the window is empty.
 pub fn explain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Disassembler) -> Result<Explanation> {
-    with_context(trace, path, options, disassembler, |context| context.explanation(path, options))
+    with_context(trace, path, options, disassembler, Wanted::Findings, |context| context.explanation(path, options))
 }
 
 /// Studies a trace and hands the result to `then`.
@@ -66,27 +67,28 @@ pub(crate) fn with_context<R>(
     path: &str,
     options: &Options,
     disassembler: &dyn Disassembler,
+    wanted: Wanted,
     then: impl FnOnce(&Context) -> R,
 ) -> Result<R> {
     let refuse = |what| holdup_trace::Error::Input(format!("{path}: {what}"));
     let focus = Focus::find(trace, options.focus.as_deref()).map_err(refuse)?;
     let window = window(trace, path, options)?;
     let classifier = Classifier::new(trace).with_sites(&options.idle, &options.work);
-    let intervals = intervals::build(trace, &focus, &classifier)?;
-    let blame = sweep(trace, &intervals, &focus, &classifier, window)?;
+    let timeline = Timeline::new(trace, &focus, &classifier)?;
+    let study = Study { trace, timeline: &timeline, focus: &focus, classifier: &classifier, window };
+    let mut learned = Learned::default();
+    let also = |chunk: &_| Learned::of(chunk, &study, wanted);
+    let blame = blame(&study, also, |earlier| learned.absorb(earlier))?;
     check_conservation(&blame, path)?;
-    let locks = lock::stories(&intervals, &focus, window);
-    let habits = lock::habits(&intervals, &focus);
-    let limits = limits::Limits::new(window, intervals.cpus);
+    let limits = limits::Limits::new(window, timeline.cpus);
     let context = Context {
         trace,
         focus: &focus,
-        intervals: &intervals,
+        timeline: &timeline,
         classifier: &classifier,
         blame: &blame,
         disassembler,
-        locks,
-        habits,
+        learned,
         limits,
         callers: OnceCell::new(),
     };
@@ -135,7 +137,7 @@ impl Context<'_> {
                 format: self.trace.meta.format.clone(),
                 start_s: self.blame.window.0 as f64 / 1e9,
                 duration_s: (self.blame.window.1 - self.blame.window.0) as f64 / 1e9,
-                cpus: self.intervals.cpus,
+                cpus: self.timeline.cpus,
                 focus: self.focus.name().to_owned(),
             },
             caveats: caveats::of(self, &cpu_seconds),
@@ -216,7 +218,7 @@ impl Context<'_> {
         let (from, to) = self.blame.window;
         let duration = (to - from) as f64;
         let sampled: f64 = tally.own_samples(self);
-        let work = (self.blame.cpu.running - sampled).max(0.0) / self.intervals.cpus.max(1) as f64;
+        let work = (self.blame.cpu.running - sampled).max(0.0) / self.timeline.cpus.max(1) as f64;
         let left = (duration - within_ns as f64).max(work).max(duration * 0.01);
         Some((duration / left).max(1.0))
     }
@@ -240,7 +242,7 @@ impl Context<'_> {
     }
 
     fn health(&self) -> Health {
-        let h = &self.intervals.health;
+        let h = &self.timeline.health;
         let total = self.blame.cpu.total.max(1.0);
         Health {
             lost_events: h.lost_events,

@@ -19,7 +19,6 @@ pub mod findings;
 pub mod focus;
 pub mod intervals;
 pub mod label;
-mod merge;
 pub mod report;
 pub mod roster;
 mod segments;

@@ -33,7 +33,7 @@ pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringI
 pub use ids::{Nanos, Timestamp};
 pub use meta::{Host, Loss, Meta};
 pub use names::Names;
-pub use store::{Chunks, Store};
+pub use store::{Batches, Chunks, Store};
 pub use syscall::Syscall;
 pub use table::{Column, ColumnDoc, Table};
 pub use trace::Trace;

@@ -87,11 +87,20 @@ impl<T: Table> Store<T> {
 
     /// The chunks in order. A stored table is read one batch at a time.
     pub fn chunks(&self) -> Chunks<'_, T> {
-        let batches = self.file.clone().map(open_arrow);
-        match batches {
-            None => Chunks { memory: self.chunks.iter(), file: None },
-            Some(reader) => Chunks { memory: [].iter(), file: Some(reader) },
-        }
+        let (batches, error) = match self.batches() {
+            Ok(batches) => (Some(batches), None),
+            Err(e) => (None, Some(e)),
+        };
+        Chunks { batches, error, next: 0 }
+    }
+
+    /// The chunks by number, in any order and from several threads.
+    ///
+    /// # Errors
+    /// If the stored table is damaged.
+    pub fn batches(&self) -> Result<Batches<'_, T>> {
+        let file = self.file.clone().map(open_arrow).transpose()?;
+        Ok(Batches { memory: &self.chunks, file })
     }
 
     /// Iterates over all rows.
@@ -169,35 +178,54 @@ pub(crate) fn guarded<R>(what: &str, f: impl FnOnce() -> Result<R, arrow_schema:
     }
 }
 
+/// The chunks of a [`Store`] by number.
+pub struct Batches<'a, T> {
+    memory: &'a [T],
+    file: Option<ArrowReader>,
+}
+
+impl<'a, T: Table> Batches<'a, T> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.file.as_ref().map_or(self.memory.len(), ArrowReader::len)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The chunk with this number; `None` behind the last. A stored one is read and decoded anew each time.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn get(&self, index: usize) -> Result<Option<Cow<'a, T>>> {
+        let Some(file) = &self.file else { return Ok(self.memory.get(index).map(Cow::Borrowed)) };
+        let batch = guarded(T::NAME, || file.batch(index))?;
+        batch.map(|b| T::from_batch(&b).map(Cow::Owned)).transpose()
+    }
+}
+
 /// Iterator over the chunks of a [`Store`].
 pub struct Chunks<'a, T> {
-    memory: std::slice::Iter<'a, T>,
-    file: Option<Result<ArrowReader>>,
+    batches: Option<Batches<'a, T>>,
+    error: Option<Error>,
+    next: usize,
 }
 
 impl<'a, T: Table> Iterator for Chunks<'a, T> {
     type Item = Result<Cow<'a, T>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(chunk) = self.memory.next() {
-            return Some(Ok(Cow::Borrowed(chunk)));
+        if let Some(e) = self.error.take() {
+            return Some(Err(e));
         }
-        let reader = match self.file.take()? {
-            Ok(mut reader) => {
-                let batch = guarded(T::NAME, || reader.next());
-                let table = batch.and_then(|b| b.map(|b| T::from_batch(&b)).transpose());
-                match table {
-                    Ok(None) => return None,
-                    Ok(Some(table)) => {
-                        self.file = Some(Ok(reader));
-                        return Some(Ok(Cow::Owned(table)));
-                    }
-                    Err(e) => Err(e),
-                }
-            }
-            Err(e) => Err(e),
-        };
-        Some(reader)
+        let chunk = self.batches.as_ref()?.get(self.next).transpose()?;
+        self.next += 1;
+        if chunk.is_err() {
+            self.batches = None;
+        }
+        Some(chunk)
     }
 }
 

@@ -31,13 +31,13 @@ pub enum Terminal {
 }
 
 /// What identifies a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     /// What the chain ends at.
     pub terminal: Terminal,
     /// The thread at the chain's end, or the one that the finding is about.
     pub thread: ThreadIdx,
-    /// The lock of the chain's last wait.
+    /// The lock of the chain's last wait, if that is for a lock.
     pub lock: LockId,
     /// The kind of the chain's last wait.
     pub kind: WaitKind,
@@ -78,19 +78,35 @@ pub struct Cell {
     pub samples: FxHashMap<StackId, f64>,
     /// The last stack counted, and how often since it was written to the map.
     run: (StackId, u64),
+    /// The last thread counted.
+    last: Option<ThreadIdx>,
     active: u32,
     since: u64,
 }
 
+/// What is counted of a wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counted {
+    pub(super) thread: ThreadIdx,
+    pub(super) length: u64,
+    pub(super) stack: StackId,
+}
+
 impl Cell {
-    /// Counts a waiter's stack. Equal stacks come in runs.
-    pub(super) fn count_stack(&mut self, stack: StackId) {
-        if self.run.0 == stack {
-            self.run.1 += 1;
-            return;
+    /// Counts a wait that was charged here.
+    pub(super) fn count(&mut self, wait: &Counted) {
+        self.waits += 1;
+        self.longest_ns = self.longest_ns.max(wait.length);
+        // Equal threads and stacks come in runs.
+        if self.last.replace(wait.thread) != Some(wait.thread) {
+            self.threads.insert(wait.thread);
         }
-        self.flush_stacks();
-        self.run = (stack, 1);
+        if self.run.0 == wait.stack {
+            self.run.1 += 1;
+        } else {
+            self.flush_stacks();
+            self.run = (wait.stack, 1);
+        }
     }
 
     pub(super) fn flush_stacks(&mut self) {
@@ -98,6 +114,43 @@ impl Cell {
         if stack != StackId::NONE {
             *self.wait_stacks.entry(stack).or_default() += n;
         }
+    }
+
+    /// One more is charged here from `t` on, going backwards.
+    pub(super) fn enter(&mut self, t: u64) {
+        if self.active == 0 {
+            self.since = t;
+        }
+        self.active += 1;
+    }
+
+    /// One less, at the earlier time `t`. Spans closer than `gap` are one.
+    pub(super) fn leave(&mut self, t: u64, gap: u64) {
+        self.active -= 1;
+        if self.active == 0 && self.since != t {
+            self.add_window(t, self.since, gap);
+        }
+    }
+
+    fn add_window(&mut self, from: u64, to: u64, gap: u64) {
+        match self.windows.last_mut() {
+            Some(last) if last.0 <= to.saturating_add(gap) => last.0 = last.0.min(from),
+            _ => self.windows.push((from, to)),
+        }
+    }
+
+    /// Adds what an earlier part of the trace charged.
+    pub(super) fn absorb(&mut self, earlier: Cell, gap: u64) {
+        self.thread_ns = self.thread_ns.saturating_add(earlier.thread_ns);
+        self.cpu_ns += earlier.cpu_ns;
+        self.rank_ns += earlier.rank_ns;
+        self.idle_ns += earlier.idle_ns;
+        self.waits += earlier.waits;
+        self.longest_ns = self.longest_ns.max(earlier.longest_ns);
+        self.threads.extend(earlier.threads);
+        earlier.windows.into_iter().for_each(|(from, to)| self.add_window(from, to, gap));
+        earlier.wait_stacks.into_iter().for_each(|(stack, n)| *self.wait_stacks.entry(stack).or_default() += n);
+        earlier.samples.into_iter().for_each(|(stack, ns)| *self.samples.entry(stack).or_default() += ns);
     }
 }
 
@@ -125,26 +178,19 @@ impl Cells {
         })
     }
 
-    /// One more thread is charged here from `t` on, going backwards.
-    pub(super) fn enter(&mut self, id: u32, t: u64) {
-        let cell = &mut self.cells[id as usize];
-        if cell.active == 0 {
-            cell.since = t;
-        }
-        cell.active += 1;
+    #[inline]
+    pub(super) fn at(&mut self, id: u32) -> &mut Cell {
+        &mut self.cells[id as usize]
     }
 
-    /// One thread less, at the earlier time `t`.
     pub(super) fn leave(&mut self, id: u32, t: u64) {
         let gap = self.gap;
-        let cell = &mut self.cells[id as usize];
-        cell.active -= 1;
-        if cell.active > 0 || cell.since == t {
-            return;
-        }
-        match cell.windows.last_mut() {
-            Some(last) if last.0 <= cell.since.saturating_add(gap) => last.0 = last.0.min(t),
-            _ => cell.windows.push((t, cell.since)),
-        }
+        self.at(id).leave(t, gap);
+    }
+
+    /// All of them, complete.
+    pub(super) fn finish(mut self) -> Vec<(Key, Cell)> {
+        self.cells.iter_mut().for_each(Cell::flush_stacks);
+        self.keys.into_iter().zip(self.cells).collect()
     }
 }

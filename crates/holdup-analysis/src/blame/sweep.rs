@@ -1,387 +1,220 @@
-//! The sweep itself.
+//! The sweep over one part of the trace.
 
 mod charge;
-mod cpus;
+mod ends;
 mod judge;
+mod link;
+mod running;
 
-use holdup_trace::tables::Sample;
-use holdup_trace::{LockId, Result, StackId, ThreadIdx, Trace};
+use holdup_trace::{Cpu, LockId, StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
-use super::cells::{Cell, Cells, Key};
-use super::forest::{Forest, Mark, NONE};
-use crate::classify::Classifier;
-use crate::focus::Focus;
-use crate::intervals::{Extra, Intervals, State};
+use super::CpuSeconds;
+use super::cells::{Cell, Cells, Counted, Key};
+use super::clock::Clock;
+use super::forest::{Forest, NONE};
+use super::locks::Locks;
+use super::processors::Processors;
+use super::run::Study;
+use crate::intervals::{Chunk, Extra, State, Wait};
 
-/// A part of the trace, in nanoseconds since its start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    /// From when.
-    pub from: u64,
-    /// Until when.
-    pub to: u64,
-}
-
-/// Where the CPU time went, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct CpuSeconds {
-    /// CPUs × duration.
-    pub total: f64,
-    /// Threads of the focus ran, spinning included.
-    pub running: f64,
-    /// Others ran.
-    pub other: f64,
-    /// Idle, and charged to what held threads up.
-    pub held_up: f64,
-    /// Idle although threads could run.
-    pub runnable_idle: f64,
-    /// Idle for want of work.
-    pub no_work: f64,
-    /// Not known.
-    pub lost: f64,
-    /// The part of `running` whose samples are in spin loops.
-    pub spin: f64,
-}
-
-/// The result of the sweep.
+/// What one part of the trace comes to.
 #[derive(Debug, Default)]
-pub struct Blame {
-    /// The sum.
-    pub cpu: CpuSeconds,
-    /// The charges.
-    pub cells: Vec<(Key, Cell)>,
-    /// All samples of the window by thread and stack, in nanoseconds.
-    pub profile: FxHashMap<(ThreadIdx, StackId), f64>,
-    /// The focus's samples by how many of its threads were at work (ran, could run, or waited for a lock, a disk, a time or
-    /// the world outside), thread and stack, in nanoseconds of CPU time and of elapsed time: those that run share it.
-    pub at_work: FxHashMap<(usize, ThreadIdx, StackId), (f64, f64)>,
-    /// How long so many threads of the focus ran or could run while so many waited for a lock, a disk or a time, in nanoseconds.
-    pub waiting: FxHashMap<(usize, usize), f64>,
-    /// Circles of parent pointers.
-    pub cycles: u64,
-    /// The window.
-    pub window: (u64, u64),
+pub(super) struct Part {
+    pub(super) cpu: CpuSeconds,
+    pub(super) cells: Vec<(Key, Cell)>,
+    pub(super) profile: FxHashMap<(ThreadIdx, StackId), f64>,
+    pub(super) at_work: FxHashMap<(usize, ThreadIdx, StackId), (f64, f64)>,
+    pub(super) waiting: FxHashMap<(usize, usize), f64>,
+    pub(super) instead: FxHashMap<(ThreadIdx, ThreadIdx), u64>,
+    pub(super) cycles: u64,
+    /// Where waits were charged that go on behind the part's end; with what is counted of them if they begin here.
+    pub(super) crossing: Vec<(ThreadIdx, Vec<Key>, Option<Counted>)>,
+    /// Where waits were charged that began before the part.
+    pub(super) open: Vec<(ThreadIdx, Vec<Key>)>,
 }
 
-impl Blame {
-    /// Thread seconds by the terminal rule, summed over the cells that `wanted` picks.
-    pub fn thread_ns(&self, mut wanted: impl FnMut(&Key) -> bool) -> u64 {
-        self.cells.iter().filter(|(k, _)| wanted(k)).map(|(_, c)| c.thread_ns).sum()
-    }
-}
-
-/// Sweeps `intervals` backwards over `window`.
-pub fn sweep(
-    trace: &Trace,
-    intervals: &Intervals,
-    focus: &Focus,
-    classifier: &Classifier,
-    window: Window,
-) -> Result<Blame> {
-    let mut samples: Vec<Sample> = Vec::with_capacity(trace.samples.rows().min(1 << 24) as usize);
-    for sample in trace.samples.iter() {
-        samples.push(sample?);
-    }
-    let mut sweep = Sweep::new(trace, intervals, focus, classifier, window);
+/// Sweeps one part backwards.
+pub(super) fn sweep(study: &Study, chunk: &Chunk) -> Part {
+    let mut sweep = Sweep::new(study, chunk);
     sweep.start();
-    let (mut step, mut extra, mut sample) = (intervals.steps.len(), intervals.extras.len(), samples.len());
+    let (steps, inserted, extras, samples) = (chunk.steps(), chunk.inserted(), &chunk.extras, chunk.samples());
+    let (mut step, mut late, mut extra, mut sample) = (steps.len(), inserted.len(), extras.len(), samples.len());
     loop {
-        let step_t = step.checked_sub(1).map_or(0, |i| intervals.steps[i].t);
-        let extra_t = extra.checked_sub(1).map_or(0, |i| intervals.extras[i].0);
+        let step_t = step.checked_sub(1).map_or(0, |i| steps[i].t);
+        let late_t = late.checked_sub(1).map_or(0, |i| inserted[i].t);
+        let extra_t = extra.checked_sub(1).map_or(0, |i| extras[i].0);
         let sample_t = sample.checked_sub(1).map_or(0, |i| samples[i].t.nanos());
-        // Going backwards a sample at a switch belongs to what ran before it: steps first.
-        if step > 0 && step_t >= extra_t && step_t >= sample_t {
+        // Going backwards a sample at a switch belongs to what ran before it: steps first, and the late ones before them.
+        let rest = extra_t.max(sample_t);
+        if step > 0 && step_t >= rest && (late == 0 || step_t > late_t) {
             step -= 1;
-            let s = intervals.steps[step];
-            sweep.advance(s.t);
-            sweep.set_state(s.thread.0, s.before());
+            sweep.clock.advance(step_t);
+            sweep.set_state(steps[step].thread.0, steps[step].before());
+        } else if late > 0 && late_t >= rest {
+            late -= 1;
+            sweep.clock.advance(late_t);
+            sweep.set_state(inserted[late].thread.0, inserted[late].before());
         } else if extra > 0 && extra_t >= sample_t {
             extra -= 1;
-            sweep.advance(extra_t);
-            sweep.extra(intervals.extras[extra].1);
+            sweep.clock.advance(extra_t);
+            sweep.extra(extras[extra].1);
         } else if sample > 0 {
             sample -= 1;
-            sweep.advance(sample_t);
+            sweep.clock.advance(sample_t);
             sweep.sample(&samples[sample]);
         } else {
             break;
         }
     }
-    Ok(sweep.finish())
+    sweep.finish()
 }
 
 struct Sweep<'a> {
-    intervals: &'a Intervals,
-    focus: &'a Focus,
-    classifier: &'a Classifier<'a>,
-    window: Window,
-    period: f64,
+    study: &'a Study<'a>,
+    chunk: &'a Chunk,
+    clock: Clock,
+    processors: Processors,
     forest: Forest,
+    locks: Locks,
     cells: Cells,
-    out: Blame,
-    now: u64,
-    total: Mark,
-    cpu_run: Vec<u32>,
-    cpu_lost: Vec<bool>,
-    running_focus: usize,
-    running_other: usize,
-    lost: usize,
-    held: usize,
-    /// Of those, the ones that wait for a thread's work.
-    held_by_work: usize,
-    queued: usize,
-    idle_by_design: usize,
-    /// Threads of the focus that could run, whoever waits for them.
-    runnable: usize,
-    /// Threads of the focus that wait for input, room, a time or a signal, and hold nobody up.
-    outside: usize,
-    peak: usize,
-    /// Who is known to own a lock now, and who waits for it.
-    owner: FxHashMap<LockId, u32>,
-    waiters: FxHashMap<LockId, Vec<u32>>,
-    owned: Vec<bool>,
+    out: Part,
+    /// Cells of a wait that is being counted.
     scratch: Vec<u32>,
 }
 
 impl<'a> Sweep<'a> {
-    fn new(
-        trace: &'a Trace,
-        intervals: &'a Intervals,
-        focus: &'a Focus,
-        classifier: &'a Classifier<'a>,
-        window: Window,
-    ) -> Self {
-        let locks = trace.locks.kind.len();
-        let mut owned = vec![false; locks];
-        for span in &intervals.owners {
-            owned[span.lock.index()] = true;
-        }
+    fn new(study: &'a Study<'a>, chunk: &'a Chunk) -> Self {
+        let timeline = study.timeline;
+        let window = study.window;
         Sweep {
-            intervals,
-            focus,
-            classifier,
-            window,
-            period: trace.meta.sample_period_ns as f64,
-            forest: Forest::new(intervals.last.len()),
-            cells: Cells::new((window.to - window.from) / 500),
-            out: Blame { window: (window.from, window.to), ..Blame::default() },
-            now: intervals.end.max(window.to),
-            total: Mark::default(),
-            cpu_run: vec![NONE; intervals.cpus],
-            cpu_lost: intervals.lost_at_end.clone(),
-            running_focus: 0,
-            running_other: 0,
-            lost: 0,
-            held: 0,
-            held_by_work: 0,
-            queued: 0,
-            idle_by_design: 0,
-            runnable: 0,
-            outside: 0,
-            peak: intervals.peak_parallelism(),
-            owner: FxHashMap::default(),
-            waiters: FxHashMap::default(),
-            owned,
+            study,
+            chunk,
+            clock: Clock::new(window, timeline.cpus, timeline.peak_parallelism(), chunk.to.max(chunk.from)),
+            processors: Processors::new(&chunk.lost_at_end),
+            forest: Forest::new(chunk.last.len()),
+            locks: Locks::new(study.trace.locks.kind.len()),
+            cells: Cells::new(study.gap()),
+            out: Part::default(),
             scratch: Vec::new(),
         }
     }
 
+    fn wait(&self, w: u32) -> &'a Wait {
+        &self.chunk.waits()[w as usize]
+    }
+
+    fn contains(&self, i: u32) -> bool {
+        self.study.focus.contains(ThreadIdx(i))
+    }
+
+    /// What is known at the end.
     fn start(&mut self) {
-        for i in 1..self.intervals.last.len() {
-            self.set_state(i as u32, self.intervals.last[i]);
+        self.clock.present.lost = self.chunk.lost_at_end.iter().filter(|&&lost| lost).count();
+        for span in &self.chunk.owners_at_end {
+            self.locks.set_owner(span.lock, span.owner.0);
+        }
+        self.find_releasers();
+        let is_last = self.chunk.to >= self.study.timeline.end;
+        for (i, &state) in self.chunk.last.iter().enumerate().skip(1) {
+            if !matches!(state, State::Unknown | State::Gone) {
+                self.set_state(i as u32, state);
+                self.forest.at_mut(i as u32).crossing = !is_last && state.wait().is_some();
+            }
+        }
+        if !is_last {
+            // The circles of the end were counted where they closed.
+            self.out.cycles = 0;
         }
     }
 
-    /// Integrates from `now` back to `t`.
-    fn advance(&mut self, t: u64) {
-        if t >= self.now {
-            return;
+    /// The next to release a lock is who ends the first of the waits for it that go on.
+    fn find_releasers(&mut self) {
+        let mut first: FxHashMap<LockId, (u64, u32)> = FxHashMap::default();
+        for wait in self.chunk.last.iter().filter_map(|state| state.wait()).map(|w| self.wait(w)) {
+            if wait.kind == crate::classify::WaitKind::Lock && self.locks.has(wait.lock) && wait.waker.is_real() {
+                let known = first.entry(wait.lock).or_insert((wait.woken, wait.waker.0));
+                *known = (*known).min((wait.woken, wait.waker.0));
+            }
         }
-        let (from, to) = (t.max(self.window.from), self.now.min(self.window.to));
-        self.now = t;
-        self.total.t = self.window.to.saturating_sub(t.clamp(self.window.from, self.window.to));
-        if from >= to {
-            return;
-        }
-        let dt = (to - from) as f64;
-        let waiting = self.held - self.held_by_work;
-        if waiting > 0 {
-            *self.out.waiting.entry((self.running_focus + self.runnable, waiting)).or_default() += dt;
-        }
-        let cpus = self.intervals.cpus;
-        let idle = cpus.saturating_sub(self.running_focus + self.running_other + self.lost);
-        let members = self.held + self.queued;
-        let used = idle.min(members);
-        let cpu = &mut self.out.cpu;
-        cpu.total += cpus as f64 * dt;
-        cpu.running += self.running_focus as f64 * dt;
-        cpu.other += self.running_other as f64 * dt;
-        cpu.lost += self.lost as f64 * dt;
-        cpu.no_work += (idle - used) as f64 * dt;
-        let mut foreign = idle + self.running_other;
-        if members > 0 {
-            let weight = used as f64 / members as f64 * dt;
-            cpu.held_up += weight * self.held as f64;
-            cpu.runnable_idle += weight * self.queued as f64;
-            self.total.cpu += weight;
-            let rank_used = foreign.min(members);
-            self.total.rank += rank_used as f64 / members as f64 * dt;
-            foreign -= rank_used;
-        }
-        if self.idle_by_design > 0 {
-            let wanted = self.peak.saturating_sub(self.running_focus + members.min(self.peak));
-            self.total.idle += wanted.min(foreign) as f64 / self.idle_by_design as f64 * dt;
+        for (lock, (_, waker)) in first {
+            self.locks.set_releaser(lock, waker);
         }
     }
 
     fn extra(&mut self, extra: Extra) {
         match extra {
-            Extra::HandoffEnds(thread, wait) => self.set_state(thread.0, State::Woken(wait)),
-            Extra::Born(thread) => self.set_state(thread.0, State::Gone),
             Extra::Lost(cpu, before) => self.set_lost(cpu, before),
-            Extra::OwnerEnds(i) => {
-                let span = self.intervals.owners[i as usize];
-                self.owner.insert(span.lock, span.owner.0);
-                self.relink_waiters(span.lock);
-            }
-            Extra::OwnerBegins(i) => {
-                let span = self.intervals.owners[i as usize];
-                if self.owner.get(&span.lock) == Some(&span.owner.0) {
-                    self.owner.remove(&span.lock);
-                    self.relink_waiters(span.lock);
+            Extra::OwnerEnds(lock, owner) => self.own(lock, owner.0),
+            Extra::OwnerBegins(lock, owner) => {
+                if self.locks.has(lock) && self.locks.owner(lock) == owner.0 {
+                    self.own(lock, NONE);
                 }
             }
         }
-    }
-
-    fn relink_waiters(&mut self, lock: LockId) {
-        let waiters = self.waiters.remove(&lock).unwrap_or_default();
-        for &waiter in &waiters {
-            if let State::Waiting(w) = self.forest.at(waiter).state {
-                self.change(waiter, |sweep| {
-                    sweep.forest.unlink(waiter);
-                    sweep.find_parent(waiter, w);
-                });
-            }
-        }
-        self.waiters.insert(lock, waiters);
     }
 
     /// Changes what a thread does before this instant, and with it what all behind it wait for.
     fn set_state(&mut self, i: u32, state: State) {
         let old = self.forest.at(i).state;
-        if self.is_same_end(old) && self.is_same_end(state) && self.forest.at(i).first_child != NONE {
-            // For those behind it nothing changes.
-            self.charge(i);
-            self.move_to(i, state);
-            self.assign(&[i]);
-            self.review_root(i);
-            return;
+        if let State::Running(cpu) = old {
+            self.set_running(cpu, i, false);
+        } else if self.is_ready(i, old) {
+            self.clock.present.runnable -= 1;
         }
-        self.change(i, |sweep| sweep.move_to(i, state));
-    }
-
-    fn move_to(&mut self, i: u32, state: State) {
-        self.leave_state(i);
-        self.forest.at_mut(i).state = state;
-        self.enter_state(i, state);
-    }
-
-    /// Whether a chain that ends at a thread in this state ends at one that runs, or is about to.
-    fn is_same_end(&self, state: State) -> bool {
-        match state {
-            State::Running(_) => true,
-            State::Woken(w) => !self.is_handoff(w),
-            _ => false,
-        }
-    }
-
-    /// Runs `how`, which changes the state or the parent of `i`, between two charges of all behind it.
-    fn change(&mut self, i: u32, how: impl FnOnce(&mut Self)) {
-        let old_root = self.forest.root(i);
-        if self.forest.at(i).first_child == NONE {
-            self.charge(i);
-            how(self);
-            self.assign(&[i]);
+        if self.forest.at(i).queue != NONE {
+            self.leave(i);
         } else {
-            let mut subtree = std::mem::take(&mut self.scratch);
-            self.forest.subtree(i, &mut subtree);
-            subtree.iter().for_each(|&n| self.charge(n));
-            how(self);
-            self.assign(&subtree);
-            self.scratch = subtree;
+            self.discharge(i);
         }
-        // Without those behind it, a runnable thread is merely queued, and the other way round.
-        let new_root = self.forest.root(i);
-        self.review_root(old_root);
-        if new_root != old_root {
-            self.review_root(new_root);
-        }
-    }
-
-    fn leave_state(&mut self, i: u32) {
-        let old = self.forest.at(i).state;
-        self.runnable -= usize::from(self.is_ready(i, old));
-        match old {
-            State::Running(cpu) => self.set_running(cpu, i, false),
-            State::Waiting(w) => {
-                self.forest.unlink(i);
-                let lock = self.intervals.waits[w as usize].lock;
-                if self.is_owned(lock)
-                    && let Some(waiters) = self.waiters.get_mut(&lock)
-                {
-                    waiters.retain(|&n| n != i);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn enter_state(&mut self, i: u32, state: State) {
-        self.runnable += usize::from(self.is_ready(i, state));
+        self.unstarve(i, old);
+        let thread = self.forest.at_mut(i);
+        thread.state = state;
+        thread.crossing &= state.wait().is_some();
         match state {
             State::Running(cpu) => self.set_running(cpu, i, true),
-            State::Waiting(w) => {
-                self.forest.at_mut(i).coming = w;
-                let lock = self.intervals.waits[w as usize].lock;
-                if self.is_owned(lock) {
-                    self.waiters.entry(lock).or_default().push(i);
-                }
-                self.find_parent(i, w);
+            State::Waiting(w) => self.start_waiting(i, w),
+            _ => {
+                self.clock.present.runnable += usize::from(self.is_ready(i, state));
+                self.charge_self(i);
             }
-            _ => {}
+        }
+        if self.forest.at(i).queue == NONE && self.forest.at(i).first_queue != NONE {
+            self.rekey_all(i);
         }
     }
 
-    fn is_owned(&self, lock: LockId) -> bool {
-        lock != LockId::NONE && self.owned.get(lock.index()).copied().unwrap_or(false)
+    fn unstarve(&mut self, i: u32, old: State) {
+        if let State::Runnable(cpu) = old {
+            self.processors.set_starving(cpu, i, false, self.clock.total.t);
+        }
     }
 
-    /// Whom does `i` wait for: the lock's owner while it is known, else whoever will end the wait.
-    fn find_parent(&mut self, i: u32, w: u32) {
-        let wait = &self.intervals.waits[w as usize];
-        let owner = if self.is_owned(wait.lock) { self.owner.get(&wait.lock).copied() } else { None };
-        if let Some(owner) = owner.filter(|&o| o != i)
-            && self.forest.link(i, owner)
-        {
+    fn is_handoff(&self, w: u32) -> bool {
+        let wait = self.wait(w);
+        wait.kind == crate::classify::WaitKind::Lock && !wait.exempt
+    }
+
+    /// Whether it is a thread of the focus that could run and does not.
+    fn is_ready(&self, i: u32, state: State) -> bool {
+        let ready = match state {
+            State::Runnable(_) => true,
+            State::Woken(w) => !self.is_handoff(w),
+            _ => false,
+        };
+        ready && self.contains(i)
+    }
+
+    fn set_lost(&mut self, cpu: Cpu, lost: bool) {
+        let Some(running) = self.processors.running(cpu) else { return };
+        if self.processors.is_lost(cpu) == lost {
             return;
         }
-        let waker = wait.waker;
-        let real = waker.is_real() && waker.index() < self.forest.nodes.len() && waker.0 != i;
-        if real && !self.forest.link(i, waker.0) {
-            self.out.cycles += 1;
+        if running != NONE {
+            self.count_running(running, false, !lost);
         }
-    }
-
-    fn finish(mut self) -> Blame {
-        self.advance(0);
-        for i in 0..self.forest.nodes.len() {
-            self.charge(i as u32);
-        }
-        self.cells.cells.iter_mut().for_each(Cell::flush_stacks);
-        self.out.cells = self.cells.keys.into_iter().zip(self.cells.cells).collect();
-        self.out.cpu.spin = self.out.cpu.spin.min(self.out.cpu.running);
-        self.out
+        self.processors.set_lost(cpu, lost);
+        let present = &mut self.clock.present;
+        present.lost = if lost { present.lost + 1 } else { present.lost - 1 };
     }
 }

@@ -14,18 +14,14 @@ pub(super) fn of_wait(wait: &Wait, hops: usize, locked: bool) -> Terminal {
         WaitKind::Disk => Terminal::Disk,
         // A fault that an interrupt ended brought a page from a disk.
         WaitKind::PageFault => Terminal::Disk,
-        WaitKind::Lock if !is_timed_out(wait) => Terminal::UnknownHolder,
-        WaitKind::Timer | WaitKind::Lock | WaitKind::Futex | WaitKind::Condition if is_timed_out(wait) => {
+        WaitKind::Lock if !wait.is_timed_out() => Terminal::UnknownHolder,
+        WaitKind::Timer | WaitKind::Lock | WaitKind::Futex | WaitKind::Condition if wait.is_timed_out() => {
             own_timer(hops, sleep)
         }
         WaitKind::Timer if !wait.open => own_timer(hops, sleep),
         WaitKind::Unknown if !wait.open && wait.context == WakeContext::Unknown => Terminal::Unknown,
         _ => Terminal::IdleByDesign,
     }
-}
-
-fn is_timed_out(wait: &Wait) -> bool {
-    wait.context == WakeContext::Timer
 }
 
 /// A sleep longer than this is no polling: who waits for such a sleeper waits for the next period, in nanoseconds.

@@ -12,7 +12,7 @@ use holdup_trace::{Result, StackId, ThreadIdx, Trace};
 use super::leaf::{Leaf, Leaves};
 use crate::classify::{StackFacts, WaitKind};
 use crate::code::Disassembler;
-use crate::findings::{Context, held_up, with_context};
+use crate::findings::{Context, Wanted, held_up, with_context};
 use crate::report::Options;
 use names::Names;
 
@@ -197,7 +197,7 @@ pub struct Facts {
 impl Facts {
     /// The facts of `trace`. O(events).
     pub fn new(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Disassembler) -> Result<Facts> {
-        with_context(trace, path, options, disassembler, |context| {
+        with_context(trace, path, options, disassembler, Wanted::Waits, |context| {
             let mut facts = Facts::of_machine(context, path);
             let mut names = Names::new(context, &facts.program);
             facts.functions_of(context, &mut names);
@@ -225,14 +225,14 @@ impl Facts {
         Facts {
             path: path.to_owned(),
             elapsed_ns: lifetime(context),
-            cpus: context.intervals.cpus,
+            cpus: context.timeline.cpus,
             ran_ns: cpu.running,
             other_ns: cpu.other,
             held_up_ns: cpu.held_up,
             program: name.rsplit_once(" (").map_or(name, |(name, _)| name).to_owned(),
             cpu_model: context.trace.meta.host.cpu.clone(),
             stolen: context.trace.stolen_share(),
-            lost: context.intervals.health.lost_events,
+            lost: context.timeline.health.lost_events,
             period_ns: context.period().max(1.0),
             ..Facts::default()
         }
@@ -277,16 +277,10 @@ impl Facts {
     }
 
     fn waits_of(&mut self, context: &Context, names: &mut Names) {
-        let (from, to) = context.blame.window;
-        for wait in &context.intervals.waits {
-            let ns = wait.resumed.min(to).saturating_sub(wait.start.max(from));
-            let own = context.focus.contains(wait.thread) && !context.focus.is_kernel(wait.thread);
-            if !own || wait.exempt || wait.idle_state || ns == 0 {
-                continue;
-            }
-            let waited = self.waits.entry((names.place(wait.thread, wait.stack), wait.kind)).or_default();
-            waited.ns += ns as f64;
-            waited.count += f64::from(u8::from(wait.goes_on == 0));
+        for (&(thread, stack, kind), (ns, count)) in &context.learned.waited {
+            let waited = self.waits.entry((names.place(thread, stack), kind)).or_default();
+            waited.ns += *ns as f64;
+            waited.count += *count as f64;
         }
     }
 }
@@ -316,7 +310,7 @@ impl Ran {
 }
 
 fn focus_profile<'a>(context: &'a Context) -> impl Iterator<Item = (ThreadIdx, StackId, f64)> + 'a {
-    let all = context.blame.profile.iter().map(|(&(thread, stack), &ns)| (thread, stack, ns));
+    let all = context.blame.profile.iter().map(|&((thread, stack), ns)| (thread, stack, ns));
     all.filter(|(thread, _, _)| context.focus.contains(*thread))
 }
 

@@ -24,7 +24,7 @@ pub(super) fn of(context: &Context, cpu: &CpuSeconds) -> Vec<Caveat> {
     if !has_switches(context) {
         return vec![needs_recording(without_switches(trace))];
     }
-    if trace.wakes.rows() == 0 && !context.intervals.waits.is_empty() {
+    if trace.wakes.rows() == 0 && context.timeline.waits() > 0 {
         caveats.push(needs_recording("There are no wake-ups in this trace: who ended a wait is not known."));
     }
     let worked = cpu.busy + cpu.spin;

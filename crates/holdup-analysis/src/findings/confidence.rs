@@ -11,7 +11,7 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (&'static s
     let mut doubts = Vec::new();
     let mut grave = false;
     let cpu = &context.blame.cpu;
-    let health = &context.intervals.health;
+    let health = &context.timeline.health;
     let blame = tally.blame_ns();
     if cpu.lost > 0.01 * cpu.total || health.lost_events > 0 {
         grave |= cpu.lost > 0.1 * cpu.total || cpu.lost > 0.5 * blame;
@@ -22,7 +22,7 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (&'static s
     if stolen > MUCH_STOLEN {
         doubts.push(format!("the host took {:.0} % of the CPUs: what ran took longer than it should", 100.0 * stolen));
     }
-    let waits = context.intervals.waits.len().max(1) as f64;
+    let waits = context.timeline.waits().max(1) as f64;
     if health.unknown_wakers as f64 > 0.1 * waits {
         doubts.push(format!("{} of {waits} waits have no known waker", health.unknown_wakers));
     }

@@ -59,8 +59,7 @@ fn samples_of(context: &Context, group: &Group, tally: &Tally) -> FxHashMap<Stac
         return tally.samples.clone();
     }
     let thread = tally.main_thread();
-    let own = context.blame.profile.iter().filter(|((t, _), _)| *t == thread);
-    own.map(|((_, stack), weight)| (*stack, *weight)).collect()
+    context.blame.samples_of(thread).collect()
 }
 
 /// The function that called `function` in most of the weight.
@@ -86,7 +85,7 @@ pub(super) fn function_of(context: &Context, group: &Group, tally: &Tally) -> Op
     let stacks = [
         super::lock::release_stack(context, group, tally),
         if group.is_lock() { tally.common_stack() } else { StackId::NONE },
-        context.habits.waited(tally.main_thread()),
+        context.learned.waited(tally.main_thread()),
     ];
     // In a hand-over nobody holds the lock for long: the place that takes it is what to mend.
     let passed = |lock| is_handed_over(tally) || super::lock::is_convoy(context, lock, tally);

@@ -58,7 +58,7 @@ fn lock_name(context: &Context, lock: holdup_trace::LockId) -> String {
 /// How long the lock was held, by the function that let it go: critical sections of one lock differ.
 fn holds(context: &Context, lock: holdup_trace::LockId) -> BTreeMap<Rc<str>, Vec<u64>> {
     let mut holds: BTreeMap<Rc<str>, Vec<u64>> = BTreeMap::new();
-    let Some(story) = context.locks.get(&lock) else { return holds };
+    let Some(story) = context.learned.locks.get(&lock) else { return holds };
     for (&ns, &stack) in story.holds.iter().zip(&story.ends) {
         holds.entry(application_name(context, stack).into()).or_default().push(ns);
     }

@@ -6,9 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::group::{Group, Tally};
 use super::{Context, culprit, names};
 use crate::blame::Window;
-use crate::classify::WaitKind;
-use crate::focus::Focus;
-use crate::intervals::Intervals;
+use crate::intervals::Wait;
 use crate::report::Waiters;
 
 /// Hand-offs and holds remembered for each lock: enough for a median.
@@ -32,73 +30,42 @@ pub(crate) struct LockStory {
     resumed: FxHashMap<ThreadIdx, u64>,
 }
 
-/// The stories of all locks. O(waits).
-pub(super) fn stories(intervals: &Intervals, focus: &Focus, window: Window) -> FxHashMap<LockId, LockStory> {
-    let mut stories: FxHashMap<LockId, LockStory> = FxHashMap::default();
-    for wait in &intervals.waits {
-        let inside = wait.start < window.to && wait.woken > window.from;
-        if wait.kind != WaitKind::Lock || wait.lock == LockId::NONE || !focus.contains(wait.thread) || !inside {
-            continue;
-        }
-        let story = stories.entry(wait.lock).or_default();
+impl LockStory {
+    /// Adds a wait that lies in the window.
+    pub(super) fn add(&mut self, wait: &Wait, window: Window) {
         let length = wait.woken.min(window.to).saturating_sub(wait.start.max(window.from));
-        story.threads.insert(wait.thread);
-        story.total_ns = story.total_ns.saturating_add(length);
+        self.threads.insert(wait.thread);
+        self.total_ns = self.total_ns.saturating_add(length);
         // A wait that goes on after a time-out is counted once, by its last part.
-        story.waits += u64::from(wait.goes_on == 0);
-        story.longest_ns = story.longest_ns.max(length);
+        self.waits += u64::from(wait.goes_on == 0);
+        self.longest_ns = self.longest_ns.max(length);
         if wait.open {
-            continue;
+            return;
         }
         if wait.waker_stack != StackId::NONE {
-            *story.releases.entry(wait.waker_stack).or_default() += length;
+            *self.releases.entry(wait.waker_stack).or_default() += length;
         }
-        if story.handoffs.len() < REMEMBERED {
-            story.handoffs.push(wait.resumed.saturating_sub(wait.woken));
-            if let Some(since) = story.resumed.get(&wait.waker) {
-                story.holds.push(wait.woken.saturating_sub(*since));
-                story.ends.push(wait.waker_stack);
+        if self.handoffs.len() < REMEMBERED {
+            self.handoffs.push(wait.resumed.saturating_sub(wait.woken));
+            if let Some(since) = self.resumed.get(&wait.waker) {
+                self.holds.push(wait.woken.saturating_sub(*since));
+                self.ends.push(wait.waker_stack);
             }
         }
-        story.resumed.insert(wait.thread, wait.resumed);
+        self.resumed.insert(wait.thread, wait.resumed);
     }
-    stories
-}
 
-/// What each thread did longest, so that no finding has to look through all waits again.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Habits {
-    /// By waker: where it ended the longest wait of the focus.
-    released: Vec<(u64, StackId)>,
-    /// By waiter: where it waited longest.
-    waited: Vec<(u64, StackId)>,
-}
-
-/// The habits of all threads. O(waits).
-pub(super) fn habits(intervals: &Intervals, focus: &Focus) -> Habits {
-    let none = vec![(0, StackId::NONE); intervals.last.len()];
-    let mut habits = Habits { released: none.clone(), waited: none };
-    for wait in &intervals.waits {
-        let length = wait.woken.saturating_sub(wait.start);
-        let own = &mut habits.waited[wait.thread.index()];
-        if wait.stack != StackId::NONE && length > own.0 {
-            *own = (length, wait.stack);
-        }
-        if let Some(by) = habits.released.get_mut(wait.waker.index())
-            && wait.waker_stack != StackId::NONE
-            && length > by.0
-            && focus.contains(wait.thread)
-        {
-            *by = (length, wait.waker_stack);
-        }
-    }
-    habits
-}
-
-impl Habits {
-    /// Where the thread waited longest.
-    pub(super) fn waited(&self, thread: ThreadIdx) -> StackId {
-        self.waited.get(thread.index()).map_or(StackId::NONE, |w| w.1)
+    /// Adds what an earlier part of the trace tells.
+    pub(super) fn absorb(&mut self, earlier: LockStory) {
+        self.threads.extend(earlier.threads);
+        self.waits += earlier.waits;
+        self.total_ns = self.total_ns.saturating_add(earlier.total_ns);
+        self.longest_ns = self.longest_ns.max(earlier.longest_ns);
+        earlier.releases.into_iter().for_each(|(stack, ns)| *self.releases.entry(stack).or_default() += ns);
+        self.handoffs.extend(earlier.handoffs.into_iter().take(REMEMBERED.saturating_sub(self.handoffs.len())));
+        let room = REMEMBERED.saturating_sub(self.holds.len());
+        self.holds.extend(earlier.holds.into_iter().take(room));
+        self.ends.extend(earlier.ends.into_iter().take(room));
     }
 }
 
@@ -112,7 +79,7 @@ pub(super) fn median(values: &[u64]) -> u64 {
 /// A convoy: many hand-offs, each longer than what is done under the lock, and no thread that holds it for most of
 /// the time.
 pub(super) fn is_convoy(context: &Context, lock: LockId, tally: &Tally) -> bool {
-    let Some(story) = context.locks.get(&lock) else { return false };
+    let Some(story) = context.learned.locks.get(&lock) else { return false };
     let (hold, handoff) = (median(&story.holds), median(&story.handoffs));
     let many = story.threads.len() >= 3 && story.waits >= 50;
     let spread = hold < 5 * handoff.max(1) && tally.largest_share() < 0.5;
@@ -121,7 +88,7 @@ pub(super) fn is_convoy(context: &Context, lock: LockId, tally: &Tally) -> bool 
 
 /// Who waited, for a group: by lock where there is one, else by the charges.
 pub(super) fn waiters(context: &Context, group: &Group, tally: &Tally) -> Waiters {
-    let story = group.lock().and_then(|lock| context.locks.get(&lock));
+    let story = group.lock().and_then(|lock| context.learned.locks.get(&lock));
     let (threads, waits, total, longest) = match story {
         Some(s) => (s.threads.len(), s.waits, s.total_ns, s.longest_ns),
         None => (tally.threads.len(), tally.waits, tally.thread_ns, tally.longest_ns),
@@ -148,9 +115,9 @@ pub(super) fn waiters(context: &Context, group: &Group, tally: &Tally) -> Waiter
 
 /// Where the culprit let its waiters go.
 pub(super) fn release_stack(context: &Context, group: &Group, tally: &Tally) -> StackId {
-    if let Some(story) = group.lock().and_then(|lock| context.locks.get(&lock)) {
+    if let Some(story) = group.lock().and_then(|lock| context.learned.locks.get(&lock)) {
         let most = story.releases.iter().max_by_key(|(stack, ns)| (**ns, std::cmp::Reverse(**stack)));
         return most.map_or(StackId::NONE, |(s, _)| *s);
     }
-    context.habits.released.get(tally.main_thread().index()).map_or(StackId::NONE, |r| r.1)
+    context.learned.released(tally.main_thread())
 }

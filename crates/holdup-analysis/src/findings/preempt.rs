@@ -5,7 +5,6 @@ use rustc_hash::FxHashMap;
 
 use super::Context;
 use super::group::Tally;
-use crate::intervals::State;
 
 /// Share of the blame from which on an owner that does not run is the finding.
 const STARVED: f64 = 0.6;
@@ -20,63 +19,26 @@ pub(super) fn is_starved(context: &Context, tally: &Tally) -> bool {
     if tally.not_running_idle_ns > 0.5 * tally.not_running_ns {
         return true;
     }
-    let culprits: Vec<_> = tally.by_thread.keys().copied().collect();
     let (mut own, mut all) = (0, 0);
-    let (within, _) = tally.spans(context.blame.window);
-    for (thread, ns) in antagonists(context, &culprits, &within) {
+    for (thread, ns) in antagonists(context, tally) {
         all += ns;
         own += if context.focus.contains(thread) { ns } else { 0 };
     }
     own * 3 > all
 }
 
-/// Threads that ran on the CPU for which `threads` were runnable `within` these spans, by nanoseconds of overlap, the
-/// greatest first. O(steps).
-pub(super) fn antagonists(context: &Context, threads: &[ThreadIdx], within: &[(u64, u64)]) -> Vec<(ThreadIdx, u64)> {
-    let intervals = context.intervals;
-    let mut is_one_of_them = vec![false; intervals.last.len()];
-    threads.iter().for_each(|thread| is_one_of_them[thread.index()] = true);
-    let mut since = vec![0u64; intervals.last.len()];
-    let mut runnable: Vec<Vec<(u64, u64)>> = vec![Vec::new(); intervals.cpus];
-    for step in &intervals.steps {
-        if let State::Runnable(cpu) = step.before()
-            && is_one_of_them[step.thread.index()]
-            && let Some(spans) = runnable.get_mut(cpu.index())
-        {
-            spans.extend(common(within, since[step.thread.index()], step.t));
-        }
-        since[step.thread.index()] = step.t;
-    }
-    runnable.iter_mut().for_each(|spans| *spans = merged(std::mem::take(spans), 0).0);
-    since.fill(0);
+/// Who ran on the CPUs for which a finding's culprits were ready while others waited for them, in nanoseconds, the
+/// greatest first.
+pub(super) fn antagonists(context: &Context, tally: &Tally) -> Vec<(ThreadIdx, u64)> {
     let mut found: FxHashMap<ThreadIdx, u64> = FxHashMap::default();
-    for step in &intervals.steps {
-        if let State::Running(cpu) = step.before()
-            && !is_one_of_them[step.thread.index()]
-            && let Some(spans) = runnable.get(cpu.index())
-        {
-            let overlap = overlap(spans, since[step.thread.index()], step.t);
-            if overlap > 0 {
-                *found.entry(step.thread).or_default() += overlap;
-            }
+    for culprit in tally.by_thread.keys() {
+        for (thread, ns) in context.blame.instead_of(*culprit).filter(|(t, _)| !tally.by_thread.contains_key(t)) {
+            *found.entry(thread).or_default() += ns;
         }
-        since[step.thread.index()] = step.t;
     }
     let mut found: Vec<_> = found.into_iter().collect();
     found.sort_by_key(|&(thread, ns)| (std::cmp::Reverse(ns), thread));
     found
-}
-
-/// How much of `from..to` the spans, sorted and apart, cover.
-fn overlap(spans: &[(u64, u64)], from: u64, to: u64) -> u64 {
-    common(spans, from, to).map(|(from, to)| to - from).sum()
-}
-
-/// The parts of `from..to` that the spans, sorted and apart, cover.
-fn common(spans: &[(u64, u64)], from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> {
-    let first = spans.partition_point(|s| s.1 <= from);
-    let touched = spans[first..].iter().take_while(move |s| s.0 < to);
-    touched.map(move |s| (s.0.max(from), s.1.min(to))).filter(|(from, to)| from < to)
 }
 
 /// The spans sorted, those that touch or lie less than `gap` apart as one, and how much they cover without the gaps.
@@ -103,8 +65,6 @@ mod tests {
     fn two_that_wait_for_one_cpu_wait_once() {
         let (spans, exact) = merged(vec![(5, 9), (0, 6), (20, 30)], 0);
         assert_eq!((spans.as_slice(), exact), (&[(0, 9), (20, 30)][..], 19));
-        assert_eq!(overlap(&spans, 3, 25), 6 + 5);
-        assert_eq!(overlap(&spans, 9, 20), 0);
         assert_eq!(merged(vec![(0, 1), (3, 4)], 2), (vec![(0, 4)], 2));
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn cpu_bound(context: &Context, charged: f64) -> Option<Finding> {
     let seconds = context.limits.of_cpus(running);
     let share = inside / total.max(1.0);
     let name = if found.process.is_empty() { "the program" } else { &found.process };
-    let peak = context.intervals.peak_parallelism();
+    let peak = context.timeline.peak_parallelism();
     let count = total / context.period().max(1.0);
     Some(Finding {
         kind: "cpu-bound",
@@ -46,7 +46,7 @@ pub(super) fn cpu_bound(context: &Context, charged: f64) -> Option<Finding> {
         ),
         evidence: vec![
             format!("{count:.0} samples; next to nobody waited ({} of CPU time)", label::duration(charged / 1e9)),
-            format!("at most {peak} threads worked at once on {} CPUs", context.intervals.cpus),
+            format!("at most {peak} threads worked at once on {} CPUs", context.timeline.cpus),
         ],
         advice: "There is no wait to mend: make this function faster, or spread its work over more threads.".to_owned(),
         culprit: found,
@@ -136,12 +136,12 @@ fn is_on(context: &Context, stack: StackId, function: holdup_trace::StringId) ->
 pub(super) fn waiters_run_the_same(context: &Context, group: &Group, tally: &Tally) -> bool {
     let Some(location) = culprit::function_of(context, group, tally) else { return false };
     let (mut same, mut all) = (0.0, 0.0);
-    let culprits = &tally.by_thread;
-    for ((thread, stack), weight) in &context.blame.profile {
-        let waits = tally.threads.contains(thread) && !culprits.contains_key(thread);
-        if waits && !context.classifier.application_frames(*stack).is_empty() {
-            all += weight;
-            same += if is_on(context, *stack, location.function) { *weight } else { 0.0 };
+    for thread in tally.threads.iter().filter(|t| !tally.by_thread.contains_key(t)) {
+        for (stack, weight) in context.blame.samples_of(*thread) {
+            if !context.classifier.application_frames(stack).is_empty() {
+                all += weight;
+                same += if is_on(context, stack, location.function) { weight } else { 0.0 };
+            }
         }
     }
     all >= 5.0 * context.period() && same > 0.5 * all

@@ -24,7 +24,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String
     };
     match group {
         Group::Lock(id) if f.kind == "convoy" => {
-            let story = context.locks.get(id);
+            let story = context.learned.locks.get(id);
             let (hold, handoff) = story.map_or((0, 0), |s| (lock::median(&s.holds), lock::median(&s.handoffs)));
             let once = |ns: u64| duration(context.limits.once(ns as f64));
             let queue = format!("{} stood in a queue for {}", threads(f.waiters.threads), lock_words(f));
@@ -149,9 +149,7 @@ fn preempted(context: &Context, tally: &Tally, lines: &mut Vec<String>) {
     }
     let share = 100.0 * tally.not_running_ns / tally.rank_ns;
     lines.push(format!("for {share:.0} % of it, it was ready and had no CPU"));
-    let culprits: Vec<_> = tally.by_thread.keys().copied().collect();
-    let (within, _) = tally.spans(context.blame.window);
-    for (thread, ns) in preempt::antagonists(context, &culprits, &within).into_iter().take(3) {
+    for (thread, ns) in preempt::antagonists(context, tally).into_iter().take(3) {
         let (name, pid) = (context.thread_name(thread), context.pid(thread));
         let time = duration(context.limits.once(ns as f64));
         lines.push(format!("meanwhile its CPU ran {name} (pid {pid}) for {time}"));

@@ -19,42 +19,57 @@ pub struct OwnerSpan {
     pub to: u64,
 }
 
-#[derive(Default)]
+/// The owners known at an instant, and the spans that have ended.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Owners {
-    spans: Vec<OwnerSpan>,
-    present: FxHashMap<LockId, usize>,
+    present: FxHashMap<LockId, (ThreadIdx, u64)>,
+    ended: Vec<OwnerSpan>,
 }
 
 impl Owners {
+    /// With what was known earlier.
+    pub(super) fn resume(known: &[OwnerSpan]) -> Self {
+        let present = known.iter().map(|s| (s.lock, (s.owner, s.from))).collect();
+        Owners { present, ended: Vec::new() }
+    }
+
     pub(super) fn observe(&mut self, lock: LockId, owner: ThreadIdx, t: u64) {
-        if let Some(&i) = self.present.get(&lock) {
-            if self.spans[i].owner == owner {
-                return;
-            }
-            self.spans[i].to = t;
+        match self.present.insert(lock, (owner, t)) {
+            Some((same, from)) if same == owner => drop(self.present.insert(lock, (owner, from))),
+            Some((other, from)) => self.end(lock, other, from, t),
+            None => {}
         }
-        self.present.insert(lock, self.spans.len());
-        self.spans.push(OwnerSpan { lock, owner, from: t, to: u64::MAX });
     }
 
     /// `by` woke somebody who waited for `lock`.
     pub(super) fn release(&mut self, lock: LockId, by: ThreadIdx, t: u64) {
-        if lock == LockId::NONE {
+        if lock == LockId::NONE || self.present.is_empty() {
             return;
         }
-        if let Some(&i) = self.present.get(&lock)
-            && self.spans[i].owner == by
+        if let Some(&(owner, from)) = self.present.get(&lock)
+            && owner == by
         {
-            self.spans[i].to = t;
             self.present.remove(&lock);
+            self.end(lock, owner, from, t);
         }
     }
 
-    pub(super) fn finish(mut self, end: u64) -> Vec<OwnerSpan> {
-        for i in self.present.into_values() {
-            self.spans[i].to = end;
+    fn end(&mut self, lock: LockId, owner: ThreadIdx, from: u64, to: u64) {
+        if to > from {
+            self.ended.push(OwnerSpan { lock, owner, from, to });
         }
-        self.spans.retain(|s| s.to > s.from);
-        self.spans
+    }
+
+    /// The spans that have ended since this was asked for the last time, in the order of their ends.
+    pub(super) fn take_ended(&mut self) -> Vec<OwnerSpan> {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// The spans that go on at `now`, by lock.
+    pub(super) fn present(&self, now: u64) -> Vec<OwnerSpan> {
+        let spans = self.present.iter().map(|(&lock, &(owner, from))| OwnerSpan { lock, owner, from, to: now });
+        let mut spans: Vec<_> = spans.filter(|s| s.to > s.from).collect();
+        spans.sort_unstable_by_key(|s| s.lock);
+        spans
     }
 }

@@ -2,10 +2,10 @@
 
 #![allow(dead_code, missing_docs)]
 
-use holdup_analysis::blame::{Blame, Key, Window, sweep};
+use holdup_analysis::blame::{Blame, Key, Study, Window, blame};
 use holdup_analysis::classify::Classifier;
 use holdup_analysis::focus::Focus;
-use holdup_analysis::intervals;
+use holdup_analysis::intervals::Timeline;
 use holdup_trace::{
     ChainId, Cpu, Destination, Event, LockId, LockKey, LockKind, SwitchState, Symbolizer, Trace, TraceBuilder,
     WakeContext,
@@ -89,9 +89,12 @@ impl Schedule {
         let trace = self.finish();
         let focus = Focus::new(&trace, None);
         let classifier = Classifier::new(&trace);
-        let intervals = intervals::build(&trace, &focus, &classifier).unwrap();
         let window = Window { from: 0, to: trace.meta.duration_ns };
-        let blame = sweep(&trace, &intervals, &focus, &classifier, window).unwrap();
+        let blame = {
+            let timeline = Timeline::new(&trace, &focus, &classifier).unwrap();
+            let study = Study { trace: &trace, timeline: &timeline, focus: &focus, classifier: &classifier, window };
+            blame(&study, |_| (), |()| ()).unwrap()
+        };
         drop(classifier);
         let cpu = &blame.cpu;
         let sum = cpu.running + cpu.other + cpu.held_up + cpu.runnable_idle + cpu.no_work + cpu.lost;

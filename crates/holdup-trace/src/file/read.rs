@@ -130,9 +130,10 @@ impl<'a> Members<'a> {
     }
 
     fn strings(&self) -> Result<Dictionary> {
-        let mut reader = open_arrow(self.section("string.arrow")?)?;
+        let reader = open_arrow(self.section("string.arrow")?)?;
         let mut strings = Dictionary::empty_for_reading();
-        while let Some(batch) = guarded("string", || reader.next())? {
+        for i in 0..reader.len() {
+            let Some(batch) = guarded("string", || reader.batch(i))? else { break };
             let texts = batch.columns().first().and_then(|c| c.as_any().downcast_ref::<StringArray>());
             let texts = texts.ok_or_else(|| Error::input(self.path, "string.arrow holds no strings"))?;
             (0..texts.len()).for_each(|i| strings.append(texts.value(i)));

@@ -18,11 +18,11 @@ const LZ4_RATIO: u64 = 256;
 /// The length at the file's end and the magic behind it.
 const TRAILER: u64 = 10;
 
-/// A position in an Arrow file.
+/// An opened Arrow file: its batches can be read in any order, by several threads at once.
 pub(crate) struct ArrowReader {
     section: Section,
     decoder: FileDecoder,
-    blocks: std::vec::IntoIter<Block>,
+    blocks: Vec<Block>,
 }
 
 fn bad(what: impl Into<String>) -> ArrowError {
@@ -42,11 +42,17 @@ impl ArrowReader {
         let schema = try_fb_to_schema(footer.schema().ok_or_else(|| bad("without a schema"))?)?;
         let blocks: Vec<Block> = footer.recordBatches().into_iter().flatten().copied().collect();
         let decoder = FileDecoder::new(Arc::new(schema), footer.version());
-        Ok(ArrowReader { section, decoder, blocks: blocks.into_iter() })
+        Ok(ArrowReader { section, decoder, blocks })
     }
 
-    pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        let Some(block) = self.blocks.next() else { return Ok(None) };
+    /// How many batches there are.
+    pub(crate) fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// The batch with this number; `None` behind the last.
+    pub(crate) fn batch(&self, index: usize) -> Result<Option<RecordBatch>, ArrowError> {
+        let Some(block) = self.blocks.get(index) else { return Ok(None) };
         let lengths = (u64::try_from(block.offset()), u64::try_from(block.bodyLength()));
         let ((Ok(offset), Ok(body)), Ok(head)) = (lengths, u64::try_from(block.metaDataLength())) else {
             return Err(bad("a batch has a negative length"));
@@ -55,9 +61,9 @@ impl ArrowReader {
         if ends.is_none_or(|end| end > self.section.len) {
             return Err(bad("a batch ends behind the table"));
         }
-        let bytes = self.section.exactly(offset, (head + body) as usize)?;
+        let bytes = self.section.clone().exactly(offset, (head + body) as usize)?;
         check_buffers(&bytes, head as usize)?;
-        self.decoder.read_record_batch(&block, &Buffer::from_vec(bytes))
+        self.decoder.read_record_batch(block, &Buffer::from_vec(bytes))
     }
 }
 

@@ -1,133 +1,269 @@
-//! Lazy charging: what a thread waited for up to now, and what it waits for from here on.
+//! Lazy charging: what was waited for up to now, and what is waited for from here on.
 
 use holdup_trace::ThreadIdx;
 
-use super::super::forest::{NONE, Role};
+use super::super::Window;
+use super::super::cells::{Counted, Key};
+use super::super::forest::{Class, Edge, Mark, NONE, Role};
 use super::Sweep;
+use super::judge::{held_up_key, idle_key};
+use crate::intervals::{State, Wait};
+
+/// Cells remembered for a queue, so that each wait is counted where it was charged: the latest.
+const REMEMBERED: usize = 64;
+
+/// Notes that `cell` was charged up to `until`, going backwards.
+pub(super) fn note(charged: &mut Vec<(u32, u64)>, cell: u32, until: u64) {
+    if let Some(last) = charged.last_mut().filter(|last| last.0 == cell) {
+        last.1 = last.1.max(until);
+        return;
+    }
+    charged.retain(|c| c.0 != cell || c.1 > until);
+    if charged.iter().any(|c| c.0 == cell) {
+        return;
+    }
+    let at = charged.partition_point(|c| c.1 <= until);
+    charged.insert(at, (cell, until));
+    if charged.len() > REMEMBERED {
+        charged.remove(0);
+    }
+}
 
 impl Sweep<'_> {
-    /// Charges a node up to this instant and takes it out of its counters.
-    pub(super) fn charge(&mut self, i: u32) {
-        let total = self.total;
-        let window_to = self.window.to;
-        let node = self.forest.at_mut(i);
-        let (cell, role, mark, counted_at) = (node.cell, node.role, node.mark, node.counted_at);
-        (node.cell, node.role, node.counted_at) = (NONE, Role::None, NONE);
-        if cell == NONE {
+    /// Charges what a queue next to a root was waiting for up to this instant.
+    #[inline]
+    pub(super) fn flush(&mut self, q: u32) {
+        let total = self.clock.total;
+        let queue = self.forest.queue_mut(q);
+        let Some(edge) = &mut queue.edge else { return };
+        if edge.mark.t == total.t {
             return;
         }
-        let charged = &mut self.cells.cells[cell as usize];
-        // Who waits for all the others to be done, or is not in focus, is not held up.
-        if role != Role::None {
-            charged.thread_ns = charged.thread_ns.saturating_add(total.t - mark.t);
+        let passed = total.since(&edge.mark);
+        edge.mark = total;
+        if !edge.holds {
+            queue.off.add(&passed);
+            return;
         }
-        match role {
-            Role::HeldUp | Role::Queued => {
-                charged.cpu_ns += total.cpu - mark.cpu;
-                charged.rank_ns += total.rank - mark.rank;
-            }
-            Role::Idle => charged.idle_ns += total.idle - mark.idle,
-            Role::None => {}
-        }
-        if role == Role::HeldUp {
-            self.cells.leave(cell, window_to - total.t);
-            self.held -= 1;
-            self.held_by_work -= usize::from(self.cells.keys[cell as usize].is_for_thread());
-        }
-        match role {
-            Role::Queued => self.queued -= 1,
-            Role::Idle => {
-                self.idle_by_design -= 1;
-                self.outside -= usize::from(self.cells.keys[cell as usize].kind.is_outside());
-            }
-            _ => {}
-        }
-        if counted_at != NONE {
-            self.forest.at_mut(counted_at).behind -= 1;
+        let held = queue.counts.by_end + queue.counts.held;
+        if held > 0 {
+            note(&mut queue.charged, edge.cell, total.t);
+            let (n, cell) = (f64::from(held), self.cells.at(edge.cell));
+            cell.thread_ns = cell.thread_ns.saturating_add(u64::from(held).saturating_mul(passed.t));
+            cell.cpu_ns += n * passed.cpu;
+            cell.rank_ns += n * passed.rank;
         }
     }
 
-    /// Gives each node of a subtree, in order, its cell and role.
-    pub(super) fn assign(&mut self, subtree: &[u32]) {
-        let top = subtree[0];
-        let (mut depth, mut last) = (0, top);
-        let mut i = top;
-        while self.forest.at(i).parent != NONE {
-            (last, i) = (i, self.forest.at(i).parent);
-            depth += 1;
-        }
-        let root = i;
-        for (n, &node) in subtree.iter().enumerate() {
-            // The edge next to the root is the one that a finding is about.
-            let edge = if depth > 0 { last } else { self.edge_to(root, node) };
-            self.assign_one(node, root, edge, depth + usize::from(n > 0));
-        }
-    }
-
-    pub(super) fn edge_to(&self, root: u32, mut node: u32) -> u32 {
-        while node != root && self.forest.at(node).parent != root {
-            node = self.forest.at(node).parent;
-        }
-        node
-    }
-
-    pub(super) fn assign_one(&mut self, i: u32, root: u32, edge: u32, hops: usize) {
-        let (key, role, wait) = self.judge(i, root, edge, hops);
-        let Some(key) = key else { return };
-        let slot = key.terminal as usize % 4;
-        let cell = match self.forest.at(i).last_keys[slot] {
-            Some((last, cell)) if last == key => cell,
-            _ => self.cells.id(key),
+    /// Counts the threads of a queue next to a root among those that are held up or idle at present, or no longer.
+    #[inline]
+    pub(super) fn count_edge(&mut self, q: u32, counts: bool) {
+        let queue = self.forest.queue(q);
+        let (c, parent) = (queue.counts, queue.parent);
+        let Some(edge) = queue.edge else { return };
+        let (held, idle, outside) = match edge.holds {
+            true => (c.by_end + c.held, c.idle, c.idle_outside),
+            false => (c.held, c.idle + c.by_end, c.idle_outside + c.by_end_outside),
         };
-        let node = self.forest.at_mut(i);
-        node.last_keys[slot] = Some((key, cell));
-        (node.cell, node.role, node.mark) = (cell, role, self.total);
+        let by_work = if edge.holds && edge.key.is_for_thread() { held } else { 0 };
+        let present = &mut self.clock.present;
+        let change = |n: &mut usize, by: u32| *n = if counts { *n + by as usize } else { *n - by as usize };
+        change(&mut present.held, held);
+        change(&mut present.held_by_work, by_work);
+        change(&mut present.idle, idle);
+        change(&mut present.outside, outside);
+        if edge.holds && held > 0 {
+            let t = self.clock.time();
+            if counts { self.cells.at(edge.cell).enter(t) } else { self.cells.leave(edge.cell, t) }
+        }
+        if parent != NONE {
+            let behind = &mut self.forest.at_mut(parent).behind;
+            *behind = if counts { *behind + held } else { *behind - held };
+        }
+    }
+
+    /// The queue comes next to a root.
+    pub(super) fn activate(&mut self, q: u32) {
+        let key = self.edge_key(q);
+        let cell = self.cell_of(q, key);
+        let edge = Edge { key, cell, holds: key.terminal.holds_up(), mark: self.clock.total };
+        self.forest.queue_mut(q).edge = Some(edge);
+        self.count_edge(q, true);
+    }
+
+    /// The queue is next to a root no longer.
+    pub(super) fn retire(&mut self, q: u32) {
+        self.flush(q);
+        self.count_edge(q, false);
+        self.forest.queue_mut(q).edge = None;
+    }
+
+    /// What the queues of root `i` wait for may be something else now.
+    pub(super) fn rekey_all(&mut self, i: u32) {
+        let mut q = self.forest.at(i).first_queue;
+        while q != NONE {
+            let next = self.forest.next_queue(q);
+            match self.forest.queue(q).edge {
+                None => self.activate(q),
+                Some(edge) if edge.key != self.edge_key(q) => {
+                    self.retire(q);
+                    self.activate(q);
+                }
+                Some(_) => {}
+            }
+            q = next;
+        }
+        self.review(i);
+    }
+
+    fn cell_of(&mut self, q: u32, key: Key) -> u32 {
+        let known = self.forest.queue(q).last_keys;
+        let slot = usize::from(matches!(self.forest_state(q), Some(State::Running(_))));
+        match known[slot] {
+            Some((last, cell)) if last == key => cell,
+            _ => {
+                let cell = self.cells.id(key);
+                self.forest.queue_mut(q).last_keys[slot] = Some((key, cell));
+                cell
+            }
+        }
+    }
+
+    fn forest_state(&self, q: u32) -> Option<State> {
+        let parent = self.forest.queue(q).parent;
+        (parent != NONE).then(|| self.forest.at(parent).state)
+    }
+
+    /// Begins to charge a thread that waits in no queue.
+    pub(super) fn charge_self(&mut self, i: u32) {
+        let Some((key, role)) = self.judge(i) else { return };
+        if role == Role::None {
+            return;
+        }
+        let cell = self.cells.id(key);
+        let t = self.clock.time();
+        let present = &mut self.clock.present;
         match role {
             Role::HeldUp => {
-                self.held += 1;
-                self.held_by_work += usize::from(key.is_for_thread());
-                self.cells.enter(cell, self.window.to - self.total.t);
-                if i != root {
-                    self.forest.at_mut(i).counted_at = root;
-                    self.forest.at_mut(root).behind += 1;
-                }
+                present.held += 1;
+                present.held_by_work += usize::from(key.is_for_thread());
+                self.cells.at(cell).enter(t);
             }
-            Role::Queued => self.queued += 1,
+            Role::Queued => present.queued += 1,
             Role::Idle => {
-                self.idle_by_design += 1;
-                self.outside += usize::from(key.kind.is_outside());
+                present.idle += 1;
+                present.outside += usize::from(key.kind.is_outside());
             }
             Role::None => {}
         }
-        if wait != NONE && role != Role::None {
-            self.count_wait(i, cell, wait, slot);
-        }
+        let mark = self.clock.total;
+        let thread = self.forest.at_mut(i);
+        (thread.cell, thread.role, thread.mark) = (cell, role, mark);
     }
 
-    pub(super) fn count_wait(&mut self, i: u32, cell: u32, w: u32, slot: usize) {
-        let inside = self.now > self.window.from && self.now <= self.window.to;
-        if self.forest.at(i).seen[slot] == (cell, w) || !inside {
+    /// Charges such a thread up to this instant.
+    pub(super) fn discharge(&mut self, i: u32) {
+        let thread = self.forest.at_mut(i);
+        let (cell, role, mark) = (thread.cell, thread.role, thread.mark);
+        (thread.cell, thread.role) = (NONE, Role::None);
+        if role == Role::None {
             return;
         }
-        let same_cell = self.forest.at(i).seen[slot].0 == cell;
-        self.forest.at_mut(i).seen[slot] = (cell, w);
-        let wait = &self.intervals.waits[w as usize];
-        let cell = &mut self.cells.cells[cell as usize];
-        cell.waits += 1;
-        cell.longest_ns = cell.longest_ns.max(wait.woken.saturating_sub(wait.start));
-        if !same_cell {
-            cell.threads.insert(ThreadIdx(i));
+        let passed = self.clock.total.since(&mark);
+        let t = self.clock.time();
+        let key = self.cells.keys[cell as usize];
+        let charged = self.cells.at(cell);
+        charged.thread_ns = charged.thread_ns.saturating_add(passed.t);
+        let present = &mut self.clock.present;
+        match role {
+            Role::HeldUp | Role::Queued => {
+                charged.cpu_ns += passed.cpu;
+                charged.rank_ns += passed.rank;
+            }
+            Role::Idle => charged.idle_ns += passed.idle,
+            Role::None => {}
         }
-        cell.count_stack(wait.stack);
+        match role {
+            Role::HeldUp => {
+                present.held -= 1;
+                present.held_by_work -= usize::from(key.is_for_thread());
+                self.cells.leave(cell, t);
+            }
+            Role::Queued => present.queued -= 1,
+            _ => {
+                present.idle -= 1;
+                present.outside -= usize::from(key.kind.is_outside());
+            }
+        }
+        let waited = role == Role::HeldUp || matches!(self.forest.at(i).state, State::Waiting(_));
+        if passed.t > 0 && waited {
+            self.scratch.push(cell);
+            self.count_wait(i);
+        }
     }
 
-    /// A runnable root counts as queued while no held-up thread's chain ends at it.
-    pub(super) fn review_root(&mut self, root: u32) {
-        let node = self.forest.at(root);
-        let queued = node.role == Role::Queued;
-        if queued != (node.behind == 0) && self.is_ready(root, node.state) {
-            self.charge(root);
-            self.assign(&[root]);
+    /// Charges a thread that leaves its queue what was its own: the time in which its chain's end held nobody up, and what
+    /// the user's word says. `off` is what such ends have come to since it joined.
+    pub(super) fn charge_own(&mut self, i: u32, wait: &Wait, off: &Mark) {
+        let thread = self.forest.at(i);
+        let all = self.clock.total.since(&thread.mark);
+        let (key, own) = match thread.class {
+            Class::None => return,
+            Class::ByEnd => (idle_key(i, wait), *off),
+            Class::Idle => (idle_key(i, wait), all),
+            Class::HeldUp => (held_up_key(i, wait), *off),
+        };
+        if own.t == 0 {
+            return;
+        }
+        let id = self.cells.id(key);
+        let held = thread.class == Class::HeldUp;
+        let cell = self.cells.at(id);
+        cell.thread_ns = cell.thread_ns.saturating_add(own.t);
+        if held {
+            cell.cpu_ns += own.cpu;
+            cell.rank_ns += own.rank;
+        } else {
+            cell.idle_ns += own.idle;
+        }
+        self.scratch.push(id);
+    }
+
+    /// Counts the present wait of `i` in the cells of `scratch`; a wait that goes on behind the part's end is counted later.
+    pub(super) fn count_wait(&mut self, i: u32) {
+        let thread = self.forest.at(i);
+        let Some(wait) = thread.state.wait().map(|w| self.wait(w)) else { return self.scratch.clear() };
+        let counted = counted(wait, self.study.window);
+        if thread.crossing {
+            let begins = matches!(thread.state, State::Waiting(_)) && wait.start >= self.chunk.from;
+            let keys = self.scratch.drain(..).map(|cell| self.cells.keys[cell as usize]).collect();
+            self.out.crossing.push((ThreadIdx(i), keys, begins.then_some(counted)));
+            return;
+        }
+        for cell in self.scratch.drain(..) {
+            self.cells.cells[cell as usize].count(&counted);
         }
     }
+
+    /// A runnable root counts as queued while nobody is held up behind it, and starves otherwise.
+    pub(super) fn review(&mut self, root: u32) {
+        let thread = self.forest.at(root);
+        let (state, behind) = (thread.state, thread.behind);
+        if !matches!(state, State::Runnable(_) | State::Woken(_)) {
+            return;
+        }
+        if self.is_ready(root, state) && (thread.role == Role::Queued) != (behind == 0) {
+            self.discharge(root);
+            self.charge_self(root);
+        }
+        if let State::Runnable(cpu) = state {
+            self.processors.set_starving(cpu, root, behind > 0, self.clock.total.t);
+        }
+    }
+}
+
+/// As long as it lies in the window.
+fn counted(wait: &Wait, window: Window) -> Counted {
+    let length = wait.woken.min(window.to).saturating_sub(wait.start.max(window.from));
+    Counted { thread: wait.thread, length, stack: wait.stack }
 }

@@ -1,127 +1,110 @@
-//! What a thread's chain ends at, and whether that holds it up.
+//! What a chain ends at, and whether that holds anybody up.
 
 use holdup_trace::{LockId, StackId, ThreadIdx};
 
 use super::super::cells::{Key, Terminal};
-use super::super::forest::{NONE, Role};
+use super::super::forest::{Class, NONE, Role};
 use super::super::terminal;
 use super::Sweep;
 use crate::classify::{Verdict, WaitKind};
-use crate::intervals::State;
+use crate::intervals::{State, Wait};
 
 impl Sweep<'_> {
-    pub(super) fn is_handoff(&self, w: u32) -> bool {
-        let wait = &self.intervals.waits[w as usize];
-        wait.kind == WaitKind::Lock && !wait.exempt
+    /// How a waiting thread counts; `ends_it` is who will end the wait, or [`NONE`].
+    pub(super) fn class(&self, i: u32, wait: &Wait, ends_it: u32) -> Class {
+        if wait.exempt || !self.contains(i) {
+            return Class::None;
+        }
+        match self.study.classifier.facts(wait.stack).verdict {
+            Some(Verdict::Work) => Class::HeldUp,
+            Some(Verdict::Idle) => Class::Idle,
+            // Input from outside the focus is awaited by design.
+            None if wait.kind == WaitKind::Input && ends_it != NONE && !self.contains(ends_it) => Class::Idle,
+            None => Class::ByEnd,
+        }
     }
 
-    /// Whether it is a thread of the focus that could run and does not.
-    pub(super) fn is_ready(&self, i: u32, state: State) -> bool {
-        let ready = match state {
-            State::Runnable(_) => true,
-            State::Woken(w) => !self.is_handoff(w),
-            _ => false,
-        };
-        ready && self.focus.contains(ThreadIdx(i))
-    }
-
-    /// How many threads of the focus have something to do, or wait for what no thread's work can give them.
-    pub(super) fn at_work(&self) -> usize {
-        self.running_focus + self.runnable + self.held - self.held_by_work + self.outside
-    }
-
-    /// Key, role and wait of a node whose chain ends at `root` over `edge`.
-    pub(super) fn judge(&mut self, i: u32, root: u32, edge: u32, hops: usize) -> (Option<Key>, Role, u32) {
+    /// Key and role of a thread that waits in no queue.
+    pub(super) fn judge(&self, i: u32) -> Option<(Key, Role)> {
         let thread = ThreadIdx(i);
-        let inside = self.focus.contains(thread);
+        let inside = self.contains(i);
         match self.forest.at(i).state {
-            State::Waiting(w) => {
-                let key = self.key(root, edge, w, hops);
-                let terminal = key.terminal;
-                let wait = &self.intervals.waits[w as usize];
-                let holds = match self.classifier.facts(wait.stack).verdict {
-                    Some(verdict) => verdict == Verdict::Work,
-                    None => terminal.holds_up() && !self.is_outside_input(i, w),
-                };
-                let role = match holds {
-                    _ if !inside || wait.exempt => Role::None,
-                    true => Role::HeldUp,
-                    false => Role::Idle,
-                };
-                (Some(self.own_key(key, role, i, w)), role, w)
-            }
+            State::Waiting(w) => Some(self.judge_wait(i, self.wait(w))),
             State::Woken(w) if self.is_handoff(w) => {
-                let wait = &self.intervals.waits[w as usize];
-                let (lock, kind) = (wait.lock, wait.kind);
+                let Wait { lock, kind, .. } = *self.wait(w);
                 let key = Key { terminal: Terminal::Handoff, thread, lock, kind, site: StackId::NONE };
-                (Some(key), if inside { Role::HeldUp } else { Role::None }, w)
+                Some((key, if inside { Role::HeldUp } else { Role::None }))
             }
             State::Runnable(_) | State::Woken(_) if inside => {
-                let queued = self.forest.at(i).behind == 0;
-                let site = StackId::NONE;
-                let key =
-                    Key { terminal: Terminal::Runnable, thread, lock: LockId::NONE, kind: WaitKind::Unknown, site };
-                (Some(key), if queued { Role::Queued } else { Role::None }, NONE)
+                let terminal = Terminal::Runnable;
+                let key = Key { terminal, thread, lock: LockId::NONE, kind: WaitKind::Unknown, site: StackId::NONE };
+                Some((key, if self.forest.at(i).behind == 0 { Role::Queued } else { Role::None }))
             }
-            _ => (None, Role::None, NONE),
+            _ => None,
         }
     }
 
-    /// Waits that hold nobody up are told apart by where they are, not by what ends them.
-    pub(super) fn own_key(&self, key: Key, role: Role, i: u32, w: u32) -> Key {
-        let wait = &self.intervals.waits[w as usize];
-        match role {
-            // Held up by the user's word: what for, only the place tells.
-            Role::HeldUp if !key.terminal.holds_up() => {
-                Key { terminal: Terminal::Timer, thread: ThreadIdx(i), site: wait.stack, ..key }
-            }
-            Role::Idle => Key {
-                terminal: Terminal::IdleByDesign,
-                thread: ThreadIdx(i),
-                lock: LockId::NONE,
-                kind: wait.kind,
-                site: wait.stack,
-            },
-            _ => key,
-        }
-    }
-
-    /// Input from outside the focus is awaited by design.
-    pub(super) fn is_outside_input(&self, i: u32, w: u32) -> bool {
-        let parent = self.forest.at(i).parent;
-        self.intervals.waits[w as usize].kind == WaitKind::Input
-            && parent != NONE
-            && !self.focus.contains(ThreadIdx(parent))
-    }
-
-    /// The cell of a chain from a wait `w` to `root`, whose last edge is that of the thread `edge`.
-    pub(super) fn key(&self, root: u32, edge: u32, w: u32, hops: usize) -> Key {
-        let edge_wait = match self.forest.at(edge).state {
-            State::Waiting(e) => &self.intervals.waits[e as usize],
-            _ => &self.intervals.waits[w as usize],
+    fn judge_wait(&self, i: u32, wait: &Wait) -> (Key, Role) {
+        let terminal = terminal::of_wait(wait, 0, false);
+        let role = match self.class(i, wait, NONE) {
+            Class::None => Role::None,
+            Class::HeldUp => Role::HeldUp,
+            Class::ByEnd if terminal.holds_up() => Role::HeldUp,
+            Class::ByEnd | Class::Idle => Role::Idle,
         };
-        let (lock, kind) = (edge_wait.lock, edge_wait.kind);
-        let mut key = Key { terminal: Terminal::Unknown, thread: ThreadIdx(root), lock, kind, site: StackId::NONE };
-        let proxy = hops > 0 && self.focus.is_kernel(ThreadIdx(root)) && !self.focus.is_kernel(ThreadIdx(edge));
-        match self.forest.at(root).state {
-            _ if proxy && kind == WaitKind::Disk => {
-                (key.terminal, key.thread, key.site) = (Terminal::Disk, ThreadIdx(edge), edge_wait.stack);
-            }
+        let key = match role {
+            Role::Idle => idle_key(i, wait),
+            Role::HeldUp if !terminal.holds_up() => held_up_key(i, wait),
+            _ => Key { terminal, thread: ThreadIdx(i), lock: lock_of(wait), kind: wait.kind, site: wait.stack },
+        };
+        (key, role)
+    }
+
+    /// What a queue next to a root waits for.
+    pub(super) fn edge_key(&self, q: u32) -> Key {
+        let queue = self.forest.queue(q);
+        let (kind, lock) = (queue.kind.kind, queue.kind.lock);
+        if queue.parent == NONE {
+            let thread = ThreadIdx(queue.member);
+            return Key { terminal: Terminal::UnknownHolder, thread, lock, kind, site: StackId::NONE };
+        }
+        let mut key =
+            Key { terminal: Terminal::Unknown, thread: ThreadIdx(queue.parent), lock, kind, site: StackId::NONE };
+        // The kernel's own thread works for those who wait for it.
+        let focus = self.study.focus;
+        let proxy = focus.is_kernel(key.thread) && !focus.is_kernel(ThreadIdx(queue.member));
+        match self.forest.at(queue.parent).state {
+            _ if proxy && kind == WaitKind::Disk => key.terminal = Terminal::Disk,
             State::Running(_) => key.terminal = Terminal::Running,
             State::Runnable(_) => key.terminal = Terminal::NotRunning,
-            State::Woken(i) if self.is_handoff(i) => key.terminal = Terminal::Handoff,
+            State::Woken(w) if self.is_handoff(w) => key.terminal = Terminal::Handoff,
             // On its way to a CPU, which is not starving.
             State::Woken(_) => key.terminal = Terminal::Running,
             State::Waiting(end) => {
-                let end = &self.intervals.waits[end as usize];
-                (key.terminal, key.site) =
-                    (terminal::of_wait(end, hops, kind == WaitKind::Lock && hops > 0), end.stack);
-                if proxy && key.terminal == Terminal::Disk {
-                    (key.thread, key.site) = (ThreadIdx(edge), edge_wait.stack);
-                }
+                let end = self.wait(end);
+                (key.terminal, key.site) = (terminal::of_wait(end, 1, kind == WaitKind::Lock), end.stack);
             }
             State::Unknown | State::Gone => {}
         }
+        if proxy && key.terminal == Terminal::Disk {
+            (key.thread, key.site) = (ThreadIdx(queue.member), queue.member_site);
+        }
         key
     }
+}
+
+/// The lock of a wait for one.
+pub(super) fn lock_of(wait: &Wait) -> LockId {
+    if wait.kind == WaitKind::Lock { wait.lock } else { LockId::NONE }
+}
+
+/// Waits that hold nobody up are told apart by where they are, not by what ends them.
+pub(super) fn idle_key(i: u32, wait: &Wait) -> Key {
+    let terminal = Terminal::IdleByDesign;
+    Key { terminal, thread: ThreadIdx(i), lock: LockId::NONE, kind: wait.kind, site: wait.stack }
+}
+
+/// Held up by the user's word: what for, only the place tells.
+pub(super) fn held_up_key(i: u32, wait: &Wait) -> Key {
+    Key { terminal: Terminal::Timer, thread: ThreadIdx(i), lock: lock_of(wait), kind: wait.kind, site: wait.stack }
 }

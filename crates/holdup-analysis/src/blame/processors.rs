@@ -1,0 +1,86 @@
+//! What the CPUs run, and who would run there.
+
+use holdup_trace::{Cpu, ThreadIdx};
+use rustc_hash::FxHashMap;
+
+use super::forest::NONE;
+
+/// All CPUs at an instant.
+#[derive(Debug)]
+pub(super) struct Processors {
+    /// Who runs there.
+    run: Vec<u32>,
+    lost: Vec<bool>,
+    /// Threads that could run there, and for which others wait.
+    starving: Vec<Vec<u32>>,
+    /// Up to when it is known who ran there instead.
+    since: Vec<u64>,
+    /// How long (second) ran on the CPU for which (first) was ready while others waited for it, in nanoseconds.
+    pub(super) instead: FxHashMap<(ThreadIdx, ThreadIdx), u64>,
+}
+
+impl Processors {
+    pub(super) fn new(lost: &[bool]) -> Self {
+        let n = lost.len();
+        Processors {
+            run: vec![NONE; n],
+            lost: lost.to_vec(),
+            starving: vec![Vec::new(); n],
+            since: vec![0; n],
+            instead: FxHashMap::default(),
+        }
+    }
+
+    /// Who runs there, if there is such a CPU.
+    pub(super) fn running(&self, cpu: Cpu) -> Option<u32> {
+        self.run.get(cpu.index()).copied()
+    }
+
+    pub(super) fn is_lost(&self, cpu: Cpu) -> bool {
+        self.lost[cpu.index()]
+    }
+
+    pub(super) fn set_lost(&mut self, cpu: Cpu, lost: bool) {
+        self.lost[cpu.index()] = lost;
+    }
+
+    /// From `now` on, going backwards (`now` grows), `thread` runs there.
+    #[inline]
+    pub(super) fn set_running(&mut self, cpu: Cpu, thread: u32, now: u64) {
+        if !self.starving[cpu.index()].is_empty() {
+            self.settle(cpu, now);
+        }
+        self.run[cpu.index()] = thread;
+    }
+
+    /// Whether `thread` is ready for `cpu` and others wait for it, from `now` on.
+    pub(super) fn set_starving(&mut self, cpu: Cpu, thread: u32, starves: bool, now: u64) {
+        let Some(present) = self.starving.get(cpu.index()) else { return };
+        let at = present.iter().position(|&t| t == thread);
+        if at.is_some() == starves {
+            return;
+        }
+        self.settle(cpu, now);
+        let present = &mut self.starving[cpu.index()];
+        match at {
+            Some(at) => drop(present.swap_remove(at)),
+            None => present.push(thread),
+        }
+    }
+
+    fn settle(&mut self, cpu: Cpu, now: u64) {
+        let ns = now - std::mem::replace(&mut self.since[cpu.index()], now);
+        let runs = self.run[cpu.index()];
+        if ns == 0 || runs == NONE {
+            return;
+        }
+        for &thread in self.starving[cpu.index()].iter().filter(|&&t| t != runs) {
+            *self.instead.entry((ThreadIdx(thread), ThreadIdx(runs))).or_default() += ns;
+        }
+    }
+
+    /// At the end.
+    pub(super) fn settle_all(&mut self, now: u64) {
+        (0..self.run.len()).for_each(|cpu| self.settle(Cpu(cpu as u16), now));
+    }
+}

@@ -1,0 +1,103 @@
+//! Adds up what the parts of a trace come to, the latest first.
+
+use holdup_trace::{StackId, ThreadIdx};
+use rustc_hash::FxHashMap;
+
+use super::cells::{Cell, Key};
+use super::sweep::Part;
+use super::{Blame, CpuSeconds, Window};
+
+#[derive(Default)]
+pub(super) struct Sum {
+    cpu: CpuSeconds,
+    index: FxHashMap<Key, u32>,
+    cells: Vec<(Key, Cell)>,
+    profile: FxHashMap<(ThreadIdx, StackId), f64>,
+    at_work: FxHashMap<(usize, ThreadIdx, StackId), (f64, f64)>,
+    waiting: FxHashMap<(usize, usize), f64>,
+    instead: FxHashMap<(ThreadIdx, ThreadIdx), u64>,
+    cycles: u64,
+    /// Where the waits were charged up to now that began earlier than all parts added.
+    open: FxHashMap<ThreadIdx, Vec<Key>>,
+    gap: u64,
+}
+
+impl Sum {
+    /// Windows closer than `gap` are one.
+    pub(super) fn new(gap: u64) -> Self {
+        Sum { gap, ..Sum::default() }
+    }
+
+    /// Adds the part before those that were added.
+    pub(super) fn add(&mut self, part: Part) {
+        add_seconds(&mut self.cpu, &part.cpu);
+        self.cycles += part.cycles;
+        for (key, cell) in part.cells {
+            let gap = self.gap;
+            self.cell(key).absorb(cell, gap);
+        }
+        part.profile.into_iter().for_each(|(key, ns)| *self.profile.entry(key).or_default() += ns);
+        part.waiting.into_iter().for_each(|(key, ns)| *self.waiting.entry(key).or_default() += ns);
+        part.instead.into_iter().for_each(|(key, ns)| *self.instead.entry(key).or_default() += ns);
+        for (key, (ran, elapsed)) in part.at_work {
+            let sum = self.at_work.entry(key).or_default();
+            (sum.0, sum.1) = (sum.0 + ran, sum.1 + elapsed);
+        }
+        for (thread, keys, counted) in part.crossing {
+            self.remember(thread, keys);
+            if let Some(counted) = counted {
+                let keys = self.open.remove(&thread).unwrap_or_default();
+                keys.into_iter().for_each(|key| self.cell(key).count(&counted));
+            }
+        }
+        part.open.into_iter().for_each(|(thread, keys)| self.remember(thread, keys));
+    }
+
+    fn remember(&mut self, thread: ThreadIdx, keys: Vec<Key>) {
+        let known = self.open.entry(thread).or_default();
+        for key in keys {
+            if !known.contains(&key) {
+                known.push(key);
+            }
+        }
+    }
+
+    fn cell(&mut self, key: Key) -> &mut Cell {
+        let Sum { index, cells, .. } = self;
+        let at = *index.entry(key).or_insert_with(|| {
+            cells.push((key, Cell::default()));
+            cells.len() as u32 - 1
+        });
+        &mut cells[at as usize].1
+    }
+
+    pub(super) fn finish(mut self, window: Window) -> Blame {
+        self.cells.iter_mut().for_each(|(_, cell)| cell.flush_stacks());
+        let mut profile: Vec<_> = self.profile.into_iter().collect();
+        profile.sort_unstable_by_key(|(key, _)| *key);
+        let mut instead: Vec<_> = self.instead.into_iter().collect();
+        instead.sort_unstable();
+        let cpu = CpuSeconds { spin: self.cpu.spin.min(self.cpu.running), ..self.cpu };
+        Blame {
+            cpu,
+            cells: self.cells,
+            profile,
+            at_work: self.at_work,
+            waiting: self.waiting,
+            instead,
+            cycles: self.cycles,
+            window: (window.from, window.to),
+        }
+    }
+}
+
+fn add_seconds(sum: &mut CpuSeconds, part: &CpuSeconds) {
+    sum.total += part.total;
+    sum.running += part.running;
+    sum.other += part.other;
+    sum.held_up += part.held_up;
+    sum.runnable_idle += part.runnable_idle;
+    sum.no_work += part.no_work;
+    sum.lost += part.lost;
+    sum.spin += part.spin;
+}

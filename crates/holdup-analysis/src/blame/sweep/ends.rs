@@ -1,0 +1,64 @@
+//! The beginning of the part, where the sweep ends: all that is still being charged.
+
+use super::super::forest::{Class, NONE};
+use super::{Part, Sweep};
+
+impl Sweep<'_> {
+    /// Charges everything up to the part's beginning.
+    pub(super) fn finish(mut self) -> Part {
+        self.clock.advance(self.chunk.from);
+        let now = self.clock.total.t;
+        self.processors.settle_all(now);
+        for i in 0..self.forest.threads.len() as u32 {
+            self.close(i);
+        }
+        for i in 0..self.forest.threads.len() as u32 {
+            let queues: Vec<u32> = self.forest.queues_of(i).collect();
+            for q in queues {
+                if self.forest.queue(q).edge.is_some() {
+                    self.retire(q);
+                }
+            }
+        }
+        self.retire_holderless();
+        let mut out = self.out;
+        out.waiting = self.clock.take_waiting();
+        out.cpu = self.clock.sums;
+        out.instead = self.processors.instead;
+        out.cells = self.cells.finish();
+        out
+    }
+
+    /// Charges a thread, and notes where its wait was charged if it has begun before the part.
+    fn close(&mut self, i: u32) {
+        let thread = self.forest.at(i);
+        let Some(w) = thread.state.wait() else { return self.discharge(i) };
+        let wait = self.wait(w);
+        // Whatever was noted up to now belongs to a wait that goes on in the part before.
+        self.forest.at_mut(i).crossing = true;
+        let before = self.out.crossing.len();
+        let (q, joined, joined_at) = (self.forest.at(i).queue, self.forest.at(i).joined, self.forest.at(i).joined_at);
+        if q == NONE {
+            self.discharge(i);
+        } else if self.forest.at(i).class != Class::None {
+            let off = self.off(q);
+            let passed = self.charged_since(q, joined_at);
+            self.count_in(i, wait, &off.since(&joined), &passed);
+        }
+        let open = self.out.crossing.split_off(before);
+        self.out.open.extend(open.into_iter().map(|(thread, keys, _)| (thread, keys)));
+    }
+
+    /// Queues of locks that wait for nobody.
+    fn retire_holderless(&mut self) {
+        let locks = self.study.trace.locks.kind.len();
+        for lock in (0..locks as u32).map(holdup_trace::LockId) {
+            if self.locks.has(lock) {
+                let q = self.locks.queue(lock);
+                if q != NONE && self.forest.queue(q).edge.is_some() {
+                    self.retire(q);
+                }
+            }
+        }
+    }
+}

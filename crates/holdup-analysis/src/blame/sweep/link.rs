@@ -1,0 +1,287 @@
+//! Who waits for whom: threads join and leave queues, queues change the thread for which they wait.
+
+use holdup_trace::{LockId, StackId, ThreadIdx};
+
+use super::super::forest::{Counts, Kind, Mark, NONE};
+use super::Sweep;
+use super::charge::note;
+use super::judge::lock_of;
+use crate::classify::WaitKind;
+use crate::intervals::Wait;
+
+impl Sweep<'_> {
+    /// Going backwards, thread `i` begins to wait at this instant: for whom?
+    pub(super) fn start_waiting(&mut self, i: u32, w: u32) {
+        self.forest.at_mut(i).coming = w;
+        let wait = self.wait(w);
+        let waker = wait.waker;
+        let real = waker.is_real() && waker.index() < self.forest.threads.len() && waker.0 != i;
+        let queue = if wait.kind == WaitKind::Lock && self.locks.has(wait.lock) {
+            self.lock_queue(i, wait, real)
+        } else if !real {
+            None
+        } else if self.forest.leads_to(waker.0, i) {
+            self.out.cycles += 1;
+            None
+        } else {
+            Some(self.queue_for(i, wait))
+        };
+        match queue {
+            Some(q) => self.join(i, q, wait),
+            None => self.charge_self(i),
+        }
+    }
+
+    /// All that wait for one lock wait for its holder: the owner where one is known, else who releases it next.
+    fn lock_queue(&mut self, i: u32, wait: &Wait, has_waker: bool) -> Option<u32> {
+        let lock = wait.lock;
+        if has_waker {
+            self.locks.set_releaser(lock, wait.waker.0);
+        } else if wait.is_timed_out() && self.locks.owner(lock) == NONE {
+            // Nobody's release ended it.
+            return None;
+        }
+        if self.locks.owner(lock) == i {
+            // Who waits for a lock does not own it.
+            self.locks.set_owner(lock, NONE);
+        }
+        if self.locks.queue(lock) == NONE {
+            let q = self.forest.add_queue(Kind { kind: WaitKind::Lock, lock, site: StackId::NONE });
+            self.locks.set_queue(lock, q);
+        }
+        let q = self.locks.queue(lock);
+        if self.forest.queue(q).members == 0 {
+            let queue = self.forest.queue_mut(q);
+            (queue.member, queue.member_site) = (i, wait.stack);
+        }
+        self.find_holder(lock);
+        let parent = self.forest.queue(q).parent;
+        if parent != NONE && self.forest.leads_to(parent, i) {
+            self.out.cycles += 1;
+            self.drop_if_empty(q);
+            return None;
+        }
+        Some(q)
+    }
+
+    /// The queue of those that wait for the waker of `wait` for the same reason.
+    fn queue_for(&mut self, i: u32, wait: &Wait) -> u32 {
+        let parent = wait.waker.0;
+        let focus = self.study.focus;
+        let proxy = focus.is_kernel(wait.waker) && !focus.is_kernel(ThreadIdx(i));
+        let site = if proxy { wait.stack } else { StackId::NONE };
+        let kind = Kind { kind: wait.kind, lock: lock_of(wait), site };
+        if let Some(q) = self.forest.queues_of(parent).find(|&q| self.forest.queue(q).kind == kind) {
+            return q;
+        }
+        let q = self.forest.add_queue(kind);
+        let queue = self.forest.queue_mut(q);
+        (queue.member, queue.member_site) = (i, wait.stack);
+        self.attach(q, parent);
+        q
+    }
+
+    /// The owner of a lock is known from here on, going backwards, or no longer.
+    pub(super) fn own(&mut self, lock: LockId, owner: u32) {
+        self.locks.set_owner(lock, owner);
+        if self.locks.has(lock) {
+            let q = self.locks.queue(lock);
+            if q != NONE && self.forest.queue(q).members > 0 {
+                self.find_holder(lock);
+            }
+        }
+    }
+
+    /// Lets the queue of a lock wait for the lock's present holder.
+    fn find_holder(&mut self, lock: LockId) {
+        let q = self.locks.queue(lock);
+        let old = self.forest.queue(q).parent;
+        let known = [self.locks.owner(lock), self.locks.releaser(lock)];
+        let fits = |&i: &u32| i != NONE && (i == old || !self.forest.leads_through(i, q));
+        let holder = known.into_iter().find(fits).unwrap_or(NONE);
+        if holder == old && (holder != NONE || self.forest.queue(q).edge.is_some()) {
+            return;
+        }
+        if old != NONE {
+            self.detach(q);
+        } else if self.forest.queue(q).edge.is_some() {
+            self.retire(q);
+        }
+        if holder != NONE {
+            self.attach(q, holder);
+        } else {
+            self.activate(q);
+        }
+    }
+
+    /// Thread `i`, until now a root, waits in queue `q`.
+    fn join(&mut self, i: u32, q: u32, wait: &Wait) {
+        let mut own = self.forest.at(i).first_queue;
+        let mut counts = Counts::default();
+        let off = self.off(q);
+        while own != NONE {
+            if self.forest.queue(own).edge.is_some() {
+                self.retire(own);
+            }
+            let queue = self.forest.queue_mut(own);
+            queue.off = queue.off.since(&off);
+            counts.add(&queue.counts);
+            own = queue.next();
+        }
+        let class = self.class(i, wait, self.forest.queue(q).parent);
+        counts.add(&Counts::one(class, wait.kind.is_outside()));
+        let total = self.clock.total;
+        let thread = self.forest.at_mut(i);
+        (thread.queue, thread.class) = (q, class);
+        (thread.mark, thread.joined, thread.joined_at) = (total, off, total.t);
+        self.forest.queue_mut(q).members += 1;
+        self.change_counts(q, &counts, true);
+    }
+
+    /// Thread `i` waits no longer, going backwards: it is a root again.
+    pub(super) fn leave(&mut self, i: u32) {
+        let thread = self.forest.at(i);
+        let (q, joined, joined_at) = (thread.queue, thread.joined, thread.joined_at);
+        let off = self.off(q);
+        let wait = thread_wait(self, i);
+        let mut counts = Counts::one(self.forest.at(i).class, wait.kind.is_outside());
+        let passed = self.charged_since(q, joined_at);
+        let mut own = self.forest.at(i).first_queue;
+        while own != NONE {
+            self.inherit(own, &off, &passed);
+            counts.add(&self.forest.queue(own).counts);
+            own = self.forest.next_queue(own);
+        }
+        self.change_counts(q, &counts, false);
+        self.forest.at_mut(i).queue = NONE;
+        self.forest.queue_mut(q).members -= 1;
+        self.count_in(i, wait, &off.since(&joined), &passed);
+        self.drop_if_empty(q);
+    }
+
+    /// Charges and counts the wait that thread `i` has in a queue.
+    pub(super) fn count_in(&mut self, i: u32, wait: &Wait, off: &Mark, passed: &[(u32, u64)]) {
+        if self.forest.at(i).class != super::super::forest::Class::None {
+            let held = self.forest.at(i).class != super::super::forest::Class::Idle;
+            self.scratch.extend(passed.iter().filter(|_| held).map(|(cell, _)| *cell));
+            self.charge_own(i, wait, off);
+            self.count_wait(i);
+        }
+    }
+
+    fn drop_if_empty(&mut self, q: u32) {
+        if self.forest.queue(q).members > 0 {
+            return;
+        }
+        if self.forest.queue(q).parent != NONE {
+            self.detach(q);
+        } else if self.forest.queue(q).edge.is_some() {
+            self.retire(q);
+        }
+        let Kind { kind, lock, .. } = self.forest.queue(q).kind;
+        if kind == WaitKind::Lock && self.locks.has(lock) {
+            self.forest.queue_mut(q).charged.clear();
+        } else {
+            self.forest.remove_queue(q);
+        }
+    }
+
+    /// The queue `q`, which waits for nobody, waits for thread `parent`.
+    fn attach(&mut self, q: u32, parent: u32) {
+        self.forest.hang(q, parent);
+        self.forest.queue_mut(q).attached_at = self.clock.total.t;
+        let above = self.forest.at(parent).queue;
+        if above == NONE {
+            self.activate(q);
+            self.review(parent);
+            return;
+        }
+        let off = self.off(above);
+        let queue = self.forest.queue_mut(q);
+        queue.off = queue.off.since(&off);
+        let counts = queue.counts;
+        self.change_counts(above, &counts, true);
+    }
+
+    /// The queue waits for nobody.
+    fn detach(&mut self, q: u32) {
+        let queue = self.forest.queue(q);
+        let (parent, counts, since) = (queue.parent, queue.counts, queue.attached_at);
+        let above = self.forest.at(parent).queue;
+        if above == NONE {
+            self.retire(q);
+        } else {
+            let off = self.off(above);
+            let passed = self.charged_since(above, since);
+            self.inherit(q, &off, &passed);
+            self.change_counts(above, &counts, false);
+        }
+        self.forest.unhang(q);
+        if above == NONE {
+            self.review(parent);
+        }
+    }
+
+    /// What was charged above a queue that is cut off stays true of its members.
+    fn inherit(&mut self, q: u32, off: &Mark, passed: &[(u32, u64)]) {
+        let queue = self.forest.queue_mut(q);
+        queue.off.add(off);
+        passed.iter().for_each(|&(cell, until)| note(&mut queue.charged, cell, until));
+    }
+
+    /// The last queue before the root.
+    fn top(&self, q: u32) -> u32 {
+        self.forest.path(q).last().unwrap_or(q)
+    }
+
+    /// What ends that held nobody up have come to, for a member of `q`, up to now.
+    pub(super) fn off(&mut self, q: u32) -> Mark {
+        let top = self.top(q);
+        self.flush(top);
+        let mut off = Mark::default();
+        self.forest.path(q).for_each(|q| off.add(&self.forest.queue(q).off));
+        off
+    }
+
+    /// The cells that were charged for a member of `q` later than `since`. To be asked after [`off`](Self::off).
+    pub(super) fn charged_since(&self, q: u32, since: u64) -> Vec<(u32, u64)> {
+        let mut found: Vec<(u32, u64)> = Vec::new();
+        for q in self.forest.path(q) {
+            for &(cell, until) in self.forest.queue(q).charged.iter().rev().take_while(|c| c.1 > since) {
+                match found.iter_mut().find(|f| f.0 == cell) {
+                    Some(known) => known.1 = known.1.max(until),
+                    None => found.push((cell, until)),
+                }
+            }
+        }
+        found
+    }
+
+    /// Threads come to queue `q`, or go. To be asked after [`off`](Self::off), which has charged up to now.
+    fn change_counts(&mut self, q: u32, by: &Counts, come: bool) {
+        if *by == Counts::default() {
+            return;
+        }
+        let top = self.top(q);
+        self.count_edge(top, false);
+        let mut at = q;
+        loop {
+            let counts = &mut self.forest.queue_mut(at).counts;
+            if come { counts.add(by) } else { counts.subtract(by) }
+            if at == top {
+                break;
+            }
+            at = self.forest.at(self.forest.queue(at).parent).queue;
+        }
+        self.count_edge(top, true);
+        let root = self.forest.queue(top).parent;
+        if root != NONE {
+            self.review(root);
+        }
+    }
+}
+
+fn thread_wait<'a>(sweep: &Sweep<'a>, i: u32) -> &'a Wait {
+    let wait = sweep.forest.at(i).state.wait().expect("only waiting threads are in queues");
+    sweep.wait(wait)
+}

@@ -1,0 +1,86 @@
+//! What the CPUs run, and what the samples say of it.
+
+use holdup_trace::tables::Sample;
+use holdup_trace::{Cpu, LockId, StackId, ThreadIdx};
+
+use super::super::cells::{Key, Terminal};
+use super::super::forest::NONE;
+use super::Sweep;
+use crate::classify::WaitKind;
+
+impl Sweep<'_> {
+    #[inline]
+    pub(super) fn set_running(&mut self, cpu: Cpu, i: u32, starts: bool) {
+        let Some(present) = self.processors.running(cpu) else { return };
+        let lost = self.processors.is_lost(cpu);
+        let now = self.clock.total.t;
+        if starts {
+            if present != NONE {
+                self.count_running(present, lost, false);
+            }
+            self.processors.set_running(cpu, i, now);
+            self.count_running(i, lost, true);
+        } else if present == i {
+            self.processors.set_running(cpu, NONE, now);
+            self.count_running(i, lost, false);
+        }
+    }
+
+    #[inline]
+    pub(super) fn count_running(&mut self, i: u32, lost: bool, starts: bool) {
+        if lost {
+            return;
+        }
+        let focus = self.contains(i);
+        let present = &mut self.clock.present;
+        let count = if focus { &mut present.running_focus } else { &mut present.running_other };
+        *count = if starts { *count + 1 } else { *count - 1 };
+    }
+
+    /// A CPU sample: whose blame is it at this instant?
+    pub(super) fn sample(&mut self, sample: &Sample) {
+        let i = sample.thread.0;
+        if !self.clock.is_inside(sample.t.nanos()) || sample.thread.index() >= self.forest.threads.len() {
+            return;
+        }
+        let period = self.study.period();
+        *self.out.profile.entry((sample.thread, sample.stack)).or_default() += period;
+        let facts = self.study.classifier.facts(sample.stack);
+        if self.contains(i) {
+            let present = self.clock.present;
+            let at = self.out.at_work.entry((present.at_work(), sample.thread, sample.stack)).or_default();
+            at.0 += period;
+            at.1 += period / present.running_focus.max(1) as f64;
+            self.clock.sums.spin += if facts.kernel_spin { period } else { 0.0 };
+            if facts.lock_overhead {
+                self.charge_overhead(i, sample.stack);
+            }
+        }
+        if self.forest.at(i).behind == 0 {
+            return;
+        }
+        // Even where no CPU is idle the function is wanted: a small weight keeps it.
+        let weight = self.clock.rank_weight().max(1e-3) * period;
+        for q in self.forest.queues_of(i) {
+            let queue = self.forest.queue(q);
+            let Some(edge) = queue.edge.filter(|e| e.holds) else { continue };
+            let held = queue.counts.by_end + queue.counts.held;
+            if held > 0 {
+                *self.cells.at(edge.cell).samples.entry(sample.stack).or_default() += weight * f64::from(held);
+            }
+        }
+    }
+
+    /// CPU time in the kernel's futex code belongs to the lock that the thread is about to wait for.
+    fn charge_overhead(&mut self, i: u32, stack: StackId) {
+        let coming = self.forest.at(i).coming;
+        let Some(wait) = self.chunk.waits().get(coming as usize).filter(|w| w.kind == WaitKind::Lock) else { return };
+        let (thread, lock, kind) = (ThreadIdx(i), wait.lock, wait.kind);
+        debug_assert!(lock != LockId::NONE, "locks without an address have a name");
+        let id = self.cells.id(Key { terminal: Terminal::Overhead, thread, lock, kind, site: StackId::NONE });
+        let period = self.study.period();
+        let cell = self.cells.at(id);
+        cell.rank_ns += period;
+        *cell.samples.entry(stack).or_default() += period;
+    }
+}

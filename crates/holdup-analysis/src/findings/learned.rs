@@ -1,0 +1,114 @@
+//! What is learned of waits while the parts of a trace are swept.
+
+use holdup_trace::{LockId, StackId, ThreadIdx};
+use rustc_hash::FxHashMap;
+
+use super::lock::LockStory;
+use crate::blame::Study;
+use crate::classify::WaitKind;
+use crate::intervals::{Chunk, Wait};
+
+/// What is to be learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// What findings need.
+    Findings,
+    /// And the waits of the focus by place.
+    Waits,
+}
+
+/// The sums of some waits: nanoseconds, and how many.
+type Waited = FxHashMap<(ThreadIdx, StackId, WaitKind), (u64, u64)>;
+
+/// What happened at locks, and what each thread did longest.
+#[derive(Debug, Default)]
+pub(crate) struct Learned {
+    /// By lock.
+    pub(crate) locks: FxHashMap<LockId, LockStory>,
+    /// By waker: where it ended the longest wait of the focus.
+    released: FxHashMap<ThreadIdx, (u64, StackId)>,
+    /// By waiter: where it waited longest.
+    waited_at: FxHashMap<ThreadIdx, (u64, StackId)>,
+    /// Waits of the focus's own threads, but for joins and the kernel's idling.
+    pub(crate) waited: Waited,
+}
+
+impl Learned {
+    /// From the waits that begin in one part. O(waits).
+    pub(super) fn of(chunk: &Chunk, study: &Study, wanted: Wanted) -> Self {
+        let mut learned = Learned::default();
+        for wait in chunk.waits_begun() {
+            learned.add_longest(wait, study);
+            let inside = wait.start < study.window.to && wait.woken > study.window.from;
+            let focus = study.focus.contains(wait.thread);
+            if focus && inside && wait.kind == WaitKind::Lock && wait.lock != LockId::NONE {
+                learned.locks.entry(wait.lock).or_default().add(wait, study.window);
+            }
+            if focus && wanted == Wanted::Waits {
+                learned.add_waited(wait, study);
+            }
+        }
+        learned
+    }
+
+    fn add_longest(&mut self, wait: &Wait, study: &Study) {
+        let length = wait.woken.saturating_sub(wait.start);
+        if wait.stack != StackId::NONE {
+            longest(&mut self.waited_at, wait.thread, (length, wait.stack));
+        }
+        if wait.waker_stack != StackId::NONE && wait.waker.is_real() && study.focus.contains(wait.thread) {
+            longest(&mut self.released, wait.waker, (length, wait.waker_stack));
+        }
+    }
+
+    fn add_waited(&mut self, wait: &Wait, study: &Study) {
+        let ns = wait.resumed.min(study.window.to).saturating_sub(wait.start.max(study.window.from));
+        if study.focus.is_kernel(wait.thread) || wait.exempt || wait.idle_state || ns == 0 {
+            return;
+        }
+        let sum = self.waited.entry((wait.thread, wait.stack, wait.kind)).or_default();
+        *sum = (sum.0.saturating_add(ns), sum.1 + u64::from(wait.goes_on == 0));
+    }
+
+    /// Adds what an earlier part tells.
+    pub(super) fn absorb(&mut self, earlier: Learned) {
+        for (lock, story) in earlier.locks {
+            self.locks.entry(lock).or_default().absorb(story);
+        }
+        // Of equals the earliest counts.
+        for (thread, known) in earlier.released {
+            longest_first(&mut self.released, thread, known);
+        }
+        for (thread, known) in earlier.waited_at {
+            longest_first(&mut self.waited_at, thread, known);
+        }
+        for (place, (ns, count)) in earlier.waited {
+            let sum = self.waited.entry(place).or_default();
+            *sum = (sum.0.saturating_add(ns), sum.1 + count);
+        }
+    }
+
+    /// Where the thread waited longest.
+    pub(super) fn waited(&self, thread: ThreadIdx) -> StackId {
+        self.waited_at.get(&thread).map_or(StackId::NONE, |w| w.1)
+    }
+
+    /// Where the thread ended the longest wait.
+    pub(super) fn released(&self, thread: ThreadIdx) -> StackId {
+        self.released.get(&thread).map_or(StackId::NONE, |r| r.1)
+    }
+}
+
+fn longest(map: &mut FxHashMap<ThreadIdx, (u64, StackId)>, thread: ThreadIdx, found: (u64, StackId)) {
+    let known = map.entry(thread).or_default();
+    if found.0 > known.0 {
+        *known = found;
+    }
+}
+
+fn longest_first(map: &mut FxHashMap<ThreadIdx, (u64, StackId)>, thread: ThreadIdx, found: (u64, StackId)) {
+    let known = map.entry(thread).or_default();
+    if found.0 >= known.0 {
+        *known = found;
+    }
+}

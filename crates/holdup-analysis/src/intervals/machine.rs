@@ -1,0 +1,391 @@
+//! The rules from events to states: one pass forward.
+
+use holdup_trace::tables::{Futex, KernelLock, Sample, Switch, Wait as WaitRow, Wake};
+use holdup_trace::{Cpu, LockId, StackId, SwitchState, ThreadIdx, Trace, WakeContext};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::losses::Loss;
+use super::output::Output;
+use super::owners::Owners;
+use super::state::State;
+use super::streams::Follower;
+use super::tally::Tally;
+use super::wait::Wait;
+use super::prepare::REWAIT_NS;
+use super::{HANDOFF_NS, RACE_NS};
+use crate::classify::WaitKind;
+
+/// What is known of a thread at an instant.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ThreadNow {
+    pub(super) state: State,
+    pub(super) since: u64,
+    /// Where it ran last.
+    pub(super) cpu: Cpu,
+    /// The last wait and the one before, as index + 1.
+    pub(super) waits: [u32; 2],
+}
+
+/// A wake that came while the thread still ran.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Early {
+    t: u64,
+    waker: ThreadIdx,
+    context: WakeContext,
+    source: u16,
+    stack: StackId,
+}
+
+/// What is known of a CPU at an instant.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CpuNow {
+    pub(super) running: ThreadIdx,
+    pub(super) since: u64,
+}
+
+/// The timed-out wait of a thread that may go on in its next one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Recent {
+    pub(super) resumed: u64,
+    /// Crossing waits that end as the next one does.
+    pub(super) same: Vec<u32>,
+}
+
+/// Follows the events from one instant on.
+pub(super) struct Machine<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) losses: &'a [Loss],
+    pub(super) threads: Vec<ThreadNow>,
+    pub(super) early: FxHashMap<ThreadIdx, Early>,
+    futexes: FxHashMap<ThreadIdx, (u64, LockId)>,
+    pub(super) cpus: Vec<CpuNow>,
+    pub(super) owners: Owners,
+    pub(super) out: Output,
+    pub(super) tally: Option<Tally<'a>>,
+    /// Timed-out waits of an earlier part.
+    pub(super) recent: FxHashMap<ThreadIdx, Recent>,
+    /// Waits begun here that may go on with one of `recent`: thread and index.
+    pub(super) followers: Vec<(ThreadIdx, u32, Recent)>,
+    /// Threads that came to each CPU since its last loss; kept only where there are losses.
+    came: Vec<FxHashSet<ThreadIdx>>,
+}
+
+impl<'a> Machine<'a> {
+    /// Before the first event.
+    pub(super) fn new(trace: &'a Trace, losses: &'a [Loss], out: Output) -> Self {
+        let fresh = |start: &holdup_trace::Timestamp| {
+            let state = if start.nanos() > 0 { State::Gone } else { State::Unknown };
+            ThreadNow { state, since: 0, cpu: Cpu::NONE, waits: [0; 2] }
+        };
+        let cpus = usize::from(trace.meta.cpus);
+        Machine {
+            trace,
+            losses,
+            threads: trace.threads.start.iter().map(fresh).collect(),
+            early: FxHashMap::default(),
+            futexes: FxHashMap::default(),
+            cpus: vec![CpuNow { running: ThreadIdx::NONE, since: 0 }; cpus],
+            owners: Owners::default(),
+            out,
+            tally: None,
+            recent: FxHashMap::default(),
+            followers: Vec::new(),
+            came: if losses.is_empty() { Vec::new() } else { vec![FxHashSet::default(); cpus] },
+        }
+    }
+
+    /// Tells which threads were last seen on which CPU, for losses to come.
+    pub(super) fn restore_came(&mut self) {
+        for (i, now) in self.threads.iter().enumerate() {
+            if let Some(came) = self.came.get_mut(now.cpu.index()) {
+                came.insert(ThreadIdx(i as u32));
+            }
+        }
+    }
+
+    fn known(&self, thread: ThreadIdx) -> bool {
+        thread.is_real() && thread.index() < self.threads.len()
+    }
+
+    /// Ends the thread's state at `t` and begins `next`.
+    #[inline]
+    fn enter(&mut self, thread: ThreadIdx, t: u64, next: State) {
+        let now = &mut self.threads[thread.index()];
+        let (before, since) = (now.state, now.since);
+        (now.state, now.since) = (next, t);
+        self.out.step(t, thread, before, next);
+        if let Some(tally) = &mut self.tally {
+            tally.change(thread, before, since, next, t);
+        }
+    }
+
+    /// `prev` leaves its CPU.
+    fn leave(&mut self, row: &Switch) {
+        let (t, thread) = (row.t.nanos(), row.prev);
+        match row.state {
+            SwitchState::Runnable => self.enter(thread, t, State::Runnable(row.cpu)),
+            SwitchState::Dead => self.enter(thread, t, State::Gone),
+            _ => self.begin_wait(row),
+        }
+    }
+
+    fn begin_wait(&mut self, row: &Switch) {
+        let (t, thread) = (row.t.nanos(), row.prev);
+        let ran_since = self.threads[thread.index()].since;
+        // Whether the early wake ended this wait shows when the thread runs again without another one (rule 2).
+        let mut early = if self.early.is_empty() { None } else { self.early.get(&thread).copied() };
+        if early.is_some_and(|e| e.t < ran_since || t.saturating_sub(e.t) > RACE_NS) {
+            self.early.remove(&thread);
+            early = None;
+        }
+        let futex = if self.futexes.is_empty() { None } else { self.futexes.remove(&thread) };
+        let futex = futex.filter(|f| f.0 == t).map_or(LockId::NONE, |f| f.1);
+        let lock = if row.lock == LockId::NONE { futex } else { row.lock };
+        let end = self.out.end;
+        let i = self.out.waits.len() as u32;
+        let now = &mut self.threads[thread.index()];
+        now.waits = [i + 1, now.waits[0]];
+        self.out.waits.push(Wait {
+            thread,
+            start: t,
+            woken: end,
+            resumed: end,
+            waker: early.map_or(ThreadIdx::NONE, |e| e.waker),
+            context: early.map_or(WakeContext::Unknown, |e| e.context),
+            source: early.map_or(0, |e| e.source),
+            syscall: row.syscall,
+            cpu: Cpu::NONE,
+            lock,
+            stack: row.stack,
+            waker_stack: early.map_or(StackId::NONE, |e| e.stack),
+            kind: WaitKind::Unknown,
+            open: true,
+            io_wait: row.io_wait,
+            idle_state: row.state == SwitchState::Idle,
+            exempt: false,
+            goes_on: 0,
+        });
+        if !self.recent.is_empty() {
+            self.follow_recent(thread, t, i);
+        }
+        self.enter(thread, t, State::Waiting(i));
+    }
+
+    /// Whether the new wait `i` may go on with one of an earlier part that timed out.
+    fn follow_recent(&mut self, thread: ThreadIdx, t: u64, i: u32) {
+        if let Some(recent) = self.recent.remove(&thread)
+            && t.saturating_sub(recent.resumed) < REWAIT_NS
+        {
+            self.followers.push((thread, i, recent));
+        }
+    }
+
+    /// `next` comes onto a CPU.
+    fn arrive(&mut self, thread: ThreadIdx, cpu: Cpu, t: u64) {
+        let now = self.threads[thread.index()];
+        match now.state {
+            State::Running(other) if other != cpu => {
+                self.count(|h| h.unmatched += 1);
+                self.cpus[other.index()] = CpuNow { running: ThreadIdx::NONE, since: t };
+                self.enter(thread, t, State::Unknown);
+            }
+            State::Running(_) => return,
+            State::Waiting(i) => {
+                let raced = !self.early.is_empty() && self.early.remove(&thread).is_some();
+                // Else nobody was seen to wake it.
+                self.count(|h| h.unknown_wakers += u64::from(!raced));
+                let wait = &mut self.out.waits[i as usize];
+                (wait.woken, wait.open) = (if raced { wait.start } else { t }, false);
+                let woken = wait.woken;
+                self.enter(thread, woken, State::Woken(i));
+            }
+            State::Gone => {
+                let start = self.trace.threads.start[thread.index()].nanos().min(t);
+                self.out.insert(start, thread, State::Gone, State::Runnable(cpu));
+                let now = &mut self.threads[thread.index()];
+                (now.state, now.since) = (State::Runnable(cpu), start);
+            }
+            _ => {}
+        }
+        self.resume(thread, cpu, t);
+    }
+
+    /// From runnable to running.
+    #[inline]
+    fn resume(&mut self, thread: ThreadIdx, cpu: Cpu, t: u64) {
+        match self.threads[thread.index()].state {
+            State::Woken(i) => {
+                let wait = &mut self.out.waits[i as usize];
+                (wait.resumed, wait.cpu) = (t, cpu);
+                let over = wait.woken.saturating_add(HANDOFF_NS);
+                if t > over {
+                    self.out.insert(over, thread, State::Woken(i), State::Runnable(cpu));
+                    self.threads[thread.index()].state = State::Runnable(cpu);
+                }
+            }
+            // A runnable thread's CPU is known only now.
+            State::Runnable(_) => self.threads[thread.index()].state = State::Runnable(cpu),
+            _ => {}
+        }
+        self.enter(thread, t, State::Running(cpu));
+        self.threads[thread.index()].cpu = cpu;
+        if let Some(came) = self.came.get_mut(cpu.index()) {
+            came.insert(thread);
+        }
+    }
+
+    /// The trace says that `thread` runs on `cpu` at `t`. If its switch-in is missing, infers it (rule 11), not
+    /// earlier than there is evidence for.
+    #[inline]
+    fn ensure_running(&mut self, cpu: Cpu, thread: ThreadIdx, t: u64, slack: u64) {
+        let Some(&now) = self.cpus.get(cpu.index()) else { return };
+        if now.running != thread && thread != ThreadIdx::NONE {
+            self.infer(now, cpu, thread, t, slack);
+        }
+    }
+
+    #[cold]
+    fn infer(&mut self, now: CpuNow, cpu: Cpu, thread: ThreadIdx, t: u64, slack: u64) {
+        let since = match self.known(thread).then(|| self.threads[thread.index()].state) {
+            // The first event of a CPU: whoever leaves it had run there from the start.
+            _ if now.running == ThreadIdx::NONE && now.since == 0 => 0,
+            Some(State::Woken(i)) => self.out.waits[i as usize].woken,
+            Some(State::Runnable(_)) => self.threads[thread.index()].since,
+            _ => t.saturating_sub(slack),
+        };
+        let since = since.max(now.since);
+        let first = now.running == ThreadIdx::NONE;
+        self.count(|h| h.inferred += u64::from(!first));
+        if self.known(now.running) {
+            self.count(|h| h.unmatched += 1);
+            self.enter(now.running, since, State::Unknown);
+        }
+        self.cpus[cpu.index()] = CpuNow { running: thread, since };
+        if self.known(thread) {
+            self.arrive(thread, cpu, since.max(self.threads[thread.index()].since));
+        }
+    }
+
+    fn count(&mut self, what: impl FnOnce(&mut super::Health)) {
+        if let Some(tally) = &mut self.tally {
+            what(&mut tally.health);
+        }
+    }
+
+    /// A wait that nobody ended after all: what seemed to be its early wake was none.
+    pub(super) fn forget_early_wakes(&mut self) {
+        for thread in std::mem::take(&mut self.early).into_keys() {
+            if let State::Waiting(i) = self.threads[thread.index()].state {
+                let wait = &mut self.out.waits[i as usize];
+                (wait.waker, wait.context, wait.waker_stack) = (ThreadIdx::NONE, WakeContext::Unknown, StackId::NONE);
+            }
+        }
+    }
+}
+
+impl Follower for Machine<'_> {
+    #[inline]
+    fn switch(&mut self, row: &Switch) {
+        let (t, cpu) = (row.t.nanos(), row.cpu);
+        if cpu.index() >= self.cpus.len() {
+            return;
+        }
+        self.ensure_running(cpu, row.prev, t, 0);
+        if self.known(row.prev) {
+            self.leave(row);
+        }
+        self.cpus[cpu.index()] = CpuNow { running: row.next, since: t };
+        if self.known(row.next) {
+            self.arrive(row.next, cpu, t);
+        }
+    }
+
+    #[inline]
+    fn wake(&mut self, row: &Wake) {
+        let t = row.t.nanos();
+        self.ensure_running(row.cpu, row.waker, t, 0);
+        if !self.known(row.wakee) || row.wakee == row.waker && row.context == WakeContext::Task {
+            return;
+        }
+        let by_task = row.context == WakeContext::Task && row.waker.is_real();
+        let waker = if by_task { row.waker } else { ThreadIdx::NONE };
+        let context = if row.context == WakeContext::Task && !by_task { WakeContext::Unknown } else { row.context };
+        match self.threads[row.wakee.index()].state {
+            State::Running(_) => {
+                let early = Early { t, waker, context, source: row.source, stack: row.stack };
+                self.early.insert(row.wakee, early);
+            }
+            State::Waiting(i) => {
+                let wait = &mut self.out.waits[i as usize];
+                wait.open = false;
+                (wait.woken, wait.waker, wait.context) = (t, waker, context);
+                (wait.source, wait.waker_stack) = (row.source, row.stack);
+                let released = wait.lock;
+                self.owners.release(released, waker, t);
+                self.enter(row.wakee, t, State::Woken(i));
+            }
+            State::Unknown => {
+                self.count(|h| h.censored += 1);
+                self.enter(row.wakee, t, State::Runnable(row.target));
+            }
+            _ => {}
+        }
+    }
+
+    fn futex(&mut self, row: &Futex) {
+        if self.known(row.thread) {
+            self.futexes.insert(row.thread, (row.t.nanos(), row.lock));
+        }
+        if row.owner.is_real() && row.owner != row.thread {
+            self.owners.observe(row.lock, row.owner, row.t.nanos());
+        }
+    }
+
+    fn kernel_lock(&mut self, row: &KernelLock) {
+        if row.begin && row.owner.is_real() {
+            self.owners.observe(row.lock, row.owner, row.t.nanos());
+        }
+    }
+
+    fn sample(&mut self, row: &Sample) {
+        let slack = self.trace.meta.sample_period_ns / 2;
+        self.ensure_running(row.cpu, row.thread, row.t.nanos(), slack);
+        if self.out.keeps() {
+            self.out.samples.push(*row);
+        }
+    }
+
+    /// The details of a wait that has just ended, or is open at the end.
+    fn wait(&mut self, row: &WaitRow) {
+        if !self.known(row.thread) {
+            return;
+        }
+        for i in self.threads[row.thread.index()].waits {
+            let Some(wait) = i.checked_sub(1).and_then(|i| self.out.waits.get_mut(i as usize)) else { continue };
+            if wait.start == row.start.nanos() {
+                wait.stack = row.stack;
+                wait.lock = if row.lock == LockId::NONE { wait.lock } else { row.lock };
+                if wait.waker_stack == StackId::NONE {
+                    wait.waker_stack = row.waker_stack;
+                }
+            }
+        }
+    }
+
+    fn loss(&mut self, index: usize) {
+        let loss = self.losses[index];
+        let Some(&now) = self.cpus.get(loss.cpu.index()) else { return };
+        let mut there: Vec<ThreadIdx> = std::mem::take(&mut self.came[loss.cpu.index()]).into_iter().collect();
+        there.extend(self.known(now.running).then_some(now.running));
+        there.sort_unstable();
+        there.dedup();
+        for thread in there {
+            let ThreadNow { state, since, cpu, .. } = self.threads[thread.index()];
+            let lost = cpu == loss.cpu && !matches!(state, State::Gone | State::Unknown);
+            if lost || now.running == thread {
+                self.enter(thread, loss.from.max(since), State::Unknown);
+            }
+        }
+        self.cpus[loss.cpu.index()] = CpuNow { running: ThreadIdx::NONE, since: loss.to };
+    }
+}

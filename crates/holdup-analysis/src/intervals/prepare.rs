@@ -1,0 +1,162 @@
+//! What can be said of a wait when it is over, without the rest of the trace.
+
+use holdup_trace::{LockId, LockKind, Syscall, Table, ThreadIdx, Trace};
+use rustc_hash::FxHashMap;
+
+use super::wait::Wait;
+use crate::classify::{Classifier, WaitKind, kind_of_call};
+
+/// CPU time between two timed waits on one lock that makes them one wait, in nanoseconds.
+pub(super) const REWAIT_NS: u64 = 300_000;
+
+/// What the trace's dictionaries tell of waits, looked up once.
+pub(super) struct Dictionary<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) classifier: &'a Classifier<'a>,
+    calls: Vec<Syscall>,
+    /// The first lock of the dictionary within each 8 bytes of a process.
+    objects: FxHashMap<(u32, u64), LockId>,
+    /// vfork, clone and clone3 wait for the child to get going.
+    vforks: &'static [i16],
+}
+
+impl<'a> Dictionary<'a> {
+    pub(super) fn new(trace: &'a Trace, classifier: &'a Classifier<'a>) -> Self {
+        let arch = &trace.meta.host.arch;
+        let mut objects = FxHashMap::default();
+        for (i, lock) in trace.locks.rows().enumerate() {
+            objects.entry((lock.pid, lock.address & !7)).or_insert(LockId(i as u32));
+        }
+        Dictionary {
+            trace,
+            classifier,
+            calls: (0..512).map(|n| Syscall::from_number(arch, n)).collect(),
+            objects,
+            vforks: if arch == "aarch64" { &[220, 435] } else { &[56, 57, 58, 435] },
+        }
+    }
+
+    fn call(&self, number: i16) -> Syscall {
+        let other = if number < 0 { Syscall::None } else { Syscall::Other };
+        usize::try_from(number).ok().and_then(|n| self.calls.get(n)).copied().unwrap_or(other)
+    }
+
+    /// Kind and lock, as far as the wait itself tells.
+    pub(super) fn prepare(&self, wait: &mut Wait) {
+        wait.kind = self.kind(wait);
+        if wait.kind == WaitKind::Condition {
+            wait.lock = self.canonical(wait.lock);
+        }
+    }
+
+    fn kind(&self, wait: &Wait) -> WaitKind {
+        let facts = self.classifier.facts(wait.stack);
+        let is_kernel_lock = wait.lock != LockId::NONE
+            && self.trace.locks.kind.get(wait.lock.index()).is_some_and(|&k| k.is_kernel());
+        if is_kernel_lock || facts.kernel_lock {
+            return WaitKind::Lock;
+        }
+        if wait.idle_state {
+            return WaitKind::KernelIdle;
+        }
+        let by_call = kind_of_call(self.call(wait.syscall), wait.io_wait);
+        let known = match (by_call, facts.kind) {
+            (Some(WaitKind::Futex | WaitKind::Unknown) | None, Some(kind)) => kind,
+            // A write or read that blocks in the file system waits for the disk.
+            (Some(WaitKind::Read | WaitKind::Write), Some(WaitKind::Disk)) => WaitKind::Disk,
+            (Some(kind), _) => kind,
+            (None, None) => WaitKind::Unknown,
+        };
+        match known {
+            WaitKind::Unknown if wait.is_timed_out() => WaitKind::Timer,
+            kind => kind,
+        }
+    }
+
+    /// glibc's condition variables wait on two words in turn: their key is the object.
+    fn canonical(&self, lock: LockId) -> LockId {
+        let locks = &self.trace.locks;
+        let (Some(pid), Some(address)) = (locks.pid.get(lock.index()), locks.address.get(lock.index())) else {
+            return lock;
+        };
+        self.objects.get(&(*pid, address & !7)).copied().unwrap_or(lock)
+    }
+
+    /// Where a lock of which the source has no address is counted: in its process, or with the kernel's own.
+    pub(super) fn nameless(&self, wait: &Wait) -> Option<u32> {
+        if wait.kind != WaitKind::Lock || wait.lock != LockId::NONE {
+            return None;
+        }
+        let shared =
+            self.call(wait.syscall) == Syscall::FileLock || self.classifier.facts(wait.stack).kernel_lock;
+        Some(if shared { 0 } else { self.trace.threads.pid[wait.thread.index()] })
+    }
+
+    /// Whether it is for the end, or the beginning, of another thread.
+    pub(super) fn is_join(&self, wait: &Wait) -> bool {
+        let is_vfork = || self.vforks.contains(&wait.syscall) && !wait.io_wait && wait.kind == WaitKind::Unknown;
+        wait.kind == WaitKind::Join || self.is_ended_by_exit(wait) || is_vfork()
+    }
+
+    /// A futex wait that a thread ended as the last thing it did: pthread_join without names.
+    fn is_ended_by_exit(&self, wait: &Wait) -> bool {
+        let end = self.trace.threads.end.get(wait.waker.index()).map_or(u64::MAX, |e| e.nanos());
+        wait.kind == WaitKind::Futex && end != u64::MAX && end.abs_diff(wait.woken) < 100_000
+    }
+}
+
+/// Rule 12: a wait that times out and soon begins again on the same lock goes on. Going backwards, each learns from the
+/// next how it ended. `among` are the waits that are over, by index; `beyond` are those that begin later than all.
+pub(super) fn join_rewaits(
+    waits: &mut [Wait],
+    among: impl DoubleEndedIterator<Item = usize>,
+    beyond: &FxHashMap<ThreadIdx, Wait>,
+) {
+    let mut later: FxHashMap<ThreadIdx, usize> = FxHashMap::default();
+    for i in among.rev() {
+        let next = later.insert(waits[i].thread, i);
+        if !waits[i].may_go_on() {
+            continue;
+        }
+        let (follow, goes_on) = match next {
+            Some(next) => (waits[next], next as u32 + 1),
+            None => match beyond.get(&waits[i].thread) {
+                Some(follow) => (*follow, super::wait::GOES_ON_BEYOND),
+                None => continue,
+            },
+        };
+        waits[i].join(&follow, waits[i].resumed, goes_on);
+    }
+}
+
+impl Wait {
+    /// Takes over how `other`, with which this one goes on, ended.
+    fn end_like(&mut self, other: &Wait) {
+        (self.waker, self.kind) = (other.waker, other.kind);
+        (self.open, self.context) = (other.open, other.context);
+    }
+
+    /// If `follow`, which begins after the time-out at `resumed`, is on the same lock, this wait goes on in it.
+    pub(super) fn join(&mut self, follow: &Wait, resumed: u64, goes_on: u32) {
+        if follow.lock == self.lock && follow.start.saturating_sub(resumed) < REWAIT_NS {
+            self.goes_on = goes_on;
+            self.end_like(follow);
+        }
+    }
+
+    /// Whether it may go on in a later one.
+    pub(super) fn may_go_on(&self) -> bool {
+        self.is_timed_out() && self.lock != LockId::NONE
+    }
+}
+
+/// Whether a lock of this kind is the kernel's own.
+trait OfKernel {
+    fn is_kernel(self) -> bool;
+}
+
+impl OfKernel for LockKind {
+    fn is_kernel(self) -> bool {
+        !matches!(self, LockKind::Futex | LockKind::Unknown)
+    }
+}

@@ -1,0 +1,46 @@
+//! What is added up over the whole trace while it is followed for the first time.
+
+use holdup_trace::ThreadIdx;
+
+use super::Health;
+use super::state::State;
+use crate::focus::Focus;
+
+/// Sums over threads and CPUs.
+pub(super) struct Tally<'a> {
+    focus: &'a Focus,
+    /// CPU nanoseconds of every thread.
+    pub(super) ran: Vec<u64>,
+    /// Nanoseconds during which n threads of the focus ran at once.
+    pub(super) parallelism: Vec<u64>,
+    pub(super) health: Health,
+    running: usize,
+    since: u64,
+}
+
+impl<'a> Tally<'a> {
+    pub(super) fn new(focus: &'a Focus, threads: usize, cpus: usize) -> Self {
+        let (ran, parallelism) = (vec![0; threads], vec![0; cpus + 1]);
+        Tally { focus, ran, parallelism, health: Health::default(), running: 0, since: 0 }
+    }
+
+    /// A thread leaves the state that it had `since` for another at `t`.
+    #[inline]
+    pub(super) fn change(&mut self, thread: ThreadIdx, before: State, since: u64, next: State, t: u64) {
+        let (ran, runs) = (matches!(before, State::Running(_)), matches!(next, State::Running(_)));
+        if ran {
+            self.ran[thread.index()] += t.saturating_sub(since);
+        }
+        if ran != runs && self.focus.contains(thread) {
+            self.advance(t);
+            self.running = if runs { self.running + 1 } else { self.running.saturating_sub(1) };
+        }
+    }
+
+    /// Counts up to `t`.
+    pub(super) fn advance(&mut self, t: u64) {
+        let last = self.parallelism.len() - 1;
+        self.parallelism[self.running.min(last)] += t.saturating_sub(self.since);
+        self.since = self.since.max(t);
+    }
+}

@@ -1,0 +1,392 @@
+//! The whole trace as a row of parts, each of which can be made anew at any time.
+//!
+//! Waits are known when they are over, and blame is followed backwards. So the events are followed once from beginning to
+//! end, which leaves, at every border, what is needed to begin there, and of the future only what reaches back: how the
+//! waits ended that cross a border, and what was learned late. Then [`Timeline::chunk`] gives the steps of any part,
+//! in any order and by several threads, in memory that does not grow with the trace.
+//!
+//! ```text
+//!   events    ────────────┬────────────┬────────────┬──────────
+//!   first pass  ────────▶ │ ─────────▶ │ ─────────▶ │ ───────▶     borders, crossing waits, facts
+//!   chunk(1)              │ ─────────▶ │                           steps, waits, samples
+//! ```
+
+use holdup_trace::{Result, ThreadIdx, Trace};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::crossing::Crossing;
+use super::facts::{self, Facts};
+use super::losses::{self, Loss};
+use super::machine::{Machine, Recent};
+use super::output::Output;
+use super::part::{Chunk, Extra, Part, carry, open_waits};
+use super::prepare::{Dictionary, REWAIT_NS, join_rewaits};
+use super::state::{State, Step};
+use super::streams::{Streams, Tables};
+use super::tally::Tally;
+use super::{Health, OwnerSpan};
+use crate::classify::Classifier;
+use crate::focus::Focus;
+
+/// Events in a part, at least: its steps and waits take some 20 MB.
+const PART: usize = 1 << 18;
+/// Events in a part for each thread: borders cost 16 bytes a thread.
+const PART_PER_THREAD: usize = 16;
+
+/// A trace, ready to be followed part by part.
+pub struct Timeline<'a> {
+    dictionary: Dictionary<'a>,
+    tables: Tables<'a>,
+    losses: Vec<Loss>,
+    loss_starts: Vec<u64>,
+    parts: Vec<Part>,
+    crossing: Crossing,
+    facts: Facts,
+    /// Number of CPUs.
+    pub cpus: usize,
+    /// The trace's length in nanoseconds.
+    pub end: u64,
+    /// Nanoseconds during which n threads of the focus ran at once.
+    pub parallelism: Vec<u64>,
+    /// CPU nanoseconds of every thread.
+    pub ran: Vec<u64>,
+    /// What was wrong.
+    pub health: Health,
+}
+
+impl<'a> Timeline<'a> {
+    /// Follows the events of `trace` for the first time. O(events) time; memory O(threads) for each part, and as many
+    /// parts as 16 events for each thread, and at least a quarter of a million, allow.
+    ///
+    /// # Errors
+    /// If a table is damaged.
+    pub fn new(trace: &'a Trace, focus: &Focus, classifier: &'a Classifier<'a>) -> Result<Self> {
+        let part = PART.max(PART_PER_THREAD * trace.threads.tid.len());
+        Self::with_parts(trace, focus, classifier, part)
+    }
+
+    /// With parts of at least so many events.
+    ///
+    /// # Errors
+    /// If a table is damaged.
+    pub fn with_parts(
+        trace: &'a Trace,
+        focus: &Focus,
+        classifier: &'a Classifier<'a>,
+        part: usize,
+    ) -> Result<Self> {
+        let losses = losses::spans(trace)?;
+        let mut timeline = Timeline {
+            dictionary: Dictionary::new(trace, classifier),
+            tables: Tables::open(trace)?,
+            loss_starts: losses.iter().map(|l| l.from).collect(),
+            losses,
+            parts: vec![Part::default()],
+            crossing: Crossing::default(),
+            facts: Facts::new(trace.locks.pid.len(), trace.threads.tid.len()),
+            cpus: usize::from(trace.meta.cpus),
+            end: trace.meta.duration_ns,
+            parallelism: Vec::new(),
+            ran: Vec::new(),
+            health: Health::default(),
+        };
+        timeline.follow(focus, part)?;
+        Ok(timeline)
+    }
+
+    /// How many parts there are.
+    pub fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Whether there is no part; there always is one.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// How many waits there are.
+    pub fn waits(&self) -> u64 {
+        self.facts.waits
+    }
+
+    /// The span of a part in nanoseconds.
+    pub(crate) fn span(&self, index: usize) -> (u64, u64) {
+        (self.parts[index].from, self.parts.get(index + 1).map_or(self.end, |p| p.from))
+    }
+
+    /// The greatest number of the focus's threads that ran at once for at least 1 % of the time that any ran.
+    pub fn peak_parallelism(&self) -> usize {
+        super::peak(&self.parallelism)
+    }
+
+    fn follow(&mut self, focus: &Focus, part: usize) -> Result<()> {
+        let trace = self.dictionary.trace;
+        let (tables, losses, starts) = (&self.tables, &self.losses, &self.loss_starts);
+        let mut machine = Machine::new(trace, losses, Output::new(0, self.end, false));
+        machine.tally = Some(Tally::new(focus, trace.threads.tid.len(), self.cpus));
+        let mut borders = Borders {
+            dictionary: &self.dictionary,
+            crossing: &mut self.crossing,
+            facts: &mut self.facts,
+            parts: &mut self.parts,
+        };
+        let several = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
+        std::thread::scope(|scope| {
+            let mut streams = match several {
+                true => Streams::ahead(tables, starts, scope)?,
+                false => Streams::at(tables, starts, &Default::default())?,
+            };
+            loop {
+                let (mut seen, mut last) = (0, u64::MAX);
+                let border = streams.feed(&mut machine, |streams, t| {
+                    let full = seen >= part && (streams.is_at_chunk() || seen >= 2 * part);
+                    // Events of one instant stay together.
+                    let stop = full && t > last;
+                    (seen, last) = (seen + 1, t);
+                    stop
+                })?;
+                match border {
+                    Some(t) => borders.cross(&mut machine, t, streams.places()),
+                    None => break,
+                }
+            }
+            Ok::<_, holdup_trace::Error>(())
+        })?;
+        borders.finish(&mut machine);
+        let mut tally = machine.tally.take().expect("was put there");
+        for (now, ran) in machine.threads.iter().zip(&mut tally.ran) {
+            let runs = matches!(now.state, State::Running(_));
+            *ran += if runs { self.end.saturating_sub(now.since) } else { 0 };
+        }
+        tally.advance(self.end);
+        (self.ran, self.parallelism, self.health) = (tally.ran, tally.parallelism, tally.health);
+        super::count_losses(trace, &mut self.health);
+        Ok(())
+    }
+
+    /// Part `index`, in the memory of an older one if there is any. O(its events + threads).
+    ///
+    /// # Errors
+    /// If a table is damaged.
+    pub fn chunk(&self, index: usize, memory: Option<Chunk>) -> Result<Chunk> {
+        let part = &self.parts[index];
+        let (from, to) = self.span(index);
+        let last = index + 1 == self.parts.len();
+        let mut out = memory.map_or_else(|| Output::new(from, self.end, true), Chunk::into_output);
+        out.restart(from, true);
+        let mut machine = part.resume(self.dictionary.trace, &self.losses, out);
+        let mut streams = Streams::at(&self.tables, &self.loss_starts, &part.places)?;
+        streams.feed(&mut machine, |_, t| !last && t >= to)?;
+        if last {
+            machine.forget_early_wakes();
+        }
+        let mut chunk = Chunk::new(part, to);
+        self.complete_waits(index, &mut machine);
+        chunk.last = machine.threads.iter().map(|t| t.state).collect();
+        self.add_late(index, &mut machine.out, &mut chunk.last);
+        let known = |s: &OwnerSpan| facts::is_known(s, &self.dictionary);
+        chunk.owners = machine.owners.take_ended();
+        chunk.owners.retain(known);
+        chunk.owners_at_end = machine.owners.present(to);
+        chunk.owners_at_end.retain(known);
+        chunk.lost_at_end = if last { vec![false; self.cpus] } else { losses::at(&self.losses, self.cpus, to) };
+        chunk.extras = self.extras(from, if last { u64::MAX } else { to }, &chunk);
+        chunk.out = machine.out;
+        Ok(chunk)
+    }
+
+    /// Waits that end in a later part are taken from there; then all are completed.
+    fn complete_waits(&self, index: usize, machine: &mut Machine) {
+        let open = open_set(machine);
+        let waits = &mut machine.out.waits;
+        let leaving = self.parts.get(index + 1).map_or(&[][..], |p| &p.carried);
+        let mut may_go_on = false;
+        for (i, wait) in waits.iter_mut().enumerate() {
+            if leaving.is_empty() || !open[i] {
+                self.dictionary.prepare(wait);
+            }
+            may_go_on |= wait.may_go_on();
+        }
+        for (i, (_, number)) in open_waits(&machine.threads).zip(leaving) {
+            waits[i as usize] = *self.crossing.get(*number);
+        }
+        if may_go_on {
+            let beyond = self.parts[index].beyond.iter().map(|(thread, n)| (*thread, *self.crossing.get(*n)));
+            let all = 0..waits.len();
+            join_rewaits(waits, all, &beyond.collect());
+        }
+        waits.iter_mut().for_each(|wait| self.facts.complete(wait, &self.dictionary));
+    }
+
+    /// Puts in what later parts have told of this one.
+    fn add_late(&self, index: usize, out: &mut Output, last: &mut [State]) {
+        let late = &self.parts[index].late;
+        if !late.is_empty() {
+            let leaving = self.parts.get(index + 1).map_or(&[][..], |p| &p.carried);
+            let here = last.iter().filter_map(|state| state.wait());
+            let here: FxHashMap<u32, u32> = leaving.iter().map(|(_, number)| *number).zip(here).collect();
+            let index_of = |number: u32| here.get(&number).copied().unwrap_or(0);
+            for change in late {
+                let (before, after) = (change.before.with_wait(index_of), change.after.with_wait(index_of));
+                last[change.thread.index()] = after;
+                if change.t >= out.from {
+                    out.inserted.push(Step::new(change.t, change.thread, before));
+                }
+            }
+        }
+        out.inserted.sort_by_key(|s| s.t);
+    }
+
+    fn extras(&self, from: u64, to: u64, chunk: &Chunk) -> Vec<(u64, Extra)> {
+        let inside = |t: &u64| (from..to).contains(t);
+        let mut extras = Vec::new();
+        for loss in &self.losses {
+            extras.extend(Some(loss.from).filter(inside).map(|t| (t, Extra::Lost(loss.cpu, false))));
+            extras.extend(Some(loss.to).filter(inside).map(|t| (t, Extra::Lost(loss.cpu, true))));
+        }
+        for span in chunk.owners.iter().chain(&chunk.owners_at_end) {
+            let begins = Extra::OwnerBegins(span.lock, span.owner);
+            extras.extend(Some(span.from).filter(inside).map(|t| (t, begins)));
+        }
+        extras.extend(chunk.owners.iter().map(|s| (s.to, Extra::OwnerEnds(s.lock, s.owner))));
+        // At one instant an owner ends before the next one begins.
+        extras.sort_by_key(|e| (e.0, matches!(e.1, Extra::OwnerBegins(..))));
+        extras
+    }
+}
+
+/// What is written down at each border in the first pass.
+struct Borders<'t, 'a> {
+    dictionary: &'t Dictionary<'a>,
+    crossing: &'t mut Crossing,
+    facts: &'t mut Facts,
+    parts: &'t mut Vec<Part>,
+}
+
+impl Borders<'_, '_> {
+    /// The machine comes to the border at `t`.
+    fn cross(&mut self, machine: &mut Machine, t: u64, places: super::streams::Places) {
+        let open = open_set(machine);
+        let mut numbers = self.settle_part(machine, &open);
+        machine.recent = recent(machine, &numbers, &open, t);
+        let crossing = &mut *self.crossing;
+        let carried = carry(machine, |i, wait| *numbers.entry(i).or_insert_with(|| crossing.open(*wait)));
+        for (i, recent) in std::mem::take(&mut machine.recent) {
+            // A wait that is under way goes on, if it does; else the next one may.
+            match machine.threads[i.index()].state.wait() {
+                Some(wait) => {
+                    let later = carried[wait as usize].1;
+                    recent.same.iter().for_each(|&n| self.crossing.may_go_on(n, later, recent.resumed));
+                }
+                None => drop(machine.recent.insert(i, recent)),
+            }
+        }
+        self.parts.push(Part::begin(machine, t, places, carried));
+        machine.out.restart(t, false);
+        let part = &self.parts[self.parts.len() - 1];
+        machine.out.waits.extend(part.carried.iter().map(|(wait, _)| *wait));
+    }
+
+    fn finish(&mut self, machine: &mut Machine) {
+        machine.forget_early_wakes();
+        self.settle_part(machine, &[]);
+        let end = machine.out.end;
+        machine.owners.present(end).iter().for_each(|span| self.facts.own(span, self.dictionary));
+        self.crossing.settle();
+    }
+
+    /// The numbers of the waits that came over the last border, by index.
+    fn numbers(&self) -> FxHashMap<u32, u32> {
+        let carried = &self.parts[self.parts.len() - 1].carried;
+        carried.iter().enumerate().map(|(i, (_, number))| (i as u32, *number)).collect()
+    }
+
+    /// Learns from the waits that are over: all but `open`. Returns the numbers of waits that have one, by index.
+    fn settle_part(&mut self, machine: &mut Machine, open: &[bool]) -> FxHashMap<u32, u32> {
+        let mut numbers = self.numbers();
+        let here = self.parts.len() - 1;
+        for (thread, i, recent) in std::mem::take(&mut machine.followers) {
+            let number = self.crossing.open(machine.out.waits[i as usize]);
+            numbers.insert(i, number);
+            recent.same.iter().for_each(|&n| self.crossing.may_go_on(n, number, recent.resumed));
+            // It timed out in the part before this one.
+            self.parts[here.saturating_sub(1)].beyond.push((thread, number));
+        }
+        let waits = &mut machine.out.waits;
+        let is_over = |i: usize| !open.get(i).copied().unwrap_or(false);
+        let mut may_go_on = false;
+        for (_, wait) in waits.iter_mut().enumerate().filter(|(i, _)| is_over(*i)) {
+            self.dictionary.prepare(wait);
+            self.facts.learn(wait, self.dictionary);
+            may_go_on |= wait.may_go_on();
+        }
+        if may_go_on {
+            let over = (0..waits.len()).filter(|i| is_over(*i));
+            join_rewaits(waits, over, &FxHashMap::default());
+        }
+        for (i, number) in numbers.iter().filter(|(i, _)| is_over(**i as usize)) {
+            self.crossing.close(*number, waits[*i as usize]);
+        }
+        self.note_late(machine, &numbers);
+        machine.owners.take_ended().iter().for_each(|span| self.facts.own(span, self.dictionary));
+        numbers
+    }
+
+    /// Tells earlier parts what was learned of them here.
+    fn note_late(&mut self, machine: &mut Machine, numbers: &FxHashMap<u32, u32>) {
+        let here = self.parts.len() - 1;
+        for mut change in std::mem::take(&mut machine.out.late) {
+            let first = self.parts.partition_point(|p| p.from <= change.t).saturating_sub(1);
+            let number = |i: u32| numbers.get(&i).copied().unwrap_or(u32::MAX);
+            change.before = change.before.with_wait(number);
+            change.after = change.after.with_wait(number);
+            self.parts[first..here].iter_mut().for_each(|part| part.late.push(change));
+        }
+    }
+}
+
+/// The threads whose last wait timed out so shortly before the border at `t` that it may go on behind it.
+fn recent(
+    machine: &Machine,
+    numbers: &FxHashMap<u32, u32>,
+    open: &[bool],
+    t: u64,
+) -> FxHashMap<ThreadIdx, Recent> {
+    let waits = &machine.out.waits;
+    let mut found: FxHashMap<ThreadIdx, Recent> = FxHashMap::default();
+    if !waits.iter().any(super::Wait::may_go_on) {
+        return found;
+    }
+    let mut later = FxHashSet::default();
+    for (_, wait) in waits.iter().enumerate().rev().filter(|(i, _)| !open[*i]) {
+        let is_last = later.insert(wait.thread);
+        let waits_again = machine.threads[wait.thread.index()].state.wait().is_some();
+        let near = t.saturating_sub(wait.resumed) < REWAIT_NS || waits_again;
+        if is_last && wait.goes_on == 0 && wait.may_go_on() && near {
+            found.insert(wait.thread, Recent { resumed: wait.resumed, same: Vec::new() });
+        }
+    }
+    if found.is_empty() {
+        return found;
+    }
+    for (&i, &number) in numbers.iter().filter(|(i, _)| !open[**i as usize]) {
+        let mut last = i as usize;
+        while let Some(next) = waits[last].goes_on.checked_sub(1) {
+            last = next as usize;
+        }
+        // The last part timed out itself; those before it end as it does.
+        if let Some(recent) = found.get_mut(&waits[last].thread)
+            && recent.resumed == waits[last].resumed
+        {
+            recent.same.push(number);
+        }
+    }
+    found.values_mut().for_each(|recent| recent.same.sort_unstable());
+    found
+}
+/// Which waits are not over.
+fn open_set(machine: &Machine) -> Vec<bool> {
+    let mut open = vec![false; machine.out.waits.len()];
+    open_waits(&machine.threads).for_each(|i| open[i as usize] = true);
+    open
+}

@@ -1,0 +1,61 @@
+//! One wait of a thread.
+
+use holdup_trace::{Cpu, LockId, StackId, ThreadIdx, WakeContext};
+
+use crate::classify::WaitKind;
+
+/// One wait: from leaving the CPU to running again.
+#[derive(Debug, Clone, Copy)]
+pub struct Wait {
+    /// When it left its CPU, in nanoseconds since the trace's start.
+    pub start: u64,
+    /// When it was first woken; the trace's end if never.
+    pub woken: u64,
+    /// When it ran again; the trace's end if never.
+    pub resumed: u64,
+    /// Whose.
+    pub thread: ThreadIdx,
+    /// Who woke it, in process context; [`ThreadIdx::NONE`] if an interrupt or nobody did.
+    pub waker: ThreadIdx,
+    /// For what.
+    pub lock: LockId,
+    /// Where it blocked.
+    pub stack: StackId,
+    /// Where its waker was.
+    pub waker_stack: StackId,
+    /// This wait timed out and goes on in that later one; 0 for none, else index + 1, or [`GOES_ON_BEYOND`].
+    pub goes_on: u32,
+    /// Interrupt number or softirq vector.
+    pub source: u16,
+    /// The system call, or -1.
+    pub syscall: i16,
+    /// The CPU on which it ran again.
+    pub cpu: Cpu,
+    /// In which context it was woken.
+    pub context: WakeContext,
+    /// For what, in kind.
+    pub kind: WaitKind,
+    /// Whether nobody ended it within the trace.
+    pub open: bool,
+    /// Whether the kernel counts it as I/O.
+    pub io_wait: bool,
+    /// Whether the thread is a kernel thread idling by the kernel's word (state I).
+    pub idle_state: bool,
+    /// Never held up, whoever it waits for: a join, or a wait ended only so that the thread could exit.
+    pub exempt: bool,
+}
+
+/// A wait that goes on in one of a later part of the trace.
+pub(super) const GOES_ON_BEYOND: u32 = u32::MAX;
+
+impl Wait {
+    /// From leaving the CPU to running again, in nanoseconds.
+    pub fn length(&self) -> u64 {
+        self.resumed.saturating_sub(self.start)
+    }
+
+    /// Whether a timer ended it.
+    pub(crate) fn is_timed_out(&self) -> bool {
+        self.context == WakeContext::Timer
+    }
+}
