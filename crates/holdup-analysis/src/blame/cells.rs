@@ -78,8 +78,6 @@ pub struct Cell {
     pub samples: FxHashMap<StackId, f64>,
     /// The last stack counted, and how often since it was written to the map.
     run: (StackId, u64),
-    /// The last thread counted.
-    last: Option<ThreadIdx>,
     active: u32,
     since: u64,
 }
@@ -93,14 +91,15 @@ pub(super) struct Counted {
 }
 
 impl Cell {
-    /// Counts a wait that was charged here.
-    pub(super) fn count(&mut self, wait: &Counted) {
+    /// Counts a wait that was charged here; `is_new` unless it is known that the thread was counted before.
+    #[inline]
+    pub(super) fn count(&mut self, wait: &Counted, is_new: bool) {
         self.waits += 1;
         self.longest_ns = self.longest_ns.max(wait.length);
-        // Equal threads and stacks come in runs.
-        if self.last.replace(wait.thread) != Some(wait.thread) {
+        if is_new {
             self.threads.insert(wait.thread);
         }
+        // Equal stacks come in runs.
         if self.run.0 == wait.stack {
             self.run.1 += 1;
         } else {

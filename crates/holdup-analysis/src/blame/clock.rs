@@ -29,6 +29,16 @@ pub(super) struct Present {
 }
 
 impl Present {
+    /// So many threads come to be held up, perhaps by work, and idle, or are so no longer.
+    #[inline]
+    pub(super) fn change(&mut self, held: u32, by_work: bool, idle: u32, outside: u32, come: bool) {
+        let change = |n: &mut usize, by: u32| *n = if come { *n + by as usize } else { *n - by as usize };
+        change(&mut self.held, held);
+        change(&mut self.held_by_work, if by_work { held } else { 0 });
+        change(&mut self.idle, idle);
+        change(&mut self.outside, outside);
+    }
+
     /// How many threads of the focus have something to do, or wait for what no thread's work can give them.
     pub(super) fn at_work(&self) -> usize {
         self.running_focus + self.runnable + self.held - self.held_by_work + self.outside
@@ -50,6 +60,22 @@ pub(super) struct Clock {
     waiting: FxHashMap<(usize, usize), f64>,
     /// The last entry of that, which is mostly the next one too.
     run: ((usize, usize), f64),
+    shares: Shares,
+}
+
+/// 1 / n, looked up: a division takes longer than all else that is done for an instant.
+#[derive(Debug)]
+struct Shares(Box<[f64]>);
+
+impl Shares {
+    fn new() -> Self {
+        Shares((0..1024).map(|n| 1.0 / f64::from(n)).collect())
+    }
+
+    #[inline]
+    fn of(&self, n: usize) -> f64 {
+        self.0.get(n).copied().unwrap_or_else(|| 1.0 / n as f64)
+    }
 }
 
 impl Clock {
@@ -66,6 +92,7 @@ impl Clock {
             sums: CpuSeconds::default(),
             waiting: FxHashMap::default(),
             run: ((0, 0), 0.0),
+            shares: Shares::new(),
         }
     }
 
@@ -116,7 +143,7 @@ impl Clock {
         sums.no_work += (idle - used) as f64 * dt;
         let mut foreign = idle + p.running_other;
         if members > 0 {
-            let per_member = dt / members as f64;
+            let per_member = dt * self.shares.of(members);
             let weight = used as f64 * per_member;
             sums.held_up += weight * p.held as f64;
             sums.runnable_idle += weight * p.queued as f64;
@@ -127,7 +154,7 @@ impl Clock {
         }
         if p.idle > 0 {
             let wanted = self.peak.saturating_sub(p.running_focus + members.min(self.peak));
-            self.total.idle += wanted.min(foreign) as f64 / p.idle as f64 * dt;
+            self.total.idle += wanted.min(foreign) as f64 * self.shares.of(p.idle) * dt;
         }
     }
 

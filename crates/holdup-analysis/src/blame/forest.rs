@@ -131,6 +131,10 @@ pub(super) struct Thread {
     pub(super) joined_at: u64,
     /// The wait that comes next in time: its lock is what a running thread is about to need.
     pub(super) coming: u32,
+    /// The last keys of its own charges and their cells, by terminal: mostly the next ones too.
+    pub(super) last_keys: [Option<(Key, u32)>; 4],
+    /// Cells that have counted it.
+    pub(super) counted_in: [u32; 4],
     /// Whether its wait goes on behind the end of the part.
     pub(super) crossing: bool,
 }
@@ -207,6 +211,8 @@ impl Forest {
             joined: Mark::default(),
             joined_at: 0,
             coming: NONE,
+            last_keys: [None; 4],
+            counted_in: [NONE; 4],
             crossing: false,
         };
         Forest { threads: vec![thread; threads], queues: Vec::new(), free: Vec::new() }

@@ -47,7 +47,7 @@ impl Sum {
             self.remember(thread, keys);
             if let Some(counted) = counted {
                 let keys = self.open.remove(&thread).unwrap_or_default();
-                keys.into_iter().for_each(|key| self.cell(key).count(&counted));
+                keys.into_iter().for_each(|key| self.cell(key).count(&counted, true));
             }
         }
         part.open.into_iter().for_each(|(thread, keys)| self.remember(thread, keys));

@@ -81,6 +81,8 @@ struct Sweep<'a> {
     out: Part,
     /// Cells of a wait that is being counted.
     scratch: Vec<u32>,
+    /// Cells that were charged while something was linked, and until when.
+    passed: Vec<(u32, u64)>,
 }
 
 impl<'a> Sweep<'a> {
@@ -97,6 +99,7 @@ impl<'a> Sweep<'a> {
             cells: Cells::new(study.gap()),
             out: Part::default(),
             scratch: Vec::new(),
+            passed: Vec::new(),
         }
     }
 

@@ -26,9 +26,9 @@ pub(crate) struct Learned {
     /// By lock.
     pub(crate) locks: FxHashMap<LockId, LockStory>,
     /// By waker: where it ended the longest wait of the focus.
-    released: FxHashMap<ThreadIdx, (u64, StackId)>,
+    released: Vec<(u64, StackId)>,
     /// By waiter: where it waited longest.
-    waited_at: FxHashMap<ThreadIdx, (u64, StackId)>,
+    waited_at: Vec<(u64, StackId)>,
     /// Waits of the focus's own threads, but for joins and the kernel's idling.
     pub(crate) waited: Waited,
 }
@@ -36,7 +36,8 @@ pub(crate) struct Learned {
 impl Learned {
     /// From the waits that begin in one part. O(waits).
     pub(super) fn of(chunk: &Chunk, study: &Study, wanted: Wanted) -> Self {
-        let mut learned = Learned::default();
+        let none = vec![(0, StackId::NONE); study.trace.threads.tid.len()];
+        let mut learned = Learned { released: none.clone(), waited_at: none, ..Learned::default() };
         for wait in chunk.waits_begun() {
             learned.add_longest(wait, study);
             let inside = wait.start < study.window.to && wait.woken > study.window.from;
@@ -75,13 +76,8 @@ impl Learned {
         for (lock, story) in earlier.locks {
             self.locks.entry(lock).or_default().absorb(story);
         }
-        // Of equals the earliest counts.
-        for (thread, known) in earlier.released {
-            longest_first(&mut self.released, thread, known);
-        }
-        for (thread, known) in earlier.waited_at {
-            longest_first(&mut self.waited_at, thread, known);
-        }
+        keep_longest(&mut self.released, earlier.released);
+        keep_longest(&mut self.waited_at, earlier.waited_at);
         for (place, (ns, count)) in earlier.waited {
             let sum = self.waited.entry(place).or_default();
             *sum = (sum.0.saturating_add(ns), sum.1 + count);
@@ -90,25 +86,32 @@ impl Learned {
 
     /// Where the thread waited longest.
     pub(super) fn waited(&self, thread: ThreadIdx) -> StackId {
-        self.waited_at.get(&thread).map_or(StackId::NONE, |w| w.1)
+        self.waited_at.get(thread.index()).map_or(StackId::NONE, |w| w.1)
     }
 
     /// Where the thread ended the longest wait.
     pub(super) fn released(&self, thread: ThreadIdx) -> StackId {
-        self.released.get(&thread).map_or(StackId::NONE, |r| r.1)
+        self.released.get(thread.index()).map_or(StackId::NONE, |r| r.1)
     }
 }
 
-fn longest(map: &mut FxHashMap<ThreadIdx, (u64, StackId)>, thread: ThreadIdx, found: (u64, StackId)) {
-    let known = map.entry(thread).or_default();
-    if found.0 > known.0 {
+fn longest(of: &mut [(u64, StackId)], thread: ThreadIdx, found: (u64, StackId)) {
+    if let Some(known) = of.get_mut(thread.index())
+        && found.0 > known.0
+    {
         *known = found;
     }
 }
 
-fn longest_first(map: &mut FxHashMap<ThreadIdx, (u64, StackId)>, thread: ThreadIdx, found: (u64, StackId)) {
-    let known = map.entry(thread).or_default();
-    if found.0 >= known.0 {
-        *known = found;
+/// Of equals the earlier counts.
+fn keep_longest(of: &mut Vec<(u64, StackId)>, earlier: Vec<(u64, StackId)>) {
+    if of.is_empty() {
+        *of = earlier;
+        return;
+    }
+    for (known, found) in of.iter_mut().zip(earlier) {
+        if found.0 > 0 && found.0 >= known.0 {
+            *known = found;
+        }
     }
 }

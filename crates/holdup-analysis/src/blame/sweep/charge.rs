@@ -4,13 +4,13 @@ use holdup_trace::ThreadIdx;
 
 use super::super::Window;
 use super::super::cells::{Counted, Key};
-use super::super::forest::{Class, Edge, Mark, NONE, Role};
+use super::super::forest::{Class, Counts, Edge, Mark, NONE, Role};
 use super::Sweep;
 use super::judge::{held_up_key, idle_key};
 use crate::intervals::{State, Wait};
 
 /// Cells remembered for a queue, so that each wait is counted where it was charged: the latest.
-const REMEMBERED: usize = 64;
+const REMEMBERED: usize = 8;
 
 /// Notes that `cell` was charged up to `until`, going backwards.
 pub(super) fn note(charged: &mut Vec<(u32, u64)>, cell: u32, until: u64) {
@@ -65,13 +65,7 @@ impl Sweep<'_> {
             true => (c.by_end + c.held, c.idle, c.idle_outside),
             false => (c.held, c.idle + c.by_end, c.idle_outside + c.by_end_outside),
         };
-        let by_work = if edge.holds && edge.key.is_for_thread() { held } else { 0 };
-        let present = &mut self.clock.present;
-        let change = |n: &mut usize, by: u32| *n = if counts { *n + by as usize } else { *n - by as usize };
-        change(&mut present.held, held);
-        change(&mut present.held_by_work, by_work);
-        change(&mut present.idle, idle);
-        change(&mut present.outside, outside);
+        self.clock.present.change(held, edge.holds && edge.key.is_for_thread(), idle, outside, counts);
         if edge.holds && held > 0 {
             let t = self.clock.time();
             if counts { self.cells.at(edge.cell).enter(t) } else { self.cells.leave(edge.cell, t) }
@@ -79,6 +73,31 @@ impl Sweep<'_> {
         if parent != NONE {
             let behind = &mut self.forest.at_mut(parent).behind;
             *behind = if counts { *behind + held } else { *behind - held };
+        }
+    }
+
+    /// Threads come to a queue next to a root, or go; it is charged up to now.
+    #[inline]
+    pub(super) fn change_edge(&mut self, q: u32, by: &Counts, come: bool) {
+        let queue = self.forest.queue_mut(q);
+        let Some(edge) = queue.edge else { return };
+        let of = |c: &Counts| if edge.holds { c.by_end + c.held } else { c.held };
+        let before = of(&queue.counts);
+        if come { queue.counts.add(by) } else { queue.counts.subtract(by) }
+        let (after, parent) = (of(&queue.counts), queue.parent);
+        let (held, mut idle, mut outside) = (of(by), by.idle, by.idle_outside);
+        if !edge.holds {
+            (idle, outside) = (idle + by.by_end, outside + by.by_end_outside);
+        }
+        self.clock.present.change(held, edge.holds && edge.key.is_for_thread(), idle, outside, come);
+        if edge.holds && (before == 0) != (after == 0) {
+            let t = self.clock.time();
+            if come { self.cells.at(edge.cell).enter(t) } else { self.cells.leave(edge.cell, t) }
+        }
+        if parent != NONE && held > 0 {
+            let behind = &mut self.forest.at_mut(parent).behind;
+            *behind = if come { *behind + held } else { *behind - held };
+            self.review(parent);
         }
     }
 
@@ -140,7 +159,7 @@ impl Sweep<'_> {
         if role == Role::None {
             return;
         }
-        let cell = self.cells.id(key);
+        let cell = self.own_cell(i, key);
         let t = self.clock.time();
         let present = &mut self.clock.present;
         match role {
@@ -159,6 +178,19 @@ impl Sweep<'_> {
         let mark = self.clock.total;
         let thread = self.forest.at_mut(i);
         (thread.cell, thread.role, thread.mark) = (cell, role, mark);
+    }
+
+    /// The cell of a thread's own charge: mostly one of the last.
+    fn own_cell(&mut self, i: u32, key: Key) -> u32 {
+        let slot = key.terminal as usize % 4;
+        if let Some((last, cell)) = self.forest.at(i).last_keys[slot]
+            && last == key
+        {
+            return cell;
+        }
+        let cell = self.cells.id(key);
+        self.forest.at_mut(i).last_keys[slot] = Some((key, cell));
+        cell
     }
 
     /// Charges such a thread up to this instant.
@@ -216,8 +248,8 @@ impl Sweep<'_> {
         if own.t == 0 {
             return;
         }
-        let id = self.cells.id(key);
         let held = thread.class == Class::HeldUp;
+        let id = self.own_cell(i, key);
         let cell = self.cells.at(id);
         cell.thread_ns = cell.thread_ns.saturating_add(own.t);
         if held {
@@ -240,8 +272,10 @@ impl Sweep<'_> {
             self.out.crossing.push((ThreadIdx(i), keys, begins.then_some(counted)));
             return;
         }
+        let counted_in = &mut self.forest.at_mut(i).counted_in;
         for cell in self.scratch.drain(..) {
-            self.cells.cells[cell as usize].count(&counted);
+            let known = std::mem::replace(&mut counted_in[cell as usize % 4], cell) == cell;
+            self.cells.cells[cell as usize].count(&counted, !known);
         }
     }
 

@@ -42,7 +42,8 @@ impl Sweep<'_> {
             self.discharge(i);
         } else if self.forest.at(i).class != Class::None {
             let off = self.off(q);
-            let passed = self.charged_since(q, joined_at);
+            let mut passed = Vec::new();
+            self.charged_since(q, joined_at, &mut passed);
             self.count_in(i, wait, &off.since(&joined), &passed);
         }
         let open = self.out.crossing.split_off(before);

@@ -145,7 +145,8 @@ impl Sweep<'_> {
         let off = self.off(q);
         let wait = thread_wait(self, i);
         let mut counts = Counts::one(self.forest.at(i).class, wait.kind.is_outside());
-        let passed = self.charged_since(q, joined_at);
+        let mut passed = std::mem::take(&mut self.passed);
+        self.charged_since(q, joined_at, &mut passed);
         let mut own = self.forest.at(i).first_queue;
         while own != NONE {
             self.inherit(own, &off, &passed);
@@ -156,6 +157,7 @@ impl Sweep<'_> {
         self.forest.at_mut(i).queue = NONE;
         self.forest.queue_mut(q).members -= 1;
         self.count_in(i, wait, &off.since(&joined), &passed);
+        self.passed = passed;
         self.drop_if_empty(q);
     }
 
@@ -212,8 +214,10 @@ impl Sweep<'_> {
             self.retire(q);
         } else {
             let off = self.off(above);
-            let passed = self.charged_since(above, since);
+            let mut passed = std::mem::take(&mut self.passed);
+            self.charged_since(above, since, &mut passed);
             self.inherit(q, &off, &passed);
+            self.passed = passed;
             self.change_counts(above, &counts, false);
         }
         self.forest.unhang(q);
@@ -244,8 +248,8 @@ impl Sweep<'_> {
     }
 
     /// The cells that were charged for a member of `q` later than `since`. To be asked after [`off`](Self::off).
-    pub(super) fn charged_since(&self, q: u32, since: u64) -> Vec<(u32, u64)> {
-        let mut found: Vec<(u32, u64)> = Vec::new();
+    pub(super) fn charged_since(&self, q: u32, since: u64, found: &mut Vec<(u32, u64)>) {
+        found.clear();
         for q in self.forest.path(q) {
             for &(cell, until) in self.forest.queue(q).charged.iter().rev().take_while(|c| c.1 > since) {
                 match found.iter_mut().find(|f| f.0 == cell) {
@@ -254,30 +258,17 @@ impl Sweep<'_> {
                 }
             }
         }
-        found
     }
 
     /// Threads come to queue `q`, or go. To be asked after [`off`](Self::off), which has charged up to now.
     fn change_counts(&mut self, q: u32, by: &Counts, come: bool) {
-        if *by == Counts::default() {
-            return;
-        }
-        let top = self.top(q);
-        self.count_edge(top, false);
         let mut at = q;
-        loop {
-            let counts = &mut self.forest.queue_mut(at).counts;
-            if come { counts.add(by) } else { counts.subtract(by) }
-            if at == top {
-                break;
-            }
+        while self.forest.queue(at).edge.is_none() {
+            let queue = self.forest.queue_mut(at);
+            if come { queue.counts.add(by) } else { queue.counts.subtract(by) }
             at = self.forest.at(self.forest.queue(at).parent).queue;
         }
-        self.count_edge(top, true);
-        let root = self.forest.queue(top).parent;
-        if root != NONE {
-            self.review(root);
-        }
+        self.change_edge(at, by, come);
     }
 }
 
