@@ -96,6 +96,27 @@ pub trait Table: Default + Clone + Send {
     }
 }
 
+/// What a table means.
+#[derive(Debug, Clone)]
+pub struct TableDoc {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is about.
+    pub doc: &'static str,
+    /// Its columns in order.
+    pub columns: &'static [ColumnDoc],
+    /// The columns' Arrow types.
+    pub types: Vec<String>,
+}
+
+impl TableDoc {
+    /// That of `T`.
+    pub fn of<T: Table>() -> Self {
+        let types = T::schema().fields().iter().map(|f| f.data_type().to_string()).collect();
+        TableDoc { name: T::NAME, doc: T::DOC.trim(), columns: T::COLUMNS, types }
+    }
+}
+
 pub(crate) fn field(doc: &ColumnDoc, ty: DataType) -> Field {
     let metadata = [("unit", doc.unit), ("doc", doc.doc.trim())].map(|(k, v)| (k.to_owned(), v.to_owned()));
     Field::new(doc.name, ty, false).with_metadata(HashMap::from(metadata))

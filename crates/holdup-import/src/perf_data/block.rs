@@ -1,6 +1,6 @@
 //! `block:block_rq_issue` and `block_rq_complete`: requests to disks.
 
-use holdup_trace::Event;
+use holdup_trace::BlockIoEvent;
 
 use super::format::{Field, Format};
 use super::plan::Sample;
@@ -34,7 +34,7 @@ impl State<'_> {
         if !f.sector.is_within(s.raw) || !f.sectors.is_within(s.raw) {
             return None;
         }
-        let event = Event::BlockIo {
+        let event = BlockIoEvent {
             device: f.device.low(s.raw),
             sector: f.sector.value(s.raw),
             bytes: f.sectors.low(s.raw).saturating_mul(SECTOR),

@@ -1,6 +1,6 @@
 //! `lock:contention_begin` and `contention_end`: kernel locks.
 
-use holdup_trace::{Event, LockKey, LockKind};
+use holdup_trace::{KernelLockEvent, LockKey, LockKind};
 
 use super::format::{Field, Format};
 use super::lost::cpu;
@@ -58,7 +58,7 @@ impl State<'_> {
         } else {
             self.contended.remove(&tid);
         }
-        self.sink.timed(s.time, Event::KernelLock { cpu: cpu(s.cpu), tid, lock, begin, owner: 0 });
+        self.sink.timed(s.time, KernelLockEvent { cpu: cpu(s.cpu), tid, lock, begin, owner: 0 });
         Some(())
     }
 }

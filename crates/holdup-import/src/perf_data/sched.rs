@@ -1,6 +1,6 @@
 //! `sched_switch`, `sched_waking` and `sched_wakeup*`.
 
-use holdup_trace::{Cpu, Event, LockId, SwitchState, WakeContext};
+use holdup_trace::{Cpu, LockId, SwitchEvent, SwitchState, WakeContext, WakeEvent};
 
 use super::format::{Field, Format};
 use super::lost::cpu;
@@ -83,7 +83,7 @@ impl State<'_> {
         self.threads.seen_name(s.time, next, || f.next_comm.bytes(raw), &mut self.sink);
         let syscall = self.calls.blocked_in(prev, state);
         let cpu = cpu(s.cpu);
-        let event = Event::Switch { cpu, prev, next, state, io_wait: false, syscall, lock: LockId::NONE, chain };
+        let event = SwitchEvent { cpu, prev, next, state, io_wait: false, syscall, lock: LockId::NONE, chain };
         self.sink.timed(s.time, event);
         Some(())
     }
@@ -108,7 +108,7 @@ impl State<'_> {
         self.threads.seen_name(s.time, wakee, || f.comm.bytes(raw), &mut self.sink);
         let target: Cpu = cpu(f.target.low(raw));
         let lock = LockId::NONE;
-        let event = Event::Wake { cpu: cpu(s.cpu), waker, wakee, context, source, target, lock, chain };
+        let event = WakeEvent { cpu: cpu(s.cpu), waker, wakee, context, source, target, lock, chain };
         self.sink.timed(s.time, event);
         Some(())
     }
@@ -122,7 +122,7 @@ impl State<'_> {
             return Some(());
         }
         let state = if misc & PREEMPTED != 0 || thread.1 == 0 { SwitchState::Runnable } else { SwitchState::Sleeping };
-        let event = Event::Switch {
+        let event = SwitchEvent {
             cpu: cpu(s.cpu),
             prev: thread.1,
             next,

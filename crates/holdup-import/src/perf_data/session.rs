@@ -1,6 +1,6 @@
 //! Takes records one by one and turns them into events.
 
-use holdup_trace::{Event, LockId, Result, TraceBuilder};
+use holdup_trace::{ExecEvent, LockId, Result, SampleEvent, TraceBuilder};
 use rustc_hash::FxHashMap;
 
 use super::attr::Attr;
@@ -284,7 +284,7 @@ impl State<'_> {
         let chain = self.splitter.chain(plan, misc, s, true, self.sink.builder);
         // Outside of any process nobody can say whose time it was.
         if s.tid != u32::MAX {
-            self.sink.timed(s.time, Event::Sample { cpu: cpu(s.cpu), tid: s.tid, ip: s.ip, chain });
+            self.sink.timed(s.time, SampleEvent { cpu: cpu(s.cpu), tid: s.tid, ip: s.ip, chain });
         }
         Some(())
     }
@@ -301,7 +301,7 @@ impl State<'_> {
                 self.contexts.begin(s.cpu, *what, source);
             }
             Role::InterruptEnd(what) => self.contexts.end(s.cpu, *what),
-            Role::Exec if s.pid != u32::MAX => self.sink.timed(s.time, Event::Exec { pid: s.pid }),
+            Role::Exec if s.pid != u32::MAX => self.sink.timed(s.time, ExecEvent { pid: s.pid }),
             _ => {}
         }
         Some(())
