@@ -27,6 +27,7 @@ mod lost;
 mod mmap;
 mod plan;
 mod reader;
+mod recent;
 mod sched;
 mod session;
 mod sink;
