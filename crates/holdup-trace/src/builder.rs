@@ -21,19 +21,21 @@ use crate::trace::Trace;
 use crate::{ChainId, Event, Image, LockId, LockKey, Meta, RawStack, Result, Store, StringId, Symbolizer, Unwinder};
 use assembly::Assembly;
 pub use out::Destination;
+use out::Maker;
 use sorter::Sorter;
 
 /// Builds a [`Trace`] from events.
 pub struct TraceBuilder {
     sorter: Sorter,
     trace: Assembly,
-    destination: Destination,
+    tables: Maker,
 }
 
 impl TraceBuilder {
     /// An empty builder. Fails if the folder of `to` cannot take temporary files.
     pub fn new(to: &Destination) -> Result<Self> {
-        Ok(TraceBuilder { sorter: Sorter::default(), trace: Assembly::new(to)?, destination: to.clone() })
+        let tables = Maker::new(to);
+        Ok(TraceBuilder { sorter: Sorter::default(), trace: Assembly::new(&tables)?, tables })
     }
 
     /// Uses `unwinder` for stacks given by [`define_raw_stack`](Self::define_raw_stack).
@@ -105,7 +107,7 @@ impl TraceBuilder {
 
     /// Completes the trace. `symbolizer` names its frames; without one the frames stay addresses.
     pub fn finish(self, symbolizer: Option<&mut dyn Symbolizer>) -> Result<Trace> {
-        let TraceBuilder { mut sorter, mut trace, destination } = self;
+        let TraceBuilder { mut sorter, mut trace, tables } = self;
         sorter.finish().try_for_each(|(t, event)| trace.apply(t, event))?;
         trace.close()?;
         trace.meta.notes.extend(trace.stacks.unwinder.iter().flat_map(|u| u.notes()));
@@ -116,7 +118,7 @@ impl TraceBuilder {
             crate::naming::name_frames(stacks, spaces, &mut trace.strings, symbolizer, with_kernel)
         });
         if trace.meta.kernel_addresses_hidden {
-            hide::hide(&mut trace, &names, &destination)?;
+            hide::hide(&mut trace, &names, &tables)?;
         }
         Ok(Trace {
             meta: trace.meta,

@@ -1,6 +1,6 @@
 //! The list of the event tables. What is in it is filled, kept in a trace, written, read, counted and described.
 
-use crate::store::Filler;
+use crate::filler::Filler;
 use crate::tables::*;
 use crate::{Result, Store, Table, TableDoc};
 

@@ -7,12 +7,14 @@
 //! What this crate is *not* for: deciding who is to blame (holdup-analysis), or turning addresses into names
 //! (holdup-symbols implements [`Symbolizer`] and [`Unwinder`]).
 
+mod background;
 mod builder;
 mod dict;
 mod error;
 mod event;
 mod event_tables;
 pub mod file;
+mod filler;
 mod ids;
 mod meta;
 mod names;

@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use super::locks::LockTable;
-use super::out::Destination;
+use super::out::Maker;
 use super::spaces::Spaces;
 use super::stacks::CallStacks;
 use super::threads::ThreadTable;
@@ -26,7 +26,7 @@ pub(super) struct Assembly {
 }
 
 impl Assembly {
-    pub fn new(to: &Destination) -> Result<Self> {
+    pub fn new(tables: &Maker) -> Result<Self> {
         let (mut strings, mut threads) = (Dictionary::default(), ThreadTable::default());
         threads.add(0, 0, Timestamp::ZERO, ThreadIdx::NONE, strings.intern("idle"));
         Ok(Assembly {
@@ -38,7 +38,7 @@ impl Assembly {
             stacks: CallStacks::default(),
             locks: LockTable::default(),
             waits: OpenWaits::default(),
-            out: Fillers::new(to)?,
+            out: Fillers::new(tables)?,
         })
     }
 

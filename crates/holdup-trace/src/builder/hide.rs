@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use super::assembly::Assembly;
-use super::out::Destination;
+use super::out::Maker;
 use crate::event_tables::MakeFillers;
 use crate::tables::{Frame, Sample};
 use crate::{FrameId, LockKind, Names, Result, SpaceId, Table};
@@ -63,7 +63,7 @@ fn is_kernel(address: u64) -> bool {
 }
 
 /// Hides what the tables of `trace` hold. The kernel's images and code were never taken in.
-pub(super) fn hide(trace: &mut Assembly, names: &Names, destination: &Destination) -> Result<()> {
+pub(super) fn hide(trace: &mut Assembly, names: &Names, tables: &Maker) -> Result<()> {
     let mut numbers = Numbers::default();
     trace.stacks.interner.stacks.set_addresses(|id, frame| numbers.frame(names, id, frame));
     let locks = &mut trace.locks.rows;
@@ -74,7 +74,7 @@ pub(super) fn hide(trace: &mut Assembly, names: &Names, destination: &Destinatio
             locks.address[i] = numbers.other(address);
         }
     }
-    let again = destination.large()?;
+    let again = tables.large()?;
     let samples = std::mem::replace(&mut trace.out.samples, again).finish()?;
     for chunk in samples.chunks() {
         for sample in chunk?.rows() {

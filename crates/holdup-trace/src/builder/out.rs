@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::background::Background;
 use crate::event_tables::MakeFillers;
-use crate::store::Filler;
+use crate::filler::Filler;
 use crate::{Result, Table};
 
 /// Where the tables are collected.
@@ -15,11 +16,24 @@ pub enum Destination {
     Folder(PathBuf),
 }
 
-impl MakeFillers for Destination {
+/// Makes the tables of one trace.
+pub(super) struct Maker {
+    destination: Destination,
+    background: Background,
+}
+
+impl Maker {
+    /// For a trace that is collected in `destination`.
+    pub fn new(destination: &Destination) -> Self {
+        Maker { destination: destination.clone(), background: Background::default() }
+    }
+}
+
+impl MakeFillers for Maker {
     fn large<T: Table>(&self) -> Result<Filler<T>> {
-        match self {
+        match &self.destination {
             Destination::Memory => self.small(),
-            Destination::Folder(dir) => Filler::in_file(dir),
+            Destination::Folder(dir) => Filler::in_file(dir, self.background.clone()),
         }
     }
 
