@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use holdup_analysis::annotate::{Annotated, annotate};
 use holdup_analysis::{CodeLoop, Decoded, Disassembler};
-use holdup_trace::{Cpu, Destination, Event, Image, Location, SourceLine, Symbolizer, Trace, TraceBuilder};
+use holdup_trace::{
+    Cpu, Destination, Image, Location, MapEvent, SampleEvent, SourceLine, Symbolizer, Trace, TraceBuilder,
+};
 
 /// Two functions of 16 bytes; in each, bytes 4 to 8 are inlined from `cpu_relax`.
 struct Namer {
@@ -71,12 +73,12 @@ fn trace(code: bool) -> Trace {
     for (pid, samples) in [(10u32, [(0x8, 6), (0x4, 1), (0x18, 2)]), (11, [(0x8, 3), (0x4, 0), (0x18, 0)])] {
         let start = u64::from(pid) << 12;
         let image = b.image(Image { start, end: start + 4096, path: "/bin/x".into(), pid, ..Image::default() });
-        b.push(t, Event::Map { pid, image });
+        b.push(t, MapEvent { pid, image });
         for (ip, n) in samples.map(|(offset, n)| (start + offset, n)) {
             for _ in 0..n {
                 t += 1;
                 let chain = b.chain(pid, &[], &[ip]);
-                b.push(t, Event::Sample { cpu: Cpu(0), tid: pid, ip, chain });
+                b.push(t, SampleEvent { cpu: Cpu(0), tid: pid, ip, chain });
             }
         }
     }

@@ -6,7 +6,7 @@ use common::*;
 use holdup_analysis::NoDisassembler;
 use holdup_analysis::chain::{Chain, Options, Start, chain};
 use holdup_analysis::roster::{Naming, roster};
-use holdup_trace::{Event, LockKey, LockKind, SwitchState, Trace, WakeContext};
+use holdup_trace::{FutexEvent, LockKey, LockKind, SwitchState, Trace, WakeContext};
 
 const SLEEPS: SwitchState = SwitchState::Sleeping;
 const RUNS: SwitchState = SwitchState::Runnable;
@@ -126,7 +126,7 @@ fn a_deadlock_is_a_circle() {
     s = s.switch(0.0, 0, 0, RUNS, -1, 10).switch(0.0, 1, 0, RUNS, -1, 11).futex(10.0, 10, 11);
     s = s.switch(10.0, 0, 10, SLEEPS, FUTEX, 0);
     let lock = s.builder.lock(LockKey { kind: LockKind::Futex, pid: 1, address: 0x2000 });
-    s.builder.push(ns(20.0), Event::Futex { tid: 11, lock, owner: 10, operation: 0, timed: false });
+    s.builder.push(ns(20.0), FutexEvent { tid: 11, lock, owner: 10, operation: 0, timed: false });
     let trace = s.switch(20.0, 1, 11, SLEEPS, FUTEX, 0).finish();
     let found = ask(&trace, at(50.0, "left"), false).unwrap();
     assert_eq!((tids(&found), found.end.kind), (vec![10, 11, 10], "circle"));

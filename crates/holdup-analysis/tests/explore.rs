@@ -10,7 +10,7 @@ use holdup_analysis::explore::filter::Filter;
 use holdup_analysis::explore::group::{Keys, MOST_GROUPS, Spread, tally};
 use holdup_analysis::explore::relation::{Column, Data, MISSING, Rows, Text, Unit};
 use holdup_analysis::explore::{Answer, Error, Explorer, Measure, PRESETS, Process, Query, Stop, TableKind};
-use holdup_trace::{Cpu, Event, Trace};
+use holdup_trace::{Cpu, SampleEvent, Trace};
 
 struct Random(u64);
 
@@ -110,7 +110,7 @@ fn schedule() -> Trace {
     schedule.builder.meta_mut().sample_period_ns = 1_000_000;
     for (t, ip) in [(3.0, 0x1234), (4.0, 0x1234), (6.0, 0x1240)] {
         let chain = schedule.builder.chain(1, &[], &[ip, 0x999]);
-        schedule.builder.push(ns(t), Event::Sample { cpu: Cpu(0), tid: 10, ip, chain });
+        schedule.builder.push(ns(t), SampleEvent { cpu: Cpu(0), tid: 10, ip, chain });
     }
     schedule.finish()
 }

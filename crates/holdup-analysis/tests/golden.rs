@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use holdup_analysis::blame::{Key, Terminal};
-use holdup_trace::{Event, SwitchState, WakeContext};
+use holdup_trace::{ExitEvent, SwitchState, WakeContext};
 
 #[test]
 fn s1_chains_end_at_the_network_not_at_every_hop() {
@@ -114,10 +114,10 @@ fn s7_a_pool_woken_only_to_exit_is_not_held_up() {
         s = s.by(100.0, 1, 11, pool);
     }
     s = s.by(100.0, 1, 11, 10);
-    s.builder.push(ns(100.0), Event::Exit { tid: 11 });
+    s.builder.push(ns(100.0), ExitEvent { tid: 11 });
     for pool in 20..44 {
         s = s.switch(100.05, 0, 0, SwitchState::Runnable, -1, pool);
-        s.builder.push(ns(100.06), Event::Exit { tid: pool });
+        s.builder.push(ns(100.06), ExitEvent { tid: pool });
         s = s.switch(100.06, 0, pool, SwitchState::Dead, 60, 0);
     }
     let (_, blame) = s.blame();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use common::{FUTEX, MS, Schedule};
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{Cpu, Event, Image, Location, Symbolizer, Trace};
+use holdup_trace::{Cpu, Image, Location, MapEvent, SampleEvent, Symbolizer, Trace};
 
 /// Addresses of return sites and leaves, each in a function of its own.
 const NAMES: [(u64, &str); 4] =
@@ -38,12 +38,12 @@ fn lock_held(elsewhere: u64) -> Trace {
     let image = Image { start: 0, end: 0x10000, path: "/bin/app".into(), pid: 1, ..Image::default() };
     let b = &mut schedule.builder;
     let image = b.image(image);
-    b.push(0, Event::Map { pid: 1, image });
+    b.push(0, MapEvent { pid: 1, image });
     b.meta_mut().sample_period_ns = MS;
     for (cpu, tid, caller, end) in [(0, 10, 0x2000, 1000), (1, 11, 0x3000, elsewhere)] {
         let chain = b.chain(1, &[], &[0x1004, caller + 4, 0x4004]);
         for t in 1..end {
-            b.push(t * MS, Event::Sample { cpu: Cpu(cpu), tid, ip: 0x1004, chain });
+            b.push(t * MS, SampleEvent { cpu: Cpu(cpu), tid, ip: 0x1004, chain });
         }
     }
     schedule.finish_with(&mut Namer)

@@ -4,7 +4,9 @@ mod common;
 
 use common::*;
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{Cpu, Event, LockId, Nanos, SwitchState, Table, Trace, WakeContext, file};
+use holdup_trace::{
+    Cpu, Event, ExecEvent, ExitEvent, LockId, LostEvent, Nanos, SwitchState, Table, Trace, WakeContext, file,
+};
 
 const SLEEPS: SwitchState = SwitchState::Sleeping;
 const RUNS: SwitchState = SwitchState::Runnable;
@@ -44,14 +46,18 @@ fn random_schedule(random: &mut Random, garbage: bool) -> Trace {
             let code = SwitchState::from_code(random.below(256) as u8);
             let far = random.below(9) as u16;
             let what = s.builder.string("records");
-            let lost = Event::Lost { cpu: Cpu(far), span: Nanos(random.below(1 << 24)), count: 1, what };
+            let span = Nanos(random.below(1 << 24));
             s = match random.below(6) {
                 0 => s.switch(t, cpu, a, code, syscall, b),
                 1 => s.wakes(t, cpu, a, b, context, 0),
                 2 => s.futex(t, a, b),
                 more => {
-                    let event = [lost, Event::Exit { tid: a }, Event::Exec { pid: b }][more as usize - 3];
-                    s.builder.push(ns(t), event);
+                    let events: [Event; 3] = [
+                        LostEvent { cpu: Cpu(far), span, count: 1, what }.into(),
+                        ExitEvent { tid: a }.into(),
+                        ExecEvent { pid: b }.into(),
+                    ];
+                    s.builder.push(ns(t), events[more as usize - 3]);
                     s
                 }
             };
@@ -178,10 +184,10 @@ fn damage(trace: &mut Trace, random: &mut Random) {
     let id = [u32::MAX, u32::MAX - 1, 1 << 20, 5, 0][random.below(5) as usize];
     let thread = holdup_trace::ThreadIdx(id);
     let (t, cpu) = (holdup_trace::Timestamp::from_nanos_since_start(big), Cpu(id as u16));
-    hit!(trace.switches, t = t, prev = thread, next = thread, cpu = cpu, lock = LockId(id));
-    hit!(trace.wakes, t = t, wakee = thread, waker = thread, cpu = cpu, lock = LockId(id));
-    hit!(trace.futexes, lock = LockId(id), owner = thread, t = t, thread = thread);
-    hit!(trace.losses, from = t, to = t, cpu = cpu);
+    hit!(trace.events.switches, t = t, prev = thread, next = thread, cpu = cpu, lock = LockId(id));
+    hit!(trace.events.wakes, t = t, wakee = thread, waker = thread, cpu = cpu, lock = LockId(id));
+    hit!(trace.events.futexes, lock = LockId(id), owner = thread, t = t, thread = thread);
+    hit!(trace.events.losses, from = t, to = t, cpu = cpu);
     if random.below(4) == 0 {
         trace.meta.cpus = id as u16;
     }

@@ -6,7 +6,7 @@ use common::*;
 use holdup_analysis::blame::{Blame, Terminal};
 use holdup_analysis::intervals::{self, Intervals};
 use holdup_analysis::{NoDisassembler, Options, classify::Classifier, explain, focus::Focus};
-use holdup_trace::{Cpu, Event, LockKey, LockKind, Nanos, SwitchState, Trace, WakeContext};
+use holdup_trace::{Cpu, LockKey, LockKind, LostEvent, Nanos, SwitchEvent, SwitchState, Trace, WakeContext};
 
 const SLEEPS: SwitchState = SwitchState::Sleeping;
 const RUNS: SwitchState = SwitchState::Runnable;
@@ -96,7 +96,7 @@ fn lost_records_hold_nobody_up() {
     s = s.runs(10, 0, 0.0, 100.0, -1).runs(11, 1, 0.0, 10.0, FUTEX);
     let what = s.builder.string("records");
     for cpu in [0, 1] {
-        s.builder.push(ns(60.0), Event::Lost { cpu: Cpu(cpu), span: Nanos(ns(40.0)), count: 5, what });
+        s.builder.push(ns(60.0), LostEvent { cpu: Cpu(cpu), span: Nanos(ns(40.0)), count: 5, what });
     }
     let (trace, blame) = s.by(80.0, 0, 10, 11).switch(80.0, 1, 0, RUNS, -1, 11).blame();
     near(blame.cpu.lost / MS as f64, 80.0);
@@ -112,7 +112,7 @@ fn stacks_without_room_are_a_loss_of_their_own() {
         [(holdup_trace::LOST_STACKS, 1470), ("stacks (limited rate, or full buffer)", 9), ("records", 2)]
     {
         let what = s.builder.string(what);
-        s.builder.push(ns(60.0), Event::Lost { cpu: Cpu::NONE, span: Nanos(0), count, what });
+        s.builder.push(ns(60.0), LostEvent { cpu: Cpu::NONE, span: Nanos(0), count, what });
     }
     let (trace, _) = s.runs(10, 0, 0.0, 100.0, -1).blame();
     let health = intervals_of(&trace).health;
@@ -198,13 +198,13 @@ fn a_condition_variable_is_one_lock() {
         let t = 10.0 + 40.0 * turn as f64;
         let (cpu, state, io_wait) = (Cpu(0), SLEEPS, false);
         s = s.switch(t - 1.0, 0, 0, RUNS, -1, 10);
-        let event = Event::Switch { cpu, prev: 10, next: 0, state, io_wait, syscall: FUTEX, lock, chain: condition };
+        let event = SwitchEvent { cpu, prev: 10, next: 0, state, io_wait, syscall: FUTEX, lock, chain: condition };
         s.builder.push(ns(t), event);
         s = s.by(t + 20.0, 1, 11, 10);
     }
     let mut end = s;
     let what = end.builder.string("end");
-    end.builder.push(ns(100.0), Event::Lost { cpu: Cpu::NONE, span: Nanos(0), count: 0, what });
+    end.builder.push(ns(100.0), LostEvent { cpu: Cpu::NONE, span: Nanos(0), count: 0, what });
     let trace = end.builder.finish(Some(&mut Condition)).unwrap();
     let waits = intervals_of(&trace).waits;
     assert_eq!(waits.len(), 2);

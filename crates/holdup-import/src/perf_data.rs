@@ -1,7 +1,7 @@
 //! `perf.data` of Linux perf: files and streams, plain and zstd, of kernels from 3.2 on.
 //!
 //! ```text
-//! bytes ─ reader ─▶ records ─ session ─┬▶ plan ▶ sched, irq, lock, …  ┐
+//! bytes ─ reader ─▶ records ─ session ─┬▶ samples ▶ sched, irq, lock  ┐
 //!           ▲                          ├▶ threads, mmap, lost         ├▶ sink ─▶ TraceBuilder
 //!           └── compressed ◀───────────┘                              ┘
 //! ```
@@ -14,8 +14,11 @@ mod block;
 mod bytes;
 mod chain;
 mod compressed;
+mod cpus;
+mod decoder;
 mod events;
 mod features;
+mod fields;
 mod finish;
 mod format;
 mod guess;
@@ -27,6 +30,8 @@ mod lost;
 mod mmap;
 mod plan;
 mod reader;
+mod recent;
+mod samples;
 mod sched;
 mod session;
 mod sink;
@@ -39,14 +44,11 @@ use std::io::{Read, SeekFrom};
 
 use holdup_trace::{Error, Result, TraceBuilder};
 
-use crate::Input;
-use crate::input::ReadSeek;
+use crate::input::{Input, ReadSeek};
 use header::{Header, read_section};
 use reader::{Records, Stop};
 use session::{Session, Then};
 
-/// No Linux has more CPUs; a larger number is damage.
-const MAX_CPUS: u16 = 8192;
 /// An average record, to estimate how many are missing.
 const TYPICAL_RECORD: u64 = 128;
 /// The number of the feature that holds the tracepoints' formats.
@@ -84,7 +86,7 @@ fn import_pipe(input: Input, mut session: Session) -> Result<()> {
         let what = "the stream holds no event's description; was it cut at its beginning?";
         return Err(Error::at(&path, header::PIPE_HEADER, what));
     }
-    session.finish()
+    finish::finish(session)
 }
 
 fn import_file(input: Input, mut session: Session) -> Result<()> {
@@ -110,11 +112,11 @@ fn import_file(input: Input, mut session: Session) -> Result<()> {
     file.seek(SeekFrom::Start(data.offset)).map_err(|e| Error::input(&path, e))?;
     let mut records = Records::new(file.take(size), data.offset);
     read_records(&mut records, &mut session, Some(data.offset.saturating_add(size)))?;
-    session.finish()
+    finish::finish(session)
 }
 
 fn note(session: &mut Session, text: String) {
-    session.state.sink.builder.meta_mut().notes.push(text);
+    session.decoder.sink.builder.meta_mut().notes.push(text);
 }
 
 fn read_features(header: &Header, file: &mut dyn ReadSeek, session: &mut Session) {

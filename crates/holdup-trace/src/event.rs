@@ -22,13 +22,27 @@ code! {
 /// What is lost where stacks found no room in their buffer.
 pub const LOST_STACKS: &str = "stacks (buffer full)";
 
-/// One event of a source. Times are given beside it; tids and pids are the kernel's, 0 is the idle task.
-///
-/// The order of events at one instant is the order in which they were pushed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Event {
+macro_rules! events {
+    ($($(#[doc = $doc:literal])+ $variant:ident($payload:ident) { $($(#[doc = $fdoc:literal])+ $field:ident: $ty:ty,)+ })+) => {
+        /// One event of a source. Times are given beside it; tids and pids are the kernel's, 0 is the idle task.
+        ///
+        /// The order of events at one instant is the order in which they were pushed.
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        pub enum Event { $($(#[doc = $doc])+ $variant($payload),)+ }
+
+        $($(#[doc = $doc])+
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        pub struct $payload { $($(#[doc = $fdoc])+ pub $field: $ty,)+ }
+
+        impl From<$payload> for Event {
+            fn from(event: $payload) -> Self { Event::$variant(event) }
+        })+
+    };
+}
+
+events! {
     /// `cpu` stops running `prev` and starts running `next`.
-    Switch {
+    Switch(SwitchEvent) {
         /// The CPU.
         cpu: Cpu,
         /// The tid that leaves.
@@ -45,9 +59,9 @@ pub enum Event {
         lock: LockId,
         /// Where `prev` leaves, if the source took a stack here.
         chain: ChainId,
-    },
+    }
     /// `waker` makes `wakee` runnable.
-    Wake {
+    Wake(WakeEvent) {
         /// The CPU on which the wake-up was issued.
         cpu: Cpu,
         /// The thread that was running there.
@@ -64,18 +78,18 @@ pub enum Event {
         lock: LockId,
         /// Where the waker was.
         chain: ChainId,
-    },
+    }
     /// `tid` was just switched in after a wait, or still waits when the trace ends; this is where it blocked.
-    Blocked {
+    Blocked(BlockedEvent) {
         /// The thread.
         tid: u32,
         /// Where it had blocked.
         chain: ChainId,
         /// The lock that it waited for, if known only now.
         lock: LockId,
-    },
+    }
     /// A thread starts to wait for a futex.
-    Futex {
+    Futex(FutexEvent) {
         /// The waiting thread.
         tid: u32,
         /// The futex.
@@ -86,9 +100,9 @@ pub enum Event {
         operation: u8,
         /// Whether the wait has a time-out.
         timed: bool,
-    },
+    }
     /// Contention on a kernel lock begins or ends.
-    KernelLock {
+    KernelLock(KernelLockEvent) {
         /// The CPU.
         cpu: Cpu,
         /// The contending thread.
@@ -99,9 +113,9 @@ pub enum Event {
         begin: bool,
         /// The owner's tid if it could be read; 0 for unknown.
         owner: u32,
-    },
+    }
     /// A CPU sample.
-    Sample {
+    Sample(SampleEvent) {
         /// The CPU.
         cpu: Cpu,
         /// The running thread.
@@ -110,9 +124,9 @@ pub enum Event {
         ip: u64,
         /// The call chain, with `ip` as its leaf. A raw chain may be that of another sample in the same function.
         chain: ChainId,
-    },
+    }
     /// A block-device request was issued or completed.
-    BlockIo {
+    BlockIo(BlockIoEvent) {
         /// The device, kernel encoding (major << 20 | minor).
         device: u32,
         /// First sector.
@@ -123,9 +137,9 @@ pub enum Event {
         tid: u32,
         /// Whether it was issued (else it completed).
         issue: bool,
-    },
+    }
     /// A thread was created.
-    Fork {
+    Fork(ForkEvent) {
         /// The creating process.
         parent_pid: u32,
         /// The creating thread.
@@ -134,35 +148,35 @@ pub enum Event {
         pid: u32,
         /// The new thread.
         tid: u32,
-    },
+    }
     /// A thread has a name, and belongs to a process. Also sent for threads that exist when recording starts.
-    Name {
+    Name(NameEvent) {
         /// The thread's process.
         pid: u32,
         /// The thread.
         tid: u32,
         /// Its name.
         name: StringId,
-    },
+    }
     /// A process starts another program: its mappings are gone.
-    Exec {
+    Exec(ExecEvent) {
         /// The process.
         pid: u32,
-    },
+    }
     /// A thread ends.
-    Exit {
+    Exit(ExitEvent) {
         /// The thread.
         tid: u32,
-    },
+    }
     /// A file was mapped as code into a process (pid 0: the kernel or a module).
-    Map {
+    Map(MapEvent) {
         /// The process.
         pid: u32,
         /// Index of the image as returned by the builder.
         image: u32,
-    },
+    }
     /// Events of a CPU were lost during `span` before this instant.
-    Lost {
+    Lost(LostEvent) {
         /// The CPU; [`Cpu::NONE`] for all.
         cpu: Cpu,
         /// How long before this event the loss may have begun.
@@ -171,5 +185,5 @@ pub enum Event {
         count: u32,
         /// What was lost.
         what: StringId,
-    },
+    }
 }

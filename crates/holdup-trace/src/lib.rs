@@ -7,11 +7,14 @@
 //! What this crate is *not* for: deciding who is to blame (holdup-analysis), or turning addresses into names
 //! (holdup-symbols implements [`Symbolizer`] and [`Unwinder`]).
 
+mod background;
 mod builder;
 mod dict;
 mod error;
 mod event;
+mod event_tables;
 pub mod file;
+mod filler;
 mod ids;
 mod meta;
 mod names;
@@ -28,12 +31,14 @@ pub use dict::{
     Dictionary, Image, Location, LockKey, RawStack, SourceLine, Stacks, Symbolizer, Unwinder, decode_build_id,
 };
 pub use error::{Error, Result};
-pub use event::{Event, LOST_STACKS, WakeContext};
+pub use event::{BlockIoEvent, BlockedEvent, Event, ExecEvent, ExitEvent, ForkEvent, FutexEvent, KernelLockEvent};
+pub use event::{LOST_STACKS, LostEvent, MapEvent, NameEvent, SampleEvent, SwitchEvent, WakeContext, WakeEvent};
+pub use event_tables::{EventTables, table_docs};
 pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
 pub use ids::{Nanos, Timestamp};
 pub use meta::{Host, Loss, Meta};
 pub use names::Names;
 pub use store::{Batches, Chunks, Store};
 pub use syscall::Syscall;
-pub use table::{Column, ColumnDoc, Table};
+pub use table::{Column, ColumnDoc, Table, TableDoc};
 pub use trace::Trace;

@@ -4,7 +4,7 @@ mod reader;
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
@@ -133,6 +133,10 @@ impl<T: Table> Store<T> {
         Store { chunks: Vec::new(), file: Some(section), rows }
     }
 
+    pub(crate) fn from_chunks(chunks: Vec<T>, rows: u64) -> Self {
+        Store { chunks, file: None, rows }
+    }
+
     pub(crate) fn from_table(table: T) -> Self {
         let rows = table.len() as u64;
         Store { chunks: vec![table], file: None, rows }
@@ -229,63 +233,6 @@ impl<'a, T: Table> Iterator for Chunks<'a, T> {
     }
 }
 
-/// Collects a table's rows and seals them by batches, into memory or into an unnamed file.
-pub(crate) struct Filler<T> {
-    open: T,
-    sealed: Vec<T>,
-    rows: u64,
-    spill: Option<Spill>,
-}
-
-struct Spill {
-    file: Arc<File>,
-    writer: FileWriter<BufWriter<File>>,
-}
-
-impl<T: Table> Filler<T> {
-    pub(crate) fn in_memory() -> Self {
-        Filler { open: T::default(), sealed: Vec::new(), rows: 0, spill: None }
-    }
-
-    pub(crate) fn in_file(directory: &std::path::Path) -> Result<Self> {
-        let spill = open_spill::<T>(directory).map_err(|e| spill_error(directory, e))?;
-        Ok(Filler { spill: Some(spill), ..Self::in_memory() })
-    }
-
-    pub(crate) fn push(&mut self, row: T::Row) -> Result<()> {
-        self.open.push(row);
-        if self.open.len() >= BATCH_ROWS { self.seal() } else { Ok(()) }
-    }
-
-    fn seal(&mut self) -> Result<()> {
-        let chunk = std::mem::take(&mut self.open);
-        self.rows += chunk.len() as u64;
-        match &mut self.spill {
-            _ if chunk.is_empty() => {}
-            None => self.sealed.push(chunk),
-            Some(spill) => spill.writer.write(&chunk.to_batch()).map_err(write_error)?,
-        }
-        Ok(())
-    }
-
-    pub(crate) fn finish(mut self) -> Result<Store<T>> {
-        self.seal()?;
-        let Some(mut spill) = self.spill else {
-            return Ok(Store { chunks: self.sealed, file: None, rows: self.rows });
-        };
-        spill.writer.finish().map_err(write_error)?;
-        let len = spill.file.metadata().map_err(|e| Error::Input(format!("temporary table: {e}")))?.len();
-        Ok(Store::from_section(Section::new(spill.file, 0, len), self.rows))
-    }
-}
-
-fn open_spill<T: Table>(directory: &std::path::Path) -> io::Result<Spill> {
-    let file = holdup_base::output::temporary(directory)?;
-    let writer =
-        arrow_writer::<T, _>(BufWriter::with_capacity(1 << 18, file.try_clone()?)).map_err(io::Error::other)?;
-    Ok(Spill { file: Arc::new(file), writer })
-}
-
 pub(crate) fn arrow_writer<T: Table, W: io::Write>(to: W) -> Result<FileWriter<W>, arrow_schema::ArrowError> {
     let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
     FileWriter::try_new_with_options(to, &T::schema(), options)
@@ -293,8 +240,4 @@ pub(crate) fn arrow_writer<T: Table, W: io::Write>(to: W) -> Result<FileWriter<W
 
 pub(crate) fn write_error(e: impl std::fmt::Display) -> Error {
     Error::Input(format!("writing a table: {e}; is the disk full?"))
-}
-
-fn spill_error(directory: &std::path::Path, e: impl std::fmt::Display) -> Error {
-    Error::input(directory, format!("cannot hold temporary tables: {e}; choose another output folder"))
 }

@@ -63,7 +63,7 @@ column! {
 }
 
 /// A table: equally long columns, one row type.
-pub trait Table: Default + Clone + Send {
+pub trait Table: Default + Clone + Send + 'static {
     /// One row.
     type Row: Copy;
     /// The table's name, in files and on the command line.
@@ -79,6 +79,10 @@ pub trait Table: Default + Clone + Send {
     fn row(&self, index: usize) -> Self::Row;
     /// How many rows.
     fn len(&self) -> usize;
+    /// Takes all rows out, and keeps their room.
+    fn clear(&mut self);
+    /// Makes room for as many more rows.
+    fn reserve(&mut self, rows: usize);
     /// Whether there is no row.
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -93,6 +97,27 @@ pub trait Table: Default + Clone + Send {
     /// Iterates over the rows.
     fn rows(&self) -> impl Iterator<Item = Self::Row> + '_ {
         (0..self.len()).map(|i| self.row(i))
+    }
+}
+
+/// What a table means.
+#[derive(Debug, Clone)]
+pub struct TableDoc {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is about.
+    pub doc: &'static str,
+    /// Its columns in order.
+    pub columns: &'static [ColumnDoc],
+    /// The columns' Arrow types.
+    pub types: Vec<String>,
+}
+
+impl TableDoc {
+    /// That of `T`.
+    pub fn of<T: Table>() -> Self {
+        let types = T::schema().fields().iter().map(|f| f.data_type().to_string()).collect();
+        TableDoc { name: T::NAME, doc: T::DOC.trim(), columns: T::COLUMNS, types }
     }
 }
 
@@ -142,6 +167,8 @@ macro_rules! table {
 
             fn push(&mut self, row: $row) { $(self.$col.push(row.$col);)+ }
             fn row(&self, index: usize) -> $row { $row { $($col: self.$col[index]),+ } }
+            fn clear(&mut self) { $(self.$col.clear();)+ }
+            fn reserve(&mut self, rows: usize) { $(self.$col.reserve_exact(rows);)+ }
             fn len(&self) -> usize { let lens = [$(self.$col.len()),+]; lens[0] }
             fn schema() -> std::sync::Arc<arrow_schema::Schema> {
                 use arrow_array::types::ArrowPrimitiveType as _;

@@ -1,10 +1,11 @@
 //! A complete trace.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::tables::*;
-use crate::{Cpu, Dictionary, Image, Loss, Meta, Names, Stacks, Store, StringId, Symbolizer, Table, ThreadIdx};
+use crate::tables::{Locks, StackNodes, Thread, Threads};
+use crate::{Cpu, Dictionary, EventTables, Image, Loss, Meta, Names, Stacks, StringId, Symbolizer, Table, ThreadIdx};
 
 /// A trace: facts, dictionaries, tables. Rows of each table are in time order.
 #[derive(Debug, Clone, Default)]
@@ -21,26 +22,16 @@ pub struct Trace {
     pub threads: Threads,
     /// Locks; row 0 is "no lock".
     pub locks: Locks,
-    /// Context switches.
-    pub switches: Store<Switches>,
-    /// Wake-ups.
-    pub wakes: Store<Wakes>,
-    /// Waits with stacks or locks.
-    pub waits: Store<Waits>,
-    /// CPU samples.
-    pub samples: Store<Samples>,
-    /// Futex waits.
-    pub futexes: Store<Futexes>,
-    /// Contention on kernel locks.
-    pub kernel_locks: Store<KernelLocks>,
-    /// Block I/O.
-    pub block_ios: Store<BlockIos>,
-    /// Changes of thread names.
-    pub thread_names: Store<ThreadNames>,
-    /// Mapped files.
-    pub images: Store<Images>,
-    /// What is missing.
-    pub losses: Store<Losses>,
+    /// What happened: the large tables. A trace lends their fields as its own.
+    pub events: EventTables,
+}
+
+impl Deref for Trace {
+    type Target = EventTables;
+
+    fn deref(&self) -> &EventTables {
+        &self.events
+    }
 }
 
 impl Trace {
@@ -62,20 +53,9 @@ impl Trace {
 
     /// Rows of each event table, by name.
     pub fn row_counts(&self) -> BTreeMap<String, u64> {
-        let counts = [
-            (Switches::NAME, self.switches.rows()),
-            (Wakes::NAME, self.wakes.rows()),
-            (Waits::NAME, self.waits.rows()),
-            (Samples::NAME, self.samples.rows()),
-            (Futexes::NAME, self.futexes.rows()),
-            (KernelLocks::NAME, self.kernel_locks.rows()),
-            (BlockIos::NAME, self.block_ios.rows()),
-            (ThreadNames::NAME, self.thread_names.rows()),
-            (Images::NAME, self.images.rows()),
-            (Losses::NAME, self.losses.rows()),
-            (StackNodes::NAME, self.stacks.len() as u64),
-        ];
-        counts.map(|(name, rows)| (name.to_owned(), rows)).into()
+        let stacks = [(StackNodes::NAME, self.stacks.len() as u64)];
+        let counts = self.events.row_counts().into_iter().chain(stacks);
+        counts.map(|(name, rows)| (name.to_owned(), rows)).collect()
     }
 
     /// The losses, in words.

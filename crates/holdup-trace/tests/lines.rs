@@ -32,11 +32,11 @@ fn trace() -> Trace {
         let start = u64::from(pid) << 12;
         let image = Image { start, end: start + 4096, path: "/bin/x".into(), pid, ..Image::default() };
         let image = b.image(image);
-        b.push(1, Event::Map { pid, image });
+        b.push(1, MapEvent { pid, image });
         let name = b.string("x");
-        b.push(1, Event::Name { pid, tid: pid, name });
+        b.push(1, NameEvent { pid, tid: pid, name });
         let chain = b.chain(pid, &[], &[start + 5]);
-        b.push(u64::from(pid), Event::Sample { cpu: Cpu(0), tid: pid, ip: start + 5, chain });
+        b.push(u64::from(pid), SampleEvent { cpu: Cpu(0), tid: pid, ip: start + 5, chain });
     }
     b.finish(Some(&mut Namer)).expect("trace")
 }

@@ -104,12 +104,12 @@ fn small_trace() -> Trace {
     let mut b = TraceBuilder::new(&Destination::Memory).expect("builder");
     b.meta_mut().cpus = 2;
     let name = b.string("worker");
-    b.push(0, Event::Fork { parent_pid: 1, parent: 1, pid: 10, tid: 10 });
-    b.push(0, Event::Name { pid: 10, tid: 10, name });
-    b.push(1, Event::Name { pid: 10, tid: 11, name });
+    b.push(0, ForkEvent { parent_pid: 1, parent: 1, pid: 10, tid: 10 });
+    b.push(0, NameEvent { pid: 10, tid: 10, name });
+    b.push(1, NameEvent { pid: 10, tid: 11, name });
     let image = Image { start: 0x1000, end: 0x2000, path: "/bin/x".into(), pid: 10, ..Image::default() };
     let image = b.image(image);
-    b.push(2, Event::Map { pid: 10, image });
+    b.push(2, MapEvent { pid: 10, image });
     let lock = b.lock(LockKey { kind: LockKind::Futex, pid: 10, address: 0x7000 });
     let mutex = b.lock(LockKey { kind: LockKind::from_code(2), pid: 0, address: 0xffff_8000_0000 });
     for i in 0..60u64 {
@@ -117,20 +117,20 @@ fn small_trace() -> Trace {
         let (prev, next) = (10 + (i % 2) as u32, 10 + ((i + 1) % 2) as u32);
         let chain = b.chain(10, &[0xffff_8100_0000, 0xffff_8100_0010 + i], &[0x1000 + i, 0x1100]);
         let (cpu, none) = (Cpu((i % 2) as u16), LockId::NONE);
-        b.push(t, Event::Futex { tid: prev, lock, owner: next, operation: 0, timed: i % 3 == 0 });
-        b.push(t, Event::KernelLock { cpu, tid: prev, lock: mutex, begin: i % 2 == 0, owner: next });
+        b.push(t, FutexEvent { tid: prev, lock, owner: next, operation: 0, timed: i % 3 == 0 });
+        b.push(t, KernelLockEvent { cpu, tid: prev, lock: mutex, begin: i % 2 == 0, owner: next });
         let state = SwitchState::Sleeping;
-        b.push(t, Event::Switch { cpu, prev, next, state, io_wait: false, syscall: 202, lock: none, chain });
+        b.push(t, SwitchEvent { cpu, prev, next, state, io_wait: false, syscall: 202, lock: none, chain });
         let context = WakeContext::Task;
-        let wake = Event::Wake { cpu, waker: next, wakee: prev, context, source: 0, target: cpu, lock, chain };
+        let wake = WakeEvent { cpu, waker: next, wakee: prev, context, source: 0, target: cpu, lock, chain };
         b.push(t + 500, wake);
-        b.push(t + 600, Event::Blocked { tid: prev, chain, lock });
-        b.push(t + 700, Event::Sample { cpu, tid: next, ip: 0x1000 + i, chain });
-        b.push(t + 800, Event::BlockIo { device: 8, sector: i, bytes: 4096, tid: prev, issue: true });
+        b.push(t + 600, BlockedEvent { tid: prev, chain, lock });
+        b.push(t + 700, SampleEvent { cpu, tid: next, ip: 0x1000 + i, chain });
+        b.push(t + 800, BlockIoEvent { device: 8, sector: i, bytes: 4096, tid: prev, issue: true });
     }
     let what = b.string("records");
-    b.push(90_000, Event::Lost { cpu: Cpu(1), span: Nanos(500), count: 3, what });
-    b.push(90_000, Event::Exit { tid: 11 });
+    b.push(90_000, LostEvent { cpu: Cpu(1), span: Nanos(500), count: 3, what });
+    b.push(90_000, ExitEvent { tid: 11 });
     b.finish(Some(&mut Namer)).expect("trace")
 }
 

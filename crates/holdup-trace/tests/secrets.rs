@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use holdup_trace::spool::SpoolWriter;
 use holdup_trace::{
-    ChainId, Cpu, Destination, Event, Image, Location, LockId, LockKey, LockKind, RawStack, SpaceId, Symbolizer, Trace,
-    TraceBuilder, Unwinder, file,
+    BlockedEvent, ChainId, Cpu, Destination, Image, KernelLockEvent, Location, LockId, LockKey, LockKind, MapEvent,
+    NameEvent, RawStack, SampleEvent, SpaceId, Symbolizer, Trace, TraceBuilder, Unwinder, file,
 };
 
 const KERNEL_CODE: u64 = 0xffff_ffff_9a20_1000;
@@ -48,20 +48,20 @@ fn trace(hidden: bool) -> Trace {
         builder.hide_kernel_addresses();
     }
     let image = builder.image(Image { start: KERNEL_CODE, end: KERNEL_CODE + 1, ..Image::default() });
-    builder.push(1, Event::Map { pid: 0, image });
+    builder.push(1, MapEvent { pid: 0, image });
     for (t, kernel) in [(10, &[KERNEL_CODE, UNNAMED_CODE][..]), (20, &[KERNEL_CODE + 4]), (30, &[MODULE_CODE])] {
         let chain = builder.chain(7, kernel, &[USER_CODE]);
-        builder.push(t, Event::Sample { cpu: Cpu(0), tid: 7, ip: kernel[0], chain });
+        builder.push(t, SampleEvent { cpu: Cpu(0), tid: 7, ip: kernel[0], chain });
     }
-    builder.push(40, Event::Sample { cpu: Cpu(0), tid: 7, ip: UNNAMED_CODE, chain: ChainId::NONE });
-    builder.push(41, Event::Sample { cpu: Cpu(0), tid: 7, ip: USER_CODE, chain: ChainId::NONE });
+    builder.push(40, SampleEvent { cpu: Cpu(0), tid: 7, ip: UNNAMED_CODE, chain: ChainId::NONE });
+    builder.push(41, SampleEvent { cpu: Cpu(0), tid: 7, ip: USER_CODE, chain: ChainId::NONE });
     for (t, kind, address) in [
         (50, LockKind::KernelMutex, KERNEL_DATA),
         (51, LockKind::KernelMutex, KERNEL_DATA | 1),
         (52, LockKind::Futex, FUTEX),
     ] {
         let lock = builder.lock(LockKey { kind, pid: 0, address });
-        builder.push(t, Event::KernelLock { cpu: Cpu(0), tid: 7, lock, begin: true, owner: 0 });
+        builder.push(t, KernelLockEvent { cpu: Cpu(0), tid: 7, lock, begin: true, owner: 0 });
     }
     let mut trace = builder.finish(Some(&mut Names)).expect("trace");
     let dir = tempfile::tempdir().expect("dir");
@@ -130,15 +130,15 @@ fn words_of_a_stack_are_no_frames() {
     builder.set_unwinder(Box::new(Naive));
     let image =
         builder.image(Image { start: USER_CODE, end: USER_CODE + 0x1000, path: "/x".into(), ..Image::default() });
-    builder.push(1, Event::Map { pid: 7, image });
+    builder.push(1, MapEvent { pid: 7, image });
     let words = [USER_CODE + 8, SECRETS[0], USER_CODE + 16, SECRETS[1]];
     for (hash, words) in [(5, &words[..]), (6, &[SECRETS[1]]), (7, &words[..1])] {
         let bytes = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         builder.define_raw_stack(hash, RawStack { pid: 7, ip: USER_CODE, bytes, ..RawStack::default() });
         let chain = builder.raw_chain(hash);
-        builder.push(10 + hash, Event::Blocked { tid: 7, chain, lock: LockId::NONE });
+        builder.push(10 + hash, BlockedEvent { tid: 7, chain, lock: LockId::NONE });
     }
-    builder.push(2, Event::Name { pid: 7, tid: 7, name: Default::default() });
+    builder.push(2, NameEvent { pid: 7, tid: 7, name: Default::default() });
     let trace = builder.finish(None).expect("trace");
     assert_eq!(trace.meta.notes, ["half of it was left out"]);
     let frames: Vec<u64> =

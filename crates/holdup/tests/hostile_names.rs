@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use holdup_base::text::clean;
 use holdup_trace::{
-    ChainId, Cpu, Destination, Event, Image, Location, LockId, LockKey, LockKind, Nanos, SourceLine, SwitchState,
-    Symbolizer, Trace, TraceBuilder, WakeContext, file,
+    BlockedEvent, ChainId, Cpu, Destination, Image, Location, LockId, LockKey, LockKind, LostEvent, MapEvent,
+    NameEvent, Nanos, SampleEvent, SourceLine, SwitchEvent, SwitchState, Symbolizer, Trace, TraceBuilder, WakeContext,
+    WakeEvent, file,
 };
 
 /// Sets a title, clears the screen, writes over the line, turns the direction, ends strings and tags. None of this
@@ -43,9 +44,9 @@ impl Symbolizer for Namer {
     }
 }
 
-fn switch(cpu: u16, prev: u32, state: SwitchState, next: u32, lock: LockId) -> Event {
+fn switch(cpu: u16, prev: u32, state: SwitchState, next: u32, lock: LockId) -> SwitchEvent {
     let (syscall, chain) = (if state == SwitchState::Sleeping { 202 } else { -1 }, ChainId::NONE);
-    Event::Switch { cpu: Cpu(cpu), prev, next, state, io_wait: false, syscall, lock, chain }
+    SwitchEvent { cpu: Cpu(cpu), prev, next, state, io_wait: false, syscall, lock, chain }
 }
 
 /// A thread spins with a lock from 10 to 60 ms, while another waits for it.
@@ -59,11 +60,11 @@ fn trace() -> Trace {
     b.count_native(&evil("native"), 3);
     for (tid, name) in [(10, evil("app")), (11, evil("holder")), (12, FORMULA.to_owned()), (13, evil("app"))] {
         let name = b.string(&name);
-        b.push(0, Event::Name { pid: 10, tid, name });
+        b.push(0, NameEvent { pid: 10, tid, name });
     }
     let image = Image { start: CODE, end: CODE + 4096, path: evil("/bin/"), pid: 10, ..Image::default() };
     let image = b.image(image);
-    b.push(0, Event::Map { pid: 10, image });
+    b.push(0, MapEvent { pid: 10, image });
     let lock = b.lock(LockKey { kind: LockKind::Futex, pid: 10, address: 0x1000 });
     b.push(1, switch(0, 0, SwitchState::Runnable, 11, LockId::NONE));
     b.push(1, switch(1, 0, SwitchState::Runnable, 12, LockId::NONE));
@@ -71,15 +72,15 @@ fn trace() -> Trace {
     for i in 0..40 {
         let ip = CODE + 2;
         let chain = b.chain(10, &[], &[ip]);
-        b.push((12 + i) * MS, Event::Sample { cpu: Cpu(0), tid: 11, ip, chain });
+        b.push((12 + i) * MS, SampleEvent { cpu: Cpu(0), tid: 11, ip, chain });
     }
     let what = b.string(&evil("lost"));
-    b.push(55 * MS, Event::Lost { cpu: Cpu(0), span: Nanos(MS), count: 2, what });
+    b.push(55 * MS, LostEvent { cpu: Cpu(0), span: Nanos(MS), count: 2, what });
     let chain = b.chain(10, &[], &[CODE + 2]);
     let (context, target) = (WakeContext::Task, Cpu(1));
-    b.push(60 * MS, Event::Wake { cpu: Cpu(0), waker: 11, wakee: 12, context, source: 0, target, lock, chain });
+    b.push(60 * MS, WakeEvent { cpu: Cpu(0), waker: 11, wakee: 12, context, source: 0, target, lock, chain });
     b.push(61 * MS, switch(1, 0, SwitchState::Runnable, 12, LockId::NONE));
-    b.push(61 * MS, Event::Blocked { tid: 12, chain, lock });
+    b.push(61 * MS, BlockedEvent { tid: 12, chain, lock });
     b.push(100 * MS, switch(0, 11, SwitchState::Dead, 0, LockId::NONE));
     b.finish(Some(&mut Namer)).expect("trace")
 }

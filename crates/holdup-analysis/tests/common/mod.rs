@@ -7,8 +7,8 @@ use holdup_analysis::classify::Classifier;
 use holdup_analysis::focus::Focus;
 use holdup_analysis::intervals::Timeline;
 use holdup_trace::{
-    ChainId, Cpu, Destination, Event, LockId, LockKey, LockKind, SwitchState, Symbolizer, Trace, TraceBuilder,
-    WakeContext,
+    ChainId, Cpu, Destination, FutexEvent, LockId, LockKey, LockKind, LostEvent, NameEvent, SwitchEvent, SwitchState,
+    Symbolizer, Trace, TraceBuilder, WakeContext, WakeEvent,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -33,13 +33,13 @@ impl Schedule {
 
     pub fn thread(mut self, tid: u32, name: &str) -> Self {
         let name = self.builder.string(name);
-        self.builder.push(0, Event::Name { pid: 1, tid, name });
+        self.builder.push(0, NameEvent { pid: 1, tid, name });
         self
     }
 
     pub fn switch(mut self, t: f64, cpu: u16, prev: u32, state: SwitchState, syscall: i16, next: u32) -> Self {
         let (lock, chain) = (LockId::NONE, ChainId::NONE);
-        let event = Event::Switch { cpu: Cpu(cpu), prev, next, state, io_wait: false, syscall, lock, chain };
+        let event = SwitchEvent { cpu: Cpu(cpu), prev, next, state, io_wait: false, syscall, lock, chain };
         self.builder.push(ns(t), event);
         self
     }
@@ -54,7 +54,7 @@ impl Schedule {
 
     pub fn wakes(mut self, t: f64, cpu: u16, waker: u32, wakee: u32, context: WakeContext, source: u16) -> Self {
         let (lock, chain, target) = (LockId::NONE, ChainId::NONE, Cpu::NONE);
-        self.builder.push(ns(t), Event::Wake { cpu: Cpu(cpu), waker, wakee, context, source, target, lock, chain });
+        self.builder.push(ns(t), WakeEvent { cpu: Cpu(cpu), waker, wakee, context, source, target, lock, chain });
         self
     }
 
@@ -65,7 +65,7 @@ impl Schedule {
     /// Waits for a futex of which `owner` is known.
     pub fn futex(mut self, t: f64, tid: u32, owner: u32) -> Self {
         let lock = self.builder.lock(LockKey { kind: LockKind::Futex, pid: 1, address: 0x1000 });
-        self.builder.push(ns(t), Event::Futex { tid, lock, owner, operation: 0, timed: true });
+        self.builder.push(ns(t), FutexEvent { tid, lock, owner, operation: 0, timed: true });
         self
     }
 
@@ -80,7 +80,7 @@ impl Schedule {
     fn finish_as(mut self, names: Option<&mut dyn Symbolizer>) -> Trace {
         // A last event fixes the trace's length.
         let what = self.builder.string("end");
-        let lost = Event::Lost { cpu: Cpu::NONE, span: holdup_trace::Nanos(0), count: 0, what };
+        let lost = LostEvent { cpu: Cpu::NONE, span: holdup_trace::Nanos(0), count: 0, what };
         self.builder.push(ns(self.end), lost);
         self.builder.finish(names).unwrap()
     }

@@ -4,6 +4,7 @@ use holdup_trace::{ChainId, RawStack, TraceBuilder};
 use std::hash::Hasher;
 
 use super::plan::{Plan, Sample};
+use super::recent::{Owner, Recent};
 
 const CONTEXT_KERNEL: u64 = -128_i64 as u64;
 const CONTEXT_USER: u64 = -512_i64 as u64;
@@ -20,6 +21,9 @@ const MODE_USER: u16 = 2;
 pub struct Splitter {
     kernel: Vec<u64>,
     user: Vec<u64>,
+    /// Whether the chain is only the sample's instruction.
+    is_leaf_alone: bool,
+    recent: Recent,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,28 +38,48 @@ impl Splitter {
     /// The chain of a sample in the builder's terms; without a call chain, the instruction alone if `leaf`.
     #[inline]
     pub fn chain(&mut self, plan: &Plan, misc: u16, s: &Sample, leaf: bool, to: &mut TraceBuilder) -> ChainId {
-        self.split(s.chain, misc);
-        if self.kernel.is_empty() && self.user.is_empty() && leaf && s.ip != 0 {
-            match misc & MODE_MASK {
-                MODE_KERNEL => self.kernel.push(s.ip),
-                MODE_USER => self.user.push(s.ip),
-                _ => return ChainId::NONE,
-            }
-        }
+        let owner = Owner { pid: s.pid, mode: misc & MODE_MASK };
+        // A copied stack says more than the chain that comes with it.
         if !s.stack.is_empty() {
-            return self.raw_chain(plan, s, to);
+            let found = self.split_or_leaf(owner, s, leaf);
+            return if found { self.raw_chain(plan, s, to) } else { ChainId::NONE };
+        }
+        let place = match self.recent.find(owner, s.chain) {
+            Ok(chain) => return chain,
+            Err(place) => place,
+        };
+        if !self.split_or_leaf(owner, s, leaf) {
+            return ChainId::NONE;
         }
         // A thread that has left its process has no addresses there any more.
-        match s.pid {
+        let chain = match s.pid {
             u32::MAX => to.chain(0, &self.kernel, &[]),
             pid => to.chain(pid, &self.kernel, &self.user),
+        };
+        if !self.is_leaf_alone && !(self.kernel.is_empty() && self.user.is_empty()) {
+            self.recent.keep(place, owner, s.chain, chain);
         }
+        chain
     }
 
-    fn split(&mut self, entries: &[u8], misc: u16) {
+    /// Splits the sample's chain; if it has none, takes the instruction alone if `leaf`. Whether it can be told where
+    /// that belongs.
+    fn split_or_leaf(&mut self, owner: Owner, s: &Sample, leaf: bool) -> bool {
+        self.split(s.chain, owner.mode);
+        self.is_leaf_alone = self.kernel.is_empty() && self.user.is_empty() && leaf && s.ip != 0;
+        match owner.mode {
+            _ if !self.is_leaf_alone => {}
+            MODE_KERNEL => self.kernel.push(s.ip),
+            MODE_USER => self.user.push(s.ip),
+            _ => return false,
+        }
+        true
+    }
+
+    fn split(&mut self, entries: &[u8], mode: u16) {
         self.kernel.clear();
         self.user.clear();
-        let mut part = match misc & MODE_MASK {
+        let mut part = match mode {
             MODE_KERNEL => Part::Kernel,
             MODE_USER => Part::User,
             _ => Part::Skipped,

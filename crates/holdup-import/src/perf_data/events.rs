@@ -5,10 +5,10 @@ use rustc_hash::FxHashMap;
 use super::attr::{self, Attr, sample};
 use super::bytes::u64_at;
 use super::features::Features;
+use super::fields::{BlockFields, LockFields, SwitchFields, WakeFields};
 use super::format::{Field, Format};
 use super::irq::Interrupt;
 use super::plan::{Plan, Stamp};
-use super::{block, lock, sched};
 
 /// What an event's samples are used for.
 #[derive(Debug, Clone, Default)]
@@ -21,9 +21,9 @@ pub enum Role {
     /// Where CPU time goes.
     CpuTime,
     /// `sched:sched_switch`.
-    Switch(sched::SwitchFields),
+    Switch(SwitchFields),
     /// `sched:sched_waking` and its relatives.
-    Wake(sched::WakeFields),
+    Wake(WakeFields),
     /// `sched:sched_process_exec`, where COMM records do not tell of execs.
     Exec,
     /// A system call begins; the field holds its number.
@@ -31,11 +31,11 @@ pub enum Role {
     /// A system call ends.
     SysExit,
     /// `lock:contention_begin`.
-    LockBegin(lock::Fields),
+    LockBegin(LockFields),
     /// `lock:contention_end`.
-    LockEnd(lock::Fields),
+    LockEnd(LockFields),
     /// `block:block_rq_issue` (true) and `block_rq_complete`.
-    Block(block::Fields, bool),
+    Block(BlockFields, bool),
     /// An interrupt handler, softirq or timer begins; the field holds its number.
     InterruptBegin(Interrupt, Option<Field>),
     /// It ends.
@@ -186,11 +186,9 @@ fn name(source: &Source, format: Option<&Format>, features: &Features, updated: 
 fn role(format: &Format, has_waking: bool) -> Role {
     let begins = |what, number: &str| Role::InterruptBegin(what, format.field(number));
     let known = match (format.system.as_str(), format.name.as_str()) {
-        ("sched", "sched_switch") => sched::SwitchFields::of(format).map(Role::Switch),
+        ("sched", "sched_switch") => SwitchFields::of(format).map(Role::Switch),
         ("sched", "sched_wakeup") if has_waking => None,
-        ("sched", "sched_waking" | "sched_wakeup" | "sched_wakeup_new") => {
-            sched::WakeFields::of(format).map(Role::Wake)
-        }
+        ("sched", "sched_waking" | "sched_wakeup" | "sched_wakeup_new") => WakeFields::of(format).map(Role::Wake),
         ("sched", "sched_process_exec") => Some(Role::Exec),
         ("raw_syscalls", "sys_enter") => format.field("id").map(Role::SysEnter),
         ("syscalls", name) if name.starts_with("sys_enter_") => {
@@ -198,10 +196,10 @@ fn role(format: &Format, has_waking: bool) -> Role {
         }
         ("raw_syscalls", "sys_exit") => Some(Role::SysExit),
         ("syscalls", name) if name.starts_with("sys_exit_") => Some(Role::SysExit),
-        ("lock", "contention_begin") => lock::Fields::of(format).map(Role::LockBegin),
-        ("lock", "contention_end") => lock::Fields::of(format).map(Role::LockEnd),
-        ("block", "block_rq_issue") => block::Fields::of(format).map(|f| Role::Block(f, true)),
-        ("block", "block_rq_complete") => block::Fields::of(format).map(|f| Role::Block(f, false)),
+        ("lock", "contention_begin") => LockFields::of(format).map(Role::LockBegin),
+        ("lock", "contention_end") => LockFields::of(format).map(Role::LockEnd),
+        ("block", "block_rq_issue") => BlockFields::of(format).map(|f| Role::Block(f, true)),
+        ("block", "block_rq_complete") => BlockFields::of(format).map(|f| Role::Block(f, false)),
         ("irq", "irq_handler_entry") => Some(begins(Interrupt::Hard, "irq")),
         ("irq", "irq_handler_exit") => Some(Role::InterruptEnd(Interrupt::Hard)),
         ("irq", "softirq_entry") => Some(begins(Interrupt::Soft, "vec")),

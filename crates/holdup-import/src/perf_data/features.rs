@@ -56,7 +56,7 @@ impl Features {
             feature::CPUDESC => meta.host.cpu = line(&mut c),
             feature::NRCPUS => {
                 if let (Some(_available), Some(online)) = (c.u32(), c.u32()) {
-                    meta.cpus = u16::try_from(online).unwrap_or(0).min(super::MAX_CPUS);
+                    meta.cpus = u16::try_from(online).unwrap_or(0).min(super::cpus::MAX_CPUS);
                 }
             }
             feature::CMDLINE => {

@@ -10,13 +10,13 @@ use super::session::Session;
 /// Completes `session`.
 pub fn finish(mut session: Session) -> Result<()> {
     session.prepare();
-    let state = &mut session.state;
-    state.losses.finish(&mut state.sink);
+    let decoder = &mut session.decoder;
+    decoder.losses.finish(&mut decoder.sink);
     if session.damaged > 0 {
-        lost::everywhere(session.damaged, "damaged records", &mut state.sink);
+        lost::everywhere(session.damaged, "damaged records", &mut decoder.sink);
     }
-    let Session { events, state, counts, damaged, timeless, guessed, .. } = session;
-    let mut sink = state.sink;
+    let Session { events, decoder, counts, damaged, timeless, guessed, .. } = session;
+    let mut sink = decoder.sink;
     sink.release();
     for (name, count) in counts.named() {
         sink.builder.count_native(&name, count);
@@ -35,7 +35,7 @@ pub fn finish(mut session: Session) -> Result<()> {
         meta.notes
             .push(format!("{timeless} samples have no time and were left out; record with perf record --timestamp"));
     }
-    if state.other_namespace {
+    if decoder.other_namespace {
         let what = "perf was recorded inside a PID namespace: its thread numbers are not the scheduler's";
         meta.notes.push(format!("{what}, so names and mappings may be missing; record outside of the container"));
     }

@@ -2,8 +2,8 @@
 //! records, but not its file's end. Only the layout of kernels since 5.14 is known here.
 
 use super::events::Role;
+use super::fields::{SwitchFields, WakeFields};
 use super::format::Format;
-use super::sched::{SwitchFields, WakeFields};
 
 const COMMON: &str = "\
 field:unsigned char common_flags;offset:2;size:1;signed:0;
@@ -44,7 +44,7 @@ fn waking(raw: &[u8]) -> Option<Role> {
     let format = Format::parse("sched", &format!("{WAKING}{COMMON}"))?;
     let value = |name: &str| format.field(name).map_or(u32::MAX, |f| f.low(raw));
     let text = format.field("comm").is_some_and(|f| is_comm(f.bytes(raw)));
-    let numbers = value("prio") <= MAX_PRIORITY && value("target_cpu") < super::MAX_CPUS.into();
+    let numbers = value("prio") <= MAX_PRIORITY && value("target_cpu") < super::cpus::MAX_CPUS.into();
     // Other events of this length are about the running thread itself.
     let fits = raw.len() == LEN && text && numbers && value("pid") != value("common_pid");
     fits.then(|| WakeFields::of(&format).map(Role::Wake))?

@@ -39,7 +39,7 @@ pub struct Contexts(Vec<Nest>);
 impl Contexts {
     /// A handler begins.
     pub fn begin(&mut self, cpu: u32, what: Interrupt, source: u16) {
-        if cpu >= super::MAX_CPUS.into() {
+        if cpu >= super::cpus::MAX_CPUS.into() {
             return;
         }
         let at = cpu as usize;

@@ -1,28 +1,11 @@
 //! `lock:contention_begin` and `contention_end`: kernel locks.
 
-use holdup_trace::{Event, LockKey, LockKind};
+use holdup_trace::{KernelLockEvent, LockKey, LockKind};
 
-use super::format::{Field, Format};
-use super::lost::cpu;
+use super::cpus::cpu;
+use super::decoder::Decoder;
+use super::fields::LockFields;
 use super::plan::Sample;
-use super::session::State;
-
-/// Fields of both tracepoints.
-#[derive(Debug, Clone)]
-pub struct Fields {
-    thread: Field,
-    lock: Field,
-    /// Only at the begin.
-    flags: Option<Field>,
-}
-
-impl Fields {
-    /// `None` if one is missing.
-    pub fn of(format: &Format) -> Option<Self> {
-        let (thread, lock) = (format.field("common_pid")?, format.field("lock_addr")?);
-        Some(Fields { thread, lock, flags: format.field("flags") })
-    }
-}
 
 /// The kind by the `LCB_F_*` flags.
 fn kind(flags: u64) -> LockKind {
@@ -39,9 +22,9 @@ fn kind(flags: u64) -> LockKind {
     }
 }
 
-impl State<'_> {
+impl Decoder<'_> {
     /// A sample of `contention_begin` or `contention_end`; `None` if it is damaged.
-    pub fn lock(&mut self, f: &Fields, begin: bool, s: &Sample) -> Option<()> {
+    pub fn lock(&mut self, f: &LockFields, begin: bool, s: &Sample) -> Option<()> {
         if !f.lock.is_within(s.raw) {
             return None;
         }
@@ -58,7 +41,7 @@ impl State<'_> {
         } else {
             self.contended.remove(&tid);
         }
-        self.sink.timed(s.time, Event::KernelLock { cpu: cpu(s.cpu), tid, lock, begin, owner: 0 });
+        self.sink.timed(s.time, KernelLockEvent { cpu: cpu(s.cpu), tid, lock, begin, owner: 0 });
         Some(())
     }
 }

@@ -1,9 +1,10 @@
 //! What perf could not record: LOST, LOST_SAMPLES.
 
-use holdup_trace::{Cpu, Event, Nanos};
+use holdup_trace::{Cpu, LostEvent, Nanos};
 use rustc_hash::FxHashMap;
 
 use super::bytes::u64_at;
+use super::cpus::{MAX_CPUS, cpu};
 use super::plan::Stamp;
 use super::sink::Sink;
 
@@ -27,7 +28,7 @@ impl Losses {
     pub fn seen(&mut self, cpu: u32, t: u64) {
         let at = cpu as usize;
         if at >= self.last.len() {
-            if at >= usize::from(super::MAX_CPUS) {
+            if at >= usize::from(MAX_CPUS) {
                 return;
             }
             self.last.resize(at + 1, 0);
@@ -89,11 +90,5 @@ pub fn everywhere(count: u64, what: &str, sink: &mut Sink) {
 fn push(t: u64, cpu: Cpu, span: u64, count: u64, what: &str, sink: &mut Sink) {
     let what = sink.builder.string(what);
     let count = u32::try_from(count).unwrap_or(u32::MAX);
-    sink.maybe_timed(t, Event::Lost { cpu, span: Nanos(span), count, what });
-}
-
-/// perf's number of a CPU in the model's terms.
-#[inline]
-pub fn cpu(number: u32) -> Cpu {
-    if number < super::MAX_CPUS.into() { Cpu(number as u16) } else { Cpu::NONE }
+    sink.maybe_timed(t, LostEvent { cpu, span: Nanos(span), count, what });
 }

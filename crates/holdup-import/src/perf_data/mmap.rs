@@ -1,6 +1,6 @@
 //! MMAP and MMAP2: which files' code lies where.
 
-use holdup_trace::{Event, Image};
+use holdup_trace::{Image, MapEvent};
 use rustc_hash::FxHashMap;
 
 use super::bytes::{text, u32_at, u64_at};
@@ -54,6 +54,6 @@ fn add(
     let path = if kernel { "[kernel]".to_owned() } else { path };
     let image = Image { start, end: start.saturating_add(len), file_offset, path, build_id, pid };
     let image = sink.builder.image(image);
-    sink.maybe_timed(stamp.time, Event::Map { pid, image });
+    sink.maybe_timed(stamp.time, MapEvent { pid, image });
     Some(())
 }

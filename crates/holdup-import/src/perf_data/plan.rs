@@ -127,6 +127,8 @@ impl Plan {
     }
 
     /// Decodes a sample; `None` if it is shorter than its event says.
+    // Inlined, so that the fields stay in registers: moving the whole sample took a tenth of an import.
+    #[inline(always)]
     pub fn sample<'a>(&self, body: &'a [u8]) -> Option<Sample<'a>> {
         let (fixed, mut rest) = body.split_at_checked(self.fixed.into())?;
         let word = |at: u16| if at == ABSENT { 0 } else { u64_at(fixed, at.into()).unwrap_or(0) };
@@ -151,11 +153,12 @@ impl Plan {
             (s.raw, rest) = split(rest.get(4..)?, size.into(), 1)?;
         }
         if self.sample_type & (sample::REGS_USER | sample::STACK_USER) != 0 {
-            self.user_stack(rest, &mut s)?;
+            (s.registers, s.stack) = self.user_stack(rest)?;
         }
         Some(s)
     }
 
+    #[inline(never)]
     fn skip_read<'a>(&self, rest: &'a [u8]) -> Option<&'a [u8]> {
         if !self.group_read {
             return rest.get(usize::from(self.read_words) * 8..);
@@ -166,7 +169,10 @@ impl Plan {
         Some(split(rest, members, words * 8)?.1)
     }
 
-    fn user_stack<'a>(&self, mut rest: &'a [u8], s: &mut Sample<'a>) -> Option<()> {
+    /// Registers and the copy of the stack.
+    #[inline(never)]
+    fn user_stack<'a>(&self, mut rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        let (mut registers, mut copy): (&[u8], &[u8]) = (&[], &[]);
         if self.sample_type & sample::BRANCH_STACK != 0 {
             let (count, after) = split_word(rest)?;
             let index = if self.branch_type >> 17 & 1 == 1 { 8 } else { 0 };
@@ -177,7 +183,7 @@ impl Plan {
             let (abi, after) = split_word(rest)?;
             rest = after;
             if abi != 0 {
-                (s.registers, rest) = split(rest, self.regs_user.count_ones().into(), 8)?;
+                (registers, rest) = split(rest, self.regs_user.count_ones().into(), 8)?;
             }
         }
         if self.sample_type & sample::STACK_USER != 0 {
@@ -185,10 +191,10 @@ impl Plan {
             if size != 0 {
                 let (stack, after) = split(after, size, 1)?;
                 let used = usize::try_from(u64_at(after, 0)?).unwrap_or(usize::MAX);
-                s.stack = &stack[..stack.len().min(used)];
+                copy = &stack[..stack.len().min(used)];
             }
         }
-        Some(())
+        Some((registers, copy))
     }
 
     /// When and where a record other than a sample was written, from its last bytes.
@@ -230,12 +236,14 @@ impl Trailer {
     }
 }
 
+#[inline]
 fn split_word(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (word, rest) = bytes.split_first_chunk::<8>()?;
     Some((u64::from_le_bytes(*word), rest))
 }
 
 /// `count` items of `size` bytes, and what follows them.
+#[inline]
 fn split(bytes: &[u8], count: u64, size: usize) -> Option<(&[u8], &[u8])> {
     bytes.split_at_checked(usize::try_from(count).ok()?.checked_mul(size)?)
 }

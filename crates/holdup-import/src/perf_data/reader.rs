@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use super::bytes::{u16_at, u32_at};
 
 /// Read at once. Larger chunks fall out of the cache before they are decoded.
-const CHUNK: usize = 1 << 20;
+const CHUNK: usize = 1 << 18;
 /// Bytes of a record's header: type, misc, size.
 pub const RECORD_HEADER: usize = 8;
 

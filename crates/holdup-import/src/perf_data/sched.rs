@@ -1,69 +1,13 @@
 //! `sched_switch`, `sched_waking` and `sched_wakeup*`.
 
-use holdup_trace::{Cpu, Event, LockId, SwitchState, WakeContext};
+use holdup_trace::{Cpu, LockId, SwitchEvent, SwitchState, WakeContext, WakeEvent};
 
-use super::format::{Field, Format};
-use super::lost::cpu;
+use super::cpus::cpu;
+use super::decoder::Decoder;
+use super::fields::{SwitchFields, WakeFields};
 use super::plan::{Plan, Sample};
-use super::session::State;
-use super::state::StateBits;
 
-/// Fields of `sched_switch`.
-#[derive(Debug, Clone)]
-pub struct SwitchFields {
-    prev: Field,
-    prev_comm: Field,
-    prev_state: Field,
-    next: Field,
-    next_comm: Field,
-    states: StateBits,
-}
-
-impl SwitchFields {
-    /// `None` if one is missing.
-    pub fn of(format: &Format) -> Option<Self> {
-        Some(SwitchFields {
-            prev: format.field("prev_pid")?,
-            prev_comm: format.field("prev_comm")?,
-            prev_state: format.field("prev_state")?,
-            next: format.field("next_pid")?,
-            next_comm: format.field("next_comm")?,
-            states: StateBits::from_print_format(&format.print),
-        })
-    }
-
-    fn is_complete(&self, raw: &[u8]) -> bool {
-        self.prev.is_within(raw) && self.prev_state.is_within(raw) && self.next.is_within(raw)
-    }
-}
-
-/// Fields of `sched_waking`, `sched_wakeup` and `sched_wakeup_new`.
-#[derive(Debug, Clone)]
-pub struct WakeFields {
-    flags: Field,
-    waker: Field,
-    wakee: Field,
-    comm: Field,
-    target: Field,
-    /// Whether it was a wake-up at all; not in newer kernels.
-    success: Option<Field>,
-}
-
-impl WakeFields {
-    /// `None` if one is missing.
-    pub fn of(format: &Format) -> Option<Self> {
-        Some(WakeFields {
-            flags: format.field("common_flags")?,
-            waker: format.field("common_pid")?,
-            wakee: format.field("pid")?,
-            comm: format.field("comm")?,
-            target: format.field("target_cpu").or_else(|| format.field("cpu"))?,
-            success: format.field("success"),
-        })
-    }
-}
-
-impl State<'_> {
+impl Decoder<'_> {
     /// A sample of `sched_switch`; `None` if it is damaged.
     #[inline]
     pub fn switch(&mut self, f: &SwitchFields, plan: &Plan, misc: u16, s: &Sample) -> Option<()> {
@@ -83,7 +27,7 @@ impl State<'_> {
         self.threads.seen_name(s.time, next, || f.next_comm.bytes(raw), &mut self.sink);
         let syscall = self.calls.blocked_in(prev, state);
         let cpu = cpu(s.cpu);
-        let event = Event::Switch { cpu, prev, next, state, io_wait: false, syscall, lock: LockId::NONE, chain };
+        let event = SwitchEvent { cpu, prev, next, state, io_wait: false, syscall, lock: LockId::NONE, chain };
         self.sink.timed(s.time, event);
         Some(())
     }
@@ -108,7 +52,7 @@ impl State<'_> {
         self.threads.seen_name(s.time, wakee, || f.comm.bytes(raw), &mut self.sink);
         let target: Cpu = cpu(f.target.low(raw));
         let lock = LockId::NONE;
-        let event = Event::Wake { cpu: cpu(s.cpu), waker, wakee, context, source, target, lock, chain };
+        let event = WakeEvent { cpu: cpu(s.cpu), waker, wakee, context, source, target, lock, chain };
         self.sink.timed(s.time, event);
         Some(())
     }
@@ -122,7 +66,7 @@ impl State<'_> {
             return Some(());
         }
         let state = if misc & PREEMPTED != 0 || thread.1 == 0 { SwitchState::Runnable } else { SwitchState::Sleeping };
-        let event = Event::Switch {
+        let event = SwitchEvent {
             cpu: cpu(s.cpu),
             prev: thread.1,
             next,

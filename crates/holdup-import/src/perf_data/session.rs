@@ -1,43 +1,17 @@
 //! Takes records one by one and turns them into events.
 
-use holdup_trace::{Event, LockId, Result, TraceBuilder};
-use rustc_hash::FxHashMap;
+use holdup_trace::{Result, TraceBuilder};
 
 use super::attr::Attr;
 use super::bytes::{u32_at, u64_at};
-use super::chain::Splitter;
 use super::compressed::Unpacker;
+use super::decoder::Decoder;
 use super::events::{Events, Role, Source};
 use super::features::{Features, updated_name};
-use super::irq::{Contexts, UNKNOWN_SOURCE};
 use super::kinds::{self, Counts};
-use super::lost::{self, Losses, cpu};
-use super::plan::{Plan, Sample};
+use super::lost;
 use super::reader::Record;
-use super::sink::Sink;
-use super::syscalls::Calls;
-use super::threads::Threads;
-use super::{finish, mmap};
-
-/// What is known while records are read: everything but the events' descriptions.
-pub struct State<'b> {
-    /// Where events go.
-    pub sink: Sink<'b>,
-    /// Which threads are known.
-    pub threads: Threads,
-    /// What was lost.
-    pub losses: Losses,
-    /// Which handlers run.
-    pub contexts: Contexts,
-    /// Which system calls run.
-    pub calls: Calls,
-    /// For call chains.
-    pub splitter: Splitter,
-    /// The kernel lock that each thread contends for.
-    pub contended: FxHashMap<u32, (u64, LockId)>,
-    /// Whether perf and the scheduler call the same thread by different numbers.
-    pub other_namespace: bool,
-}
+use super::{mmap, samples};
 
 /// An import under way.
 pub struct Session<'b> {
@@ -46,7 +20,7 @@ pub struct Session<'b> {
     /// What the feature sections say.
     pub features: Features,
     /// What is known while records are read.
-    pub state: State<'b>,
+    pub decoder: Decoder<'b>,
     /// How many records of each kind.
     pub counts: Counts,
     /// Records that are too short, or whose event, time or CPU cannot be.
@@ -75,20 +49,10 @@ pub enum Then {
 impl<'b> Session<'b> {
     /// An import into `builder`.
     pub fn new(builder: &'b mut TraceBuilder) -> Self {
-        let state = State {
-            sink: Sink::new(builder),
-            threads: Threads::new(),
-            losses: Losses::default(),
-            contexts: Contexts::default(),
-            calls: Calls::default(),
-            splitter: Splitter::default(),
-            contended: FxHashMap::default(),
-            other_namespace: false,
-        };
         Session {
             events: Events::default(),
             features: Features::default(),
-            state,
+            decoder: Decoder::new(builder),
             counts: Counts::default(),
             damaged: 0,
             timeless: 0,
@@ -107,7 +71,7 @@ impl<'b> Session<'b> {
             return Ok(Ok(Then::Record));
         }
         match r.kind {
-            kinds::FINISHED_ROUND => self.state.sink.finish_round()?,
+            kinds::FINISHED_ROUND => self.decoder.sink.finish_round()?,
             kinds::COMPRESSED => return self.compressed(r.body),
             kinds::COMPRESSED2 => {
                 let size = u64_at(r.body, 0).and_then(|n| usize::try_from(n).ok());
@@ -134,7 +98,7 @@ impl<'b> Session<'b> {
 
     /// Formats of tracepoints, or any other feature.
     pub fn add_feature(&mut self, number: u64, section: &[u8]) {
-        self.features.add(number, section, self.state.sink.builder.meta_mut());
+        self.features.add(number, section, self.decoder.sink.builder.meta_mut());
         self.stale = true;
     }
 
@@ -168,7 +132,7 @@ impl<'b> Session<'b> {
             return;
         }
         self.events.prepare(&self.features);
-        self.state.calls.with_exits = self.events.any(|r| matches!(r, Role::SysExit));
+        self.decoder.calls.with_exits = self.events.any(|r| matches!(r, Role::SysExit));
         self.has_switches = self.events.any(|r| matches!(r, Role::Switch(_)));
     }
 
@@ -196,7 +160,7 @@ impl<'b> Session<'b> {
     fn side_band(&mut self, r: Record) -> Option<()> {
         let Record { kind, misc, body } = r;
         let stamp = self.events.stamp(body);
-        let State { sink, threads, losses, .. } = &mut self.state;
+        let Decoder { sink, threads, losses, .. } = &mut self.decoder;
         match kind {
             kinds::COMM => threads.comm(body, misc, stamp, sink),
             kinds::FORK => threads.fork(body, stamp, sink),
@@ -207,7 +171,7 @@ impl<'b> Session<'b> {
             kinds::LOST_SAMPLES => losses.lost_samples(body, misc, stamp, sink),
             kinds::SWITCH_CPU_WIDE if !self.has_switches => {
                 let thread = self.events.plan_of_other(body)?.stamp_thread(body)?;
-                self.state.switch_record(body, misc, stamp, thread)
+                self.decoder.switch_record(body, misc, stamp, thread)
             }
             _ => Some(()),
         }
@@ -235,19 +199,14 @@ impl<'b> Session<'b> {
             self.timeless += 1;
             return;
         }
-        if decode(plan, role, misc, body, &mut self.state).is_none() {
+        if samples::decode(plan, role, misc, body, &mut self.decoder).is_none() {
             self.damaged += 1;
         }
     }
 
-    /// Completes the import: counts, losses, notes.
-    pub fn finish(self) -> Result<()> {
-        finish::finish(self)
-    }
-
     /// What lies behind could not be read.
     pub fn lose_rest(&mut self, count: u64) {
-        lost::behind(count, "records behind damage (estimated)", &mut self.state.sink);
+        lost::behind(count, "records behind damage (estimated)", &mut self.decoder.sink);
     }
 }
 
@@ -261,49 +220,4 @@ fn recognise(source: &mut Source, body: &[u8]) -> bool {
         name.clone_into(&mut source.name);
     }
     known
-}
-
-/// Decodes a sample and pushes what its role asks for. `None` if it is damaged.
-#[inline]
-fn decode(plan: &Plan, role: &Role, misc: u16, body: &[u8], state: &mut State) -> Option<()> {
-    let s = plan.sample(body)?;
-    if !state.sink.is_plausible(s.time) || (plan.has_cpu() && s.cpu >= super::MAX_CPUS.into()) {
-        return None;
-    }
-    state.losses.seen(s.cpu, s.time);
-    match role {
-        Role::Switch(fields) => state.switch(fields, plan, misc, &s),
-        Role::Wake(fields) => state.wake(fields, plan, misc, &s),
-        Role::CpuTime => state.cpu_time(plan, misc, &s),
-        other => state.rarer(other, &s),
-    }
-}
-
-impl State<'_> {
-    fn cpu_time(&mut self, plan: &Plan, misc: u16, s: &Sample) -> Option<()> {
-        let chain = self.splitter.chain(plan, misc, s, true, self.sink.builder);
-        // Outside of any process nobody can say whose time it was.
-        if s.tid != u32::MAX {
-            self.sink.timed(s.time, Event::Sample { cpu: cpu(s.cpu), tid: s.tid, ip: s.ip, chain });
-        }
-        Some(())
-    }
-
-    fn rarer(&mut self, role: &Role, s: &Sample) -> Option<()> {
-        match role {
-            Role::SysEnter(number) => self.calls.seen(s.time, s.tid, i16::try_from(number.low(s.raw)).unwrap_or(-1)),
-            Role::SysExit => self.calls.seen(s.time, s.tid, -1),
-            Role::LockBegin(fields) => return self.lock(fields, true, s),
-            Role::LockEnd(fields) => return self.lock(fields, false, s),
-            Role::Block(fields, issue) => return self.block(fields, *issue, s),
-            Role::InterruptBegin(what, number) => {
-                let source = number.and_then(|n| u16::try_from(n.low(s.raw)).ok()).unwrap_or(UNKNOWN_SOURCE);
-                self.contexts.begin(s.cpu, *what, source);
-            }
-            Role::InterruptEnd(what) => self.contexts.end(s.cpu, *what),
-            Role::Exec if s.pid != u32::MAX => self.sink.timed(s.time, Event::Exec { pid: s.pid }),
-            _ => {}
-        }
-        Some(())
-    }
 }

@@ -34,18 +34,18 @@ impl<'b> Sink<'b> {
 
     /// An event at `t`, which must be [plausible](Self::is_plausible).
     #[inline]
-    pub fn timed(&mut self, t: u64, event: Event) {
+    pub fn timed(&mut self, t: u64, event: impl Into<Event>) {
         self.earliest = self.earliest.min(t);
         self.latest = self.latest.max(t);
         self.builder.push(t, event);
     }
 
     /// An event of a record that may have no time: the trace's start, or what was read last.
-    pub fn maybe_timed(&mut self, t: u64, event: Event) {
+    pub fn maybe_timed(&mut self, t: u64, event: impl Into<Event>) {
         if self.is_plausible(t) {
             self.timed(t, event);
         } else if let Some(early) = &mut self.early {
-            early.push(event);
+            early.push(event.into());
         } else {
             self.builder.push(self.latest, event);
         }

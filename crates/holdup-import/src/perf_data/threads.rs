@@ -1,6 +1,6 @@
 //! Threads and their names: COMM, FORK, EXIT, and the names inside scheduler events.
 
-use holdup_trace::Event;
+use holdup_trace::{ExecEvent, ExitEvent, ForkEvent, NameEvent};
 
 use super::bytes::{text, u32_at, u64_at};
 use super::plan::Stamp;
@@ -54,10 +54,10 @@ impl Threads {
         let (pid, tid) = (u32_at(body, 0)?, u32_at(body, 4)?);
         let name = sink.builder.string(&text(body.get(8..)?));
         if misc & COMM_EXEC != 0 {
-            sink.maybe_timed(stamp.time, Event::Exec { pid });
+            sink.maybe_timed(stamp.time, ExecEvent { pid });
         }
         if tid != 0 {
-            sink.maybe_timed(stamp.time, Event::Name { pid, tid, name });
+            sink.maybe_timed(stamp.time, NameEvent { pid, tid, name });
         }
         self.named.insert(tid);
         self.placed.insert(tid);
@@ -67,7 +67,7 @@ impl Threads {
     /// `PERF_RECORD_FORK`.
     pub fn fork(&mut self, body: &[u8], stamp: Stamp, sink: &mut Sink) -> Option<()> {
         let [pid, parent_pid, tid, parent] = [0, 4, 8, 12].map(|at| u32_at(body, at));
-        let event = Event::Fork { parent_pid: parent_pid?, parent: parent?, pid: pid?, tid: tid? };
+        let event = ForkEvent { parent_pid: parent_pid?, parent: parent?, pid: pid?, tid: tid? };
         let time = if stamp.time != 0 { stamp.time } else { u64_at(body, 16)? };
         self.named.insert(tid?);
         self.placed.insert(tid?);
@@ -83,7 +83,7 @@ impl Threads {
         let tid = u32_at(body, 8)?;
         let time = if stamp.time != 0 { stamp.time } else { u64_at(body, 16)? };
         if tid != 0 && sink.is_plausible(time) {
-            sink.timed(time, Event::Exit { tid });
+            sink.timed(time, ExitEvent { tid });
         }
         Some(())
     }
@@ -114,6 +114,6 @@ impl Threads {
     fn tell(&mut self, t: u64, (pid, tid): (u32, u32), name: &[u8], sink: &mut Sink) {
         self.named.insert(tid);
         let name = sink.builder.string(&text(name));
-        sink.timed(t, Event::Name { pid, tid, name });
+        sink.timed(t, NameEvent { pid, tid, name });
     }
 }

@@ -8,7 +8,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::TraceBuilder;
+use super::assembly::Assembly;
+use super::out::Maker;
+use crate::event_tables::MakeFillers;
 use crate::tables::{Frame, Sample};
 use crate::{FrameId, LockKind, Names, Result, SpaceId, Table};
 
@@ -60,11 +62,11 @@ fn is_kernel(address: u64) -> bool {
     address >> 63 == 1
 }
 
-/// Hides what the tables of `builder` hold. The kernel's images and code were never taken in.
-pub(super) fn hide(builder: &mut TraceBuilder, names: &Names) -> Result<()> {
+/// Hides what the tables of `trace` hold. The kernel's images and code were never taken in.
+pub(super) fn hide(trace: &mut Assembly, names: &Names, tables: &Maker) -> Result<()> {
     let mut numbers = Numbers::default();
-    builder.stacks.stacks.set_addresses(|id, frame| numbers.frame(names, id, frame));
-    let locks = &mut builder.locks;
+    trace.stacks.interner.stacks.set_addresses(|id, frame| numbers.frame(names, id, frame));
+    let locks = &mut trace.locks.rows;
     for i in 0..locks.address.len() {
         let address = locks.address[i];
         let of_kernel = !matches!(locks.kind[i], LockKind::Futex | LockKind::Unknown);
@@ -72,11 +74,11 @@ pub(super) fn hide(builder: &mut TraceBuilder, names: &Names) -> Result<()> {
             locks.address[i] = numbers.other(address);
         }
     }
-    let again = super::filler(&builder.destination)?;
-    let samples = std::mem::replace(&mut builder.out.samples, again).finish()?;
+    let again = tables.large()?;
+    let samples = std::mem::replace(&mut trace.out.samples, again).finish()?;
     for chunk in samples.chunks() {
         for sample in chunk?.rows() {
-            builder.out.samples.push(without_address(sample, &mut numbers))?;
+            trace.out.samples.push(without_address(sample, &mut numbers))?;
         }
     }
     Ok(())

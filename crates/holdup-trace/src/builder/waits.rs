@@ -1,39 +1,50 @@
-//! Follows each thread's current wait far enough to write its row when it ends.
+//! Follows each thread's current wait far enough to make its row when it ends.
 //!
 //! Only waits whose stack comes when they end become rows: the rest can be told from switches and wake-ups alone.
 
-use super::TraceBuilder;
 use crate::tables::{Switch, Wait, Wake};
-use crate::{LockId, Result, StackId, ThreadIdx, Timestamp, WakeContext};
+use crate::{LockId, StackId, ThreadIdx, Timestamp, WakeContext};
 
 /// A thread's open or just ended wait.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Pending {
+struct Pending {
     row: Option<Wait>,
     resumed: bool,
     /// The kernel lock that the thread contends for, by the kernel's own word.
     contended: LockId,
 }
 
-impl TraceBuilder {
-    fn pending_wait(&mut self, thread: ThreadIdx) -> &mut Pending {
+/// The current wait of each thread.
+#[derive(Debug, Default)]
+pub(super) struct OpenWaits(Vec<Pending>);
+
+impl OpenWaits {
+    #[inline]
+    fn of(&mut self, thread: ThreadIdx) -> &mut Pending {
         let at = thread.index();
-        if at >= self.waits.len() {
-            self.waits.resize(at + 1, Pending::default());
+        if at >= self.0.len() {
+            self.0.resize(at + 1, Pending::default());
         }
-        &mut self.waits[at]
+        &mut self.0[at]
     }
 
     /// The kernel lock that the thread contends for.
-    pub(super) fn contended(&mut self, thread: ThreadIdx) -> LockId {
-        self.pending_wait(thread).contended
+    pub fn contended(&mut self, thread: ThreadIdx) -> LockId {
+        self.of(thread).contended
     }
 
-    pub(super) fn wait_begins(&mut self, s: &Switch) {
+    /// The thread begins or ends to contend for a kernel lock.
+    pub fn contend(&mut self, thread: ThreadIdx, lock: LockId, begin: bool) {
+        self.of(thread).contended = if begin { lock } else { LockId::NONE };
+    }
+
+    /// A thread leaves its CPU.
+    pub fn begin(&mut self, s: &Switch) {
         if !s.state.is_blocked() || !s.prev.is_real() {
             return;
         }
-        self.pending_wait(s.prev).row = Some(Wait {
+        let pending = self.of(s.prev);
+        pending.row = Some(Wait {
             t: s.t,
             thread: s.prev,
             start: s.t,
@@ -45,11 +56,12 @@ impl TraceBuilder {
             stack: s.stack,
             waker_stack: StackId::NONE,
         });
-        self.pending_wait(s.prev).resumed = false;
+        pending.resumed = false;
     }
 
-    pub(super) fn wait_woken(&mut self, w: &Wake) {
-        let pending = self.pending_wait(w.wakee);
+    /// A thread is woken.
+    pub fn woken(&mut self, w: &Wake) {
+        let pending = self.of(w.wakee);
         if let (Some(row), false) = (&mut pending.row, pending.resumed)
             && row.woken == Timestamp::MAX
         {
@@ -57,9 +69,9 @@ impl TraceBuilder {
         }
     }
 
-    /// `next` runs again. Its row waits for [`wait_blocked`](Self::wait_blocked).
-    pub(super) fn wait_ends(&mut self, t: Timestamp, next: ThreadIdx) {
-        let pending = self.pending_wait(next);
+    /// `next` runs again. Its row waits for [`blocked`](Self::blocked).
+    pub fn end(&mut self, t: Timestamp, next: ThreadIdx) {
+        let pending = self.of(next);
         if let Some(row) = &mut pending.row {
             row.t = t;
             row.woken = row.woken.min(t);
@@ -67,33 +79,55 @@ impl TraceBuilder {
         }
     }
 
-    /// The stack of a wait: of one that just ended, or of one that is still open when the trace ends.
-    pub(super) fn wait_blocked(&mut self, thread: ThreadIdx, stack: StackId, lock: LockId) -> Result<()> {
-        let pending = self.pending_wait(thread);
-        let Some(row) = &mut pending.row else { return Ok(()) };
+    /// The stack of a wait comes: that of one that just ended, whose row this is, or of one that is still open when the
+    /// trace ends.
+    pub fn blocked(&mut self, thread: ThreadIdx, stack: StackId, lock: LockId) -> Option<Wait> {
+        let pending = self.of(thread);
+        let row = pending.row.as_mut()?;
         row.stack = stack;
         row.lock = if lock == LockId::NONE { row.lock } else { lock };
-        if pending.resumed { self.write_wait(thread) } else { Ok(()) }
+        if pending.resumed { pending.row.take() } else { None }
     }
 
-    pub(super) fn wait_kernel_lock(&mut self, thread: ThreadIdx, lock: LockId, begin: bool) {
-        self.pending_wait(thread).contended = if begin { lock } else { LockId::NONE };
+    /// The waits that are still open at the trace's end and have a stack.
+    pub fn close(&mut self, end: Timestamp) -> Vec<Wait> {
+        let open = std::mem::take(&mut self.0).into_iter().filter(|pending| !pending.resumed);
+        let rows = open.filter_map(|pending| pending.row).filter(|row| row.stack != StackId::NONE);
+        rows.map(|row| Wait { t: end, woken: end.min(row.woken), ..row }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cpu, SwitchState};
+
+    const END: Timestamp = Timestamp::MAX;
+
+    fn switch(t: u64, prev: u32, next: u32) -> Switch {
+        let (t, lock, stack) = (Timestamp::from_nanos_since_start(t), LockId::NONE, StackId::NONE);
+        let (prev, next, state) = (ThreadIdx(prev), ThreadIdx(next), SwitchState::Sleeping);
+        Switch { t, cpu: Cpu(0), prev, state, next, io_wait: false, syscall: -1, lock, stack }
     }
 
-    fn write_wait(&mut self, thread: ThreadIdx) -> Result<()> {
-        match self.pending_wait(thread).row.take() {
-            Some(row) => self.out.waits.push(row),
-            None => Ok(()),
-        }
+    #[test]
+    fn a_wait_is_a_row_when_its_stack_comes_after_its_end() {
+        let mut waits = OpenWaits::default();
+        let out = switch(10, 1, 2);
+        waits.begin(&out);
+        waits.end(Timestamp::from_nanos_since_start(30), ThreadIdx(1));
+        let row = waits.blocked(ThreadIdx(1), StackId(5), LockId(3)).expect("a row");
+        assert_eq!((row.start, row.t.nanos(), row.stack, row.lock), (out.t, 30, StackId(5), LockId(3)));
+        assert_eq!(waits.blocked(ThreadIdx(1), StackId(5), LockId(3)), None, "each wait is one row");
+        assert_eq!(waits.close(END), []);
     }
 
-    /// Writes the waits that are still open at the end and have a stack.
-    pub(super) fn close_waits(&mut self, end: Timestamp) -> Result<()> {
-        for pending in std::mem::take(&mut self.waits) {
-            if let Some(row) = pending.row.filter(|r| !pending.resumed && r.stack != StackId::NONE) {
-                self.out.waits.push(Wait { t: end, woken: end.min(row.woken), ..row })?;
-            }
-        }
-        Ok(())
+    #[test]
+    fn a_wait_without_an_end_is_a_row_if_it_has_a_stack() {
+        let mut waits = OpenWaits::default();
+        [1, 2].into_iter().for_each(|thread| waits.begin(&switch(10, thread, 0)));
+        assert_eq!(waits.blocked(ThreadIdx(1), StackId(5), LockId::NONE), None);
+        let rows = waits.close(END);
+        assert_eq!(rows.iter().map(|r| (r.thread, r.t, r.woken)).collect::<Vec<_>>(), [(ThreadIdx(1), END, END)]);
     }
 }

@@ -9,9 +9,10 @@ use arrow_array::{Array, StringArray};
 use rustc_hash::FxHashMap;
 use zip::{CompressionMethod, ZipArchive};
 
+use crate::event_tables::ReadTables;
 use crate::store::{Section, guarded, open_arrow};
 use crate::tables::{Codes, Frames, Lines, Locations, StackNodes};
-use crate::{Dictionary, Error, Meta, Names, Result, Stacks, Store, Table, Trace};
+use crate::{Dictionary, Error, EventTables, Meta, Names, Result, Stacks, Store, Table, Trace};
 
 /// More rows than a compressed byte of a table ever holds.
 const MOST_ROWS_PER_BYTE: u64 = 64;
@@ -50,16 +51,7 @@ pub fn read_from(file: File, path: &Path) -> Result<Trace> {
         names,
         threads: members.table()?,
         locks: members.table()?,
-        switches: members.store(&meta)?,
-        wakes: members.store(&meta)?,
-        waits: members.store(&meta)?,
-        samples: members.store(&meta)?,
-        futexes: members.store(&meta)?,
-        kernel_locks: members.store(&meta)?,
-        block_ios: members.store(&meta)?,
-        thread_names: members.store(&meta)?,
-        images: members.store(&meta)?,
-        losses: members.store(&meta)?,
+        events: EventTables::read(&Stored { members: &members, meta: &meta })?,
         meta,
     })
 }
@@ -69,6 +61,21 @@ struct Members<'a> {
     path: &'a Path,
     file: Arc<File>,
     sections: FxHashMap<String, (u64, u64)>,
+}
+
+/// The event tables among the members, whose numbers of rows the facts tell.
+struct Stored<'a> {
+    members: &'a Members<'a>,
+    meta: &'a Meta,
+}
+
+impl ReadTables for Stored<'_> {
+    fn read<T: Table>(&self) -> Result<Store<T>> {
+        let section = self.members.section(&format!("{}.arrow", T::NAME))?;
+        // Readers make room for this many rows: no more than the bytes can hold.
+        let rows = self.meta.rows.get(T::NAME).copied().unwrap_or(0).min(section.len() * MOST_ROWS_PER_BYTE);
+        Ok(Store::from_section(section, rows))
+    }
 }
 
 impl<'a> Members<'a> {
@@ -112,13 +119,6 @@ impl<'a> Members<'a> {
         let mut bytes = Vec::new();
         self.section(name)?.read_to_end(&mut bytes).map_err(|e| Error::input(self.path, e))?;
         Ok(bytes)
-    }
-
-    fn store<T: Table>(&self, meta: &Meta) -> Result<Store<T>> {
-        let section = self.section(&format!("{}.arrow", T::NAME))?;
-        // Readers make room for this many rows: no more than the bytes can hold.
-        let rows = meta.rows.get(T::NAME).copied().unwrap_or(0).min(section.len() * MOST_ROWS_PER_BYTE);
-        Ok(Store::from_section(section, rows))
     }
 
     fn has<T: Table>(&self) -> bool {

@@ -12,6 +12,7 @@ use holdup_base::output::Readers;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
+use crate::event_tables::WriteTables;
 use crate::store::{arrow_writer, write_error};
 use crate::{Error, Result, Store, Table, Trace};
 
@@ -42,16 +43,7 @@ fn write_members<W: Write + Seek>(trace: &Trace, zip: &mut ZipWriter<W>) -> Resu
     start(zip, "meta.json")?;
     let meta = crate::Meta { rows: trace.row_counts(), version: super::VERSION, ..trace.meta.clone() };
     serde_json::to_writer_pretty(&mut *zip, &meta).map_err(write_error)?;
-    store(zip, &trace.switches)?;
-    store(zip, &trace.wakes)?;
-    store(zip, &trace.waits)?;
-    store(zip, &trace.samples)?;
-    store(zip, &trace.futexes)?;
-    store(zip, &trace.kernel_locks)?;
-    store(zip, &trace.block_ios)?;
-    store(zip, &trace.thread_names)?;
-    store(zip, &trace.images)?;
-    store(zip, &trace.losses)?;
+    trace.events.write(&mut Zipped(zip))?;
     table(zip, &trace.threads)?;
     table(zip, &trace.locks)?;
     let (nodes, frames) = trace.stacks.tables();
@@ -69,17 +61,23 @@ fn start<W: Write + Seek>(zip: &mut ZipWriter<W>, name: &str) -> Result<()> {
     zip.start_file(name, options).map_err(write_error)
 }
 
-fn store<W: Write + Seek, T: Table>(zip: &mut ZipWriter<W>, rows: &Store<T>) -> Result<()> {
-    start(zip, &format!("{}.arrow", T::NAME))?;
-    if let Some(mut section) = rows.section() {
-        io::copy(&mut section, zip).map_err(write_error)?;
-        return Ok(());
+/// Where the event tables become members.
+struct Zipped<'a, W: Write + Seek>(&'a mut ZipWriter<W>);
+
+impl<W: Write + Seek> WriteTables for Zipped<'_, W> {
+    fn write<T: Table>(&mut self, rows: &Store<T>) -> Result<()> {
+        let zip = &mut *self.0;
+        start(zip, &format!("{}.arrow", T::NAME))?;
+        if let Some(mut section) = rows.section() {
+            io::copy(&mut section, zip).map_err(write_error)?;
+            return Ok(());
+        }
+        let mut writer = arrow_writer::<T, _>(zip).map_err(write_error)?;
+        for chunk in rows.chunks() {
+            writer.write(&chunk?.to_batch()).map_err(write_error)?;
+        }
+        writer.finish().map_err(write_error)
     }
-    let mut writer = arrow_writer::<T, _>(zip).map_err(write_error)?;
-    for chunk in rows.chunks() {
-        writer.write(&chunk?.to_batch()).map_err(write_error)?;
-    }
-    writer.finish().map_err(write_error)
 }
 
 fn table<W: Write + Seek, T: Table>(zip: &mut ZipWriter<W>, rows: &T) -> Result<()> {

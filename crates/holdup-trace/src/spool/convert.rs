@@ -3,7 +3,10 @@
 use rustc_hash::FxHashMap;
 
 use super::records::{Record, kind};
-use crate::{ChainId, Cpu, Event, LockId, LockKey, LockKind, SwitchState, TraceBuilder, WakeContext};
+use crate::{
+    BlockIoEvent, BlockedEvent, ChainId, Cpu, ExitEvent, ForkEvent, FutexEvent, KernelLockEvent, LockId, LockKey,
+    LockKind, NameEvent, SampleEvent, SwitchEvent, SwitchState, TraceBuilder, WakeContext, WakeEvent,
+};
 
 const FUTEX_LOCK_PI: u8 = 6;
 const FUTEX_WAIT_OPERATIONS: [u8; 5] = [0, FUTEX_LOCK_PI, 9, 11, 13];
@@ -98,21 +101,21 @@ impl Converter {
             }
             kind::BLOCKED => {
                 let chain = builder.raw_chain(r.b);
-                builder.push(r.t, Event::Blocked { tid: r.a as u32, chain, lock: LockId::NONE });
+                builder.push(r.t, BlockedEvent { tid: r.a as u32, chain, lock: LockId::NONE });
             }
             kind::LOCK => {
                 let kind = LockKind::from_code((r.b >> 48) as u8);
                 let lock = builder.lock(LockKey { kind, pid: 0, address: r.a });
                 let (begin, owner) = (r.b >> 56 & 1 == 1, tid(r.b, 24));
-                builder.push(r.t, Event::KernelLock { cpu, tid: tid(r.b, 0), lock, begin, owner });
+                builder.push(r.t, KernelLockEvent { cpu, tid: tid(r.b, 0), lock, begin, owner });
             }
             kind::BLOCK_IO => builder.push(r.t, block_io(r)),
             kind::FORK => {
                 let (parent, parent_pid) = (r.a as u32, (r.a >> 32) as u32);
                 let (tid, pid) = (r.b as u32, (r.b >> 32) as u32);
-                builder.push(r.t, Event::Fork { parent_pid, parent, pid, tid });
+                builder.push(r.t, ForkEvent { parent_pid, parent, pid, tid });
             }
-            kind::EXIT => builder.push(r.t, Event::Exit { tid: r.a as u32 }),
+            kind::EXIT => builder.push(r.t, ExitEvent { tid: r.a as u32 }),
             _ => {}
         }
     }
@@ -128,12 +131,12 @@ impl Converter {
                 lock = builder.lock(futex_key(f.a & 0xffff_ffff_ffff, pid, private));
                 let owner = self.plausible_owner((f.b >> 32) as u32, prev, pid);
                 self.futexes += 1;
-                builder.push(r.t, Event::Futex { tid: prev, lock, owner, operation, timed });
+                builder.push(r.t, FutexEvent { tid: prev, lock, owner, operation, timed });
             }
         }
         builder.push(
             r.t,
-            Event::Switch {
+            SwitchEvent {
                 cpu,
                 prev,
                 next: tid(r.a, 24),
@@ -163,13 +166,13 @@ impl Converter {
 fn second_half(builder: &mut TraceBuilder, cpu: Cpu, first: Record, second: Record) {
     if first.kind == kind::SAMPLE {
         let chain = builder.raw_chain(first.b);
-        builder.push(first.t, Event::Sample { cpu, tid: first.a as u32, ip: second.a, chain });
+        builder.push(first.t, SampleEvent { cpu, tid: first.a as u32, ip: second.a, chain });
         return;
     }
     let bytes = [first.b.to_le_bytes(), second.a.to_le_bytes()].concat();
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     let name = builder.string(&String::from_utf8_lossy(&bytes[..end]));
-    builder.push(first.t, Event::Name { pid: (first.a >> 32) as u32, tid: first.a as u32, name });
+    builder.push(first.t, NameEvent { pid: (first.a >> 32) as u32, tid: first.a as u32, name });
 }
 
 fn released_lock(builder: &mut TraceBuilder, key: Option<Record>) -> LockId {
@@ -183,8 +186,8 @@ fn futex_key(address: u64, pid: u32, private: bool) -> LockKey {
     LockKey { kind: LockKind::Futex, pid: if private { pid } else { 0 }, address }
 }
 
-fn wake(lock: LockId, chain: ChainId, cpu: Cpu, r: Record) -> Event {
-    Event::Wake {
+fn wake(lock: LockId, chain: ChainId, cpu: Cpu, r: Record) -> WakeEvent {
+    WakeEvent {
         cpu,
         waker: tid(r.a, 0),
         wakee: tid(r.a, 24),
@@ -197,8 +200,8 @@ fn wake(lock: LockId, chain: ChainId, cpu: Cpu, r: Record) -> Event {
     }
 }
 
-fn block_io(r: Record) -> Event {
-    Event::BlockIo {
+fn block_io(r: Record) -> BlockIoEvent {
+    BlockIoEvent {
         device: r.b as u32,
         sector: r.a & 0xff_ffff_ffff,
         bytes: (r.b >> 32) as u32,

@@ -8,7 +8,7 @@ use super::convert::Converter;
 use super::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC, checksum};
 use super::side::Side;
 use super::stack::decode_stack;
-use crate::{Cpu, Error, Event, Nanos, Result, TraceBuilder};
+use crate::{Cpu, Error, ExecEvent, LostEvent, MapEvent, NameEvent, Nanos, Result, TraceBuilder};
 
 /// Records of a round that are held back until its end, so that threads are known before their first event.
 const HELD_BYTES: usize = 64 << 20;
@@ -190,18 +190,18 @@ impl Reader {
             Side::Name { t, pid, tid, name } => {
                 self.converter.learn(tid, pid);
                 let name = builder.string(&name);
-                builder.push(t, Event::Name { pid, tid, name });
+                builder.push(t, NameEvent { pid, tid, name });
             }
             Side::Map { t, image } => {
                 self.mappings += 1;
                 let pid = image.pid;
                 let image = builder.image(image);
-                builder.push(t, Event::Map { pid, image });
+                builder.push(t, MapEvent { pid, image });
             }
-            Side::Exec { t, pid } => builder.push(t, Event::Exec { pid }),
+            Side::Exec { t, pid } => builder.push(t, ExecEvent { pid }),
             Side::Lost { t, cpu, span, count, what } => {
                 let what = builder.string(&what);
-                builder.push(t, Event::Lost { cpu: Cpu(cpu), span: Nanos(span), count, what });
+                builder.push(t, LostEvent { cpu: Cpu(cpu), span: Nanos(span), count, what });
             }
         }
     }
@@ -224,7 +224,7 @@ impl Reader {
         let last = self.converter.last;
         if self.damaged {
             let what = builder.string("end of the recording (spool cut)");
-            builder.push(last, Event::Lost { cpu: Cpu::NONE, span: Nanos(0), count: 1, what });
+            builder.push(last, LostEvent { cpu: Cpu::NONE, span: Nanos(0), count: 1, what });
         } else if self.footer.is_none() {
             let note = match is_held {
                 true => "the recording goes on: this is what was there when it was read",

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use holdup_base::text::clean;
-use holdup_trace::{ColumnDoc, Table, Trace, tables};
+use holdup_trace::{Table, Trace};
 use serde_json::json;
 
 use crate::cli::Info;
@@ -114,50 +114,27 @@ fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Name, doc and columns of one table.
-fn describe<T: Table>() -> (&'static str, &'static str, &'static [ColumnDoc], Vec<String>) {
-    let types = T::schema().fields().iter().map(|f| f.data_type().to_string()).collect();
-    (T::NAME, T::DOC, T::COLUMNS, types)
-}
-
 fn print_schema(as_json: bool) -> anyhow::Result<()> {
-    let all = [
-        describe::<tables::Switches>(),
-        describe::<tables::Wakes>(),
-        describe::<tables::Waits>(),
-        describe::<tables::Samples>(),
-        describe::<tables::Futexes>(),
-        describe::<tables::KernelLocks>(),
-        describe::<tables::BlockIos>(),
-        describe::<tables::Threads>(),
-        describe::<tables::ThreadNames>(),
-        describe::<tables::Locks>(),
-        describe::<tables::StackNodes>(),
-        describe::<tables::Frames>(),
-        describe::<tables::Locations>(),
-        describe::<tables::Images>(),
-        describe::<tables::Codes>(),
-        describe::<tables::Lines>(),
-        describe::<tables::Losses>(),
-    ];
+    let all = holdup_trace::table_docs();
     if as_json {
         let tables: Vec<_> = all
             .iter()
-            .map(|(name, doc, columns, types)| {
-                let columns: Vec<_> = columns
+            .map(|table| {
+                let columns: Vec<_> = table
+                    .columns
                     .iter()
-                    .zip(types)
+                    .zip(&table.types)
                     .map(|(c, t)| json!({"name": c.name, "type": t, "unit": c.unit, "doc": c.doc.trim()}))
                     .collect();
-                json!({"name": name, "doc": doc.trim(), "columns": columns})
+                json!({"name": table.name, "doc": table.doc, "columns": columns})
             })
             .collect();
         return text::print_json(&json!({"schema": "holdup.schema/1", "tables": tables}));
     }
     let mut out = screen::stdout();
-    for (name, doc, columns, types) in all {
-        writeln!(out, "{name}: {}", doc.trim())?;
-        for (c, t) in columns.iter().zip(types) {
+    for table in all {
+        writeln!(out, "{}: {}", table.name, table.doc)?;
+        for (c, t) in table.columns.iter().zip(table.types) {
             writeln!(out, "  {:<14} {t:<8} {:<16} {}", c.name, c.unit, c.doc.trim())?;
         }
         writeln!(out)?;

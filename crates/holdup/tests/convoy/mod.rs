@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use holdup_trace::{
-    ChainId, Cpu, Destination, Event, Image, Location, LockId, LockKey, LockKind, SourceLine, SwitchState, Symbolizer,
-    Trace, TraceBuilder, WakeContext,
+    ChainId, Cpu, Destination, Image, Location, LockId, LockKey, LockKind, MapEvent, NameEvent, SampleEvent,
+    SourceLine, SwitchEvent, SwitchState, Symbolizer, Trace, TraceBuilder, WakeContext, WakeEvent,
 };
 
 /// `1: pause; mov (%rdi),%eax; test %eax,%eax; je 1b; ret`
@@ -32,9 +32,9 @@ impl Symbolizer for Namer {
     }
 }
 
-fn switch(cpu: u16, prev: u32, state: SwitchState, next: u32, lock: LockId) -> Event {
+fn switch(cpu: u16, prev: u32, state: SwitchState, next: u32, lock: LockId) -> SwitchEvent {
     let (syscall, chain) = (if state == SwitchState::Sleeping { 202 } else { -1 }, ChainId::NONE);
-    Event::Switch { cpu: Cpu(cpu), prev, next, state, io_wait: false, syscall, lock, chain }
+    SwitchEvent { cpu: Cpu(cpu), prev, next, state, io_wait: false, syscall, lock, chain }
 }
 
 /// `holder` spins with a lock from 10 to 60 ms, while `waiter` waits for it.
@@ -44,11 +44,11 @@ pub fn convoy(with_samples: bool) -> Trace {
     b.meta_mut().host.arch = "x86_64".into();
     for (tid, name) in [(10, "app"), (11, "holder"), (12, "waiter"), (13, "app")] {
         let name = b.string(name);
-        b.push(0, Event::Name { pid: 10, tid, name });
+        b.push(0, NameEvent { pid: 10, tid, name });
     }
     let image = Image { start: CODE, end: CODE + 4096, path: "/bin/app".into(), pid: 10, ..Image::default() };
     let image = b.image(image);
-    b.push(0, Event::Map { pid: 10, image });
+    b.push(0, MapEvent { pid: 10, image });
     let lock = b.lock(LockKey { kind: LockKind::Futex, pid: 10, address: 0x1000 });
     b.push(1, switch(0, 0, SwitchState::Runnable, 11, LockId::NONE));
     b.push(1, switch(1, 0, SwitchState::Runnable, 12, LockId::NONE));
@@ -56,10 +56,10 @@ pub fn convoy(with_samples: bool) -> Trace {
     for i in 0..if with_samples { 40 } else { 0 } {
         let ip = CODE + 2;
         let chain = b.chain(10, &[], &[ip]);
-        b.push((12 + i) * MS, Event::Sample { cpu: Cpu(0), tid: 11, ip, chain });
+        b.push((12 + i) * MS, SampleEvent { cpu: Cpu(0), tid: 11, ip, chain });
     }
     let (context, chain, target) = (WakeContext::Task, ChainId::NONE, Cpu(1));
-    b.push(60 * MS, Event::Wake { cpu: Cpu(0), waker: 11, wakee: 12, context, source: 0, target, lock, chain });
+    b.push(60 * MS, WakeEvent { cpu: Cpu(0), waker: 11, wakee: 12, context, source: 0, target, lock, chain });
     b.push(61 * MS, switch(1, 0, SwitchState::Runnable, 12, LockId::NONE));
     b.push(100 * MS, switch(0, 11, SwitchState::Dead, 0, LockId::NONE));
     b.finish(Some(&mut Namer)).expect("trace")

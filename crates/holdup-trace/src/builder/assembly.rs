@@ -1,0 +1,199 @@
+//! Applies events in time order: identities, address spaces, rows.
+
+use super::clock::Clock;
+use super::locks::LockTable;
+use super::out::Maker;
+use super::spaces::Spaces;
+use super::stacks::CallStacks;
+use super::threads::ThreadTable;
+use super::waits::OpenWaits;
+use crate::event::*;
+use crate::event_tables::Fillers;
+use crate::tables::*;
+use crate::{Cpu, Dictionary, LockId, Meta, Result, SpaceId, ThreadIdx, Timestamp};
+
+/// A trace that comes into being.
+pub(super) struct Assembly {
+    pub meta: Meta,
+    pub strings: Dictionary,
+    pub clock: Clock,
+    pub threads: ThreadTable,
+    pub spaces: Spaces,
+    pub stacks: CallStacks,
+    pub locks: LockTable,
+    pub waits: OpenWaits,
+    pub out: Fillers,
+}
+
+impl Assembly {
+    pub fn new(tables: &Maker) -> Result<Self> {
+        let (mut strings, mut threads) = (Dictionary::default(), ThreadTable::default());
+        threads.add(0, 0, Timestamp::ZERO, ThreadIdx::NONE, strings.intern("idle"));
+        Ok(Assembly {
+            meta: Meta { version: crate::file::VERSION, ..Meta::default() },
+            strings,
+            clock: Clock::default(),
+            threads,
+            spaces: Spaces::default(),
+            stacks: CallStacks::default(),
+            locks: LockTable::default(),
+            waits: OpenWaits::default(),
+            out: Fillers::new(tables)?,
+        })
+    }
+
+    /// Applies an event; `clock` is its time by the source's clock, in nanoseconds.
+    pub fn apply(&mut self, clock: u64, event: Event) -> Result<()> {
+        let t = self.clock.at(clock);
+        match event {
+            Event::Switch(e) => self.switch(t, &e),
+            Event::Wake(e) => self.wake(t, &e),
+            Event::Blocked(e) => self.blocked(e),
+            Event::Futex(e) => self.futex(t, &e),
+            Event::KernelLock(e) => self.kernel_lock(t, &e),
+            Event::Sample(e) => self.sample(t, &e),
+            Event::BlockIo(e) => self.block_io(t, &e),
+            Event::Lost(e) => self.lost(t, &e),
+            Event::Map(e) => self.map(t, e),
+            Event::Fork(e) => {
+                self.fork(t, e);
+                Ok(())
+            }
+            Event::Name(e) => self.name(t, e),
+            Event::Exec(ExecEvent { pid }) => {
+                self.spaces.exec(pid);
+                Ok(())
+            }
+            Event::Exit(ExitEvent { tid }) => {
+                let thread = self.thread(tid);
+                self.threads.end(thread, t);
+                Ok(())
+            }
+        }
+    }
+
+    fn switch(&mut self, t: Timestamp, e: &SwitchEvent) -> Result<()> {
+        let &SwitchEvent { cpu, state, io_wait, syscall, .. } = e;
+        self.see_cpu(cpu);
+        let (prev, next) = (self.thread(e.prev), self.thread(e.next));
+        let stack = self.stacks.resolve(e.chain, &mut self.spaces);
+        let lock = if e.lock == LockId::NONE && state.is_blocked() { self.waits.contended(prev) } else { e.lock };
+        let row = Switch { t, cpu, prev, state, next, io_wait, syscall, lock, stack };
+        self.waits.begin(&row);
+        self.waits.end(t, next);
+        self.out.switches.push(row)
+    }
+
+    fn wake(&mut self, t: Timestamp, e: &WakeEvent) -> Result<()> {
+        let &WakeEvent { cpu, context, source, target, lock, .. } = e;
+        let (waker, wakee) = (self.thread(e.waker), self.thread(e.wakee));
+        let stack = self.stacks.resolve(e.chain, &mut self.spaces);
+        let row = Wake { t, cpu, waker, context, source, wakee, target, lock, stack };
+        self.waits.woken(&row);
+        self.out.wakes.push(row)
+    }
+
+    fn blocked(&mut self, e: BlockedEvent) -> Result<()> {
+        let thread = self.thread(e.tid);
+        let stack = self.stacks.resolve(e.chain, &mut self.spaces);
+        match self.waits.blocked(thread, stack, e.lock) {
+            Some(row) => self.out.waits.push(row),
+            None => Ok(()),
+        }
+    }
+
+    fn futex(&mut self, t: Timestamp, e: &FutexEvent) -> Result<()> {
+        let &FutexEvent { lock, operation, timed, .. } = e;
+        let (thread, owner) = (self.thread(e.tid), self.threads.known(e.owner));
+        self.out.futexes.push(Futex { t, thread, lock, owner, operation, timed })
+    }
+
+    fn kernel_lock(&mut self, t: Timestamp, e: &KernelLockEvent) -> Result<()> {
+        let &KernelLockEvent { cpu, lock, begin, .. } = e;
+        let (thread, owner) = (self.thread(e.tid), self.threads.known(e.owner));
+        self.waits.contend(thread, lock, begin);
+        self.out.kernel_locks.push(KernelLock { t, cpu, thread, lock, begin, owner })
+    }
+
+    fn sample(&mut self, t: Timestamp, e: &SampleEvent) -> Result<()> {
+        let &SampleEvent { cpu, ip, chain, .. } = e;
+        let thread = self.thread(e.tid);
+        self.see_cpu(cpu);
+        let stack = self.stacks.resolve(chain, &mut self.spaces);
+        let stack = self.stacks.with_leaf(chain, stack, ip);
+        self.out.samples.push(Sample { t, cpu, thread, ip, stack })
+    }
+
+    fn block_io(&mut self, t: Timestamp, e: &BlockIoEvent) -> Result<()> {
+        let &BlockIoEvent { device, sector, bytes, issue, .. } = e;
+        let thread = self.threads.known(e.tid);
+        self.out.block_ios.push(BlockIo { t, device, sector, bytes, thread, issue })
+    }
+
+    fn lost(&mut self, t: Timestamp, e: &LostEvent) -> Result<()> {
+        let &LostEvent { cpu, span, what, .. } = e;
+        self.out.losses.push(LossRow { what, cpu, from: t.before(span), to: t, count: e.count.into() })
+    }
+
+    fn map(&mut self, t: Timestamp, e: MapEvent) -> Result<()> {
+        let Some((space, image)) = self.spaces.map(e.pid, e.image) else { return Ok(()) };
+        let path = self.strings.intern(&image.path);
+        let hex = image.build_id.iter().flatten().map(|b| format!("{b:02x}")).collect::<String>();
+        let build_id = self.strings.intern(&hex);
+        if space == SpaceId::KERNEL && self.meta.kernel_addresses_hidden {
+            return Ok(());
+        }
+        let (start, end, file_offset) = (image.start, image.end, image.file_offset);
+        self.out.images.push(ImageRow { t, space, start, end, file_offset, path, build_id })
+    }
+
+    fn fork(&mut self, t: Timestamp, e: ForkEvent) {
+        let parent = self.thread(e.parent);
+        if e.pid != e.parent_pid {
+            self.spaces.fork(e.parent_pid, e.pid);
+        }
+        let name = self.threads.name(parent);
+        self.threads.add(e.tid, e.pid, t, parent, name);
+    }
+
+    fn name(&mut self, t: Timestamp, e: NameEvent) -> Result<()> {
+        let NameEvent { pid, tid, name } = e;
+        let thread = self.thread(tid);
+        match self.threads.rename(thread, pid, name) {
+            true => self.out.thread_names.push(ThreadName { t, thread, name }),
+            false => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn thread(&mut self, tid: u32) -> ThreadIdx {
+        self.threads.of(tid, &mut self.strings)
+    }
+
+    fn see_cpu(&mut self, cpu: Cpu) {
+        if cpu != Cpu::NONE {
+            self.meta.cpus = self.meta.cpus.max(cpu.0 + 1);
+        }
+    }
+
+    /// What is known only when all events have been applied: open waits, and what came too late or not at all.
+    pub fn close(&mut self) -> Result<()> {
+        let end = self.clock.now();
+        for row in self.waits.close(end) {
+            self.out.waits.push(row)?;
+        }
+        let losses = [
+            ("events out of order", self.clock.late),
+            ("stacks (limited rate, or full buffer)", self.stacks.unresolved),
+        ];
+        for (what, count) in losses.into_iter().filter(|&(_, count)| count > 0) {
+            let what = self.strings.intern(what);
+            self.out.losses.push(LossRow { what, cpu: Cpu::NONE, from: Timestamp::ZERO, to: end, count })?;
+        }
+        self.meta.start_ns = self.clock.start();
+        self.meta.duration_ns = end.nanos().max(self.meta.duration_ns);
+        self.meta.user_stacks.0 += self.stacks.counts.0;
+        self.meta.user_stacks.1 += self.stacks.counts.1;
+        Ok(())
+    }
+}

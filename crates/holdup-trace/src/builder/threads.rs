@@ -1,0 +1,94 @@
+//! Threads: a tid that is used again is another thread.
+
+use rustc_hash::FxHashMap;
+
+use super::tids::Tids;
+use crate::tables::{Thread, Threads};
+use crate::{Dictionary, StringId, Table, ThreadIdx, Timestamp};
+
+/// All threads so far, and which of them has each tid now.
+#[derive(Default)]
+pub(super) struct ThreadTable {
+    rows: Threads,
+    by_tid: Tids,
+}
+
+impl ThreadTable {
+    /// The thread that has `tid` now; one that nobody announced existed before the trace.
+    #[inline]
+    pub fn of(&mut self, tid: u32, strings: &mut Dictionary) -> ThreadIdx {
+        match self.by_tid.get(tid) {
+            Some(thread) => thread,
+            None => {
+                let name = strings.intern(&format!("tid {tid}"));
+                self.add(tid, tid, Timestamp::ZERO, ThreadIdx::NONE, name)
+            }
+        }
+    }
+
+    /// The thread that has `tid` now, if it is known; 0 means nobody.
+    pub fn known(&self, tid: u32) -> ThreadIdx {
+        if tid == 0 { ThreadIdx::NONE } else { self.by_tid.get(tid).unwrap_or(ThreadIdx::NONE) }
+    }
+
+    /// A new thread, which has `tid` from now on.
+    pub fn add(&mut self, tid: u32, pid: u32, start: Timestamp, parent: ThreadIdx, name: StringId) -> ThreadIdx {
+        let thread = ThreadIdx(self.rows.len() as u32);
+        self.rows.push(Thread { tid, pid, start, end: Timestamp::MAX, parent, name, process: name });
+        self.by_tid.set(tid, thread);
+        thread
+    }
+
+    /// Its name.
+    pub fn name(&self, thread: ThreadIdx) -> StringId {
+        self.rows.name[thread.index()]
+    }
+
+    /// Gives the thread its process and name; says whether the name is a new one.
+    pub fn rename(&mut self, thread: ThreadIdx, pid: u32, name: StringId) -> bool {
+        self.rows.pid[thread.index()] = pid;
+        std::mem::replace(&mut self.rows.name[thread.index()], name) != name
+    }
+
+    /// The thread ends. Its tid stays its own: it still switches out for the last time after its exit was traced.
+    pub fn end(&mut self, thread: ThreadIdx, t: Timestamp) {
+        self.rows.end[thread.index()] = t;
+    }
+
+    /// The table. A process is named after its main thread.
+    pub fn finish(mut self) -> Threads {
+        let rows = &mut self.rows;
+        let main: FxHashMap<u32, StringId> =
+            rows.rows().filter(|thread| thread.tid == thread.pid).map(|thread| (thread.pid, thread.name)).collect();
+        for i in 0..rows.len() {
+            rows.process[i] = main.get(&rows.pid[i]).copied().unwrap_or(rows.name[i]);
+        }
+        self.rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tid_that_is_used_again_is_another_thread() {
+        let (mut threads, mut strings) = (ThreadTable::default(), Dictionary::default());
+        let first = threads.of(7, &mut strings);
+        assert_eq!((threads.of(7, &mut strings), threads.known(7), threads.known(8)), (first, first, ThreadIdx::NONE));
+        let name = strings.intern("worker");
+        let second = threads.add(7, 5, Timestamp::from_nanos_since_start(9), ThreadIdx::NONE, name);
+        assert_ne!(first, second);
+        assert_eq!(threads.of(7, &mut strings), second);
+    }
+
+    #[test]
+    fn a_process_is_named_after_its_main_thread() {
+        let (mut threads, mut strings) = (ThreadTable::default(), Dictionary::default());
+        let (server, worker) = (strings.intern("server"), strings.intern("worker"));
+        let (one, two) = (threads.of(5, &mut strings), threads.of(6, &mut strings));
+        assert!(threads.rename(one, 5, server) && threads.rename(two, 5, worker));
+        assert!(!threads.rename(two, 5, worker), "the same name is no new one");
+        assert_eq!(threads.finish().process, [server, server]);
+    }
+}
