@@ -1,6 +1,6 @@
 //! The answer of a sweep: points, the laws, what to make of them.
 
-pub mod words;
+mod words;
 
 use std::collections::BTreeMap;
 

@@ -18,6 +18,8 @@ mod context;
 #[cfg(feature = "script")]
 mod data;
 #[cfg(feature = "script")]
+mod failure;
+#[cfg(feature = "script")]
 mod files;
 pub(crate) mod limits;
 #[cfg(feature = "script")]
@@ -145,6 +147,13 @@ impl ScriptError {
     /// A limit that the script came to.
     pub(crate) fn limit(place: Option<Place>, message: impl fmt::Display) -> ScriptError {
         ScriptError { is_limit: true, ..ScriptError::new(place, message) }
+    }
+
+    /// An error of the engine that no script should be able to cause.
+    #[cfg(feature = "script")]
+    #[allow(clippy::needless_pass_by_value)] // As `map_err` gives it.
+    fn internal(error: impl fmt::Display) -> ScriptError {
+        ScriptError::new(None, format!("the script engine could not be set up: {error}"))
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Report;
-use crate::scale::words::figure;
+use crate::figure::figure;
 use crate::stats;
 
 /// What came of a comparison.

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use holdup_analysis::diff::scaling::{Attribution, LossCause};
 use holdup_base::text::clean;
-use holdup_load::scale::words::figure;
+use holdup_load::figure::figure;
 use holdup_load::scale::{Point, Scaling};
 
 use super::screen::{self, Style};
