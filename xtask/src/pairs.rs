@@ -8,7 +8,7 @@ use regex::Regex;
 use serde::Deserialize;
 
 use crate::holdup::{Change, Compared, Holdup};
-use crate::scenarios::{build, check_names, read_truth};
+use crate::truth::{build, check_names, read_truth};
 use crate::{table, take_number};
 
 /// How many changes may come before the planted one, with itself.

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use regex::Regex;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use crate::holdup::{Explained, Finding, Holdup, PERF_EVENTS, recorded};
+use crate::truth::{build, check_names, read_truth};
 use crate::{pairs, sweeps, table, take_flag, take_number, take_option};
 
 /// `scenarios/truth.toml`.
@@ -81,27 +81,6 @@ pub fn run(root: &Path, args: &[String]) -> Result<bool> {
     }
     table::print(&["scenario", "by", "", "first finding", "function", "thread", "CPU s", "sure", "then"], &rows);
     Ok(all_right)
-}
-
-/// Reads `scenarios/truth.toml`.
-pub fn read_truth<T: DeserializeOwned>(root: &Path) -> Result<T> {
-    let text = fs::read_to_string(root.join("scenarios/truth.toml"))?;
-    toml::from_str(&text).context("scenarios/truth.toml")
-}
-
-/// Fails if one of `names` is not among those `known`.
-pub fn check_names<'a>(names: &[String], known: impl Iterator<Item = &'a str>) -> Result<()> {
-    let known: Vec<&str> = known.collect();
-    let unknown = names.iter().find(|name| !known.contains(&name.as_str()));
-    ensure!(unknown.is_none(), "no {} in scenarios/truth.toml", unknown.map_or("", |n| n));
-    Ok(())
-}
-
-/// Builds the programs `names` in the folder `programs`.
-pub fn build<'a>(root: &Path, flags: &[&str], programs: &Path, names: impl Iterator<Item = &'a str>) -> Result<()> {
-    let built = Command::new(root.join("scenarios/build.sh")).args(flags).arg(programs).args(names).status()?;
-    ensure!(built.success(), "scenarios/build.sh failed");
-    Ok(())
 }
 
 /// How a scenario is recorded.

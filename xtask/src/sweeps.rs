@@ -7,8 +7,8 @@ use regex::Regex;
 use serde::Deserialize;
 
 use crate::holdup::{Attribution, Holdup};
-use crate::scenarios::{build, check_names, read_truth};
 use crate::table;
+use crate::truth::{build, check_names, read_truth};
 
 /// `scenarios/truth.toml`.
 #[derive(Deserialize)]

@@ -5,14 +5,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use holdup_base::text::clean;
+use holdup_load::figure::figure;
 use holdup_load::harness::Live;
 use holdup_load::report::{Change, Comparison, Latencies, Report};
-use holdup_load::scale::words::figure;
-use holdup_load::script::{FunctionInfo, ParamInfo};
-use serde::Serialize;
 
 use super::screen::{self, Style, say};
 use super::wrap::paragraph;
+use crate::documents::workload::Workload;
 
 const BOLD: Style = Style::BOLD;
 const DIM: Style = Style::DIM;
@@ -209,21 +208,6 @@ fn time(nanos: f64) -> String {
         n if n < 1e9 => format!("{:.2} ms", n / 1e6),
         n => format!("{:.2} s", n / 1e9),
     }
-}
-
-/// What a workload offers.
-#[derive(Serialize, schemars::JsonSchema)]
-pub struct Workload {
-    /// Its functions.
-    #[serde(serialize_with = "names")]
-    #[schemars(with = "Vec<String>")]
-    pub functions: Vec<FunctionInfo>,
-    /// Its parameters.
-    pub params: Vec<ParamInfo>,
-}
-
-fn names<S: serde::Serializer>(functions: &[FunctionInfo], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(functions.iter().map(|function| &function.name))
 }
 
 /// Prints what a workload offers.

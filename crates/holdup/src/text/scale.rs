@@ -9,7 +9,7 @@ use holdup_load::scale::{Point, Scaling};
 
 use super::screen::{self, Style};
 use super::wrap::paragraph;
-use crate::commands::scale::Answer;
+use crate::documents::scaling::Answer;
 
 const BOLD: Style = Style::BOLD;
 const DIM: Style = Style::DIM;

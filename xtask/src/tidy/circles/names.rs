@@ -71,6 +71,7 @@ impl<'a> Names<'a> {
         let parent = self.modules[from].parent.unwrap_or(from);
         match first.as_str() {
             "crate" => self.walk(0, rest, depth, found),
+            "self" if rest.first().is_some_and(|word| word == "super") => self.resolve(from, rest, depth, found),
             "self" => self.walk(from, rest, depth, found),
             "super" if rest.first().is_some_and(|word| word == "super") => self.resolve(parent, rest, depth, found),
             "super" => self.walk(parent, rest, depth, found),

@@ -38,8 +38,15 @@ pub fn rooms(modules: &[Module]) -> BTreeMap<usize, Room<'_>> {
         let items = module.items.iter().enumerate();
         let mentions = items.flat_map(|(i, item)| item.mentions.iter().map(move |mention| (Some(i), mention)));
         for (item, mention) in imports.chain(mentions) {
-            for target in names.targets(m, &mention.path) {
-                let Some((room, from, to)) = arrow(modules, m, item, target) else { continue };
+            let targets = names.targets(m, &mention.path);
+            let of_room = |room: usize| targets.iter().any(|t| matches!(t, Target::Item(of, _) if *of == room));
+            for target in &targets {
+                let Some((room, from, to)) = arrow(modules, m, item, *target) else { continue };
+                // Children that spread the methods of a type of their parent's are pages of it: a grammar is a circle by itself.
+                let are_pages = matches!((from, to), (Node::Child(_), Node::Child(_))) && of_room(room);
+                if mention.is_own && are_pages {
+                    continue;
+                }
                 let arrows = rooms.entry(room).or_insert_with(Room::default).arrows.entry(from).or_default();
                 arrows.entry(to).or_insert(Use { module: m, mention });
             }
@@ -98,7 +105,8 @@ impl<'a> Room<'a> {
                 continue;
             }
             let back = |next: &Node| self.way(*next, child);
-            if let Some(circle) = self.arrows[&child].keys().filter_map(back).min_by_key(Vec::len) {
+            if let Some(mut circle) = self.arrows[&child].keys().filter_map(back).min_by_key(Vec::len) {
+                circle.rotate_right(1);
                 seen.extend(&circle);
                 circles.push(circle);
             }

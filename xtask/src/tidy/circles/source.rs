@@ -1,7 +1,6 @@
 //! Modules of a crate as they are written: what each defines, imports and names.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
@@ -39,18 +38,14 @@ pub struct Module {
     pub imports: Vec<Import>,
 }
 
+/// The text of a file, if there is one.
+pub type Read<'a> = &'a dyn Fn(&Path) -> Result<Option<String>>;
+
 /// All modules of the crate whose root is `file`, that one first; tests are left out.
-pub fn modules(root: &Path, file: &Path) -> Result<Vec<Module>> {
+pub fn modules(file: &Path, read: Read) -> Result<Vec<Module>> {
     let folder = file.parent().context("a crate's root without a folder")?;
-    let read = |file: &Path| -> Result<Option<TokenStream>> {
-        if !root.join(file).is_file() {
-            return Ok(None);
-        }
-        let text = fs::read_to_string(root.join(file))?;
-        Ok(Some(text.parse().map_err(|e| anyhow!("{}: {e}", file.display()))?))
-    };
-    let tokens = read(file)?.with_context(|| format!("{} is missing", file.display()))?;
-    let mut crate_ = Crate { modules: Vec::new(), read: &read };
+    let mut crate_ = Crate { modules: Vec::new(), read };
+    let tokens = crate_.tokens(file)?.with_context(|| format!("{} is missing", file.display()))?;
     let module = Module { file: file.to_owned(), ..Module::default() };
     crate_.add(module, folder, tokens)?;
     Ok(crate_.modules)
@@ -58,7 +53,7 @@ pub fn modules(root: &Path, file: &Path) -> Result<Vec<Module>> {
 
 struct Crate<'a> {
     modules: Vec<Module>,
-    read: &'a dyn Fn(&Path) -> Result<Option<TokenStream>>,
+    read: Read<'a>,
 }
 
 impl Crate<'_> {
@@ -69,7 +64,7 @@ impl Crate<'_> {
         for part in parts(tokens) {
             match part.keyword.as_str() {
                 "use" => self.modules[at].imports.extend(imports(&part.tokens[part.after..])),
-                "mod" => self.child(at, folder, part)?,
+                "mod" => self.child(at, folder, &part)?,
                 "impl" => self.modules[at].items.extend(methods(part)),
                 _ => self.modules[at].items.push(Item {
                     name: part.name(),
@@ -82,7 +77,12 @@ impl Crate<'_> {
         Ok(())
     }
 
-    fn child(&mut self, parent: usize, folder: &Path, part: Part) -> Result<()> {
+    fn tokens(&self, file: &Path) -> Result<Option<TokenStream>> {
+        let text = (self.read)(file)?;
+        text.map(|text| text.parse().map_err(|e| anyhow!("{}: {e}", file.display()))).transpose()
+    }
+
+    fn child(&mut self, parent: usize, folder: &Path, part: &Part) -> Result<()> {
         let name = part.name();
         let path = [self.modules[parent].path.clone(), vec![name.clone()]].concat();
         let below = folder.join(&name);
@@ -92,7 +92,7 @@ impl Crate<'_> {
                 let beside = self.modules[parent].file.parent().unwrap_or(folder);
                 let mut files = vec![folder.join(format!("{name}.rs")), below.join("mod.rs")];
                 files.extend(part.tokens.iter().filter_map(named_file).map(|file| beside.join(file)));
-                let found = files.into_iter().find_map(|file| Some((self.read)(&file).transpose()?.map(|t| (file, t))));
+                let found = files.into_iter().find_map(|file| Some(self.tokens(&file).transpose()?.map(|t| (file, t))));
                 found.unwrap_or_else(|| Err(anyhow!("{} has no file", path.join("::"))))?
             }
         };

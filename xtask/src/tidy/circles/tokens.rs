@@ -11,6 +11,8 @@ pub struct Mention {
     pub path: Vec<String>,
     /// In the file, from 1.
     pub line: usize,
+    /// Whether it was written as a method of `self`, or as something of `Self`.
+    pub is_own: bool,
 }
 
 /// A name that a `use` brings in.
@@ -75,7 +77,7 @@ fn use_tree(tree: &[TokenTree], before: &[String], found: &mut Vec<Import>) {
         // A leading `::` names a crate, and so leads nowhere here.
         let Some(first) = part.first() else { continue };
         let (words, end) = path_at(part, 0);
-        let line = first.span().start().line;
+        let mention = |path| Mention { path, line: first.span().start().line, is_own: false };
         let mut path = [before, &words].concat();
         let after = if is_path_separator(part, end) { end + 2 } else { end };
         match part.get(after) {
@@ -84,7 +86,7 @@ fn use_tree(tree: &[TokenTree], before: &[String], found: &mut Vec<Import>) {
                 use_tree(&inner, &path, found);
             }
             Some(TokenTree::Punct(star)) if star.as_char() == '*' => {
-                found.push(Import { name: None, from: Mention { path, line } });
+                found.push(Import { name: None, from: mention(path) });
             }
             Some(TokenTree::Punct(_)) => {}
             renamed => {
@@ -97,7 +99,7 @@ fn use_tree(tree: &[TokenTree], before: &[String], found: &mut Vec<Import>) {
                     _ => path.last().cloned(),
                 };
                 if name.is_some() {
-                    found.push(Import { name, from: Mention { path, line } });
+                    found.push(Import { name, from: mention(path) });
                 }
             }
         }
@@ -160,7 +162,7 @@ impl Scan<'_> {
         if is_member || is_punct(before(1), ':') && is_punct(before(2), ':') {
             let of_self = is_member && matches!(before(2), Some(TokenTree::Ident(word)) if word == "self");
             if let Some(own) = self.own.filter(|_| of_self && is_call) {
-                self.found.push(Mention { path: [own, &path].concat(), line });
+                self.found.push(Mention { path: [own, &path].concat(), line, is_own: true });
             }
             return end;
         }
@@ -174,13 +176,14 @@ impl Scan<'_> {
                 return end;
             }
         }
-        if path[0] == "Self" {
+        let is_own = path[0] == "Self";
+        if is_own {
             match self.own {
                 Some(own) => drop(path.splice(..1, own.iter().cloned())),
                 None => return end,
             }
         }
-        self.found.push(Mention { path, line });
+        self.found.push(Mention { path, line, is_own });
         end
     }
 }
