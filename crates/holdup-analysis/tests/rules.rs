@@ -184,7 +184,7 @@ fn microsecond_holds_of_four_threads_are_a_convoy() {
     }
     let trace = s.finish();
     let answer = explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap();
-    assert_eq!(answer.findings[0].kind, "convoy", "{:#?}", answer.findings);
+    assert_eq!(answer.findings[0].kind.name(), "convoy", "{:#?}", answer.findings);
     assert_eq!(answer.findings[0].waiters.threads, 4);
 }
 

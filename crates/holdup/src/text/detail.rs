@@ -76,7 +76,7 @@ fn accounting(out: &mut impl Write, answer: &Explanation) -> io::Result<()> {
 fn print_finding(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     let number = f.id.trim_start_matches('f');
     writeln!(out, "{BOLD}{}{BOLD:#}", paragraph(&format!("{number}. "), &f.title))?;
-    let mut facts = vec![f.kind.to_owned(), format!("{} of CPU time", duration(f.blame_cpu_s))];
+    let mut facts = vec![f.kind.to_string(), format!("{} of CPU time", duration(f.blame_cpu_s))];
     if f.share_of_held_up > 0.0 {
         facts.push(format!("{:.0} % of all standing still", 100.0 * f.share_of_held_up));
     }

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 use holdup_analysis::Explanation;
 use holdup_analysis::label::duration;
-use holdup_analysis::report::Finding;
+use holdup_analysis::report::{Finding, FindingKind};
 
 use super::screen::{self, Style};
 use super::wrap::{cut, paragraph, width};
@@ -83,7 +83,9 @@ impl Page<'_> {
     fn on_page(&self) -> Vec<&Finding> {
         let least = SMALLEST * self.answer.cpu_seconds.total;
         let matters = |f: &&Finding| {
-            f.kind != "idle-by-design" && f.blame_cpu_s >= least && f.gain_at_most.is_none_or(|gain| gain > 1.01)
+            f.kind != FindingKind::IdleByDesign
+                && f.blame_cpu_s >= least
+                && f.gain_at_most.is_none_or(|gain| gain > 1.01)
         };
         self.answer.findings.iter().filter(matters).collect()
     }
@@ -119,7 +121,7 @@ impl Page<'_> {
         let busy = self.answer.cpu_seconds.busy + self.answer.cpu_seconds.spin;
         let matters = busy > 0.05 * self.answer.cpu_seconds.total;
         let profile_only = self.answer.caveats.iter().any(|c| !c.record.is_empty());
-        (matters || profile_only) && findings.first().is_none_or(|f| f.kind == "cpu-bound")
+        (matters || profile_only) && findings.first().is_none_or(|f| f.kind == FindingKind::CpuBound)
     }
 
     fn hot(&self, out: &mut impl Write) -> io::Result<()> {
@@ -172,7 +174,7 @@ impl Page<'_> {
 
     /// What is not on the page, in words.
     fn hidden(&self, shown: usize) -> Option<String> {
-        let idle = self.answer.findings.iter().filter(|f| f.kind == "idle-by-design").count();
+        let idle = self.answer.findings.iter().filter(|f| f.kind == FindingKind::IdleByDesign).count();
         let small = self.answer.findings.len() - idle - shown + shown.saturating_sub(1 + FURTHER);
         let plural =
             |n: usize, one: &str, many: &str| (n > 0).then(|| format!("{n} {}", if n == 1 { one } else { many }));
@@ -243,9 +245,9 @@ fn headline(out: &mut impl Write, text: &str) -> io::Result<()> {
 fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     let (c, w) = (&f.culprit, &f.waiters);
     let verb = match f.kind {
-        "disk" => "It waited",
-        "sleep-polling" => "It slept",
-        "runnable-while-idle" => return Ok(()),
+        FindingKind::Disk => "It waited",
+        FindingKind::SleepPolling => "It slept",
+        FindingKind::RunnableWhileIdle => return Ok(()),
         _ => "It ran",
     };
     let caller = if c.called_by.is_empty() { String::new() } else { format!("called by {}", short(&c.called_by)) };
@@ -261,7 +263,7 @@ fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     if !c.function.is_empty() {
         row_as_is(out, verb, &line(&ran, &c.source, &caller))?;
     }
-    if f.kind != "cpu-bound" && w.threads > 0 && !(w.function.is_empty() && names.is_empty()) {
+    if f.kind != FindingKind::CpuBound && w.threads > 0 && !(w.function.is_empty() && names.is_empty()) {
         row_as_is(out, "They hung", &line(&hung, &w.source, &names))?;
     }
     Ok(())
