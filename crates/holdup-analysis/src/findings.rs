@@ -245,6 +245,7 @@ impl Context<'_> {
         Health {
             lost_events: h.lost_events,
             lost_stacks: h.lost_stacks,
+            lost_mappings: h.lost_mappings,
             impossible: self.limits.impossible(),
             unknown_wakers: h.unknown_wakers,
             cycles: self.blame.cycles,

@@ -267,6 +267,8 @@ pub struct Health {
     pub lost_events: u64,
     /// Stacks that found no room: waits and samples without a place.
     pub lost_stacks: u64,
+    /// Mappings of code that were lost: functions without names, or with wrong ones.
+    pub lost_mappings: u64,
     /// Waits whose waker is unknown.
     pub unknown_wakers: u64,
     /// Circles of waiting threads.

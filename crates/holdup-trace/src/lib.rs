@@ -28,7 +28,7 @@ pub use dict::{
     Dictionary, Image, Location, LockKey, RawStack, SourceLine, Stacks, Symbolizer, Unwinder, decode_build_id,
 };
 pub use error::{Error, Result};
-pub use event::{Event, LOST_STACKS, WakeContext};
+pub use event::{Event, LOST_STACKS, LossKind, WakeContext};
 pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
 pub use ids::{Nanos, Timestamp};
 pub use meta::{Host, Loss, Meta};

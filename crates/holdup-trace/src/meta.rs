@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::LossKind;
+
 /// The machine that was recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
@@ -65,7 +67,9 @@ pub struct Meta {
 /// Records that are missing from a trace.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Loss {
-    /// What was lost.
+    /// What kind of thing.
+    pub kind: LossKind,
+    /// What was lost, in words.
     pub what: String,
     /// On which CPU; `None` for all.
     pub cpu: Option<u16>,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use holdup_base::text::clean;
 use holdup_trace::{
-    ChainId, Cpu, Destination, Event, Image, Location, LockId, LockKey, LockKind, Nanos, SourceLine, SwitchState,
-    Symbolizer, Trace, TraceBuilder, WakeContext, file,
+    ChainId, Cpu, Destination, Event, Image, Location, LockId, LockKey, LockKind, LossKind, Nanos, SourceLine,
+    SwitchState, Symbolizer, Trace, TraceBuilder, WakeContext, file,
 };
 
 /// Sets a title, clears the screen, writes over the line, turns the direction, ends strings and tags. None of this
@@ -74,7 +74,7 @@ fn trace() -> Trace {
         b.push((12 + i) * MS, Event::Sample { cpu: Cpu(0), tid: 11, ip, chain });
     }
     let what = b.string(&evil("lost"));
-    b.push(55 * MS, Event::Lost { cpu: Cpu(0), span: Nanos(MS), count: 2, what });
+    b.push(55 * MS, Event::Lost { kind: LossKind::Events, cpu: Cpu(0), span: Nanos(MS), count: 2, what });
     let chain = b.chain(10, &[], &[CODE + 2]);
     let (context, target) = (WakeContext::Task, Cpu(1));
     b.push(60 * MS, Event::Wake { cpu: Cpu(0), waker: 11, wakee: 12, context, source: 0, target, lock, chain });

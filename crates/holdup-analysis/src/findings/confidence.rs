@@ -39,6 +39,9 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     if health.lost_stacks > stacks / 10 {
         doubts.push(format!("{} stacks were lost: the functions may be others", health.lost_stacks));
     }
+    if health.lost_mappings > 0 {
+        doubts.push(format!("{} mappings of code were lost: functions may lack names", health.lost_mappings));
+    }
     let samples = tally.samples.len();
     if matches!(group, Group::Lock(_) | Group::Serial(_)) && samples == 0 && tally.handoff_ns < 0.5 * tally.rank_ns {
         doubts.push("no CPU sample shows what the culprit did meanwhile".to_owned());

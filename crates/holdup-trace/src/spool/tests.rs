@@ -18,7 +18,7 @@ fn sample(dir: &Path) -> PathBuf {
             image: Image { start: 0x1000, end: 0x2000, path: "/bin/x".into(), pid: 10, ..Image::default() },
         },
         Side::Exec { t: 1001, pid: 12 },
-        Side::Lost { t: 1002, cpu: 1, span: 1, count: 3, what: "records".into() },
+        Side::Lost { kind: LossKind::Events, t: 1002, cpu: 1, span: 1, count: 3, what: "records".into() },
     ];
     spool.side(&side).expect("side");
     let mut records = Vec::new();

@@ -161,6 +161,7 @@ fn health(out: &mut impl Write, health: &Health, notes: &[String]) -> io::Result
     };
     doubt(health.lost_events, "events lost");
     doubt(health.lost_stacks, "stacks lost");
+    doubt(health.lost_mappings, "mappings of code lost");
     doubt(health.unknown_wakers, "waits of which nobody knows who ended them");
     doubt(health.inferred, "switches that are missing and were inferred");
     doubt(health.unmatched, "events that contradict others");
