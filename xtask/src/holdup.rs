@@ -12,9 +12,10 @@ use holdup_analysis::report::{Confidence, FindingKind};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// What `perf record` has to record for holdup.
-pub const PERF_EVENTS: [&str; 8] =
-    ["-c", "1", "-e", "sched:sched_switch", "-e", "sched:sched_waking", "-e", "cpu-clock/freq=999/"];
+/// What `perf record -a -g` has to record for holdup.
+pub fn perf_events() -> impl Iterator<Item = &'static str> {
+    holdup_trace::PERF_RECORD.split(' ').skip_while(|word| *word != "-c").take_while(|word| *word != "--")
+}
 
 /// The binary under test.
 pub struct Holdup(PathBuf);

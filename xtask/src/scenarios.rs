@@ -10,7 +10,7 @@ use regex::Regex;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::holdup::{Explained, Finding, Holdup, PERF_EVENTS, recorded};
+use crate::holdup::{Explained, Finding, Holdup, perf_events, recorded};
 use crate::{pairs, sweeps, table, take_flag, take_number, take_option};
 
 /// `scenarios/truth.toml`.
@@ -132,7 +132,7 @@ impl Options {
         };
         command.args(["record", "-o"]).arg(&trace);
         if let Way::Perf = way {
-            command.args(["-a", "-g"]).args(PERF_EVENTS);
+            command.args(["-a", "-g"]).args(perf_events());
         }
         command.arg("--").arg(&program).arg(self.seconds.to_string());
         recorded(&mut command, &self.scratch)?;

@@ -16,6 +16,7 @@ mod ids;
 mod meta;
 mod names;
 mod naming;
+mod note;
 pub mod spool;
 mod store;
 mod syscall;
@@ -33,6 +34,7 @@ pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringI
 pub use ids::{Nanos, Timestamp};
 pub use meta::{Host, Loss, Meta};
 pub use names::Names;
+pub use note::{Note, NoteKind, PERF_RECORD};
 pub use store::{Chunks, Store};
 pub use syscall::Syscall;
 pub use table::{Column, ColumnDoc, Table};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::LossKind;
+use crate::{LossKind, Note};
 
 /// The machine that was recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -61,7 +61,7 @@ pub struct Meta {
     /// Whether kernel addresses are numbers in their stead: who owns the file may not see them.
     pub kernel_addresses_hidden: bool,
     /// What the reader noticed and the user should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// Records that are missing from a trace.

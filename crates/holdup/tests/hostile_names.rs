@@ -55,7 +55,7 @@ fn trace() -> Trace {
     (meta.cpus, meta.focus_pids) = (2, vec![10]);
     (meta.format, meta.host.name, meta.host.os, meta.host.cpu) = (evil("f"), evil("h"), evil("o"), evil("c"));
     (meta.host.arch, meta.sample_period_ns) = ("x86_64".into(), MS);
-    (meta.command, meta.hooks, meta.notes) = (vec![evil("cmd")], vec![evil("hook")], vec![evil("note")]);
+    (meta.command, meta.hooks, meta.notes) = (vec![evil("cmd")], vec![evil("hook")], vec![evil("note").into()]);
     b.count_native(&evil("native"), 3);
     for (tid, name) in [(10, evil("app")), (11, evil("holder")), (12, FORMULA.to_owned()), (13, evil("app"))] {
         let name = b.string(&name);

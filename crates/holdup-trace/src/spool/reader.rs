@@ -8,7 +8,7 @@ use super::convert::Converter;
 use super::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC, checksum};
 use super::side::Side;
 use super::stack::decode_stack;
-use crate::{Cpu, Error, Event, LossKind, Nanos, Result, TraceBuilder};
+use crate::{Cpu, Error, Event, LossKind, Nanos, Note, Result, TraceBuilder};
 
 /// Records of a round that are held back until its end, so that threads are known before their first event.
 const HELD_BYTES: usize = 64 << 20;
@@ -216,7 +216,7 @@ impl Reader {
     fn cut(&mut self, builder: &mut TraceBuilder, offset: u64, what: &str) {
         self.damaged = true;
         let text = format!("the spool is cut at byte {offset}: {what}; what was recorded before is used");
-        builder.meta_mut().notes.push(text);
+        builder.meta_mut().notes.push(text.into());
     }
 
     fn finish(mut self, builder: &mut TraceBuilder, is_held: bool) -> Result<()> {
@@ -242,7 +242,7 @@ impl Reader {
         meta.exit_code = footer.exit_code;
         meta.recorder_cpu_s = footer.recorder_cpu_s;
         meta.stolen_cpu_s = footer.stolen_cpu_s;
-        meta.notes.extend(footer.notes);
+        meta.notes.extend(footer.notes.into_iter().map(Note::from));
         if start > 0 && footer.end_ns > start {
             meta.duration_ns = footer.end_ns - start;
         }

@@ -121,7 +121,7 @@ fn a_cut_spool_is_used_up_to_the_cut() {
     std::fs::write(&path, &whole[..whole.len() - 1]).expect("write");
     let trace = trace_of(&path).expect("trace");
     assert_eq!(trace.row_counts()["switch"], 3);
-    assert!(trace.meta.notes[0].contains("cut at byte"), "{:?}", trace.meta.notes);
+    assert!(trace.meta.notes[0].text.contains("cut at byte"), "{:?}", trace.meta.notes);
     assert_eq!(trace.losses.rows(), 2);
 }
 

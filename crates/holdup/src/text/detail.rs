@@ -7,6 +7,8 @@ use holdup_analysis::Explanation;
 use holdup_analysis::label::duration;
 use holdup_analysis::report::{Finding, Health, Instruction};
 
+use holdup_trace::Note;
+
 use super::screen::{self, AnsiColor, Style};
 use super::wrap::{paragraph, width};
 
@@ -15,7 +17,7 @@ const DIM: Style = Style::DIM;
 const HOT: Style = Style::color(AnsiColor::Red).bold();
 
 /// Prints the sum, all findings, and the notes.
-pub fn print_all(answer: &Explanation, notes: &[String]) -> io::Result<()> {
+pub fn print_all(answer: &Explanation, notes: &[Note]) -> io::Result<()> {
     let mut out = screen::stdout();
     let t = &answer.trace;
     let what = if t.focus.is_empty() { "the whole machine" } else { &t.focus };
@@ -152,7 +154,7 @@ fn windows(windows: &[[f64; 2]]) -> Option<String> {
     Some(if more > 0 { format!("{} and {more} more", spans.join(", ")) } else { spans.join(", ") })
 }
 
-fn health(out: &mut impl Write, health: &Health, notes: &[String]) -> io::Result<()> {
+fn health(out: &mut impl Write, health: &Health, notes: &[Note]) -> io::Result<()> {
     let mut doubts = Vec::new();
     let mut doubt = |n: u64, what: &str| {
         if n > 0 {
@@ -171,5 +173,5 @@ fn health(out: &mut impl Write, health: &Health, notes: &[String]) -> io::Result
     if !doubts.is_empty() {
         writeln!(out, "{DIM}{}{DIM:#}", paragraph("trace: ", &doubts.join(", ")))?;
     }
-    notes.iter().try_for_each(|note| writeln!(out, "{DIM}{}{DIM:#}", paragraph("note: ", note)))
+    notes.iter().try_for_each(|note| writeln!(out, "{DIM}{}{DIM:#}", paragraph("note: ", &note.text)))
 }

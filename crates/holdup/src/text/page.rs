@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use holdup_analysis::Explanation;
 use holdup_analysis::label::duration;
 use holdup_analysis::report::{Finding, FindingKind};
+use holdup_trace::{Note, NoteKind};
 
 use super::screen::{self, Style};
 use super::wrap::{cut, paragraph, width};
@@ -32,7 +33,7 @@ pub struct Page<'a> {
     /// The answer, with all findings.
     pub answer: &'a Explanation,
     /// Notes of the recording.
-    pub notes: &'a [String],
+    pub notes: &'a [Note],
     /// The file to look into for more; `None` for a recording that is not kept.
     pub file: Option<&'a str>,
     /// Options that have to be repeated to see the same: `--focus make`.
@@ -168,8 +169,8 @@ impl Page<'_> {
             row(out, "Note", &format!("{module} has no symbols: {what}."))?;
         }
         // What the caveats say, and what matters to few, stands below --all.
-        let notes = self.notes.iter().filter(|n| !n.starts_with("no names for") && !n.starts_with("no sched_"));
-        notes.take(2).try_for_each(|note| row(out, "Note", note))
+        let notes = self.notes.iter().filter(|note| note.kind == NoteKind::Plain);
+        notes.take(2).try_for_each(|note| row(out, "Note", &note.text))
     }
 
     /// What is not on the page, in words.

@@ -10,7 +10,7 @@ use super::*;
 const SCREEN: (usize, usize) = (24, 80);
 
 fn page_of(answer: &Explanation, file: Option<&str>) -> String {
-    let notes = ["no names for /usr/bin/x: it is not there".to_owned()];
+    let notes = [Note::new(NoteKind::NoNames, "nothing calls /usr/bin/x by name")];
     let page = Page { answer, notes: &notes, file, options: String::new() };
     let mut bytes = Vec::new();
     page.write(&mut screen::plain(&mut bytes)).expect("memory");
@@ -102,10 +102,7 @@ demo.holdup: holdup (pid 22459), 2.02 s on 2 CPUs
 /// Silence would be taken for an all-clear.
 #[test]
 fn what_the_trace_cannot_tell_comes_first() {
-    let record = vec![
-        "holdup record -- CMD".to_owned(),
-        "perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD".to_owned(),
-    ];
+    let record = vec!["holdup record -- CMD".to_owned(), holdup_trace::PERF_RECORD.to_owned()];
     let caveat = Caveat { what: "There are no context switches in this trace.".into(), record };
     let hot = Hot { process: "perf".into(), module: "/bin/perf".into(), share: 0.79, ..Hot::default() };
     let text = page_of(&Explanation { caveats: vec![caveat], hot: vec![hot], ..answer() }, Some("perf.data"));
