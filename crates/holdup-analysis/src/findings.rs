@@ -21,7 +21,7 @@ use std::cell::OnceCell;
 use holdup_trace::{Result, StackId, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
-use crate::blame::{Blame, Window, sweep};
+use crate::blame::{self, Blame, Window, sweep};
 use crate::classify::Classifier;
 use crate::code::Disassembler;
 use crate::focus::Focus;
@@ -74,7 +74,7 @@ pub(crate) fn with_context<R>(
     let classifier = Classifier::new(trace).with_sites(&options.idle, &options.work);
     let intervals = intervals::build(trace, &focus, &classifier)?;
     let blame = sweep(trace, &intervals, &focus, &classifier, window)?;
-    check_conservation(&blame, path)?;
+    check_conservation(&blame.cpu, path)?;
     let locks = lock::stories(&intervals, &focus, window);
     let habits = lock::habits(&intervals, &focus);
     let limits = limits::Limits::new(window, intervals.cpus);
@@ -94,17 +94,13 @@ pub(crate) fn with_context<R>(
 }
 
 /// Every CPU nanosecond is in exactly one part of the sum. This tests the bookkeeping, not the blame.
-fn check_conservation(blame: &Blame, path: &str) -> Result<()> {
-    let cpu = &blame.cpu;
+fn check_conservation(cpu: &blame::CpuSeconds, path: &str) -> Result<()> {
     let sum = cpu.running + cpu.other + cpu.held_up + cpu.runnable_idle + cpu.no_work + cpu.lost;
     if (sum - cpu.total).abs() <= 1e-3 * cpu.total {
         return Ok(());
     }
-    let what = format!(
-        "{path}: {sum} of {} CPU ns are accounted for: this is a mistake in holdup, please report it",
-        cpu.total
-    );
-    Err(holdup_trace::Error::Input(what))
+    let what = format!("{path}: {sum} of {} CPU ns are accounted for", cpu.total);
+    Err(holdup_trace::Error::Bug(what))
 }
 
 fn window(trace: &Trace, path: &str, options: &Options) -> Result<Window> {
@@ -245,6 +241,7 @@ impl Context<'_> {
         Health {
             lost_events: h.lost_events,
             lost_stacks: h.lost_stacks,
+            lost_mappings: h.lost_mappings,
             impossible: self.limits.impossible(),
             unknown_wakers: h.unknown_wakers,
             cycles: self.blame.cycles,
@@ -270,5 +267,21 @@ impl Context<'_> {
 
     pub(crate) fn pid(&self, thread: ThreadIdx) -> u32 {
         self.trace.threads.pid.get(thread.index()).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_that_is_wrong_is_our_mistake() {
+        let right = blame::CpuSeconds { total: 4e9, running: 1e9, no_work: 3e9, ..Default::default() };
+        assert!(check_conservation(&right, "t").is_ok());
+        let wrong = check_conservation(&blame::CpuSeconds { no_work: 2e9, ..right }, "t").unwrap_err();
+        assert!(matches!(wrong, holdup_trace::Error::Bug(_)), "{wrong}");
+        let said =
+            "this is a mistake in holdup, please report it: t: 3000000000 of 4000000000 CPU ns are accounted for";
+        assert_eq!(wrong.to_string(), said);
     }
 }

@@ -150,6 +150,8 @@ pub struct Health {
     pub lost_events: u64,
     /// Stacks that found no room.
     pub lost_stacks: u64,
+    /// Mappings of code that are missing: functions without names.
+    pub lost_mappings: u64,
     /// Waits whose waker is unknown.
     pub unknown_wakers: u64,
     /// Switches that contradict the previous state.

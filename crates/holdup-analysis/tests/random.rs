@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{Cpu, Event, LockId, Nanos, SwitchState, Table, Trace, WakeContext, file};
+use holdup_trace::{Cpu, Event, LockId, LossKind, Nanos, SwitchState, Table, Trace, WakeContext, file};
 
 const SLEEPS: SwitchState = SwitchState::Sleeping;
 const RUNS: SwitchState = SwitchState::Runnable;
@@ -44,7 +44,13 @@ fn random_schedule(random: &mut Random, garbage: bool) -> Trace {
             let code = SwitchState::from_code(random.below(256) as u8);
             let far = random.below(9) as u16;
             let what = s.builder.string("records");
-            let lost = Event::Lost { cpu: Cpu(far), span: Nanos(random.below(1 << 24)), count: 1, what };
+            let lost = Event::Lost {
+                kind: LossKind::Events,
+                cpu: Cpu(far),
+                span: Nanos(random.below(1 << 24)),
+                count: 1,
+                what,
+            };
             s = match random.below(6) {
                 0 => s.switch(t, cpu, a, code, syscall, b),
                 1 => s.wakes(t, cpu, a, b, context, 0),

@@ -114,7 +114,7 @@ fn import_file(input: Input, mut session: Session) -> Result<()> {
 }
 
 fn note(session: &mut Session, text: String) {
-    session.state.sink.builder.meta_mut().notes.push(text);
+    session.state.sink.builder.meta_mut().notes.push(text.into());
 }
 
 fn read_features(header: &Header, file: &mut dyn ReadSeek, session: &mut Session) {

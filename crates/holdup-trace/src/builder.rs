@@ -17,7 +17,7 @@ use crate::dict::{Chains, StackInterner};
 use crate::store::Filler;
 use crate::tables::*;
 use crate::trace::Trace;
-use crate::{ChainId, Dictionary, Event, Image, LockId, LockKey, Meta, RawStack, Result, SpaceId, StackId};
+use crate::{ChainId, Dictionary, Event, Image, LockId, LockKey, LossKind, Meta, RawStack, Result, SpaceId, StackId};
 use crate::{Store, StringId, Symbolizer, ThreadIdx, Timestamp, Unwinder};
 
 /// Where the tables are collected.
@@ -251,11 +251,11 @@ impl TraceBuilder {
         let end = Timestamp::from_nanos_since_start(self.last);
         self.close_waits(end)?;
         if self.late > 0 {
-            self.lose("events out of order", crate::Cpu::NONE, Timestamp::ZERO, end, self.late)?;
+            self.lose(LossKind::Events, "events out of order", end, self.late)?;
         }
         if self.unresolved > 0 {
             let what = "stacks (limited rate, or full buffer)";
-            self.lose(what, crate::Cpu::NONE, Timestamp::ZERO, end, self.unresolved)?;
+            self.lose(LossKind::LimitedStacks, what, end, self.unresolved)?;
         }
         self.meta.start_ns = self.first.unwrap_or(0);
         self.meta.duration_ns = self.last.max(self.meta.duration_ns);
@@ -310,9 +310,10 @@ impl TraceBuilder {
         }
     }
 
-    fn lose(&mut self, what: &str, cpu: crate::Cpu, from: Timestamp, to: Timestamp, count: u64) -> Result<()> {
+    /// Something is missing, somewhere before `to`.
+    fn lose(&mut self, kind: LossKind, what: &str, to: Timestamp, count: u64) -> Result<()> {
         let what = self.strings.intern(what);
-        self.out.losses.push(LossRow { what, cpu, from, to, count })
+        self.out.losses.push(LossRow { kind, what, cpu: crate::Cpu::NONE, from: Timestamp::ZERO, to, count })
     }
 }
 

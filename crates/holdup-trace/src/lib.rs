@@ -16,6 +16,7 @@ mod ids;
 mod meta;
 mod names;
 mod naming;
+mod note;
 pub mod spool;
 mod store;
 mod syscall;
@@ -28,11 +29,12 @@ pub use dict::{
     Dictionary, Image, Location, LockKey, RawStack, SourceLine, Stacks, Symbolizer, Unwinder, decode_build_id,
 };
 pub use error::{Error, Result};
-pub use event::{Event, LOST_STACKS, WakeContext};
+pub use event::{Event, LOST_STACKS, LossKind, WakeContext};
 pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
 pub use ids::{Nanos, Timestamp};
 pub use meta::{Host, Loss, Meta};
 pub use names::Names;
+pub use note::{Note, NoteKind, PERF_RECORD};
 pub use store::{Chunks, Store};
 pub use syscall::Syscall;
 pub use table::{Column, ColumnDoc, Table};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use holdup_base::text::clean;
 use holdup_trace::{
-    ChainId, Cpu, Destination, Event, Image, Location, LockId, LockKey, LockKind, Nanos, SourceLine, SwitchState,
-    Symbolizer, Trace, TraceBuilder, WakeContext, file,
+    ChainId, Cpu, Destination, Event, Image, Location, LockId, LockKey, LockKind, LossKind, Nanos, SourceLine,
+    SwitchState, Symbolizer, Trace, TraceBuilder, WakeContext, file,
 };
 
 /// Sets a title, clears the screen, writes over the line, turns the direction, ends strings and tags. None of this
@@ -55,7 +55,7 @@ fn trace() -> Trace {
     (meta.cpus, meta.focus_pids) = (2, vec![10]);
     (meta.format, meta.host.name, meta.host.os, meta.host.cpu) = (evil("f"), evil("h"), evil("o"), evil("c"));
     (meta.host.arch, meta.sample_period_ns) = ("x86_64".into(), MS);
-    (meta.command, meta.hooks, meta.notes) = (vec![evil("cmd")], vec![evil("hook")], vec![evil("note")]);
+    (meta.command, meta.hooks, meta.notes) = (vec![evil("cmd")], vec![evil("hook")], vec![evil("note").into()]);
     b.count_native(&evil("native"), 3);
     for (tid, name) in [(10, evil("app")), (11, evil("holder")), (12, FORMULA.to_owned()), (13, evil("app"))] {
         let name = b.string(&name);
@@ -74,7 +74,7 @@ fn trace() -> Trace {
         b.push((12 + i) * MS, Event::Sample { cpu: Cpu(0), tid: 11, ip, chain });
     }
     let what = b.string(&evil("lost"));
-    b.push(55 * MS, Event::Lost { cpu: Cpu(0), span: Nanos(MS), count: 2, what });
+    b.push(55 * MS, Event::Lost { kind: LossKind::Events, cpu: Cpu(0), span: Nanos(MS), count: 2, what });
     let chain = b.chain(10, &[], &[CODE + 2]);
     let (context, target) = (WakeContext::Task, Cpu(1));
     b.push(60 * MS, Event::Wake { cpu: Cpu(0), waker: 11, wakee: 12, context, source: 0, target, lock, chain });

@@ -13,7 +13,7 @@ use super::leaf::{Leaf, Leaves};
 use crate::classify::{StackFacts, WaitKind};
 use crate::code::Disassembler;
 use crate::findings::{Context, held_up, with_context};
-use crate::report::Options;
+use crate::report::{FindingKind, Options};
 use names::Names;
 
 mod names;
@@ -96,13 +96,31 @@ pub struct Waited {
     pub count: f64,
 }
 
+/// What kind of thing one waits for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// A disk.
+    Disk,
+    /// Nothing that holds anybody up.
+    Idle,
+    /// A lock.
+    #[default]
+    Lock,
+    /// A CPU.
+    Scheduler,
+    /// A time to pass.
+    Sleep,
+    /// A thread that has work to do.
+    Thread,
+}
+
 /// What held threads up: one lock, function, disk or sleep.
 #[derive(Debug, Clone, Default)]
 pub struct Held {
     /// What kind of finding it is.
-    pub kind: &'static str,
-    /// What one waits for there: `lock`, `thread`, `disk`, `sleep`, `scheduler`.
-    pub family: &'static str,
+    pub kind: FindingKind,
+    /// What one waits for there.
+    pub family: Family,
     /// The culprit's function.
     pub function: Rc<str>,
     /// Its process.

@@ -1,5 +1,6 @@
 //! The answer of `holdup diff`, in the contract's names.
 
+use holdup_base::named;
 use serde::Serialize;
 
 use super::facts::Facts;
@@ -62,8 +63,8 @@ pub struct Side {
 /// One change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Change {
-    /// `function`, `lock`, `wait-site`, `instruction` or `chain`.
-    pub what: &'static str,
+    /// What it is a change of.
+    pub what: Subject,
     /// What it is called.
     pub name: String,
     /// In which process; empty for the program in focus.
@@ -74,12 +75,44 @@ pub struct Change {
     pub wait_s: [f64; 2],
     /// CPU seconds by which the whole changed through this, used or kept idle; of a symptom, seconds of its own.
     pub delta_s: f64,
-    /// `cause`, `symptom` or `unclear`.
-    pub role: &'static str,
+    /// Whether it is the reason for others.
+    pub role: Role,
     /// The reason for that, with figures.
     pub because: String,
     /// Mann–Whitney's p with several runs on both sides.
     pub significance: Option<f64>,
+}
+
+named! {
+    /// What a change is a change of.
+    #[derive(Default)]
+    pub enum Subject {
+        /// From those who wait to the one they wait for.
+        Chain = "chain",
+        /// A function's CPU time.
+        #[default]
+        Function = "function",
+        /// An instruction's.
+        Instruction = "instruction",
+        /// The waits for a lock.
+        Lock = "lock",
+        /// The waits at a place.
+        WaitSite = "wait-site",
+    }
+}
+
+named! {
+    /// Whether a change is the reason for others, in the order in which they are shown.
+    #[derive(Default)]
+    pub enum Role {
+        /// It changed by itself.
+        Cause = "cause",
+        /// Nobody knows.
+        #[default]
+        Unclear = "unclear",
+        /// It follows from something else.
+        Symptom = "symptom",
+    }
 }
 
 /// Compares runs before with runs after. Both sides need at least one.

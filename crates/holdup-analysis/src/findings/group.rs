@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Context, culprit, preempt, profile};
 use crate::blame::{Cell, Key, Terminal};
 use crate::classify::WaitKind;
+use crate::report::FindingKind;
 
 /// What a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -243,17 +244,17 @@ pub(super) fn merge_disk(groups: &mut Vec<(Group, Tally)>) {
     }
 }
 
-/// The contract's name for a group.
-pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> &'static str {
+/// What kind of finding a group is.
+pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> FindingKind {
     match group {
-        Group::Lock(lock) if super::lock::is_convoy(context, *lock, tally) => "convoy",
-        Group::Lock(_) | Group::Serial(_) if tally.starved => "owner-not-running",
-        Group::Lock(_) => "lock-held",
-        Group::Serial(_) if profile::waiters_run_the_same(context, group, tally) => "imbalance",
-        Group::Serial(_) => "serial",
-        Group::Disk(..) => "disk",
-        Group::Timer(..) => "sleep-polling",
-        Group::Runnable => "runnable-while-idle",
-        Group::Idle(..) => "idle-by-design",
+        Group::Lock(lock) if super::lock::is_convoy(context, *lock, tally) => FindingKind::Convoy,
+        Group::Lock(_) | Group::Serial(_) if tally.starved => FindingKind::OwnerNotRunning,
+        Group::Lock(_) => FindingKind::LockHeld,
+        Group::Serial(_) if profile::waiters_run_the_same(context, group, tally) => FindingKind::Imbalance,
+        Group::Serial(_) => FindingKind::Serial,
+        Group::Disk(..) => FindingKind::Disk,
+        Group::Timer(..) => FindingKind::SleepPolling,
+        Group::Runnable => FindingKind::RunnableWhileIdle,
+        Group::Idle(..) => FindingKind::IdleByDesign,
     }
 }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::group::{self, Group, Tally};
 use super::{Context, culprit};
-use crate::diff::facts::{Held, Under};
+use crate::diff::facts::{Family, Held, Under};
 
 /// Everything that was charged, the largest first.
 pub(crate) fn held_up(context: &Context) -> Vec<Held> {
@@ -38,21 +38,21 @@ fn held(context: &Context, group: &Group, tally: &Tally) -> Held {
     held
 }
 
-fn family(group: &Group) -> &'static str {
+fn family(group: &Group) -> Family {
     match group {
-        Group::Lock(_) => "lock",
-        Group::Serial(_) => "thread",
-        Group::Disk(..) => "disk",
-        Group::Timer(..) => "sleep",
-        Group::Runnable => "scheduler",
-        Group::Idle(..) => "idle",
+        Group::Lock(_) => Family::Lock,
+        Group::Serial(_) => Family::Thread,
+        Group::Disk(..) => Family::Disk,
+        Group::Timer(..) => Family::Sleep,
+        Group::Runnable => Family::Scheduler,
+        Group::Idle(..) => Family::Idle,
     }
 }
 
 /// The kernel names some locks; a futex has only its kind.
 fn lock_name(context: &Context, lock: holdup_trace::LockId) -> String {
     let facts = crate::label::lock(context.trace, lock);
-    facts.map_or(String::new(), |f| if f.name.is_empty() { f.kind.to_owned() } else { f.name })
+    facts.map_or(String::new(), |f| if f.name.is_empty() { f.kind.name().to_owned() } else { f.name })
 }
 
 /// How long the lock was held, by the function that let it go: critical sections of one lock differ.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::group::{Group, Tally};
 use super::{Context, culprit, instruction};
 use crate::label;
-use crate::report::{Finding, Hot};
+use crate::report::{Confidence, Finding, FindingKind, Hot};
 
 /// Below this share of the CPU time, being held up does not matter beside being busy.
 const MINOR: f64 = 0.1;
@@ -37,7 +37,7 @@ pub(super) fn cpu_bound(context: &Context, charged: f64) -> Option<Finding> {
     let peak = context.intervals.peak_parallelism();
     let count = total / context.period().max(1.0);
     Some(Finding {
-        kind: "cpu-bound",
+        kind: FindingKind::CpuBound,
         title: format!(
             "{} of CPU time went into work, {:.0} % of it in {} of {name}",
             label::duration(seconds),
@@ -51,7 +51,7 @@ pub(super) fn cpu_bound(context: &Context, charged: f64) -> Option<Finding> {
         advice: "There is no wait to mend: make this function faster, or spread its work over more threads.".to_owned(),
         culprit: found,
         blame_cpu_s: seconds * share,
-        confidence: if count >= 30.0 { "high" } else { "low" },
+        confidence: if count >= 30.0 { Confidence::High } else { Confidence::Low },
         doubts: if count >= 30.0 { Vec::new() } else { vec![format!("{count:.0} samples are few")] },
         ..Finding::default()
     })

@@ -1,7 +1,7 @@
 //! One pass forward through all events.
 
 use holdup_trace::tables::{Futex, Sample, Switch, Wait as WaitRow, Wake};
-use holdup_trace::{Cpu, LockId, Result, StackId, SwitchState, Table as _, ThreadIdx, Trace, WakeContext};
+use holdup_trace::{Cpu, LockId, LossKind, Result, StackId, SwitchState, Table as _, ThreadIdx, Trace, WakeContext};
 
 use super::owners::Owners;
 use super::streams::{Row, Streams, spans_of_loss};
@@ -363,12 +363,12 @@ impl<'a> Forward<'a> {
         if self.unsorted {
             self.out.steps.sort_by_key(|s| s.t);
         }
-        // A stack that is missing is no event, and one that was left out to limit their rate is no loss.
         for loss in self.trace.losses.iter().flatten() {
-            match self.trace.text(loss.what) {
-                holdup_trace::LOST_STACKS => self.out.health.lost_stacks += loss.count,
-                what if what.contains("stack") => {}
-                _ => self.out.health.lost_events += loss.count,
+            match loss.kind {
+                LossKind::Events | LossKind::Unknown => self.out.health.lost_events += loss.count,
+                LossKind::Stacks => self.out.health.lost_stacks += loss.count,
+                LossKind::Mappings => self.out.health.lost_mappings += loss.count,
+                LossKind::LimitedStacks => {}
             }
         }
         (self.out, self.owners)

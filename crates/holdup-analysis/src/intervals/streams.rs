@@ -81,12 +81,13 @@ impl<'a> Streams<'a> {
     }
 }
 
-/// Spans of lost events by CPU, merged where they overlap, sorted by start: (cpu, from, to).
+/// Spans of lost events by CPU, merged where they overlap, sorted by start: (cpu, from, to). What else is lost says
+/// nothing of what threads did.
 pub(super) fn spans_of_loss(trace: &Trace) -> Result<Vec<(Cpu, u64, u64)>> {
     let mut spans = Vec::new();
     for row in trace.losses.iter() {
         let row = row?;
-        if row.cpu != Cpu::NONE && !trace.text(row.what).contains("stack") {
+        if row.cpu != Cpu::NONE && row.kind.is_of_events() {
             spans.push((row.cpu, row.from.nanos(), row.to.nanos()));
         }
     }

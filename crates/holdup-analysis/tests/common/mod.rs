@@ -7,8 +7,8 @@ use holdup_analysis::classify::Classifier;
 use holdup_analysis::focus::Focus;
 use holdup_analysis::intervals;
 use holdup_trace::{
-    ChainId, Cpu, Destination, Event, LockId, LockKey, LockKind, SwitchState, Symbolizer, Trace, TraceBuilder,
-    WakeContext,
+    ChainId, Cpu, Destination, Event, LockId, LockKey, LockKind, LossKind, SwitchState, Symbolizer, Trace,
+    TraceBuilder, WakeContext,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -80,7 +80,7 @@ impl Schedule {
     fn finish_as(mut self, names: Option<&mut dyn Symbolizer>) -> Trace {
         // A last event fixes the trace's length.
         let what = self.builder.string("end");
-        let lost = Event::Lost { cpu: Cpu::NONE, span: holdup_trace::Nanos(0), count: 0, what };
+        let lost = Event::Lost { kind: LossKind::Events, cpu: Cpu::NONE, span: holdup_trace::Nanos(0), count: 0, what };
         self.builder.push(ns(self.end), lost);
         self.builder.finish(names).unwrap()
     }

@@ -1,6 +1,6 @@
 //! What perf could not record: LOST, LOST_SAMPLES.
 
-use holdup_trace::{Cpu, Event, Nanos};
+use holdup_trace::{Cpu, Event, LossKind, Nanos};
 use rustc_hash::FxHashMap;
 
 use super::bytes::u64_at;
@@ -89,7 +89,7 @@ pub fn everywhere(count: u64, what: &str, sink: &mut Sink) {
 fn push(t: u64, cpu: Cpu, span: u64, count: u64, what: &str, sink: &mut Sink) {
     let what = sink.builder.string(what);
     let count = u32::try_from(count).unwrap_or(u32::MAX);
-    sink.maybe_timed(t, Event::Lost { cpu, span: Nanos(span), count, what });
+    sink.maybe_timed(t, Event::Lost { kind: LossKind::Events, cpu, span: Nanos(span), count, what });
 }
 
 /// perf's number of a CPU in the model's terms.

@@ -1,6 +1,6 @@
 //! What the law says, in words.
 
-use super::{FEWEST, Fitted, Point, Scaling};
+use super::{Axis, FEWEST, Fitted, Point, Scaling};
 use crate::figure::figure;
 
 /// From this efficiency at the largest count on there is nothing to win.
@@ -165,7 +165,10 @@ pub(super) fn notes(scaling: &Scaling) -> Vec<String> {
 }
 
 fn one(scaling: &Scaling) -> &'static str {
-    if scaling.axis == "cpus" { "CPU" } else { "thread" }
+    match scaling.axis {
+        Axis::Cpus => "CPU",
+        Axis::Threads => "thread",
+    }
 }
 
 /// `σ = 0.12 (0.10 to 0.14)`.

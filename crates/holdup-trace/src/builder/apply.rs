@@ -47,9 +47,9 @@ impl TraceBuilder {
                 let thread = self.known_or_none(tid);
                 self.out.block_ios.push(BlockIo { t, device, sector, bytes, thread, issue })
             }
-            Event::Lost { cpu, span, count, what } => {
+            Event::Lost { kind, cpu, span, count, what } => {
                 let from = t.before(span);
-                self.out.losses.push(LossRow { what, cpu, from, to: t, count: count.into() })
+                self.out.losses.push(LossRow { kind, what, cpu, from, to: t, count: count.into() })
             }
             Event::Map { pid, image } => self.apply_map(t, pid, image),
             Event::Fork { parent_pid, parent, pid, tid } => {

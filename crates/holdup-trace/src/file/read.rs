@@ -9,6 +9,7 @@ use arrow_array::{Array, StringArray};
 use rustc_hash::FxHashMap;
 use zip::{CompressionMethod, ZipArchive};
 
+use super::older;
 use crate::store::{Section, guarded, open_arrow};
 use crate::tables::{Codes, Frames, Lines, Locations, StackNodes};
 use crate::{Dictionary, Error, Meta, Names, Result, Stacks, Store, Table, Trace};
@@ -44,8 +45,13 @@ pub fn read_from(file: File, path: &Path) -> Result<Trace> {
     // Files written before there was such a table are read too.
     let lines = if members.has::<Lines>() { members.table()? } else { Lines::default() };
     let names = Names::new(members.table::<Locations>()?, members.table::<Codes>()?, lines, stacks.frame_count());
+    let strings = members.strings()?;
+    let losses = match meta.version {
+        ..older::WITH_KINDS_OF_LOSSES => older::losses(&members.store(&meta)?, &strings)?,
+        _ => members.store(&meta)?,
+    };
     Ok(Trace {
-        strings: members.strings()?,
+        strings,
         stacks,
         names,
         threads: members.table()?,
@@ -59,7 +65,7 @@ pub fn read_from(file: File, path: &Path) -> Result<Trace> {
         block_ios: members.store(&meta)?,
         thread_names: members.store(&meta)?,
         images: members.store(&meta)?,
-        losses: members.store(&meta)?,
+        losses,
         meta,
     })
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use holdup_base::output::{self, Output, Readers};
-use holdup_load::scale::{About, Scaling};
+use holdup_load::scale::{About, Axis, Scaling};
 use holdup_load::sweep::{Measure, Plan, Sweep, allowed_cpus, default_counts, restrict_to};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -36,7 +36,7 @@ pub fn run(args: &Scale) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(!sweep.runs.is_empty(), "interrupted before any run was measured");
     let about = About {
         command: plan.command.join(" "),
-        axis: if plan.restrict { "cpus" } else { "threads" },
+        axis: if plan.restrict { Axis::Cpus } else { Axis::Threads },
         cpus: allowed_cpus().len(),
         beyond_cpus: args.beyond_cpus || plan.restrict,
     };

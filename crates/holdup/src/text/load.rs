@@ -277,7 +277,7 @@ fn row(out: &mut impl Write, change: &Change) -> std::io::Result<()> {
     writeln!(
         out,
         "{:>20} {:>12} {:>12} {:>7.3}× {interval:>17} {p:>8}",
-        clean(change.name),
+        clean(change.name.name()),
         figure(change.before),
         figure(change.after),
         change.ratio

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::case::Case;
-use super::{LossCause, SMALLEST};
+use super::{Law, LossCause, LossSite, SMALLEST};
 use crate::diff::facts::{Chain, Facts, Place};
 use crate::diff::items::Sides;
 use crate::diff::series::{Disturbance, Series};
@@ -84,7 +84,7 @@ fn cause(case: &Case, place: &Place, lost: &Series) -> LossCause {
     let because = format!(
         "on average {have} something to do while it runs, of {n}; {share:.0} % of all thread time at the larger number is lost so"
     );
-    case.cause("sigma", "serial", place, lost, String::new(), because)
+    case.cause(Law::Sigma, LossSite::Serial, place, lost, String::new(), because)
 }
 
 /// The mean number of threads at work while it ran and some were not.
