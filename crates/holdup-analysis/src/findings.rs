@@ -1,10 +1,12 @@
 //! From charges to culprits: groups the cells, names the culprit of each group, ranks, and says what it saw.
 //!
-//! To add a kind of finding: give it a [`group::Group`], say in `group::of` which cells belong to it, and what it
+//! To add a kind of finding: give it a [`tally::Group`], say in `group::of` which cells belong to it, and what it
 //! is called and advised in `words`.
 
+mod callers;
 mod caveats;
 mod confidence;
+mod context;
 mod culprit;
 mod group;
 mod held;
@@ -12,46 +14,36 @@ mod instruction;
 mod limits;
 mod lock;
 mod names;
+mod place;
 mod preempt;
 mod profile;
+mod spans;
+mod stories;
+mod tally;
 mod words;
 
 use std::cell::OnceCell;
 
-use holdup_trace::{Result, StackId, ThreadIdx, Trace};
-use rustc_hash::FxHashMap;
+use holdup_trace::{Result, Trace};
 
-use crate::blame::{self, Blame, Window, sweep};
+use crate::blame::{self, Window, sweep};
 use crate::classify::Classifier;
 use crate::code::Disassembler;
 use crate::focus::Focus;
-use crate::intervals::{self, Intervals};
+use crate::intervals;
 use crate::label;
 use crate::report::{CpuSeconds, Explanation, Finding, Health, Options, TraceFacts};
+pub(crate) use context::Context;
 pub(crate) use culprit::covering;
-use group::{Group, Tally};
 pub(crate) use held::held_up;
+pub use held::{Family, Held, Under};
 pub(crate) use instruction::hottest;
+use tally::{Group, Tally};
 
 /// Findings shown when the caller does not say how many.
 const DEFAULT_TOP: usize = 8;
 /// A finding below this share of all that could be charged is noise.
 const SMALLEST_SHARE: f64 = 0.01;
-
-/// Everything that the makers of findings look at.
-pub(crate) struct Context<'a> {
-    pub(crate) trace: &'a Trace,
-    pub(crate) focus: &'a Focus,
-    pub(crate) intervals: &'a Intervals,
-    pub(crate) classifier: &'a Classifier<'a>,
-    pub(crate) blame: &'a Blame,
-    pub(crate) disassembler: &'a dyn Disassembler,
-    pub(crate) locks: FxHashMap<holdup_trace::LockId, lock::LockStory>,
-    pub(crate) habits: lock::Habits,
-    pub(crate) limits: limits::Limits,
-    /// Who calls whom, in all samples; made when it is first asked for.
-    pub(crate) callers: OnceCell<culprit::Callers>,
-}
 
 /// Explains a trace. `path` is only repeated in the answer.
 ///
@@ -75,8 +67,8 @@ pub(crate) fn with_context<R>(
     let intervals = intervals::build(trace, &focus, &classifier)?;
     let blame = sweep(trace, &intervals, &focus, &classifier, window)?;
     check_conservation(&blame.cpu, path)?;
-    let locks = lock::stories(&intervals, &focus, window);
-    let habits = lock::habits(&intervals, &focus);
+    let locks = stories::stories(&intervals, &focus, window);
+    let habits = stories::habits(&intervals, &focus);
     let limits = limits::Limits::new(window, intervals.cpus);
     let context = Context {
         trace,
@@ -142,35 +134,15 @@ impl Context<'_> {
         }
     }
 
-    /// All charges by group, those of one serial function together.
-    fn charged(&self) -> Vec<(Group, Tally)> {
-        let mut groups: FxHashMap<Group, Tally> = FxHashMap::default();
-        for (key, cell) in &self.blame.cells {
-            if let Some(group) = group::of(self, key) {
-                groups.entry(group).or_default().add(key, cell);
-            }
-        }
-        group::merge_serial(self, groups)
-    }
-
-    /// All groups as the findings show them, however small.
-    pub(crate) fn groups(&self) -> Vec<(Group, Tally)> {
-        let mut groups = self.charged();
-        group::merge_disk(&mut groups);
-        groups.iter_mut().for_each(|(_, t)| t.starved = preempt::is_starved(self, t));
-        groups
-    }
-
     fn findings(&self) -> Vec<Finding> {
-        let mut groups = self.charged();
+        let mut groups = group::charged(self);
         let charged: f64 = groups.iter().filter(|(g, _)| g.holds_up()).map(|(_, t)| t.rank_ns).sum();
         let duration = (self.blame.window.1 - self.blame.window.0) as f64;
         let most = charged.max(self.blame.cpu.running * 0.1).max(duration * 0.1);
         let matters =
             |g: &Group, t: &Tally| t.blame_ns() >= SMALLEST_SHARE * most && (t.blame_ns() > 1e3 || !g.holds_up());
         groups.retain(|(g, t)| matters(g, t));
-        group::merge_disk(&mut groups);
-        groups.iter_mut().for_each(|(_, t)| t.starved = preempt::is_starved(self, t));
+        group::settle(self, &mut groups);
         let mut findings: Vec<Finding> =
             groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
         findings.extend(profile::cpu_bound(self, charged));
@@ -211,7 +183,7 @@ impl Context<'_> {
         }
         let (from, to) = self.blame.window;
         let duration = (to - from) as f64;
-        let sampled: f64 = tally.own_samples(self);
+        let sampled: f64 = tally.own_samples(self.period());
         let work = (self.blame.cpu.running - sampled).max(0.0) / self.intervals.cpus.max(1) as f64;
         let left = (duration - within_ns as f64).max(work).max(duration * 0.01);
         Some((duration / left).max(1.0))
@@ -249,24 +221,6 @@ impl Context<'_> {
             share_unknown: (self.blame.cpu.lost / total).min(1.0),
             inferred: h.inferred,
         }
-    }
-
-    /// The frames of a stack as lines, the innermost first.
-    pub(crate) fn stack_text(&self, stack: StackId) -> Vec<String> {
-        label::stack_lines(self.trace, stack)
-    }
-
-    /// `file.c:12`, the file without its folders; empty if unknown.
-    pub(crate) fn source(&self, l: &holdup_trace::tables::LocationRow) -> String {
-        label::source(self.trace, l)
-    }
-
-    pub(crate) fn thread_name(&self, thread: ThreadIdx) -> &str {
-        label::thread_name(self.trace, thread)
-    }
-
-    pub(crate) fn pid(&self, thread: ThreadIdx) -> u32 {
-        self.trace.threads.pid.get(thread.index()).copied().unwrap_or(0)
     }
 }
 

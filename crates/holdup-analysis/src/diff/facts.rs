@@ -13,7 +13,8 @@ use super::leaf::{Leaf, Leaves};
 use crate::classify::{StackFacts, WaitKind};
 use crate::code::Disassembler;
 use crate::findings::{Context, held_up, with_context};
-use crate::report::{FindingKind, Options};
+pub use crate::findings::{Family, Held, Under};
+use crate::report::Options;
 use names::Names;
 
 mod names;
@@ -94,64 +95,6 @@ pub struct Waited {
     pub ns: f64,
     /// How many.
     pub count: f64,
-}
-
-/// What kind of thing one waits for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Family {
-    /// A disk.
-    Disk,
-    /// Nothing that holds anybody up.
-    Idle,
-    /// A lock.
-    #[default]
-    Lock,
-    /// A CPU.
-    Scheduler,
-    /// A time to pass.
-    Sleep,
-    /// A thread that has work to do.
-    Thread,
-}
-
-/// What held threads up: one lock, function, disk or sleep.
-#[derive(Debug, Clone, Default)]
-pub struct Held {
-    /// What kind of finding it is.
-    pub kind: FindingKind,
-    /// What one waits for there.
-    pub family: Family,
-    /// The culprit's function.
-    pub function: Rc<str>,
-    /// Its process.
-    pub process: Rc<str>,
-    /// The lock's name or kind; empty without one.
-    pub lock: String,
-    /// Where the waiters stand.
-    pub waits_at: Rc<str>,
-    /// Thread nanoseconds of waiting that end here.
-    pub wait_ns: f64,
-    /// CPU nanoseconds of idleness charged here, neighbours counted as idle.
-    pub blame_ns: f64,
-    /// How many waits.
-    pub waits: f64,
-    /// Whether it is the handing over that takes the time, not anybody's hold.
-    pub handed_over: bool,
-    /// How long the lock was held between two waits, in nanoseconds, by the function that let it go.
-    pub holds: BTreeMap<Rc<str>, Vec<u64>>,
-    /// What the terminal ran meanwhile, by function.
-    pub ran: BTreeMap<Rc<str>, Under>,
-    /// Sum of the weights of stacks in `ran`.
-    pub sampled_ns: f64,
-}
-
-/// How much of something lies below a function.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Under {
-    /// Weight of the stacks with this function.
-    pub ns: f64,
-    /// The same times the function's depth.
-    pub depths: f64,
 }
 
 /// An instruction by its place, where code is the same on both sides.

@@ -11,10 +11,10 @@ mod symptoms;
 
 use std::collections::BTreeMap;
 
+use super::change::{Change, Subject};
 use super::facts::Place;
 use super::functions::FunctionItem;
 use super::items::{HeldItem, HeldKey, Sides};
-use super::report::{Change, Subject};
 use super::series::{Disturbance, Noise, Series};
 
 /// Changes below this share of the whole are not shown.

@@ -19,6 +19,7 @@ use super::facts::Facts;
 mod alone;
 mod case;
 mod executed;
+mod lost;
 
 use case::Case;
 
@@ -175,7 +176,7 @@ pub fn attribute(small: &At, large: &At, machine: Machine) -> Attribution {
     let case = Case::new(small, large, machine);
     let mut causes = case.functions();
     causes.extend(case.waits());
-    causes.extend(case.alone());
+    causes.extend(alone::causes(&case));
     gather_lock_code(&mut causes);
     causes.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
     let of_law = |law: Law| causes.iter().filter(|c| c.law == law).map(|c| c.share).fold(0.0, |a, b| a + b);

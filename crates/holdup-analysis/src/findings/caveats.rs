@@ -2,7 +2,7 @@
 
 use holdup_trace::{PERF_RECORD, Trace};
 
-use super::Context;
+use super::context::Context;
 use crate::label::duration;
 use crate::report::{Caveat, CpuSeconds};
 

@@ -1,7 +1,7 @@
 //! How far a finding can be believed.
 
-use super::Context;
-use super::group::{Group, Tally};
+use super::context::Context;
+use super::tally::{Group, Tally};
 use crate::report::Confidence;
 
 /// The share of its CPUs from which on a virtual machine that has lost them tells of its host instead.

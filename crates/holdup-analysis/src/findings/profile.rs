@@ -3,8 +3,9 @@
 use holdup_trace::{StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
-use super::group::{Group, Tally};
-use super::{Context, culprit, instruction};
+use super::context::Context;
+use super::tally::{Group, Tally};
+use super::{culprit, instruction, place};
 use crate::label;
 use crate::report::{Confidence, Finding, FindingKind, Hot};
 
@@ -69,7 +70,7 @@ pub(super) fn hot(context: &Context) -> Vec<Hot> {
         total += weight;
         let process = trace.threads.process.get(thread.index()).copied().unwrap_or_default();
         // Where nothing is the application's: the leaf.
-        let place = culprit::application(context, *stack).or_else(|| leaf(context, *stack));
+        let place = place::application(context, *stack).or_else(|| leaf(context, *stack));
         let (function, module) = place.map_or_else(Default::default, |l| (l.function, l.module));
         *functions.entry((process, function, module)).or_default() += weight;
     }
@@ -118,7 +119,7 @@ fn busiest_in(context: &Context, function: holdup_trace::StringId) -> Option<Thr
 fn widest(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<holdup_trace::tables::LocationRow> {
     let mut functions: FxHashMap<_, (f64, Option<_>)> = FxHashMap::default();
     for (&stack, weight) in samples {
-        if let Some(l) = culprit::application(context, stack) {
+        if let Some(l) = place::application(context, stack) {
             let entry = functions.entry(l.function).or_insert((0.0, None));
             entry.0 += weight;
             entry.1 = Some(l);
@@ -145,11 +146,4 @@ pub(super) fn waiters_run_the_same(context: &Context, group: &Group, tally: &Tal
         }
     }
     all >= 5.0 * context.period() && same > 0.5 * all
-}
-
-impl Context<'_> {
-    /// The sampling period in nanoseconds.
-    pub(crate) fn period(&self) -> f64 {
-        self.trace.meta.sample_period_ns as f64
-    }
 }

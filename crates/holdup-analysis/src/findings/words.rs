@@ -1,7 +1,9 @@
 //! Title, evidence and advice of a finding, in words that need no manual.
 
-use super::group::{Group, Tally};
-use super::{Context, lock, preempt};
+use super::context::Context;
+use super::preempt;
+use super::stories::median;
+use super::tally::{Group, Tally};
 use crate::label::{self, duration};
 use crate::report::{Culprit, Finding, FindingKind};
 
@@ -25,7 +27,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String
     match group {
         Group::Lock(id) if f.kind == FindingKind::Convoy => {
             let story = context.locks.get(id);
-            let (hold, handoff) = story.map_or((0, 0), |s| (lock::median(&s.holds), lock::median(&s.handoffs)));
+            let (hold, handoff) = story.map_or((0, 0), |s| (median(&s.holds), median(&s.handoffs)));
             let once = |ns: u64| duration(context.limits.once(ns as f64));
             let queue = format!("{} stood in a queue for {}", threads(f.waiters.threads), lock_words(f));
             format!("{queue}: it is kept for {} and takes {} to hand on", once(hold), once(handoff))

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{Case, instead, seconds, time};
 use crate::classify::WaitKind;
+use crate::diff::change::{Change, Role, Subject};
 use crate::diff::facts::{Family, Place};
 use crate::diff::functions::FunctionItem;
 use crate::diff::items::{HeldItem, HeldKey};
-use crate::diff::report::{Change, Role, Subject};
 use crate::diff::series::{Noise, Series};
 
 /// A sleep that nobody else waits for explains the run's length from this share of its change on.

@@ -3,9 +3,9 @@
 use rustc_hash::FxHashSet;
 
 use super::{Case, instead, seconds, time};
+use crate::diff::change::{Change, Role, Subject};
 use crate::diff::facts::{Place, Spot};
 use crate::diff::functions::FunctionItem;
-use crate::diff::report::{Change, Role, Subject};
 use crate::diff::series::Series;
 
 /// Work that changed by this share of the spinning explains it: with n threads spinning behind one holder it is 1/n.

@@ -2,9 +2,9 @@
 
 use super::{Case, instead, seconds};
 use crate::classify::WaitKind;
+use crate::diff::change::{Change, Role, Subject};
 use crate::diff::facts::Family;
 use crate::diff::items::{HeldItem, HeldKey};
-use crate::diff::report::{Change, Role, Subject};
 
 /// Locks, chains and places that wait longer or shorter.
 pub(super) fn find(case: &mut Case, causes: &[Change]) -> Vec<Change> {

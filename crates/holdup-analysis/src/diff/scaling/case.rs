@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::alone::{self, Lost};
+use super::lost::{self, Lost};
 use super::{At, Law, LossCause, LossSite, Machine, SMALLEST};
 use crate::diff::facts::{Facts, Family, Place};
 use crate::diff::items::{HeldItem, HeldKey, Sides};
@@ -23,7 +23,7 @@ pub(super) struct Case<'a> {
     /// CPU time, waiting and what is lost for want of anything to do, at both numbers.
     pub(super) cost: [f64; 2],
     held: BTreeMap<HeldKey, HeldItem>,
-    lost: Lost,
+    pub(super) lost: Lost,
     pub(super) by: Disturbance,
     pub(super) period_ns: f64,
     /// The share of CPU time that the host left to the program, at the smaller number.
@@ -42,8 +42,8 @@ impl<'a> Case<'a> {
         held.retain(|key, _| key.family != Family::Thread && (quiet || key.family != Family::Scheduler));
         let n = [small.n, large.n];
         held.values_mut().for_each(|item| item.wait.scale(waits_that_count(small), waits_that_count(large)));
-        let mut lost = alone::lost(&sides, n);
-        alone::settle(&mut lost, &sides, n, by);
+        let mut lost = lost::lost(&sides, n);
+        lost::settle(&mut lost, &sides, n, by);
         let ran = sides.total(|f| f.ran_ns * received(f));
         let mut cost = [ran.was(), ran.now()];
         for item in held
@@ -88,11 +88,6 @@ impl<'a> Case<'a> {
     pub(super) fn noise_of_waits(&self) -> Noise {
         let by = Disturbance { neighbours: self.by.neighbours.min(0.25), stolen: self.by.stolen.min(0.2), ..self.by };
         Noise::waits(by)
-    }
-
-    /// What runs while other threads have nothing to do.
-    pub(super) fn alone(&self) -> Vec<LossCause> {
-        alone::causes(self, &self.lost)
     }
 
     fn waited(&self, key: &HeldKey, item: &HeldItem) -> LossCause {
