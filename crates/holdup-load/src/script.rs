@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -194,11 +194,6 @@ pub(crate) fn within<T>(memory: usize, body: impl FnOnce() -> T) -> T {
         let _ = memory;
         body()
     }
-}
-
-/// The name of a workload: its file's, without the ending.
-pub fn workload_name(path: &Path) -> String {
-    path.file_stem().map_or_else(|| "workload".to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
 #[cfg(all(test, feature = "script"))]
