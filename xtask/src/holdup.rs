@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
+use holdup_analysis::diff::report::{Role, Subject};
+use holdup_analysis::diff::scaling::{Law, Verdict};
+use holdup_analysis::report::{Confidence, FindingKind};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// What `perf record` has to record for holdup.
-pub const PERF_EVENTS: [&str; 8] =
-    ["-c", "1", "-e", "sched:sched_switch", "-e", "sched:sched_waking", "-e", "cpu-clock/freq=999/"];
+/// What `perf record -a -g` has to record for holdup.
+pub fn perf_events() -> impl Iterator<Item = &'static str> {
+    holdup_trace::PERF_RECORD.split(' ').skip_while(|word| *word != "-c").take_while(|word| *word != "--")
+}
 
 /// The binary under test.
 pub struct Holdup(PathBuf);
@@ -30,13 +34,13 @@ pub struct Explained {
 #[serde(default)]
 pub struct Finding {
     /// Its kind.
-    pub kind: String,
+    pub kind: FindingKind,
     /// Who did it.
     pub culprit: Option<Culprit>,
     /// CPU seconds.
     pub blame_cpu_s: f64,
     /// How sure.
-    pub confidence: String,
+    pub confidence: Confidence,
 }
 
 /// The culprit of a finding.
@@ -73,13 +77,13 @@ pub struct Side {
 #[serde(default)]
 pub struct Change {
     /// What kind of thing changed.
-    pub what: String,
+    pub what: Subject,
     /// Its name.
     pub name: String,
     /// By how many CPU seconds.
     pub delta_s: f64,
     /// Whether it is the cause.
-    pub role: String,
+    pub role: Role,
     /// Why.
     pub because: String,
 }
@@ -104,7 +108,7 @@ pub struct Point {
 #[derive(Debug, Deserialize)]
 pub struct Attribution {
     /// What most of it is.
-    pub verdict: String,
+    pub verdict: Verdict,
     /// Seconds of threads for each unit of work, at both counts.
     pub cost_s_per_unit: [f64; 2],
     /// The largest first.
@@ -114,8 +118,8 @@ pub struct Attribution {
 /// A function, lock or place.
 #[derive(Debug, Deserialize)]
 pub struct LossCause {
-    /// `sigma`, `kappa` or `capacity`.
-    pub law: String,
+    /// By which law it grows.
+    pub law: Law,
     /// Its name.
     pub name: String,
     /// Its share of the cost.

@@ -10,6 +10,7 @@ mod scenarios;
 mod sweeps;
 mod table;
 mod tidy;
+mod truth;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -4,11 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
+use holdup_analysis::diff::report::Role;
 use regex::Regex;
 use serde::Deserialize;
 
 use crate::holdup::{Change, Compared, Holdup};
-use crate::scenarios::{build, check_names, read_truth};
+use crate::truth::{build, check_names, read_truth};
 use crate::{table, take_number};
 
 /// How many changes may come before the planted one, with itself.
@@ -95,7 +96,11 @@ fn judge(pair: &Pair, compared: &Compared) -> Result<(bool, Vec<String>)> {
     let mut row = vec![pair.name.clone(), wrong.as_ref().map_or("ok".to_owned(), |w| format!("FAIL: {w}"))];
     row.extend([seconds(compared.before.elapsed_s), seconds(compared.after.elapsed_s)]);
     if let Some(first) = compared.changes.first() {
-        row.extend([format!("{} {}", first.what, first.name), first.role.clone(), format!("{:+.2}", first.delta_s)]);
+        row.extend([
+            format!("{} {}", first.what, first.name),
+            first.role.to_string(),
+            format!("{:+.2}", first.delta_s),
+        ]);
     }
     let then = compared.changes.iter().take(AMONG).skip(1);
     row.extend(then.map(|c| format!("{} {} {} {:+.2}", c.role, c.what, c.name, c.delta_s)));
@@ -104,7 +109,7 @@ fn judge(pair: &Pair, compared: &Compared) -> Result<(bool, Vec<String>)> {
 
 /// The first thing that `changes` do not say though they should.
 fn complaint(pair: &Pair, changes: &[Change]) -> Result<Option<String>> {
-    let cause = |c: &&Change| c.role == "cause";
+    let cause = |c: &&Change| c.role == Role::Cause;
     for site in &pair.sites {
         let site = Regex::new(site)?;
         if !changes.iter().take(AMONG).filter(cause).any(|c| site.is_match(&c.name)) {
@@ -114,7 +119,7 @@ fn complaint(pair: &Pair, changes: &[Change]) -> Result<Option<String>> {
     for symptom in &pair.symptoms {
         let symptom = Regex::new(symptom)?;
         let of_it: Vec<&Change> = changes.iter().filter(|c| symptom.is_match(&c.name)).collect();
-        if of_it.iter().any(|c| c.role == "cause") || !of_it.iter().any(|c| c.role == "symptom") {
+        if of_it.iter().any(|c| c.role == Role::Cause) || !of_it.iter().any(|c| c.role == Role::Symptom) {
             return Ok(Some(format!("{symptom} is no symptom")));
         }
     }
@@ -138,8 +143,8 @@ mod tests {
         }
     }
 
-    fn change(name: &str, role: &str, because: &str) -> Change {
-        Change { name: name.into(), role: role.into(), because: because.into(), ..Change::default() }
+    fn change(name: &str, role: Role, because: &str) -> Change {
+        Change { name: name.into(), role, because: because.into(), ..Change::default() }
     }
 
     fn said(changes: &[Change]) -> Option<String> {
@@ -148,29 +153,30 @@ mod tests {
 
     #[test]
     fn a_cause_with_its_symptom_is_right() {
-        let changes = [change("update_book", "cause", "it is 2.0 times longer"), change("acquire_book", "symptom", "")];
+        let changes =
+            [change("update_book", Role::Cause, "it is 2.0 times longer"), change("acquire_book", Role::Symptom, "")];
         assert_eq!(said(&changes), None);
     }
 
     #[test]
     fn a_site_must_be_a_cause_and_among_the_first() {
-        let symptom = change("acquire_book", "symptom", "");
-        let late = [symptom.clone(), symptom.clone(), symptom.clone(), change("update_book", "cause", "longer")];
+        let symptom = change("acquire_book", Role::Symptom, "");
+        let late = [symptom.clone(), symptom.clone(), symptom.clone(), change("update_book", Role::Cause, "longer")];
         assert!(said(&late).unwrap().starts_with("update_book"));
-        assert!(said(&[change("update_book", "unclear", "longer"), symptom]).unwrap().starts_with("update_book"));
+        assert!(said(&[change("update_book", Role::Unclear, "longer"), symptom]).unwrap().starts_with("update_book"));
     }
 
     #[test]
     fn a_symptom_is_nowhere_a_cause() {
-        let cause = change("update_book", "cause", "longer");
-        let both = [cause.clone(), change("acquire_book", "symptom", ""), change("acquire_book", "cause", "")];
+        let cause = change("update_book", Role::Cause, "longer");
+        let both = [cause.clone(), change("acquire_book", Role::Symptom, ""), change("acquire_book", Role::Cause, "")];
         assert!(said(&both).unwrap().starts_with("acquire_book"));
         assert!(said(&[cause]).unwrap().starts_with("acquire_book"));
     }
 
     #[test]
     fn the_reason_is_that_of_a_cause() {
-        let changes = [change("update_book", "cause", ""), change("acquire_book", "symptom", "longer")];
+        let changes = [change("update_book", Role::Cause, ""), change("acquire_book", Role::Symptom, "longer")];
         assert_eq!(said(&changes).unwrap(), "no cause gives the reason longer");
     }
 }

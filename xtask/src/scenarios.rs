@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
+use holdup_analysis::report::FindingKind;
 use regex::Regex;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
-use crate::holdup::{Explained, Finding, Holdup, PERF_EVENTS, recorded};
+use crate::holdup::{Explained, Finding, Holdup, perf_events, recorded};
+use crate::truth::{build, check_names, read_truth};
 use crate::{pairs, sweeps, table, take_flag, take_number, take_option};
 
 /// `scenarios/truth.toml`.
@@ -24,7 +25,7 @@ struct Truth {
     name: String,
     #[serde(default)]
     beside: bool,
-    kind: Vec<String>,
+    kind: Vec<FindingKind>,
     #[serde(default)]
     function: String,
     #[serde(default)]
@@ -83,27 +84,6 @@ pub fn run(root: &Path, args: &[String]) -> Result<bool> {
     Ok(all_right)
 }
 
-/// Reads `scenarios/truth.toml`.
-pub fn read_truth<T: DeserializeOwned>(root: &Path) -> Result<T> {
-    let text = fs::read_to_string(root.join("scenarios/truth.toml"))?;
-    toml::from_str(&text).context("scenarios/truth.toml")
-}
-
-/// Fails if one of `names` is not among those `known`.
-pub fn check_names<'a>(names: &[String], known: impl Iterator<Item = &'a str>) -> Result<()> {
-    let known: Vec<&str> = known.collect();
-    let unknown = names.iter().find(|name| !known.contains(&name.as_str()));
-    ensure!(unknown.is_none(), "no {} in scenarios/truth.toml", unknown.map_or("", |n| n));
-    Ok(())
-}
-
-/// Builds the programs `names` in the folder `programs`.
-pub fn build<'a>(root: &Path, flags: &[&str], programs: &Path, names: impl Iterator<Item = &'a str>) -> Result<()> {
-    let built = Command::new(root.join("scenarios/build.sh")).args(flags).arg(programs).args(names).status()?;
-    ensure!(built.success(), "scenarios/build.sh failed");
-    Ok(())
-}
-
 /// How a scenario is recorded.
 #[derive(Clone, Copy)]
 enum Way {
@@ -131,7 +111,7 @@ impl Options {
         };
         command.args(["record", "-o"]).arg(&trace);
         if let Way::Perf = way {
-            command.args(["-a", "-g"]).args(PERF_EVENTS);
+            command.args(["-a", "-g"]).args(perf_events());
         }
         command.arg("--").arg(&program).arg(self.seconds.to_string());
         recorded(&mut command, &self.scratch)?;
@@ -176,11 +156,15 @@ fn judge(truth: &Truth, way: Way, explained: &Explained) -> Result<(bool, Vec<St
         (_, false, _) => format!("FAIL: held up {held_up:.2} of {total:.2}"),
         (_, _, false) => "FAIL".to_owned(),
     };
-    let none = Finding { kind: "none".to_owned(), ..Finding::default() };
-    let f = first.unwrap_or(&none);
+    let none = Finding::default();
+    let (kind, f) = first.map_or(("none", &none), |f| (f.kind.name(), f));
     let then = explained.findings.get(1).map(|f| format!("{} {} {:.2}", f.kind, f.function(), f.blame_cpu_s));
-    let row = [&truth.name, way.name(), &verdict, &f.kind, f.function(), f.thread()].map(str::to_owned);
+    let row = [&truth.name, way.name(), &verdict, kind, f.function(), f.thread()].map(str::to_owned);
     let mut row = row.to_vec();
-    row.extend([format!("{:.2}", f.blame_cpu_s), f.confidence.clone(), then.unwrap_or_default()]);
+    row.extend([
+        format!("{:.2}", f.blame_cpu_s),
+        first.map_or(String::new(), |f| f.confidence.to_string()),
+        then.unwrap_or_default(),
+    ]);
     Ok((sums && little && same, row))
 }

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use holdup_analysis::diff::scaling::Verdict;
 use regex::Regex;
 use serde::Deserialize;
 
 use crate::holdup::{Attribution, Holdup};
-use crate::scenarios::{build, check_names, read_truth};
 use crate::table;
+use crate::truth::{build, check_names, read_truth};
 
 /// `scenarios/truth.toml`.
 #[derive(Deserialize)]
@@ -21,8 +22,8 @@ struct Truths {
 struct Sweep {
     name: String,
     args: Vec<String>,
-    /// A regular expression for the verdict.
-    verdict: String,
+    /// Each is right.
+    verdict: Vec<Verdict>,
     /// One for the name of the largest cause by that law; empty: anything, or none.
     site: String,
 }
@@ -58,17 +59,12 @@ fn swept(holdup: &Holdup, sweep: &Sweep, program: &Path) -> Result<(f64, Attribu
 }
 
 fn judge(sweep: &Sweep, efficiency: f64, found: &Attribution) -> Result<(bool, Vec<String>)> {
-    let whole = |pattern: &str| Regex::new(&format!("^({pattern})$"));
-    let law = match found.verdict.as_str() {
-        "contention" => "sigma",
-        "coherence" => "kappa",
-        other => other,
-    };
-    let first = found.causes.iter().find(|cause| cause.law == law).map_or("", |cause| cause.name.as_str());
-    let right = whole(&sweep.verdict)?.is_match(&found.verdict) && Regex::new(&sweep.site)?.is_match(first);
+    let law = found.verdict.law();
+    let first = found.causes.iter().find(|cause| Some(cause.law) == law).map_or("", |cause| cause.name.as_str());
+    let right = sweep.verdict.contains(&found.verdict) && Regex::new(&sweep.site)?.is_match(first);
     let [before, after] = found.cost_s_per_unit;
     let mut row = vec![sweep.name.clone(), if right { "ok" } else { "FAIL" }.to_owned()];
-    row.extend([format!("{efficiency:.2}"), found.verdict.clone(), format!("{:.2}×", after / before)]);
+    row.extend([format!("{efficiency:.2}"), found.verdict.to_string(), format!("{:.2}×", after / before)]);
     let causes = found.causes.iter().take(3);
     row.push(causes.map(|c| format!("{} {} {:.2}", c.law, c.name, c.share)).collect::<Vec<_>>().join(", "));
     Ok((right, row))

@@ -24,7 +24,7 @@ use crate::code::Disassembler;
 use crate::focus::Focus;
 use crate::intervals::{self, Intervals};
 use crate::report::TraceFacts;
-pub use report::{Behind, Chain, Did, End, Handoff, Handoffs, Hop, Start, WaitFacts, Who};
+pub use report::{Behind, Chain, Did, Edge, End, EndKind, Handoff, Handoffs, Hop, Start, WaitFacts, Who};
 
 /// Hand-offs listed when the caller does not say how many.
 const DEFAULT_TOP: usize = 20;

@@ -2,39 +2,43 @@
 
 use std::sync::OnceLock;
 
+use holdup_base::named;
 use holdup_trace::tables::LocationRow;
 use holdup_trace::{FrameId, StackId, StringId, Syscall, Trace};
 
-/// For what a thread waits, as far as its own side tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum WaitKind {
-    /// A mutex, rwlock, file lock, semaphore: something that a thread holds.
-    Lock,
-    /// A futex of which it is not known whether it is a lock.
-    Futex,
-    /// A condition variable, barrier or parked thread: a signal of another thread.
-    Condition,
-    /// A disk or file system.
-    Disk,
-    /// A time to pass.
-    Timer,
-    /// Input by poll, select, epoll, accept.
-    Input,
-    /// Bytes to read.
-    Read,
-    /// Room to write.
-    Write,
-    /// The end of a child or thread.
-    Join,
-    /// A signal.
-    Signal,
-    /// A page.
-    PageFault,
-    /// Kernel threads without work.
-    KernelIdle,
-    /// Anything else.
-    Unknown,
+named! {
+    /// For what a thread waits, as far as its own side tells.
+    #[derive(Default)]
+    #[repr(u8)]
+    pub enum WaitKind {
+        /// A mutex, rwlock, file lock, semaphore: something that a thread holds.
+        Lock = "lock",
+        /// A futex of which it is not known whether it is a lock.
+        Futex = "futex",
+        /// A condition variable, barrier or parked thread: a signal of another thread.
+        Condition = "condition",
+        /// A disk or file system.
+        Disk = "disk",
+        /// A time to pass.
+        Timer = "timer",
+        /// Input by poll, select, epoll, accept.
+        Input = "input",
+        /// Bytes to read.
+        Read = "read",
+        /// Room to write.
+        Write = "write",
+        /// The end of a child or thread.
+        Join = "join",
+        /// A signal.
+        Signal = "signal",
+        /// A page.
+        PageFault = "page-fault",
+        /// Kernel threads without work.
+        KernelIdle = "kernel-idle",
+        /// Anything else.
+        #[default]
+        Unknown = "unknown",
+    }
 }
 
 impl WaitKind {
@@ -42,25 +46,6 @@ impl WaitKind {
     pub(crate) const fn is_outside(self) -> bool {
         use WaitKind::{Disk, Input, PageFault, Read, Signal, Timer, Write};
         matches!(self, Disk | Timer | Input | Read | Write | Signal | PageFault)
-    }
-
-    /// The name in tables and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            WaitKind::Lock => "lock",
-            WaitKind::Futex => "futex",
-            WaitKind::Condition => "condition",
-            WaitKind::Disk => "disk",
-            WaitKind::Timer => "timer",
-            WaitKind::Input => "input",
-            WaitKind::Read => "read",
-            WaitKind::Write => "write",
-            WaitKind::Join => "join",
-            WaitKind::Signal => "signal",
-            WaitKind::PageFault => "page-fault",
-            WaitKind::KernelIdle => "kernel-idle",
-            WaitKind::Unknown => "unknown",
-        }
     }
 }
 

@@ -8,6 +8,7 @@
 //!
 //! [`scaling`] asks the same of few and of many threads: what of a unit of work costs more, and by which law.
 
+mod change;
 pub mod facts;
 mod functions;
 mod items;

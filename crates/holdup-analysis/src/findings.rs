@@ -1,10 +1,12 @@
 //! From charges to culprits: groups the cells, names the culprit of each group, ranks, and says what it saw.
 //!
-//! To add a kind of finding: give it a [`group::Group`], say in `group::of` which cells belong to it, and what it
+//! To add a kind of finding: give it a [`tally::Group`], say in `group::of` which cells belong to it, and what it
 //! is called and advised in `words`.
 
+mod callers;
 mod caveats;
 mod confidence;
+mod context;
 mod culprit;
 mod group;
 mod held;
@@ -13,46 +15,38 @@ mod learned;
 mod limits;
 mod lock;
 mod names;
+mod place;
 mod preempt;
 mod profile;
+mod spans;
+mod stories;
+mod tally;
 mod words;
 
 use std::cell::OnceCell;
 
-use holdup_trace::{Result, StackId, ThreadIdx, Trace};
-use rustc_hash::FxHashMap;
+use holdup_trace::{Result, Trace};
 
-use crate::blame::{Blame, Study, Window, blame};
+use crate::blame::{self, Study, Window};
 use crate::classify::Classifier;
 use crate::code::Disassembler;
 use crate::focus::Focus;
 use crate::intervals::Timeline;
 use crate::label;
 use crate::report::{CpuSeconds, Explanation, Finding, Health, Options, TraceFacts};
+pub(crate) use context::Context;
 pub(crate) use culprit::covering;
-use group::{Group, Tally};
 pub(crate) use held::held_up;
+pub use held::{Family, Held, Under};
 pub(crate) use instruction::hottest;
-pub(crate) use learned::{Learned, Wanted};
+use learned::Learned;
+pub(crate) use learned::Wanted;
+use tally::{Group, Tally};
 
 /// Findings shown when the caller does not say how many.
 const DEFAULT_TOP: usize = 8;
 /// A finding below this share of all that could be charged is noise.
 const SMALLEST_SHARE: f64 = 0.01;
-
-/// Everything that the makers of findings look at.
-pub(crate) struct Context<'a> {
-    pub(crate) trace: &'a Trace,
-    pub(crate) focus: &'a Focus,
-    pub(crate) timeline: &'a Timeline<'a>,
-    pub(crate) classifier: &'a Classifier<'a>,
-    pub(crate) blame: &'a Blame,
-    pub(crate) disassembler: &'a dyn Disassembler,
-    pub(crate) learned: Learned,
-    pub(crate) limits: limits::Limits,
-    /// Who calls whom, in all samples; made when it is first asked for.
-    pub(crate) callers: OnceCell<culprit::Callers>,
-}
 
 /// Explains a trace. `path` is only repeated in the answer.
 ///
@@ -78,8 +72,8 @@ pub(crate) fn with_context<R>(
     let study = Study { trace, timeline: &timeline, focus: &focus, classifier: &classifier, window };
     let mut learned = Learned::default();
     let also = |chunk: &_| Learned::of(chunk, &study, wanted);
-    let blame = blame(&study, also, |earlier| learned.absorb(earlier))?;
-    check_conservation(&blame, path)?;
+    let blame = blame::blame(&study, also, |earlier| learned.absorb(earlier))?;
+    check_conservation(&blame.cpu, path)?;
     let limits = limits::Limits::new(window, timeline.cpus);
     let context = Context {
         trace,
@@ -96,17 +90,13 @@ pub(crate) fn with_context<R>(
 }
 
 /// Every CPU nanosecond is in exactly one part of the sum. This tests the bookkeeping, not the blame.
-fn check_conservation(blame: &Blame, path: &str) -> Result<()> {
-    let cpu = &blame.cpu;
+fn check_conservation(cpu: &blame::CpuSeconds, path: &str) -> Result<()> {
     let sum = cpu.running + cpu.other + cpu.held_up + cpu.runnable_idle + cpu.no_work + cpu.lost;
     if (sum - cpu.total).abs() <= 1e-3 * cpu.total {
         return Ok(());
     }
-    let what = format!(
-        "{path}: {sum} of {} CPU ns are accounted for: this is a mistake in holdup, please report it",
-        cpu.total
-    );
-    Err(holdup_trace::Error::Input(what))
+    let what = format!("{path}: {sum} of {} CPU ns are accounted for", cpu.total);
+    Err(holdup_trace::Error::Bug(what))
 }
 
 fn window(trace: &Trace, path: &str, options: &Options) -> Result<Window> {
@@ -148,35 +138,15 @@ impl Context<'_> {
         }
     }
 
-    /// All charges by group, those of one serial function together.
-    fn charged(&self) -> Vec<(Group, Tally)> {
-        let mut groups: FxHashMap<Group, Tally> = FxHashMap::default();
-        for (key, cell) in &self.blame.cells {
-            if let Some(group) = group::of(self, key) {
-                groups.entry(group).or_default().add(key, cell);
-            }
-        }
-        group::merge_serial(self, groups)
-    }
-
-    /// All groups as the findings show them, however small.
-    pub(crate) fn groups(&self) -> Vec<(Group, Tally)> {
-        let mut groups = self.charged();
-        group::merge_disk(&mut groups);
-        groups.iter_mut().for_each(|(_, t)| t.starved = preempt::is_starved(self, t));
-        groups
-    }
-
     fn findings(&self) -> Vec<Finding> {
-        let mut groups = self.charged();
+        let mut groups = group::charged(self);
         let charged: f64 = groups.iter().filter(|(g, _)| g.holds_up()).map(|(_, t)| t.rank_ns).sum();
         let duration = (self.blame.window.1 - self.blame.window.0) as f64;
         let most = charged.max(self.blame.cpu.running * 0.1).max(duration * 0.1);
         let matters =
             |g: &Group, t: &Tally| t.blame_ns() >= SMALLEST_SHARE * most && (t.blame_ns() > 1e3 || !g.holds_up());
         groups.retain(|(g, t)| matters(g, t));
-        group::merge_disk(&mut groups);
-        groups.iter_mut().for_each(|(_, t)| t.starved = preempt::is_starved(self, t));
+        group::settle(self, &mut groups);
         let mut findings: Vec<Finding> =
             groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
         findings.extend(profile::cpu_bound(self, charged));
@@ -217,7 +187,7 @@ impl Context<'_> {
         }
         let (from, to) = self.blame.window;
         let duration = (to - from) as f64;
-        let sampled: f64 = tally.own_samples(self);
+        let sampled: f64 = tally.own_samples(self.period());
         let work = (self.blame.cpu.running - sampled).max(0.0) / self.timeline.cpus.max(1) as f64;
         let left = (duration - within_ns as f64).max(work).max(duration * 0.01);
         Some((duration / left).max(1.0))
@@ -247,6 +217,7 @@ impl Context<'_> {
         Health {
             lost_events: h.lost_events,
             lost_stacks: h.lost_stacks,
+            lost_mappings: h.lost_mappings,
             impossible: self.limits.impossible(),
             unknown_wakers: h.unknown_wakers,
             cycles: self.blame.cycles,
@@ -255,22 +226,20 @@ impl Context<'_> {
             inferred: h.inferred,
         }
     }
+}
 
-    /// The frames of a stack as lines, the innermost first.
-    pub(crate) fn stack_text(&self, stack: StackId) -> Vec<String> {
-        label::stack_lines(self.trace, stack)
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// `file.c:12`, the file without its folders; empty if unknown.
-    pub(crate) fn source(&self, l: &holdup_trace::tables::LocationRow) -> String {
-        label::source(self.trace, l)
-    }
-
-    pub(crate) fn thread_name(&self, thread: ThreadIdx) -> &str {
-        label::thread_name(self.trace, thread)
-    }
-
-    pub(crate) fn pid(&self, thread: ThreadIdx) -> u32 {
-        self.trace.threads.pid.get(thread.index()).copied().unwrap_or(0)
+    #[test]
+    fn a_sum_that_is_wrong_is_our_mistake() {
+        let right = blame::CpuSeconds { total: 4e9, running: 1e9, no_work: 3e9, ..Default::default() };
+        assert!(check_conservation(&right, "t").is_ok());
+        let wrong = check_conservation(&blame::CpuSeconds { no_work: 2e9, ..right }, "t").unwrap_err();
+        assert!(matches!(wrong, holdup_trace::Error::Bug(_)), "{wrong}");
+        let said =
+            "this is a mistake in holdup, please report it: t: 3000000000 of 4000000000 CPU ns are accounted for";
+        assert_eq!(wrong.to_string(), said);
     }
 }

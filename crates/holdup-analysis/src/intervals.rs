@@ -24,7 +24,7 @@ mod timeline;
 mod wait;
 mod whole;
 
-use holdup_trace::Trace;
+use holdup_trace::{LossKind, Trace};
 
 pub use owners::OwnerSpan;
 pub use part::{Chunk, Extra};
@@ -45,6 +45,8 @@ pub struct Health {
     pub lost_events: u64,
     /// Stacks that found no room.
     pub lost_stacks: u64,
+    /// Mappings of code that are missing: functions without names.
+    pub lost_mappings: u64,
     /// Waits whose waker is unknown.
     pub unknown_wakers: u64,
     /// Switches that contradict the previous state.
@@ -60,10 +62,11 @@ pub struct Health {
 /// A stack that is missing is no event, and one that was left out to limit their rate is no loss.
 fn count_losses(trace: &Trace, health: &mut Health) {
     for loss in trace.losses.iter().flatten() {
-        match trace.text(loss.what) {
-            holdup_trace::LOST_STACKS => health.lost_stacks += loss.count,
-            what if what.contains("stack") => {}
-            _ => health.lost_events += loss.count,
+        match loss.kind {
+            LossKind::Events | LossKind::Unknown => health.lost_events += loss.count,
+            LossKind::Stacks => health.lost_stacks += loss.count,
+            LossKind::Mappings => health.lost_mappings += loss.count,
+            LossKind::LimitedStacks => {}
         }
     }
 }

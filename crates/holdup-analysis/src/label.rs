@@ -1,7 +1,7 @@
 //! What frames, stacks and threads are called in tables and findings.
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{FrameId, LockId, LockKind, StackId, Table, ThreadIdx, Trace};
+use holdup_trace::{FrameId, LockId, StackId, Table, ThreadIdx, Trace};
 
 use crate::report::LockFacts;
 
@@ -92,6 +92,5 @@ pub fn lock(trace: &Trace, lock: LockId) -> Option<LockFacts> {
         return None;
     }
     let row = trace.locks.row(lock.index());
-    let kind = if row.kind == LockKind::Unknown { "unknown" } else { row.kind.name() };
-    Some(LockFacts { kind, address: format!("{:#x}", row.address), name: trace.text(row.name).to_owned() })
+    Some(LockFacts { kind: row.kind, address: format!("{:#x}", row.address), name: trace.text(row.name).to_owned() })
 }

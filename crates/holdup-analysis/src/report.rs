@@ -1,5 +1,7 @@
 //! What `holdup explain` says, as data. Field names are fixed by the project's contract.
 
+use holdup_base::named;
+use holdup_trace::LockKind;
 use serde::Serialize;
 
 /// What to explain, and how.
@@ -101,8 +103,8 @@ impl CpuSeconds {
 pub struct Finding {
     /// `f1`, `f2`, …
     pub id: String,
-    /// Its kind, by the contract's names.
-    pub kind: &'static str,
+    /// Its kind.
+    pub kind: FindingKind,
     /// One sentence.
     pub title: String,
     /// Who did it.
@@ -125,14 +127,56 @@ pub struct Finding {
     pub lasted_s: f64,
     /// When, in seconds.
     pub windows: Vec<[f64; 2]>,
-    /// `high`, `medium` or `low`.
-    pub confidence: &'static str,
+    /// How far it can be believed.
+    pub confidence: Confidence,
     /// Why not more.
     pub doubts: Vec<String>,
     /// What it rests on.
     pub evidence: Vec<String>,
     /// What to do.
     pub advice: String,
+}
+
+named! {
+    /// What kind of reason a finding is. These words are never renamed.
+    #[derive(Default)]
+    pub enum FindingKind {
+        /// A thread keeps a lock for long.
+        #[default]
+        LockHeld = "lock-held",
+        /// A lock that nobody keeps for long is handed on all the time.
+        Convoy = "convoy",
+        /// The one whom others wait for is ready and gets no CPU.
+        OwnerNotRunning = "owner-not-running",
+        /// Threads are ready while a CPU is idle.
+        RunnableWhileIdle = "runnable-while-idle",
+        /// One thread works while others wait for it.
+        Serial = "serial",
+        /// One thread has more of the same work than the others, which wait for it.
+        Imbalance = "imbalance",
+        /// A disk, waited for by one on behalf of others.
+        Disk = "disk",
+        /// One sleeps while others wait for it.
+        SleepPolling = "sleep-polling",
+        /// There is no wait to mend, only work.
+        CpuBound = "cpu-bound",
+        /// Nobody was held up: they waited for work that nobody sent.
+        IdleByDesign = "idle-by-design",
+    }
+}
+
+named! {
+    /// How far a finding can be believed.
+    #[derive(Default)]
+    pub enum Confidence {
+        /// Nothing speaks against it.
+        High = "high",
+        /// There are doubts.
+        Medium = "medium",
+        /// The doubts are grave, or many.
+        #[default]
+        Low = "low",
+    }
 }
 
 /// The thread, function and instruction at the end of the chain.
@@ -187,8 +231,8 @@ pub struct Neighbour {
 /// A lock.
 #[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct LockFacts {
-    /// `futex`, `kernel-mutex`, …
-    pub kind: &'static str,
+    /// What kind of lock.
+    pub kind: LockKind,
     /// Where it is.
     pub address: String,
     /// Its name, if it has one.
@@ -223,6 +267,8 @@ pub struct Health {
     pub lost_events: u64,
     /// Stacks that found no room: waits and samples without a place.
     pub lost_stacks: u64,
+    /// Mappings of code that were lost: functions without names, or with wrong ones.
+    pub lost_mappings: u64,
     /// Waits whose waker is unknown.
     pub unknown_wakers: u64,
     /// Circles of waiting threads.

@@ -41,12 +41,12 @@ fn behind_a_timer() -> Trace {
 fn a_chain_goes_back_to_the_timer() {
     let trace = behind_a_timer();
     let found = ask(&trace, at(30.0, ""), false).unwrap();
-    assert_eq!((tids(&found), found.end.kind, found.also_waiting), (vec![10, 11], "timer", 1));
+    assert_eq!((tids(&found), found.end.kind.name(), found.also_waiting), (vec![10, 11], "timer", 1));
     let (first, second) = (&found.hops[0], &found.hops[1]);
     let wait = first.wait.as_ref().unwrap();
     near(ms_of(wait.waited_s), 55.0);
     near(ms_of(wait.ready_s), 0.1);
-    assert_eq!((wait.ended_by.as_str(), second.by), ("thread", "waker"));
+    assert_eq!((wait.ended_by.as_str(), second.by.name()), ("thread", "waker"));
     near(ms_of(second.did.ran_s), 9.8);
     near(ms_of(second.did.ready_s), 0.2);
     near(ms_of(second.part_s), 10.0);
@@ -72,7 +72,7 @@ fn the_waker_leads_through_the_queue_to_the_holder() {
     let trace = queue();
     let waits = ask(&trace, at(30.0, "third"), false).unwrap().hops[0].wait.as_ref().unwrap().id;
     let found = ask(&trace, Start::Wait(waits), false).unwrap();
-    assert_eq!((tids(&found), found.end.kind, found.end.main_hop), (vec![12, 11, 10], "running", 2));
+    assert_eq!((tids(&found), found.end.kind.name(), found.end.main_hop), (vec![12, 11, 10], "running", 2));
     near(ms_of(found.hops[1].part_s), 2.0);
     near(ms_of(found.hops[2].part_s), 30.0);
     near(found.end.main_share, 30.0 / 32.0);
@@ -81,11 +81,11 @@ fn the_waker_leads_through_the_queue_to_the_holder() {
 #[test]
 fn at_an_instant_the_owner_is_next() {
     let found = ask(&queue(), at(30.0, "third"), false).unwrap();
-    assert_eq!((tids(&found), found.hops[1].by, found.hops[1].at), (vec![12, 10], "owner", true));
+    assert_eq!((tids(&found), found.hops[1].by.name(), found.hops[1].at), (vec![12, 10], "owner", true));
     near(ms_of(found.hops[1].did.ran_s), 30.0);
     // The other one had let go by then.
     let later = ask(&queue(), at(51.0, "third"), false).unwrap();
-    assert_eq!((tids(&later), later.hops[1].by, later.hops[1].at), (vec![12, 11, 10], "waker", true));
+    assert_eq!((tids(&later), later.hops[1].by.name(), later.hops[1].at), (vec![12, 11, 10], "waker", true));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_holder_without_a_cpu_is_named_with_who_has_it() {
     let s = s.runs(12, 1, 0.0, 5.0, FUTEX).switch(80.0, 0, 10, RUNS, -1, 11);
     let s = s.by(90.0, 0, 11, 12).switch(90.0, 1, 0, RUNS, -1, 12);
     let found = ask(&s.finish(), at(40.0, ""), false).unwrap();
-    assert_eq!((tids(&found), found.end.kind), (vec![12, 11], "runnable"));
+    assert_eq!((tids(&found), found.end.kind.name()), (vec![12, 11], "runnable"));
     let did = &found.hops[1].did;
     near(ms_of(did.ran_s), 15.0);
     near(ms_of(did.ready_s), 70.0);
@@ -129,7 +129,7 @@ fn a_deadlock_is_a_circle() {
     s.builder.push(ns(20.0), FutexEvent { tid: 11, lock, owner: 10, operation: 0, timed: false });
     let trace = s.switch(20.0, 1, 11, SLEEPS, FUTEX, 0).finish();
     let found = ask(&trace, at(50.0, "left"), false).unwrap();
-    assert_eq!((tids(&found), found.end.kind), (vec![10, 11, 10], "circle"));
+    assert_eq!((tids(&found), found.end.kind.name()), (vec![10, 11, 10], "circle"));
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use holdup_analysis::classify::WaitKind;
-use holdup_analysis::diff::facts::{Facts, Held, Place, Ran, Under, Waited};
+use holdup_analysis::diff::facts::{Facts, Family, Held, Place, Ran, Under, Waited};
 use holdup_analysis::diff::{Change, Diff, DiffOptions, diff};
+use holdup_analysis::report::FindingKind;
 
 const S: f64 = 1e9;
 
@@ -43,8 +44,8 @@ trait With: Sized + Into<Facts> {
         let under = Under { ns: 1.0, depths: 1.0 };
         let spread = |i: u64| hold_us * 1000 + i * 13 % 997 + if i.is_multiple_of(9) { 4_000_000 } else { 0 };
         facts.held.push(Held {
-            kind: "lock-held",
-            family: "lock",
+            kind: FindingKind::LockHeld,
+            family: Family::Lock,
             function: holder.into(),
             waits_at: at.into(),
             lock: "futex".into(),
@@ -66,7 +67,7 @@ fn compare(before: Facts, after: Facts) -> Diff {
 }
 
 fn find<'a>(diff: &'a Diff, what: &str, name: &str) -> &'a Change {
-    let found = diff.changes.iter().find(|c| c.what == what && c.name.contains(name));
+    let found = diff.changes.iter().find(|c| c.what.name() == what && c.name.contains(name));
     found.unwrap_or_else(|| panic!("no {what} {name} in {:#?}", diff.changes))
 }
 
@@ -85,9 +86,9 @@ fn a_longer_hold_is_the_cause_and_the_waits_are_symptoms() {
     let before = run(2.0).works("scan", 0.5).works("parse", 1.0).holds("enqueue", "scan", 0.4, 100);
     let after = run(4.0).works("scan", 2.5).works("parse", 1.0).holds("enqueue", "scan", 3.0, 500);
     let answer = compare(before, after);
-    assert_eq!((answer.changes[0].name.as_str(), answer.changes[0].role), ("scan", "cause"));
-    assert_eq!(find(&answer, "lock", "enqueue").role, "symptom");
-    assert_eq!(find(&answer, "wait-site", "enqueue").role, "symptom");
+    assert_eq!((answer.changes[0].name.as_str(), answer.changes[0].role.name()), ("scan", "cause"));
+    assert_eq!(find(&answer, "lock", "enqueue").role.name(), "symptom");
+    assert_eq!(find(&answer, "wait-site", "enqueue").role.name(), "symptom");
     assert!(answer.regressions.iter().any(|r| r.starts_with("elapsed time")), "{:?}", answer.regressions);
 }
 
@@ -96,7 +97,7 @@ fn work_that_left_the_lock_is_a_cause_although_it_takes_as_long() {
     let before = run(4.0).works("scan", 2.0).works("parse", 1.0).holds("enqueue", "scan", 3.0, 500);
     let after = run(2.0).works("scan", 2.0).works("parse", 1.0);
     let first = &compare(before, after).changes[0];
-    assert_eq!((first.what, first.name.as_str(), first.role), ("function", "scan", "cause"));
+    assert_eq!((first.what.name(), first.name.as_str(), first.role.name()), ("function", "scan", "cause"));
     assert!(first.because.contains("own work is nearly the same"), "{}", first.because);
 }
 
@@ -105,10 +106,10 @@ fn spinning_behind_pause_in_unrelated_functions_is_the_pauses_fault() {
     let before = run(2.0).works("update", 0.5).spins("acquire", 0.3).spins("await_slot", 0.4);
     let after = run(5.0).works("update", 0.51).spins("acquire", 2.3).spins("await_slot", 2.9);
     let answer = compare(before, after);
-    assert_eq!(find(&answer, "instruction", "pause").role, "cause");
+    assert_eq!(find(&answer, "instruction", "pause").role.name(), "cause");
     for function in ["acquire", "await_slot"] {
         let change = find(&answer, "function", function);
-        assert_eq!(change.role, "cause");
+        assert_eq!(change.role.name(), "cause");
         assert!(change.because.contains("behind `pause`"), "{}", change.because);
     }
 }
@@ -118,10 +119,10 @@ fn spinning_behind_a_longer_hold_is_a_symptom() {
     let before = run(2.0).works("update", 0.5).spins("acquire", 0.3).spins("await_slot", 0.4);
     let after = run(5.0).works("update", 2.5).spins("acquire", 2.3).spins("await_slot", 2.9);
     let answer = compare(before, after);
-    assert_eq!((answer.changes[0].name.as_str(), answer.changes[0].role), ("update", "cause"));
+    assert_eq!((answer.changes[0].name.as_str(), answer.changes[0].role.name()), ("update", "cause"));
     for function in ["acquire", "await_slot"] {
         let change = find(&answer, "function", function);
-        assert_eq!(change.role, "symptom");
+        assert_eq!(change.role.name(), "symptom");
         assert!(change.because.contains("`update`"), "{}", change.because);
     }
     assert!(!answer.changes.iter().any(|c| c.name == "pause"));

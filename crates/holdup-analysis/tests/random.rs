@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
-    Cpu, Event, ExecEvent, ExitEvent, LockId, LostEvent, Nanos, SwitchState, Table, Trace, WakeContext, file,
+    Cpu, Event, ExecEvent, ExitEvent, LockId, LossKind, LostEvent, Nanos, SwitchState, Table, Trace, WakeContext, file,
 };
 
 const SLEEPS: SwitchState = SwitchState::Sleeping;
@@ -53,7 +53,7 @@ fn random_schedule(random: &mut Random, garbage: bool) -> Trace {
                 2 => s.futex(t, a, b),
                 more => {
                     let events: [Event; 3] = [
-                        LostEvent { cpu: Cpu(far), span, count: 1, what }.into(),
+                        LostEvent { kind: LossKind::Events, cpu: Cpu(far), span, count: 1, what }.into(),
                         ExitEvent { tid: a }.into(),
                         ExecEvent { pid: b }.into(),
                     ];

@@ -6,7 +6,7 @@ use common::*;
 use holdup_analysis::blame::{Blame, Terminal};
 use holdup_analysis::intervals::{self, Intervals};
 use holdup_analysis::{NoDisassembler, Options, classify::Classifier, explain, focus::Focus};
-use holdup_trace::{Cpu, LockKey, LockKind, LostEvent, Nanos, SwitchEvent, SwitchState, Trace, WakeContext};
+use holdup_trace::{Cpu, LockKey, LockKind, LossKind, LostEvent, Nanos, SwitchEvent, SwitchState, Trace, WakeContext};
 
 const SLEEPS: SwitchState = SwitchState::Sleeping;
 const RUNS: SwitchState = SwitchState::Runnable;
@@ -96,7 +96,8 @@ fn lost_records_hold_nobody_up() {
     s = s.runs(10, 0, 0.0, 100.0, -1).runs(11, 1, 0.0, 10.0, FUTEX);
     let what = s.builder.string("records");
     for cpu in [0, 1] {
-        s.builder.push(ns(60.0), LostEvent { cpu: Cpu(cpu), span: Nanos(ns(40.0)), count: 5, what });
+        s.builder
+            .push(ns(60.0), LostEvent { kind: LossKind::Events, cpu: Cpu(cpu), span: Nanos(ns(40.0)), count: 5, what });
     }
     let (trace, blame) = s.by(80.0, 0, 10, 11).switch(80.0, 1, 0, RUNS, -1, 11).blame();
     near(blame.cpu.lost / MS as f64, 80.0);
@@ -108,15 +109,26 @@ fn lost_records_hold_nobody_up() {
 #[test]
 fn stacks_without_room_are_a_loss_of_their_own() {
     let mut s = Schedule::new(1, 100.0).thread(10, "a");
-    for (what, count) in
-        [(holdup_trace::LOST_STACKS, 1470), ("stacks (limited rate, or full buffer)", 9), ("records", 2)]
-    {
-        let what = s.builder.string(what);
-        s.builder.push(ns(60.0), LostEvent { cpu: Cpu::NONE, span: Nanos(0), count, what });
+    for (kind, count) in [(LossKind::Stacks, 1470), (LossKind::LimitedStacks, 9), (LossKind::Events, 2)] {
+        let what = s.builder.string("something");
+        s.builder.push(ns(60.0), LostEvent { kind, cpu: Cpu::NONE, span: Nanos(0), count, what });
     }
     let (trace, _) = s.runs(10, 0, 0.0, 100.0, -1).blame();
     let health = intervals_of(&trace).health;
     assert_eq!((health.lost_stacks, health.lost_events), (1470, 2));
+}
+
+#[test]
+fn lost_mappings_say_nothing_of_threads() {
+    let mut s = Schedule::new(1, 100.0).thread(10, "a").runs(10, 0, 0.0, 100.0, -1);
+    let what = s.builder.string("mappings of code");
+    let lost = |span| LostEvent { kind: LossKind::Mappings, cpu: Cpu(0), span: Nanos(span), count: 7, what };
+    s.builder.push(ns(60.0), lost(ns(20.0)));
+    let (trace, blame) = s.blame();
+    near(blame.cpu.running / MS as f64, 100.0);
+    near(blame.cpu.lost / MS as f64, 0.0);
+    let health = intervals_of(&trace).health;
+    assert_eq!((health.lost_mappings, health.lost_events, health.lost_stacks), (7, 0, 0));
 }
 
 #[test]
@@ -184,7 +196,7 @@ fn microsecond_holds_of_four_threads_are_a_convoy() {
     }
     let trace = s.finish();
     let answer = explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap();
-    assert_eq!(answer.findings[0].kind, "convoy", "{:#?}", answer.findings);
+    assert_eq!(answer.findings[0].kind.name(), "convoy", "{:#?}", answer.findings);
     assert_eq!(answer.findings[0].waiters.threads, 4);
 }
 
@@ -204,7 +216,7 @@ fn a_condition_variable_is_one_lock() {
     }
     let mut end = s;
     let what = end.builder.string("end");
-    end.builder.push(ns(100.0), LostEvent { cpu: Cpu::NONE, span: Nanos(0), count: 0, what });
+    end.builder.push(ns(100.0), LostEvent { kind: LossKind::Events, cpu: Cpu::NONE, span: Nanos(0), count: 0, what });
     let trace = end.builder.finish(Some(&mut Condition)).unwrap();
     let waits = intervals_of(&trace).waits;
     assert_eq!(waits.len(), 2);

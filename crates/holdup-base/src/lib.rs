@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod claim;
+mod named;
 pub mod near;
 pub mod output;
 pub mod scratch;

@@ -116,7 +116,7 @@ fn import_file(input: Input, mut session: Session) -> Result<()> {
 }
 
 fn note(session: &mut Session, text: String) {
-    session.decoder.sink.builder.meta_mut().notes.push(text);
+    session.decoder.sink.builder.meta_mut().notes.push(text.into());
 }
 
 fn read_features(header: &Header, file: &mut dyn ReadSeek, session: &mut Session) {

@@ -129,11 +129,11 @@ fn a_killed_perf_leaves_a_readable_file() {
     bytes[48..56].fill(0);
     bytes.truncate(start + len - 10);
     let trace = import_bytes(bytes).expect("most of it can be read");
-    assert!(trace.meta.notes.iter().any(|n| n.contains("killed")), "{:?}", trace.meta.notes);
+    assert!(trace.meta.notes.iter().any(|n| n.text.contains("killed")), "{:?}", trace.meta.notes);
     assert!(trace.losses.rows() > 0);
     // The formats were at the end: all but the last record are recognised by their shape.
     assert_eq!((trace.switches.rows() + trace.wakes.rows(), native(&trace, "sched:sched_waking")), (67, 22));
-    assert!(trace.meta.notes.iter().any(|n| n.contains("shape")), "{:?}", trace.meta.notes);
+    assert!(trace.meta.notes.iter().any(|n| n.text.contains("shape")), "{:?}", trace.meta.notes);
     assert!(thread_names(&trace).contains(&"sched-pipe"));
 }
 
@@ -143,7 +143,7 @@ fn a_cut_file_gives_what_it_has() {
     let (start, len) = records_of(&bytes);
     bytes.truncate(start + len / 2);
     let trace = import_bytes(bytes).expect("the beginning can be read");
-    assert!(trace.meta.notes.iter().any(|n| n.contains("at byte")), "{:?}", trace.meta.notes);
+    assert!(trace.meta.notes.iter().any(|n| n.text.contains("at byte")), "{:?}", trace.meta.notes);
     assert!(trace.losses.rows() > 0);
 }
 

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::machine::Machine;
-use crate::result::{Outcome, Point, Report, Series};
+use crate::report::Report;
+use crate::result::{Outcome, Point, Series};
 
 /// The name and version of the document.
 pub const SCHEMA: &str = "holdup.lab-compare/1";

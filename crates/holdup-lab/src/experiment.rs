@@ -1,15 +1,14 @@
-//! What an experiment is, and the list of them.
+//! What an experiment is, and what it runs with.
 
 use std::collections::BTreeMap;
 
-use crate::experiments;
+use crate::Result;
 use crate::harness::case::{Case, Work};
 use crate::harness::pool::Pool;
 use crate::harness::rounds::{self, Measured, Schedule};
 use crate::knobs::{Knob, Values};
 use crate::machine::Machine;
 use crate::result::{Outcome, Point, Series, Verdict};
-use crate::{Error, Result, nearest};
 
 /// One experiment.
 #[derive(Debug)]
@@ -47,23 +46,6 @@ pub struct Session<'a> {
     pub machine: &'a Machine,
     /// Is told how much of the experiment is done, from 0 to 1.
     pub tick: &'a mut dyn FnMut(f64),
-}
-
-/// All experiments, in the order in which they are run.
-pub fn all() -> &'static [&'static Experiment] {
-    experiments::ALL
-}
-
-/// The experiment of this name.
-///
-/// # Errors
-/// There is none; the message has the nearest name.
-pub fn find(name: &str) -> Result<&'static Experiment> {
-    let names: Vec<&str> = all().iter().map(|e| e.name).collect();
-    all().iter().find(|e| e.name == name).copied().ok_or_else(|| {
-        let near = nearest(name, &names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-        Error::Usage(format!("there is no experiment `{name}`{near}; `holdup lab list` names all"))
-    })
 }
 
 impl Experiment {
@@ -149,30 +131,5 @@ impl Ladder {
             format!("{} at {} has no clean round: another program took a CPU in each; left out", case.series, case.x)
         };
         without.map(note).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_unique_and_defaults_are_valid() {
-        for (i, experiment) in all().iter().enumerate() {
-            assert!(all()[..i].iter().all(|other| other.name != experiment.name));
-            for knob in experiment.knobs {
-                for value in [knob.quick, knob.full] {
-                    let mut values = Values::new(experiment.knobs, true);
-                    assert_eq!(values.set(knob.name, value), Ok(()), "{} {}", experiment.name, knob.name);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn an_unknown_name_gets_the_nearest() {
-        let message = find("cuonters").expect_err("no such experiment").to_string();
-        assert!(message.contains("did you mean `counters`?"), "{message}");
-        assert!(find("counters").is_ok());
     }
 }

@@ -14,6 +14,7 @@ mod send_delay;
 mod timemutex;
 
 use crate::experiment::Experiment;
+use crate::{Error, Result, nearest};
 
 /// All, in the order in which they are listed and run.
 pub const ALL: &[&Experiment] = &[
@@ -31,3 +32,41 @@ pub const ALL: &[&Experiment] = &[
     &preempt::EXPERIMENT,
     &memory::EXPERIMENT,
 ];
+
+/// The experiment of this name.
+///
+/// # Errors
+/// There is none; the message has the nearest name.
+pub fn find(name: &str) -> Result<&'static Experiment> {
+    let names: Vec<&str> = ALL.iter().map(|e| e.name).collect();
+    ALL.iter().find(|e| e.name == name).copied().ok_or_else(|| {
+        let near = nearest(name, &names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+        Error::Usage(format!("there is no experiment `{name}`{near}; `holdup lab list` names all"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knobs::Values;
+
+    #[test]
+    fn names_are_unique_and_defaults_are_valid() {
+        for (i, experiment) in ALL.iter().enumerate() {
+            assert!(ALL[..i].iter().all(|other| other.name != experiment.name));
+            for knob in experiment.knobs {
+                for value in [knob.quick, knob.full] {
+                    let mut values = Values::new(experiment.knobs, true);
+                    assert_eq!(values.set(knob.name, value), Ok(()), "{} {}", experiment.name, knob.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_gets_the_nearest() {
+        let message = find("cuonters").expect_err("no such experiment").to_string();
+        assert!(message.contains("did you mean `counters`?"), "{message}");
+        assert!(find("counters").is_ok());
+    }
+}

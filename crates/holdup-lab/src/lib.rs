@@ -9,7 +9,7 @@ pub mod check;
 pub mod compare;
 mod error;
 pub mod experiment;
-mod experiments;
+pub mod experiments;
 pub mod harness;
 pub mod knobs;
 pub mod locks;
@@ -17,6 +17,7 @@ pub mod machine;
 pub mod pause;
 pub mod plot;
 pub mod policies;
+pub mod report;
 pub mod result;
 pub mod topology;
 

@@ -1,27 +1,8 @@
-//! What an experiment says: series of points, and a verdict. The document is `holdup.lab/1`.
+//! What an experiment says: series of points, and a verdict.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use crate::harness::stats;
-use crate::machine::Machine;
-
-/// The name and version of the document.
-pub const SCHEMA: &str = "holdup.lab/1";
-
-/// All experiments of one run of the lab.
-#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Report {
-    /// [`SCHEMA`].
-    pub schema: String,
-    /// Where it ran.
-    pub machine: Machine,
-    /// Whether the short parameters were used.
-    pub quick: bool,
-    /// What was found.
-    pub experiments: Vec<Outcome>,
-}
 
 /// What one experiment found.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
@@ -80,15 +61,6 @@ pub struct Point {
     /// Lengths of sampled operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-}
-
-impl Point {
-    /// A point from the values of clean rounds.
-    pub fn of(x: f64, values: impl IntoIterator<Item = f64>) -> Point {
-        let values: Vec<f64> = values.into_iter().collect();
-        let stats::Spread { median, low, high } = stats::spread(values.iter().copied());
-        Point { x, median, low, high, n: values.len(), clean: values.len(), ..Point::default() }
-    }
 }
 
 /// The cost of one operation, over all clean rounds.

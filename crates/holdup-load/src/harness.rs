@@ -33,6 +33,7 @@ mod once;
 mod pacer;
 mod recorder;
 mod series;
+mod slice;
 mod slot;
 mod turns;
 mod usage;
@@ -41,8 +42,8 @@ mod watch;
 pub use collector::{Cut, Live, Outcome};
 pub use mix::Mix;
 pub use once::{describe, run_once};
-pub use recorder::{ErrorKind, new_histogram};
 pub use series::SliceSum;
+pub use slice::{ErrorKind, new_histogram};
 pub use usage::Usage;
 
 use collector::Collector;
@@ -133,11 +134,11 @@ enum Message {
     /// Connected, compiled and prepared; waits for the start.
     Ready { params: Vec<ParamInfo>, load_count: Option<u64> },
     /// A time slice is over.
-    Slice(Box<recorder::Slice>),
+    Slice(Box<slice::Slice>),
     /// An error that ends the run.
     Fatal(ScriptError),
     /// The thread has ended.
-    Done(Box<recorder::ThreadEnd>),
+    Done(Box<slice::ThreadEnd>),
     /// The thread could not begin.
     Failed(RunError),
 }

@@ -7,12 +7,13 @@
 //!
 //! [`stats`] says how sure means, percentiles and differences of measurements are.
 //!
-//! Nothing here knows traces.
+//! [`figure`] writes numbers. Nothing here knows traces.
 
 #![forbid(unsafe_code)]
 
 pub mod confidence;
 pub mod driver;
+pub mod figure;
 pub mod harness;
 pub mod law;
 pub mod plot;

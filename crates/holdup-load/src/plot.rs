@@ -5,8 +5,9 @@ use holdup_plot::plotters::coord::Shift;
 use holdup_plot::plotters::prelude::*;
 use holdup_plot::{Drawn, FONT, Picture, heading, number, text, write};
 
+use crate::figure::figure;
 use crate::law::Usl;
-use crate::scale::{Fitted, Scaling};
+use crate::scale::{Axis, Fitted, Scaling};
 
 const SIZE: (u32, u32) = (900, 560);
 /// Above and below the chart, in pixels.
@@ -85,7 +86,7 @@ impl Page<'_> {
             .x_labels(12)
             .x_label_formatter(&|v| if v.fract() == 0.0 { number(*v) } else { String::new() })
             .y_label_formatter(&|v| number(*v))
-            .x_desc(if self.scaling.axis == "cpus" { "CPUs" } else { self.scaling.axis })
+            .x_desc(if self.scaling.axis == Axis::Cpus { "CPUs" } else { self.scaling.axis.name() })
             .y_desc("units of work per second")
             .label_style((FONT, 12))
             .axis_desc_style((FONT, 13))
@@ -135,12 +136,12 @@ impl Page<'_> {
         let one = self.scaling.points.first().map_or(0.0, |p| p.throughput / p.n as f64);
         let perfect = Usl { lambda: one, sigma: 0.0, kappa: 0.0 };
         let mut curves = vec![("perfect".to_owned(), CROWDED, along(perfect))];
-        let figures = |f: &Fitted| crate::scale::words::figure(f.sigma);
+        let figures = |f: &Fitted| figure(f.sigma);
         if let Some(amdahl) = &self.scaling.amdahl {
             curves.push((format!("Amdahl: sigma = {}", figures(amdahl)), AMDAHL, along(amdahl.law())));
         }
         if let Some(usl) = &self.scaling.usl {
-            let name = format!("USL: sigma = {}, kappa = {}", figures(usl), crate::scale::words::figure(usl.kappa));
+            let name = format!("USL: sigma = {}, kappa = {}", figures(usl), figure(usl.kappa));
             curves.push((name, LAW, along(usl.law())));
         }
         curves
@@ -150,7 +151,7 @@ impl Page<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scale::About;
+    use crate::scale::{About, Axis};
     use crate::sweep::Run;
 
     #[test]
@@ -166,7 +167,7 @@ mod tests {
         };
         let runs: Vec<Run> =
             [1, 2, 4, 8, 16, 32].into_iter().flat_map(|n| [0.96, 1.0, 1.05].map(|t| run(n, t))).collect();
-        let about = About { command: "bench -t {n}".into(), axis: "threads", cpus: 16, beyond_cpus: false };
+        let about = About { command: "bench -t {n}".into(), axis: Axis::Threads, cpus: 16, beyond_cpus: false };
         let scaling = Scaling::new(about, &runs);
         let folder = tempfile::tempdir().expect("a folder");
         let [svg, png] = ["plot.svg", "plot.png"].map(|name| folder.path().join(name));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
+use holdup_base::named;
 use serde::{Deserialize, Serialize};
 
 use crate::harness::{Cut, ErrorKind, Outcome, Plan, SliceSum};
@@ -85,12 +86,40 @@ pub struct Report {
     pub series: Vec<SlicePoint>,
     /// Why the run ended early, if it did.
     pub cut: Option<String>,
+    /// The same in kind.
+    #[serde(default)]
+    pub cut_kind: Option<CutKind>,
     /// What stands against trusting the figures.
     pub warnings: Vec<String>,
     /// The histogram of response times in nanoseconds: HdrHistogram V2, compressed, base64.
     pub hdr: String,
     /// The same of service times; empty where it is the same.
     pub service_hdr: String,
+}
+
+named! {
+    /// Why a run ended early, in kind.
+    pub enum CutKind {
+        /// Somebody asked for it.
+        Asked = "asked",
+        /// An error that trying again can't mend.
+        Error = "error",
+        /// Nothing but errors came for as long as was allowed.
+        OnlyErrors = "only-errors",
+        /// It had not ended when this was written down.
+        Running = "running",
+    }
+}
+
+impl CutKind {
+    fn of(cut: &Cut) -> CutKind {
+        match cut {
+            Cut::Asked => CutKind::Asked,
+            Cut::Error(_) => CutKind::Error,
+            Cut::OnlyErrors(_) => CutKind::OnlyErrors,
+            Cut::Running => CutKind::Running,
+        }
+    }
 }
 
 /// Calls a second.
@@ -193,6 +222,7 @@ impl Report {
             slice_s,
             series: outcome.slices.iter().enumerate().map(|(i, s)| SlicePoint::of(i, slice_s, s)).collect(),
             cut: outcome.cut.as_ref().map(words::cut),
+            cut_kind: outcome.cut.as_ref().map(CutKind::of),
             warnings: Vec::new(),
             hdr: hdr::encoded(&outcome.response),
             service_hdr: if plan.rate.is_some() { hdr::encoded(&outcome.service) } else { String::new() },
@@ -200,13 +230,13 @@ impl Report {
         report.saturated = report
             .rate
             .is_some_and(|rate| outcome.cut.is_none() && report.errors == 0 && report.throughput.mean < SERVED * rate);
-        report.warnings = words::warnings(&report, matches!(outcome.cut, Some(Cut::Asked)));
+        report.warnings = words::warnings(&report);
         report
     }
 
     /// Whether the run ended for an error.
     pub fn has_failed(&self) -> bool {
-        self.cut.as_ref().is_some_and(|cut| cut != words::ASKED)
+        self.cut_kind.is_some_and(|kind| kind != CutKind::Asked)
     }
 
     /// Whether an error ended it before any call was measured.
@@ -219,7 +249,9 @@ impl Report {
     /// # Errors
     /// It is none: why, as a part of a sentence.
     pub fn parse(text: &str) -> Result<Report, String> {
-        let report: Report = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        let mut report: Report = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        // Reports of earlier versions have the sentence alone.
+        report.cut_kind = report.cut_kind.or_else(|| report.cut.as_deref().map(words::kind_of));
         if report.schema == SCHEMA {
             Ok(report)
         } else {

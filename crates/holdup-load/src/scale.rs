@@ -1,9 +1,10 @@
 //! The answer of a sweep: points, the laws, what to make of them.
 
-pub mod words;
+mod words;
 
 use std::collections::BTreeMap;
 
+use holdup_base::named;
 use serde::Serialize;
 
 use crate::confidence::{Fit, Interval, fit_with_intervals};
@@ -24,8 +25,8 @@ pub struct Scaling {
     pub schema: &'static str,
     /// The command, with `{n}`.
     pub command: String,
-    /// What varies: `threads` or `cpus`.
-    pub axis: &'static str,
+    /// What varies.
+    pub axis: Axis,
     /// CPUs that the command could use.
     pub cpus: usize,
     /// By rising count.
@@ -40,6 +41,16 @@ pub struct Scaling {
     pub advice: String,
     /// What the reader should know about how far this can be trusted.
     pub notes: Vec<String>,
+}
+
+named! {
+    /// What a sweep varies.
+    pub enum Axis {
+        /// How many threads the command is told to use.
+        Threads = "threads",
+        /// How many CPUs it may use.
+        Cpus = "cpus",
+    }
 }
 
 /// All runs at one count.
@@ -102,8 +113,8 @@ pub struct Fitted {
 pub struct About {
     /// The command, with `{n}`.
     pub command: String,
-    /// What varies: `threads` or `cpus`.
-    pub axis: &'static str,
+    /// What varies.
+    pub axis: Axis,
     /// CPUs that the command could use.
     pub cpus: usize,
     /// Whether points with more threads than CPUs count in the law as well.
@@ -234,7 +245,7 @@ mod tests {
     use crate::law::Usl;
 
     fn about(cpus: usize) -> About {
-        About { command: "run {n}".into(), axis: "threads", cpus, beyond_cpus: false }
+        About { command: "run {n}".into(), axis: Axis::Threads, cpus, beyond_cpus: false }
     }
 
     /// Runs of a second each, `busy` CPUs of each thread's own.

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -17,6 +17,8 @@ mod beneath;
 mod context;
 #[cfg(feature = "script")]
 mod data;
+#[cfg(feature = "script")]
+mod failure;
 #[cfg(feature = "script")]
 mod files;
 pub(crate) mod limits;
@@ -146,6 +148,13 @@ impl ScriptError {
     pub(crate) fn limit(place: Option<Place>, message: impl fmt::Display) -> ScriptError {
         ScriptError { is_limit: true, ..ScriptError::new(place, message) }
     }
+
+    /// An error of the engine that no script should be able to cause.
+    #[cfg(feature = "script")]
+    #[allow(clippy::needless_pass_by_value)] // As `map_err` gives it.
+    fn internal(error: impl fmt::Display) -> ScriptError {
+        ScriptError::new(None, format!("the script engine could not be set up: {error}"))
+    }
 }
 
 impl fmt::Display for ScriptError {
@@ -185,11 +194,6 @@ pub(crate) fn within<T>(memory: usize, body: impl FnOnce() -> T) -> T {
         let _ = memory;
         body()
     }
-}
-
-/// The name of a workload: its file's, without the ending.
-pub fn workload_name(path: &Path) -> String {
-    path.file_stem().map_or_else(|| "workload".to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
 #[cfg(all(test, feature = "script"))]

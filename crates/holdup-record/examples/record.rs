@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use holdup_base::Claim;
-use holdup_record::{Options, Target, capabilities, record};
+use holdup_record::{Options, Target, record};
 use holdup_trace::{Destination, Nanos, TraceBuilder, spool};
 
 fn main() {
@@ -31,7 +31,6 @@ fn main() {
             "--pid" => options.target = Target::Pids(vec![number() as u32]),
             "--out" => out = value().into(),
             "--read" => read = true,
-            "--capabilities" => return print!("{}", capabilities()),
             "--" => options.target = Target::Command { argv: arguments.by_ref().collect() },
             other => panic!("unknown argument {other}"),
         }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 
 use holdup_trace::spool::{Side, SpoolWriter, encode_stack};
-use holdup_trace::{Error, LOST_STACKS, Result};
+use holdup_trace::{Error, LOST_STACKS, LossKind, Result};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 
 use crate::layout::{KernelStack, word};
@@ -81,14 +81,16 @@ impl<'a> Buffers<'a> {
             let count = (lost - self.lost[cpu]).min(u32::MAX.into()) as u32;
             if count > 0 {
                 self.lost[cpu] = lost;
-                side.push(Side::Lost { t, cpu: cpu as u16, span, count, what: "records (buffer full)".into() });
+                let kind = LossKind::Events;
+                side.push(Side::Lost { kind, t, cpu: cpu as u16, span, count, what: "records (buffer full)".into() });
             }
         }
         let lost_stacks = self.sum(word::LOST_STACKS);
         if lost_stacks > self.lost_stacks {
             let count = (lost_stacks - self.lost_stacks).min(u32::MAX.into()) as u32;
             self.lost_stacks = lost_stacks;
-            side.push(Side::Lost { t, cpu: u16::MAX, span, count, what: LOST_STACKS.into() });
+            let kind = LossKind::Stacks;
+            side.push(Side::Lost { kind, t, cpu: u16::MAX, span, count, what: LOST_STACKS.into() });
         }
     }
 

@@ -1,7 +1,7 @@
 //! New mappings of code and execs, as the kernel tells them.
 
-use holdup_trace::Image;
 use holdup_trace::spool::Side;
+use holdup_trace::{Image, LossKind};
 
 use crate::perf::Mappings;
 
@@ -23,7 +23,8 @@ fn item(cpu: usize, kind: u32, misc: u16, body: &[u8]) -> Option<Side> {
     match kind {
         LOST => {
             let count = u32::try_from(word(rest, 8)?).unwrap_or(u32::MAX);
-            Some(Side::Lost { t, cpu: cpu as u16, span: 0, count, what: "mappings of code".into() })
+            let (kind, what) = (LossKind::Mappings, "mappings of code".into());
+            Some(Side::Lost { kind, t, cpu: cpu as u16, span: 0, count, what })
         }
         COMM if misc & MISC_COMM_EXEC != 0 => Some(Side::Exec { t, pid: half(rest, 0)? }),
         MMAP2 => {

@@ -1,18 +1,14 @@
 //! What recording needs, and sentences for where it is missing.
 
-use holdup_trace::Error;
+use holdup_trace::{Error, PERF_RECORD};
 
 use crate::caps::may_record;
 use crate::kernel::Kernel;
 
-/// What to run where recording is not possible.
-const INSTEAD: &str =
-    "perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD";
-
 /// An error that says what is missing and what to do instead.
 pub(crate) fn unsupported(what: &str) -> Error {
     Error::Unsupported(format!(
-        "{}. holdup explain also reads what perf records, where perf may:\n    {INSTEAD}",
+        "{}. holdup explain also reads what perf records, where perf may:\n    {PERF_RECORD}",
         what.trim_end_matches('.')
     ))
 }
@@ -36,26 +32,4 @@ pub(crate) fn check() -> Result<Kernel, Error> {
              CONFIG_DEBUG_INFO_BTF=y, as the distributions' kernels since about 2021 are",
         )
     })
-}
-
-/// A page that says what recording needs and what of it this machine and this user have.
-pub fn capabilities() -> String {
-    let yes_no = |yes: bool| if yes { "yes" } else { "NO " };
-    let kernel = Kernel::probe();
-    let has = |tracepoint: &str| kernel.as_ref().is_some_and(|k| k.has(tracepoint));
-    let mut page = String::from("Recording with BPF needs\n");
-    let mut line = |yes: bool, what: &str| page.push_str(&format!("  {}  {what}\n", yes_no(yes)));
-    line(cfg!(all(target_os = "linux", target_arch = "x86_64")), "Linux on x86-64");
-    line(may_record(), "root, or CAP_BPF and CAP_PERFMON");
-    line(kernel.is_some(), "kernel type information, /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)");
-    line(has("sched_switch") && has("sched_waking"), "tracepoints sched_switch and sched_waking");
-    page.push_str("and is better with\n");
-    let mut line = |yes: bool, what: &str| page.push_str(&format!("  {}  {what}\n", yes_no(yes)));
-    line(has("sched_exit_tp"), "tracepoint sched_exit_tp (else stacks of waits only in system calls, at a cost)");
-    line(kernel.as_ref().is_some_and(|k| k.preempt_delta.is_some()), "the CPU's preemption count (who really woke)");
-    line(has("contention_begin"), "tracepoints contention_begin and _end (kernel locks, Linux 5.19)");
-    line(has("block_rq_issue"), "tracepoints block_rq_issue and _complete (disks)");
-    line(crate::perf::has_cycles(), "a hardware cycle counter (else samples by the CPU clock)");
-    page.push_str(&format!("\nWithout them, record with perf; holdup explain reads that too:\n    {INSTEAD}\n"));
-    page
 }

@@ -307,7 +307,7 @@ fn a_killed_recording_is_readable() {
     let trace = open(&path, None);
     assert!(trace.switches.rows() > 10 && trace.meta.duration_ns > 200_000_000);
     assert!(
-        trace.meta.notes.iter().any(|n| n.contains("ended from outside") || n.contains("cut")),
+        trace.meta.notes.iter().any(|n| n.text.contains("ended from outside") || n.text.contains("cut")),
         "{:?}",
         trace.meta.notes
     );

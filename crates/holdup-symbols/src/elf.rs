@@ -10,6 +10,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::bytes::{c_string, u16_at, u32_at, u64_at};
 use crate::disasm::Arch;
 use crate::files::open_regular;
 use crate::meter::Meter;
@@ -322,24 +323,4 @@ fn build_id_in(notes: &[u8]) -> Option<Vec<u8>> {
         at = desc + (len as usize).next_multiple_of(4);
     }
     None
-}
-
-pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..at.checked_add(2)?)?.try_into().ok().map(u16::from_le_bytes)
-}
-
-pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at.checked_add(4)?)?.try_into().ok().map(u32::from_le_bytes)
-}
-
-pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..at.checked_add(8)?)?.try_into().ok().map(u64::from_le_bytes)
-}
-
-/// The zero-terminated string at `at`, or the first `limit` bytes of it; empty if there is none. Many can lie in the
-/// same bytes, so that without a limit a file has more text in it than bytes.
-pub(crate) fn c_string(bytes: &[u8], at: usize, limit: usize) -> &[u8] {
-    let rest = bytes.get(at..).unwrap_or_default();
-    let rest = &rest[..limit.min(rest.len())];
-    &rest[..rest.iter().position(|&b| b == 0).unwrap_or(rest.len())]
 }

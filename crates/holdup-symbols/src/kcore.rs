@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use crate::elf::{u16_at, u32_at, u64_at};
+use crate::bytes::{u16_at, u32_at, u64_at};
 
 /// The running kernel's memory.
 #[derive(Debug)]

@@ -30,6 +30,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bytes;
 mod cfi;
 mod demangle;
 pub mod disasm;

@@ -44,7 +44,7 @@ fn units_that_share_a_line_table_do_not_multiply_it() {
     }
     assert!((1..15).contains(&lined), "{lined} units have lines");
     assert_eq!(symbols.notes().len(), 1, "{:?}", symbols.notes());
-    assert!(symbols.notes()[0].contains("(1 of them)"), "{:?}", symbols.notes());
+    assert!(symbols.notes()[0].text.contains("(1 of them)"), "{:?}", symbols.notes());
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn many_files_have_one_budget_and_leave_some_to_each_other() {
     let notes = symbols.notes();
     assert_eq!(notes.len(), 1, "{notes:?}");
     let left_out = 1500 - named;
-    assert!(notes[0].contains(&format!("({left_out} of them)")) && notes[0].contains("4 MiB"), "{notes:?}");
+    assert!(notes[0].text.contains(&format!("({left_out} of them)")) && notes[0].text.contains("4 MiB"), "{notes:?}");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_file_without_time_left_keeps_what_was_read() {
     std::fs::write(&path, elf::elf(4096, elf::symbols(&elf::costly_names()))).unwrap();
     let mut none = symbols(1 << 30, Duration::ZERO);
     assert_eq!(none.locate(false, &image(&path), BASE + TEXT + 3)[0].function, "slow+0x1003");
-    assert!(none.notes()[0].contains("0 s of CPU time"), "{:?}", none.notes());
+    assert!(none.notes()[0].text.contains("0 s of CPU time"), "{:?}", none.notes());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use holdup_trace::Image;
+use holdup_trace::{Image, Note, NoteKind};
 use rustc_hash::FxHashMap;
 
 use crate::find::process_root;
@@ -26,7 +26,7 @@ pub(crate) struct Objects {
     roots: FxHashMap<u32, Option<PathBuf>>,
     /// Whether this kernel's vdso is that of the trace.
     own_vdso: bool,
-    problems: Vec<String>,
+    problems: Vec<Note>,
     /// Problems that are not kept.
     more_problems: usize,
 }
@@ -93,18 +93,20 @@ impl Objects {
     }
 
     /// What could not be read and what was left out, in sentences.
-    pub fn problems(&self) -> Vec<String> {
-        let more = (self.more_problems > 0).then(|| format!("{} more files could not be read", self.more_problems));
-        self.problems.iter().cloned().chain(more).chain(self.budget.notes()).collect()
+    pub fn problems(&self) -> Vec<Note> {
+        let more =
+            (self.more_problems > 0).then(|| format!("{} more files could not be read", self.more_problems).into());
+        self.problems.iter().cloned().chain(more).chain(self.budget.notes().into_iter().map(Note::from)).collect()
     }
 
     /// Keeps a sentence, once.
-    pub fn note(&mut self, text: String) {
-        if self.problems.contains(&text) {
+    pub fn note(&mut self, note: impl Into<Note>) {
+        let note = note.into();
+        if self.problems.contains(&note) {
             return;
         }
         if self.problems.len() < PROBLEM_LIMIT {
-            self.problems.push(text);
+            self.problems.push(note);
         } else {
             self.more_problems += 1;
         }
@@ -127,7 +129,7 @@ impl Objects {
                 Some(self.objects.len() - 1)
             }
             Err(e) => {
-                self.note(format!("no names for {}: {e}", image.path));
+                self.note(Note::new(NoteKind::NoNames, format!("no names for {}: {e}", image.path)));
                 None
             }
         }

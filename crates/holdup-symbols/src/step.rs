@@ -32,7 +32,7 @@ pub(crate) struct Stack<'a> {
 impl Stack<'_> {
     /// The word at an address, if it was copied.
     pub fn read(&self, address: u64) -> Option<u64> {
-        crate::elf::u64_at(self.bytes, usize::try_from(address.checked_sub(self.start)?).ok()?)
+        crate::bytes::u64_at(self.bytes, usize::try_from(address.checked_sub(self.start)?).ok()?)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use holdup_trace::{Image, Location, SourceLine, Symbolizer};
+use holdup_trace::{Image, Location, Note, SourceLine, Symbolizer};
 use rustc_hash::FxHashMap;
 
 use crate::disasm::Arch;
@@ -54,7 +54,7 @@ impl Symbols {
 
     /// What could not be read, in sentences, each once, in the order of discovery; then what was left out of files that
     /// would have cost too much, with how often.
-    pub fn notes(&self) -> Vec<String> {
+    pub fn notes(&self) -> Vec<Note> {
         self.objects.problems()
     }
 

@@ -1,7 +1,8 @@
 //! Function symbols of an ELF file, sorted by address.
 
+use crate::bytes::{c_string, u16_at, u32_at, u64_at};
 use crate::demangle::MANGLED_LIMIT;
-use crate::elf::{Elf, Section, c_string, u16_at, u32_at, u64_at};
+use crate::elf::{Elf, Section};
 use crate::unpack::unxz;
 
 const SHN_UNDEF: u16 = 0;

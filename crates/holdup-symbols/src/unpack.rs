@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::elf::{u32_at, u64_at};
+use crate::bytes::{u32_at, u64_at};
 
 /// Deflate cannot shrink by more than this; whoever claims more lies.
 const DEFLATE_RATIO: u64 = 1032;

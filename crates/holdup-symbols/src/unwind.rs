@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use holdup_trace::{Image, RawStack, Unwinder};
+use holdup_trace::{Image, Note, RawStack, Unwinder};
 use rustc_hash::FxHashMap;
 
 use crate::disasm::Arch;
@@ -202,7 +202,7 @@ impl Unwinder for StackUnwinder {
         walk.unwrap_or_else(|| (vec![raw.ip], false))
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         self.objects.problems()
     }
 }

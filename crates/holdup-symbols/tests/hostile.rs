@@ -42,7 +42,7 @@ fn locate(symbols: &mut Symbols, path: &Path, address: u64) -> Vec<Location> {
 
 fn note(symbols: &Symbols, wanted: &str) -> String {
     let notes = symbols.notes();
-    notes.iter().find(|n| n.contains(wanted)).unwrap_or_else(|| panic!("no {wanted:?} in {notes:?}")).clone()
+    notes.iter().find(|n| n.text.contains(wanted)).unwrap_or_else(|| panic!("no {wanted:?} in {notes:?}")).text.clone()
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn inlined_functions_and_lines_in_every_format() {
         }
         let mut symbols = Symbols::new(Kernel::None);
         assert_inlined(&mut symbols, &flat_image(&path), symbol(&path, "outer"));
-        assert_eq!(symbols.notes(), [""; 0], "{format}");
+        assert_eq!(symbols.notes(), [], "{format}");
     }
 }
 
@@ -93,12 +93,12 @@ fn separate_debug_files_and_build_ids() {
     let mut symbols = Symbols::new(Kernel::None);
     assert_inlined(&mut symbols, &with_id(id), outer);
     assert_inlined(&mut symbols, &flat_image(&path), outer);
-    assert_eq!(symbols.notes(), [""; 0]);
+    assert_eq!(symbols.notes(), []);
 
     let other = format!("00{}", &id[2..]);
     let found = &rows(&mut symbols, &with_id(&other), outer, 8)[3];
     assert_eq!(found[0].function, format!("split+0x{:x}", outer + 3));
-    assert!(symbols.notes()[0].contains("another build"), "{:?}", symbols.notes());
+    assert!(symbols.notes()[0].text.contains("another build"), "{:?}", symbols.notes());
     assert!(symbols.code(false, &[with_id(&other)], BASE + outer, 100).is_none());
 }
 

@@ -118,7 +118,7 @@ pub trait Unwinder {
     fn unwind(&mut self, images: &[Arc<Image>], raw: &RawStack) -> (Vec<u64>, bool);
 
     /// What was left out, in sentences.
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<crate::Note> {
         Vec::new()
     }
 }

@@ -11,6 +11,9 @@ pub enum Error {
     /// The platform or the privilege is missing. Exit code 4.
     #[error("{0}")]
     Unsupported(String),
+    /// What holdup itself reckoned contradicts itself: nobody's input is to blame. Exit code 70.
+    #[error("this is a mistake in holdup, please report it: {0}")]
+    Bug(String),
 }
 
 /// A result with this crate's [`Error`].

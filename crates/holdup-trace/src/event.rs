@@ -19,6 +19,27 @@ code! {
     }
 }
 
+code! {
+    /// What kind of thing is missing from a trace.
+    LossKind {
+        /// Records of what threads did: nothing is certain of the threads of that CPU.
+        Events = 0 "events",
+        /// Stacks that found no room: waits and samples without a place.
+        Stacks = 1 "stacks",
+        /// Stacks that were left out to limit their rate, or to which no bytes came: no loss that anybody can mend.
+        LimitedStacks = 2 "limited-stacks",
+        /// Mappings of code: functions without names, or with wrong ones.
+        Mappings = 3 "mappings",
+    }
+}
+
+impl LossKind {
+    /// Whether what threads did meanwhile is not known.
+    pub const fn is_of_events(self) -> bool {
+        matches!(self, LossKind::Events | LossKind::Unknown)
+    }
+}
+
 /// What is lost where stacks found no room in their buffer.
 pub const LOST_STACKS: &str = "stacks (buffer full)";
 
@@ -175,15 +196,17 @@ events! {
         /// Index of the image as returned by the builder.
         image: u32,
     }
-    /// Events of a CPU were lost during `span` before this instant.
+    /// Something was lost during `span` before this instant.
     Lost(LostEvent) {
+        /// What kind of thing.
+        kind: LossKind,
         /// The CPU; [`Cpu::NONE`] for all.
         cpu: Cpu,
         /// How long before this event the loss may have begun.
         span: Nanos,
         /// How many.
         count: u32,
-        /// What was lost.
+        /// What was lost, in words.
         what: StringId,
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! Batches inside are lz4-compressed and bounded in size. Any Arrow reader opens the tables after `unzip`.
 
+mod older;
 mod read;
 mod write;
 
+pub(crate) use older::kind_of_loss;
 pub use read::{is_holdup, read, read_from};
 pub use write::{create, write, write_to};
 
-/// Version of the layout. Readers refuse greater ones.
-pub const VERSION: u32 = 1;
+/// Version of the layout. Readers refuse greater ones. Since version 2 a loss has a kind.
+pub const VERSION: u32 = 2;

@@ -159,6 +159,24 @@ macro_rules! code {
                 match self { $($name::$variant => $text,)+ $name::Unknown => "unknown" }
             }
         }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(self.name())
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                // Two codes may have one name.
+                let words = std::collections::BTreeSet::from([$($text,)+ "unknown"]);
+                schemars::json_schema!({ "description": concat!($($doc),*).trim(), "type": "string", "enum": words })
+            }
+        }
     };
 }
 pub(crate) use code;

@@ -19,6 +19,7 @@ mod ids;
 mod meta;
 mod names;
 mod naming;
+mod note;
 pub mod spool;
 mod store;
 mod syscall;
@@ -32,12 +33,15 @@ pub use dict::{
 };
 pub use error::{Error, Result};
 pub use event::{BlockIoEvent, BlockedEvent, Event, ExecEvent, ExitEvent, ForkEvent, FutexEvent, KernelLockEvent};
-pub use event::{LOST_STACKS, LostEvent, MapEvent, NameEvent, SampleEvent, SwitchEvent, WakeContext, WakeEvent};
+pub use event::{
+    LOST_STACKS, LossKind, LostEvent, MapEvent, NameEvent, SampleEvent, SwitchEvent, WakeContext, WakeEvent,
+};
 pub use event_tables::{EventTables, table_docs};
 pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
 pub use ids::{Nanos, Timestamp};
 pub use meta::{Host, Loss, Meta};
 pub use names::Names;
+pub use note::{Note, NoteKind, PERF_RECORD};
 pub use store::{Batches, Chunks, Store};
 pub use syscall::Syscall;
 pub use table::{Column, ColumnDoc, Table, TableDoc};

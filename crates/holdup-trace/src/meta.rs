@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::{LossKind, Note};
+
 /// The machine that was recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
@@ -59,13 +61,15 @@ pub struct Meta {
     /// Whether kernel addresses are numbers in their stead: who owns the file may not see them.
     pub kernel_addresses_hidden: bool,
     /// What the reader noticed and the user should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// Records that are missing from a trace.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Loss {
-    /// What was lost.
+    /// What kind of thing.
+    pub kind: LossKind,
+    /// What was lost, in words.
     pub what: String,
     /// On which CPU; `None` for all.
     pub cpu: Option<u16>,

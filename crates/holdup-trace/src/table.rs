@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::{Cpu, Error, FrameId, LockId, LockKind, Nanos, Result, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
-use crate::{Timestamp, WakeContext};
+use crate::{LossKind, Timestamp, WakeContext};
 
 /// What a column means.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +60,7 @@ column! {
     SwitchState: UInt8Type, |v| v.code(), |n| SwitchState::from_code(n);
     LockKind: UInt8Type, |v| v.code(), |n| LockKind::from_code(n);
     WakeContext: UInt8Type, |v| v.code(), |n| WakeContext::from_code(n);
+    LossKind: UInt8Type, |v| v.code(), |n| LossKind::from_code(n);
 }
 
 /// A table: equally long columns, one row type.

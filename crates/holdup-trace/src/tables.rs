@@ -1,8 +1,8 @@
 //! The tables of a trace. Each column is declared here and nowhere else; `holdup info --schema` prints this.
 
-use crate::WakeContext;
 use crate::table::table;
 use crate::{Cpu, FrameId, LockId, LockKind, Nanos, SpaceId, StackId, StringId, SwitchState, ThreadIdx, Timestamp};
+use crate::{LossKind, WakeContext};
 
 table! {
     /// Every context switch, in time order.
@@ -289,7 +289,9 @@ table! {
 table! {
     /// What is missing from the trace.
     Losses of LossRow = "loss" {
-        /// What was lost.
+        /// What kind of thing: 0 events, 1 stacks without room, 2 stacks left out, 3 mappings of code, 255 unknown.
+        kind: LossKind, "code";
+        /// What was lost, in words.
         what: StringId, "string";
         /// On which CPU; 65535 for all.
         cpu: Cpu, "cpu";

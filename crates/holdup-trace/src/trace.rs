@@ -66,7 +66,7 @@ impl Trace {
                 let row = row?;
                 let cpu = (row.cpu != Cpu::NONE).then_some(row.cpu.0);
                 let (from_s, to_s) = (row.from.seconds(), row.to.seconds());
-                Ok(Loss { what: self.text(row.what).to_owned(), cpu, from_s, to_s, count: row.count })
+                Ok(Loss { kind: row.kind, what: self.text(row.what).to_owned(), cpu, from_s, to_s, count: row.count })
             })
             .collect()
     }

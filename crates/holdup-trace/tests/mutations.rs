@@ -129,7 +129,7 @@ fn small_trace() -> Trace {
         b.push(t + 800, BlockIoEvent { device: 8, sector: i, bytes: 4096, tid: prev, issue: true });
     }
     let what = b.string("records");
-    b.push(90_000, LostEvent { cpu: Cpu(1), span: Nanos(500), count: 3, what });
+    b.push(90_000, LostEvent { kind: holdup_trace::LossKind::Events, cpu: Cpu(1), span: Nanos(500), count: 3, what });
     b.push(90_000, ExitEvent { tid: 11 });
     b.finish(Some(&mut Namer)).expect("trace")
 }
@@ -305,7 +305,7 @@ fn write_spool(path: &Path, records: &[u8], stacks: &[u8]) {
         Side::Name { t: 1000, pid: 10, tid: 11, name: "worker".into() },
         Side::Map { t: 1000, image },
         Side::Exec { t: 1001, pid: 12 },
-        Side::Lost { t: 1002, cpu: 1, span: 1, count: 3, what: "records".into() },
+        Side::Lost { kind: LossKind::Events, t: 1002, cpu: 1, span: 1, count: 3, what: "records".into() },
     ];
     spool.side(&side).expect("side");
     for (cpu, part) in records.chunks(360).enumerate() {

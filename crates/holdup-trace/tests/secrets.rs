@@ -7,7 +7,7 @@ use std::sync::Arc;
 use holdup_trace::spool::SpoolWriter;
 use holdup_trace::{
     BlockedEvent, ChainId, Cpu, Destination, Image, KernelLockEvent, Location, LockId, LockKey, LockKind, MapEvent,
-    NameEvent, RawStack, SampleEvent, SpaceId, Symbolizer, Trace, TraceBuilder, Unwinder, file,
+    NameEvent, Note, RawStack, SampleEvent, SpaceId, Symbolizer, Trace, TraceBuilder, Unwinder, file,
 };
 
 const KERNEL_CODE: u64 = 0xffff_ffff_9a20_1000;
@@ -119,8 +119,8 @@ impl Unwinder for Naive {
         ([raw.ip].into_iter().chain(words).collect(), true)
     }
 
-    fn notes(&self) -> Vec<String> {
-        vec!["half of it was left out".to_owned()]
+    fn notes(&self) -> Vec<Note> {
+        vec!["half of it was left out".into()]
     }
 }
 
@@ -140,7 +140,7 @@ fn words_of_a_stack_are_no_frames() {
     }
     builder.push(2, NameEvent { pid: 7, tid: 7, name: Default::default() });
     let trace = builder.finish(None).expect("trace");
-    assert_eq!(trace.meta.notes, ["half of it was left out"]);
+    assert_eq!(trace.meta.notes, [Note::from("half of it was left out")]);
     let frames: Vec<u64> =
         (0..).map_while(|i| trace.stacks.frame(holdup_trace::FrameId(i))).map(|f| f.address).collect();
     assert!(frames.contains(&(USER_CODE + 7)), "{frames:x?}");

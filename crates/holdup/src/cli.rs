@@ -34,7 +34,7 @@ pub use table::{Format, Table};
                         holdup explain build.holdup\n  holdup explain perf.data --json\n\n\
                         Defaults of options can stand in ~/.config/holdup.toml, for all commands or in a section for one:\n  \
                         freq = 499\n  color = \"never\"\n  [explain]\n  top = 3\n\n\
-                        Exit codes: 0 done, 1 the answer is no, 2 bad usage, 3 unusable input, 4 missing privilege or platform support.")]
+                        Exit codes: 0 done, 1 the answer is no, 2 bad usage, 3 unusable input, 4 missing privilege or platform support, 70 a mistake in holdup.")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -56,7 +56,7 @@ pub enum Command {
     )]
     Info(Info),
     /// Say in one page what held the cores up
-    #[command(after_help = EXPLAIN_HELP)]
+    #[command(after_help = format!("{EXPLAIN_HELP}\n  {}", holdup_trace::PERF_RECORD))]
     Explain(Explain),
     /// Say what is hazardous about this machine: clocks, pauses, limits, noise, permissions
     #[command(after_help = lab::CHECK_HELP)]
@@ -149,8 +149,7 @@ Examples:
   holdup explain perf.data --json
   holdup explain build.holdup --window 1.5..3 --focus cc1
 
-`holdup explain -- CMD` ends with CMD's exit code, as `holdup record` does. A trace of perf is made with:
-  perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD";
+`holdup explain -- CMD` ends with CMD's exit code, as `holdup record` does. A trace of perf is made with:";
 
 /// `holdup demo`
 #[derive(Debug, Args)]

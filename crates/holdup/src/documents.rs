@@ -4,6 +4,9 @@
 //! Objects may have further fields: later versions add some, and take none away within a version of a document.
 
 mod by_hand;
+pub mod live;
+pub mod scaling;
+pub mod workload;
 
 use holdup_analysis::Explanation;
 use holdup_analysis::annotate::Annotated;
@@ -11,15 +14,15 @@ use holdup_analysis::chain::Chain;
 use holdup_analysis::diff::Diff;
 use holdup_analysis::roster::Roster;
 use holdup_lab::compare::Comparison as LabComparison;
-use holdup_lab::{check, result};
+use holdup_lab::{check, report as lab};
 use holdup_load::report;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-use crate::commands::scale::Answer as Scale;
-use crate::commands::threads::Live;
-use crate::text::load::Workload;
+use live::Live;
+use scaling::Answer as Scale;
+use workload::Workload;
 
 /// A document.
 pub struct Document {
@@ -67,7 +70,7 @@ pub const DOCUMENTS: &[Document] = &[
     },
     Document { name: "diff", id: "holdup.diff/1", of: "holdup diff BEFORE --vs AFTER --json", make: of::<Diff> },
     Document { name: "check", id: check::SCHEMA, of: "holdup check --json", make: of::<check::Report> },
-    Document { name: "lab", id: result::SCHEMA, of: "holdup lab run --json", make: of::<result::Report> },
+    Document { name: "lab", id: lab::SCHEMA, of: "holdup lab run --json", make: of::<lab::Report> },
     Document { name: "lab-list", id: "holdup.lab-list/1", of: "holdup lab list --json", make: by_hand::lab_list },
     Document {
         name: "lab-compare",

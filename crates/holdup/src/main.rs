@@ -17,6 +17,8 @@ use text::screen::say;
 
 /// Bad usage that clap cannot see.
 const USAGE: u8 = 2;
+/// A mistake of ours, as `sysexits.h` numbers it.
+const BUG: u8 = 70;
 
 fn main() -> ExitCode {
     // Capabilities that the file was given are laid down before any argument is looked at.
@@ -85,7 +87,21 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<holdup_trace::Error>() {
         Some(holdup_trace::Error::Input(_)) => 3,
         Some(holdup_trace::Error::Unsupported(_)) => 4,
+        Some(holdup_trace::Error::Bug(_)) => BUG,
         None if error.downcast_ref::<commands::Usage>().is_some() => USAGE,
         None => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use holdup_trace::Error;
+
+    use super::exit_code;
+
+    #[test]
+    fn a_mistake_of_ours_is_no_bad_input() {
+        let errors: [fn(String) -> Error; 3] = [Error::Input, Error::Unsupported, Error::Bug];
+        assert_eq!(errors.map(|error| exit_code(&error("it".into()).into())), [3, 4, 70]);
     }
 }

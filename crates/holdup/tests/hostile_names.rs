@@ -56,7 +56,7 @@ fn trace() -> Trace {
     (meta.cpus, meta.focus_pids) = (2, vec![10]);
     (meta.format, meta.host.name, meta.host.os, meta.host.cpu) = (evil("f"), evil("h"), evil("o"), evil("c"));
     (meta.host.arch, meta.sample_period_ns) = ("x86_64".into(), MS);
-    (meta.command, meta.hooks, meta.notes) = (vec![evil("cmd")], vec![evil("hook")], vec![evil("note")]);
+    (meta.command, meta.hooks, meta.notes) = (vec![evil("cmd")], vec![evil("hook")], vec![evil("note").into()]);
     b.count_native(&evil("native"), 3);
     for (tid, name) in [(10, evil("app")), (11, evil("holder")), (12, FORMULA.to_owned()), (13, evil("app"))] {
         let name = b.string(&name);
@@ -75,7 +75,7 @@ fn trace() -> Trace {
         b.push((12 + i) * MS, SampleEvent { cpu: Cpu(0), tid: 11, ip, chain });
     }
     let what = b.string(&evil("lost"));
-    b.push(55 * MS, LostEvent { cpu: Cpu(0), span: Nanos(MS), count: 2, what });
+    b.push(55 * MS, LostEvent { kind: holdup_trace::LossKind::Events, cpu: Cpu(0), span: Nanos(MS), count: 2, what });
     let chain = b.chain(10, &[], &[CODE + 2]);
     let (context, target) = (WakeContext::Task, Cpu(1));
     b.push(60 * MS, WakeEvent { cpu: Cpu(0), waker: 11, wakee: 12, context, source: 0, target, lock, chain });

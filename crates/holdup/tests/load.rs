@@ -175,6 +175,7 @@ fn a_signal_ends_a_run_and_keeps_it() {
     assert_eq!(o.status.code(), Some(0), "{}", err(&o));
     let answer = json(&o);
     assert_eq!(answer["cut"].as_str(), Some("interrupted"));
+    assert_eq!(answer["cut_kind"].as_str(), Some("asked"));
     assert!(answer["elapsed_s"].as_f64().is_some_and(|s| s > 0.0 && s < 600.0));
 }
 

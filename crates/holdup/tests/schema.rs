@@ -104,6 +104,31 @@ fn fields_are_described() {
     assert_eq!(schema["properties"]["schema"]["const"], "holdup.explain/1");
 }
 
+/// What a word can be stands in the schema, each with its meaning.
+#[test]
+fn words_are_listed() {
+    let words = |document: &str, name: &str| -> Vec<String> {
+        let schema = schema(document);
+        let of = schema["$defs"][name].clone();
+        let listed = of["oneOf"].as_array().into_iter().flatten().map(|one| &one["const"]);
+        let listed = listed.chain(of["enum"].as_array().into_iter().flatten());
+        listed.map(|word| word.as_str().expect("a word").to_owned()).collect()
+    };
+    assert_eq!(words("explain", "Confidence"), ["high", "medium", "low"]);
+    assert_eq!(words("explain", "LockKind"), ["futex", "kernel-mutex", "rwsem", "spinlock", "unknown"]);
+    let kinds = words("explain", "FindingKind");
+    assert!(["lock-held", "convoy", "idle-by-design"].iter().all(|kind| kinds.iter().any(|k| k == kind)), "{kinds:?}");
+    assert_eq!(words("diff", "Role"), ["cause", "unclear", "symptom"]);
+    assert_eq!(words("diff", "Subject").len(), 5);
+    assert_eq!(words("scale", "Law"), ["sigma", "kappa", "capacity"]);
+    assert_eq!(words("scale", "Verdict"), ["scales", "contention", "coherence", "capacity", "unexplained"]);
+    assert_eq!(words("scale", "Axis"), ["threads", "cpus"]);
+    assert_eq!(words("chain", "Edge"), ["start", "waker", "owner"]);
+    assert!(words("chain", "EndKind").len() == 12 && words("chain", "WaitKind").len() == 13);
+    assert_eq!(words("load", "CutKind"), ["asked", "error", "only-errors", "running"]);
+    assert_eq!(words("load-compare", "Quantity").len(), 7);
+}
+
 fn of_traces(checked: &mut Checked, traces: &[String]) {
     for trace in traces {
         checked.check("info", &["info", trace, "--json"]);

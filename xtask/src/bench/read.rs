@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use super::Bench;
-use crate::holdup::PERF_EVENTS;
+use crate::holdup::perf_events;
 use crate::{measure, table};
 
 /// Two switches and about one wake-up each.
@@ -19,7 +19,9 @@ pub fn run(bench: &Bench) -> Result<()> {
     let load = ["--", "taskset", "-c", "1", "perf", "bench", "sched", "pipe", "-l", OPERATIONS];
     eprintln!("read: recording twice");
     succeed(&[&[holdup, "record", "-a", "-o", &own], &load[..]].concat())?;
-    succeed(&[&["perf", "record", "-a", "-g", "-o", &foreign], &PERF_EVENTS[..], &load].concat())?;
+    succeed(
+        &[&["perf", "record", "-a", "-g", "-o", &foreign][..], &perf_events().collect::<Vec<_>>(), &load].concat(),
+    )?;
 
     let runs: [(&str, &str, Vec<&str>); 3] = [
         ("holdup explain, .holdup", &own, vec![holdup, "explain", &own, "--json"]),

@@ -20,8 +20,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-plot", &["holdup-base"]),
     ("holdup-base", &[]),
     ("holdup-sync", &[]),
-    // The bench of the group-by kernel calls it.
-    ("xtask", &["holdup-analysis"]),
+    // The bench of the group-by kernel calls it; kinds and perf's options are told once.
+    ("xtask", &["holdup-analysis", "holdup-trace"]),
 ];
 
 #[derive(Deserialize)]

@@ -3,8 +3,8 @@
 use holdup_trace::{Result, StackId, Table, ThreadIdx};
 use rustc_hash::FxHashMap;
 
-use super::report::{Behind, Did, End, Hop, WaitFacts, Who};
-use super::walk::{Edge, Link, Links, Parts};
+use super::report::{Behind, Did, Edge, End, Hop, WaitFacts, Who};
+use super::walk::{Link, Links, Parts};
 use super::{Study, end};
 use crate::intervals::State;
 use crate::{findings, label, segments};
@@ -28,11 +28,7 @@ pub(super) fn describe(study: &Study, parts: &Parts, walked: &Links) -> Result<(
             let started = link.edge == Edge::Start;
             Hop {
                 who: who(study, link.thread),
-                by: match link.edge {
-                    Edge::Start => "start",
-                    Edge::Waker => "waker",
-                    Edge::Owner => "owner",
-                },
+                by: link.edge,
                 did: did(study, link, deed),
                 wait: link.wait.map(|w| wait_facts(study, parts, w)),
                 part_s: if started { 0.0 } else { until.saturating_sub(from) as f64 / 1e9 },
@@ -196,7 +192,7 @@ fn wait_facts(study: &Study, parts: &Parts, i: usize) -> WaitFacts {
     let function = application.first().map_or("", |(_, l)| study.trace.text(l.function));
     WaitFacts {
         id: i,
-        kind: wait.kind.name(),
+        kind: wait.kind,
         lock: label::lock(study.trace, wait.lock),
         start_s: start as f64 / 1e9,
         woken_s: wait.woken as f64 / 1e9,

@@ -3,7 +3,7 @@
 use holdup_trace::WakeContext;
 
 use super::Study;
-use super::report::{End, Hop};
+use super::report::{End, EndKind, Hop};
 use super::walk::{Links, Parts};
 use crate::classify::WaitKind;
 use crate::intervals::Wait;
@@ -37,10 +37,11 @@ pub(super) fn of(study: &Study, parts: &Parts, walked: &Links, hops: &[Hop]) -> 
     let total = walked.to.saturating_sub(walked.from) as f64 / 1e9;
     let last = walked.links.last().and_then(|link| link.wait);
     let (kind, text) = match last {
-        _ if walked.circle => {
-            ("circle", "the chain comes back to a wait that it has passed: these threads wait for each other".into())
-        }
-        _ if walked.cut => ("cut", format!("the chain goes on; {} hops are shown", hops.len())),
+        _ if walked.circle => (
+            EndKind::Circle,
+            "the chain comes back to a wait that it has passed: these threads wait for each other".into(),
+        ),
+        _ if walked.cut => (EndKind::Cut, format!("the chain goes on; {} hops are shown", hops.len())),
         Some(wait) => of_wait(study, parts, wait, hops.last()),
         None => of_thread(study, hops.last()),
     };
@@ -60,54 +61,57 @@ pub(super) fn of(study: &Study, parts: &Parts, walked: &Links, hops: &[Hop]) -> 
 }
 
 /// Ends at a thread that did not wait meanwhile.
-fn of_thread(study: &Study, hop: Option<&Hop>) -> (&'static str, String) {
-    let Some(hop) = hop else { return ("unknown", "nothing is known".into()) };
+fn of_thread(study: &Study, hop: Option<&Hop>) -> (EndKind, String) {
+    let Some(hop) = hop else { return (EndKind::Unknown, "nothing is known".into()) };
     let (did, name) = (&hop.did, name(hop));
     if did.ran_s + did.ready_s <= 0.0 && did.to_s > did.from_s {
         return match study.intervals.health.lost_events {
-            0 => ("unknown", format!("what {name} did is not in the trace")),
-            _ => ("lost", format!("what {name} did is not known: events were lost")),
+            0 => (EndKind::Unknown, format!("what {name} did is not in the trace")),
+            _ => (EndKind::Lost, format!("what {name} did is not known: events were lost")),
         };
     }
     if did.ready_s > did.ran_s {
         let behind = did.behind.first().map_or(String::new(), |b| {
             format!(": its CPU ran `{}` (pid {}) for {}", b.who.thread, b.who.pid, duration(b.ran_s))
         });
-        return ("runnable", format!("{name} could run and did not get a CPU for {}{behind}", duration(did.ready_s)));
+        return (
+            EndKind::Runnable,
+            format!("{name} could run and did not get a CPU for {}{behind}", duration(did.ready_s)),
+        );
     }
     let place = match (did.function.as_str(), did.source.as_str()) {
         ("", _) => String::new(),
         (function, "") => format!(" in `{function}`"),
         (function, source) => format!(" in `{function}` ({source})"),
     };
-    ("running", format!("{name} ran{place} for {}; it did not wait meanwhile", duration(did.ran_s)))
+    (EndKind::Running, format!("{name} ran{place} for {}; it did not wait meanwhile", duration(did.ran_s)))
 }
 
 /// Ends at a wait that no thread ended.
-fn of_wait(study: &Study, parts: &Parts, i: usize, hop: Option<&Hop>) -> (&'static str, String) {
+fn of_wait(study: &Study, parts: &Parts, i: usize, hop: Option<&Hop>) -> (EndKind, String) {
     let wait = parts.wait(i);
     let name = hop.map_or(String::new(), name);
     let ended = ended_by(wait);
     let is = |vectors: &[u16]| wait.context == WakeContext::SoftIrq && vectors.contains(&wait.source);
     match wait.kind {
-        _ if wait.open => ("nobody", format!("nobody ended the wait of {name} within the trace")),
-        WaitKind::Disk | WaitKind::PageFault => ("disk", format!("{name} waited for a disk (ended by {ended})")),
-        WaitKind::Timer => ("timer", format!("{name} slept until its own timer")),
+        _ if wait.open => (EndKind::Nobody, format!("nobody ended the wait of {name} within the trace")),
+        WaitKind::Disk | WaitKind::PageFault => (EndKind::Disk, format!("{name} waited for a disk (ended by {ended})")),
+        WaitKind::Timer => (EndKind::Timer, format!("{name} slept until its own timer")),
         _ if wait.context == WakeContext::Timer || is(&TIMER) => {
-            ("timer", format!("the wait of {name} was ended by a timer: it timed out"))
+            (EndKind::Timer, format!("the wait of {name} was ended by a timer: it timed out"))
         }
-        _ if is(&BLOCK) => ("disk", format!("{name} waited for a disk (ended by {ended})")),
-        _ if is(&NETWORK) => ("network", format!("{name} waited for the network (ended by {ended})")),
+        _ if is(&BLOCK) => (EndKind::Disk, format!("{name} waited for a disk (ended by {ended})")),
+        _ if is(&NETWORK) => (EndKind::Network, format!("{name} waited for the network (ended by {ended})")),
         WaitKind::Input | WaitKind::Read if wait.context != WakeContext::Unknown => {
-            ("input", format!("{name} waited for input from outside (ended by {ended})"))
+            (EndKind::Input, format!("{name} waited for input from outside (ended by {ended})"))
         }
         _ if matches!(wait.context, WakeContext::HardIrq | WakeContext::SoftIrq | WakeContext::Ipi) => {
-            ("interrupt", format!("the wait of {name} was ended by {ended}"))
+            (EndKind::Interrupt, format!("the wait of {name} was ended by {ended}"))
         }
         _ if study.intervals.health.lost_events > 0 => {
-            ("lost", format!("who ended the wait of {name} is not known: events were lost"))
+            (EndKind::Lost, format!("who ended the wait of {name} is not known: events were lost"))
         }
-        _ => ("unknown", format!("who ended the wait of {name} is not in the trace")),
+        _ => (EndKind::Unknown, format!("who ended the wait of {name} is not in the trace")),
     }
 }
 

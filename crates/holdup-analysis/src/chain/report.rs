@@ -1,7 +1,9 @@
 //! The answer as data: `holdup.chain/1`.
 
+use holdup_base::named;
 use serde::Serialize;
 
+use crate::classify::WaitKind;
 use crate::report::{Instruction, LockFacts, TraceFacts};
 
 /// Where a chain begins.
@@ -57,8 +59,8 @@ pub struct Who {
 pub struct Hop {
     /// Who.
     pub who: Who,
-    /// How the chain came here: `start`, `waker`, or `owner` of the lock at the instant asked for.
-    pub by: &'static str,
+    /// How the chain came here.
+    pub by: Edge,
     /// What it did from the end of its wait until it readied the hop before; for the first hop until it ran.
     pub did: Did,
     /// The wait by which the chain goes on; none where the chain ends with this thread.
@@ -67,6 +69,52 @@ pub struct Hop {
     pub part_s: f64,
     /// Whether that part holds the instant that was asked for.
     pub at: bool,
+}
+
+named! {
+    /// How a chain comes from one thread to the next.
+    #[derive(Default)]
+    pub enum Edge {
+        /// It begins here.
+        #[default]
+        Start = "start",
+        /// This one ended the wait of the one before.
+        Waker = "waker",
+        /// This one owned its lock at the instant asked for.
+        Owner = "owner",
+    }
+}
+
+named! {
+    /// What a chain ends at.
+    #[derive(Default)]
+    pub enum EndKind {
+        /// A thread that ran.
+        Running = "running",
+        /// A thread that could run and did not.
+        Runnable = "runnable",
+        /// A disk.
+        Disk = "disk",
+        /// A timer.
+        Timer = "timer",
+        /// The network.
+        Network = "network",
+        /// Input from outside.
+        Input = "input",
+        /// Another interrupt.
+        Interrupt = "interrupt",
+        /// A wait that nobody ended.
+        Nobody = "nobody",
+        /// A wait that the chain has passed already.
+        Circle = "circle",
+        /// Events that were lost.
+        Lost = "lost",
+        /// Something that is not in the trace.
+        #[default]
+        Unknown = "unknown",
+        /// Nothing: it goes on, and is not shown.
+        Cut = "cut",
+    }
 }
 
 /// What a thread did between two instants.
@@ -108,8 +156,8 @@ pub struct Behind {
 pub struct WaitFacts {
     /// Its index, for `--wait`.
     pub id: usize,
-    /// `lock`, `disk`, …
-    pub kind: &'static str,
+    /// For what, in kind.
+    pub kind: WaitKind,
     /// On which lock.
     pub lock: Option<LockFacts>,
     /// When it began.
@@ -135,9 +183,8 @@ pub struct WaitFacts {
 /// Where a chain ends.
 #[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct End {
-    /// `running`, `runnable`, `disk`, `timer`, `network`, `input`, `interrupt`, `nobody`, `circle`, `lost`, `unknown`
-    /// or `cut`.
-    pub kind: &'static str,
+    /// What it ends at.
+    pub kind: EndKind,
     /// One sentence.
     pub text: String,
     /// The hop that answers for the largest part of the first wait, counted from 0; the end itself if it is as many

@@ -4,6 +4,7 @@ use holdup_trace::ThreadIdx;
 use rustc_hash::FxHashSet;
 
 use super::Study;
+use super::report::Edge;
 use crate::intervals::{Intervals, OwnerSpan, Wait};
 
 /// A chain is cut after this many hops: in a ping-pong of microseconds nobody reads on.
@@ -63,14 +64,6 @@ impl<'a> Parts<'a> {
         let last = *own[..after].last()? as usize;
         (self.wait(last).woken > from).then_some(last)
     }
-}
-
-/// How a chain comes to a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Edge {
-    Start,
-    Waker,
-    Owner,
 }
 
 /// One thread of a chain.

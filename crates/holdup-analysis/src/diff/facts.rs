@@ -13,6 +13,7 @@ use super::leaf::{Leaf, Leaves};
 use crate::classify::{StackFacts, WaitKind};
 use crate::code::Disassembler;
 use crate::findings::{Context, Wanted, held_up, with_context};
+pub use crate::findings::{Family, Held, Under};
 use crate::report::Options;
 use names::Names;
 
@@ -94,46 +95,6 @@ pub struct Waited {
     pub ns: f64,
     /// How many.
     pub count: f64,
-}
-
-/// What held threads up: one lock, function, disk or sleep.
-#[derive(Debug, Clone, Default)]
-pub struct Held {
-    /// What kind of finding it is.
-    pub kind: &'static str,
-    /// What one waits for there: `lock`, `thread`, `disk`, `sleep`, `scheduler`.
-    pub family: &'static str,
-    /// The culprit's function.
-    pub function: Rc<str>,
-    /// Its process.
-    pub process: Rc<str>,
-    /// The lock's name or kind; empty without one.
-    pub lock: String,
-    /// Where the waiters stand.
-    pub waits_at: Rc<str>,
-    /// Thread nanoseconds of waiting that end here.
-    pub wait_ns: f64,
-    /// CPU nanoseconds of idleness charged here, neighbours counted as idle.
-    pub blame_ns: f64,
-    /// How many waits.
-    pub waits: f64,
-    /// Whether it is the handing over that takes the time, not anybody's hold.
-    pub handed_over: bool,
-    /// How long the lock was held between two waits, in nanoseconds, by the function that let it go.
-    pub holds: BTreeMap<Rc<str>, Vec<u64>>,
-    /// What the terminal ran meanwhile, by function.
-    pub ran: BTreeMap<Rc<str>, Under>,
-    /// Sum of the weights of stacks in `ran`.
-    pub sampled_ns: f64,
-}
-
-/// How much of something lies below a function.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Under {
-    /// Weight of the stacks with this function.
-    pub ns: f64,
-    /// The same times the function's depth.
-    pub depths: f64,
 }
 
 /// An instruction by its place, where code is the same on both sides.

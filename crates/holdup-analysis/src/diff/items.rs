@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::facts::{Facts, Held, Place, Under};
+use super::facts::{Facts, Family, Held, Place, Under};
 use super::series::{Disturbance, Series, middle};
 use crate::classify::WaitKind;
+use crate::report::FindingKind;
 
 /// Both sides, and by how much the later one is scaled to the work of the earlier.
 pub(super) struct Sides<'a> {
@@ -19,7 +20,7 @@ pub(super) struct Sides<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct HeldKey {
     pub(super) process: Rc<str>,
-    pub(super) family: &'static str,
+    pub(super) family: Family,
     /// Where the waiters stand; for disks and sleeps the culprit itself.
     pub(super) at: Rc<str>,
     pub(super) lock: String,
@@ -127,9 +128,11 @@ impl<'a> Sides<'a> {
         /// The same share as in a finding.
         const COVERAGE: f64 = 0.6;
         let named = larger.map_or_else(|| key.at.clone(), |h| h.function.clone());
-        if larger
-            .is_none_or(|h| h.handed_over || !matches!(h.family, "lock" | "thread") || h.kind == "owner-not-running")
-        {
+        if larger.is_none_or(|h| {
+            h.handed_over
+                || !matches!(h.family, Family::Lock | Family::Thread)
+                || h.kind == FindingKind::OwnerNotRunning
+        }) {
             return named;
         }
         let (old, new) = (self.ran_under(key, self.before, 1.0), self.ran_under(key, self.after, self.scale));
@@ -224,7 +227,7 @@ impl Hold {
 }
 
 fn key_of(held: &Held) -> HeldKey {
-    let itself = matches!(held.family, "disk" | "sleep");
+    let itself = matches!(held.family, Family::Disk | Family::Sleep);
     let at = if itself { held.function.clone() } else { held.waits_at.clone() };
     HeldKey { process: held.process.clone(), family: held.family, at, lock: held.lock.clone() }
 }

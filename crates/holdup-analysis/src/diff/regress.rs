@@ -2,10 +2,8 @@
 
 use super::items::Sides;
 use super::roles::Judged;
-use super::series::{Disturbance, Noise, Series};
+use super::series::{Noise, Series};
 
-/// The share of the machine that others may use before elapsed time and waits mean nothing.
-const QUIET: f64 = 0.05;
 /// Growth has to be this many standard deviations of noise: one in a thousand comparisons is beyond that by chance.
 const SURE: f64 = 3.0;
 /// For what disturbances hardly move: a hold's quartile, and the few functions that make up most of the program.
@@ -52,34 +50,4 @@ pub(super) fn found(sides: &Sides, judged: &Judged, elapsed: &Series, cpu: &Seri
         }
     }
     found
-}
-
-impl Disturbance {
-    /// Whether elapsed time and waits tell of the program.
-    pub(super) fn is_quiet(self) -> bool {
-        self.neighbours.max(self.stolen) <= QUIET
-    }
-}
-
-impl Noise {
-    /// CPU time: caches, hyperthreads and clocks differ between runs, more so if neighbours were busy in only one of
-    /// them; what the host takes counts as used. For `grain` see [`Noise::grain`].
-    pub(super) fn cpu(by: Disturbance, grain: f64) -> Noise {
-        Noise { relative: 0.015 + 0.005 * by.neighbours + 0.15 * by.shift + 0.3 * by.stolen, grain }
-    }
-
-    /// Waits depend on when threads meet.
-    pub(super) fn waits(by: Disturbance) -> Noise {
-        Noise { relative: 0.08 + 0.5 * by.neighbours + by.stolen, grain: 0.0 }
-    }
-
-    /// Elapsed time.
-    pub(super) fn elapsed(by: Disturbance) -> Noise {
-        Noise { relative: 0.02 + by.neighbours + by.stolen, grain: 0.0 }
-    }
-
-    /// Undisturbed holds.
-    pub(super) fn hold(by: Disturbance) -> Noise {
-        Noise { relative: 0.012 + 0.005 * by.neighbours + 0.01 * by.stolen, grain: 0.0 }
-    }
 }

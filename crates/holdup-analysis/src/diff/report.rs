@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+pub use super::change::{Change, Role, Subject};
 use super::facts::Facts;
 use super::items::Sides;
 use super::series::{Series, middle};
@@ -57,29 +58,6 @@ pub struct Side {
     /// Units of work, where the caller tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work: Option<f64>,
-}
-
-/// One change.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Change {
-    /// `function`, `lock`, `wait-site`, `instruction` or `chain`.
-    pub what: &'static str,
-    /// What it is called.
-    pub name: String,
-    /// In which process; empty for the program in focus.
-    pub process: String,
-    /// CPU seconds before and after, for the same work.
-    pub cpu_s: [f64; 2],
-    /// Thread seconds of waiting before and after: its own for a place that waits, else those that end at it.
-    pub wait_s: [f64; 2],
-    /// CPU seconds by which the whole changed through this, used or kept idle; of a symptom, seconds of its own.
-    pub delta_s: f64,
-    /// `cause`, `symptom` or `unclear`.
-    pub role: &'static str,
-    /// The reason for that, with figures.
-    pub because: String,
-    /// Mann–Whitney's p with several runs on both sides.
-    pub significance: Option<f64>,
 }
 
 /// Compares runs before with runs after. Both sides need at least one.

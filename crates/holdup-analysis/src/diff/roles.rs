@@ -11,10 +11,10 @@ mod symptoms;
 
 use std::collections::BTreeMap;
 
+use super::change::{Change, Subject};
 use super::facts::Place;
 use super::functions::FunctionItem;
 use super::items::{HeldItem, HeldKey, Sides};
-use super::report::Change;
 use super::series::{Disturbance, Noise, Series};
 
 /// Changes below this share of the whole are not shown.
@@ -70,8 +70,7 @@ pub(super) fn judge(sides: &Sides, elapsed: &Series) -> Judged {
 
 /// Causes first, then by size; instructions after the functions that they belong to.
 fn order(a: &Change, b: &Change) -> std::cmp::Ordering {
-    let rank =
-        |c: &Change| (["cause", "unclear", "symptom"].iter().position(|r| *r == c.role), c.what == "instruction");
+    let rank = |c: &Change| (c.role, c.what == Subject::Instruction);
     let size = |c: &Change| c.delta_s.abs();
     rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))).then_with(|| a.name.cmp(&b.name))
 }

@@ -11,6 +11,7 @@
 //! of capacity does. It is told by exclusion: arithmetic does not take longer meanwhile, and the program's memory has room
 //! in the cache.
 
+use holdup_base::named;
 use serde::Serialize;
 
 use super::facts::Facts;
@@ -18,6 +19,7 @@ use super::facts::Facts;
 mod alone;
 mod case;
 mod executed;
+mod lost;
 
 use case::Case;
 
@@ -61,8 +63,8 @@ pub struct Attribution {
     pub kappa: f64,
     /// The share that is lack of capacity.
     pub capacity: f64,
-    /// `scales`, `contention`, `coherence` or `capacity`: what most of the loss is; `unexplained` where no cause is known for it.
-    pub verdict: &'static str,
+    /// What most of the loss is.
+    pub verdict: Verdict,
     /// The reason for that.
     pub because: String,
     /// What to do.
@@ -75,13 +77,73 @@ pub struct Attribution {
     pub notes: Vec<String>,
 }
 
+named! {
+    /// By which law a cost grows with the number of threads.
+    pub enum Law {
+        /// Contention: threads wait for what only one can have or do.
+        Sigma = "sigma",
+        /// Coherence: CPUs wait for memory that others write.
+        Kappa = "kappa",
+        /// CPUs share a core, a cache, memory or a clock.
+        Capacity = "capacity",
+    }
+}
+
+named! {
+    /// What most of a loss is.
+    pub enum Verdict {
+        /// There is next to none.
+        Scales = "scales",
+        /// By [`Law::Sigma`].
+        Contention = "contention",
+        /// By [`Law::Kappa`].
+        Coherence = "coherence",
+        /// By [`Law::Capacity`].
+        Capacity = "capacity",
+        /// No cause is known for it.
+        Unexplained = "unexplained",
+    }
+}
+
+named! {
+    /// What costs more.
+    pub enum LossSite {
+        /// A function's CPU time.
+        Function = "function",
+        /// The waits for a lock.
+        Lock = "lock",
+        /// The waits at a place.
+        WaitSite = "wait-site",
+        /// A function that runs while other threads have nothing to do.
+        Serial = "serial",
+    }
+}
+
+impl Law {
+    /// What a loss is of which most follows this law.
+    pub const fn verdict(self) -> Verdict {
+        match self {
+            Law::Sigma => Verdict::Contention,
+            Law::Kappa => Verdict::Coherence,
+            Law::Capacity => Verdict::Capacity,
+        }
+    }
+}
+
+impl Verdict {
+    /// The law that most of the loss follows; none where there is no loss, or no cause for it.
+    pub fn law(self) -> Option<Law> {
+        Law::ALL.iter().copied().find(|law| law.verdict() == self)
+    }
+}
+
 /// A function, lock or place whose cost for each unit of work grew.
-#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct LossCause {
-    /// `sigma`, `kappa` or `capacity`.
-    pub law: &'static str,
-    /// `function`, `lock`, `wait-site`, or `serial`: a function that runs while other threads have nothing to do.
-    pub what: &'static str,
+    /// By which law it grows on.
+    pub law: Law,
+    /// What it is.
+    pub what: LossSite,
     /// What it is called.
     pub name: String,
     /// In which process; empty for the program.
@@ -114,11 +176,11 @@ pub fn attribute(small: &At, large: &At, machine: Machine) -> Attribution {
     let case = Case::new(small, large, machine);
     let mut causes = case.functions();
     causes.extend(case.waits());
-    causes.extend(case.alone());
+    causes.extend(alone::causes(&case));
     gather_lock_code(&mut causes);
     causes.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
-    let of_law = |law: &str| causes.iter().filter(|c| c.law == law).map(|c| c.share).fold(0.0, |a, b| a + b);
-    let [sigma, kappa, capacity] = ["sigma", "kappa", "capacity"].map(of_law);
+    let of_law = |law: Law| causes.iter().filter(|c| c.law == law).map(|c| c.share).fold(0.0, |a, b| a + b);
+    let [sigma, kappa, capacity] = [Law::Sigma, Law::Kappa, Law::Capacity].map(of_law);
     let mut answer = Attribution {
         from_n: small.n,
         to_n: large.n,
@@ -127,15 +189,18 @@ pub fn attribute(small: &At, large: &At, machine: Machine) -> Attribution {
         sigma,
         kappa,
         capacity,
-        verdict: "scales",
+        verdict: Verdict::Scales,
         because: String::new(),
         advice: String::new(),
         causes,
         machine,
         notes: case.notes(),
     };
-    let largest = [(sigma, "contention"), (kappa, "coherence"), (capacity, "capacity")];
-    let (most, verdict) = largest.into_iter().fold((0.0, "scales"), |a, b| if b.0 > a.0 { b } else { a });
+    let largest = [(sigma, Law::Sigma), (kappa, Law::Kappa), (capacity, Law::Capacity)];
+    let (most, verdict) = largest
+        .map(|(share, law)| (share, law.verdict()))
+        .into_iter()
+        .fold((0.0, Verdict::Scales), |a, b| if b.0 > a.0 { b } else { a });
     let scales = machine.efficiency.is_some_and(|e| e >= 1.0 - SCALES);
     match (most >= SCALES, scales) {
         (true, false) => answer.verdict = verdict,
@@ -143,7 +208,7 @@ pub fn attribute(small: &At, large: &At, machine: Machine) -> Attribution {
             "runs that were not recorded reach {:.0} % efficiency: what the recorded one lost is a disturbance's",
             100.0 * machine.efficiency.unwrap_or_default()
         )),
-        (false, false) if answer.loss >= SCALES => answer.verdict = "unexplained",
+        (false, false) if answer.loss >= SCALES => answer.verdict = Verdict::Unexplained,
         _ => {}
     }
     answer.because = answer.reason();
@@ -153,7 +218,8 @@ pub fn attribute(small: &At, large: &At, machine: Machine) -> Attribution {
 
 /// Counts the CPU time of a lock's own code, wherever it was spent, with the lock that is waited for most.
 fn gather_lock_code(causes: &mut Vec<LossCause>) {
-    let is_waited_for = |cause: &&mut LossCause| cause.law == "sigma" && matches!(cause.what, "lock" | "wait-site");
+    let is_waited_for =
+        |cause: &&mut LossCause| cause.law == Law::Sigma && matches!(cause.what, LossSite::Lock | LossSite::WaitSite);
     let (code, mut others): (Vec<_>, Vec<_>) = std::mem::take(causes).into_iter().partition(|cause| cause.lock_code);
     match others.iter_mut().filter(is_waited_for).max_by(|a, b| a.share.total_cmp(&b.share)) {
         Some(lock) if !code.is_empty() => {
@@ -170,40 +236,36 @@ fn gather_lock_code(causes: &mut Vec<LossCause>) {
 
 impl Attribution {
     fn what_to_do(&self) -> String {
-        let law = match self.verdict {
-            "contention" => "sigma",
-            "coherence" => "kappa",
-            other => other,
-        };
-        let first = self.causes.iter().find(|c| c.law == law);
+        let law = self.verdict.law();
+        let first = self.causes.iter().find(|c| Some(c.law) == law);
         let who = first.map_or(String::new(), |c| match c.source.as_str() {
             "" => format!("`{}`", c.name),
             source => format!("`{}` ({source})", c.name),
         });
         match self.verdict {
-            "contention" if first.is_some_and(|c| c.what == "serial") => format!(
+            Verdict::Contention if first.is_some_and(|c| c.what == LossSite::Serial) => format!(
                 "Spread what {who} does over the threads, in even shares, or do it while they work on something else."
             ),
-            "contention" => format!(
+            Verdict::Contention => format!(
                 "Make what {who} does while others wait shorter, move it out of the lock, or split the data so that \
                  threads seldom need the same lock."
             ),
-            "coherence" | "capacity" if first.is_some_and(|c| c.in_kernel) => format!(
+            Verdict::Coherence | Verdict::Capacity if first.is_some_and(|c| c.in_kernel) => format!(
                 "Ask the kernel for less in {who}: keep and use again what is mapped, opened or allocated there, do it for \
                  larger pieces at a time, or in processes of their own."
             ),
-            "coherence" => format!(
+            Verdict::Coherence => format!(
                 "Let each thread or CPU have its own of what {who} writes, on a cache line of its own, and add up when it is \
                  read; the crate holdup-sync has such counters, cells and reference counts."
             ),
-            "capacity" => format!(
+            Verdict::Capacity => format!(
                 "No lock and no shared line: {who} takes longer because the CPUs share something. Look whether they are \
                  threads of one core (lscpu -e), and how much memory it walks through."
             ),
-            "unexplained" => "No function, lock or place accounts for most of that. Record longer runs on a quieter machine, and look \
+            Verdict::Unexplained => "No function, lock or place accounts for most of that. Record longer runs on a quieter machine, and look \
                               at the recordings (--keep) with holdup explain."
                 .to_owned(),
-            _ => "The program itself scales: a unit of work costs about as much with many threads as with few."
+            Verdict::Scales => "The program itself scales: a unit of work costs about as much with many threads as with few."
                 .to_owned(),
         }
     }

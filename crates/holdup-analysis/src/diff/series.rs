@@ -30,6 +30,8 @@ pub struct Noise {
     pub grain: f64,
 }
 
+/// The share of the machine that others may use before elapsed time and waits mean nothing.
+const QUIET: f64 = 0.05;
 /// Runs a side from which on their spread says more than a model of it.
 const ENOUGH: usize = 3;
 /// The p-value below which several runs count as different.
@@ -164,6 +166,36 @@ fn sums_of(ranks: &[usize], pick: usize) -> Vec<f64> {
 fn smallest_p(n: usize, m: usize) -> f64 {
     let arrangements = (1..=n).fold(1.0, |ways, i| ways * (m + i) as f64 / i as f64);
     (2.0 / arrangements).min(1.0)
+}
+
+impl Disturbance {
+    /// Whether elapsed time and waits tell of the program.
+    pub(super) fn is_quiet(self) -> bool {
+        self.neighbours.max(self.stolen) <= QUIET
+    }
+}
+
+impl Noise {
+    /// CPU time: caches, hyperthreads and clocks differ between runs, more so if neighbours were busy in only one of
+    /// them; what the host takes counts as used. For `grain` see [`Noise::grain`].
+    pub(super) fn cpu(by: Disturbance, grain: f64) -> Noise {
+        Noise { relative: 0.015 + 0.005 * by.neighbours + 0.15 * by.shift + 0.3 * by.stolen, grain }
+    }
+
+    /// Waits depend on when threads meet.
+    pub(super) fn waits(by: Disturbance) -> Noise {
+        Noise { relative: 0.08 + 0.5 * by.neighbours + by.stolen, grain: 0.0 }
+    }
+
+    /// Elapsed time.
+    pub(super) fn elapsed(by: Disturbance) -> Noise {
+        Noise { relative: 0.02 + by.neighbours + by.stolen, grain: 0.0 }
+    }
+
+    /// Undisturbed holds.
+    pub(super) fn hold(by: Disturbance) -> Noise {
+        Noise { relative: 0.012 + 0.005 * by.neighbours + 0.01 * by.stolen, grain: 0.0 }
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! How far a finding can be believed.
 
-use super::Context;
-use super::group::{Group, Tally};
+use super::context::Context;
+use super::tally::{Group, Tally};
+use crate::report::Confidence;
 
 /// The share of its CPUs from which on a virtual machine that has lost them tells of its host instead.
 const MUCH_STOLEN: f64 = 0.1;
 
-/// `high`, `medium` or `low`, and the reasons for less than high.
-pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (&'static str, Vec<String>) {
+/// How far, and the reasons for less than high.
+pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence, Vec<String>) {
     let mut doubts = Vec::new();
     let mut grave = false;
     let cpu = &context.blame.cpu;
@@ -38,15 +39,18 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (&'static s
     if health.lost_stacks > stacks / 10 {
         doubts.push(format!("{} stacks were lost: the functions may be others", health.lost_stacks));
     }
+    if health.lost_mappings > 0 {
+        doubts.push(format!("{} mappings of code were lost: functions may lack names", health.lost_mappings));
+    }
     let samples = tally.samples.len();
     if matches!(group, Group::Lock(_) | Group::Serial(_)) && samples == 0 && tally.handoff_ns < 0.5 * tally.rank_ns {
         doubts.push("no CPU sample shows what the culprit did meanwhile".to_owned());
     }
-    let word = match doubts.len() {
-        _ if grave => "low",
-        0 => "high",
-        1 | 2 => "medium",
-        _ => "low",
+    let confidence = match doubts.len() {
+        _ if grave => Confidence::Low,
+        0 => Confidence::High,
+        1 | 2 => Confidence::Medium,
+        _ => Confidence::Low,
     };
-    (word, doubts)
+    (confidence, doubts)
 }

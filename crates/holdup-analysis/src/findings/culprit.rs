@@ -4,9 +4,12 @@ use holdup_trace::tables::LocationRow;
 use holdup_trace::{StackId, StringId, Table, ThreadIdx};
 use rustc_hash::FxHashMap;
 
-use super::group::{Group, Tally};
-use super::{Context, instruction};
-use crate::classify::{self, Classifier};
+use super::callers::{Callers, count};
+use super::context::Context;
+use super::place::{any_user, application};
+use super::tally::{Group, Tally};
+use super::{instruction, lock};
+use crate::classify::Classifier;
 use crate::report::Culprit;
 
 /// A function must cover this share of the blame to be the culprit; the innermost such one is.
@@ -67,7 +70,7 @@ pub(super) fn called_by(context: &Context, stacks: &FxHashMap<StackId, f64>, fun
     let mut callers = Callers::default();
     let mut ordered: Vec<_> = stacks.iter().collect();
     ordered.sort_by_key(|(stack, _)| **stack);
-    ordered.into_iter().for_each(|(s, weight)| count_callers(context.classifier, *s, *weight, &mut callers));
+    ordered.into_iter().for_each(|(s, weight)| count(context.classifier, *s, *weight, &mut callers));
     let callers = callers.remove(&function)?;
     let total: f64 = callers.values().sum();
     let named = callers.into_iter().filter_map(|(caller, weight)| Some((caller?, weight)));
@@ -83,12 +86,12 @@ pub(super) fn function_of(context: &Context, group: &Group, tally: &Tally) -> Op
     }
     let samples = samples_of(context, group, tally);
     let stacks = [
-        super::lock::release_stack(context, group, tally),
+        lock::release_stack(context, group, tally),
         if group.is_lock() { tally.common_stack() } else { StackId::NONE },
         context.learned.waited(tally.main_thread()),
     ];
     // In a hand-over nobody holds the lock for long: the place that takes it is what to mend.
-    let passed = |lock| is_handed_over(tally) || super::lock::is_convoy(context, lock, tally);
+    let passed = |id| tally.is_handed_over() || lock::is_convoy(context, id, tally);
     let taken =
         if group.lock().is_some_and(passed) { covering(context.classifier, &site_weights(tally)) } else { None };
     taken
@@ -97,43 +100,8 @@ pub(super) fn function_of(context: &Context, group: &Group, tally: &Tally) -> Op
         .or_else(|| stacks.iter().find_map(|s| any_user(context, *s)))
 }
 
-/// Whether most of the blame is hand-off: then the place that takes the lock is what to mend.
-pub(super) fn is_handed_over(tally: &Tally) -> bool {
-    tally.handoff_ns + tally.overhead_ns > 0.5 * tally.rank_ns
-}
-
 fn site_weights(tally: &Tally) -> FxHashMap<StackId, f64> {
     tally.wait_stacks.iter().map(|(s, n)| (*s, *n as f64)).collect()
-}
-
-/// The innermost application function of a stack.
-pub(super) fn application(context: &Context, stack: StackId) -> Option<LocationRow> {
-    context.classifier.application_frames(stack).into_iter().next().map(|(_, l)| l)
-}
-
-/// Where a stack is in the program, by name if there is one.
-pub(super) fn place(context: &Context, stack: StackId) -> Option<LocationRow> {
-    application(context, stack).or_else(|| any_user(context, stack))
-}
-
-/// Functions in which the C library starts threads: everything is below them, so they say nothing.
-const THREAD_STARTS: &[&str] = &["clone", "clone3", "start_thread", "thread_start", "_start", "__libc_start_main"];
-
-/// Where nothing belongs to the application by name: the innermost code that is neither the kernel's nor a runtime's,
-/// even if it has only an address; else the outermost function of a runtime, but for where threads start.
-fn any_user(context: &Context, stack: StackId) -> Option<LocationRow> {
-    let trace = context.trace;
-    let locations = trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f));
-    let user: Vec<LocationRow> = locations.filter(|l| !classify::is_kernel_module(trace.text(l.module))).collect();
-    let own = |l: &&LocationRow| {
-        let module = trace.text(l.module);
-        !module.is_empty() && !module.starts_with("//") && !classify::is_runtime_module(module)
-    };
-    let named = |l: &&LocationRow| {
-        let name = trace.text(l.function);
-        !name.is_empty() && !name.contains("+0x") && !name.starts_with("__") && !THREAD_STARTS.contains(&name)
-    };
-    user.iter().find(own).or_else(|| user.iter().rev().find(named)).copied()
 }
 
 /// The innermost application function that lies on at least [`COVERAGE`] of the weight.
@@ -159,7 +127,7 @@ pub(super) fn specific(context: &Context, samples: &FxHashMap<StackId, f64>) -> 
 /// Whether callers that do not occur in `samples` account for a part of what the function ran.
 fn is_called_elsewhere(context: &Context, function: StringId, samples: &FxHashMap<StackId, f64>) -> bool {
     let mut here = Callers::default();
-    samples.iter().for_each(|(stack, weight)| count_callers(context.classifier, *stack, *weight, &mut here));
+    samples.iter().for_each(|(stack, weight)| count(context.classifier, *stack, *weight, &mut here));
     let callers = context.callers.get_or_init(|| all_callers(context));
     let (Some(here), Some(all)) = (here.get(&function), callers.get(&function)) else { return false };
     let matters = ELSEWHERE * here.values().sum::<f64>();
@@ -167,23 +135,12 @@ fn is_called_elsewhere(context: &Context, function: StringId, samples: &FxHashMa
     other.map(|(_, ns)| ns).sum::<f64>() >= ELSEWHERE * all.values().sum::<f64>()
 }
 
-/// Weight of each function by its caller; `None` where a thread begins.
-pub(crate) type Callers = FxHashMap<StringId, FxHashMap<Option<StringId>, f64>>;
-
 fn all_callers(context: &Context) -> Callers {
     let mut all = Callers::default();
     for ((_, stack), ns) in &context.blame.profile {
-        count_callers(context.classifier, *stack, *ns, &mut all);
+        count(context.classifier, *stack, *ns, &mut all);
     }
     all
-}
-
-fn count_callers(classifier: &Classifier, stack: StackId, weight: f64, callers: &mut Callers) {
-    let frames = classifier.application_frames(stack);
-    for (i, (_, location)) in frames.iter().enumerate() {
-        let caller = frames.get(i + 1).map(|(_, l)| l.function);
-        *callers.entry(location.function).or_default().entry(caller).or_default() += weight;
-    }
 }
 
 /// The functions that lie on at least [`COVERAGE`] of the weight, the innermost first.

@@ -1,48 +1,17 @@
-//! Which charges make one finding.
+//! Which charges make one finding, and of which kind.
 
-use holdup_trace::{LockId, StackId, StringId, ThreadIdx};
-use rustc_hash::{FxHashMap, FxHashSet};
+use holdup_trace::StringId;
+use rustc_hash::FxHashMap;
 
-use super::{Context, culprit, preempt, profile};
-use crate::blame::{Cell, Key, Terminal};
+use super::context::Context;
+use super::tally::{Group, Tally};
+use super::{culprit, lock, preempt, profile};
+use crate::blame::{Key, Terminal};
 use crate::classify::WaitKind;
-
-/// What a finding is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Group {
-    /// A lock.
-    Lock(LockId),
-    /// A thread for which others wait, without a lock; after merging: one of several that run the same function.
-    Serial(ThreadIdx),
-    /// A place in a process that waits for a disk.
-    Disk(u32, StringId),
-    /// A place in a process that sleeps while others wait for it.
-    Timer(u32, StringId),
-    /// Threads that could run while a CPU is idle.
-    Runnable,
-    /// A place in a process that waits by design.
-    Idle(u32, StringId),
-}
-
-impl Group {
-    pub(crate) fn holds_up(&self) -> bool {
-        !matches!(self, Group::Idle(..))
-    }
-
-    pub(crate) fn lock(&self) -> Option<LockId> {
-        match self {
-            Group::Lock(lock) => Some(*lock),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn is_lock(&self) -> bool {
-        matches!(self, Group::Lock(_))
-    }
-}
+use crate::report::FindingKind;
 
 /// The group of a cell; none for cells that are no finding.
-pub(super) fn of(context: &Context, key: &Key) -> Option<Group> {
+fn of(context: &Context, key: &Key) -> Option<Group> {
     use Terminal::*;
     let pid = context.pid(key.thread);
     let site = || context.classifier.facts(key.site).application;
@@ -59,151 +28,25 @@ pub(super) fn of(context: &Context, key: &Key) -> Option<Group> {
     })
 }
 
-/// The sum of a group's cells.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Tally {
-    pub(crate) thread_ns: u64,
-    pub(crate) rank_ns: f64,
-    pub(crate) idle_ns: f64,
-    pub(crate) handoff_ns: f64,
-    pub(crate) overhead_ns: f64,
-    /// While the terminal could run and did not.
-    pub(crate) not_running_ns: f64,
-    /// The part of that during which a CPU was free.
-    pub(crate) not_running_idle_ns: f64,
-    /// Whether what the waiters miss is mostly a CPU for the one they wait for.
-    pub(crate) starved: bool,
-    /// While the terminal itself waited at one of `sites`.
-    pub(crate) waiting_ns: f64,
-    pub(crate) waits: u64,
-    pub(crate) longest_ns: u64,
-    pub(crate) threads: FxHashSet<ThreadIdx>,
-    pub(crate) samples: FxHashMap<StackId, f64>,
-    pub(crate) wait_stacks: FxHashMap<StackId, u64>,
-    /// Where the terminals themselves wait.
-    pub(crate) sites: FxHashMap<StackId, f64>,
-    /// Locks that were held across a disk wait.
-    pub(crate) locks: FxHashSet<LockId>,
-    /// Blame by terminal thread.
-    pub(crate) by_thread: FxHashMap<ThreadIdx, f64>,
-    spans: Vec<(u64, u64)>,
+/// All charges by group, those of one serial function together.
+pub(super) fn charged(context: &Context) -> Vec<(Group, Tally)> {
+    let mut groups: FxHashMap<Group, Tally> = FxHashMap::default();
+    for (key, cell) in &context.blame.cells {
+        if let Some(group) = of(context, key) {
+            groups.entry(group).or_default().add(key, cell);
+        }
+    }
+    merge_serial(context, groups)
 }
 
-impl Tally {
-    pub(super) fn add(&mut self, key: &Key, cell: &Cell) {
-        self.thread_ns = self.thread_ns.saturating_add(cell.thread_ns);
-        // A CPU that a neighbour uses is not one on which a thread could have run.
-        let rank_ns = if key.terminal == Terminal::Runnable { cell.cpu_ns } else { cell.rank_ns };
-        self.rank_ns += rank_ns;
-        self.idle_ns += cell.idle_ns;
-        match key.terminal {
-            Terminal::Handoff => self.handoff_ns += rank_ns,
-            Terminal::Overhead => self.overhead_ns += rank_ns,
-            Terminal::NotRunning => {
-                self.not_running_ns += rank_ns;
-                self.not_running_idle_ns += cell.cpu_ns;
-            }
-            Terminal::Timer | Terminal::Disk => self.waiting_ns += rank_ns,
-            _ => {}
-        }
-        self.waits += cell.waits;
-        self.longest_ns = self.longest_ns.max(cell.longest_ns);
-        self.threads.extend(&cell.threads);
-        for (&stack, &weight) in &cell.samples {
-            *self.samples.entry(stack).or_default() += weight;
-        }
-        for (&stack, &n) in &cell.wait_stacks {
-            *self.wait_stacks.entry(stack).or_default() += n;
-        }
-        if key.terminal == Terminal::Disk && key.kind == WaitKind::Lock {
-            self.locks.insert(key.lock);
-        }
-        let weight = cell.rank_ns + cell.idle_ns + cell.thread_ns as f64 * 1e-6;
-        if key.site != StackId::NONE {
-            *self.sites.entry(key.site).or_default() += weight;
-        }
-        // In a hand-off nobody holds the lock: the woken thread is no culprit.
-        if key.terminal != Terminal::Handoff || self.by_thread.is_empty() {
-            *self.by_thread.entry(key.thread).or_default() += weight;
-        }
-        self.spans.extend(&cell.windows);
-    }
-
-    fn absorb(&mut self, other: Tally) {
-        self.thread_ns = self.thread_ns.saturating_add(other.thread_ns);
-        self.rank_ns += other.rank_ns;
-        self.idle_ns += other.idle_ns;
-        self.handoff_ns += other.handoff_ns;
-        self.overhead_ns += other.overhead_ns;
-        self.not_running_ns += other.not_running_ns;
-        self.not_running_idle_ns += other.not_running_idle_ns;
-        self.waiting_ns += other.waiting_ns;
-        self.waits += other.waits;
-        self.longest_ns = self.longest_ns.max(other.longest_ns);
-        self.threads.extend(other.threads);
-        other.samples.into_iter().for_each(|(k, v)| *self.samples.entry(k).or_default() += v);
-        other.wait_stacks.into_iter().for_each(|(k, v)| *self.wait_stacks.entry(k).or_default() += v);
-        other.sites.into_iter().for_each(|(k, v)| *self.sites.entry(k).or_default() += v);
-        other.by_thread.into_iter().for_each(|(k, v)| *self.by_thread.entry(k).or_default() += v);
-        self.spans.extend(other.spans);
-    }
-
-    /// What ranks the group, in CPU nanoseconds.
-    pub(crate) fn blame_ns(&self) -> f64 {
-        self.rank_ns + self.idle_ns
-    }
-
-    /// The terminal thread with the most blame.
-    pub(crate) fn main_thread(&self) -> ThreadIdx {
-        let most = self.by_thread.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
-        most.map_or(ThreadIdx::NONE, |(t, _)| *t)
-    }
-
-    /// How many threads its time is the time of: those that waited, or that were ready themselves.
-    pub(crate) fn count(&self) -> usize {
-        self.threads.len().max(self.by_thread.len())
-    }
-
-    /// The share of that thread in the blame.
-    pub(crate) fn largest_share(&self) -> f64 {
-        let all: f64 = self.by_thread.values().sum();
-        self.by_thread.values().fold(0.0, |most: f64, &b| most.max(b)) / all.max(f64::MIN_POSITIVE)
-    }
-
-    /// The most frequent stack of its waiters.
-    pub(crate) fn common_stack(&self) -> StackId {
-        let most = self.wait_stacks.iter().max_by_key(|(stack, n)| (**n, std::cmp::Reverse(**stack)));
-        most.map_or(StackId::NONE, |(s, _)| *s)
-    }
-
-    /// The stack at which the terminals mostly wait.
-    pub(crate) fn main_site(&self) -> StackId {
-        let most = self.sites.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
-        most.map_or(StackId::NONE, |(s, _)| *s)
-    }
-
-    /// When, neighbours merged, and how many nanoseconds of it.
-    pub(crate) fn spans(&self, within: (u64, u64)) -> (Vec<(u64, u64)>, u64) {
-        preempt::merged(self.spans.clone(), (within.1 - within.0) / 200)
-    }
-
-    /// The same in seconds.
-    pub(crate) fn windows(&self, within: (u64, u64)) -> (Vec<[f64; 2]>, u64) {
-        let (spans, exact) = self.spans(within);
-        (spans.into_iter().map(|(a, b)| [a as f64 / 1e9, b as f64 / 1e9]).collect(), exact)
-    }
-
-    /// Sampled CPU nanoseconds of the culprit itself, as far as they lie in this finding.
-    pub(crate) fn own_samples(&self, context: &Context) -> f64 {
-        let period = context.trace.meta.sample_period_ns as f64;
-        // Weights count each waiter; time does not.
-        let waiters = self.threads.len().max(1) as f64;
-        (self.samples.values().sum::<f64>() / waiters).max(self.samples.len() as f64 * period)
-    }
+/// What was charged, as the findings show it.
+pub(super) fn settle(context: &Context, groups: &mut Vec<(Group, Tally)>) {
+    merge_disk(groups);
+    groups.iter_mut().for_each(|(_, t)| t.starved = preempt::is_starved(context, t));
 }
 
 /// Threads of one process that run the same function while others wait are one finding.
-pub(super) fn merge_serial(context: &Context, groups: FxHashMap<Group, Tally>) -> Vec<(Group, Tally)> {
+fn merge_serial(context: &Context, groups: FxHashMap<Group, Tally>) -> Vec<(Group, Tally)> {
     let mut groups: Vec<(Group, Tally)> = groups.into_iter().collect();
     groups.sort_by(|a, b| b.1.blame_ns().total_cmp(&a.1.blame_ns()).then(a.0.cmp(&b.0)));
     let mut merged: Vec<(Group, Tally)> = Vec::new();
@@ -230,7 +73,7 @@ pub(super) fn merge_serial(context: &Context, groups: FxHashMap<Group, Tally>) -
 const DISK_UNDER_LOCK: f64 = 0.15;
 
 /// A lock that is held across a disk wait, and that disk wait, are one finding: the disk's, if it matters.
-pub(super) fn merge_disk(groups: &mut Vec<(Group, Tally)>) {
+fn merge_disk(groups: &mut Vec<(Group, Tally)>) {
     for at in (0..groups.len()).rev() {
         let (Some(lock), lock_ns) = (groups[at].0.lock(), groups[at].1.rank_ns) else { continue };
         let holds_it = |t: &Tally| t.locks.contains(&lock) && t.rank_ns > DISK_UNDER_LOCK * (t.rank_ns + lock_ns);
@@ -243,17 +86,17 @@ pub(super) fn merge_disk(groups: &mut Vec<(Group, Tally)>) {
     }
 }
 
-/// The contract's name for a group.
-pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> &'static str {
+/// What kind of finding a group is.
+pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> FindingKind {
     match group {
-        Group::Lock(lock) if super::lock::is_convoy(context, *lock, tally) => "convoy",
-        Group::Lock(_) | Group::Serial(_) if tally.starved => "owner-not-running",
-        Group::Lock(_) => "lock-held",
-        Group::Serial(_) if profile::waiters_run_the_same(context, group, tally) => "imbalance",
-        Group::Serial(_) => "serial",
-        Group::Disk(..) => "disk",
-        Group::Timer(..) => "sleep-polling",
-        Group::Runnable => "runnable-while-idle",
-        Group::Idle(..) => "idle-by-design",
+        Group::Lock(id) if lock::is_convoy(context, *id, tally) => FindingKind::Convoy,
+        Group::Lock(_) | Group::Serial(_) if tally.starved => FindingKind::OwnerNotRunning,
+        Group::Lock(_) => FindingKind::LockHeld,
+        Group::Serial(_) if profile::waiters_run_the_same(context, group, tally) => FindingKind::Imbalance,
+        Group::Serial(_) => FindingKind::Serial,
+        Group::Disk(..) => FindingKind::Disk,
+        Group::Timer(..) => FindingKind::SleepPolling,
+        Group::Runnable => FindingKind::RunnableWhileIdle,
+        Group::Idle(..) => FindingKind::IdleByDesign,
     }
 }

@@ -6,13 +6,73 @@ use std::rc::Rc;
 use holdup_trace::StackId;
 use rustc_hash::FxHashSet;
 
-use super::group::{self, Group, Tally};
-use super::{Context, culprit};
-use crate::diff::facts::{Held, Under};
+use super::context::Context;
+use super::tally::{Group, Tally};
+use super::{culprit, group, place};
+use crate::report::FindingKind;
+
+/// What kind of thing one waits for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// A disk.
+    Disk,
+    /// Nothing that holds anybody up.
+    Idle,
+    /// A lock.
+    #[default]
+    Lock,
+    /// A CPU.
+    Scheduler,
+    /// A time to pass.
+    Sleep,
+    /// A thread that has work to do.
+    Thread,
+}
+
+/// What held threads up: one lock, function, disk or sleep.
+#[derive(Debug, Clone, Default)]
+pub struct Held {
+    /// What kind of finding it is.
+    pub kind: FindingKind,
+    /// What one waits for there.
+    pub family: Family,
+    /// The culprit's function.
+    pub function: Rc<str>,
+    /// Its process.
+    pub process: Rc<str>,
+    /// The lock's name or kind; empty without one.
+    pub lock: String,
+    /// Where the waiters stand.
+    pub waits_at: Rc<str>,
+    /// Thread nanoseconds of waiting that end here.
+    pub wait_ns: f64,
+    /// CPU nanoseconds of idleness charged here, neighbours counted as idle.
+    pub blame_ns: f64,
+    /// How many waits.
+    pub waits: f64,
+    /// Whether it is the handing over that takes the time, not anybody's hold.
+    pub handed_over: bool,
+    /// How long the lock was held between two waits, in nanoseconds, by the function that let it go.
+    pub holds: BTreeMap<Rc<str>, Vec<u64>>,
+    /// What the terminal ran meanwhile, by function.
+    pub ran: BTreeMap<Rc<str>, Under>,
+    /// Sum of the weights of stacks in `ran`.
+    pub sampled_ns: f64,
+}
+
+/// How much of something lies below a function.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Under {
+    /// Weight of the stacks with this function.
+    pub ns: f64,
+    /// The same times the function's depth.
+    pub depths: f64,
+}
 
 /// Everything that was charged, the largest first.
 pub(crate) fn held_up(context: &Context) -> Vec<Held> {
-    let groups = context.groups();
+    let mut groups = group::charged(context);
+    group::settle(context, &mut groups);
     let real = groups.iter().filter(|(group, tally)| group.holds_up() && tally.rank_ns > 0.0);
     real.map(|(group, tally)| held(context, group, tally)).collect()
 }
@@ -29,7 +89,7 @@ fn held(context: &Context, group: &Group, tally: &Tally) -> Held {
         wait_ns: tally.thread_ns as f64,
         blame_ns: tally.rank_ns,
         waits: tally.waits as f64,
-        handed_over: culprit::is_handed_over(tally),
+        handed_over: tally.is_handed_over(),
         holds: group.lock().map_or_else(BTreeMap::new, |l| holds(context, l)),
         waits_at,
         ..Held::default()
@@ -38,21 +98,21 @@ fn held(context: &Context, group: &Group, tally: &Tally) -> Held {
     held
 }
 
-fn family(group: &Group) -> &'static str {
+fn family(group: &Group) -> Family {
     match group {
-        Group::Lock(_) => "lock",
-        Group::Serial(_) => "thread",
-        Group::Disk(..) => "disk",
-        Group::Timer(..) => "sleep",
-        Group::Runnable => "scheduler",
-        Group::Idle(..) => "idle",
+        Group::Lock(_) => Family::Lock,
+        Group::Serial(_) => Family::Thread,
+        Group::Disk(..) => Family::Disk,
+        Group::Timer(..) => Family::Sleep,
+        Group::Runnable => Family::Scheduler,
+        Group::Idle(..) => Family::Idle,
     }
 }
 
 /// The kernel names some locks; a futex has only its kind.
 fn lock_name(context: &Context, lock: holdup_trace::LockId) -> String {
     let facts = crate::label::lock(context.trace, lock);
-    facts.map_or(String::new(), |f| if f.name.is_empty() { f.kind.to_owned() } else { f.name })
+    facts.map_or(String::new(), |f| if f.name.is_empty() { f.kind.name().to_owned() } else { f.name })
 }
 
 /// How long the lock was held, by the function that let it go: critical sections of one lock differ.
@@ -66,7 +126,7 @@ fn holds(context: &Context, lock: holdup_trace::LockId) -> BTreeMap<Rc<str>, Vec
 }
 
 fn application_name(context: &Context, stack: StackId) -> String {
-    culprit::application(context, stack).map_or(String::new(), |l| context.trace.text(l.function).to_owned())
+    place::application(context, stack).map_or(String::new(), |l| context.trace.text(l.function).to_owned())
 }
 
 /// Which functions the terminals ran, by the blame of that instant.

@@ -3,7 +3,7 @@
 use holdup_trace::{LockId, StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
-use super::lock::LockStory;
+use super::stories::LockStory;
 use crate::blame::Study;
 use crate::classify::WaitKind;
 use crate::intervals::{Chunk, Wait};

@@ -3,8 +3,8 @@
 use holdup_trace::ThreadIdx;
 use rustc_hash::FxHashMap;
 
-use super::Context;
-use super::group::Tally;
+use super::context::Context;
+use super::tally::Tally;
 
 /// Share of the blame from which on an owner that does not run is the finding.
 const STARVED: f64 = 0.6;
@@ -39,32 +39,4 @@ pub(super) fn antagonists(context: &Context, tally: &Tally) -> Vec<(ThreadIdx, u
     let mut found: Vec<_> = found.into_iter().collect();
     found.sort_by_key(|&(thread, ns)| (std::cmp::Reverse(ns), thread));
     found
-}
-
-/// The spans sorted, those that touch or lie less than `gap` apart as one, and how much they cover without the gaps.
-pub(super) fn merged(mut spans: Vec<(u64, u64)>, gap: u64) -> (Vec<(u64, u64)>, u64) {
-    spans.sort_unstable();
-    let mut merged: Vec<(u64, u64)> = Vec::new();
-    let (mut exact, mut covered) = (0, 0);
-    for (from, to) in spans {
-        exact += to.saturating_sub(from.max(covered));
-        covered = covered.max(to);
-        match merged.last_mut() {
-            Some(last) if from <= last.1.saturating_add(gap) => last.1 = last.1.max(to),
-            _ => merged.push((from, to)),
-        }
-    }
-    (merged, exact)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_that_wait_for_one_cpu_wait_once() {
-        let (spans, exact) = merged(vec![(5, 9), (0, 6), (20, 30)], 0);
-        assert_eq!((spans.as_slice(), exact), (&[(0, 9), (20, 30)][..], 19));
-        assert_eq!(merged(vec![(0, 1), (3, 4)], 2), (vec![(0, 4)], 2));
-    }
 }

@@ -3,10 +3,11 @@
 use holdup_trace::{StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
-use super::group::{Group, Tally};
-use super::{Context, culprit, instruction};
+use super::context::Context;
+use super::tally::{Group, Tally};
+use super::{culprit, instruction, place};
 use crate::label;
-use crate::report::{Finding, Hot};
+use crate::report::{Confidence, Finding, FindingKind, Hot};
 
 /// Below this share of the CPU time, being held up does not matter beside being busy.
 const MINOR: f64 = 0.1;
@@ -37,7 +38,7 @@ pub(super) fn cpu_bound(context: &Context, charged: f64) -> Option<Finding> {
     let peak = context.timeline.peak_parallelism();
     let count = total / context.period().max(1.0);
     Some(Finding {
-        kind: "cpu-bound",
+        kind: FindingKind::CpuBound,
         title: format!(
             "{} of CPU time went into work, {:.0} % of it in {} of {name}",
             label::duration(seconds),
@@ -51,7 +52,7 @@ pub(super) fn cpu_bound(context: &Context, charged: f64) -> Option<Finding> {
         advice: "There is no wait to mend: make this function faster, or spread its work over more threads.".to_owned(),
         culprit: found,
         blame_cpu_s: seconds * share,
-        confidence: if count >= 30.0 { "high" } else { "low" },
+        confidence: if count >= 30.0 { Confidence::High } else { Confidence::Low },
         doubts: if count >= 30.0 { Vec::new() } else { vec![format!("{count:.0} samples are few")] },
         ..Finding::default()
     })
@@ -69,7 +70,7 @@ pub(super) fn hot(context: &Context) -> Vec<Hot> {
         total += weight;
         let process = trace.threads.process.get(thread.index()).copied().unwrap_or_default();
         // Where nothing is the application's: the leaf.
-        let place = culprit::application(context, *stack).or_else(|| leaf(context, *stack));
+        let place = place::application(context, *stack).or_else(|| leaf(context, *stack));
         let (function, module) = place.map_or_else(Default::default, |l| (l.function, l.module));
         *functions.entry((process, function, module)).or_default() += weight;
     }
@@ -118,7 +119,7 @@ fn busiest_in(context: &Context, function: holdup_trace::StringId) -> Option<Thr
 fn widest(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<holdup_trace::tables::LocationRow> {
     let mut functions: FxHashMap<_, (f64, Option<_>)> = FxHashMap::default();
     for (&stack, weight) in samples {
-        if let Some(l) = culprit::application(context, stack) {
+        if let Some(l) = place::application(context, stack) {
             let entry = functions.entry(l.function).or_insert((0.0, None));
             entry.0 += weight;
             entry.1 = Some(l);
@@ -145,11 +146,4 @@ pub(super) fn waiters_run_the_same(context: &Context, group: &Group, tally: &Tal
         }
     }
     all >= 5.0 * context.period() && same > 0.5 * all
-}
-
-impl Context<'_> {
-    /// The sampling period in nanoseconds.
-    pub(crate) fn period(&self) -> f64 {
-        self.trace.meta.sample_period_ns as f64
-    }
 }

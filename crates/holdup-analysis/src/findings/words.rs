@@ -1,9 +1,11 @@
 //! Title, evidence and advice of a finding, in words that need no manual.
 
-use super::group::{Group, Tally};
-use super::{Context, lock, preempt};
+use super::context::Context;
+use super::preempt;
+use super::stories::median;
+use super::tally::{Group, Tally};
 use crate::label::{self, duration};
-use crate::report::{Culprit, Finding};
+use crate::report::{Culprit, Finding, FindingKind};
 
 /// A thread with less of the blame than this has no part in it.
 const PART: f64 = 0.05;
@@ -23,9 +25,9 @@ fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String
         format!("got no CPU for {share:.0} % of {}", duration(f.lasted_s))
     };
     match group {
-        Group::Lock(id) if f.kind == "convoy" => {
+        Group::Lock(id) if f.kind == FindingKind::Convoy => {
             let story = context.learned.locks.get(id);
-            let (hold, handoff) = story.map_or((0, 0), |s| (lock::median(&s.holds), lock::median(&s.handoffs)));
+            let (hold, handoff) = story.map_or((0, 0), |s| (median(&s.holds), median(&s.handoffs)));
             let once = |ns: u64| duration(context.limits.once(ns as f64));
             let queue = format!("{} stood in a queue for {}", threads(f.waiters.threads), lock_words(f));
             format!("{queue}: it is kept for {} and takes {} to hand on", once(hold), once(handoff))
@@ -33,7 +35,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String
         Group::Lock(_) if tally.starved => format!("{who} kept {} and {}; {}", lock_words(f), starved(), stood(f)),
         Group::Lock(_) => format!("{who} kept {} for {lasted}; {}", lock_words(f), stood(f)),
         Group::Serial(_) if tally.starved => format!("{who} was ready and {}; {}", starved(), stood(f)),
-        Group::Serial(_) if f.kind == "imbalance" => format!("{who} was the last to finish; {}", stood(f)),
+        Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} was the last to finish; {}", stood(f)),
         Group::Serial(_) if others(tally).is_empty() => format!("{who} worked alone for {lasted}; {}", stood(f)),
         Group::Serial(_) => format!("{who} worked for {lasted}; {}", stood(f)),
         Group::Disk(..) => format!("{who} waited for the disk for {lasted}; {}", stood(f)),
@@ -122,7 +124,7 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
         lines.push("what they waited for is their own timer, input from outside, or nobody".to_owned());
     }
     if let Some(l) = f.lock.as_ref().filter(|l| !l.address.is_empty()) {
-        lines.push(format!("the lock is the {} at {}", l.kind, l.address));
+        lines.push(format!("the lock is the {} at {}", l.kind.name(), l.address));
     }
     if let Some(i) = f.culprit.instruction.as_ref().filter(|i| !i.text.is_empty()) {
         lines.push(format!("{:.0} % of the samples are at {} `{}`", 100.0 * i.share, i.address, i.text));
@@ -169,7 +171,7 @@ fn advice(group: &Group, tally: &Tally, f: &Finding) -> String {
     let named = !f.culprit.function.is_empty() && !f.culprit.function.contains("+0x");
     let function = if named { &f.culprit.function } else { "this code" };
     match group {
-        Group::Lock(_) if f.kind == "convoy" => format!(
+        Group::Lock(_) if f.kind == FindingKind::Convoy => format!(
             "Take this lock less often: batch the work in {function}, partition what it protects, or admit fewer threads at a time."
         ),
         Group::Lock(_) | Group::Serial(_) if tally.starved => {
@@ -179,7 +181,7 @@ fn advice(group: &Group, tally: &Tally, f: &Finding) -> String {
         Group::Lock(_) => {
             format!("Do the work of {function} before taking the lock, or let the lock go between parts of it.")
         }
-        Group::Serial(_) if f.kind == "imbalance" => {
+        Group::Serial(_) if f.kind == FindingKind::Imbalance => {
             format!("Cut the work of {function} into smaller pieces, so that no thread is left with a long one.")
         }
         Group::Serial(_) => {

@@ -35,12 +35,7 @@ pub(super) struct Facts {
 
 impl Facts {
     pub(super) fn new(locks: usize, threads: usize) -> Self {
-        Facts {
-            owned: vec![false; locks],
-            learned: vec![None; locks],
-            last: vec![0; threads],
-            ..Facts::default()
-        }
+        Facts { owned: vec![false; locks], learned: vec![None; locks], last: vec![0; threads], ..Facts::default() }
     }
 
     /// A prepared wait that is over, or never ends.

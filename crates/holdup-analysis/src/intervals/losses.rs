@@ -10,12 +10,13 @@ pub(super) struct Loss {
     pub(super) to: u64,
 }
 
-/// Spans of lost events by CPU, merged where they overlap, sorted by start.
+/// Spans of lost events by CPU, merged where they overlap, sorted by start. What else is lost says nothing of what threads
+/// did.
 pub(super) fn spans(trace: &Trace) -> Result<Vec<Loss>> {
     let mut spans = Vec::new();
     for row in trace.losses.iter() {
         let row = row?;
-        if row.cpu != Cpu::NONE && !trace.text(row.what).contains("stack") {
+        if row.cpu != Cpu::NONE && row.kind.is_of_events() {
             spans.push(Loss { cpu: row.cpu, from: row.from.nanos(), to: row.to.nanos() });
         }
     }

@@ -7,11 +7,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::losses::Loss;
 use super::output::Output;
 use super::owners::Owners;
+use super::prepare::REWAIT_NS;
 use super::state::State;
 use super::streams::Follower;
 use super::tally::Tally;
 use super::wait::Wait;
-use super::prepare::REWAIT_NS;
 use super::{HANDOFF_NS, RACE_NS};
 use crate::classify::WaitKind;
 

@@ -51,8 +51,8 @@ impl<'a> Dictionary<'a> {
 
     fn kind(&self, wait: &Wait) -> WaitKind {
         let facts = self.classifier.facts(wait.stack);
-        let is_kernel_lock = wait.lock != LockId::NONE
-            && self.trace.locks.kind.get(wait.lock.index()).is_some_and(|&k| k.is_kernel());
+        let is_kernel_lock =
+            wait.lock != LockId::NONE && self.trace.locks.kind.get(wait.lock.index()).is_some_and(|&k| k.is_kernel());
         if is_kernel_lock || facts.kernel_lock {
             return WaitKind::Lock;
         }
@@ -87,8 +87,7 @@ impl<'a> Dictionary<'a> {
         if wait.kind != WaitKind::Lock || wait.lock != LockId::NONE {
             return None;
         }
-        let shared =
-            self.call(wait.syscall) == Syscall::FileLock || self.classifier.facts(wait.stack).kernel_lock;
+        let shared = self.call(wait.syscall) == Syscall::FileLock || self.classifier.facts(wait.stack).kernel_lock;
         Some(if shared { 0 } else { self.trace.threads.pid[wait.thread.index()] })
     }
 

@@ -69,12 +69,7 @@ impl<'a> Timeline<'a> {
     ///
     /// # Errors
     /// If a table is damaged.
-    pub fn with_parts(
-        trace: &'a Trace,
-        focus: &Focus,
-        classifier: &'a Classifier<'a>,
-        part: usize,
-    ) -> Result<Self> {
+    pub fn with_parts(trace: &'a Trace, focus: &Focus, classifier: &'a Classifier<'a>, part: usize) -> Result<Self> {
         let losses = losses::spans(trace)?;
         let mut timeline = Timeline {
             dictionary: Dictionary::new(trace, classifier),
@@ -346,12 +341,7 @@ impl Borders<'_, '_> {
 }
 
 /// The threads whose last wait timed out so shortly before the border at `t` that it may go on behind it.
-fn recent(
-    machine: &Machine,
-    numbers: &FxHashMap<u32, u32>,
-    open: &[bool],
-    t: u64,
-) -> FxHashMap<ThreadIdx, Recent> {
+fn recent(machine: &Machine, numbers: &FxHashMap<u32, u32>, open: &[bool], t: u64) -> FxHashMap<ThreadIdx, Recent> {
     let waits = &machine.out.waits;
     let mut found: FxHashMap<ThreadIdx, Recent> = FxHashMap::default();
     if !waits.iter().any(super::Wait::may_go_on) {

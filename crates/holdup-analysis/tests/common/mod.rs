@@ -7,8 +7,8 @@ use holdup_analysis::classify::Classifier;
 use holdup_analysis::focus::Focus;
 use holdup_analysis::intervals::Timeline;
 use holdup_trace::{
-    ChainId, Cpu, Destination, FutexEvent, LockId, LockKey, LockKind, LostEvent, NameEvent, SwitchEvent, SwitchState,
-    Symbolizer, Trace, TraceBuilder, WakeContext, WakeEvent,
+    ChainId, Cpu, Destination, FutexEvent, LockId, LockKey, LockKind, LossKind, LostEvent, NameEvent, SwitchEvent,
+    SwitchState, Symbolizer, Trace, TraceBuilder, WakeContext, WakeEvent,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -80,7 +80,7 @@ impl Schedule {
     fn finish_as(mut self, names: Option<&mut dyn Symbolizer>) -> Trace {
         // A last event fixes the trace's length.
         let what = self.builder.string("end");
-        let lost = LostEvent { cpu: Cpu::NONE, span: holdup_trace::Nanos(0), count: 0, what };
+        let lost = LostEvent { kind: LossKind::Events, cpu: Cpu::NONE, span: holdup_trace::Nanos(0), count: 0, what };
         self.builder.push(ns(self.end), lost);
         self.builder.finish(names).unwrap()
     }

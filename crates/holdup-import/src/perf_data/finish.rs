@@ -1,6 +1,6 @@
 //! The end of an import: counts, what was lost, what the user should know.
 
-use holdup_trace::Result;
+use holdup_trace::{Note, NoteKind, PERF_RECORD, Result};
 
 use super::events::{Events, Role};
 use super::kinds;
@@ -29,55 +29,57 @@ pub fn finish(mut session: Session) -> Result<()> {
     meta.sample_period_ns = cpu_time.map_or(0, |s| s.attr.period_ns());
     meta.hooks = events.list.iter().map(|s| s.name.clone()).collect();
     if damaged > 0 {
-        meta.notes.push(format!("{damaged} records are damaged and were left out; the file may be cut or overwritten"));
+        meta.notes.push(
+            format!("{damaged} records are damaged and were left out; the file may be cut or overwritten").into(),
+        );
     }
     if timeless > 0 {
-        meta.notes
-            .push(format!("{timeless} samples have no time and were left out; record with perf record --timestamp"));
+        meta.notes.push(
+            format!("{timeless} samples have no time and were left out; record with perf record --timestamp").into(),
+        );
     }
     if decoder.other_namespace {
         let what = "perf was recorded inside a PID namespace: its thread numbers are not the scheduler's";
-        meta.notes.push(format!("{what}, so names and mappings may be missing; record outside of the container"));
+        meta.notes
+            .push(format!("{what}, so names and mappings may be missing; record outside of the container").into());
     }
     if guessed {
         meta.notes
-            .push("the formats of tracepoints are missing; scheduler events were recognised by their shape".to_owned());
+            .push("the formats of tracepoints are missing; scheduler events were recognised by their shape".into());
     }
     meta.notes.extend(missing(&events, counts.of(kinds::SWITCH_CPU_WIDE) > 0));
     Ok(())
 }
 
 /// What the trace would need to answer more.
-fn missing(events: &Events, switch_records: bool) -> Vec<String> {
+fn missing(events: &Events, switch_records: bool) -> Vec<Note> {
     let used = |role: fn(&Role) -> bool| events.any(role);
     let mut notes = Vec::new();
     if switch_records && !used(|r| matches!(r, Role::Switch(_))) {
-        notes.push("switches come from perf's own records, without call chains and wakers".to_owned());
+        notes.push("switches come from perf's own records, without call chains and wakers".into());
     } else if !used(|r| matches!(r, Role::Switch(_))) {
-        notes.push(
-            "no sched_switch in this trace, so waits are unknown; record with perf record -a -g -e sched:sched_switch -e sched:sched_waking"
-                .to_owned(),
-        );
+        let what = "no sched_switch in this trace, so waits are unknown";
+        notes.push(Note::new(NoteKind::MissingEvents, format!("{what}; record with {PERF_RECORD}")));
     } else if !used(|r| matches!(r, Role::Wake(_))) {
-        notes.push(
-            "no sched_waking in this trace, so wakers are unknown; record with -e sched:sched_waking too".to_owned(),
-        );
+        let what = "no sched_waking in this trace, so wakers are unknown; record with -e sched:sched_waking too";
+        notes.push(Note::new(NoteKind::MissingEvents, what));
     }
     let switches = || events.list.iter().filter(|s| matches!(s.role, Role::Switch(_)));
     if switches().any(|s| !s.plan.has_cpu()) {
-        notes.push("switches without CPU numbers; record with perf record -a or --sample-cpu".to_owned());
+        notes.push("switches without CPU numbers; record with perf record -a or --sample-cpu".into());
     }
     if switches().any(|s| !s.plan.has_chain()) {
         notes.push(
-            "switches without call chains, so it is unknown where threads wait; record with perf record -g".to_owned(),
+            "switches without call chains, so it is unknown where threads wait; record with perf record -g".into(),
         );
     }
     let mut scheduler = events.list.iter().filter(|s| matches!(s.role, Role::Switch(_) | Role::Wake(_)));
     if let Some(sampled) = scheduler.find(|s| s.attr.freq || s.attr.period > 1) {
         let name = &sampled.name;
-        notes.push(format!(
-            "only some of {name} were recorded, so times are wrong; record with -c 1 instead of -F or -c N"
-        ));
+        notes.push(
+            format!("only some of {name} were recorded, so times are wrong; record with -c 1 instead of -F or -c N")
+                .into(),
+        );
     }
     notes
 }

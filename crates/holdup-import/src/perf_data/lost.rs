@@ -1,6 +1,6 @@
 //! What perf could not record: LOST, LOST_SAMPLES.
 
-use holdup_trace::{Cpu, LostEvent, Nanos};
+use holdup_trace::{Cpu, LossKind, LostEvent, Nanos};
 use rustc_hash::FxHashMap;
 
 use super::bytes::u64_at;
@@ -90,5 +90,5 @@ pub fn everywhere(count: u64, what: &str, sink: &mut Sink) {
 fn push(t: u64, cpu: Cpu, span: u64, count: u64, what: &str, sink: &mut Sink) {
     let what = sink.builder.string(what);
     let count = u32::try_from(count).unwrap_or(u32::MAX);
-    sink.maybe_timed(t, LostEvent { cpu, span: Nanos(span), count, what });
+    sink.maybe_timed(t, LostEvent { kind: LossKind::Events, cpu, span: Nanos(span), count, what });
 }

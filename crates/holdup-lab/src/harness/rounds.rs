@@ -226,6 +226,15 @@ fn even(round: &[Work]) -> f64 {
     stats::fairness(&shares)
 }
 
+impl Point {
+    /// A point from the values of clean rounds.
+    pub fn of(x: f64, values: impl IntoIterator<Item = f64>) -> Point {
+        let values: Vec<f64> = values.into_iter().collect();
+        let stats::Spread { median, low, high } = stats::spread(values.iter().copied());
+        Point { x, median, low, high, n: values.len(), clean: values.len(), ..Point::default() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

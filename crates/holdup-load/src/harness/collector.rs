@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use super::recorder::{ErrorKind, Late, Slice, ThreadEnd};
 use super::series::{SliceSum, counts, series};
+use super::slice::{ErrorKind, Late, Slice, ThreadEnd};
 use super::watch::{self, Watch};
 use super::{Length, Message, Plan, RunError, Start, Stop, Usage, new_histogram};
 use crate::script::{ParamInfo, ScriptError};

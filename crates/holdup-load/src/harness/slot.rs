@@ -14,7 +14,8 @@ use tokio::task::{JoinSet, LocalSet, yield_now};
 use tokio::time::timeout;
 
 use super::pacer::Pacer;
-use super::recorder::{Recorder, ThreadEnd, nanos, new_histogram};
+use super::recorder::Recorder;
+use super::slice::{ThreadEnd, nanos, new_histogram};
 use super::turns::Turns;
 use super::usage::Usage;
 use super::watch::{Beat, caught};

@@ -1,9 +1,10 @@
 //! Reports against reports.
 
+use holdup_base::named;
 use serde::Serialize;
 
 use super::Report;
-use crate::scale::words::figure;
+use crate::figure::figure;
 use crate::stats;
 
 /// What came of a comparison.
@@ -24,8 +25,8 @@ pub struct Comparison {
 /// One measure.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Change {
-    /// Its name, with its unit.
-    pub name: &'static str,
+    /// What was measured.
+    pub name: Quantity,
     /// The mean of the reports before.
     pub before: f64,
     /// The mean of those after.
@@ -41,6 +42,26 @@ pub struct Change {
     more_is_worse: bool,
 }
 
+named! {
+    /// What is compared, with its unit.
+    pub enum Quantity {
+        /// Calls that succeeded.
+        Throughput = "calls/s",
+        /// The median response time.
+        P50 = "p50 ms",
+        /// What 99 % of the response times do not exceed.
+        P99 = "p99 ms",
+        /// What 99.9 % do not exceed.
+        P999 = "p99.9 ms",
+        /// The mean response time.
+        Mean = "mean ms",
+        /// The generator's own CPU time.
+        Cpu = "CPU ns a call",
+        /// Calls that failed.
+        Errors = "errors",
+    }
+}
+
 impl Change {
     /// Whether the interval leaves out 1.
     fn is_sure(&self) -> bool {
@@ -51,7 +72,7 @@ impl Change {
 impl Comparison {
     /// Whether throughput surely fell, or the 99th percentile surely rose, by more than a share such as 0.05.
     pub fn is_worse_by(&self, share: f64) -> bool {
-        self.changes.iter().filter(|change| ["calls/s", "p99 ms"].contains(&change.name)).any(|change| {
+        self.changes.iter().filter(|change| matches!(change.name, Quantity::Throughput | Quantity::P99)).any(|change| {
             let worse = if change.more_is_worse { change.ratio - 1.0 } else { 1.0 - change.ratio };
             change.is_sure() && worse > share
         })
@@ -63,12 +84,12 @@ impl Comparison {
 pub fn compare(before: &[Report], after: &[Report]) -> Comparison {
     let changes = vec![
         throughput(before, after),
-        change("p50 ms", before, after, true, |r| r.latency_ms.p50),
+        change(Quantity::P50, before, after, true, |r| r.latency_ms.p50),
         p99(before, after),
-        change("p99.9 ms", before, after, true, |r| r.latency_ms.p999),
-        change("mean ms", before, after, true, |r| r.latency_ms.mean),
-        change("CPU ns a call", before, after, true, |r| r.generator.cpu_ns_per_call),
-        change("errors", before, after, true, |r| r.errors as f64),
+        change(Quantity::P999, before, after, true, |r| r.latency_ms.p999),
+        change(Quantity::Mean, before, after, true, |r| r.latency_ms.mean),
+        change(Quantity::Cpu, before, after, true, |r| r.generator.cpu_ns_per_call),
+        change(Quantity::Errors, before, after, true, |r| r.errors as f64),
     ];
     Comparison {
         schema: "holdup.load-compare/1",
@@ -79,13 +100,7 @@ pub fn compare(before: &[Report], after: &[Report]) -> Comparison {
     }
 }
 
-fn change(
-    name: &'static str,
-    before: &[Report],
-    after: &[Report],
-    more_is_worse: bool,
-    of: fn(&Report) -> f64,
-) -> Change {
+fn change(name: Quantity, before: &[Report], after: &[Report], more_is_worse: bool, of: fn(&Report) -> f64) -> Change {
     let [a, b] = [before, after].map(|side| side.iter().map(of).collect::<Vec<f64>>());
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let (before, after) = (mean(&a), mean(&b));
@@ -102,7 +117,7 @@ fn change(
 }
 
 fn throughput(before: &[Report], after: &[Report]) -> Change {
-    let mut change = change("calls/s", before, after, false, |r| r.throughput.mean);
+    let mut change = change(Quantity::Throughput, before, after, false, |r| r.throughput.mean);
     if let ([a], [b]) = (before, after) {
         change.ci95 = stats::compare_slices(&a.rates(), &b.rates()).map(|ratio| [ratio.low, ratio.high]);
     }
@@ -111,7 +126,7 @@ fn throughput(before: &[Report], after: &[Report]) -> Change {
 
 /// Of one run a side, the ratio lies between those of the ends of both intervals: wider than it need be.
 fn p99(before: &[Report], after: &[Report]) -> Change {
-    let mut change = change("p99 ms", before, after, true, |r| r.latency_ms.p99);
+    let mut change = change(Quantity::P99, before, after, true, |r| r.latency_ms.p99);
     if let ([a], [b]) = (before, after) {
         change.ci95 = a.p99_ci95_ms.zip(b.p99_ci95_ms).map(|(a, b)| [b[0] / a[1], b[1] / a[0]]);
     }
@@ -121,7 +136,9 @@ fn p99(before: &[Report], after: &[Report]) -> Change {
 fn verdict(changes: &[Change]) -> String {
     let said: Vec<String> = changes
         .iter()
-        .filter(|change| ["calls/s", "p50 ms", "p99 ms"].contains(&change.name) && change.is_sure())
+        .filter(|change| {
+            matches!(change.name, Quantity::Throughput | Quantity::P50 | Quantity::P99) && change.is_sure()
+        })
         .map(|change| {
             let is_worse = (change.ratio > 1.0) == change.more_is_worse;
             let word = if is_worse { "worse" } else { "better" };

@@ -6,7 +6,7 @@ use holdup_plot::plotters::prelude::*;
 use holdup_plot::{Drawn, FONT, Picture, heading, log_marks, number, text, write};
 
 use super::{Report, hdr};
-use crate::scale::words::figure;
+use crate::figure::figure;
 
 const SIZE: (u32, u32) = (960, 900);
 /// Above the charts, in pixels.

@@ -1,10 +1,10 @@
 //! The sentences of a report.
 
-use super::Report;
+use super::{CutKind, Report};
+use crate::figure::figure;
 use crate::harness::Cut;
 
-/// The user's own wish is no failure.
-pub(super) const ASKED: &str = "interrupted";
+const ASKED: &str = "interrupted";
 
 /// A thread that runs for more than this share of the time can't do more.
 const BUSY: f64 = 0.9;
@@ -21,8 +21,14 @@ pub(super) fn cut(cut: &Cut) -> String {
     }
 }
 
+/// The kind of an earlier version's report, which has only the sentence: what matters is whether it failed.
+pub(super) fn kind_of(sentence: &str) -> CutKind {
+    if sentence == ASKED { CutKind::Asked } else { CutKind::Error }
+}
+
 /// What stands against trusting the figures, the gravest first.
-pub(super) fn warnings(report: &Report, was_asked: bool) -> Vec<String> {
+pub(super) fn warnings(report: &Report) -> Vec<String> {
+    let was_asked = report.cut_kind == Some(CutKind::Asked);
     let mut warnings = Vec::new();
     warnings.extend(report.cut.as_ref().map(|why| {
         let what = if was_asked { "you ended the run early" } else { "the run was cut" };
@@ -87,7 +93,17 @@ fn late(report: &Report) -> Option<String> {
     })
 }
 
-/// A rate with three digits.
-pub(super) fn figure(value: f64) -> String {
-    crate::scale::words::figure(value)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::ScriptError;
+
+    #[test]
+    fn an_error_that_says_interrupted_is_an_error() {
+        let error = Cut::Error(ScriptError::new(None, ASKED));
+        assert_eq!((cut(&error).as_str(), CutKind::of(&error)), (ASKED, CutKind::Error));
+        assert_eq!(CutKind::of(&Cut::Asked), CutKind::Asked);
+        // All that an earlier version wrote is the sentence.
+        assert_eq!([kind_of(ASKED), kind_of("no server")], [CutKind::Asked, CutKind::Error]);
+    }
 }

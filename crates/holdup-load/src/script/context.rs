@@ -3,12 +3,12 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use rune::alloc::fmt::TryWrite as _;
-use rune::runtime::{Formatter, Object, Ref, VmResult};
+use rune::runtime::{Object, Ref};
 use rune::{Any, ContextError, Module, Value};
 
+use super::failure::Failure;
 use super::values::{from_script, to_script};
-use crate::driver::{DriverError, Want};
+use crate::driver::Want;
 use crate::session::Session;
 
 /// The script's way to the server, and what it keeps between calls. One for each thread.
@@ -28,38 +28,6 @@ pub(super) struct Context {
 impl Context {
     pub(super) fn new(session: Rc<Session>) -> Result<Context, rune::alloc::Error> {
         Ok(Context { session, started: Instant::now(), load_cycle_count: 0, data: Value::new(Object::new())? })
-    }
-}
-
-/// The error of a statement or of a file, as a script sees it.
-#[derive(Any, Clone, Debug)]
-#[rune(item = ::latte)]
-pub(super) struct Failure {
-    #[rune(get)]
-    pub(super) message: String,
-    #[rune(get, copy)]
-    pub(super) is_transient: bool,
-}
-
-impl Failure {
-    pub(super) fn new(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), is_transient: false }
-    }
-
-    #[rune::function(instance, protocol = DISPLAY_FMT)]
-    fn display(&self, f: &mut Formatter) -> VmResult<()> {
-        rune::vm_write!(f, "{}", self.message)
-    }
-
-    #[rune::function(instance, protocol = DEBUG_FMT)]
-    fn debug(&self, f: &mut Formatter) -> VmResult<()> {
-        rune::vm_write!(f, "{}", self.message)
-    }
-}
-
-impl From<DriverError> for Failure {
-    fn from(error: DriverError) -> Failure {
-        Failure { message: error.message, is_transient: error.is_transient }
     }
 }
 
@@ -103,12 +71,9 @@ fn elapsed_secs(ctx: &Context) -> f64 {
     ctx.started.elapsed().as_secs_f64()
 }
 
-/// Adds `ctx` and the error type.
+/// Adds `ctx`.
 pub(super) fn install(module: &mut Module) -> Result<(), ContextError> {
     module.ty::<Context>()?;
-    module.ty::<Failure>()?;
-    module.function_meta(Failure::display)?;
-    module.function_meta(Failure::debug)?;
     module.function_meta(execute)?;
     module.function_meta(execute_with_result)?;
     module.function_meta(prepare)?;

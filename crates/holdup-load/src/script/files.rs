@@ -7,7 +7,7 @@ use rune::runtime::VmResult;
 use rune::{ContextError, Module, Value, vm_try};
 
 use super::beneath::Files;
-use super::context::Failure;
+use super::failure::Failure;
 use super::words;
 
 /// The module `fs` for a script that may read these files.

@@ -11,7 +11,8 @@ use rune::runtime::{RuntimeContext, budget};
 use rune::{Context as Modules, Diagnostics, Hash, Module, Options, Sources, TypeHash as _, Unit, Value, Vm};
 
 use super::beneath::Files;
-use super::context::{Context, Failure};
+use super::context::Context;
+use super::failure::Failure;
 use super::limits::{Limits, shortened};
 use super::param::Params;
 use super::texts::{self, Texts};
@@ -54,28 +55,29 @@ pub(super) fn compile(source: &Source, session: &Rc<Session>) -> Result<Rc<dyn S
 fn try_compile(source: &Source, session: &Rc<Session>) -> Result<Rc<dyn Script>, ScriptError> {
     let params = Params::new(&source.params);
     let files = Files::of(&source.path, source.limits.any_file);
-    let modules = modules(&files, &params).map_err(internal)?;
+    let modules = modules(&files, &params).map_err(ScriptError::internal)?;
     let texts = Texts::default();
     let mut sources = Sources::new();
     let (script, text) = texts.read_script(&source.path)?;
-    sources.insert(script).map_err(internal)?;
+    sources.insert(script).map_err(ScriptError::internal)?;
     let mut has_load_count = text.contains("const LOAD_COUNT");
     if let Some(path) = library_of(&source.path, &text)
         && let Some((library, text)) = texts.read_part(&files, &path)?
     {
         has_load_count |= text.contains("const LOAD_COUNT");
-        sources.insert(library).map_err(internal)?;
+        sources.insert(library).map_err(ScriptError::internal)?;
     }
     if has_load_count {
-        sources.insert(load_count_source().map_err(internal)?).map_err(internal)?;
+        sources.insert(load_count_source().map_err(ScriptError::internal)?).map_err(ScriptError::internal)?;
     }
     let unit = build(&mut sources, &modules, texts::Modules { files, texts: texts.clone() })?;
     let functions = functions(&unit);
     let script = Compiled {
-        runtime: Arc::new(modules.runtime().map_err(internal)?),
+        runtime: Arc::new(modules.runtime().map_err(ScriptError::internal)?),
         unit: Arc::new(unit),
         written: Rc::new(Written { sources, texts, limits: source.limits }),
-        context: Value::new(Context::new(Rc::clone(session)).map_err(internal)?).map_err(internal)?,
+        context: Value::new(Context::new(Rc::clone(session)).map_err(ScriptError::internal)?)
+            .map_err(ScriptError::internal)?,
         functions,
         params: params.seen(),
         load_count: None,
@@ -99,12 +101,6 @@ fn load_count_source() -> rune::alloc::Result<rune::Source> {
     rune::Source::new(LOAD_COUNT_FUNCTION, format!("pub fn {LOAD_COUNT_FUNCTION}() {{ LOAD_COUNT }}"))
 }
 
-/// An error of the engine that no script should be able to cause.
-#[allow(clippy::needless_pass_by_value)] // As `map_err` gives it.
-pub(super) fn internal(error: impl std::fmt::Display) -> ScriptError {
-    ScriptError::new(None, format!("the script engine could not be set up: {error}"))
-}
-
 /// What a script can use: Rune's own modules without standard output, ours as `latte`, files as `fs`. None of Rune's own reaches
 /// a file, a process, the network or the environment.
 fn modules(files: &Files, params: &Params) -> Result<Modules, rune::ContextError> {
@@ -114,6 +110,7 @@ fn modules(files: &Files, params: &Params) -> Result<Modules, rune::ContextError
     let params = params.clone();
     ours.macro_("param", move |context, stream| params.expand(context, stream))?;
     super::context::install(&mut ours)?;
+    super::failure::install(&mut ours)?;
     values::install(&mut ours)?;
     data::install(&mut ours)?;
     numbers::install(&mut ours)?;

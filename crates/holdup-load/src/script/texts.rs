@@ -41,7 +41,7 @@ impl Texts {
 
     fn keep(&self, path: &Path, text: String) -> Result<(Source, Rc<str>), ScriptError> {
         check_brackets(path, &text)?;
-        let source = Source::with_path(path.display().to_string(), &text, path).map_err(super::rune::internal)?;
+        let source = Source::with_path(path.display().to_string(), &text, path).map_err(ScriptError::internal)?;
         let text: Rc<str> = text.into();
         self.0.borrow_mut().insert(path.to_owned(), Rc::clone(&text));
         Ok((source, text))

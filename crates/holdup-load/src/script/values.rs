@@ -4,7 +4,7 @@ use rune::alloc::fmt::TryWrite as _;
 use rune::runtime::{Bytes, Formatter, Object, Vec as ScriptVec, VmResult};
 use rune::{Any, ContextError, Module, Value};
 
-use super::context::Failure;
+use super::failure::Failure;
 use crate::driver::{self, Args};
 
 /// A UUID, as a script sees it.

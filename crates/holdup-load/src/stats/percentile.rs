@@ -1,6 +1,5 @@
 //! The interval of a latency percentile.
 
-use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::mean::mean_interval;
@@ -21,11 +20,6 @@ impl Slices {
     /// without calls is one, too.
     pub fn push(&mut self, counts: impl IntoIterator<Item = (u64, u64)>) {
         self.slices.push(counts.into_iter().filter(|c| c.1 > 0).collect());
-    }
-
-    /// Adds the next slice from its histogram. A value is the highest of its bucket, as in `value_at_quantile`.
-    pub fn push_histogram(&mut self, histogram: &Histogram<u64>) {
-        self.push(histogram.iter_recorded().map(|at| (at.value_iterated_to(), at.count_since_last_iteration())));
     }
 }
 

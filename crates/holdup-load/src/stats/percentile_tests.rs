@@ -25,7 +25,7 @@ fn simulated(n: usize, phi: f64, seed: u64) -> Slices {
             let value = 1000.0 * (LEVEL * level + normal()).exp();
             histogram.record(value as u64 + 1).expect("a histogram that grows");
         }
-        slices.push_histogram(&histogram);
+        slices.push(histogram.iter_recorded().map(|at| (at.value_iterated_to(), at.count_since_last_iteration())));
     }
     slices
 }

@@ -10,7 +10,7 @@ use super::waits::OpenWaits;
 use crate::event::*;
 use crate::event_tables::Fillers;
 use crate::tables::*;
-use crate::{Cpu, Dictionary, LockId, Meta, Result, SpaceId, ThreadIdx, Timestamp};
+use crate::{Cpu, Dictionary, LockId, LossKind, Meta, Result, SpaceId, ThreadIdx, Timestamp};
 
 /// A trace that comes into being.
 pub(super) struct Assembly {
@@ -131,8 +131,8 @@ impl Assembly {
     }
 
     fn lost(&mut self, t: Timestamp, e: &LostEvent) -> Result<()> {
-        let &LostEvent { cpu, span, what, .. } = e;
-        self.out.losses.push(LossRow { what, cpu, from: t.before(span), to: t, count: e.count.into() })
+        let &LostEvent { kind, cpu, span, what, .. } = e;
+        self.out.losses.push(LossRow { kind, what, cpu, from: t.before(span), to: t, count: e.count.into() })
     }
 
     fn map(&mut self, t: Timestamp, e: MapEvent) -> Result<()> {
@@ -183,12 +183,12 @@ impl Assembly {
             self.out.waits.push(row)?;
         }
         let losses = [
-            ("events out of order", self.clock.late),
-            ("stacks (limited rate, or full buffer)", self.stacks.unresolved),
+            (LossKind::Events, "events out of order", self.clock.late),
+            (LossKind::LimitedStacks, "stacks (limited rate, or full buffer)", self.stacks.unresolved),
         ];
-        for (what, count) in losses.into_iter().filter(|&(_, count)| count > 0) {
+        for (kind, what, count) in losses.into_iter().filter(|&(_, _, count)| count > 0) {
             let what = self.strings.intern(what);
-            self.out.losses.push(LossRow { what, cpu: Cpu::NONE, from: Timestamp::ZERO, to: end, count })?;
+            self.out.losses.push(LossRow { kind, what, cpu: Cpu::NONE, from: Timestamp::ZERO, to: end, count })?;
         }
         self.meta.start_ns = self.clock.start();
         self.meta.duration_ns = end.nanos().max(self.meta.duration_ns);

@@ -9,6 +9,7 @@ use arrow_array::{Array, StringArray};
 use rustc_hash::FxHashMap;
 use zip::{CompressionMethod, ZipArchive};
 
+use super::older;
 use crate::event_tables::ReadTables;
 use crate::store::{Section, guarded, open_arrow};
 use crate::tables::{Codes, Frames, Lines, Locations, StackNodes};
@@ -45,15 +46,13 @@ pub fn read_from(file: File, path: &Path) -> Result<Trace> {
     // Files written before there was such a table are read too.
     let lines = if members.has::<Lines>() { members.table()? } else { Lines::default() };
     let names = Names::new(members.table::<Locations>()?, members.table::<Codes>()?, lines, stacks.frame_count());
-    Ok(Trace {
-        strings: members.strings()?,
-        stacks,
-        names,
-        threads: members.table()?,
-        locks: members.table()?,
-        events: EventTables::read(&Stored { members: &members, meta: &meta })?,
-        meta,
-    })
+    let strings = members.strings()?;
+    let stored = Stored { members: &members, meta: &meta };
+    let mut events = EventTables::read(&stored)?;
+    if meta.version < older::WITH_KINDS_OF_LOSSES {
+        events.losses = older::losses(&stored.read()?, &strings)?;
+    }
+    Ok(Trace { strings, stacks, names, threads: members.table()?, locks: members.table()?, events, meta })
 }
 
 /// The members of the zip: where each begins and how long it is.

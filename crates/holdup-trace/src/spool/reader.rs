@@ -8,7 +8,7 @@ use super::convert::Converter;
 use super::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC, checksum};
 use super::side::Side;
 use super::stack::decode_stack;
-use crate::{Cpu, Error, ExecEvent, LostEvent, MapEvent, NameEvent, Nanos, Result, TraceBuilder};
+use crate::{Cpu, Error, ExecEvent, LossKind, LostEvent, MapEvent, NameEvent, Nanos, Note, Result, TraceBuilder};
 
 /// Records of a round that are held back until its end, so that threads are known before their first event.
 const HELD_BYTES: usize = 64 << 20;
@@ -199,9 +199,9 @@ impl Reader {
                 builder.push(t, MapEvent { pid, image });
             }
             Side::Exec { t, pid } => builder.push(t, ExecEvent { pid }),
-            Side::Lost { t, cpu, span, count, what } => {
+            Side::Lost { kind, t, cpu, span, count, what } => {
                 let what = builder.string(&what);
-                builder.push(t, LostEvent { cpu: Cpu(cpu), span: Nanos(span), count, what });
+                builder.push(t, LostEvent { kind, cpu: Cpu(cpu), span: Nanos(span), count, what });
             }
         }
     }
@@ -216,7 +216,7 @@ impl Reader {
     fn cut(&mut self, builder: &mut TraceBuilder, offset: u64, what: &str) {
         self.damaged = true;
         let text = format!("the spool is cut at byte {offset}: {what}; what was recorded before is used");
-        builder.meta_mut().notes.push(text);
+        builder.meta_mut().notes.push(text.into());
     }
 
     fn finish(mut self, builder: &mut TraceBuilder, is_held: bool) -> Result<()> {
@@ -224,7 +224,7 @@ impl Reader {
         let last = self.converter.last;
         if self.damaged {
             let what = builder.string("end of the recording (spool cut)");
-            builder.push(last, LostEvent { cpu: Cpu::NONE, span: Nanos(0), count: 1, what });
+            builder.push(last, LostEvent { kind: LossKind::Events, cpu: Cpu::NONE, span: Nanos(0), count: 1, what });
         } else if self.footer.is_none() {
             let note = match is_held {
                 true => "the recording goes on: this is what was there when it was read",
@@ -242,7 +242,7 @@ impl Reader {
         meta.exit_code = footer.exit_code;
         meta.recorder_cpu_s = footer.recorder_cpu_s;
         meta.stolen_cpu_s = footer.stolen_cpu_s;
-        meta.notes.extend(footer.notes);
+        meta.notes.extend(footer.notes.into_iter().map(Note::from));
         if start > 0 && footer.end_ns > start {
             meta.duration_ns = footer.end_ns - start;
         }

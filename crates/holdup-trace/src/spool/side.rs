@@ -1,6 +1,7 @@
 //! What user space tells beside the kernel's records: names, mappings, execs, losses.
 
-use crate::Image;
+use crate::file::kind_of_loss;
+use crate::{Image, LossKind};
 
 /// An item of side information. Times are the recording's clock in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +33,8 @@ pub enum Side {
     },
     /// Something was lost.
     Lost {
+        /// What kind of thing.
+        kind: LossKind,
         /// When it was noticed.
         t: u64,
         /// On which CPU; `u16::MAX` for all.
@@ -40,7 +43,7 @@ pub enum Side {
         span: u64,
         /// How many.
         count: u32,
-        /// What.
+        /// What, in words.
         what: String,
     },
 }
@@ -67,9 +70,10 @@ impl Side {
                 put(out, *t);
                 put(out, (*pid).into());
             }
-            Side::Lost { t, cpu, span, count, what } => {
-                out.push(4);
+            Side::Lost { kind, t, cpu, span, count, what } => {
+                out.push(5);
                 put(out, *t);
+                out.push(kind.code());
                 put(out, *span);
                 put(out, (u64::from(*cpu) << 32) | u64::from(*count));
                 put_bytes(out, what.as_bytes());
@@ -99,14 +103,23 @@ impl Side {
                 Side::Map { t, image }
             }
             3 => Side::Exec { t, pid: take(bytes)? as u32 },
-            4 => {
-                let span = take(bytes)?;
-                let word = take(bytes)?;
-                Side::Lost { t, cpu: (word >> 32) as u16, span, count: word as u32, what: take_text(bytes)? }
+            // Earlier versions wrote no kind.
+            4 => take_loss(None, t, bytes)?,
+            5 => {
+                let (&kind, rest) = bytes.split_first()?;
+                *bytes = rest;
+                take_loss(Some(LossKind::from_code(kind)), t, bytes)?
             }
             _ => return None,
         })
     }
+}
+
+fn take_loss(kind: Option<LossKind>, t: u64, bytes: &mut &[u8]) -> Option<Side> {
+    let (span, word) = (take(bytes)?, take(bytes)?);
+    let what = take_text(bytes)?;
+    let kind = kind.unwrap_or_else(|| kind_of_loss(&what));
+    Some(Side::Lost { kind, t, cpu: (word >> 32) as u16, span, count: word as u32, what })
 }
 
 pub(super) fn put(out: &mut Vec<u8>, word: u64) {
@@ -134,4 +147,22 @@ fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
 
 fn take_text(bytes: &mut &[u8]) -> Option<String> {
     take_bytes(bytes).map(|text| String::from_utf8_lossy(text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LOST_STACKS;
+
+    #[test]
+    fn a_loss_without_a_kind_gets_one() {
+        let lost = |kind, what: &str| Side::Lost { kind, t: 9, cpu: 3, span: 5, count: 7, what: what.into() };
+        let mut bytes = Vec::new();
+        lost(LossKind::Mappings, LOST_STACKS).encode(&mut bytes);
+        assert_eq!(Side::decode(&mut bytes.as_slice()), Some(lost(LossKind::Mappings, LOST_STACKS)));
+        // As it was written before: another tag, and no kind behind the time.
+        bytes[0] = 4;
+        bytes.remove(9);
+        assert_eq!(Side::decode(&mut bytes.as_slice()), Some(lost(LossKind::Stacks, LOST_STACKS)));
+    }
 }

@@ -18,7 +18,7 @@ fn sample(dir: &Path) -> PathBuf {
             image: Image { start: 0x1000, end: 0x2000, path: "/bin/x".into(), pid: 10, ..Image::default() },
         },
         Side::Exec { t: 1001, pid: 12 },
-        Side::Lost { t: 1002, cpu: 1, span: 1, count: 3, what: "records".into() },
+        Side::Lost { kind: LossKind::Events, t: 1002, cpu: 1, span: 1, count: 3, what: "records".into() },
     ];
     spool.side(&side).expect("side");
     let mut records = Vec::new();
@@ -121,7 +121,7 @@ fn a_cut_spool_is_used_up_to_the_cut() {
     std::fs::write(&path, &whole[..whole.len() - 1]).expect("write");
     let trace = trace_of(&path).expect("trace");
     assert_eq!(trace.row_counts()["switch"], 3);
-    assert!(trace.meta.notes[0].contains("cut at byte"), "{:?}", trace.meta.notes);
+    assert!(trace.meta.notes[0].text.contains("cut at byte"), "{:?}", trace.meta.notes);
     assert_eq!(trace.losses.rows(), 2);
 }
 

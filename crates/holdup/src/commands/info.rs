@@ -63,7 +63,7 @@ fn summary(trace: &Trace, path: &Path) -> anyhow::Result<serde_json::Value> {
         "user_stacks": {"taken": meta.user_stacks.0, "complete": meta.user_stacks.1},
         "kernel_addresses_hidden": meta.kernel_addresses_hidden,
         "holds_stack_memory": open::is_spool(path),
-        "notes": meta.notes,
+        "notes": meta.notes.iter().map(|note| &note.text).collect::<Vec<_>>(),
         "losses": trace.losses()?,
     }))
 }
@@ -106,7 +106,7 @@ fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
     if meta.kernel_addresses_hidden {
         writeln!(out, "kernel       names without addresses: the file's owner may not see them")?;
     }
-    meta.notes.iter().try_for_each(|n| writeln!(out, "note         {}", clean(n)))?;
+    meta.notes.iter().try_for_each(|n| writeln!(out, "note         {}", clean(&n.text)))?;
     for l in trace.losses()? {
         let cpu = l.cpu.map_or("all CPUs".to_owned(), |c| format!("CPU {c}"));
         writeln!(out, "lost         {} {} on {cpu}, {:.6}..{:.6} s", l.count, clean(&l.what), l.from_s, l.to_s)?;

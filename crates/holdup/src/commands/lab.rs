@@ -6,11 +6,11 @@ use std::{fs, io};
 
 use anyhow::Context;
 use holdup_base::output::{self, Output, Readers};
-use holdup_lab::experiment::{self, Experiment};
+use holdup_lab::experiment::Experiment;
 use holdup_lab::knobs::Values;
 use holdup_lab::machine::Machine;
-use holdup_lab::result::{Report, SCHEMA};
-use holdup_lab::{compare, plot};
+use holdup_lab::report::{Report, SCHEMA};
+use holdup_lab::{compare, experiments, plot};
 
 use super::Usage;
 use crate::cli::{Lab, LabRun};
@@ -70,9 +70,9 @@ fn plots(folder: &Path, chosen: &[&'static Experiment]) -> anyhow::Result<Vec<[O
 
 fn choose(names: &[String]) -> holdup_lab::Result<Vec<&'static Experiment>> {
     if names.is_empty() || names == ["all"] {
-        return Ok(experiment::all().to_vec());
+        return Ok(experiments::ALL.to_vec());
     }
-    names.iter().map(|name| experiment::find(name)).collect()
+    names.iter().map(|name| experiments::find(name)).collect()
 }
 
 /// The knobs of each chosen experiment. A knob has to belong to at least one of them.

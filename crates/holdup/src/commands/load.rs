@@ -24,6 +24,7 @@ use keep::{Keeper, place};
 
 use super::Usage;
 use crate::cli::{Load, LoadCompare, LoadRows, LoadRun, ScriptLimits, Target, Width};
+use crate::documents::workload::Workload;
 use crate::text;
 use crate::text::load::Dashboard;
 use crate::text::screen::say;
@@ -180,7 +181,7 @@ fn list(path: &Path, limits: &ScriptLimits, json: bool) -> anyhow::Result<ExitCo
         }?;
     } else {
         let (functions, params) = harness::describe(&Source { limits: target::limits(limits), ..Source::new(path) })?;
-        let workload = text::load::Workload { functions, params };
+        let workload = Workload { functions, params };
         if json { text::print_json(&workload) } else { text::load::print_workload(&workload) }?;
     }
     Ok(ExitCode::SUCCESS)

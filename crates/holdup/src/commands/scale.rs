@@ -8,32 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use holdup_analysis::diff::scaling::Attribution;
 use holdup_base::output::{self, Output, Readers};
-use holdup_load::scale::{About, Scaling};
+use holdup_load::scale::{About, Axis, Scaling};
 use holdup_load::sweep::{Measure, Plan, Sweep, allowed_cpus, default_counts, restrict_to};
-use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::cli::{Launch, Scale};
+use crate::documents::scaling::Answer;
 use crate::text;
 use crate::text::lab::ProgressLine;
 use crate::text::screen::say;
-use trace::Traced;
-
-/// What is printed.
-#[derive(Serialize, schemars::JsonSchema)]
-pub struct Answer {
-    /// Points and laws.
-    #[serde(flatten)]
-    pub scaling: Scaling,
-    /// Whether Ctrl-C ended it.
-    pub interrupted: bool,
-    /// The recorded runs.
-    pub traces: Vec<Traced>,
-    /// What they say of the loss.
-    pub attribution: Option<Attribution>,
-}
 
 /// Runs the command.
 pub fn run(args: &Scale) -> anyhow::Result<ExitCode> {
@@ -52,7 +36,7 @@ pub fn run(args: &Scale) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(!sweep.runs.is_empty(), "interrupted before any run was measured");
     let about = About {
         command: plan.command.join(" "),
-        axis: if plan.restrict { "cpus" } else { "threads" },
+        axis: if plan.restrict { Axis::Cpus } else { Axis::Threads },
         cpus: allowed_cpus().len(),
         beyond_cpus: args.beyond_cpus || plan.restrict,
     };

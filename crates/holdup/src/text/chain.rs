@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use holdup_analysis::chain::{Chain, Did, Handoff, Handoffs, Hop, WaitFacts, Who};
+use holdup_analysis::chain::{Chain, Did, Edge, Handoff, Handoffs, Hop, WaitFacts, Who};
 use holdup_analysis::label::duration;
 use holdup_analysis::report::LockFacts;
 use holdup_base::text::clean;
@@ -97,7 +97,7 @@ fn title(chain: &Chain, i: usize, hop: &Hop) -> String {
         let wait = hop.wait.as_ref().map_or(String::new(), waited);
         return format!("{} {wait}", name(&hop.who));
     }
-    let verb = if hop.by == "owner" { "held the lock; it" } else { "readied it;" };
+    let verb = if hop.by == Edge::Owner { "held the lock; it" } else { "readied it;" };
     let share = share(chain, hop.part_s);
     let mark = if hop.at { " ◂ at the time asked for" } else { "" };
     format!("{} {verb} {}: {share}{mark}", name(&hop.who), deeds(&hop.did))
@@ -153,7 +153,11 @@ fn waited(wait: &WaitFacts) -> String {
 }
 
 fn lock_name(lock: &LockFacts) -> String {
-    if lock.name.is_empty() { format!("{} {}", lock.kind, lock.address) } else { format!("lock `{}`", lock.name) }
+    if lock.name.is_empty() {
+        format!("{} {}", lock.kind.name(), lock.address)
+    } else {
+        format!("lock `{}`", lock.name)
+    }
 }
 
 fn print_wait(out: &mut impl Write, wait: &WaitFacts, first: bool, next: Option<&Hop>) -> std::io::Result<()> {
@@ -164,7 +168,7 @@ fn print_wait(out: &mut impl Write, wait: &WaitFacts, first: bool, next: Option<
     writeln!(out, "{}", paragraph(&format!("   {label:<10} "), &span))?;
     stack(out, "waited at", &wait.stack)?;
     if !wait.open {
-        let by = match next.filter(|n| n.by == "waker") {
+        let by = match next.filter(|n| n.by == Edge::Waker) {
             Some(next) => name(&next.who),
             None => wait.ended_by.clone(),
         };

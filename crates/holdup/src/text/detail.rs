@@ -7,6 +7,8 @@ use holdup_analysis::Explanation;
 use holdup_analysis::label::duration;
 use holdup_analysis::report::{Finding, Health, Instruction};
 
+use holdup_trace::Note;
+
 use super::screen::{self, AnsiColor, Style};
 use super::wrap::{paragraph, width};
 
@@ -15,7 +17,7 @@ const DIM: Style = Style::DIM;
 const HOT: Style = Style::color(AnsiColor::Red).bold();
 
 /// Prints the sum, all findings, and the notes.
-pub fn print_all(answer: &Explanation, notes: &[String]) -> io::Result<()> {
+pub fn print_all(answer: &Explanation, notes: &[Note]) -> io::Result<()> {
     let mut out = screen::stdout();
     let t = &answer.trace;
     let what = if t.focus.is_empty() { "the whole machine" } else { &t.focus };
@@ -76,7 +78,7 @@ fn accounting(out: &mut impl Write, answer: &Explanation) -> io::Result<()> {
 fn print_finding(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     let number = f.id.trim_start_matches('f');
     writeln!(out, "{BOLD}{}{BOLD:#}", paragraph(&format!("{number}. "), &f.title))?;
-    let mut facts = vec![f.kind.to_owned(), format!("{} of CPU time", duration(f.blame_cpu_s))];
+    let mut facts = vec![f.kind.to_string(), format!("{} of CPU time", duration(f.blame_cpu_s))];
     if f.share_of_held_up > 0.0 {
         facts.push(format!("{:.0} % of all standing still", 100.0 * f.share_of_held_up));
     }
@@ -152,7 +154,7 @@ fn windows(windows: &[[f64; 2]]) -> Option<String> {
     Some(if more > 0 { format!("{} and {more} more", spans.join(", ")) } else { spans.join(", ") })
 }
 
-fn health(out: &mut impl Write, health: &Health, notes: &[String]) -> io::Result<()> {
+fn health(out: &mut impl Write, health: &Health, notes: &[Note]) -> io::Result<()> {
     let mut doubts = Vec::new();
     let mut doubt = |n: u64, what: &str| {
         if n > 0 {
@@ -161,6 +163,7 @@ fn health(out: &mut impl Write, health: &Health, notes: &[String]) -> io::Result
     };
     doubt(health.lost_events, "events lost");
     doubt(health.lost_stacks, "stacks lost");
+    doubt(health.lost_mappings, "mappings of code lost");
     doubt(health.unknown_wakers, "waits of which nobody knows who ended them");
     doubt(health.inferred, "switches that are missing and were inferred");
     doubt(health.unmatched, "events that contradict others");
@@ -170,5 +173,5 @@ fn health(out: &mut impl Write, health: &Health, notes: &[String]) -> io::Result
     if !doubts.is_empty() {
         writeln!(out, "{DIM}{}{DIM:#}", paragraph("trace: ", &doubts.join(", ")))?;
     }
-    notes.iter().try_for_each(|note| writeln!(out, "{DIM}{}{DIM:#}", paragraph("note: ", note)))
+    notes.iter().try_for_each(|note| writeln!(out, "{DIM}{}{DIM:#}", paragraph("note: ", &note.text)))
 }

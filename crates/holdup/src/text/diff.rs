@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use holdup_analysis::diff::report::Side;
+use holdup_analysis::diff::report::{Role, Side};
 use holdup_analysis::diff::{Change, Diff};
 use holdup_base::text::clean;
 
@@ -22,11 +22,11 @@ pub fn print(answer: &Diff, top: usize, limit: Option<f64>) -> anyhow::Result<()
     let factor = |x: f64| format!("{}{x:.2}×{:#}", if x > 1.0 { WORSE } else { BETTER }, Style::PLAIN);
     let work = if answer.before.work.is_some() { " for the same work" } else { "" };
     writeln!(out, "  elapsed time {}, CPU time {}{work}\n", factor(answer.slower), factor(answer.cpu))?;
-    let mut role = "";
+    let mut role = None;
     for change in answer.changes.iter().take(top) {
-        if change.role != role {
-            role = change.role;
-            writeln!(out, "{BOLD}{}{BOLD:#}", headline(role))?;
+        if role != Some(change.role) {
+            role = Some(change.role);
+            writeln!(out, "{BOLD}{}{BOLD:#}", headline(change.role))?;
         }
         print_change(&mut out, change)?;
     }
@@ -40,11 +40,11 @@ pub fn print(answer: &Diff, top: usize, limit: Option<f64>) -> anyhow::Result<()
     footer(&mut out, answer, limit)
 }
 
-fn headline(role: &str) -> &'static str {
+fn headline(role: Role) -> &'static str {
     match role {
-        "cause" => "Causes",
-        "symptom" => "Symptoms: they follow from the causes",
-        _ => "Unclear",
+        Role::Cause => "Causes",
+        Role::Symptom => "Symptoms: they follow from the causes",
+        Role::Unclear => "Unclear",
     }
 }
 

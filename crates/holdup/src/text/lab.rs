@@ -5,7 +5,7 @@ use std::io::Write;
 
 use holdup_base::text::clean;
 use holdup_lab::compare::{Comparison, Pair};
-use holdup_lab::experiment;
+use holdup_lab::experiments;
 use holdup_lab::knobs::{Kind, Knob};
 use holdup_lab::machine::Machine;
 use holdup_lab::result::{Outcome, Point, Series};
@@ -63,7 +63,7 @@ impl ProgressLine {
 pub fn listing() -> serde_json::Value {
     let knob =
         |k: &Knob| json!({"name": k.name, "about": k.about, "values": range(k), "quick": k.quick, "full": k.full});
-    let list = experiment::all().iter().map(|e| {
+    let list = experiments::ALL.iter().map(|e| {
         json!({"name": e.name, "about": e.about, "axis": e.axis, "knobs": e.knobs.iter().map(knob).collect::<Vec<_>>()})
     });
     json!({"schema": "holdup.lab-list/1", "experiments": list.collect::<Vec<_>>()})
@@ -72,7 +72,7 @@ pub fn listing() -> serde_json::Value {
 /// Prints the experiments and their knobs.
 pub fn print_list() -> anyhow::Result<()> {
     let mut out = screen::stdout();
-    for experiment in experiment::all() {
+    for experiment in experiments::ALL {
         writeln!(out, "{}", wrap::paragraph(&format!("{:<14}", experiment.name), experiment.about))?;
         for knob in experiment.knobs {
             let default = if knob.quick == knob.full {

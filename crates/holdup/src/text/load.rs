@@ -5,14 +5,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use holdup_base::text::clean;
+use holdup_load::figure::figure;
 use holdup_load::harness::Live;
 use holdup_load::report::{Change, Comparison, Latencies, Report};
-use holdup_load::scale::words::figure;
-use holdup_load::script::{FunctionInfo, ParamInfo};
-use serde::Serialize;
 
 use super::screen::{self, Style, say};
 use super::wrap::paragraph;
+use crate::documents::workload::Workload;
 
 const BOLD: Style = Style::BOLD;
 const DIM: Style = Style::DIM;
@@ -211,21 +210,6 @@ fn time(nanos: f64) -> String {
     }
 }
 
-/// What a workload offers.
-#[derive(Serialize, schemars::JsonSchema)]
-pub struct Workload {
-    /// Its functions.
-    #[serde(serialize_with = "names")]
-    #[schemars(with = "Vec<String>")]
-    pub functions: Vec<FunctionInfo>,
-    /// Its parameters.
-    pub params: Vec<ParamInfo>,
-}
-
-fn names<S: serde::Serializer>(functions: &[FunctionInfo], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(functions.iter().map(|function| &function.name))
-}
-
 /// Prints what a workload offers.
 pub fn print_workload(workload: &Workload) -> anyhow::Result<()> {
     let mut out = screen::stdout();
@@ -293,7 +277,7 @@ fn row(out: &mut impl Write, change: &Change) -> std::io::Result<()> {
     writeln!(
         out,
         "{:>20} {:>12} {:>12} {:>7.3}× {interval:>17} {p:>8}",
-        clean(change.name),
+        clean(change.name.name()),
         figure(change.before),
         figure(change.after),
         change.ratio

@@ -11,7 +11,8 @@ use std::io::{self, Write};
 
 use holdup_analysis::Explanation;
 use holdup_analysis::label::duration;
-use holdup_analysis::report::Finding;
+use holdup_analysis::report::{Finding, FindingKind};
+use holdup_trace::{Note, NoteKind};
 
 use super::screen::{self, Style};
 use super::wrap::{cut, paragraph, width};
@@ -32,7 +33,7 @@ pub struct Page<'a> {
     /// The answer, with all findings.
     pub answer: &'a Explanation,
     /// Notes of the recording.
-    pub notes: &'a [String],
+    pub notes: &'a [Note],
     /// The file to look into for more; `None` for a recording that is not kept.
     pub file: Option<&'a str>,
     /// Options that have to be repeated to see the same: `--focus make`.
@@ -83,7 +84,9 @@ impl Page<'_> {
     fn on_page(&self) -> Vec<&Finding> {
         let least = SMALLEST * self.answer.cpu_seconds.total;
         let matters = |f: &&Finding| {
-            f.kind != "idle-by-design" && f.blame_cpu_s >= least && f.gain_at_most.is_none_or(|gain| gain > 1.01)
+            f.kind != FindingKind::IdleByDesign
+                && f.blame_cpu_s >= least
+                && f.gain_at_most.is_none_or(|gain| gain > 1.01)
         };
         self.answer.findings.iter().filter(matters).collect()
     }
@@ -119,7 +122,7 @@ impl Page<'_> {
         let busy = self.answer.cpu_seconds.busy + self.answer.cpu_seconds.spin;
         let matters = busy > 0.05 * self.answer.cpu_seconds.total;
         let profile_only = self.answer.caveats.iter().any(|c| !c.record.is_empty());
-        (matters || profile_only) && findings.first().is_none_or(|f| f.kind == "cpu-bound")
+        (matters || profile_only) && findings.first().is_none_or(|f| f.kind == FindingKind::CpuBound)
     }
 
     fn hot(&self, out: &mut impl Write) -> io::Result<()> {
@@ -166,13 +169,13 @@ impl Page<'_> {
             row(out, "Note", &format!("{module} has no symbols: {what}."))?;
         }
         // What the caveats say, and what matters to few, stands below --all.
-        let notes = self.notes.iter().filter(|n| !n.starts_with("no names for") && !n.starts_with("no sched_"));
-        notes.take(2).try_for_each(|note| row(out, "Note", note))
+        let notes = self.notes.iter().filter(|note| note.kind == NoteKind::Plain);
+        notes.take(2).try_for_each(|note| row(out, "Note", &note.text))
     }
 
     /// What is not on the page, in words.
     fn hidden(&self, shown: usize) -> Option<String> {
-        let idle = self.answer.findings.iter().filter(|f| f.kind == "idle-by-design").count();
+        let idle = self.answer.findings.iter().filter(|f| f.kind == FindingKind::IdleByDesign).count();
         let small = self.answer.findings.len() - idle - shown + shown.saturating_sub(1 + FURTHER);
         let plural =
             |n: usize, one: &str, many: &str| (n > 0).then(|| format!("{n} {}", if n == 1 { one } else { many }));
@@ -243,9 +246,9 @@ fn headline(out: &mut impl Write, text: &str) -> io::Result<()> {
 fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     let (c, w) = (&f.culprit, &f.waiters);
     let verb = match f.kind {
-        "disk" => "It waited",
-        "sleep-polling" => "It slept",
-        "runnable-while-idle" => return Ok(()),
+        FindingKind::Disk => "It waited",
+        FindingKind::SleepPolling => "It slept",
+        FindingKind::RunnableWhileIdle => return Ok(()),
         _ => "It ran",
     };
     let caller = if c.called_by.is_empty() { String::new() } else { format!("called by {}", short(&c.called_by)) };
@@ -261,7 +264,7 @@ fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     if !c.function.is_empty() {
         row_as_is(out, verb, &line(&ran, &c.source, &caller))?;
     }
-    if f.kind != "cpu-bound" && w.threads > 0 && !(w.function.is_empty() && names.is_empty()) {
+    if f.kind != FindingKind::CpuBound && w.threads > 0 && !(w.function.is_empty() && names.is_empty()) {
         row_as_is(out, "They hung", &line(&hung, &w.source, &names))?;
     }
     Ok(())

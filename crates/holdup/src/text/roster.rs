@@ -8,7 +8,7 @@ use holdup_base::text::clean;
 
 use super::screen::{self, AnsiColor, Style};
 use super::wrap::{cut, paragraph, width};
-use crate::commands::threads::{Live, LiveRow};
+use crate::documents::live::{Live, LiveRow};
 
 const BOLD: Style = Style::BOLD;
 const DIM: Style = Style::DIM;

@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
-use holdup_analysis::diff::scaling::{Attribution, LossCause};
+use holdup_analysis::diff::scaling::{Attribution, Law, LossCause, Verdict};
 use holdup_base::text::clean;
-use holdup_load::scale::words::figure;
+use holdup_load::figure::figure;
 use holdup_load::scale::{Point, Scaling};
 
 use super::screen::{self, Style};
 use super::wrap::paragraph;
-use crate::commands::scale::Answer;
+use crate::documents::scaling::Answer;
 
 const BOLD: Style = Style::BOLD;
 const DIM: Style = Style::DIM;
@@ -66,9 +66,9 @@ fn row(out: &mut impl Write, p: &Point) -> std::io::Result<()> {
 
 fn loss(out: &mut impl Write, attribution: &Attribution) -> std::io::Result<()> {
     let verdict = match attribution.verdict {
-        "contention" => "contention (σ)",
-        "coherence" => "coherence (κ)",
-        other => other,
+        Verdict::Contention => "contention (σ)",
+        Verdict::Coherence => "coherence (κ)",
+        other => other.name(),
     };
     writeln!(out, "\n{}", paragraph("  traced: ", &format!("{verdict}: {}", attribution.because)))?;
     attribution.causes.iter().take(SHOWN).try_for_each(|cause| self::cause(out, cause))
@@ -76,9 +76,9 @@ fn loss(out: &mut impl Write, attribution: &Attribution) -> std::io::Result<()> 
 
 fn cause(out: &mut impl Write, cause: &LossCause) -> std::io::Result<()> {
     let law = match cause.law {
-        "sigma" => "σ",
-        "kappa" => "κ",
-        other => other,
+        Law::Sigma => "σ",
+        Law::Kappa => "κ",
+        Law::Capacity => "capacity",
     };
     let source = if cause.source.is_empty() { String::new() } else { format!("  {}", clean(&cause.source)) };
     let process =

@@ -265,7 +265,11 @@ impl Sweep<'_> {
         let mut at = q;
         while self.forest.queue(at).edge.is_none() {
             let queue = self.forest.queue_mut(at);
-            if come { queue.counts.add(by) } else { queue.counts.subtract(by) }
+            if come {
+                queue.counts.add(by)
+            } else {
+                queue.counts.subtract(by)
+            }
             at = self.forest.at(self.forest.queue(at).parent).queue;
         }
         self.change_edge(at, by, come);

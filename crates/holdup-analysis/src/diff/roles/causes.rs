@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{Case, instead, seconds, time};
 use crate::classify::WaitKind;
-use crate::diff::facts::Place;
+use crate::diff::change::{Change, Role, Subject};
+use crate::diff::facts::{Family, Place};
 use crate::diff::functions::FunctionItem;
 use crate::diff::items::{HeldItem, HeldKey};
-use crate::diff::report::Change;
 use crate::diff::series::{Noise, Series};
 
 /// A sleep that nobody else waits for explains the run's length from this share of its change on.
@@ -15,7 +15,7 @@ const EXPLAINS: f64 = 0.3;
 
 /// All causes but spinning.
 pub(super) fn find(case: &mut Case) -> Vec<Change> {
-    let mut causes: BTreeMap<(Place, &'static str), Change> = BTreeMap::new();
+    let mut causes: BTreeMap<(Place, Subject), Change> = BTreeMap::new();
     own_time(case, &mut causes);
     held_up(case, &mut causes);
     let mut all: Vec<Change> = causes.into_values().collect();
@@ -24,7 +24,7 @@ pub(super) fn find(case: &mut Case) -> Vec<Change> {
 }
 
 /// Functions that themselves used more or less CPU time.
-fn own_time(case: &mut Case, causes: &mut BTreeMap<(Place, &'static str), Change>) {
+fn own_time(case: &mut Case, causes: &mut BTreeMap<(Place, Subject), Change>) {
     let noise = case.cpu_noise();
     let items: Vec<(Place, FunctionItem)> = case.functions.iter().map(|(p, i)| (p.clone(), i.clone())).collect();
     for (place, FunctionItem { own, atomic, .. }) in items {
@@ -40,22 +40,22 @@ fn own_time(case: &mut Case, causes: &mut BTreeMap<(Place, &'static str), Change
             );
         }
         let change = Change {
-            what: "function",
+            what: Subject::Function,
             name: case.name(&place),
             process: place.process.to_string(),
             cpu_s: seconds(&own),
             delta_s: own.delta() / 1e9,
-            role: "cause",
+            role: Role::Cause,
             because,
             significance: own.p_value(),
             ..Change::default()
         };
-        causes.insert((place, "function"), change);
+        causes.insert((place, Subject::Function), change);
     }
 }
 
 /// What threads waited for, longer or shorter.
-fn held_up(case: &mut Case, causes: &mut BTreeMap<(Place, &'static str), Change>) {
+fn held_up(case: &mut Case, causes: &mut BTreeMap<(Place, Subject), Change>) {
     let noise = case.wait_noise();
     let items: Vec<(HeldKey, HeldItem)> = case.held.iter().map(|(k, i)| (k.clone(), i.clone())).collect();
     for (key, item) in items {
@@ -105,44 +105,44 @@ fn longer_hold(case: &Case, item: &HeldItem) -> Option<String> {
     ))
 }
 
-fn what_of(key: &HeldKey, item: &HeldItem) -> &'static str {
+fn what_of(key: &HeldKey, item: &HeldItem) -> Subject {
     match key.family {
-        "lock" if item.handed_over => "lock",
-        "lock" | "thread" => "function",
-        _ => "wait-site",
+        Family::Lock if item.handed_over => Subject::Lock,
+        Family::Lock | Family::Thread => Subject::Function,
+        Family::Disk | Family::Sleep | Family::Scheduler | Family::Idle => Subject::WaitSite,
     }
 }
 
 fn name_of(case: &Case, key: &HeldKey, place: &Place) -> String {
     match key.family {
-        "scheduler" => format!("runnable while a CPU is idle: {}", place.function),
+        Family::Scheduler => format!("runnable while a CPU is idle: {}", place.function),
         _ => case.name(place),
     }
 }
 
 /// Who could run and did not may have been in the way of neighbours.
-fn role_of(case: &Case, key: &HeldKey) -> &'static str {
-    if key.family == "scheduler" && !case.disturbed.is_quiet() { "unclear" } else { "cause" }
+fn role_of(case: &Case, key: &HeldKey) -> Role {
+    if key.family == Family::Scheduler && !case.disturbed.is_quiet() { Role::Unclear } else { Role::Cause }
 }
 
 fn reason(key: &HeldKey, item: &HeldItem, own: &Series) -> String {
     let waits = instead(&item.wait);
     let at = if key.at.is_empty() { "elsewhere".to_owned() } else { format!("in `{}`", key.at) };
     match key.family {
-        "lock" if item.handed_over => format!(
+        Family::Lock if item.handed_over => format!(
             "threads waited {waits} for a lock that nobody holds for long: it is handed over {:.0} times instead of {:.0}",
             item.waits.now(),
             item.waits.was()
         ),
-        "lock" => {
+        Family::Lock => {
             let same = own.delta().abs() < 0.1 * item.wait.delta().abs() && own.was() > 0.0 && own.now() > 0.0;
             let outside = if same { "; its own work is nearly the same" } else { "" };
             format!("threads waited {waits} {at} for the lock while it ran{outside}")
         }
-        "disk" => format!("threads waited {waits} for the disk here, or for a lock held meanwhile"),
-        "sleep" => format!("others waited {waits} while it slept"),
-        "scheduler" => format!("threads could run and did not, {waits}"),
-        _ => format!("threads waited {waits} {at} until it was done"),
+        Family::Disk => format!("threads waited {waits} for the disk here, or for a lock held meanwhile"),
+        Family::Sleep => format!("others waited {waits} while it slept"),
+        Family::Scheduler => format!("threads could run and did not, {waits}"),
+        Family::Thread | Family::Idle => format!("threads waited {waits} {at} until it was done"),
     }
 }
 
@@ -153,7 +153,8 @@ fn own_sleep(case: &mut Case) -> Vec<Change> {
     let mut found = Vec::new();
     for ((place, kind), (ns, count)) in case.sides.waits() {
         let alone = matches!(kind, WaitKind::Timer | WaitKind::Disk);
-        let charged = case.held.keys().any(|k| k.at == place.function && matches!(k.family, "disk" | "sleep"));
+        let charged =
+            case.held.keys().any(|k| k.at == place.function && matches!(k.family, Family::Disk | Family::Sleep));
         let explains = ns.delta() * elapsed > 0.0 && ns.delta().abs() >= EXPLAINS * elapsed.abs();
         if !alone || charged || !explains || !case.shows(&ns, noise) {
             continue;
@@ -161,12 +162,12 @@ fn own_sleep(case: &mut Case) -> Vec<Change> {
         let delta = ns.delta().abs().min(elapsed.abs()) * elapsed.signum();
         let whom = if kind == WaitKind::Timer { "slept" } else { "waited for the disk" };
         found.push(Change {
-            what: "wait-site",
+            what: Subject::WaitSite,
             name: place.function.to_string(),
             process: place.process.to_string(),
             wait_s: seconds(&ns),
             delta_s: delta / 1e9,
-            role: "cause",
+            role: Role::Cause,
             because: format!(
                 "it {whom} {} ({:.0} times instead of {:.0}), and the run's length changed by {}",
                 instead(&ns),

@@ -3,9 +3,9 @@
 use rustc_hash::FxHashSet;
 
 use super::{Case, instead, seconds, time};
+use crate::diff::change::{Change, Role, Subject};
 use crate::diff::facts::{Place, Spot};
 use crate::diff::functions::FunctionItem;
-use crate::diff::report::Change;
 use crate::diff::series::Series;
 
 /// Work that changed by this share of the spinning explains it: with n threads spinning behind one holder it is 1/n.
@@ -46,7 +46,7 @@ fn change(place: &Place, item: &FunctionItem, work: Option<&Change>, behind: &[&
     let share = 100.0 * (item.pause.delta() / item.spin.delta()).clamp(0.0, 1.0);
     let (role, because) = match work {
         Some(cause) => {
-            ("symptom", format!("{spun}, because `{}` changed by {}", cause.name, time(cause.delta_s.abs() * 1e9)))
+            (Role::Symptom, format!("{spun}, because `{}` changed by {}", cause.name, time(cause.delta_s.abs() * 1e9)))
         }
         None if is_behind_pause(item) => {
             let others: Vec<String> =
@@ -54,14 +54,14 @@ fn change(place: &Place, item: &FunctionItem, work: Option<&Change>, behind: &[&
             let also = if others.is_empty() { String::new() } else { format!(", as in {}", others.join(", ")) };
             let what = "a pause takes longer, or more of them are made for each look";
             (
-                "cause",
+                Role::Cause,
                 format!("{spun}, and {share:.0} % of the change sits on the instruction behind `pause`{also}: {what}"),
             )
         }
-        None => ("unclear", format!("{spun}, and no other work changed as much: whom it waits for is not known")),
+        None => (Role::Unclear, format!("{spun}, and no other work changed as much: whom it waits for is not known")),
     };
     Change {
-        what: "function",
+        what: Subject::Function,
         name: place.function.to_string(),
         process: place.process.to_string(),
         cpu_s: seconds(&item.spin),
@@ -83,11 +83,11 @@ fn pause_itself(case: &Case, spinning: &[(&Place, &FunctionItem)], behind: &[&st
     let names: Vec<String> = behind.iter().map(|f| format!("`{f}`")).collect();
     let places = places_behind_pause(case, behind);
     Change {
-        what: "instruction",
+        what: Subject::Instruction,
         name: "pause".into(),
         cpu_s,
         delta_s: cpu_s[1] - cpu_s[0],
-        role: "cause",
+        role: Role::Cause,
         because: format!(
             "in unrelated functions ({}) the change sits behind `pause`, at {} addresses instead of {}, while no other \
              work changed with it: `holdup check --only pause` measures this machine's",
@@ -114,7 +114,8 @@ pub(super) fn instructions(case: &Case, changes: &[Change]) -> Vec<Change> {
     let spots = case.sides.collect(|facts, add| facts.spots.iter().for_each(|(s, ns)| add(s.clone(), *ns)));
     let mut found = Vec::new();
     let mut seen = FxHashSet::default();
-    for function in changes.iter().filter(|c| c.what == "function" && seen.insert((c.process.clone(), c.name.clone())))
+    for function in
+        changes.iter().filter(|c| c.what == Subject::Function && seen.insert((c.process.clone(), c.name.clone())))
     {
         let is_mine = |s: &Spot| *s.place.function == *function.name && *s.place.process == *function.process;
         let mine: Vec<_> = spots.iter().filter(|(s, _)| is_mine(s)).collect();
@@ -147,7 +148,7 @@ fn is_same_code(spots: &[(&Spot, &Series)]) -> bool {
 fn instruction(function: &Change, spot: &Spot, ns: &Series, grown: f64) -> Change {
     let behind = if spot.behind_pause { ", behind a `pause`" } else { "" };
     Change {
-        what: "instruction",
+        what: Subject::Instruction,
         name: format!("{}+{:#x}: {}", spot.code, spot.offset, spot.text),
         process: function.process.clone(),
         cpu_s: seconds(ns),

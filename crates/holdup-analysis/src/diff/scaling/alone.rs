@@ -1,21 +1,12 @@
-//! What runs while other threads have nothing to do: serial parts, one that works while the others wait for it, uneven shares.
-//!
-//! With n threads there are n places at work. One that nobody fills (no thread runs there, could run, or waits for a lock, a
-//! disk, a time or the world outside) is lost, and charged to what runs meanwhile:
-//!
-//! ```text
-//!   thread 1   load_model ██████ work ████████      2 threads: while `load_model` runs, one place is lost.
-//!   thread 2                     work ████████      1 thread: none is.
-//! ```
+//! Which functions run while other threads have nothing to do: the causes of what [`super::lost`] sums.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use super::case::Case;
-use super::{LossCause, SMALLEST};
-use crate::diff::facts::{Chain, Facts, Place};
-use crate::diff::items::Sides;
-use crate::diff::series::{Disturbance, Series};
+use super::lost::{Lost, MOSTLY, alone};
+use super::{Law, LossCause, LossSite, SMALLEST};
+use crate::diff::facts::Place;
+use crate::diff::series::Series;
 
 /// A function that covers this share of the loss names it; the innermost such one does.
 const COVERAGE: f64 = 0.6;
@@ -23,42 +14,16 @@ const COVERAGE: f64 = 0.6;
 const PART: f64 = 0.25;
 /// A function of less mean depth is where its threads begin.
 const OUTERMOST: f64 = 1.5;
-/// A function that runs alone for less than this share of its time is not what others lack.
-const MOSTLY: f64 = 0.5;
 /// Functions whose shares are closer than this run alone as much as each other.
 const AS_MUCH: f64 = 0.9;
 /// Causes looked for.
 const MOST: usize = 8;
 
-/// Thread time lost while a chain of functions ran.
-pub(super) type Lost = BTreeMap<Chain, Series>;
-
-/// Places at work that nobody filled, by what ran meanwhile, for both numbers of threads. O(chains).
-pub(super) fn lost(sides: &Sides, n: [usize; 2]) -> Lost {
-    sides.collect_by_side(|side, facts, add| {
-        let free = |at: &(usize, Chain)| n[side].saturating_sub(at.0) as f64;
-        let all = facts.at_work.iter().filter(|(at, _)| at.0 < n[side]);
-        all.for_each(|(at, time)| add(at.1.clone(), free(at) * time.elapsed_ns));
-    })
-}
-
-/// Takes out what a disturbance explains: threads whose CPUs were taken from them are done later than the others, and run
-/// the last part alone. What mostly runs alone is no such end. O(chains).
-pub(super) fn settle(lost: &mut Lost, sides: &Sides, n: [usize; 2], by: Disturbance) {
-    let alone = alone(sides.after, n[1]);
-    let is_end = |chain: &Chain| chain.places().all(|place| alone.get(&place).is_none_or(|share| *share < MOSTLY));
-    let ends: f64 = lost.iter().filter(|(chain, _)| is_end(chain)).map(|(_, series)| series.now()).sum();
-    let could = sides.total(|f| n[1] as f64 * f.elapsed_ns).now() * (by.neighbours + by.stolen);
-    if !by.is_quiet() && ends <= could {
-        lost.retain(|chain, _| !is_end(chain));
-    }
-}
-
 /// The causes among what was lost.
-pub(super) fn causes(case: &Case, lost: &Lost) -> Vec<LossCause> {
+pub(super) fn causes(case: &Case) -> Vec<LossCause> {
     let noise = case.noise_of_waits();
     let alone = alone(case.sides.after, case.n[1]);
-    let mut open = lost.clone();
+    let mut open = case.lost.clone();
     let mut found = Vec::new();
     while found.len() < MOST {
         let Some(place) = culprit(case, &open, &alone) else { break };
@@ -84,7 +49,7 @@ fn cause(case: &Case, place: &Place, lost: &Series) -> LossCause {
     let because = format!(
         "on average {have} something to do while it runs, of {n}; {share:.0} % of all thread time at the larger number is lost so"
     );
-    case.cause("sigma", "serial", place, lost, String::new(), because)
+    case.cause(Law::Sigma, LossSite::Serial, place, lost, String::new(), because)
 }
 
 /// The mean number of threads at work while it ran and some were not.
@@ -142,29 +107,4 @@ fn functions(open: &Lost) -> BTreeMap<Place, Function> {
         }
     }
     functions
-}
-
-/// The share of each function's CPU time, at the larger number, in which places at work were free.
-fn alone(runs: &[Facts], n: usize) -> BTreeMap<Place, f64> {
-    let mut times: BTreeMap<Place, [f64; 2]> = BTreeMap::new();
-    for ((threads, chain), time) in runs.iter().flat_map(|facts| &facts.at_work) {
-        for place in chain.places() {
-            let [free, all] = times.entry(place).or_default();
-            *free += if *threads < n { time.ran_ns } else { 0.0 };
-            *all += time.ran_ns;
-        }
-    }
-    times.into_iter().map(|(place, [free, all])| (place, free / all.max(1.0))).collect()
-}
-
-impl Chain {
-    fn has(&self, place: &Place) -> bool {
-        self.process == place.process && self.functions.contains(&place.function)
-    }
-
-    fn places(&self) -> impl Iterator<Item = Place> + '_ {
-        self.functions
-            .iter()
-            .map(|function: &Rc<str>| Place { process: self.process.clone(), function: function.clone() })
-    }
 }

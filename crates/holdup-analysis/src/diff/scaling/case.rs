@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::alone::{self, Lost};
-use super::{At, LossCause, Machine, SMALLEST};
-use crate::diff::facts::{Facts, Place};
+use super::lost::{self, Lost};
+use super::{At, Law, LossCause, LossSite, Machine, SMALLEST};
+use crate::diff::facts::{Facts, Family, Place};
 use crate::diff::items::{HeldItem, HeldKey, Sides};
 use crate::diff::series::{Disturbance, Noise, Series, middle};
 
@@ -23,7 +23,7 @@ pub(super) struct Case<'a> {
     /// CPU time, waiting and what is lost for want of anything to do, at both numbers.
     pub(super) cost: [f64; 2],
     held: BTreeMap<HeldKey, HeldItem>,
-    lost: Lost,
+    pub(super) lost: Lost,
     pub(super) by: Disturbance,
     pub(super) period_ns: f64,
     /// The share of CPU time that the host left to the program, at the smaller number.
@@ -39,14 +39,17 @@ impl<'a> Case<'a> {
         // is told by what is lost meanwhile.
         let by = sides.disturbance();
         let quiet = by.is_quiet();
-        held.retain(|key, _| key.family != "thread" && (quiet || key.family != "scheduler"));
+        held.retain(|key, _| key.family != Family::Thread && (quiet || key.family != Family::Scheduler));
         let n = [small.n, large.n];
         held.values_mut().for_each(|item| item.wait.scale(waits_that_count(small), waits_that_count(large)));
-        let mut lost = alone::lost(&sides, n);
-        alone::settle(&mut lost, &sides, n, by);
+        let mut lost = lost::lost(&sides, n);
+        lost::settle(&mut lost, &sides, n, by);
         let ran = sides.total(|f| f.ran_ns * received(f));
         let mut cost = [ran.was(), ran.now()];
-        for item in held.iter().filter(|(key, _)| matches!(key.family, "lock" | "disk" | "sleep")).map(|(_, item)| item)
+        for item in held
+            .iter()
+            .filter(|(key, _)| matches!(key.family, Family::Lock | Family::Disk | Family::Sleep))
+            .map(|(_, item)| item)
         {
             cost = [cost[0] + item.wait.was(), cost[1] + item.wait.now()];
         }
@@ -87,25 +90,30 @@ impl<'a> Case<'a> {
         Noise::waits(by)
     }
 
-    /// What runs while other threads have nothing to do.
-    pub(super) fn alone(&self) -> Vec<LossCause> {
-        alone::causes(self, &self.lost)
-    }
-
     fn waited(&self, key: &HeldKey, item: &HeldItem) -> LossCause {
         let place = Place { process: key.process.clone(), function: item.function.clone() };
         let at = if key.at.is_empty() { String::new() } else { format!(" in `{}`", key.at) };
         let share = 100.0 * self.share(&item.wait);
         let (law, what, because) = match key.family {
-            "lock" if item.handed_over => (
-                "sigma",
-                "lock",
+            Family::Lock if item.handed_over => (
+                Law::Sigma,
+                LossSite::Lock,
                 format!("threads wait{at} for a lock that is handed over all the time, and held by nobody for long"),
             ),
-            "lock" => ("sigma", "lock", format!("threads wait{at} for a lock while it runs: only one can at a time")),
-            "disk" => ("sigma", "wait-site", "threads wait for the disk here, or for a lock held meanwhile".to_owned()),
-            "sleep" => ("sigma", "wait-site", "others wait while it sleeps".to_owned()),
-            _ => ("capacity", "wait-site", "threads could run and did not, while CPUs were idle".to_owned()),
+            Family::Lock => (
+                Law::Sigma,
+                LossSite::Lock,
+                format!("threads wait{at} for a lock while it runs: only one can at a time"),
+            ),
+            Family::Disk => (
+                Law::Sigma,
+                LossSite::WaitSite,
+                "threads wait for the disk here, or for a lock held meanwhile".to_owned(),
+            ),
+            Family::Sleep => (Law::Sigma, LossSite::WaitSite, "others wait while it sleeps".to_owned()),
+            Family::Scheduler | Family::Thread | Family::Idle => {
+                (Law::Capacity, LossSite::WaitSite, "threads could run and did not, while CPUs were idle".to_owned())
+            }
         };
         let because = format!("{because}; {share:.0} % of all thread time at the larger number");
         self.cause(law, what, &place, &item.wait, String::new(), because)
@@ -113,8 +121,8 @@ impl<'a> Case<'a> {
 
     pub(super) fn cause(
         &self,
-        law: &'static str,
-        what: &'static str,
+        law: Law,
+        what: LossSite,
         place: &Place,
         series: &Series,
         instruction: String,

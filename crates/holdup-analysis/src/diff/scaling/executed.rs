@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::LossCause;
 use super::case::Case;
+use super::{Law, LossCause, LossSite};
 use crate::diff::facts::{Place, Spot};
 use crate::diff::functions::FunctionItem;
 use crate::diff::series::{Disturbance, Noise, Series};
@@ -56,25 +56,25 @@ impl Case<'_> {
         let lock_code = locks > MOST || (kernel > MOST && locks > interrupt.max(PART));
         let (law, because) = if lock_code {
             let why = "to take and to let go of a lock costs more when others wait for it";
-            ("sigma", format!("{why}: {:.0} % of the growth is the lock's own code", percent(locks)))
+            (Law::Sigma, format!("{why}: {:.0} % of the growth is the lock's own code", percent(locks)))
         } else if interrupt > PART {
             let why = "the kernel interrupts the other CPUs and waits for their answers";
-            ("kappa", format!("{more}; {:.0} % of the growth is where {why}", percent(interrupt)))
+            (Law::Kappa, format!("{more}; {:.0} % of the growth is where {why}", percent(interrupt)))
         } else if kernel > MOST {
             // Arithmetic does not take longer, so it is no core or clock that is shared, but what the kernel writes.
             let shares = self.machine.arithmetic.is_some_and(|a| factor > BEYOND * a.max(1.0));
-            let law = if shares { "kappa" } else { "capacity" };
+            let law = if shares { Law::Kappa } else { Law::Capacity };
             let why = if shares { ", whose own data all threads change there" } else { "" };
             (law, format!("{more}; {:.0} % of the growth is in the kernel{why}", percent(kernel)))
         } else if atomic > MOST {
             let why = "each CPU has to fetch a cache line that another one has just written";
             (
-                "kappa",
+                Law::Kappa,
                 format!("{more}; {:.0} % of the growth is on or behind atomic instructions: {why}", percent(atomic)),
             )
         } else if itself {
             let why = "memory that other CPUs write";
-            ("kappa", format!("{more}, and the growth is at one instruction, which did not take that before: {why}"))
+            (Law::Kappa, format!("{more}, and the growth is at one instruction, which did not take that before: {why}"))
         } else {
             let (law, why) = self.alike(factor, memory);
             (law, format!("{more}, all of it alike: {why}"))
@@ -82,36 +82,36 @@ impl Case<'_> {
         LossCause {
             lock_code,
             in_kernel: kernel > MOST,
-            ..self.cause(law, "function", place, &item.own, instruction, because)
+            ..self.cause(law, LossSite::Function, place, &item.own, instruction, because)
         }
     }
 
     /// Why all of a function takes longer by this factor, of which growth so much is where it touches memory.
-    fn alike(&self, factor: f64, memory: f64) -> (&'static str, String) {
+    fn alike(&self, factor: f64, memory: f64) -> (Law, String) {
         let Some(arithmetic) = self.machine.arithmetic else {
             return (
-                "capacity",
+                Law::Capacity,
                 "the CPUs share a core, a cache, memory or a clock, or there is more to do".to_owned(),
             );
         };
         let known = format!("arithmetic takes {arithmetic:.2}× as much meanwhile");
         if factor <= BEYOND * arithmetic.max(1.0) {
-            return ("capacity", format!("{known}: the CPUs share a core or a clock, or the host takes them away"));
+            return (Law::Capacity, format!("{known}: the CPUs share a core or a clock, or the host takes them away"));
         }
         let touching =
             format!("{known}, and {:.0} % of the growth is where memory is touched", 100.0 * memory.min(1.0));
         match self.machine.fits_cache {
             Some(true) if memory > MOST => (
-                "kappa",
+                Law::Kappa,
                 format!("{touching}, all of which has room in the cache: others write the same lines (false sharing)"),
             ),
             _ if memory > MOST => (
-                "capacity",
+                Law::Capacity,
                 format!(
                     "{touching}: caches or memory are too small or too slow for all, or others write the same lines"
                 ),
             ),
-            _ => ("capacity", format!("{known}: a cache or memory is shared, or there is more to do")),
+            _ => (Law::Capacity, format!("{known}: a cache or memory is shared, or there is more to do")),
         }
     }
 
@@ -119,11 +119,11 @@ impl Case<'_> {
         let (instruction, _) = self.instruction(place, item);
         let of = |part: &Series| part.delta() / item.spin.delta();
         let (law, because) = if of(&item.pause) < MOST && of(&item.atomic) > MOST {
-            ("kappa", "it tries again and again to change a cache line that other CPUs change meanwhile")
+            (Law::Kappa, "it tries again and again to change a cache line that other CPUs change meanwhile")
         } else {
-            ("sigma", "threads spin here until another one is done: waiting that uses CPU time")
+            (Law::Sigma, "threads spin here until another one is done: waiting that uses CPU time")
         };
-        self.cause(law, "function", place, &item.spin, instruction, because.to_owned())
+        self.cause(law, LossSite::Function, place, &item.spin, instruction, because.to_owned())
     }
 
     /// The instruction of a function that grew most, and whether it grew by itself, not as all of the function did.

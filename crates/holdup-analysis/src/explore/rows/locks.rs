@@ -18,7 +18,7 @@ pub(super) struct Row {
     index: usize,
     wait: Wait,
     start: u64,
-    kind: &'static str,
+    kind: LockKind,
     hold: u64,
     owner: Option<OwnerSpan>,
 }
@@ -53,7 +53,7 @@ impl Provider for Locks {
         def("start", Instant, &[], "When it began to wait.", Get::Number(|r| r.start)),
         def("end", Instant, &[], "When it ran again; the trace's end if never.", Get::Number(|r| r.wait.resumed)),
         def("lock", Text, &[], "The lock: its name, or kind and address.", Get::Lock(|r| r.wait.lock)),
-        def("kind", Text, &[], "What kind of lock.", Get::Word(|r| r.kind)),
+        def("kind", Text, &[], "What kind of lock.", Get::Word(|r| r.kind.name())),
         def("process", Text, &["New Process"], "Whose process.", Get::Process(|r| r.wait.thread.into())),
         def("pid", Id, &["New Process Id"], "Its number.", Get::ThreadNumber(|r| r.wait.thread, |t| t.pid)),
         def("thread", Text, &["New Thread Name"], "Who acquired it.", Get::Thread(|r| r.wait.thread.into())),
@@ -182,11 +182,8 @@ fn owner_within(spans: &[OwnerSpan], from: u64, to: u64) -> Option<OwnerSpan> {
     spans.get(at).filter(|s| s.from <= to).copied()
 }
 
-fn lock_kind(trace: &Trace, lock: LockId) -> &'static str {
-    trace.locks.kind.get(lock.index()).map_or("unknown", |kind| match kind {
-        LockKind::Unknown => "unknown",
-        kind => kind.name(),
-    })
+fn lock_kind(trace: &Trace, lock: LockId) -> LockKind {
+    trace.locks.kind.get(lock.index()).copied().unwrap_or_default()
 }
 
 /// What happens at a lock, in the order in which it is looked at when several things happen at once.

@@ -5,6 +5,7 @@ use holdup_trace::{Cpu, StackId, SwitchState, Table as _, ThreadIdx, Trace, Wake
 
 use super::frames::Part;
 use super::{Actor, Def, Get, Provider, between, cpu, def};
+use crate::classify::WaitKind;
 use crate::explore::relation::Unit::{Id, Instant, Nanos, Text};
 use crate::explore::{Explorer, Result};
 use crate::intervals::Wait;
@@ -30,10 +31,30 @@ struct Left {
     /// Since when it was runnable.
     ready: Option<u64>,
     state: SwitchState,
-    reason: &'static str,
+    reason: Reason,
     waker: Actor,
     stack: StackId,
     waker_stack: StackId,
+}
+
+/// Why a thread was on no CPU.
+#[derive(Clone, Copy)]
+enum Reason {
+    Unknown,
+    Preempted,
+    Created,
+    Waited(WaitKind),
+}
+
+impl Reason {
+    fn name(self) -> &'static str {
+        match self {
+            Reason::Unknown => "unknown",
+            Reason::Preempted => "preempted",
+            Reason::Created => "created",
+            Reason::Waited(kind) => kind.name(),
+        }
+    }
 }
 
 impl Left {
@@ -42,7 +63,7 @@ impl Left {
         t: None,
         ready: None,
         state: SwitchState::Unknown,
-        reason: "unknown",
+        reason: Reason::Unknown,
         waker: Actor(ThreadIdx::NONE, WakeContext::Unknown),
         stack: StackId::NONE,
         waker_stack: StackId::NONE,
@@ -50,7 +71,7 @@ impl Left {
 
     fn preempted(row: &Switch) -> Self {
         let t = Some(row.t.nanos());
-        Left { t, ready: t, state: row.state, reason: "preempted", stack: row.stack, ..Left::UNKNOWN }
+        Left { t, ready: t, state: row.state, reason: Reason::Preempted, stack: row.stack, ..Left::UNKNOWN }
     }
 
     fn waiting(row: &Switch, wait: &Wait) -> Self {
@@ -58,7 +79,7 @@ impl Left {
             t: Some(wait.start),
             ready: Some(wait.woken),
             state: row.state,
-            reason: wait.kind.name(),
+            reason: Reason::Waited(wait.kind),
             waker: Actor(wait.waker, wait.context),
             stack: wait.stack,
             waker_stack: wait.waker_stack,
@@ -67,7 +88,7 @@ impl Left {
 
     fn created(trace: &Trace, thread: ThreadIdx) -> Self {
         let row = trace.thread(thread).filter(|t| t.start.nanos() > 0);
-        row.map_or(Left::UNKNOWN, |t| Left { ready: Some(t.start.nanos()), reason: "created", ..Left::UNKNOWN })
+        row.map_or(Left::UNKNOWN, |t| Left { ready: Some(t.start.nanos()), reason: Reason::Created, ..Left::UNKNOWN })
     }
 }
 
@@ -118,7 +139,7 @@ impl Provider for Switches {
             Text,
             &["New Wait Reason"],
             "What it had waited for, in kind; `preempted` if it had not waited.",
-            Get::Word(|r| r.left.reason),
+            Get::Word(|r| r.left.reason.name()),
         ),
         def("state", Text, &["New Prev State"], "In which state it had left.", Get::Word(|r| r.left.state.name())),
         def("waker-process", Text, &["Readying Process"], "Whose process woke it.", Get::Process(|r| r.left.waker)),

@@ -12,34 +12,15 @@ use holdup_analysis::diff::scaling::{At, Attribution, Machine, attribute};
 use holdup_base::output::create_folder;
 use holdup_load::scale::Point;
 use holdup_load::sweep::{Plan, Run, allowed_cpus, arithmetic, last_cache};
-use serde::Serialize;
 
 use super::super::record::{self, Then};
 use crate::cli::{Scale, Source};
 use crate::disassembler;
+use crate::documents::scaling::Traced;
 use crate::open;
 
-/// One recorded run.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct Traced {
-    /// The count.
-    pub n: usize,
-    /// The recording, if it is kept.
-    pub path: Option<String>,
-    /// Units of work that it did.
-    pub work: f64,
-    /// How long it took, in seconds; recording is part of that.
-    pub elapsed_s: f64,
-    /// CPU seconds.
-    pub cpu_s: f64,
-    #[serde(skip)]
-    facts: Facts,
-}
-
-impl Traced {
-    fn at(&self) -> At<'_> {
-        At { n: self.n, work: self.work, runs: slice::from_ref(&self.facts) }
-    }
+fn at(traced: &Traced) -> At<'_> {
+    At { n: traced.n, work: traced.work, runs: slice::from_ref(&traced.facts) }
 }
 
 /// Records a run at each count.
@@ -73,7 +54,7 @@ pub fn attribution(traces: &[Traced], plan: &Plan, measured: &[Run], points: &[P
         arithmetic: arithmetic(large.n),
         fits_cache: resident.zip(last_cache()).map(|(bytes, cache)| bytes <= cache),
     };
-    Some(attribute(&small.at(), &large.at(), machine))
+    Some(attribute(&at(small), &at(large), machine))
 }
 
 /// The smallest count, and the largest that has a CPU for each thread: beyond, threads wait for CPUs.

@@ -1,6 +1,8 @@
 //! What the page says of answers made by hand: every kind of it fits one screen.
 
-use holdup_analysis::report::{Caveat, CpuSeconds, Culprit, Explanation, Finding, Hot, TraceFacts, Waiters};
+use holdup_analysis::report::{
+    Caveat, Confidence, CpuSeconds, Culprit, Explanation, Finding, Hot, TraceFacts, Waiters,
+};
 
 use super::*;
 
@@ -8,7 +10,7 @@ use super::*;
 const SCREEN: (usize, usize) = (24, 80);
 
 fn page_of(answer: &Explanation, file: Option<&str>) -> String {
-    let notes = ["no names for /usr/bin/x: it is not there".to_owned()];
+    let notes = [Note::new(NoteKind::NoNames, "nothing calls /usr/bin/x by name")];
     let page = Page { answer, notes: &notes, file, options: String::new() };
     let mut bytes = Vec::new();
     page.write(&mut screen::plain(&mut bytes)).expect("memory");
@@ -44,7 +46,7 @@ fn answer() -> Explanation {
 fn held() -> Finding {
     Finding {
         id: "f1".into(),
-        kind: "lock-held",
+        kind: FindingKind::LockHeld,
         title: "bitmap-scan kept one lock for 696.0 ms; 12 threads stood still".into(),
         culprit: Culprit {
             function: "holdup::demo::program::find_free_block".into(),
@@ -64,19 +66,19 @@ fn held() -> Finding {
         share_of_held_up: 0.9,
         gain_at_most: Some(1.53),
         windows: vec![[0.62, 1.32]],
-        confidence: "high",
+        confidence: Confidence::High,
         advice: "Do the work of holdup::demo::program::find_free_block before taking the lock.".into(),
         ..Finding::default()
     }
 }
 
-fn small(id: &str, kind: &'static str) -> Finding {
+fn small(id: &str, kind: FindingKind) -> Finding {
     Finding { id: id.into(), kind, title: format!("{id} did little"), blame_cpu_s: 0.001, ..Finding::default() }
 }
 
 #[test]
 fn a_kept_lock() {
-    let findings = vec![held(), small("f2", "serial"), small("f3", "idle-by-design")];
+    let findings = vec![held(), small("f2", FindingKind::Serial), small("f3", FindingKind::IdleByDesign)];
     let text = page_of(&Explanation { findings, ..answer() }, Some("demo.holdup"));
     let wanted = "\
 demo.holdup: holdup (pid 22459), 2.02 s on 2 CPUs
@@ -100,10 +102,7 @@ demo.holdup: holdup (pid 22459), 2.02 s on 2 CPUs
 /// Silence would be taken for an all-clear.
 #[test]
 fn what_the_trace_cannot_tell_comes_first() {
-    let record = vec![
-        "holdup record -- CMD".to_owned(),
-        "perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD".to_owned(),
-    ];
+    let record = vec!["holdup record -- CMD".to_owned(), holdup_trace::PERF_RECORD.to_owned()];
     let caveat = Caveat { what: "There are no context switches in this trace.".into(), record };
     let hot = Hot { process: "perf".into(), module: "/bin/perf".into(), share: 0.79, ..Hot::default() };
     let text = page_of(&Explanation { caveats: vec![caveat], hot: vec![hot], ..answer() }, Some("perf.data"));
@@ -119,7 +118,14 @@ fn what_the_trace_cannot_tell_comes_first() {
 fn a_program_that_is_merely_busy() {
     let title = "4.05 s of CPU time went into work, 39 % of it in a::b::<c>::run of rustc".to_owned();
     let culprit = Culprit { function: "a::b::<c>::run".into(), ..Culprit::default() };
-    let busy = Finding { title, culprit, kind: "cpu-bound", gain_at_most: None, confidence: "high", ..held() };
+    let busy = Finding {
+        title,
+        culprit,
+        kind: FindingKind::CpuBound,
+        gain_at_most: None,
+        confidence: Confidence::High,
+        ..held()
+    };
     let text = page_of(&Explanation { findings: vec![Finding { windows: vec![], ..busy }], ..answer() }, Some("x"));
     assert!(text.contains("39 % of it in run of rustc."), "{text}");
     assert!(!text.contains("They hung") && !text.contains("at best"), "{text}");
@@ -128,7 +134,8 @@ fn a_program_that_is_merely_busy() {
 #[test]
 fn nothing_is_said_to_hold_up_what_had_nothing_to_do() {
     let cpu_seconds = CpuSeconds { total: 4.0, busy: 0.3, no_work: 3.7, ..CpuSeconds::default() };
-    let findings = vec![small("f1", "serial"), Finding { blame_cpu_s: 3.7, ..small("f2", "idle-by-design") }];
+    let findings =
+        vec![small("f1", FindingKind::Serial), Finding { blame_cpu_s: 3.7, ..small("f2", FindingKind::IdleByDesign) }];
     let text = page_of(&Explanation { cpu_seconds, findings, ..answer() }, None);
     assert!(text.contains("Nothing held it up: 92 % of the CPU time there was nothing to do."), "{text}");
     assert!(text.contains("1 other cause, 1 place of idle waiting"), "{text}");
@@ -140,7 +147,7 @@ fn nothing_is_said_to_hold_up_what_had_nothing_to_do() {
 fn neighbours_do_not_hide_a_standstill() {
     let cpu_seconds = CpuSeconds { total: 4.04, busy: 1.0, other: 3.04, ..CpuSeconds::default() };
     let doubts = vec!["the host took 12 % of the CPUs".to_owned()];
-    let findings = vec![Finding { doubts, confidence: "medium", ..held() }];
+    let findings = vec![Finding { doubts, confidence: Confidence::Medium, ..held() }];
     let text = page_of(&Explanation { cpu_seconds, findings, ..answer() }, Some("x"));
     assert!(text.contains("75 % other programs, also where yours stood still"), "{text}");
     assert!(text.contains("Sure?     medium: the host took 12 % of the CPUs."), "{text}");

@@ -1,0 +1,54 @@
+//! What is known of a trace before anything is found.
+
+use std::cell::OnceCell;
+
+use holdup_trace::{StackId, ThreadIdx, Trace};
+
+use super::callers::Callers;
+use super::learned::Learned;
+use super::limits::Limits;
+use crate::blame::Blame;
+use crate::classify::Classifier;
+use crate::code::Disassembler;
+use crate::focus::Focus;
+use crate::intervals::Timeline;
+use crate::label;
+
+/// Everything that the makers of findings look at.
+pub(crate) struct Context<'a> {
+    pub(crate) trace: &'a Trace,
+    pub(crate) focus: &'a Focus,
+    pub(crate) timeline: &'a Timeline<'a>,
+    pub(crate) classifier: &'a Classifier<'a>,
+    pub(crate) blame: &'a Blame,
+    pub(crate) disassembler: &'a dyn Disassembler,
+    pub(crate) learned: Learned,
+    pub(crate) limits: Limits,
+    /// Who calls whom, in all samples; made when it is first asked for.
+    pub(crate) callers: OnceCell<Callers>,
+}
+
+impl Context<'_> {
+    /// The frames of a stack as lines, the innermost first.
+    pub(crate) fn stack_text(&self, stack: StackId) -> Vec<String> {
+        label::stack_lines(self.trace, stack)
+    }
+
+    /// `file.c:12`, the file without its folders; empty if unknown.
+    pub(crate) fn source(&self, l: &holdup_trace::tables::LocationRow) -> String {
+        label::source(self.trace, l)
+    }
+
+    pub(crate) fn thread_name(&self, thread: ThreadIdx) -> &str {
+        label::thread_name(self.trace, thread)
+    }
+
+    pub(crate) fn pid(&self, thread: ThreadIdx) -> u32 {
+        self.trace.threads.pid.get(thread.index()).copied().unwrap_or(0)
+    }
+
+    /// The sampling period in nanoseconds.
+    pub(crate) fn period(&self) -> f64 {
+        self.trace.meta.sample_period_ns as f64
+    }
+}

@@ -1,0 +1,37 @@
+//! Where a stack is in the program.
+
+use holdup_trace::StackId;
+use holdup_trace::tables::LocationRow;
+
+use super::context::Context;
+use crate::classify;
+
+/// The innermost application function of a stack.
+pub(super) fn application(context: &Context, stack: StackId) -> Option<LocationRow> {
+    context.classifier.application_frames(stack).into_iter().next().map(|(_, l)| l)
+}
+
+/// Where a stack is in the program, by name if there is one.
+pub(super) fn place(context: &Context, stack: StackId) -> Option<LocationRow> {
+    application(context, stack).or_else(|| any_user(context, stack))
+}
+
+/// Functions in which the C library starts threads: everything is below them, so they say nothing.
+const THREAD_STARTS: &[&str] = &["clone", "clone3", "start_thread", "thread_start", "_start", "__libc_start_main"];
+
+/// Where nothing belongs to the application by name: the innermost code that is neither the kernel's nor a runtime's,
+/// even if it has only an address; else the outermost function of a runtime, but for where threads start.
+pub(super) fn any_user(context: &Context, stack: StackId) -> Option<LocationRow> {
+    let trace = context.trace;
+    let locations = trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f));
+    let user: Vec<LocationRow> = locations.filter(|l| !classify::is_kernel_module(trace.text(l.module))).collect();
+    let own = |l: &&LocationRow| {
+        let module = trace.text(l.module);
+        !module.is_empty() && !module.starts_with("//") && !classify::is_runtime_module(module)
+    };
+    let named = |l: &&LocationRow| {
+        let name = trace.text(l.function);
+        !name.is_empty() && !name.contains("+0x") && !name.starts_with("__") && !THREAD_STARTS.contains(&name)
+    };
+    user.iter().find(own).or_else(|| user.iter().rev().find(named)).copied()
+}
