@@ -9,7 +9,9 @@ use serde::Deserialize;
 /// Which crates of the workspace each may use, in tests too. The binary may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-server", &["holdup-analysis", "holdup-trace"]),
-    ("holdup-analysis", &["holdup-base", "holdup-trace"]),
+    // Its tests explain made traces.
+    ("holdup-analysis", &["holdup-base", "holdup-synth", "holdup-trace"]),
+    ("holdup-synth", &["holdup-base", "holdup-trace"]),
     ("holdup-record", &["holdup-base", "holdup-trace"]),
     ("holdup-import", &["holdup-base", "holdup-trace"]),
     ("holdup-symbols", &["holdup-base", "holdup-trace"]),
@@ -20,8 +22,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-plot", &["holdup-base"]),
     ("holdup-base", &[]),
     ("holdup-sync", &[]),
-    // The bench of the group-by kernel calls it.
-    ("xtask", &["holdup-analysis"]),
+    // The bench of the group-by kernel calls the one, `synth` the other.
+    ("xtask", &["holdup-analysis", "holdup-synth"]),
 ];
 
 #[derive(Deserialize)]
