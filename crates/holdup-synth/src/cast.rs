@@ -71,7 +71,7 @@ pub(crate) struct Crew {
 }
 
 /// A program for the machine.
-pub(crate) trait Program {
+pub(crate) trait Program: Send {
     /// `who` has done what it was told, or runs again after a wait. What next?
     fn step(&mut self, machine: &mut Machine, who: Who) -> Next;
 

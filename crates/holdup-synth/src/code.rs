@@ -105,10 +105,9 @@ const PROGRAM: Module = Module {
         "server_main",
         "next_request",
         "answer_request",
-        "client_main",
-        "think",
-        "send_request",
-        "read_reply",
+        "ask_store",
+        "store_main",
+        "fetch_record",
     ],
 };
 

@@ -18,9 +18,10 @@ mod random;
 mod shapes;
 
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
 
-use holdup_trace::{Destination, Error, Result, Trace, TraceBuilder};
-
+use cast::Program;
+use holdup_trace::{Destination, Error, Event, Result, Trace, TraceBuilder};
 use machine::Machine;
 pub use shapes::Shape;
 
@@ -103,17 +104,36 @@ pub fn generate(spec: &Spec, to: &Destination) -> Result<Made> {
     let mut builder = TraceBuilder::new(to)?;
     let mut machine = Machine::new(spec, period, &mut builder);
     let mut program = spec.shape.program(&mut machine);
-    loop {
-        let more = machine.run(&mut *program, ROUND);
-        machine.events().drain(..).for_each(|(t, event)| builder.push(t, event));
-        if !more {
-            break;
-        }
-        builder.finish_round()?;
-    }
+    build(&mut machine, &mut *program, &mut builder)?;
     let truth = program.truth(&machine);
     let names = machine.describe(&mut builder, spec, period);
     Ok(Made { trace: builder.finish(Some(&mut { names }))?, truth })
+}
+
+/// Runs the machine on a thread of its own, one round ahead of the builder.
+fn build(machine: &mut Machine, program: &mut dyn Program, builder: &mut TraceBuilder) -> Result<()> {
+    let (full, rounds) = sync_channel::<Vec<(u64, Event)>>(1);
+    let (empty, emptied) = sync_channel::<Vec<(u64, Event)>>(3);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut more = true;
+            while more {
+                more = machine.run(program, ROUND);
+                let next = emptied.try_recv().unwrap_or_default();
+                if full.send(std::mem::replace(machine.events(), next)).is_err() {
+                    // The builder has failed, and says why.
+                    return;
+                }
+            }
+        });
+        for mut round in rounds {
+            round.drain(..).for_each(|(t, event)| builder.push(t, event));
+            builder.finish_round()?;
+            // Where there is no room for it, it is simply dropped.
+            let _ = empty.try_send(round);
+        }
+        Ok(())
+    })
 }
 
 fn check(spec: &Spec) -> Result<()> {

@@ -52,6 +52,8 @@ struct Thread {
     site: u16,
     /// Nanoseconds that it still has to run before it is asked again.
     left: u64,
+    /// When others have their turn, while it runs.
+    turn_ends: u64,
     /// Since when it runs, or waits; 0 if that was before the trace.
     since: u64,
     /// In which context an interrupt will wake it.
@@ -271,6 +273,7 @@ impl Machine {
         self.running[usize::from(cpu)] = who;
         let thread = &mut self.threads[who as usize];
         (thread.state, thread.cpu, thread.since) = (State::Running, cpu, self.now);
+        thread.turn_ends = self.now + SLICE;
         if std::mem::take(&mut thread.long) {
             let (tid, chain) = (thread.tid, self.sites[usize::from(thread.site)].chains[0].0);
             self.record.push(cpu, Event::Blocked { tid, chain, lock: LockId::NONE });
@@ -284,10 +287,13 @@ impl Machine {
         thread.left = thread.left.saturating_sub(self.now - thread.since);
         self.busy_ns += self.now - thread.since;
         thread.since = self.now;
-        if thread.left > 0 && !self.ready.is_empty() {
-            thread.state = State::Ready;
-            self.ready.push_back(who);
-            self.leave(cpu, SwitchState::Runnable, -1, LockId::NONE);
+        if self.now >= thread.turn_ends {
+            thread.turn_ends = self.now + SLICE;
+            if !self.ready.is_empty() {
+                thread.state = State::Ready;
+                self.ready.push_back(who);
+                self.leave(cpu, SwitchState::Runnable, -1, LockId::NONE);
+            }
         }
         self.turn(program, cpu);
     }
@@ -301,7 +307,8 @@ impl Machine {
             }
             let thread = self.threads[who as usize];
             if thread.left > 0 {
-                self.timers.set(self.now + thread.left.min(SLICE), Due::Burst(cpu));
+                let until = thread.turn_ends.max(self.now + 1).min(self.now + thread.left);
+                self.timers.set(until, Due::Burst(cpu));
                 return;
             }
             let next = if thread.common { self.common_step(who) } else { program.step(self, who) };

@@ -19,7 +19,7 @@ pub enum Shape {
     Hub,
     /// All threads pass one lock to each other in the order in which they came.
     Chain,
-    /// Clients and servers that mostly sleep: nobody is to blame.
+    /// Servers that mostly wait for requests from outside: nobody is to blame.
     Pool,
 }
 

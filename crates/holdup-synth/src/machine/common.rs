@@ -176,6 +176,7 @@ fn fresh(tid: u32) -> Thread {
         cpu: 0,
         site: 0,
         left: 0,
+        turn_ends: 0,
         since: 0,
         context: WakeContext::Timer,
         sector: 0,

@@ -5,7 +5,10 @@ use holdup_trace::{ChainId, Cpu, Event, LockId, Nanos, StringId, SwitchState};
 /// The events, and of each CPU whether its records are being lost.
 pub(super) struct Record {
     pub(super) events: Vec<(u64, Event)>,
+    /// The machine's clock.
     pub(super) now: u64,
+    /// When the last switch, wake-up or sample was.
+    last: u64,
     /// Switches and wake-ups.
     pub(super) made: u64,
     wanted: u64,
@@ -21,7 +24,7 @@ struct Gap {
 
 impl Record {
     pub(super) fn new(cpus: usize, wanted: u64) -> Self {
-        Record { events: Vec::new(), now: super::START, made: 0, wanted, gaps: vec![None; cpus], open_gaps: 0 }
+        Record { events: Vec::new(), now: super::START, last: 0, made: 0, wanted, gaps: vec![None; cpus], open_gaps: 0 }
     }
 
     /// Whether more events are wanted.
@@ -41,8 +44,18 @@ impl Record {
             gap.lost += 1;
             return;
         }
-        self.made += u64::from(matches!(event, Event::Switch { .. } | Event::Wake { .. }));
-        self.events.push((self.now, event));
+        match event {
+            // No two at one instant: whoever wakes another and then sleeps did the one before the other.
+            Event::Switch { .. } | Event::Wake { .. } => {
+                self.last = self.now.max(self.last + 1);
+                self.made += 1;
+            }
+            Event::Sample { .. } => self.last = self.now.max(self.last + 1),
+            // It belongs to the switch that follows.
+            Event::Futex { .. } => return self.events.push((self.now.max(self.last + 1), event)),
+            _ => {}
+        }
+        self.events.push((self.now.max(self.last), event));
     }
 
     #[inline]
@@ -54,7 +67,7 @@ impl Record {
 
     /// Something that is no switch and no wake-up, and is never lost.
     pub(super) fn add(&mut self, event: Event) {
-        self.events.push((self.now, event));
+        self.events.push((self.now.max(self.last), event));
     }
 
     /// From now on the records of `cpu` are lost; `false` if they are already.
@@ -62,7 +75,7 @@ impl Record {
         let gap = &mut self.gaps[usize::from(cpu)];
         let free = gap.is_none();
         if free {
-            *gap = Some(Gap { since: self.now, lost: 0 });
+            *gap = Some(Gap { since: self.now.max(self.last), lost: 0 });
             self.open_gaps += 1;
         }
         free
@@ -74,7 +87,7 @@ impl Record {
         let Some(Gap { since, lost: count }) = gap else { return false };
         self.gaps[usize::from(cpu)] = None;
         self.open_gaps -= 1;
-        self.add(Event::Lost { cpu: Cpu(cpu), span: Nanos(self.now - since), count, what });
+        self.add(Event::Lost { cpu: Cpu(cpu), span: Nanos(self.now.max(self.last) - since), count, what });
         true
     }
 

@@ -44,8 +44,9 @@ const QUEUES: usize = 11;
 const QUERIES: usize = 12;
 const WRITES: usize = 13;
 const FLUSHES: usize = 14;
+const CLAIMS: usize = 15;
 
-const PLACES: [Place; 15] = [
+const PLACES: [Place; 16] = [
     waits(calls::SLEEP, kernel::SLEEP, &["clock_nanosleep", "janitor_main", "start_thread", "clone3"]),
     runs(&["bitmap_scan", "sweep_pages", "janitor_main", "start_thread", "clone3"]),
     runs(&["pthread_mutex_unlock", "bitmap_scan", "sweep_pages", "janitor_main", "start_thread", "clone3"]),
@@ -80,6 +81,11 @@ const PLACES: [Place; 15] = [
         calls::FDATASYNC,
         kernel::SYNC_DISK,
         &["fdatasync", "flush_page", "serve_write", "worker_main", "start_thread", "clone3"],
+    ),
+    waits(
+        calls::FUTEX,
+        kernel::FUTEX,
+        &["__lll_lock_wait", "pthread_mutex_lock", "sweep_pages", "janitor_main", "start_thread", "clone3"],
     ),
 ];
 
@@ -171,8 +177,8 @@ impl Server {
     fn janitor(&mut self, machine: &mut Machine) -> Next {
         if self.janitor_does == Janitor::Sleeps {
             if machine.holder.is_some() {
-                // A request has the lock for another moment.
-                return Next::Run(2_000, SWEEPS);
+                self.queue.push_back(self.janitor);
+                return Next::Block(CLAIMS, machine.lock);
             }
             machine.holder = Some(self.janitor);
             self.locked_at = machine.now();
