@@ -102,7 +102,7 @@ impl Convoy {
 impl Program for Convoy {
     fn step(&mut self, machine: &mut Machine, who: Who) -> Next {
         let prepares =
-            |machine: &mut Machine| (Stage::Prepares, Next::Run(machine.random.within(20_000, 60_000), PREPARES));
+            |machine: &mut Machine| (Stage::Prepares, Next::Run(machine.random.within(4_000, 12_000), PREPARES));
         let (stage, next) = match self.stages[who as usize] {
             Stage::Begins => prepares(machine),
             Stage::Prepares if machine.holder.is_none() => {
