@@ -1,7 +1,7 @@
 //! New mappings of code and execs, as the kernel tells them.
 
+use holdup_spool::Side;
 use holdup_trace::Image;
-use holdup_trace::spool::Side;
 
 use crate::perf::Mappings;
 

@@ -2,11 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::records::{Record, kind};
-use crate::{ChainId, Cpu, Event, LockId, LockKey, LockKind, SwitchState, TraceBuilder, WakeContext};
-
-const FUTEX_LOCK_PI: u8 = 6;
-const FUTEX_WAIT_OPERATIONS: [u8; 5] = [0, FUTEX_LOCK_PI, 9, 11, 13];
+use crate::linux;
+use crate::records::{Record, kind};
+use holdup_trace::{ChainId, Cpu, Event, LockId, LockKey, LockKind, TraceBuilder, WakeContext};
 
 /// Prefix records of a CPU that wait for the record they belong to.
 #[derive(Debug, Default, Clone, Copy)]
@@ -20,7 +18,7 @@ struct Prefix {
 
 /// Converts records to events, CPU by CPU within a round.
 #[derive(Debug, Default)]
-pub(super) struct Converter {
+pub(crate) struct Converter {
     prefixes: FxHashMap<u16, Prefix>,
     /// Which process each thread belongs to.
     pids: FxHashMap<u32, u32>,
@@ -56,19 +54,19 @@ const fn tid(word: u64, shift: u32) -> u32 {
 
 impl Converter {
     /// Notes which process a thread belongs to.
-    pub(super) fn learn(&mut self, tid: u32, pid: u32) {
+    pub(crate) fn learn(&mut self, tid: u32, pid: u32) {
         self.pids.insert(tid, pid);
     }
 
     /// Learns the new threads of a block before any block of the round is converted.
-    pub(super) fn learn_forks(&mut self, records: &[u8]) {
+    pub(crate) fn learn_forks(&mut self, records: &[u8]) {
         for r in Record::all(records).filter(|r| r.kind == kind::FORK) {
             self.learn(r.b as u32, (r.b >> 32) as u32);
         }
     }
 
     /// Pushes the events of a block.
-    pub(super) fn convert(&mut self, builder: &mut TraceBuilder, cpu: u16, records: &[u8]) {
+    pub(crate) fn convert(&mut self, builder: &mut TraceBuilder, cpu: u16, records: &[u8]) {
         let mut prefix = self.prefixes.remove(&cpu).unwrap_or_default();
         for record in Record::all(records) {
             self.counts[usize::from(record.kind & 15)] += 1;
@@ -123,7 +121,7 @@ impl Converter {
         let mut lock = LockId::NONE;
         if let Some(f) = futex.filter(|f| f.t == r.t) {
             let operation = (f.a >> 48) as u8;
-            if FUTEX_WAIT_OPERATIONS.contains(&operation) {
+            if linux::is_futex_wait(operation) {
                 let (private, timed) = (f.a >> 56 & 1 == 1, f.a >> 57 & 1 == 1);
                 lock = builder.lock(futex_key(f.a & 0xffff_ffff_ffff, pid, private));
                 let owner = self.plausible_owner((f.b >> 32) as u32, prev, pid);
@@ -137,7 +135,7 @@ impl Converter {
                 cpu,
                 prev,
                 next: tid(r.a, 24),
-                state: state(r.b as u16),
+                state: linux::task_state(r.b as u16),
                 io_wait: r.b >> 40 & 1 == 1,
                 syscall: (r.a >> 48) as i16,
                 lock,
@@ -153,7 +151,7 @@ impl Converter {
     }
 
     /// Tells the builder how many records of each kind there were.
-    pub(super) fn count(&self, builder: &mut TraceBuilder) {
+    pub(crate) fn count(&self, builder: &mut TraceBuilder) {
         for (name, &n) in NATIVE.iter().zip(&self.counts).filter(|(name, n)| !name.is_empty() && **n > 0) {
             builder.count_native(name, n);
         }
@@ -204,22 +202,5 @@ fn block_io(r: Record) -> Event {
         bytes: (r.b >> 32) as u32,
         tid: (r.a >> 40) as u32 & 0x7f_ffff,
         issue: r.a >> 63 == 1,
-    }
-}
-
-/// From the bits of `task_struct.__state`, which are not those that `sched_switch` prints.
-fn state(bits: u16) -> SwitchState {
-    match bits {
-        0 => SwitchState::Runnable,
-        b if b & 0x80 != 0 => SwitchState::Dead,
-        b if b & 0x01 != 0 => SwitchState::Sleeping,
-        b if b & 0x0c != 0 => SwitchState::Stopped,
-        b if b & 0x402 == 0x402 => SwitchState::Idle,
-        b if b & 0x1002 != 0 => SwitchState::Uninterruptible,
-        b if b & 0x30 != 0 => SwitchState::Dead,
-        b if b & 0x40 != 0 => SwitchState::Idle,
-        b if b & 0x8000 != 0 => SwitchState::Stopped,
-        // TASK_WAKING, where the kernel has no state argument: it was woken while it fell asleep.
-        _ => SwitchState::Sleeping,
     }
 }

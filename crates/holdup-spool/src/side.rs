@@ -1,6 +1,6 @@
 //! What user space tells beside the kernel's records: names, mappings, execs, losses.
 
-use crate::Image;
+use holdup_trace::Image;
 
 /// An item of side information. Times are the recording's clock in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +46,7 @@ pub enum Side {
 }
 
 impl Side {
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Side::Name { t, pid, tid, name } => {
                 out.push(1);
@@ -78,7 +78,7 @@ impl Side {
     }
 
     /// Takes an item off the front of `bytes`; `None` at their end or if they are no items.
-    pub(super) fn decode(bytes: &mut &[u8]) -> Option<Side> {
+    pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Side> {
         let (&tag, rest) = bytes.split_first()?;
         *bytes = rest;
         let t = take(bytes)?;
@@ -109,7 +109,7 @@ impl Side {
     }
 }
 
-pub(super) fn put(out: &mut Vec<u8>, word: u64) {
+pub(crate) fn put(out: &mut Vec<u8>, word: u64) {
     out.extend_from_slice(&word.to_le_bytes());
 }
 
@@ -119,7 +119,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
+pub(crate) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let (word, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
     Some(u64::from_le_bytes(*word))

@@ -16,7 +16,6 @@ mod ids;
 mod meta;
 mod names;
 mod naming;
-pub mod spool;
 mod store;
 mod syscall;
 mod table;

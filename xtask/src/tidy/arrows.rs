@@ -12,7 +12,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // Its tests explain made traces.
     ("holdup-analysis", &["holdup-base", "holdup-synth", "holdup-trace"]),
     ("holdup-synth", &["holdup-base", "holdup-trace"]),
-    ("holdup-record", &["holdup-base", "holdup-trace"]),
+    ("holdup-record", &["holdup-base", "holdup-spool", "holdup-trace"]),
+    ("holdup-spool", &["holdup-base", "holdup-trace"]),
     ("holdup-import", &["holdup-base", "holdup-trace"]),
     ("holdup-symbols", &["holdup-base", "holdup-trace"]),
     ("holdup-trace", &["holdup-base"]),
