@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::linux;
-use crate::records::{Record, kind};
+use crate::linux::{self, FUTEX_PRIVATE};
+use crate::records::{Record, TID_MASK, bit, kind};
 use holdup_trace::{ChainId, Cpu, Event, LockId, LockKey, LockKind, TraceBuilder, WakeContext};
 
 /// Prefix records of a CPU that wait for the record they belong to.
@@ -49,7 +49,7 @@ const NATIVE: [&str; 16] = [
 ];
 
 const fn tid(word: u64, shift: u32) -> u32 {
-    (word >> shift) as u32 & 0xff_ffff
+    (word >> shift) as u32 & TID_MASK
 }
 
 impl Converter {
@@ -61,7 +61,7 @@ impl Converter {
     /// Learns the new threads of a block before any block of the round is converted.
     pub(crate) fn learn_forks(&mut self, records: &[u8]) {
         for r in Record::all(records).filter(|r| r.kind == kind::FORK) {
-            self.learn(r.b as u32, (r.b >> 32) as u32);
+            self.learn(r.b as u32, (r.b >> bit::PROCESS) as u32);
         }
     }
 
@@ -99,15 +99,15 @@ impl Converter {
                 builder.push(r.t, Event::Blocked { tid: r.a as u32, chain, lock: LockId::NONE });
             }
             kind::LOCK => {
-                let kind = LockKind::from_code((r.b >> 48) as u8);
+                let kind = LockKind::from_code((r.b >> bit::LOCK_KIND) as u8);
                 let lock = builder.lock(LockKey { kind, pid: 0, address: r.a });
-                let (begin, owner) = (r.b >> 56 & 1 == 1, tid(r.b, 24));
+                let (begin, owner) = (r.b >> bit::BEGIN & 1 == 1, tid(r.b, bit::SECOND));
                 builder.push(r.t, Event::KernelLock { cpu, tid: tid(r.b, 0), lock, begin, owner });
             }
             kind::BLOCK_IO => builder.push(r.t, block_io(r)),
             kind::FORK => {
-                let (parent, parent_pid) = (r.a as u32, (r.a >> 32) as u32);
-                let (tid, pid) = (r.b as u32, (r.b >> 32) as u32);
+                let (parent, parent_pid) = (r.a as u32, (r.a >> bit::PROCESS) as u32);
+                let (tid, pid) = (r.b as u32, (r.b >> bit::PROCESS) as u32);
                 builder.push(r.t, Event::Fork { parent_pid, parent, pid, tid });
             }
             kind::EXIT => builder.push(r.t, Event::Exit { tid: r.a as u32 }),
@@ -117,14 +117,14 @@ impl Converter {
 
     fn switch(&mut self, builder: &mut TraceBuilder, cpu: Cpu, r: Record, futex: Option<Record>) {
         let prev = tid(r.a, 0);
-        let pid = tid(r.b, 16);
+        let pid = tid(r.b, bit::PID);
         let mut lock = LockId::NONE;
         if let Some(f) = futex.filter(|f| f.t == r.t) {
-            let operation = (f.a >> 48) as u8;
+            let operation = (f.a >> bit::OPERATION) as u8;
             if linux::is_futex_wait(operation) {
-                let (private, timed) = (f.a >> 56 & 1 == 1, f.a >> 57 & 1 == 1);
+                let (private, timed) = (f.a >> bit::PRIVATE & 1 == 1, f.a >> bit::TIMED & 1 == 1);
                 lock = builder.lock(futex_key(f.a & 0xffff_ffff_ffff, pid, private));
-                let owner = self.plausible_owner((f.b >> 32) as u32, prev, pid);
+                let owner = self.plausible_owner((f.b >> bit::OWNER) as u32, prev, pid);
                 self.futexes += 1;
                 builder.push(r.t, Event::Futex { tid: prev, lock, owner, operation, timed });
             }
@@ -134,10 +134,10 @@ impl Converter {
             Event::Switch {
                 cpu,
                 prev,
-                next: tid(r.a, 24),
+                next: tid(r.a, bit::SECOND),
                 state: linux::task_state(r.b as u16),
-                io_wait: r.b >> 40 & 1 == 1,
-                syscall: (r.a >> 48) as i16,
+                io_wait: r.b >> bit::IO_WAIT & 1 == 1,
+                syscall: (r.a >> bit::CALL) as i16,
                 lock,
                 chain: ChainId::NONE,
             },
@@ -167,12 +167,12 @@ fn second_half(builder: &mut TraceBuilder, cpu: Cpu, first: Record, second: Reco
     let bytes = [first.b.to_le_bytes(), second.a.to_le_bytes()].concat();
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     let name = builder.string(&String::from_utf8_lossy(&bytes[..end]));
-    builder.push(first.t, Event::Name { pid: (first.a >> 32) as u32, tid: first.a as u32, name });
+    builder.push(first.t, Event::Name { pid: (first.a >> bit::PROCESS) as u32, tid: first.a as u32, name });
 }
 
 fn released_lock(builder: &mut TraceBuilder, key: Option<Record>) -> LockId {
     key.map_or(LockId::NONE, |k| {
-        let private = k.b >> 39 & 1 == 1;
+        let private = k.b >> bit::KEY_OPERATION & FUTEX_PRIVATE != 0;
         builder.lock(futex_key(k.a, k.b as u32, private))
     })
 }
@@ -185,8 +185,8 @@ fn wake(lock: LockId, chain: ChainId, cpu: Cpu, r: Record) -> Event {
     Event::Wake {
         cpu,
         waker: tid(r.a, 0),
-        wakee: tid(r.a, 24),
-        context: WakeContext::from_code((r.a >> 48) as u8),
+        wakee: tid(r.a, bit::SECOND),
+        context: WakeContext::from_code((r.a >> bit::CONTEXT) as u8),
         source: r.b as u16,
         // sched_waking comes before the target is chosen.
         target: Cpu::NONE,
@@ -199,8 +199,8 @@ fn block_io(r: Record) -> Event {
     Event::BlockIo {
         device: r.b as u32,
         sector: r.a & 0xff_ffff_ffff,
-        bytes: (r.b >> 32) as u32,
-        tid: (r.a >> 40) as u32 & 0x7f_ffff,
-        issue: r.a >> 63 == 1,
+        bytes: (r.b >> bit::BYTES) as u32,
+        tid: (r.a >> bit::ISSUER) as u32 & 0x7f_ffff,
+        issue: r.a >> bit::ISSUE == 1,
     }
 }

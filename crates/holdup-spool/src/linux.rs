@@ -7,6 +7,9 @@ use holdup_trace::SwitchState;
 /// FUTEX_WAIT, FUTEX_LOCK_PI, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI, FUTEX_LOCK_PI2.
 const FUTEX_WAITS: [u8; 5] = [0, 6, 9, 11, 13];
 
+/// The flag of a futex operation that says that no other process uses the futex.
+pub(crate) const FUTEX_PRIVATE: u64 = 0x80;
+
 /// Whether a futex operation, without its flags, waits.
 pub(crate) fn is_futex_wait(operation: u8) -> bool {
     FUTEX_WAITS.contains(&operation)
