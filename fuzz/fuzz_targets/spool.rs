@@ -11,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut file = tempfile::NamedTempFile::new().expect("a folder for temporary files");
     file.write_all(bytes).expect("room for a small file");
     let mut builder = TraceBuilder::new(&Destination::Memory).expect("memory needs no folder");
-    if holdup_trace::spool::read(file.path(), &mut builder).is_ok() {
+    if holdup_spool::read(file.path(), &mut builder).is_ok() {
         drop(builder.finish(None));
     }
 });

@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask tidy`, `cargo xtask scenarios`, `cargo xtask bench`.
+//! Developer commands: `cargo xtask tidy`, `cargo xtask scenarios`, `cargo xtask bench`, `cargo xtask synth`.
 
 #![forbid(unsafe_code)]
 
@@ -8,6 +8,7 @@ mod measure;
 mod pairs;
 mod scenarios;
 mod sweeps;
+mod synth;
 mod table;
 mod tidy;
 mod truth;
@@ -30,7 +31,15 @@ cargo xtask bench [pipe|job|read|groups|load]...  what recording, reading, group
                                         DuckDB, sysbench and Latte (default: all)
     --rounds N       interleaved rounds (default 7)
     --cassandra HOST:PORT  an idle Cassandra for Latte to connect to: `load` leaves it out without one
-all but tidy take --holdup PATH (default target/release/holdup)";
+cargo xtask synth -o FILE               make a trace of any size with a planted culprit; says what is planted, as JSON
+    --shape SHAPE    lock, hub, chain or pool (default lock)
+    --cpus N         1 to 512 (default 128)
+    --threads N      8 to 100000 (default 1000)
+    --events N       switches and wake-ups, such as 200000, 100M or 1e8 (default 1M)
+    --seed N         another seed, another trace (default 1)
+    --losses N       how often a CPU's records are lost for a while (default 0)
+    --truth FILE     where to say what is planted (default: standard output)
+bench and scenarios take --holdup PATH (default target/release/holdup)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -38,6 +47,7 @@ fn main() -> ExitCode {
     let done = match args.first().map(String::as_str) {
         Some("tidy") => tidy::run(&root()),
         Some("scenarios") => scenarios::run(&root(), rest),
+        Some("synth") => synth::run(rest),
         Some("bench") => bench::run(&root(), rest),
         Some(measure::COMMAND) => return measure::child(rest),
         _ => {

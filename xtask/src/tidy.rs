@@ -2,6 +2,7 @@
 
 mod arrows;
 mod circles;
+mod layout;
 mod links;
 mod places;
 mod sources;
@@ -16,6 +17,7 @@ pub fn run(root: &Path) -> Result<bool> {
     let files = repository_files(root)?;
     let mut complaints = arrows::check(root)?;
     complaints.extend(circles::check(root, &files)?);
+    complaints.extend(layout::check(root)?);
     complaints.extend(sources::check(root, &files)?);
     complaints.extend(places::check(root, &files)?);
     complaints.extend(links::check(root, &files)?);

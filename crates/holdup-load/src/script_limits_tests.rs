@@ -3,7 +3,7 @@
 //! These are the limits that the engine itself counts. Those that are seen from outside end the program, and are tested there
 //! (`crates/holdup/tests/hostile_scripts.rs`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::*;

@@ -97,8 +97,9 @@ INLINE int block_io(u64 *ctx, u32 tid, bool issue, u64 bytes)
 		device = (u64)disk->major << 20 | disk->first_minor;
 	if (side_reserve(r, 1, &at))
 		side_put(r, at, K_BLOCK_IO, bpf_ktime_get_ns(),
-		    (rq->__sector & 0xffffffffffULL) | (u64)(tid & 0x7fffff) << 40 | (u64)issue << 63,
-		    device | bytes << 32);
+		    (rq->__sector & 0xffffffffffULL) | (u64)(tid & 0x7fffff) << BIT_ISSUER |
+			(u64)issue << BIT_ISSUE,
+		    device | bytes << BIT_BYTES);
 	return 0;
 }
 

@@ -31,14 +31,15 @@ INLINE void put_futex(struct ring *r, u64 at, u64 t, struct pt_regs *regs)
 	if (bpf_probe_read_user(words, sizeof(words), (void *)address))
 		words[0] = words[2] = 0;
 	u64 owner = command == 6 || command == 13 ? words[0] & 0x3fffffff : words[2];
-	u64 flags = (op & 0x80 ? 1 : 0) | (regs->r10 ? 2 : 0);
-	put(r, at, K_FUTEX, t, (address & 0xffffffffffffULL) | (u64)command << 48 | flags << 56,
-	    words[0] | owner << 32);
+	u64 flags = (op & 0x80 ? 1 : 0) | (regs->r10 ? 1 << (BIT_TIMED - BIT_PRIVATE) : 0);
+	put(r, at, K_FUTEX, t, (address & 0xffffffffffffULL) | (u64)command << BIT_OPERATION | flags << BIT_PRIVATE,
+	    words[0] | owner << BIT_OWNER);
 }
 
 INLINE u64 lock_word(struct thread *w, u32 tid, bool begin)
 {
-	return (tid & 0xffffff) | (u64)(w->lock_owner & 0xffffff) << 24 | (u64)w->lock_kind << 48 | (u64)begin << 56;
+	return (tid & TID_MASK) | (u64)(w->lock_owner & TID_MASK) << BIT_SECOND | (u64)w->lock_kind << BIT_LOCK_KIND |
+	       (u64)begin << BIT_BEGIN;
 }
 
 /* A plain read of a bit field takes its place in this kernel's headers for that in the running kernel. */
@@ -81,8 +82,8 @@ INLINE void leave(u64 *ctx, struct ring *r, struct task_struct *prev, struct tas
 	if (futex && regs)
 		put_futex(r, at++, t, regs);
 	u64 io = waits_for_io(prev);
-	put(r, at, K_SWITCH, t, (prev->pid & 0xffffff) | (u64)(next->pid & 0xffffff) << 24 | (u64)call << 48,
-	    state | (u64)(prev->tgid & 0xffffff) << 16 | io << 40);
+	put(r, at, K_SWITCH, t, (prev->pid & TID_MASK) | (u64)(next->pid & TID_MASK) << BIT_SECOND | (u64)call << BIT_CALL,
+	    state | (u64)(prev->tgid & TID_MASK) << BIT_PID | io << BIT_IO_WAIT);
 }
 
 /* Whether `next` comes back from a long wait, for the end of this switch. */
@@ -125,8 +126,9 @@ INLINE void missed_switch(struct ring *r, struct task_struct *task)
 		bpf_probe_read_kernel(&prev_pid, sizeof(prev_pid), __builtin_preserve_access_index(&prev->tgid));
 		if (field_exists(prev->__state))
 			bpf_probe_read_kernel(&state, sizeof(state), __builtin_preserve_access_index(&prev->__state));
-		side_put_one(r, K_MISSED_SWITCH, t, (prev_tid & 0xffffff) | (u64)(task->pid & 0xffffff) << 24 | 0xffffULL << 48,
-			     (state & 0xffff) | (u64)(prev_pid & 0xffffff) << 16);
+		side_put_one(r, K_MISSED_SWITCH, t,
+			     (prev_tid & TID_MASK) | (u64)(task->pid & TID_MASK) << BIT_SECOND | 0xffffULL << BIT_CALL,
+			     (state & 0xffff) | (u64)(prev_pid & TID_MASK) << BIT_PID);
 	}
 	r->running = (u64)task;
 	arrive(r, task, t);
@@ -247,11 +249,11 @@ int on_waking(u64 *ctx)
 	if (!reserve(r, n, &at))
 		return 0;
 	if (key)
-		put(r, at++, K_WAKE_KEY, t, address, (u32)current->tgid | (op & 0xff) << 32);
+		put(r, at++, K_WAKE_KEY, t, address, (u32)current->tgid | (op & 0xff) << BIT_KEY_OPERATION);
 	if (hash)
 		put(r, at++, K_WAKE_STACK, t, 0, hash);
-	put(r, at, K_WAKE, t, (current->pid & 0xffffff) | (u64)(wakee->pid & 0xffffff) << 24 | (u64)context << 48,
-	    source);
+	put(r, at, K_WAKE, t, (current->pid & TID_MASK) | (u64)(wakee->pid & TID_MASK) << BIT_SECOND |
+	    (u64)context << BIT_CONTEXT, source);
 	return 0;
 }
 
@@ -266,8 +268,8 @@ int on_fork(u64 *ctx)
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	struct ring *r = this_ring();
 	if (r)
-		side_put_one(r, K_FORK, bpf_ktime_get_ns(), (u32)parent->pid | (u64)parent->tgid << 32,
-			(u32)child->pid | (u64)child->tgid << 32);
+		side_put_one(r, K_FORK, bpf_ktime_get_ns(), (u32)parent->pid | (u64)parent->tgid << BIT_PROCESS,
+			(u32)child->pid | (u64)child->tgid << BIT_PROCESS);
 	return 0;
 }
 
@@ -292,7 +294,7 @@ int on_rename(u64 *ctx)
 	t = bpf_ktime_get_ns();
 	bpf_probe_read_kernel_str(name, sizeof(name), (void *)ctx[1]);
 	if (side_reserve(r, 2, &at)) {
-		side_put(r, at, K_NAME, t, (u32)task->pid | (u64)task->tgid << 32, name[0]);
+		side_put(r, at, K_NAME, t, (u32)task->pid | (u64)task->tgid << BIT_PROCESS, name[0]);
 		side_put(r, at + 1, K_MORE, t, name[1], 0);
 	}
 	return 0;

@@ -1,10 +1,14 @@
-/* What the programs share: configuration, buffers, records. Mirrored by src/layout.rs. */
+/* What the programs share: configuration, buffers, records. Mirrored by src/layout.rs and by records.rs of holdup-spool;
+ * `cargo xtask tidy` compares them. */
 #ifndef HOLDUP_RECORDER_H
 #define HOLDUP_RECORDER_H
 
 #include "kernel.h"
 
-/* Records are 24 bytes: time | lap << 56 | kind << 57, and two words. Some are prefixes of the next one. */
+/* A record: time | lap << BIT_LAP | kind << BIT_KIND, and two words. Some are prefixes of the next one. */
+#define RECORD 24
+#define TID_MASK 0xffffff
+
 enum kind {
 	K_SWITCH = 1,
 	K_WAKE = 2,
@@ -20,6 +24,28 @@ enum kind {
 	K_NAME = 12, /* followed by a K_MORE */
 	K_EXIT = 13,
 	K_MISSED_SWITCH = 14, /* no tracepoint told it; its time is that of its end */
+};
+
+/* Where the parts of a record's words begin. */
+enum bit {
+	BIT_LAP = 56,
+	BIT_KIND = 57,
+	BIT_SECOND = 24, /* the second tid: who comes, who is woken, who owns the lock */
+	BIT_CALL = 48, /* K_SWITCH */
+	BIT_PID = 16,
+	BIT_IO_WAIT = 40,
+	BIT_OPERATION = 48, /* K_FUTEX */
+	BIT_PRIVATE = 56,
+	BIT_TIMED = 57,
+	BIT_OWNER = 32,
+	BIT_KEY_OPERATION = 32, /* K_WAKE_KEY */
+	BIT_CONTEXT = 48, /* K_WAKE */
+	BIT_LOCK_KIND = 48, /* K_LOCK */
+	BIT_BEGIN = 56,
+	BIT_ISSUER = 40, /* K_BLOCK_IO */
+	BIT_ISSUE = 63,
+	BIT_BYTES = 32,
+	BIT_PROCESS = 32, /* K_FORK, K_NAME: above the tid */
 };
 
 enum context { CTX_TASK = 0, CTX_HARDIRQ = 1, CTX_SOFTIRQ = 2, CTX_TIMER = 3, CTX_UNKNOWN = 255 };
@@ -106,7 +132,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(key_size, 4);
-	__uint(value_size, SLOTS_AT + 24 * 4096);
+	__uint(value_size, SLOTS_AT + RECORD * 4096);
 	__uint(max_entries, 1);
 } rings SEC(".maps");
 
@@ -138,12 +164,12 @@ INLINE struct ring *this_ring(void)
 /* The first word is written last: its lap bit tells the reader that the slot is complete. */
 INLINE void put_at(struct ring *r, u64 from, u64 at, u64 mask, u64 kind, u64 t, u64 a, u64 b)
 {
-	volatile u64 *slot = (void *)r + SLOTS_AT + (from + (at & mask)) * 24;
+	volatile u64 *slot = (void *)r + SLOTS_AT + (from + (at & mask)) * RECORD;
 	u64 lap = (at & (mask + 1)) ? 0 : 1;
 	slot[1] = a;
 	slot[2] = b;
 	barrier();
-	slot[0] = (t & 0xffffffffffffffULL) | lap << 56 | kind << 57;
+	slot[0] = (t & ((1ULL << BIT_LAP) - 1)) | lap << BIT_LAP | kind << BIT_KIND;
 }
 
 /* Reserves `n` slots of the ring; returns 0 and counts the loss if the reader is too far behind. Interrupts are off. */

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use holdup_base::Claim;
 use holdup_record::{Options, Target, record};
-use holdup_trace::{Destination, Nanos, TraceBuilder, spool};
+use holdup_trace::{Destination, Nanos, TraceBuilder};
 
 fn main() {
     let mut options = Options::default();
@@ -55,7 +55,7 @@ fn main() {
 
 fn print_spool(path: &Path) {
     let mut builder = TraceBuilder::new(&Destination::Memory).expect("builder");
-    spool::read(path, &mut builder).expect("spool");
+    holdup_spool::read(path, &mut builder).expect("spool");
     let trace = builder.finish(None).expect("trace");
     println!("{:#?}", trace.meta);
     println!("{:?}", trace.row_counts());

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::io;
 
-use holdup_trace::spool::{Side, SpoolWriter, encode_stack};
+use holdup_spool::{Side, SpoolWriter, encode_stack};
 use holdup_trace::{Error, LOST_STACKS, LossKind, Result};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 

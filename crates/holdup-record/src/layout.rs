@@ -1,4 +1,5 @@
-//! What is shared with the programs in the kernel; `bpf/recorder.h` is the other half.
+//! What is shared with the programs in the kernel; `bpf/recorder.h` is the other half, and `cargo xtask tidy`
+//! compares them.
 
 /// Where the slots of a CPU's ring begin, behind its header.
 pub(crate) const SLOTS_AT: usize = 24576;
@@ -21,34 +22,52 @@ pub(crate) mod word {
     pub(crate) const SIDE_TAIL: usize = 15;
 }
 
-/// The programs' configuration, constant once they are loaded.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Config {
-    pub slot_mask: u64,
-    pub side_mask: u64,
-    pub min_wait: u64,
-    pub stack_rate: u64,
-    pub stack_burst: u64,
-    pub preempt_delta: i64,
-    pub self_tgid: u32,
-    pub chunks: u32,
-    pub has_state_argument: u32,
-    pub skip_frames: u32,
+/// Declares `struct config`: fields in the order of the other half, wide ones first, so that there is no gap.
+macro_rules! config {
+    ($(#[doc = $doc:literal])* struct Config { $($name:ident: $type:ty,)+ }) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, Copy, Default)]
+        pub(crate) struct Config { $(pub $name: $type,)+ }
+
+        impl Config {
+            /// The bytes of `struct config`.
+            pub(crate) fn bytes(&self) -> Vec<u8> {
+                let mut bytes = Vec::new();
+                $(bytes.extend(self.$name.to_ne_bytes());)+
+                bytes
+            }
+        }
+    };
 }
 
-impl Config {
-    /// The bytes of `struct config`.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let delta = self.preempt_delta as u64;
-        for word in [self.slot_mask, self.side_mask, self.min_wait, self.stack_rate, self.stack_burst, delta] {
-            bytes.extend(word.to_ne_bytes());
-        }
-        for half in [self.self_tgid, self.chunks, self.has_state_argument, self.skip_frames] {
-            bytes.extend(half.to_ne_bytes());
-        }
-        bytes
+config! {
+    /// The programs' configuration, constant once they are loaded.
+    struct Config {
+        slot_mask: u64,
+        side_mask: u64,
+        min_wait: u64,
+        stack_rate: u64,
+        stack_burst: u64,
+        preempt_delta: i64,
+        self_tgid: u32,
+        chunks: u32,
+        has_state_argument: u32,
+        skip_frames: u32,
     }
+}
+
+/// Where the parts of a raw stack begin, in bytes.
+mod raw_stack {
+    pub(super) const HASH: usize = 0;
+    pub(super) const IP: usize = 8;
+    pub(super) const SP: usize = 16;
+    pub(super) const BP: usize = 24;
+    pub(super) const BASE: usize = 32;
+    pub(super) const TGID: usize = 40;
+    pub(super) const KERNEL_FRAMES: usize = 48;
+    pub(super) const FILLED: usize = 52;
+    pub(super) const USER: usize = 56;
+    pub(super) const KERNEL: usize = 64;
 }
 
 /// A raw stack as it lies in the ring buffer, borrowed.
@@ -57,8 +76,7 @@ pub(crate) struct KernelStack<'a> {
 }
 
 impl<'a> KernelStack<'a> {
-    const FIXED: usize = 64;
-    const COPY_AT: usize = Self::FIXED + MAX_KERNEL * 8;
+    const COPY_AT: usize = raw_stack::KERNEL + MAX_KERNEL * 8;
 
     /// `None` if `bytes` are too few.
     pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
@@ -69,19 +87,23 @@ impl<'a> KernelStack<'a> {
         u64::from_ne_bytes(self.bytes[at..at + 8].try_into().expect("eight bytes"))
     }
 
+    fn half(&self, at: usize) -> u32 {
+        u32::from_ne_bytes(self.bytes[at..at + 4].try_into().expect("four bytes"))
+    }
+
     pub(crate) fn hash(&self) -> u64 {
-        self.word(0)
+        self.word(raw_stack::HASH)
     }
 
     /// The stack with its copy cut to what was filled, beginning at the stack pointer.
     pub(crate) fn to_raw(&self) -> holdup_trace::RawStack {
-        let (ip, sp, bp, base) = (self.word(8), self.word(16), self.word(24), self.word(32));
-        let (frames, filled) = ((self.word(48) as u32) as usize, (self.word(48) >> 32) as usize);
-        let kernel = (0..frames.min(MAX_KERNEL)).map(|i| self.word(Self::FIXED + i * 8)).collect();
+        let [ip, sp, bp, base] = [raw_stack::IP, raw_stack::SP, raw_stack::BP, raw_stack::BASE].map(|at| self.word(at));
+        let [frames, filled] = [raw_stack::KERNEL_FRAMES, raw_stack::FILLED].map(|at| self.half(at) as usize);
+        let kernel = (0..frames.min(MAX_KERNEL)).map(|i| self.word(raw_stack::KERNEL + i * 8)).collect();
         let copy = &self.bytes[Self::COPY_AT..];
         let copy = &copy[..copy.len().min(filled * CHUNK)];
         let below = (sp.saturating_sub(base) as usize).min(copy.len());
-        let (pid, user) = (self.word(40) as u32, self.word(56));
+        let (pid, user) = (self.half(raw_stack::TGID), self.word(raw_stack::USER));
         holdup_trace::RawStack { pid, kernel, ip, sp, bp, lr: 0, bytes: copy[below..].to_vec(), user }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Programs in the kernel (`bpf/`, compiled and committed) write 24-byte records of every switch and wake-up into one
 //! ring per CPU, and the stacks of long waits, of their wakers and of CPU samples into a common buffer; every 20 ms
-//! one thread empties both into a [spool](holdup_trace::spool), which the rest of holdup reads.
+//! one thread empties both into a [spool](holdup_spool), which the rest of holdup reads.
 //!
 //! What this crate is *not* for: understanding what it records. Nothing is decoded here but its own buffers.
 

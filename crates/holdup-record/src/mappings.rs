@@ -1,6 +1,6 @@
 //! New mappings of code and execs, as the kernel tells them.
 
-use holdup_trace::spool::Side;
+use holdup_spool::Side;
 use holdup_trace::{Image, LossKind};
 
 use crate::perf::Mappings;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-use holdup_trace::spool::Side;
+use holdup_spool::Side;
 use holdup_trace::{Host, Image};
 
 /// Tells of threads and processes, each once.

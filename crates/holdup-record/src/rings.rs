@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use holdup_trace::spool::records::{LAP, SIZE};
+use holdup_spool::records::{LAP, SIZE};
 
 use crate::layout::{SLOTS_AT, word};
 

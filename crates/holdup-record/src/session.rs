@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use holdup_base::Claim;
+use holdup_spool::{Footer, Header, Side};
 use holdup_trace::Result;
-use holdup_trace::spool::{Footer, Header, Side};
 
 use crate::attach::{self, Watched};
 use crate::bpf::{Programs, Sizes};

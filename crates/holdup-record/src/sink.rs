@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdup_base::Claim;
+use holdup_spool::{Header, SpoolWriter};
 use holdup_trace::Result;
-use holdup_trace::spool::{Header, SpoolWriter};
 
 /// Segments that cover the time to keep; one more is being written.
 const SEGMENTS: u32 = 2;

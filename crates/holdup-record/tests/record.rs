@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use holdup_base::Claim;
 use holdup_record::{Options, Outcome, Status, Target, record};
-use holdup_trace::{Destination, Error, Image, RawStack, Trace, TraceBuilder, Unwinder, spool};
+use holdup_trace::{Destination, Error, Image, RawStack, Trace, TraceBuilder, Unwinder};
 
 /// One recording at a time: they catch the process's signals.
 static ONE: Mutex<()> = Mutex::new(());
@@ -72,7 +72,7 @@ fn open(path: &Path, unwinder: Option<Box<dyn Unwinder>>) -> Trace {
     if let Some(unwinder) = unwinder {
         builder.set_unwinder(unwinder);
     }
-    spool::read(path, &mut builder).expect("spool");
+    holdup_spool::read(path, &mut builder).expect("spool");
     builder.finish(None).expect("trace")
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use holdup_base::Claim;
 use holdup_record::{Options, Target, record};
-use holdup_trace::{Destination, FrameId, Image, RawStack, Trace, TraceBuilder, Unwinder, file, spool};
+use holdup_trace::{Destination, FrameId, Image, RawStack, Trace, TraceBuilder, Unwinder, file};
 
 /// What the recorded program is to do: hold the content of this file on its stack.
 const HOLD: &str = "HOLDUP_TEST_HOLD";
@@ -67,7 +67,7 @@ fn a_secret_on_a_stack_is_in_the_spool_and_not_in_the_result() {
     let copies = Arc::default();
     let mut builder = TraceBuilder::new(&Destination::Memory).expect("builder");
     builder.set_unwinder(Box::new(Worst(Arc::clone(&copies))));
-    spool::read_file(spool.file().expect("file"), &spool_path, &mut builder).expect("spool");
+    holdup_spool::read_file(spool.file().expect("file"), &spool_path, &mut builder).expect("spool");
     let result = dir.path().join("a.holdup");
     file::write(&builder.finish(None).expect("trace"), &result).expect("write");
     let copies = copies.lock().expect("copies");

@@ -6,7 +6,7 @@ mod older;
 mod read;
 mod write;
 
-pub(crate) use older::kind_of_loss;
+pub use older::kind_of_loss;
 pub use read::{is_holdup, read, read_from};
 pub use write::{create, write, write_to};
 

@@ -204,19 +204,6 @@ impl SwitchState {
     pub const fn is_blocked(self) -> bool {
         matches!(self, SwitchState::Sleeping | SwitchState::Uninterruptible | SwitchState::Idle | SwitchState::Stopped)
     }
-
-    /// From the state bits of a Linux `sched_switch` (`prev_state`), kernels 4.14 and later.
-    pub const fn from_linux_bits(bits: u64) -> Self {
-        match bits & 0xff {
-            0 => SwitchState::Runnable,
-            b if b & 0x01 != 0 => SwitchState::Sleeping,
-            b if b & 0x80 != 0 => SwitchState::Idle,
-            b if b & 0x02 != 0 => SwitchState::Uninterruptible,
-            b if b & 0x0c != 0 => SwitchState::Stopped,
-            b if b & 0x30 != 0 => SwitchState::Dead,
-            _ => SwitchState::Idle,
-        }
-    }
 }
 
 code! {

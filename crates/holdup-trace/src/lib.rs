@@ -20,7 +20,6 @@ mod meta;
 mod names;
 mod naming;
 mod note;
-pub mod spool;
 mod store;
 mod syscall;
 mod table;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use holdup_base::scratch;
 use holdup_symbols::{Kernel, StackUnwinder, Symbols};
-use holdup_trace::{Destination, Error, Result, Trace, TraceBuilder, file, spool};
+use holdup_trace::{Destination, Error, Result, Trace, TraceBuilder, file};
 
 use crate::text::progress::Progress;
 
@@ -33,7 +33,7 @@ pub fn open(path: &Path) -> Result<Trace> {
 /// only once, and opening it waits for a writer.
 pub fn is_spool(path: &Path) -> bool {
     let is_file = path.metadata().is_ok_and(|there| there.is_file());
-    let begins_so = |mut file: File| head(path, &mut file).is_ok_and(|head| spool::is_spool(&head));
+    let begins_so = |mut file: File| head(path, &mut file).is_ok_and(|head| holdup_spool::is_spool(&head));
     is_file && File::open(path).is_ok_and(begins_so)
 }
 
@@ -81,8 +81,8 @@ fn from_file(path: &Path, mut file: File) -> Result<Trace> {
         return file::read_from(file, path);
     }
     let mut builder = builder()?;
-    if spool::is_spool(&head) {
-        spool::read_opened(file, path, &mut builder)?;
+    if holdup_spool::is_spool(&head) {
+        holdup_spool::read_opened(file, path, &mut builder)?;
     } else {
         holdup_import::from_file(path, file)?.import(&mut builder)?;
     }
@@ -100,8 +100,8 @@ fn from_pipe(path: &Path, mut pipe: File) -> Result<Trace> {
         return file::read_from(copy, path);
     }
     let mut builder = builder()?;
-    if spool::is_spool(&head) {
-        spool::read_from(whole, path, &mut builder)?;
+    if holdup_spool::is_spool(&head) {
+        holdup_spool::read_from(whole, path, &mut builder)?;
     } else {
         holdup_import::from_reader(path, Box::new(whole))?.import(&mut builder)?;
     }

@@ -9,8 +9,11 @@ use serde::Deserialize;
 /// Which crates of the workspace each may use, in tests too. The binary may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-server", &["holdup-analysis", "holdup-trace"]),
-    ("holdup-analysis", &["holdup-base", "holdup-trace"]),
-    ("holdup-record", &["holdup-base", "holdup-trace"]),
+    // Its tests explain made traces.
+    ("holdup-analysis", &["holdup-base", "holdup-synth", "holdup-trace"]),
+    ("holdup-synth", &["holdup-base", "holdup-trace"]),
+    ("holdup-record", &["holdup-base", "holdup-spool", "holdup-trace"]),
+    ("holdup-spool", &["holdup-base", "holdup-trace"]),
     ("holdup-import", &["holdup-base", "holdup-trace"]),
     ("holdup-symbols", &["holdup-base", "holdup-trace"]),
     ("holdup-trace", &["holdup-base"]),
@@ -21,7 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-base", &[]),
     ("holdup-sync", &[]),
     // The bench of the group-by kernel calls it; kinds and perf's options are told once.
-    ("xtask", &["holdup-analysis", "holdup-trace"]),
+    ("xtask", &["holdup-analysis", "holdup-synth", "holdup-trace"]),
 ];
 
 #[derive(Deserialize)]

@@ -24,7 +24,7 @@ table! {
 }
 
 /// The kind of a loss that is told in words alone. Nothing else reads these words.
-pub(crate) fn kind_of_loss(what: &str) -> LossKind {
+pub fn kind_of_loss(what: &str) -> LossKind {
     match what {
         LOST_STACKS => LossKind::Stacks,
         what if what.contains("stack") => LossKind::LimitedStacks,

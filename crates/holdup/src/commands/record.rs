@@ -11,7 +11,7 @@ use holdup_base::Claim;
 use holdup_base::text::clean;
 use holdup_record::{Farewell, Options, Outcome, Raised, Status, Target};
 use holdup_symbols::StackUnwinder;
-use holdup_trace::{Destination, Error, Nanos, Trace, TraceBuilder, file, spool};
+use holdup_trace::{Destination, Error, Nanos, Trace, TraceBuilder, file};
 
 use crate::cli::{Record, Source};
 use crate::text::progress::Progress;
@@ -160,7 +160,7 @@ fn convert(spool: &Claim, folder: Option<&Path>, source: &Source, then: Then) ->
     }
     let file = spool.file().map_err(|e| Error::input(spool.path(), e))?;
     let progress = Progress::of_file("reading the recording", &file);
-    spool::read_file(file, spool.path(), &mut builder)?;
+    holdup_spool::read_file(file, spool.path(), &mut builder)?;
     progress.next("naming its functions");
     let mut trace = {
         let _names = Raised::for_names();

@@ -1,7 +1,7 @@
 //! What user space tells beside the kernel's records: names, mappings, execs, losses.
 
-use crate::file::kind_of_loss;
-use crate::{Image, LossKind};
+use holdup_trace::file::kind_of_loss;
+use holdup_trace::{Image, LossKind};
 
 /// An item of side information. Times are the recording's clock in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +49,7 @@ pub enum Side {
 }
 
 impl Side {
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Side::Name { t, pid, tid, name } => {
                 out.push(1);
@@ -82,7 +82,7 @@ impl Side {
     }
 
     /// Takes an item off the front of `bytes`; `None` at their end or if they are no items.
-    pub(super) fn decode(bytes: &mut &[u8]) -> Option<Side> {
+    pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Side> {
         let (&tag, rest) = bytes.split_first()?;
         *bytes = rest;
         let t = take(bytes)?;
@@ -122,7 +122,7 @@ fn take_loss(kind: Option<LossKind>, t: u64, bytes: &mut &[u8]) -> Option<Side> 
     Some(Side::Lost { kind, t, cpu: (word >> 32) as u16, span, count: word as u32, what })
 }
 
-pub(super) fn put(out: &mut Vec<u8>, word: u64) {
+pub(crate) fn put(out: &mut Vec<u8>, word: u64) {
     out.extend_from_slice(&word.to_le_bytes());
 }
 
@@ -132,7 +132,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
+pub(crate) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let (word, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
     Some(u64::from_le_bytes(*word))
@@ -152,7 +152,7 @@ fn take_text(bytes: &mut &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LOST_STACKS;
+    use holdup_trace::LOST_STACKS;
 
     #[test]
     fn a_loss_without_a_kind_gets_one() {

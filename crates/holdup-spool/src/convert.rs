@@ -2,14 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::records::{Record, kind};
-use crate::{
+use crate::linux::{self, FUTEX_PRIVATE};
+use crate::records::{Record, TID_MASK, bit, kind};
+use holdup_trace::{
     BlockIoEvent, BlockedEvent, ChainId, Cpu, ExitEvent, ForkEvent, FutexEvent, KernelLockEvent, LockId, LockKey,
-    LockKind, NameEvent, SampleEvent, SwitchEvent, SwitchState, TraceBuilder, WakeContext, WakeEvent,
+    LockKind, NameEvent, SampleEvent, SwitchEvent, TraceBuilder, WakeContext, WakeEvent,
 };
-
-const FUTEX_LOCK_PI: u8 = 6;
-const FUTEX_WAIT_OPERATIONS: [u8; 5] = [0, FUTEX_LOCK_PI, 9, 11, 13];
 
 /// Prefix records of a CPU that wait for the record they belong to.
 #[derive(Debug, Default, Clone, Copy)]
@@ -23,7 +21,7 @@ struct Prefix {
 
 /// Converts records to events, CPU by CPU within a round.
 #[derive(Debug, Default)]
-pub(super) struct Converter {
+pub(crate) struct Converter {
     prefixes: FxHashMap<u16, Prefix>,
     /// Which process each thread belongs to.
     pids: FxHashMap<u32, u32>,
@@ -54,24 +52,24 @@ const NATIVE: [&str; 16] = [
 ];
 
 const fn tid(word: u64, shift: u32) -> u32 {
-    (word >> shift) as u32 & 0xff_ffff
+    (word >> shift) as u32 & TID_MASK
 }
 
 impl Converter {
     /// Notes which process a thread belongs to.
-    pub(super) fn learn(&mut self, tid: u32, pid: u32) {
+    pub(crate) fn learn(&mut self, tid: u32, pid: u32) {
         self.pids.insert(tid, pid);
     }
 
     /// Learns the new threads of a block before any block of the round is converted.
-    pub(super) fn learn_forks(&mut self, records: &[u8]) {
+    pub(crate) fn learn_forks(&mut self, records: &[u8]) {
         for r in Record::all(records).filter(|r| r.kind == kind::FORK) {
-            self.learn(r.b as u32, (r.b >> 32) as u32);
+            self.learn(r.b as u32, (r.b >> bit::PROCESS) as u32);
         }
     }
 
     /// Pushes the events of a block.
-    pub(super) fn convert(&mut self, builder: &mut TraceBuilder, cpu: u16, records: &[u8]) {
+    pub(crate) fn convert(&mut self, builder: &mut TraceBuilder, cpu: u16, records: &[u8]) {
         let mut prefix = self.prefixes.remove(&cpu).unwrap_or_default();
         for record in Record::all(records) {
             self.counts[usize::from(record.kind & 15)] += 1;
@@ -104,15 +102,15 @@ impl Converter {
                 builder.push(r.t, BlockedEvent { tid: r.a as u32, chain, lock: LockId::NONE });
             }
             kind::LOCK => {
-                let kind = LockKind::from_code((r.b >> 48) as u8);
+                let kind = LockKind::from_code((r.b >> bit::LOCK_KIND) as u8);
                 let lock = builder.lock(LockKey { kind, pid: 0, address: r.a });
-                let (begin, owner) = (r.b >> 56 & 1 == 1, tid(r.b, 24));
+                let (begin, owner) = (r.b >> bit::BEGIN & 1 == 1, tid(r.b, bit::SECOND));
                 builder.push(r.t, KernelLockEvent { cpu, tid: tid(r.b, 0), lock, begin, owner });
             }
             kind::BLOCK_IO => builder.push(r.t, block_io(r)),
             kind::FORK => {
-                let (parent, parent_pid) = (r.a as u32, (r.a >> 32) as u32);
-                let (tid, pid) = (r.b as u32, (r.b >> 32) as u32);
+                let (parent, parent_pid) = (r.a as u32, (r.a >> bit::PROCESS) as u32);
+                let (tid, pid) = (r.b as u32, (r.b >> bit::PROCESS) as u32);
                 builder.push(r.t, ForkEvent { parent_pid, parent, pid, tid });
             }
             kind::EXIT => builder.push(r.t, ExitEvent { tid: r.a as u32 }),
@@ -122,14 +120,14 @@ impl Converter {
 
     fn switch(&mut self, builder: &mut TraceBuilder, cpu: Cpu, r: Record, futex: Option<Record>) {
         let prev = tid(r.a, 0);
-        let pid = tid(r.b, 16);
+        let pid = tid(r.b, bit::PID);
         let mut lock = LockId::NONE;
         if let Some(f) = futex.filter(|f| f.t == r.t) {
-            let operation = (f.a >> 48) as u8;
-            if FUTEX_WAIT_OPERATIONS.contains(&operation) {
-                let (private, timed) = (f.a >> 56 & 1 == 1, f.a >> 57 & 1 == 1);
+            let operation = (f.a >> bit::OPERATION) as u8;
+            if linux::is_futex_wait(operation) {
+                let (private, timed) = (f.a >> bit::PRIVATE & 1 == 1, f.a >> bit::TIMED & 1 == 1);
                 lock = builder.lock(futex_key(f.a & 0xffff_ffff_ffff, pid, private));
-                let owner = self.plausible_owner((f.b >> 32) as u32, prev, pid);
+                let owner = self.plausible_owner((f.b >> bit::OWNER) as u32, prev, pid);
                 self.futexes += 1;
                 builder.push(r.t, FutexEvent { tid: prev, lock, owner, operation, timed });
             }
@@ -139,10 +137,10 @@ impl Converter {
             SwitchEvent {
                 cpu,
                 prev,
-                next: tid(r.a, 24),
-                state: state(r.b as u16),
-                io_wait: r.b >> 40 & 1 == 1,
-                syscall: (r.a >> 48) as i16,
+                next: tid(r.a, bit::SECOND),
+                state: linux::task_state(r.b as u16),
+                io_wait: r.b >> bit::IO_WAIT & 1 == 1,
+                syscall: (r.a >> bit::CALL) as i16,
                 lock,
                 chain: ChainId::NONE,
             },
@@ -156,7 +154,7 @@ impl Converter {
     }
 
     /// Tells the builder how many records of each kind there were.
-    pub(super) fn count(&self, builder: &mut TraceBuilder) {
+    pub(crate) fn count(&self, builder: &mut TraceBuilder) {
         for (name, &n) in NATIVE.iter().zip(&self.counts).filter(|(name, n)| !name.is_empty() && **n > 0) {
             builder.count_native(name, n);
         }
@@ -172,12 +170,12 @@ fn second_half(builder: &mut TraceBuilder, cpu: Cpu, first: Record, second: Reco
     let bytes = [first.b.to_le_bytes(), second.a.to_le_bytes()].concat();
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     let name = builder.string(&String::from_utf8_lossy(&bytes[..end]));
-    builder.push(first.t, NameEvent { pid: (first.a >> 32) as u32, tid: first.a as u32, name });
+    builder.push(first.t, NameEvent { pid: (first.a >> bit::PROCESS) as u32, tid: first.a as u32, name });
 }
 
 fn released_lock(builder: &mut TraceBuilder, key: Option<Record>) -> LockId {
     key.map_or(LockId::NONE, |k| {
-        let private = k.b >> 39 & 1 == 1;
+        let private = k.b >> bit::KEY_OPERATION & FUTEX_PRIVATE != 0;
         builder.lock(futex_key(k.a, k.b as u32, private))
     })
 }
@@ -190,8 +188,8 @@ fn wake(lock: LockId, chain: ChainId, cpu: Cpu, r: Record) -> WakeEvent {
     WakeEvent {
         cpu,
         waker: tid(r.a, 0),
-        wakee: tid(r.a, 24),
-        context: WakeContext::from_code((r.a >> 48) as u8),
+        wakee: tid(r.a, bit::SECOND),
+        context: WakeContext::from_code((r.a >> bit::CONTEXT) as u8),
         source: r.b as u16,
         // sched_waking comes before the target is chosen.
         target: Cpu::NONE,
@@ -204,25 +202,8 @@ fn block_io(r: Record) -> BlockIoEvent {
     BlockIoEvent {
         device: r.b as u32,
         sector: r.a & 0xff_ffff_ffff,
-        bytes: (r.b >> 32) as u32,
-        tid: (r.a >> 40) as u32 & 0x7f_ffff,
-        issue: r.a >> 63 == 1,
-    }
-}
-
-/// From the bits of `task_struct.__state`, which are not those that `sched_switch` prints.
-fn state(bits: u16) -> SwitchState {
-    match bits {
-        0 => SwitchState::Runnable,
-        b if b & 0x80 != 0 => SwitchState::Dead,
-        b if b & 0x01 != 0 => SwitchState::Sleeping,
-        b if b & 0x0c != 0 => SwitchState::Stopped,
-        b if b & 0x402 == 0x402 => SwitchState::Idle,
-        b if b & 0x1002 != 0 => SwitchState::Uninterruptible,
-        b if b & 0x30 != 0 => SwitchState::Dead,
-        b if b & 0x40 != 0 => SwitchState::Idle,
-        b if b & 0x8000 != 0 => SwitchState::Stopped,
-        // TASK_WAKING, where the kernel has no state argument: it was woken while it fell asleep.
-        _ => SwitchState::Sleeping,
+        bytes: (r.b >> bit::BYTES) as u32,
+        tid: (r.a >> bit::ISSUER) as u32 & 0x7f_ffff,
+        issue: r.a >> bit::ISSUE == 1,
     }
 }

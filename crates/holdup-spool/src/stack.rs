@@ -1,7 +1,7 @@
 //! Raw stacks in a spool.
 
-use super::side::{put, take};
-use crate::RawStack;
+use crate::side::{put, take};
+use holdup_trace::RawStack;
 
 /// Appends a stack that records name by `hash`.
 pub fn encode_stack(out: &mut Vec<u8>, hash: u64, stack: &RawStack) {
@@ -15,7 +15,7 @@ pub fn encode_stack(out: &mut Vec<u8>, hash: u64, stack: &RawStack) {
 }
 
 /// Takes a stack off the front of `bytes`; `None` at their end or if they are no stacks.
-pub(super) fn decode_stack(bytes: &mut &[u8]) -> Option<(u64, RawStack)> {
+pub(crate) fn decode_stack(bytes: &mut &[u8]) -> Option<(u64, RawStack)> {
     let hash = take(bytes)?;
     let pid = take(bytes)? as u32;
     let (ip, sp, bp, lr) = (take(bytes)?, take(bytes)?, take(bytes)?, take(bytes)?);

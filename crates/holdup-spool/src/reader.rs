@@ -4,11 +4,13 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
-use super::convert::Converter;
-use super::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC, checksum};
-use super::side::Side;
-use super::stack::decode_stack;
-use crate::{Cpu, Error, ExecEvent, LossKind, LostEvent, MapEvent, NameEvent, Nanos, Note, Result, TraceBuilder};
+use crate::convert::Converter;
+use crate::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC, checksum};
+use crate::side::Side;
+use crate::stack::decode_stack;
+use holdup_trace::{
+    Cpu, Error, ExecEvent, LossKind, LostEvent, MapEvent, NameEvent, Nanos, Note, Result, TraceBuilder,
+};
 
 /// Records of a round that are held back until its end, so that threads are known before their first event.
 const HELD_BYTES: usize = 64 << 20;

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use holdup_base::output::create_new;
+use holdup_trace::{Error, Result};
 
-use super::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC};
-use super::side::Side;
-use crate::{Error, Result};
+use crate::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC};
+use crate::side::Side;
 
 /// Bytes of one block of records: the reader's memory for a round is a multiple of it.
 const BLOCK: usize = 1 << 20;
@@ -61,11 +61,11 @@ impl SpoolWriter {
 
     /// Writes a CPU's records as the kernel left them.
     pub fn records(&mut self, cpu: u16, records: &[u8]) -> io::Result<()> {
-        let longest = BLOCK - BLOCK % super::records::SIZE;
+        let longest = BLOCK - BLOCK % crate::records::SIZE;
         records.chunks(longest).try_for_each(|part| self.block(Kind::Records, cpu, part, true))
     }
 
-    /// Writes stacks, as many as [`encode_stack`](super::encode_stack) put together.
+    /// Writes stacks, as many as [`encode_stack`](crate::encode_stack) put together.
     pub fn stacks(&mut self, stacks: &[u8]) -> io::Result<()> {
         if stacks.is_empty() { Ok(()) } else { self.block(Kind::Stacks, 0, stacks, true) }
     }

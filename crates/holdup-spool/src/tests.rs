@@ -1,8 +1,8 @@
 use std::path::{Path, PathBuf};
 
-use super::records::{Record, kind};
 use super::*;
-use crate::*;
+use crate::records::{Record, kind};
+use holdup_trace::*;
 
 /// A spool of all kinds of block, and where it lies.
 fn sample(dir: &Path) -> PathBuf {
@@ -114,6 +114,14 @@ fn other_files_are_refused() {
 }
 
 #[test]
+fn a_spool_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().expect("dir");
+    let mode = std::fs::metadata(sample(dir.path())).expect("metadata").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
 fn a_cut_spool_is_used_up_to_the_cut() {
     let dir = tempfile::tempdir().expect("dir");
     let path = sample(dir.path());
@@ -166,7 +174,7 @@ fn mend_checksums(bytes: &mut [u8]) {
     while let Some(header) = bytes.get(at..at + 20) {
         let length = u32::from_le_bytes(header[8..12].try_into().expect("four bytes")) as usize;
         let Some(payload) = bytes.get(at + 20..at + 20 + length) else { return };
-        let crc = super::format::checksum(&header[..16], payload);
+        let crc = crate::format::checksum(&header[..16], payload);
         bytes[at + 16..at + 20].copy_from_slice(&crc.to_le_bytes());
         at += 20 + length;
     }

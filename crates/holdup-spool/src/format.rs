@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Host;
+use holdup_trace::Host;
 
 /// The first bytes of a spool.
-pub(super) const MAGIC: [u8; 8] = *b"holdspl1";
+pub(crate) const MAGIC: [u8; 8] = *b"holdspl1";
 /// The first bytes of each block.
-pub(super) const MARK: u32 = 0x6b6c_6248;
+pub(crate) const MARK: u32 = 0x6b6c_6248;
 /// Bytes of a block's header.
-pub(super) const HEADER: usize = 20;
+pub(crate) const HEADER: usize = 20;
 /// No block is longer, stored or unpacked; a longer length in a file is damage.
-pub(super) const LONGEST: usize = 4 << 20;
+pub(crate) const LONGEST: usize = 4 << 20;
 
 /// What a block holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Header = 1,
     Records = 2,
     Stacks = 3,
@@ -26,7 +26,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn from_code(code: u8) -> Option<Kind> {
+    pub(crate) fn from_code(code: u8) -> Option<Kind> {
         use Kind::*;
         [Header, Records, Stacks, Side, Round, Footer].into_iter().find(|&k| k as u8 == code)
     }
@@ -34,7 +34,7 @@ impl Kind {
 
 /// A block's header.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Block {
+pub(crate) struct Block {
     pub kind: Kind,
     pub packed: bool,
     pub cpu: u16,
@@ -45,7 +45,7 @@ pub(super) struct Block {
 
 impl Block {
     /// The header with the checksum of `payload`.
-    pub(super) fn encode(&self, payload: &[u8]) -> [u8; HEADER] {
+    pub(crate) fn encode(&self, payload: &[u8]) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[0..4].copy_from_slice(&MARK.to_le_bytes());
         bytes[4] = self.kind as u8;
@@ -59,7 +59,7 @@ impl Block {
     }
 
     /// `None` if this is no block's header.
-    pub(super) fn decode(bytes: &[u8; HEADER]) -> Option<Block> {
+    pub(crate) fn decode(bytes: &[u8; HEADER]) -> Option<Block> {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let block = Block {
             kind: Kind::from_code(bytes[4])?,
@@ -73,7 +73,7 @@ impl Block {
     }
 }
 
-pub(super) fn checksum(header: &[u8], payload: &[u8]) -> u32 {
+pub(crate) fn checksum(header: &[u8], payload: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     crc.update(header);
     crc.update(payload);

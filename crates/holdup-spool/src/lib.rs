@@ -11,10 +11,17 @@
 //! information from user space ([`Side`]), and the end of a round, after which nothing older than the previous round
 //! follows.
 //!
+//! What the kernel's programs wrote, and what Linux means by its numbers ([`linux`]), is decoded here, so that a spool can
+//! be read without root, without BPF, and without the C library that loads it: holdup-record writes spools, and the
+//! rest of holdup sees events.
+//!
 //! *Not* for keeping: a spool is turned into a `.holdup` file, which is smaller and opens at once.
+
+#![forbid(unsafe_code)]
 
 mod convert;
 mod format;
+mod linux;
 mod reader;
 pub mod records;
 mod side;
