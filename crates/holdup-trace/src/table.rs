@@ -145,9 +145,7 @@ pub(crate) fn to_array<C: Column>(values: &[C]) -> ArrayRef {
 }
 
 pub(crate) fn from_array<C: Column>(batch: &RecordBatch, table: &str, name: &str) -> Result<Vec<C>> {
-    let array = batch
-        .column_by_name(name)
-        .ok_or_else(|| missing(table, name))?;
+    let array = batch.column_by_name(name).ok_or_else(|| missing(table, name))?;
     let values = array.as_any().downcast_ref::<PrimitiveArray<C::Arrow>>();
     let array = values.ok_or_else(|| other_type::<C>(table, name, array.data_type()))?;
     Ok(array.values().iter().map(|&n| C::load(n)).collect())
