@@ -77,6 +77,8 @@ fn read(file: File, is_root: bool) -> Settings {
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
+    use holdup_testing::{Need, has};
+
     use super::*;
 
     fn refused(path: &Path) -> String {
@@ -106,8 +108,7 @@ mod tests {
 
     #[test]
     fn root_reads_what_is_roots() {
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: needs root");
+        if !has(Need::Root) {
             return;
         }
         let dir = tempfile::tempdir().unwrap();

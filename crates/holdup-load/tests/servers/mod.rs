@@ -1,7 +1,7 @@
 //! Real servers for tests: started on free ports of this machine with all of their files in a directory of their own, and
 //! stopped with the test, whatever ends it.
 //!
-//! It takes the standard library and `tempfile` alone, so that other programs can include it by its path.
+//! It takes the standard library, `tempfile` and `holdup-testing` alone, so that other programs can include it by its path.
 
 #![allow(dead_code, reason = "each test binary uses the servers it is about")]
 
@@ -13,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use holdup_testing::Need;
 use tempfile::TempDir;
 
 pub mod cassandra;
@@ -162,7 +163,9 @@ pub fn program(name: &str, places: &[PathBuf]) -> Option<PathBuf> {
     std::env::split_paths(&path).chain(places.iter().cloned()).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
-/// Says on standard error that a test can't be done here, and why.
-pub fn skip(what: &str, why: &str) {
-    eprintln!("skipped: {what}: {why}");
+/// Skips a test without the server `what`, which needs these things and did not start, with the reason.
+#[track_caller]
+pub fn skip(what: &str, needs: &[Need], why: &str) {
+    let missing = needs.iter().copied().find(|need| !need.is_here());
+    holdup_testing::skip(missing.unwrap_or(Need::Other { name: what, is_here: true }), why);
 }
