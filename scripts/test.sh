@@ -43,6 +43,7 @@ step "lints" "$cargo" clippy --workspace --all-targets -- -D warnings
 step "repository rules" "$cargo" run --quiet --package xtask -- tidy
 step "tests" "$cargo" test --workspace --no-fail-fast
 step "damaged files, optimized" "$cargo" test --release --package holdup-trace --test mutations
+step "damaged files, at random" "$cargo" run --quiet --package holdup-fuzz -- --seconds 5
 if "$cargo" deny --version >/dev/null 2>&1; then
     step "dependencies" check_licenses
 else

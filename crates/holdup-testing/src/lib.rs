@@ -4,6 +4,7 @@
 //! `HOLDUP_NO_SKIPS` is set, as `make test` does, it fails the test if the machine has what the test says is missing: the
 //! [`Need`] looks for itself, so that a broken test or tool is not taken for a machine without.
 
+pub mod damage;
 mod need;
 
 use std::io::Write;

@@ -24,6 +24,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-base", &[]),
     ("holdup-sync", &[]),
     (TESTING, &[]),
+    // For developers alone.
+    ("holdup-fuzz", &["holdup-import", "holdup-symbols", TESTING, "holdup-trace"]),
     // The bench of the group-by kernel calls it.
     ("xtask", &["holdup-analysis"]),
 ];
