@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
+use holdup_testing::damage::{Random, mutate};
 use holdup_trace::spool::records::{Record, kind};
 use holdup_trace::spool::{Footer, Header, Side, SpoolWriter, encode_stack};
 use holdup_trace::*;
@@ -13,72 +14,6 @@ const ROUNDS: u32 = if cfg!(debug_assertions) { 2_400 } else { 15_000 };
 
 /// The same for `.holdup` files.
 const FILE_ROUNDS: u32 = if cfg!(debug_assertions) { 800 } else { 10_000 };
-
-/// xorshift64
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 11) as usize % n.max(1)
-    }
-
-    /// A position and the end of a short span behind it.
-    fn span(&mut self, len: usize, longest: usize) -> (usize, usize) {
-        let at = self.below(len);
-        (at, (at + 1 + self.below(longest)).min(len))
-    }
-}
-
-/// Flips bits, truncates, splices, zeroes, fills or overwrites with extreme words.
-fn mutate(bytes: &mut Vec<u8>, random: &mut Random, may_cut: bool) {
-    if bytes.is_empty() {
-        return;
-    }
-    match random.below(if may_cut { 7 } else { 5 }) {
-        0 => (0..1 + random.below(8)).for_each(|_| {
-            let at = random.below(bytes.len());
-            bytes[at] ^= 1 << random.below(8);
-        }),
-        1 => {
-            let (from, to) = random.span(bytes.len(), 64);
-            bytes[from..to].fill(0);
-        }
-        2 => {
-            let (from, to) = random.span(bytes.len(), 24);
-            bytes[from..to].iter_mut().for_each(|b| *b = random.next() as u8);
-        }
-        3 => {
-            let words: [u64; 7] = [0, 1, 0x7fff_ffff, u64::MAX, i64::MAX as u64, 1 << 46, 1 << 36];
-            let word = words[random.below(7)].to_le_bytes();
-            let at = random.below(bytes.len()) & !7;
-            bytes.iter_mut().skip(at).zip(word).for_each(|(b, w)| *b = w);
-        }
-        4 => {
-            let (from, to) = random.span(bytes.len(), 256);
-            let piece = bytes[from..to].to_vec();
-            let at = random.below(bytes.len() - piece.len() + 1);
-            bytes[at..at + piece.len()].copy_from_slice(&piece);
-        }
-        5 => bytes.truncate(random.below(bytes.len())),
-        _ => {
-            let (from, to) = random.span(bytes.len(), 256);
-            if random.below(2) == 0 {
-                bytes.drain(from..to);
-            } else {
-                let piece = bytes[from..to].to_vec();
-                let at = random.below(bytes.len());
-                bytes.splice(at..at, piece);
-            }
-        }
-    }
-}
 
 struct Namer;
 
@@ -248,7 +183,7 @@ fn damaged_holdup_files_are_refused_or_read() {
     let whole = std::fs::read(&path).expect("read");
     let members = members(&whole);
     assert!(members.len() >= 17, "{}", members.len());
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
     let mut count = Count::default();
     judge(0, &mut count, &whole, || file::read(&path));
     assert_eq!(count.opened, 1, "the file itself is sound");
@@ -351,7 +286,7 @@ fn damaged_spools_are_refused_or_read() {
     }
     write_spool(&path, &records(), &stacks);
     let whole = std::fs::read(&path).expect("read");
-    let mut random = Random(0xd1b5_4a32_d192_ed03);
+    let mut random = Random::new(0xd1b5_4a32_d192_ed03);
     let mut count = Count::default();
     judge(0, &mut count, &whole, || open_spool(&path));
     assert_eq!(count.opened, 1, "the spool itself is sound");
