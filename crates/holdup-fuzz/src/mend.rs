@@ -1,4 +1,4 @@
-//! Checksums made right again: without that nearly all damage ends at them, and what is behind is never tried.
+//! Checksums of zips made right again: without that nearly all damage ends at them, and what is behind is never tried.
 
 use std::io::Cursor;
 
@@ -17,20 +17,5 @@ pub fn zip(bytes: &mut [u8]) {
         if let Some(place) = bytes.get_mut(crc_at..crc_at + 4) {
             place.copy_from_slice(&crc);
         }
-    }
-}
-
-/// Those of all blocks of a spool whose headers can still be read: 20 bytes, the length of what follows at 8, the checksum of
-/// both at 16.
-pub fn spool(bytes: &mut [u8]) {
-    let mut at = 8;
-    while let Some(header) = bytes.get(at..at + 20) {
-        let length = u32::from_le_bytes([header[8], header[9], header[10], header[11]]) as usize;
-        let Some(payload) = bytes.get(at + 20..at + 20 + length) else { return };
-        let mut crc = crc32fast::Hasher::new();
-        crc.update(&header[..16]);
-        crc.update(payload);
-        bytes[at + 16..at + 20].copy_from_slice(&crc.finalize().to_le_bytes());
-        at += 20 + length;
     }
 }

@@ -3,6 +3,9 @@
 #[path = "../../holdup-symbols/tests/common/elf.rs"]
 #[allow(missing_docs, reason = "it is that crate's")]
 pub mod elf;
+#[path = "../../holdup-trace/tests/spools/mod.rs"]
+#[allow(missing_docs, reason = "it is that crate's")]
+pub mod spools;
 
 use std::fs;
 use std::io::Read;
@@ -10,8 +13,7 @@ use std::path::Path;
 use std::process::Command;
 
 use holdup_testing::Need;
-use holdup_trace::spool::{Footer, Header, Side, SpoolWriter, encode_stack, records};
-use holdup_trace::{Destination, Image, RawStack, TraceBuilder, file};
+use holdup_trace::{Destination, TraceBuilder, file};
 
 /// The fixtures of the importer; those that are packed also as what is in them.
 pub fn perf_data() -> Vec<Vec<u8>> {
@@ -50,57 +52,9 @@ pub fn holdup_file() -> Vec<Vec<u8>> {
 pub fn spool() -> Vec<Vec<u8>> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("seed.spool");
-    let mut spool = SpoolWriter::create(&path).expect("room for a file");
-    spool.header(&Header { start_ns: 1000, cpus: 2, min_wait_ns: 20_000, ..Header::default() }).expect("written");
-    let image = Image { start: 0x1000, end: 0x2000, path: "/bin/x".into(), pid: 10, ..Image::default() };
-    let side = [
-        Side::Name { t: 1000, pid: 10, tid: 11, name: "worker".into() },
-        Side::Map { t: 1000, image },
-        Side::Exec { t: 1001, pid: 12 },
-        Side::Lost { t: 1002, cpu: 1, span: 1, count: 3, what: "records".into() },
-    ];
-    spool.side(&side).expect("written");
-    for (round, part) in all_records().chunks(15 * records::SIZE).enumerate() {
-        spool.records(round as u16 % 2, part).expect("written");
-        spool.round().expect("written");
-    }
-    let mut stacks = Vec::new();
-    for hash in [77, 78] {
-        let stack = RawStack { pid: 10, kernel: vec![0xffff_ffff_8100_0000, hash], ip: 0x1000, ..RawStack::default() };
-        encode_stack(&mut stacks, hash, &stack);
-    }
-    spool.stacks(&stacks).expect("written");
-    spool.round().expect("written");
-    spool.footer(&Footer { end_ns: 99_000, exit_code: Some(3), ..Footer::default() }).expect("written");
-    drop(spool);
+    spools::write_spool(&path, &spools::records(), &spools::stacks());
     let whole = fs::read(&path).expect("a file");
     vec![whole[..whole.len() * 2 / 3].to_vec(), whole]
-}
-
-/// Ten times two threads that wake each other, with all else that the programs in the kernel tell of.
-fn all_records() -> Vec<u8> {
-    use records::{Record, kind};
-    let mut bytes = Vec::new();
-    let mut put = |t: u64, kind, a: u64, b: u64| bytes.extend(Record { t, kind, a, b }.encode());
-    for i in 0..10u64 {
-        let t = 2000 + i * 1000;
-        put(t, kind::FUTEX, 0x7000 | 9 << 48 | 1 << 56, 2 | 10 << 32);
-        put(t, kind::SWITCH, 11 | 10 << 24 | 202 << 48, 1 | 10 << 16);
-        put(t + 100, kind::WAKE_KEY, 0x7000, 10 | 0x81 << 32);
-        put(t + 100, kind::WAKE_STACK, 0, 78);
-        put(t + 100, kind::WAKE, 10 | 11 << 24, 0);
-        put(t + 200, kind::SWITCH, 10 | 11 << 24 | 0xffff << 48, 10 << 16);
-        put(t + 300, kind::BLOCKED, 11, 77);
-        put(t + 400, kind::SAMPLE, 11, 77);
-        put(t + 400, kind::MORE, 0x1234 + i, 0);
-        put(t + 500, kind::LOCK, 0xffff_8000_0000_0000, 11 | 10 << 24 | 1 << 48 | 1 << 56);
-        put(t + 600, kind::BLOCK_IO, 8 | 11 << 40 | 1 << 63, 8 << 20 | 4096 << 32);
-        put(t + 700, kind::FORK, 10 | 10 << 32, (13 + i) | 10 << 32);
-        put(t + 800, kind::NAME, 13 | 10 << 32, u64::from_le_bytes(*b"new name"));
-        put(t + 800, kind::MORE, u64::from_le_bytes(*b" longer\0"), 0);
-        put(t + 900, kind::EXIT, 13 + i, 0);
-    }
-    bytes
 }
 
 /// Names of functions, mangled by C++ and both ways of Rust; those that cost most beside usual ones.
