@@ -1,4 +1,5 @@
-//! What every part of holdup stands on: text that is safe to show, files that are safe to write, names that were meant.
+//! What every part of holdup stands on: text that is safe to show, files that are safe to write, names that were meant, numbers
+//! as text, and the statistics that more than one part needs.
 //!
 //! Names come from outside: of threads, processes, files, symbols. [`text`] is the one rule for what of them may reach
 //! a terminal, a table or a picture. [`output`] is the one way in which a file is made, and
@@ -8,8 +9,10 @@
 
 pub mod claim;
 pub mod near;
+pub mod numbers;
 pub mod output;
 pub mod scratch;
+pub mod stats;
 pub mod text;
 pub mod trusted;
 

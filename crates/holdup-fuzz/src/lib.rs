@@ -27,12 +27,7 @@ pub struct Target {
 pub const TARGETS: [Target; 5] = [
     Target { name: "perf_data", body: perf_data, seeds: seeds::perf_data, mend: None },
     Target { name: "holdup_file", body: holdup_file, seeds: seeds::holdup_file, mend: Some(mend::zip) },
-    Target {
-        name: "spool",
-        body: spool,
-        seeds: seeds::spool,
-        mend: Some(seeds::spools::mend_checksums),
-    },
+    Target { name: "spool", body: spool, seeds: seeds::spool, mend: Some(seeds::spools::mend_checksums) },
     Target { name: "demangle", body: demangle, seeds: seeds::demangle, mend: None },
     Target { name: "object", body: object, seeds: seeds::object, mend: None },
 ];

@@ -9,7 +9,7 @@ use crate::harness::rounds::{self, Measured, Schedule};
 use crate::knobs::{Knob, Values};
 use crate::machine::Machine;
 use crate::result::{Outcome, Point, Series, Verdict};
-use crate::{Error, Result, nearest};
+use crate::{Error, Result, hint};
 
 /// One experiment.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub fn all() -> &'static [&'static Experiment] {
 pub fn find(name: &str) -> Result<&'static Experiment> {
     let names: Vec<&str> = all().iter().map(|e| e.name).collect();
     all().iter().find(|e| e.name == name).copied().ok_or_else(|| {
-        let near = nearest(name, &names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+        let near = hint(name, &names);
         Error::Usage(format!("there is no experiment `{name}`{near}; `holdup lab list` names all"))
     })
 }

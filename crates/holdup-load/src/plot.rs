@@ -1,5 +1,6 @@
 //! The scaling plot: points with their spread, the law, and what perfect scaling would be.
 
+use holdup_base::numbers::figure;
 use holdup_base::output::Output;
 use holdup_plot::plotters::coord::Shift;
 use holdup_plot::plotters::prelude::*;
@@ -135,12 +136,12 @@ impl Page<'_> {
         let one = self.scaling.points.first().map_or(0.0, |p| p.throughput / p.n as f64);
         let perfect = Usl { lambda: one, sigma: 0.0, kappa: 0.0 };
         let mut curves = vec![("perfect".to_owned(), CROWDED, along(perfect))];
-        let figures = |f: &Fitted| crate::scale::words::figure(f.sigma);
+        let figures = |f: &Fitted| figure(f.sigma);
         if let Some(amdahl) = &self.scaling.amdahl {
             curves.push((format!("Amdahl: sigma = {}", figures(amdahl)), AMDAHL, along(amdahl.law())));
         }
         if let Some(usl) = &self.scaling.usl {
-            let name = format!("USL: sigma = {}, kappa = {}", figures(usl), crate::scale::words::figure(usl.kappa));
+            let name = format!("USL: sigma = {}, kappa = {}", figures(usl), figure(usl.kappa));
             curves.push((name, LAW, along(usl.law())));
         }
         curves

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::confidence::{Fit, Interval, fit_with_intervals};
 use crate::law::{Law, Observation};
+use crate::stats::median;
 use crate::sweep::Run;
 
 /// Fewer counts than this have no law of three parameters.
@@ -170,7 +171,7 @@ impl Fitted {
 fn points(by_count: &BTreeMap<usize, Vec<&Run>>, about: &About) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for (&n, runs) in by_count {
-        let median_of = |of: &dyn Fn(&Run) -> f64| median(runs.iter().map(|r| of(r)).collect());
+        let median_of = |of: &dyn Fn(&Run) -> f64| median(runs.iter().map(|r| of(r)));
         let throughput = median_of(&Run::throughput);
         let (first, one) = points.first().map_or((n, throughput), |p| (p.n, p.throughput));
         let times = n as f64 / first as f64;
@@ -219,13 +220,6 @@ fn observations(points: &[Point], by_count: &BTreeMap<usize, Vec<&Run>>) -> Vec<
         }));
     }
     all
-}
-
-/// The median; of two values the mean.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    if values.len() % 2 == 1 { values[half] } else { (values[half - 1] + values[half]) / 2.0 }
 }
 
 #[cfg(test)]

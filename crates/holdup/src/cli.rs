@@ -17,6 +17,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 pub use diff::Diff;
 pub use hints::is_program;
+use holdup_base::numbers;
 pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
 pub use lab::{Check, Lab, LabRun};
 pub use load::{Connection, Load, LoadCompare, LoadRows, LoadRun, ScriptLimits, Target, Width};
@@ -276,19 +277,11 @@ pub struct Explain {
 
 /// A length of time with a unit: 10s, 500ms, 20us, 2m. A bare number means seconds.
 fn duration(text: &str) -> Result<Duration, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let scale = match unit {
-        "s" | "" => 1.0,
-        "ms" => 1e-3,
-        "us" | "µs" => 1e-6,
-        "ns" => 1e-9,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(format!("unknown unit {unit:?}; use ns, us, ms, s, m or h")),
-    };
-    let number: f64 = number.parse().map_err(|_| format!("{text:?} is no length of time; write 10s or 500ms"))?;
-    Duration::try_from_secs_f64(number * scale).map_err(|e| format!("{text:?}: {e}"))
+    let (number, unit) = numbers::split_unit(text);
+    let nanos =
+        numbers::nanos_of(unit).ok_or_else(|| format!("{unit:?} is not a unit of time; use ns, us, ms, s, m or h"))?;
+    let number: f64 = number.parse().map_err(|_| format!("{text:?} is not a length of time; write 10s or 500ms"))?;
+    Duration::try_from_secs_f64(number * nanos / 1e9).map_err(|e| format!("{text:?}: {e}"))
 }
 
 /// A number above 0.

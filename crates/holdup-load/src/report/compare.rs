@@ -1,9 +1,9 @@
 //! Reports against reports.
 
+use holdup_base::numbers::figure;
 use serde::Serialize;
 
 use super::Report;
-use crate::scale::words::figure;
 use crate::stats;
 
 /// What came of a comparison.

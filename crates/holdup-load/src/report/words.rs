@@ -1,5 +1,7 @@
 //! The sentences of a report.
 
+use holdup_base::numbers::figure;
+
 use super::Report;
 use crate::harness::Cut;
 
@@ -85,9 +87,4 @@ fn late(report: &Report) -> Option<String> {
             "the generator began calls {mean:.2} ms late on average (at most {max:.1} ms): response times include that"
         )
     })
-}
-
-/// A rate with three digits.
-pub(super) fn figure(value: f64) -> String {
-    crate::scale::words::figure(value)
 }

@@ -1,11 +1,11 @@
 //! What the law says, in words.
 
+use holdup_base::numbers::figure;
+
 use super::{FEWEST, Fitted, Point, Scaling};
 
 /// From this efficiency at the largest count on there is nothing to win.
 const GOOD: f64 = 0.9;
-/// Units of work per second are shown with so many digits.
-const DIGITS: usize = 3;
 
 /// One sentence for each parameter, and for the peak; without a law, for the efficiency.
 pub(super) fn findings(scaling: &Scaling) -> Vec<String> {
@@ -174,34 +174,7 @@ fn parameter(name: &str, value: f64, [low, high]: [f64; 2]) -> String {
     format!("{name} = {} ({} to {})", figure(value), figure(low), figure(high))
 }
 
-/// A number with three digits that matter.
-pub fn figure(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
-    }
-    let before = value.abs().log10().floor() as i32;
-    let digits = (DIGITS as i32 - 1 - before).max(0) as usize;
-    match before {
-        -5..=5 => {
-            let text = format!("{value:.digits$}");
-            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-        }
-        _ => format!("{value:.2e}"),
-    }
-}
-
 fn percent(share: f64) -> String {
     let hundred = 100.0 * share;
     if hundred.abs() < 9.95 { format!("{hundred:.1} %") } else { format!("{hundred:.0} %") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_have_three_digits() {
-        let texts = [0.0, 0.123_45, 0.000_104_4, 1.0, 21.848, 97.0, 1879.3, 1.5e7].map(figure);
-        assert_eq!(texts, ["0", "0.123", "0.000104", "1", "21.8", "97", "1879", "1.50e7"]);
-    }
 }

@@ -121,7 +121,7 @@ fn section_of(name: &str) -> Result<&'static str, String> {
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> String {
-    let hint = near::nearest(name, known.iter().copied()).map_or(String::new(), |n| format!(" (did you mean {n}?)"));
+    let hint = near::hint(name, known.iter().copied());
     format!("there is no {what} {name:?}{hint}; there are {}", known.join(", "))
 }
 

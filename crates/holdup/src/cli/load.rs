@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use holdup_base::numbers;
 use holdup_load::harness::Length;
 
 use super::{duration, positive};
@@ -266,8 +267,7 @@ fn script_time(text: &str) -> Result<Duration, String> {
 
 /// Bytes, such as 256M, 1.5GiB or 4096.
 fn size(text: &str) -> Result<usize, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
+    let (number, unit) = numbers::split_unit(text);
     let scale = match unit.trim_end_matches("iB").trim_end_matches('B') {
         "" => 1.0,
         "k" | "K" => 1024.0,
