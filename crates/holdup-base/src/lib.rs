@@ -16,5 +16,9 @@ pub mod stats;
 pub mod text;
 pub mod trusted;
 
+/// How perf records what holdup needs, for sentences that say so.
+pub const PERF: &str =
+    "perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD";
+
 pub use claim::Claim;
 pub use output::Output;

@@ -1,18 +1,15 @@
 //! What recording needs, and sentences for where it is missing.
 
+use holdup_base::PERF;
 use holdup_trace::Error;
 
 use crate::caps::may_record;
 use crate::kernel::Kernel;
 
-/// What to run where recording is not possible.
-const INSTEAD: &str =
-    "perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD";
-
 /// An error that says what is missing and what to do instead.
 pub(crate) fn unsupported(what: &str) -> Error {
     Error::Unsupported(format!(
-        "{}. holdup explain also reads what perf records, where perf may:\n    {INSTEAD}",
+        "{}. holdup explain also reads what perf records, where perf may:\n    {PERF}",
         what.trim_end_matches('.')
     ))
 }
@@ -56,6 +53,6 @@ pub fn capabilities() -> String {
     line(has("contention_begin"), "tracepoints contention_begin and _end (kernel locks, Linux 5.19)");
     line(has("block_rq_issue"), "tracepoints block_rq_issue and _complete (disks)");
     line(crate::perf::has_cycles(), "a hardware cycle counter (else samples by the CPU clock)");
-    page.push_str(&format!("\nWithout them, record with perf; holdup explain reads that too:\n    {INSTEAD}\n"));
+    page.push_str(&format!("\nWithout them, record with perf; holdup explain reads that too:\n    {PERF}\n"));
     page
 }

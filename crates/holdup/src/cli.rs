@@ -180,13 +180,13 @@ pub struct Source {
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub duration: Option<Duration>,
     /// CPU samples per second and CPU; 0 for none
-    #[arg(long, default_value_t = 999, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=20_000))]
+    #[arg(long, default_value_t = holdup_record::FREQ, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=20_000))]
     pub freq: u32,
     /// Waits of at least this length get stacks
     #[arg(long, default_value = "20us", value_parser = duration, value_name = "TIME")]
     pub min_wait: Duration,
     /// Buffer for each CPU, in MB
-    #[arg(long, default_value_t = 24, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, default_value_t = holdup_record::BUFFER_MB, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub buffer: u32,
     /// The command and its arguments
     #[arg(last = true, value_name = "CMD")]
@@ -196,8 +196,8 @@ pub struct Source {
 impl Source {
     /// A command, recorded with the defaults.
     pub fn command(cmd: Vec<String>) -> Source {
-        let min_wait = Duration::from_micros(20);
-        Source { all: false, pid: Vec::new(), cgroup: None, duration: None, freq: 999, min_wait, buffer: 24, cmd }
+        let (freq, min_wait, buffer) = (holdup_record::FREQ, holdup_record::MIN_WAIT, holdup_record::BUFFER_MB);
+        Source { all: false, pid: Vec::new(), cgroup: None, duration: None, freq, min_wait, buffer, cmd }
     }
 
     /// Whether it says what to record.
@@ -307,6 +307,14 @@ mod tests {
     #[test]
     fn command_line_is_consistent() {
         <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_recorder() {
+        let Command::Record(record) = Cli::parse_from(["holdup", "record"]).command else { panic!("no record") };
+        let (said, meant) = (record.source, Source::command(Vec::new()));
+        assert_eq!((said.freq, said.min_wait, said.buffer), (meant.freq, meant.min_wait, meant.buffer));
+        assert!(EXPLAIN_HELP.contains(holdup_base::PERF), "{EXPLAIN_HELP}");
     }
 
     #[test]

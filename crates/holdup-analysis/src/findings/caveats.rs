@@ -12,10 +12,7 @@ const LITTLE: f64 = 0.02;
 const LITTLE_SHARE: f64 = 0.01;
 
 /// What records everything, with holdup and without it.
-const RECORD: [&str; 2] = [
-    "holdup record -- CMD",
-    "perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD",
-];
+const RECORD: [&str; 2] = ["holdup record -- CMD", holdup_base::PERF];
 
 /// The gravest first.
 pub(super) fn of(context: &Context, cpu: &CpuSeconds) -> Vec<Caveat> {
