@@ -32,9 +32,9 @@ mod mix;
 mod once;
 mod pacer;
 mod recorder;
+mod schedule;
 mod series;
 mod slot;
-mod turns;
 mod usage;
 mod watch;
 

@@ -10,8 +10,8 @@ use crate::stats;
 
 mod compare;
 mod hdr;
+mod messages;
 mod plot;
-mod words;
 
 pub use compare::{Change, Comparison, compare};
 pub use hdr::write_hdr_log;
@@ -192,7 +192,7 @@ impl Report {
             generator: Generator::of(outcome),
             slice_s,
             series: outcome.slices.iter().enumerate().map(|(i, s)| SlicePoint::of(i, slice_s, s)).collect(),
-            cut: outcome.cut.as_ref().map(words::cut),
+            cut: outcome.cut.as_ref().map(messages::cut),
             warnings: Vec::new(),
             hdr: hdr::encoded(&outcome.response),
             service_hdr: if plan.rate.is_some() { hdr::encoded(&outcome.service) } else { String::new() },
@@ -200,13 +200,13 @@ impl Report {
         report.saturated = report
             .rate
             .is_some_and(|rate| outcome.cut.is_none() && report.errors == 0 && report.throughput.mean < SERVED * rate);
-        report.warnings = words::warnings(&report, matches!(outcome.cut, Some(Cut::Asked)));
+        report.warnings = messages::warnings(&report, matches!(outcome.cut, Some(Cut::Asked)));
         report
     }
 
     /// Whether the run ended for an error.
     pub fn has_failed(&self) -> bool {
-        self.cut.as_ref().is_some_and(|cut| cut != words::ASKED)
+        self.cut.as_ref().is_some_and(|cut| cut != messages::ASKED)
     }
 
     /// Whether an error ended it before any call was measured.

@@ -1,6 +1,6 @@
 //! The answer of a sweep: points, the laws, what to make of them.
 
-pub mod words;
+pub mod messages;
 
 use std::collections::BTreeMap;
 
@@ -132,9 +132,9 @@ impl Scaling {
             advice: String::new(),
             notes: Vec::new(),
         };
-        scaling.findings = words::findings(&scaling);
-        scaling.advice = words::advice(&scaling);
-        scaling.notes = words::notes(&scaling);
+        scaling.findings = messages::findings(&scaling);
+        scaling.advice = messages::advice(&scaling);
+        scaling.notes = messages::notes(&scaling);
         scaling
     }
 

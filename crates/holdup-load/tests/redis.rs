@@ -75,7 +75,7 @@ fn mistakes() {
         driver.prepare("get", "GET {}").await.expect("prepared");
         for (args, part) in [
             (Args::None, "1 placeholders, but 0"),
-            (positional([Value::Null]), "nothing is no word"),
+            (positional([Value::Null]), "nothing cannot be a word"),
             (Args::Named(vec![("a".into(), int(1))]), "in order"),
         ] {
             let error = driver.execute_prepared("get", &args, Want::Nothing).await.expect_err(part);

@@ -286,12 +286,12 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 /// A number above 0.
 fn positive(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| format!("{text:?} is no number above 0"))
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| format!("{text:?} is not a number above 0"))
 }
 
 /// `A..B` in seconds; either may be missing.
 fn window(text: &str) -> Result<(f64, f64), String> {
-    let bad = || format!("{text:?} is no window; write A..B in seconds, such as 1.5..3");
+    let bad = || format!("{text:?} is not a window; write A..B in seconds, such as 1.5..3");
     let (from, to) = text.split_once("..").ok_or_else(bad)?;
     let number = |s: &str, default: f64| match s.trim().trim_end_matches('s') {
         "" => Ok(default),

@@ -99,5 +99,5 @@ fn a_pipe_in_its_place_keeps_nobody_waiting() {
     let dir = tempfile::tempdir().expect("dir");
     assert!(Command::new("mkfifo").arg(dir.path().join("holdup.toml")).status().expect("mkfifo").success());
     let o = run(dir.path(), &["info", TRACE]);
-    assert!(o.status.code() == Some(0) && err(&o).contains("it is no file"), "{}", err(&o));
+    assert!(o.status.code() == Some(0) && err(&o).contains("it is not a file"), "{}", err(&o));
 }

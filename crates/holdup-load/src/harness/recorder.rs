@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::Message;
-use super::turns::Turn;
+use super::schedule::Turn;
 use super::usage::Usage;
 use crate::session::Traffic;
 

@@ -91,7 +91,7 @@ fn parse(text: &str, path: &Path) -> Result<Settings, String> {
     };
     let table = DeTable::parse(text).map_err(|e| {
         // Without the text itself: nobody is shown a file that they named by a link.
-        at(e.span().map_or(0, |s| s.start), e.message().lines().next().unwrap_or("is no TOML").to_owned())
+        at(e.span().map_or(0, |s| s.start), e.message().lines().next().unwrap_or("is not TOML").to_owned())
     })?;
     let mut settings = Settings::default();
     let mut sections = Vec::new();

@@ -276,7 +276,7 @@ fn size(text: &str) -> Result<usize, String> {
         "T" => 1_099_511_627_776.0,
         _ => return Err(format!("unknown unit {unit:?}; use K, M, G or T")),
     };
-    let number: f64 = number.parse().map_err(|_| format!("{text:?} is no size; write 256M or 1G"))?;
+    let number: f64 = number.parse().map_err(|_| format!("{text:?} is not a size; write 256M or 1G"))?;
     let bytes = number * scale;
     // The engine itself takes some megabytes.
     if bytes < 16.0 * 1_048_576.0 { Err("16M is the least".to_owned()) } else { Ok(bytes as usize) }
