@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: rules of the repository that no compiler checks.
 
 mod arrows;
+mod features;
 mod links;
 mod places;
 mod sources;
@@ -14,6 +15,7 @@ use anyhow::{Result, ensure};
 pub fn run(root: &Path) -> Result<bool> {
     let files = repository_files(root)?;
     let mut complaints = arrows::check(root)?;
+    complaints.extend(features::check(root)?);
     complaints.extend(sources::check(root, &files)?);
     complaints.extend(places::check(root, &files)?);
     complaints.extend(links::check(root, &files)?);
