@@ -2,6 +2,7 @@
 
 mod arrows;
 mod circles;
+mod features;
 mod layout;
 mod links;
 mod places;
@@ -18,6 +19,7 @@ pub fn run(root: &Path) -> Result<bool> {
     let mut complaints = arrows::check(root)?;
     complaints.extend(circles::check(root, &files)?);
     complaints.extend(layout::check(root)?);
+    complaints.extend(features::check(root)?);
     complaints.extend(sources::check(root, &files)?);
     complaints.extend(places::check(root, &files)?);
     complaints.extend(links::check(root, &files)?);

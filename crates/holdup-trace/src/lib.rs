@@ -40,7 +40,7 @@ pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringI
 pub use ids::{Nanos, Timestamp};
 pub use meta::{Host, Loss, Meta};
 pub use names::Names;
-pub use note::{Note, NoteKind, PERF_RECORD};
+pub use note::{Note, NoteKind};
 pub use store::{Batches, Chunks, Store};
 pub use syscall::Syscall;
 pub use table::{Column, ColumnDoc, Table, TableDoc};

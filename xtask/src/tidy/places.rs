@@ -52,9 +52,14 @@ fn compiled() -> Result<Vec<(Regex, &'static Rule)>> {
     RULES.iter().map(|rule| Ok((Regex::new(rule.what)?, rule))).collect()
 }
 
+/// Crates that only developers run.
+const TOOLS: [&str; 2] = ["holdup-fuzz", "holdup-testing"];
+
 /// Whether it is part of what users run: sources of the crates, but for tests in files of their own.
 fn is_product(file: &str) -> bool {
-    let is_source = file.starts_with("crates/") && file.split('/').nth(2) == Some("src");
+    let mut parts = file.split('/');
+    let is_crate = parts.next() == Some("crates") && parts.next().is_some_and(|name| !TOOLS.contains(&name));
+    let is_source = is_crate && parts.next() == Some("src");
     is_source && !file.ends_with("_tests.rs") && !file.ends_with("/tests.rs")
 }
 

@@ -1,6 +1,6 @@
 //! What a trace cannot tell: said before anything else, so that nobody takes silence for an all-clear.
 
-use holdup_trace::{PERF_RECORD, Trace};
+use holdup_trace::Trace;
 
 use super::context::Context;
 use crate::label::duration;
@@ -12,7 +12,7 @@ const LITTLE: f64 = 0.02;
 const LITTLE_SHARE: f64 = 0.01;
 
 /// What records everything, with holdup and without it.
-const RECORD: [&str; 2] = ["holdup record -- CMD", PERF_RECORD];
+const RECORD: [&str; 2] = ["holdup record -- CMD", holdup_base::PERF];
 
 /// The gravest first.
 pub(super) fn of(context: &Context, cpu: &CpuSeconds) -> Vec<Caveat> {
