@@ -86,14 +86,16 @@ fn measure(trace: &Trace, is_kernel: impl Fn(ThreadIdx) -> bool, window: (u64, u
         let Some(done) = requests.see(&row).filter(|r| r.from >= window.0 && r.to <= window.1) else { continue };
         for watch in watches.iter_mut() {
             let own = watch.threads.contains(&done.thread) || watch.helpers.contains(&done.thread);
-            if (own || workers.contains(&done.thread)) && watch.overlaps(&done) {
+            let flushes = done.bytes == 0 && workers.contains(&done.thread);
+            if (own || flushes) && watch.overlaps(&done) {
                 watch.devices.entry(done.device).or_default().add(&done, own);
             }
         }
     }
 }
 
-/// The kernel's workers of the block layer: they issue what others have queued, and flush the device's cache for them.
+/// The kernel's workers of the block layer: they flush the device's cache for whoever waits for that. They also issue what
+/// others have queued, and whose that was cannot be told: it counts for nobody.
 fn block_workers(trace: &Trace, is_kernel: impl Fn(ThreadIdx) -> bool) -> FxHashSet<ThreadIdx> {
     let is_worker = |name: &str| name.strip_prefix("kworker/").is_some_and(|rest| rest.contains("kblockd"));
     let all = (0..trace.threads.name.len()).map(|i| ThreadIdx(i as u32));
