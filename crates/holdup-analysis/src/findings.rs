@@ -8,6 +8,7 @@ mod caveats;
 mod confidence;
 mod context;
 mod culprit;
+mod disk;
 mod group;
 mod held;
 mod instruction;
@@ -149,6 +150,7 @@ impl Context<'_> {
         group::settle(self, &mut groups);
         let mut findings: Vec<Finding> =
             groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
+        findings.iter_mut().zip(disk::facts(self, &groups)).for_each(|(finding, facts)| disk::add(finding, facts));
         findings.extend(profile::cpu_bound(self, charged));
         findings.sort_by(|a, b| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
         findings
