@@ -3,6 +3,7 @@
 mod arrows;
 mod circles;
 mod layout;
+mod kinds;
 mod links;
 mod places;
 mod sources;
@@ -21,6 +22,7 @@ pub fn run(root: &Path) -> Result<bool> {
     complaints.extend(sources::check(root, &files)?);
     complaints.extend(places::check(root, &files)?);
     complaints.extend(links::check(root, &files)?);
+    complaints.extend(kinds::check(root, &files)?);
     complaints.iter().for_each(|c| eprintln!("{c}"));
     println!("tidy: {} files, {} complaints", files.len(), complaints.len());
     Ok(complaints.is_empty())

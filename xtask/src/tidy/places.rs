@@ -53,15 +53,19 @@ fn compiled() -> Result<Vec<(Regex, &'static Rule)>> {
 }
 
 /// Whether it is part of what users run: sources of the crates, but for tests in files of their own.
-fn is_product(file: &str) -> bool {
+pub fn is_product(file: &str) -> bool {
     let is_source = file.starts_with("crates/") && file.split('/').nth(2) == Some("src");
     is_source && !file.ends_with("_tests.rs") && !file.ends_with("/tests.rs")
 }
 
+/// The lines before the tests, which stand at the end of a file.
+pub fn up_to_tests(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"))
+}
+
 fn complaints_of(rules: &[(Regex, &'static Rule)], file: &str, text: &str) -> Vec<String> {
     let mut complaints = Vec::new();
-    // Tests stand at the end of a file.
-    for (i, line) in text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate() {
+    for (i, line) in up_to_tests(text).enumerate() {
         if line.trim_start().starts_with("//") {
             continue;
         }
