@@ -25,7 +25,7 @@ mod words;
 
 use std::cell::OnceCell;
 
-use holdup_trace::{Result, Trace};
+use holdup_trace::{Amount, Nanos, Result, Timestamp, Trace};
 
 use crate::blame::{self, Study, Window};
 use crate::classify::Classifier;
@@ -102,10 +102,10 @@ fn check_conservation(cpu: &blame::CpuSeconds, path: &str) -> Result<()> {
 fn window(trace: &Trace, path: &str, options: &Options) -> Result<Window> {
     let end = trace.meta.duration_ns;
     let Some((from, to)) = options.window else { return Ok(Window { from: 0, to: end }) };
-    let ns = |s: f64| (s.max(0.0) * 1e9) as u64;
+    let ns = |s: f64| Timestamp::from_seconds(s).nanos();
     let window = Window { from: ns(from).min(end), to: ns(to).min(end) };
     if window.from >= window.to {
-        let length = end as f64 / 1e9;
+        let length = trace.meta.duration().seconds();
         let what = format!("{path}: nothing lies between {from} s and {to} s; the trace is {length:.3} s long");
         return Err(holdup_trace::Error::Input(what));
     }
@@ -125,8 +125,8 @@ impl Context<'_> {
             trace: TraceFacts {
                 path: path.to_owned(),
                 format: self.trace.meta.format.clone(),
-                start_s: self.blame.window.0 as f64 / 1e9,
-                duration_s: (self.blame.window.1 - self.blame.window.0) as f64 / 1e9,
+                start_s: Nanos(self.blame.window.0).seconds(),
+                duration_s: Nanos(self.blame.window.1 - self.blame.window.0).seconds(),
                 cpus: self.timeline.cpus,
                 focus: self.focus.name().to_owned(),
             },
@@ -198,7 +198,7 @@ impl Context<'_> {
         if !caveats::has_switches(self) {
             return caveats::sampled(self);
         }
-        let s = |ns: f64| ns / 1e9;
+        let s = |ns: f64| Amount(ns).seconds();
         CpuSeconds {
             total: s(cpu.total),
             busy: s(cpu.running - cpu.spin),

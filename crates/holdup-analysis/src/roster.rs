@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_trace::{Error, Result, Table, ThreadIdx, Trace};
+use holdup_trace::{Error, Nanos, Result, Table, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -134,7 +134,7 @@ pub fn roster(trace: &Trace, path: &str, process: Option<&str>, everybody: bool)
     Ok(Roster {
         schema: "holdup.threads/1",
         trace: path.to_owned(),
-        duration_s: intervals.end as f64 / 1e9,
+        duration_s: Nanos(intervals.end).seconds(),
         focus: if everybody { String::new() } else { focus.name().to_owned() },
         outside: all - threads.len(),
         unnamed,
@@ -167,7 +167,7 @@ fn rows(trace: &Trace) -> Vec<Row> {
 fn add_times(trace: &Trace, intervals: &Intervals, rows: &mut [Row]) {
     segments::each(trace, intervals, |s| {
         let Some(row) = s.thread.index().checked_sub(1).and_then(|i| rows.get_mut(i)) else { return };
-        let seconds = (s.to - s.from) as f64 / 1e9;
+        let seconds = Nanos(s.to - s.from).seconds();
         match s.state {
             State::Running(_) => row.ran_s += seconds,
             State::Runnable(_) | State::Woken(_) => row.ready_s += seconds,

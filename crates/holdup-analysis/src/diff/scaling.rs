@@ -12,6 +12,7 @@
 //! in the cache.
 
 use holdup_base::named;
+use holdup_trace::Amount;
 use serde::Serialize;
 
 use super::facts::Facts;
@@ -184,7 +185,7 @@ pub fn attribute(small: &At, large: &At, machine: Machine) -> Attribution {
     let mut answer = Attribution {
         from_n: small.n,
         to_n: large.n,
-        cost_s_per_unit: case.cost.map(|ns| ns / 1e9 / case.work),
+        cost_s_per_unit: case.cost.map(|ns| Amount(ns).seconds() / case.work),
         loss: 1.0 - case.cost[0] / case.cost[1].max(1.0),
         sigma,
         kappa,

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use holdup_trace::Amount;
+
 use crate::blame::Window;
 
 /// The bounds of one report, and how many figures went beyond them.
@@ -44,10 +46,10 @@ impl Limits {
 
     fn cut(&self, ns: f64, most: f64) -> f64 {
         if ns >= 0.0 && ns <= most * (1.0 + ROUNDING) + 1.0 {
-            return ns / 1e9;
+            return Amount(ns).seconds();
         }
         self.impossible.set(self.impossible.get() + 1);
-        if ns > 0.0 { most / 1e9 } else { 0.0 }
+        if ns > 0.0 { Amount(most).seconds() } else { 0.0 }
     }
 }
 

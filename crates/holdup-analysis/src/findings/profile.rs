@@ -1,6 +1,6 @@
 //! What the program did with the CPU time that it had.
 
-use holdup_trace::{StackId, ThreadIdx};
+use holdup_trace::{Amount, StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -46,7 +46,10 @@ pub(super) fn cpu_bound(context: &Context, charged: f64) -> Option<Finding> {
             found.function
         ),
         evidence: vec![
-            format!("{count:.0} samples; next to nobody waited ({} of CPU time)", label::duration(charged / 1e9)),
+            format!(
+                "{count:.0} samples; next to nobody waited ({} of CPU time)",
+                label::duration(Amount(charged).seconds())
+            ),
             format!("at most {peak} threads worked at once on {} CPUs", context.timeline.cpus),
         ],
         advice: "There is no wait to mend: make this function faster, or spread its work over more threads.".to_owned(),

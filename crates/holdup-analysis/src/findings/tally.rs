@@ -1,6 +1,6 @@
 //! What findings are about, and the sums behind them.
 
-use holdup_trace::{LockId, StackId, StringId, ThreadIdx};
+use holdup_trace::{LockId, Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::spans::merged;
@@ -172,7 +172,7 @@ impl Tally {
     /// The same in seconds.
     pub(crate) fn windows(&self, within: (u64, u64)) -> (Vec<[f64; 2]>, u64) {
         let (spans, exact) = self.spans(within);
-        (spans.into_iter().map(|(a, b)| [a as f64 / 1e9, b as f64 / 1e9]).collect(), exact)
+        (spans.into_iter().map(|(a, b)| [Nanos(a), Nanos(b)].map(Nanos::seconds)).collect(), exact)
     }
 
     /// Sampled CPU nanoseconds of the culprit itself, as far as they lie in this finding; one stands for `period` of them.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use holdup_analysis::roster::{self, HOW_TO_NAME, Naming, Row};
+use holdup_trace::Timestamp;
 
 use crate::cli::{ThreadOrder, Threads};
 use crate::documents::live::{Live, LiveRow};
@@ -40,8 +41,7 @@ fn of_trace(args: &Threads) -> anyhow::Result<ExitCode> {
 }
 
 fn sort(threads: &mut [Row], by: ThreadOrder) {
-    // Times are far below 2^53 ns: as whole nanoseconds they order as they are.
-    let ns = |s: f64| Reverse((s * 1e9) as u64);
+    let ns = |s: f64| Reverse(Timestamp::from_seconds(s));
     threads.sort_by(|a, b| a.tid.cmp(&b.tid).then(a.pid.cmp(&b.pid)));
     match by {
         ThreadOrder::Ran => threads.sort_by_key(|t| ns(t.ran_s)),
@@ -85,7 +85,7 @@ fn of_process(args: &Threads, pid: u32) -> anyhow::Result<ExitCode> {
 }
 
 fn sort_live(threads: &mut [LiveRow], by: ThreadOrder) {
-    let ns = |s: Option<f64>| Reverse((s.unwrap_or(0.0) * 1e9) as u64);
+    let ns = |s: Option<f64>| Reverse(Timestamp::from_seconds(s.unwrap_or(0.0)));
     threads.sort_by_key(|t| t.tid);
     match by {
         ThreadOrder::Ran => threads.sort_by_key(|t| ns(t.ran_s)),
