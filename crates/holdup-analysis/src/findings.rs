@@ -1,13 +1,14 @@
 //! From charges to culprits: groups the cells, names the culprit of each group, ranks, and says what it saw.
 //!
 //! To add a kind of finding: give it a [`tally::Group`], say in `group::of` which cells belong to it, and what it
-//! is called and advised in `words`.
+//! is called and advised in `describe`.
 
 mod callers;
 mod caveats;
 mod confidence;
 mod context;
 mod culprit;
+mod describe;
 mod group;
 mod held;
 mod instruction;
@@ -21,7 +22,6 @@ mod profile;
 mod spans;
 mod stories;
 mod tally;
-mod words;
 
 use std::cell::OnceCell;
 
@@ -174,7 +174,7 @@ impl Context<'_> {
             culprit,
             ..Finding::default()
         };
-        words::describe(self, group, tally, &mut finding);
+        describe::describe(self, group, tally, &mut finding);
         (finding.confidence, finding.doubts) = confidence::of(self, group, tally);
         finding
     }

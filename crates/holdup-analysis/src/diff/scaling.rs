@@ -17,10 +17,10 @@ use serde::Serialize;
 
 use super::facts::Facts;
 
-mod alone;
 mod case;
 mod executed;
 mod lost;
+mod serial;
 
 use case::Case;
 
@@ -177,7 +177,7 @@ pub fn attribute(small: &At, large: &At, machine: Machine) -> Attribution {
     let case = Case::new(small, large, machine);
     let mut causes = case.functions();
     causes.extend(case.waits());
-    causes.extend(alone::causes(&case));
+    causes.extend(serial::causes(&case));
     gather_lock_code(&mut causes);
     causes.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
     let of_law = |law: Law| causes.iter().filter(|c| c.law == law).map(|c| c.share).fold(0.0, |a, b| a + b);
