@@ -2,8 +2,8 @@
 
 mod arrows;
 mod circles;
-mod layout;
 mod kinds;
+mod layout;
 mod links;
 mod places;
 mod sources;

@@ -2,7 +2,7 @@
 
 mod keep;
 mod target;
-mod versus;
+mod turns;
 
 use std::fs;
 use std::io::Read;
@@ -98,7 +98,7 @@ fn measure(args: &LoadRun) -> anyhow::Result<ExitCode> {
         let mut target = args.target.clone();
         target.address = Some(other.clone());
         let other = Plan { connect: target::connect_options(&target)?, ..plan.clone() };
-        return versus::run(args, [&plan, &other]);
+        return turns::run(args, [&plan, &other]);
     }
     // Found out now, not after the run.
     let opened = |path: &Option<PathBuf>| path.as_deref().map(place).transpose();
