@@ -3,6 +3,7 @@
 mod arrows;
 mod circles;
 mod features;
+mod kinds;
 mod layout;
 mod links;
 mod places;
@@ -23,6 +24,7 @@ pub fn run(root: &Path) -> Result<bool> {
     complaints.extend(sources::check(root, &files)?);
     complaints.extend(places::check(root, &files)?);
     complaints.extend(links::check(root, &files)?);
+    complaints.extend(kinds::check(root, &files)?);
     complaints.iter().for_each(|c| eprintln!("{c}"));
     println!("tidy: {} files, {} complaints", files.len(), complaints.len());
     Ok(complaints.is_empty())

@@ -240,7 +240,7 @@ fn a_flight_recorder_keeps_the_end() {
         whole > 3.0 + 8.0 * longest
     })
     .expect("recording");
-    let seconds = open(&path, None).meta.duration_ns as f64 / 1e9;
+    let seconds = open(&path, None).meta.duration().seconds();
     // Two halves of the ring, the one that is being written, and what the recorder is late for each.
     assert!(seconds > 0.45 && seconds < 1.0 + 4.0 * longest, "{seconds} of {whole}, late by up to {longest}");
     assert_eq!(std::fs::read_dir(dir.path()).expect("dir").count(), 1, "no segment is left");

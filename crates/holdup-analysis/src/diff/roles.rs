@@ -11,6 +11,8 @@ mod symptoms;
 
 use std::collections::BTreeMap;
 
+use holdup_trace::Amount;
+
 use super::change::{Change, Subject};
 use super::facts::Place;
 use super::functions::FunctionItem;
@@ -101,7 +103,7 @@ impl Case<'_> {
 }
 
 fn seconds(series: &Series) -> [f64; 2] {
-    [series.was() / 1e9, series.now() / 1e9]
+    [series.was(), series.now()].map(|ns| Amount(ns).seconds())
 }
 
 /// `0.42 s instead of 0.12 s`.

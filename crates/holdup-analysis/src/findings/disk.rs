@@ -4,11 +4,11 @@ mod requests;
 #[cfg(test)]
 mod tests;
 
-use holdup_trace::{ThreadIdx, Trace, WakeContext};
+use holdup_trace::{Amount, Nanos, ThreadIdx, Trace, WakeContext};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Context;
-use super::group::{Group, Tally};
+use super::tally::{Group, Tally};
 use crate::label::{count, duration};
 use crate::report::{DiskDevice, DiskFacts, DiskIssuer, Finding};
 use requests::{Request, Requests};
@@ -30,7 +30,7 @@ pub(super) fn facts(context: &Context, groups: &[(Group, Tally)]) -> Vec<Option<
         let is_kernel = |thread| context.focus.is_kernel(thread);
         measure(context.trace, is_kernel, context.blame.window, &mut open);
     }
-    let facts = |watch: Option<Watch>| watch.and_then(|w| w.facts(context.trace, |ns| context.limits.once(ns)));
+    let facts = |watch: Option<Watch>| watch.and_then(|w| w.facts(context.trace, |time| context.limits.once(time)));
     watches.into_iter().map(facts).collect()
 }
 
@@ -60,8 +60,8 @@ struct Sum {
     requests: u64,
     flushes: u64,
     bytes: u64,
-    latency_ns: u64,
-    longest_ns: u64,
+    latency: Nanos,
+    longest: Nanos,
     /// Requests in flight when each of them was issued.
     depth: u64,
     sequential: u64,
@@ -109,9 +109,9 @@ impl Watch {
         self.within.get(next).is_some_and(|span| span.0 <= request.to)
     }
 
-    fn facts(self, trace: &Trace, once: impl Fn(f64) -> f64) -> Option<DiskFacts> {
+    fn facts(self, trace: &Trace, once: impl Fn(Amount) -> f64) -> Option<DiskFacts> {
         let mut devices: Vec<(u32, Sum)> = self.devices.into_iter().filter(|(_, sum)| sum.own > 0).collect();
-        devices.sort_by_key(|(device, sum)| (std::cmp::Reverse(sum.latency_ns), *device));
+        devices.sort_by_key(|(device, sum)| (std::cmp::Reverse(sum.latency), *device));
         devices.truncate(NAMED);
         let devices: Vec<DiskDevice> =
             devices.into_iter().map(|(device, sum)| sum.facts(device, trace, &once)).collect();
@@ -128,15 +128,15 @@ impl Sum {
             self.sequential += u64::from(request.follows);
         }
         self.bytes += u64::from(request.bytes);
-        let latency = request.to - request.from;
-        self.latency_ns = self.latency_ns.saturating_add(latency);
-        self.longest_ns = self.longest_ns.max(latency);
+        let latency = Nanos(request.to - request.from);
+        self.latency += latency;
+        self.longest = self.longest.max(latency);
         self.depth += u64::from(request.depth);
         self.own += u64::from(own);
         *self.by.entry(request.thread).or_default() += 1;
     }
 
-    fn facts(self, device: u32, trace: &Trace, once: impl Fn(f64) -> f64) -> DiskDevice {
+    fn facts(self, device: u32, trace: &Trace, once: impl Fn(Amount) -> f64) -> DiskDevice {
         let all = (self.requests + self.flushes).max(1) as f64;
         let mut by: FxHashMap<&str, u64> = FxHashMap::default();
         for (thread, n) in &self.by {
@@ -152,8 +152,8 @@ impl Sum {
             requests: self.requests,
             flushes: self.flushes,
             bytes: self.bytes,
-            mean_s: once(self.latency_ns as f64 / all),
-            longest_s: once(self.longest_ns as f64),
+            mean_s: once(self.latency.amount() / all),
+            longest_s: once(self.longest.amount()),
             queue_depth: self.depth as f64 / all,
             sequential_share: self.sequential as f64 / self.requests.max(1) as f64,
             by,

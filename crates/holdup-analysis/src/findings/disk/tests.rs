@@ -1,4 +1,6 @@
-use holdup_trace::{BlockIoEvent, BlockedEvent, Cpu, Destination, LockId, NameEvent, SwitchEvent, SwitchState, TraceBuilder, WakeEvent};
+use holdup_trace::{
+    BlockIoEvent, BlockedEvent, Cpu, Destination, LockId, NameEvent, SwitchEvent, SwitchState, TraceBuilder, WakeEvent,
+};
 
 use super::*;
 
@@ -47,10 +49,8 @@ impl Schedule {
         };
         let (context, target) = (WakeContext::Task, Cpu::NONE);
         self.0.push(from * US, switch(tid, 0, SwitchState::Uninterruptible));
-        self.0.push(
-            to * US,
-            WakeEvent { cpu: Cpu(1), waker, wakee: tid, context, source: 0, target, lock, chain: none },
-        );
+        self.0
+            .push(to * US, WakeEvent { cpu: Cpu(1), waker, wakee: tid, context, source: 0, target, lock, chain: none });
         self.0.push(to * US + 1, switch(0, tid, SwitchState::Runnable));
         let chain = self.0.chain(tid, &[1], &[2]);
         self.0.push(to * US + 1, BlockedEvent { tid, chain, lock });
@@ -65,7 +65,7 @@ impl Schedule {
         let mut watch = Watch { threads: [thread(10)].into_iter().collect(), within, ..Watch::default() };
         let kernel: Vec<ThreadIdx> = [20, 21, 22].map(thread).into();
         measure(&trace, |t| kernel.contains(&t), (0, 1000 * US), &mut [&mut watch]);
-        watch.facts(&trace, |ns| ns / 1e9)
+        watch.facts(&trace, Amount::seconds)
     }
 }
 
