@@ -41,7 +41,7 @@ pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringI
 pub use meta::{Host, Loss, Meta};
 pub use names::Names;
 pub use note::{Note, NoteKind};
-pub use store::{Batches, Chunks, Store};
+pub use store::{Batches, Chunks, RawBatch, Store};
 pub use syscall::Syscall;
 pub use table::{Column, ColumnDoc, Table, TableDoc};
 pub use trace::Trace;

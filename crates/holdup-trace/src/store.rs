@@ -1,5 +1,6 @@
 //! Where a table's rows live: in memory by chunks, or in an Arrow file of which one batch at a time is read.
 
+mod raw;
 mod reader;
 
 use std::borrow::Cow;
@@ -12,7 +13,8 @@ use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 
 use crate::{Error, Result, Table};
-pub(crate) use reader::ArrowReader;
+pub use raw::RawBatch;
+pub use reader::ArrowReader;
 
 /// Rows in one batch: bounds what a reader holds in memory.
 pub(crate) const BATCH_ROWS: usize = 1 << 16;
@@ -204,7 +206,21 @@ impl<'a, T: Table> Batches<'a, T> {
     /// # Errors
     /// If it is damaged.
     pub fn get(&self, index: usize) -> Result<Option<Cow<'a, T>>> {
+        self.get_into(index, &mut RawBatch::default(), None)
+    }
+
+    /// The same, in the memory of an older chunk and of what it was read with.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn get_into(&self, index: usize, raw: &mut RawBatch, memory: Option<T>) -> Result<Option<Cow<'a, T>>> {
         let Some(file) = &self.file else { return Ok(self.memory.get(index).map(Cow::Borrowed)) };
+        if file.is_plain() {
+            let mut table = memory.unwrap_or_default();
+            table.clear();
+            let found = guarded(T::NAME, || file.read_raw(index, raw))?;
+            return if found { table.fill(file, raw).map(|()| Some(Cow::Owned(table))) } else { Ok(None) };
+        }
         let batch = guarded(T::NAME, || file.batch(index))?;
         batch.map(|b| T::from_batch(&b).map(Cow::Owned)).transpose()
     }

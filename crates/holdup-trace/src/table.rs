@@ -7,6 +7,7 @@ use arrow_array::types::{ArrowPrimitiveType, Int16Type, UInt8Type, UInt16Type, U
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 
+use crate::store::{ArrowReader, RawBatch, guarded};
 use crate::{Cpu, Error, FrameId, LockId, LockKind, Nanos, Result, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
 use crate::{LossKind, Timestamp, WakeContext};
 
@@ -29,6 +30,10 @@ pub trait Column: Copy {
     fn store(self) -> <Self::Arrow as ArrowPrimitiveType>::Native;
     /// From the stored form.
     fn load(native: <Self::Arrow as ArrowPrimitiveType>::Native) -> Self;
+    /// Bytes of the stored form.
+    const WIDTH: usize = std::mem::size_of::<<Self::Arrow as ArrowPrimitiveType>::Native>();
+    /// Appends values from the bytes of their stored forms, little-endian.
+    fn load_all(bytes: &[u8], to: &mut Vec<Self>);
 }
 
 macro_rules! column {
@@ -37,6 +42,11 @@ macro_rules! column {
             type Arrow = $arrow;
             fn store(self) -> <Self::Arrow as ArrowPrimitiveType>::Native { let $v = self; $store }
             fn load($n: <Self::Arrow as ArrowPrimitiveType>::Native) -> Self { $load }
+            fn load_all(bytes: &[u8], to: &mut Vec<Self>) {
+                type Native = <$arrow as ArrowPrimitiveType>::Native;
+                let (natives, _) = bytes.as_chunks::<{ std::mem::size_of::<Native>() }>();
+                to.extend(natives.iter().map(|n| Self::load(Native::from_le_bytes(*n))));
+            }
         })+
     };
 }
@@ -92,6 +102,9 @@ pub trait Table: Default + Clone + Send + 'static {
     fn to_batch(&self) -> RecordBatch;
     /// From an Arrow batch; columns are found by name, unknown ones ignored.
     fn from_batch(batch: &RecordBatch) -> Result<Self>;
+    /// Takes the rows of a batch as it is stored; columns are found by name, unknown ones ignored.
+    #[doc(hidden)]
+    fn fill(&mut self, file: &ArrowReader, raw: &mut RawBatch) -> Result<()>;
     /// The Arrow schema, with unit and doc as field metadata.
     fn schema() -> Arc<Schema>;
 
@@ -132,17 +145,32 @@ pub(crate) fn to_array<C: Column>(values: &[C]) -> ArrayRef {
 }
 
 pub(crate) fn from_array<C: Column>(batch: &RecordBatch, table: &str, name: &str) -> Result<Vec<C>> {
-    let array = batch
-        .column_by_name(name)
-        .ok_or_else(|| Error::Input(format!("table {table} has no column {name}: written by another version?")))?;
-    let array = array.as_any().downcast_ref::<PrimitiveArray<C::Arrow>>().ok_or_else(|| {
-        Error::Input(format!(
-            "column {table}.{name} is of type {}, expected {}",
-            array.data_type(),
-            C::Arrow::DATA_TYPE
-        ))
-    })?;
+    let array = batch.column_by_name(name).ok_or_else(|| missing(table, name))?;
+    let values = array.as_any().downcast_ref::<PrimitiveArray<C::Arrow>>();
+    let array = values.ok_or_else(|| other_type::<C>(table, name, array.data_type()))?;
     Ok(array.values().iter().map(|&n| C::load(n)).collect())
+}
+
+pub(crate) fn fill_column<C: Column>(
+    file: &ArrowReader,
+    raw: &mut RawBatch,
+    table: &str,
+    name: &str,
+    to: &mut Vec<C>,
+) -> Result<()> {
+    let (index, found) = file.field(name).ok_or_else(|| missing(table, name))?;
+    if *found != C::Arrow::DATA_TYPE {
+        return Err(other_type::<C>(table, name, found));
+    }
+    guarded(table, || raw.column(index, to))
+}
+
+fn missing(table: &str, name: &str) -> Error {
+    Error::Input(format!("table {table} has no column {name}: written by another version?"))
+}
+
+fn other_type<C: Column>(table: &str, name: &str, found: &DataType) -> Error {
+    Error::Input(format!("column {table}.{name} is of type {found}, expected {}", C::Arrow::DATA_TYPE))
 }
 
 /// Declares a row struct, its columnar table and the [`Table`] implementation from one list of columns.
@@ -169,6 +197,10 @@ macro_rules! table {
             fn push(&mut self, row: $row) { $(self.$col.push(row.$col);)+ }
             fn row(&self, index: usize) -> $row { $row { $($col: self.$col[index]),+ } }
             fn clear(&mut self) { $(self.$col.clear();)+ }
+            fn fill(&mut self, file: &$crate::store::ArrowReader, raw: &mut $crate::store::RawBatch) -> $crate::Result<()> {
+                $($crate::table::fill_column(file, raw, $name, stringify!($col), &mut self.$col)?;)+
+                Ok(())
+            }
             fn reserve(&mut self, rows: usize) { $(self.$col.reserve_exact(rows);)+ }
             fn len(&self) -> usize { let lens = [$(self.$col.len()),+]; lens[0] }
             fn schema() -> std::sync::Arc<arrow_schema::Schema> {

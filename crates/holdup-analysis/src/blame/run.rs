@@ -54,10 +54,10 @@ pub fn blame<X: Send>(
     let next = AtomicUsize::new(0);
     let order = Mutex::new(Order { sum: Sum::new(study.gap()), fold: &mut fold, early: BTreeMap::new(), added: 0 });
     let work = || -> Result<()> {
-        let mut memory = None;
+        let (mut reader, mut memory) = (study.timeline.reader(), None);
         loop {
             let Some(&part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) else { return Ok(()) };
-            let chunk = study.timeline.chunk(part, memory.take())?;
+            let chunk = reader.chunk(part, memory.take())?;
             let found = (sweep(study, &chunk), also(&chunk));
             let position = parts[0] - part;
             order.lock().unwrap_or_else(std::sync::PoisonError::into_inner).add(position, found);

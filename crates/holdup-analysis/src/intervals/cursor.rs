@@ -1,11 +1,11 @@
 //! Reads a table row by row, one chunk in memory at a time, from any place on.
 
 use std::borrow::Cow;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::Scope;
 
 use holdup_trace::tables::{Futexes, KernelLocks, Samples, Switches, Waits, Wakes};
-use holdup_trace::{Batches, Result, Table, Timestamp};
+use holdup_trace::{Batches, RawBatch, Result, Table, Timestamp};
 
 /// A table in time order.
 pub(super) trait Timed: Table {
@@ -33,8 +33,10 @@ pub(super) struct Place {
 const AHEAD: usize = 2;
 
 enum Source<'a, T: Table> {
-    Here(&'a Batches<'a, T>),
-    Ahead(Receiver<Result<Option<Cow<'a, T>>>>),
+    /// With the room to unpack in.
+    Here(&'a Batches<'a, T>, Box<RawBatch>),
+    /// Chunks come here, and their memory goes back there.
+    Ahead(Receiver<Result<Option<Cow<'a, T>>>>, Sender<T>),
 }
 
 /// A position in a table.
@@ -48,7 +50,7 @@ pub(super) struct Cursor<'a, T: Timed> {
 impl<'a, T: Timed> Cursor<'a, T> {
     /// At `place` of `batches`.
     pub(super) fn new(batches: &'a Batches<'a, T>, place: Place) -> Result<Self> {
-        Self::open(Source::Here(batches), place)
+        Self::open(Source::Here(batches, Box::default()), place)
     }
 
     /// At the beginning, with a thread that decodes what comes next.
@@ -58,11 +60,12 @@ impl<'a, T: Timed> Cursor<'a, T> {
         T: Sync,
     {
         let (sender, receiver) = sync_channel(AHEAD);
+        let (back, used) = channel();
         scope.spawn(move || {
-            let mut index = 0;
+            let (mut index, mut raw) = (0, RawBatch::default());
             // An error and the end are the last that is sent; who does not want more hangs up.
             loop {
-                let chunk = batches.get(index);
+                let chunk = batches.get_into(index, &mut raw, used.try_recv().ok());
                 let last = !matches!(chunk, Ok(Some(_)));
                 if sender.send(chunk).is_err() || last {
                     return;
@@ -70,13 +73,19 @@ impl<'a, T: Timed> Cursor<'a, T> {
                 index += 1;
             }
         });
-        Self::open(Source::Ahead(receiver), Place::default())
+        Self::open(Source::Ahead(receiver, back), Place::default())
     }
 
     fn open(source: Source<'a, T>, place: Place) -> Result<Self> {
         let mut cursor = Cursor { source, chunk: None, at: place, next: u64::MAX };
         cursor.load()?;
         Ok(cursor)
+    }
+
+    /// Goes to `place`, back or on. Only where chunks are not decoded ahead.
+    pub(super) fn seek(&mut self, place: Place) -> Result<()> {
+        self.at = place;
+        self.load()
     }
 
     /// The time of the current row in nanoseconds; the greatest value at the end.
@@ -114,11 +123,18 @@ impl<'a, T: Timed> Cursor<'a, T> {
     /// Decodes the chunk at the current place; skips empty ones.
     fn load(&mut self) -> Result<()> {
         loop {
-            self.chunk = None;
-            self.chunk = match &self.source {
-                Source::Here(batches) => batches.get(self.at.chunk)?,
-                // The thread sends all it has; a closed channel is the end.
-                Source::Ahead(receiver) => receiver.recv().unwrap_or(Ok(None))?,
+            let memory = match self.chunk.take() {
+                Some(Cow::Owned(table)) => Some(table),
+                _ => None,
+            };
+            self.chunk = match &mut self.source {
+                Source::Here(batches, raw) => batches.get_into(self.at.chunk, raw, memory)?,
+                Source::Ahead(receiver, back) => {
+                    // The thread may be done: then nobody needs the memory.
+                    memory.into_iter().for_each(|table| drop(back.send(table)));
+                    // It sends all it has; a closed channel is the end.
+                    receiver.recv().unwrap_or(Ok(None))?
+                }
             };
             let Some(chunk) = &self.chunk else {
                 self.next = u64::MAX;

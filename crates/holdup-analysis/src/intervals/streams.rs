@@ -88,6 +88,19 @@ impl<'a> Streams<'a> {
         Ok(streams.ready())
     }
 
+    /// Goes to these places.
+    pub(super) fn seek(&mut self, places: &Places) -> Result<()> {
+        self.next_loss = places.losses;
+        self.futexes.seek(places.futexes)?;
+        self.kernel_locks.seek(places.kernel_locks)?;
+        self.wakes.seek(places.wakes)?;
+        self.switches.seek(places.switches)?;
+        self.samples.seek(places.samples)?;
+        self.waits.seek(places.waits)?;
+        self.rare = self.first_rare();
+        Ok(())
+    }
+
     /// From the beginning; what comes next is decoded by threads of `scope`.
     pub(super) fn ahead<'s>(tables: &'a Tables<'a>, losses: &'a [u64], scope: &'s Scope<'s, '_>) -> Result<Self>
     where

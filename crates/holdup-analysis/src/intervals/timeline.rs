@@ -2,7 +2,7 @@
 //!
 //! Waits are known when they are over, and blame is followed backwards. So the events are followed once from beginning to
 //! end, which leaves, at every border, what is needed to begin there, and of the future only what reaches back: how the
-//! waits ended that cross a border, and what was learned late. Then [`Timeline::chunk`] gives the steps of any part,
+//! waits ended that cross a border, and what was learned late. Then a [`Reader`] gives the steps of any part,
 //! in any order and by several threads, in memory that does not grow with the trace.
 //!
 //! ```text
@@ -159,18 +159,18 @@ impl<'a> Timeline<'a> {
         Ok(())
     }
 
-    /// Part `index`, in the memory of an older one if there is any. O(its events + threads).
-    ///
-    /// # Errors
-    /// If a table is damaged.
-    pub fn chunk(&self, index: usize, memory: Option<Chunk>) -> Result<Chunk> {
+    /// For making parts one after the other.
+    pub fn reader(&self) -> Reader<'_, 'a> {
+        Reader { timeline: self, streams: None }
+    }
+
+    fn chunk(&self, index: usize, streams: &mut Streams, memory: Option<Chunk>) -> Result<Chunk> {
         let part = &self.parts[index];
         let (from, to) = self.span(index);
         let last = index + 1 == self.parts.len();
         let mut out = memory.map_or_else(|| Output::new(from, self.end, true), Chunk::into_output);
         out.restart(from, true);
         let mut machine = part.resume(self.dictionary.trace, &self.losses, out);
-        let mut streams = Streams::at(&self.tables, &self.loss_starts, &part.places)?;
         streams.feed(&mut machine, |_, t| !last && t >= to)?;
         if last {
             machine.forget_early_wakes();
@@ -247,6 +247,31 @@ impl<'a> Timeline<'a> {
         // At one instant an owner ends before the next one begins.
         extras.sort_by_key(|e| (e.0, matches!(e.1, Extra::OwnerBegins(..))));
         extras
+    }
+}
+
+/// Makes parts of a timeline, each with the memory of the one before.
+pub struct Reader<'t, 'a> {
+    timeline: &'t Timeline<'a>,
+    streams: Option<Streams<'t>>,
+}
+
+impl Reader<'_, '_> {
+    /// Part `index`, in the memory of an older one if there is any. O(its events + threads).
+    ///
+    /// # Errors
+    /// If a table is damaged.
+    pub fn chunk(&mut self, index: usize, memory: Option<Chunk>) -> Result<Chunk> {
+        let Timeline { tables, loss_starts, parts, .. } = self.timeline;
+        let places = &parts[index].places;
+        let streams = match self.streams.take() {
+            Some(mut streams) => {
+                streams.seek(places)?;
+                streams
+            }
+            None => Streams::at(tables, loss_starts, places)?,
+        };
+        self.timeline.chunk(index, self.streams.insert(streams), memory)
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Intervals {
 /// If a table is damaged.
 pub fn build(trace: &Trace, focus: &Focus, classifier: &Classifier) -> Result<Intervals> {
     let timeline = Timeline::with_parts(trace, focus, classifier, usize::MAX / 2)?;
-    let mut chunk = timeline.chunk(0, None)?;
+    let mut chunk = timeline.reader().chunk(0, None)?;
     let mut owners = std::mem::take(&mut chunk.owners);
     owners.append(&mut chunk.owners_at_end);
     let last = std::mem::take(&mut chunk.last);

@@ -9,9 +9,10 @@ use arrow_buffer::Buffer;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
 use arrow_ipc::{Block, root_as_footer, root_as_message};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, Schema};
 
 use super::Section;
+use super::raw::{RawBatch, is_plain};
 
 /// Most bytes that one byte of lz4 unpacks to.
 const LZ4_RATIO: u64 = 256;
@@ -19,13 +20,14 @@ const LZ4_RATIO: u64 = 256;
 const TRAILER: u64 = 10;
 
 /// An opened Arrow file: its batches can be read in any order, by several threads at once.
-pub(crate) struct ArrowReader {
+pub struct ArrowReader {
     section: Section,
     decoder: FileDecoder,
     blocks: Vec<Block>,
+    schema: Arc<Schema>,
 }
 
-fn bad(what: impl Into<String>) -> ArrowError {
+pub(super) fn bad(what: impl Into<String>) -> ArrowError {
     ArrowError::ParseError(what.into())
 }
 
@@ -41,8 +43,9 @@ impl ArrowReader {
         let footer = root_as_footer(&bytes).map_err(|e| bad(format!("its footer: {e}")))?;
         let schema = try_fb_to_schema(footer.schema().ok_or_else(|| bad("without a schema"))?)?;
         let blocks: Vec<Block> = footer.recordBatches().into_iter().flatten().copied().collect();
-        let decoder = FileDecoder::new(Arc::new(schema), footer.version());
-        Ok(ArrowReader { section, decoder, blocks })
+        let schema = Arc::new(schema);
+        let decoder = FileDecoder::new(schema.clone(), footer.version());
+        Ok(ArrowReader { section, decoder, blocks, schema })
     }
 
     /// How many batches there are.
@@ -53,6 +56,35 @@ impl ArrowReader {
     /// The batch with this number; `None` behind the last.
     pub(crate) fn batch(&self, index: usize) -> Result<Option<RecordBatch>, ArrowError> {
         let Some(block) = self.blocks.get(index) else { return Ok(None) };
+        let (offset, head, body) = self.place(block)?;
+        let bytes = self.section.clone().exactly(offset, (head + body) as usize)?;
+        check_buffers(&bytes, head as usize)?;
+        self.decoder.read_record_batch(block, &Buffer::from_vec(bytes))
+    }
+
+    /// Reads the batch with this number into `raw`; false behind the last. Only where [`is_plain`](Self::is_plain).
+    pub(crate) fn read_raw(&self, index: usize, raw: &mut RawBatch) -> Result<bool, ArrowError> {
+        let Some(block) = self.blocks.get(index) else { return Ok(false) };
+        let (offset, head, body) = self.place(block)?;
+        let mut section = self.section.clone();
+        section.seek(SeekFrom::Start(offset))?;
+        section.read_exact(raw.room((head + body) as usize))?;
+        raw.open(block, &self.schema)?;
+        Ok(true)
+    }
+
+    /// Whether all columns are numbers of fixed width.
+    pub(crate) fn is_plain(&self) -> bool {
+        is_plain(&self.schema)
+    }
+
+    /// The number of the column called `name`, and its type.
+    pub(crate) fn field(&self, name: &str) -> Option<(usize, &arrow_schema::DataType)> {
+        self.schema.column_with_name(name).map(|(i, field)| (i, field.data_type()))
+    }
+
+    /// Where a batch is, and how long its head and body are.
+    fn place(&self, block: &Block) -> Result<(u64, u64, u64), ArrowError> {
         let lengths = (u64::try_from(block.offset()), u64::try_from(block.bodyLength()));
         let ((Ok(offset), Ok(body)), Ok(head)) = (lengths, u64::try_from(block.metaDataLength())) else {
             return Err(bad("a batch has a negative length"));
@@ -61,9 +93,7 @@ impl ArrowReader {
         if ends.is_none_or(|end| end > self.section.len) {
             return Err(bad("a batch ends behind the table"));
         }
-        let bytes = self.section.clone().exactly(offset, (head + body) as usize)?;
-        check_buffers(&bytes, head as usize)?;
-        self.decoder.read_record_batch(block, &Buffer::from_vec(bytes))
+        Ok((offset, head, body))
     }
 }
 
