@@ -4,6 +4,11 @@ set -u
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 failed=
+# Tests say there what they skip, and fail where the machine has what they say is missing.
+HOLDUP_SKIPS=$(mktemp) || exit 1
+HOLDUP_NO_SKIPS=1
+export HOLDUP_SKIPS HOLDUP_NO_SKIPS
+trap 'rm -f "$HOLDUP_SKIPS"' EXIT
 
 # step NAME COMMAND…
 step() {
@@ -14,13 +19,18 @@ step() {
   $name: $*"
 }
 
+# skipped STEP REASON
+skipped() {
+    printf '%s\tscripts/test.sh\t%s\n' "$1" "$2" >>"$HOLDUP_SKIPS"
+}
+
 # The database of advisories is the only part that needs the network.
 check_licenses() {
     "$cargo" deny check bans licenses sources || return 1
     if "$cargo" deny fetch db >/dev/null 2>&1; then
         "$cargo" deny check advisories
     else
-        echo "skipped: cargo deny check advisories (their database is out of reach)"
+        skipped "cargo deny check advisories" "their database is out of reach"
     fi
 }
 
@@ -33,12 +43,20 @@ step "lints" "$cargo" clippy --workspace --all-targets -- -D warnings
 step "repository rules" "$cargo" run --quiet --package xtask -- tidy
 step "tests" "$cargo" test --workspace --no-fail-fast
 step "damaged files, optimized" "$cargo" test --release --package holdup-trace --test mutations
+step "damaged files, at random" "$cargo" run --quiet --package holdup-fuzz -- --seconds 5
 if "$cargo" deny --version >/dev/null 2>&1; then
     step "dependencies" check_licenses
 else
-    echo "skipped: cargo deny check (to have it: cargo install --locked cargo-deny)"
+    skipped "cargo deny check" "to have it: cargo install --locked cargo-deny"
 fi
 
+echo
+if [ -s "$HOLDUP_SKIPS" ]; then
+    echo "skipped (what, where, why):"
+    sort -u "$HOLDUP_SKIPS" | sed 's/^/  /; s/\t/  /g'
+else
+    echo "skipped: nothing"
+fi
 if [ -n "$failed" ]; then
     echo
     echo "failed:$failed"

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 /// What `perf record -a -g` has to record for holdup.
 pub fn perf_events() -> impl Iterator<Item = &'static str> {
-    holdup_trace::PERF_RECORD.split(' ').skip_while(|word| *word != "-c").take_while(|word| *word != "--")
+    holdup_base::PERF.split(' ').skip_while(|word| *word != "-c").take_while(|word| *word != "--")
 }
 
 /// The binary under test.

@@ -70,11 +70,11 @@ fn in_json(spec: &Spec, truth: &Truth) -> serde_json::Value {
         "seed": spec.seed,
         "losses": spec.losses,
     });
-    if truth.kind.is_empty() {
+    if truth.kind.is_none() {
         return json!({ "made": made, "culprit": null });
     }
     let culprit = json!({
-        "kind": truth.kind,
+        "kind": truth.kind.map(holdup_synth::Planted::name),
         "thread": truth.thread,
         "tid": truth.tid,
         "process": truth.process,

@@ -2,6 +2,8 @@
 
 mod arrows;
 mod circles;
+mod features;
+mod kinds;
 mod layout;
 mod links;
 mod places;
@@ -18,9 +20,11 @@ pub fn run(root: &Path) -> Result<bool> {
     let mut complaints = arrows::check(root)?;
     complaints.extend(circles::check(root, &files)?);
     complaints.extend(layout::check(root)?);
+    complaints.extend(features::check(root)?);
     complaints.extend(sources::check(root, &files)?);
     complaints.extend(places::check(root, &files)?);
     complaints.extend(links::check(root, &files)?);
+    complaints.extend(kinds::check(root, &files)?);
     complaints.iter().for_each(|c| eprintln!("{c}"));
     println!("tidy: {} files, {} complaints", files.len(), complaints.len());
     Ok(complaints.is_empty())

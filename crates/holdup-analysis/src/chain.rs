@@ -10,14 +10,14 @@
 //! The walk goes backwards from the wait's end. Each hop answers for the time from the end of its own last wait to
 //! the wake-up that it gave; these parts add up to the wait. [`handoffs`] lists what happened at the wait's lock.
 
-mod deeds;
+mod activity;
 mod end;
 mod handoffs;
 mod pick;
 mod report;
 mod walk;
 
-use holdup_trace::{Error, Result, Trace};
+use holdup_trace::{Error, Result, Timestamp, Trace};
 
 use crate::classify::Classifier;
 use crate::code::Disassembler;
@@ -64,7 +64,7 @@ pub fn chain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Di
     let parts = walk::Parts::new(&intervals);
     let picked = pick::pick(&study, &parts, &options.start).map_err(refuse)?;
     let links = walk::walk(&study, &parts, picked.wait, picked.at);
-    let (hops, end) = deeds::describe(&study, &parts, &links)?;
+    let (hops, end) = activity::describe(&study, &parts, &links)?;
     let top = if options.top == 0 { DEFAULT_TOP } else { options.top };
     let listed = options.follow.then(|| handoffs::of(&study, &parts, picked.wait, top)).transpose();
     Ok(Chain {
@@ -73,11 +73,11 @@ pub fn chain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Di
             start_s: 0.0,
             path: path.to_owned(),
             format: trace.meta.format.clone(),
-            duration_s: intervals.end as f64 / 1e9,
+            duration_s: walk::at(intervals.end).seconds(),
             cpus: intervals.cpus,
             focus: focus.name().to_owned(),
         },
-        at_s: picked.at.map(|t| t as f64 / 1e9),
+        at_s: picked.at.map(Timestamp::seconds),
         also_waiting: picked.others,
         note: picked.note,
         hops,

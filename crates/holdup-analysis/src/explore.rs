@@ -25,7 +25,6 @@ use crate::classify::Classifier;
 use crate::focus::Focus;
 use crate::intervals::{self, Intervals};
 pub use group::Stop;
-pub use holdup_base::near::distance;
 pub use measure::Measure;
 pub use names::resolve;
 pub use presets::{PRESETS, Preset};

@@ -1,13 +1,15 @@
 //! From charges to culprits: groups the cells, names the culprit of each group, ranks, and says what it saw.
 //!
 //! To add a kind of finding: give it a [`tally::Group`], say in `group::of` which cells belong to it, and what it
-//! is called and advised in `words`.
+//! is called and advised in `describe`.
 
 mod callers;
 mod caveats;
 mod confidence;
 mod context;
 mod culprit;
+mod describe;
+mod disk;
 mod group;
 mod held;
 mod instruction;
@@ -21,11 +23,10 @@ mod profile;
 mod spans;
 mod stories;
 mod tally;
-mod words;
 
 use std::cell::OnceCell;
 
-use holdup_trace::{Result, Trace};
+use holdup_trace::{Amount, Nanos, Result, Timestamp, Trace};
 
 use crate::blame::{self, Study, Window};
 use crate::classify::Classifier;
@@ -47,6 +48,8 @@ use tally::{Group, Tally};
 const DEFAULT_TOP: usize = 8;
 /// A finding below this share of all that could be charged is noise.
 const SMALLEST_SHARE: f64 = 0.01;
+/// So is one of a microsecond.
+const SMALLEST: Amount = Amount(1e3);
 
 /// Explains a trace. `path` is only repeated in the answer.
 ///
@@ -102,10 +105,10 @@ fn check_conservation(cpu: &blame::CpuSeconds, path: &str) -> Result<()> {
 fn window(trace: &Trace, path: &str, options: &Options) -> Result<Window> {
     let end = trace.meta.duration_ns;
     let Some((from, to)) = options.window else { return Ok(Window { from: 0, to: end }) };
-    let ns = |s: f64| (s.max(0.0) * 1e9) as u64;
+    let ns = |s: f64| Timestamp::from_seconds(s).nanos();
     let window = Window { from: ns(from).min(end), to: ns(to).min(end) };
     if window.from >= window.to {
-        let length = end as f64 / 1e9;
+        let length = trace.meta.duration().seconds();
         let what = format!("{path}: nothing lies between {from} s and {to} s; the trace is {length:.3} s long");
         return Err(holdup_trace::Error::Input(what));
     }
@@ -125,8 +128,8 @@ impl Context<'_> {
             trace: TraceFacts {
                 path: path.to_owned(),
                 format: self.trace.meta.format.clone(),
-                start_s: self.blame.window.0 as f64 / 1e9,
-                duration_s: (self.blame.window.1 - self.blame.window.0) as f64 / 1e9,
+                start_s: Nanos(self.blame.window.0).seconds(),
+                duration_s: self.duration().seconds(),
                 cpus: self.timeline.cpus,
                 focus: self.focus.name().to_owned(),
             },
@@ -140,57 +143,61 @@ impl Context<'_> {
 
     fn findings(&self) -> Vec<Finding> {
         let mut groups = group::charged(self);
-        let charged: f64 = groups.iter().filter(|(g, _)| g.holds_up()).map(|(_, t)| t.rank_ns).sum();
-        let duration = (self.blame.window.1 - self.blame.window.0) as f64;
-        let most = charged.max(self.blame.cpu.running * 0.1).max(duration * 0.1);
+        let charged: Amount = groups.iter().filter(|(g, _)| g.holds_up()).map(|(_, t)| t.rank).sum();
+        let most = charged.max(Amount(self.blame.cpu.running) * 0.1).max(self.duration() * 0.1);
         let matters =
-            |g: &Group, t: &Tally| t.blame_ns() >= SMALLEST_SHARE * most && (t.blame_ns() > 1e3 || !g.holds_up());
+            |g: &Group, t: &Tally| t.blame() >= SMALLEST_SHARE * most && (t.blame() > SMALLEST || !g.holds_up());
         groups.retain(|(g, t)| matters(g, t));
         group::settle(self, &mut groups);
         let mut findings: Vec<Finding> =
             groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
+        findings.iter_mut().zip(disk::facts(self, &groups)).for_each(|(finding, facts)| disk::add(finding, facts));
         findings.extend(profile::cpu_bound(self, charged));
         findings.sort_by(|a, b| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
         findings
     }
 
-    fn finding(&self, group: &Group, tally: &Tally, charged: f64) -> Finding {
+    fn finding(&self, group: &Group, tally: &Tally, charged: Amount) -> Finding {
         let culprit = culprit::of(self, group, tally);
         let kind = group::kind(self, group, tally);
         let waiters = lock::waiters(self, group, tally);
-        let (windows, within_ns) = tally.windows(self.blame.window);
-        let share = if group.holds_up() && charged > 0.0 { tally.rank_ns / charged } else { 0.0 };
+        let (windows, within) = tally.windows(self.blame.window);
+        let share = if group.holds_up() && charged > Amount::ZERO { tally.rank / charged } else { 0.0 };
         let mut finding = Finding {
             kind,
             lock: group.lock().and_then(|l| label::lock(self.trace, l)),
             release_stack: self.stack_text(lock::release_stack(self, group, tally)),
             wait_stack: self.stack_text(tally.common_stack()),
             waiters,
-            blame_cpu_s: self.limits.of_cpus(tally.blame_ns()),
+            blame_cpu_s: self.limits.of_cpus(tally.blame()),
             share_of_held_up: share,
-            gain_at_most: self.gain(group, within_ns, tally),
-            lasted_s: self.limits.once(within_ns as f64),
+            gain_at_most: self.gain(group, within, tally),
+            lasted_s: self.limits.once(within.amount()),
             windows,
             culprit,
             ..Finding::default()
         };
-        words::describe(self, group, tally, &mut finding);
+        describe::describe(self, group, tally, &mut finding);
         (finding.confidence, finding.doubts) = confidence::of(self, group, tally);
         finding
     }
 
     /// An upper bound: all time within which this was the end of some chain is gone, but the work that remains
     /// still has to be done by the CPUs there are.
-    fn gain(&self, group: &Group, within_ns: u64, tally: &Tally) -> Option<f64> {
+    fn gain(&self, group: &Group, within: Nanos, tally: &Tally) -> Option<f64> {
         if !group.holds_up() {
             return None;
         }
-        let (from, to) = self.blame.window;
-        let duration = (to - from) as f64;
-        let sampled: f64 = tally.own_samples(self.period());
-        let work = (self.blame.cpu.running - sampled).max(0.0) / self.timeline.cpus.max(1) as f64;
-        let left = (duration - within_ns as f64).max(work).max(duration * 0.01);
+        let duration = self.duration();
+        let unsampled = Amount(self.blame.cpu.running) - tally.own_samples(Amount(self.period()));
+        let work = unsampled.max(Amount::ZERO) / self.timeline.cpus.max(1) as f64;
+        let left = (duration - within.amount()).max(work).max(duration * 0.01);
         Some((duration / left).max(1.0))
+    }
+
+    /// How much time is explained.
+    fn duration(&self) -> Amount {
+        Nanos(self.blame.window.1 - self.blame.window.0).amount()
     }
 
     fn cpu_seconds(&self) -> CpuSeconds {
@@ -198,7 +205,7 @@ impl Context<'_> {
         if !caveats::has_switches(self) {
             return caveats::sampled(self);
         }
-        let s = |ns: f64| ns / 1e9;
+        let s = |ns: f64| Amount(ns).seconds();
         CpuSeconds {
             total: s(cpu.total),
             busy: s(cpu.running - cpu.spin),

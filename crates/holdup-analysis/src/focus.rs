@@ -115,8 +115,7 @@ fn nobody(trace: &Trace, focus: &Focus, wanted: &str) -> String {
     };
     let mut names: Vec<_> = found.into_iter().collect();
     names.sort_by_cached_key(|((kernel, name), pids)| distance(*kernel, name, pids));
-    let hint = near::nearest(wanted, names.iter().filter(|((kernel, _), _)| !kernel).map(|((_, name), _)| *name));
-    let hint = hint.map_or(String::new(), |name| format!(" (did you mean {name}?)"));
+    let hint = near::hint(wanted, names.iter().filter(|((kernel, _), _)| !kernel).map(|((_, name), _)| *name));
     let list: Vec<String> = names.iter().take(NAMED).map(|((_, name), pids)| shown(name, pids)).collect();
     let more = names.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };

@@ -1,5 +1,6 @@
 //! What frames, stacks and threads are called in tables and findings.
 
+pub use holdup_base::numbers::{count, duration};
 use holdup_trace::tables::LocationRow;
 use holdup_trace::{FrameId, LockId, StackId, Table, ThreadIdx, Trace};
 
@@ -61,29 +62,6 @@ pub fn thread_name(trace: &Trace, thread: ThreadIdx) -> &str {
 /// The name of the thread's process; empty if unknown.
 pub fn process_name(trace: &Trace, thread: ThreadIdx) -> &str {
     trace.threads.process.get(thread.index()).map_or("", |n| trace.text(*n))
-}
-
-/// A length of time with a fitting unit.
-pub fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s >= 1.0 => format!("{s:.2} s"),
-        s if s >= 1e-3 => format!("{:.1} ms", s * 1e3),
-        s if s >= 1e-6 => format!("{:.1} µs", s * 1e6),
-        s => format!("{:.0} ns", s * 1e9),
-    }
-}
-
-/// A count with its digits in threes: `81,926`.
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// The lock as reports name it; `None` for no lock, and for one of which the source has no address.

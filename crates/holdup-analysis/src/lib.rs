@@ -20,8 +20,8 @@ pub mod focus;
 pub mod intervals;
 pub mod label;
 pub mod report;
-pub mod roster;
 mod segments;
+pub mod threads;
 
 pub use code::{CodeLoop, Decoded, Disassembler, NoDisassembler};
 pub use findings::explain;

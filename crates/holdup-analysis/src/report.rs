@@ -127,6 +127,8 @@ pub struct Finding {
     pub lasted_s: f64,
     /// When, in seconds.
     pub windows: Vec<[f64; 2]>,
+    /// What the disk did meanwhile; `None` where it is not about a disk, or no request was recorded.
+    pub disk: Option<DiskFacts>,
     /// How far it can be believed.
     pub confidence: Confidence,
     /// Why not more.
@@ -237,6 +239,45 @@ pub struct LockFacts {
     pub address: String,
     /// Its name, if it has one.
     pub name: String,
+}
+
+/// The requests of the threads that waited for a disk, and of threads of the kernel that acted for them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct DiskFacts {
+    /// By device, the one that took longest first; at most four.
+    pub devices: Vec<DiskDevice>,
+}
+
+/// The requests to one device.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct DiskDevice {
+    /// Its major and minor number, such as `8:0`.
+    pub device: String,
+    /// Requests that carried data.
+    pub requests: u64,
+    /// Requests that only made the device empty its cache.
+    pub flushes: u64,
+    /// Bytes read and written.
+    pub bytes: u64,
+    /// From issuing to completion, on average, in seconds.
+    pub mean_s: f64,
+    /// The longest.
+    pub longest_s: f64,
+    /// Requests that the device had to do when one of these was issued, on average, with those of others.
+    pub queue_depth: f64,
+    /// The share of them that began where the device's previous request ended.
+    pub sequential_share: f64,
+    /// Who issued them, by thread name, the most first; at most four.
+    pub by: Vec<DiskIssuer>,
+}
+
+/// Threads that issued requests.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct DiskIssuer {
+    /// Their name.
+    pub thread: String,
+    /// How many.
+    pub requests: u64,
 }
 
 /// Who waited, and for how long.

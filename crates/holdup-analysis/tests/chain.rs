@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use holdup_analysis::NoDisassembler;
 use holdup_analysis::chain::{Chain, Options, Start, chain};
-use holdup_analysis::roster::{Naming, roster};
+use holdup_analysis::threads::{self, Naming};
 use holdup_trace::{FutexEvent, LockKey, LockKind, SwitchState, Trace, WakeContext};
 
 const SLEEPS: SwitchState = SwitchState::Sleeping;
@@ -152,9 +152,9 @@ fn what_is_not_there_is_said() {
 }
 
 #[test]
-fn the_roster_adds_up() {
+fn the_list_of_threads_adds_up() {
     let trace = behind_a_timer();
-    let found = roster(&trace, "t", None, false).unwrap();
+    let found = threads::list(&trace, "t", None, false).unwrap();
     let waiter = found.threads.iter().find(|t| t.tid == 10).unwrap();
     near(ms_of(waiter.ran_s), 5.0 + 39.9);
     near(ms_of(waiter.waited_s), 55.0);
@@ -175,6 +175,6 @@ fn names_are_judged_by_process() {
         (1, 5, "gc", "app"),
         (2, 6, "gc", ""),
     ];
-    let found = holdup_analysis::roster::naming(&threads);
+    let found = threads::naming(&threads);
     assert_eq!(found, [Naming::Main, Naming::Process, Naming::Shared, Naming::Shared, Naming::Own, Naming::Own]);
 }

@@ -1,20 +1,7 @@
 //! Which of some names a person may have meant.
 
 /// Edits that turn `a` into `b`: a character more, less or other. O(length of `a` × length of `b`).
-pub fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
+pub use strsim::levenshtein as distance;
 
 /// How far `name` is from `wanted`, for sorting: names that contain it, or that it contains, are nearest.
 pub fn rank(wanted: &str, name: &str) -> (bool, usize) {
@@ -30,6 +17,11 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
     let (rank, name) = names.into_iter().map(|name| (rank(wanted, name), name)).min()?;
     let near = !rank.0 || rank.1 <= 1 + wanted.chars().count() / 3;
     near.then_some(name)
+}
+
+/// ` (did you mean NAME?)` with the nearest of `names`; empty if none is near enough.
+pub fn hint<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(wanted, names).map_or(String::new(), |name| format!(" (did you mean {name}?)"))
 }
 
 #[cfg(test)]

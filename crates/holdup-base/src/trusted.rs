@@ -55,7 +55,7 @@ fn read(file: File, is_root: bool) -> Settings {
     let me = rustix::process::geteuid().as_raw();
     let others = if is_root { 0o022 } else { 0o002 };
     if FileType::from_raw_mode(there.st_mode) != FileType::RegularFile {
-        return Settings::Refused("it is no file".into());
+        return Settings::Refused("it is not a file".into());
     }
     if there.st_uid != me && there.st_uid != 0 {
         let whose = if is_root { "it is not root's own" } else { "it belongs to another user" };
@@ -68,7 +68,7 @@ fn read(file: File, is_root: bool) -> Settings {
     match file.take(LONGEST + 1).read_to_string(&mut text) {
         Ok(n) if n as u64 > LONGEST => Settings::Refused(format!("it is longer than {LONGEST} bytes")),
         Ok(_) => Settings::Text(text),
-        Err(e) if e.kind() == io::ErrorKind::InvalidData => Settings::Refused("it is no UTF-8 text".into()),
+        Err(e) if e.kind() == io::ErrorKind::InvalidData => Settings::Refused("it is not UTF-8 text".into()),
         Err(e) => Settings::Refused(format!("it cannot be read: {e}")),
     }
 }
@@ -76,6 +76,8 @@ fn read(file: File, is_root: bool) -> Settings {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use holdup_testing::{Need, has};
 
     use super::*;
 
@@ -101,13 +103,12 @@ mod tests {
         assert!(refused(&path).contains("longer than"));
         std::fs::write(&path, [0xff]).unwrap();
         assert!(refused(&path).contains("UTF-8"));
-        assert!(refused(dir.path()).contains("no file"));
+        assert!(refused(dir.path()).contains("not a file"));
     }
 
     #[test]
     fn root_reads_what_is_roots() {
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: needs root");
+        if !has(Need::Root) {
             return;
         }
         let dir = tempfile::tempdir().unwrap();

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{import_file, native, shared_trace};
+use common::{import_file, native};
+use holdup_testing::shared_trace;
 use holdup_trace::SwitchState;
 
 #[test]

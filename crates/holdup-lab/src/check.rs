@@ -10,7 +10,7 @@ mod measure;
 use serde::Serialize;
 
 use crate::machine;
-use crate::{Error, Result, nearest};
+use crate::{Error, Result, hint};
 
 /// The name and version of the document.
 pub const SCHEMA: &str = "holdup.check/1";
@@ -125,7 +125,7 @@ pub fn run(only: &[String]) -> Result<Report> {
     let names = names();
     for name in only {
         if !names.contains(&name.as_str()) {
-            let near = nearest(name, &names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            let near = hint(name, &names);
             return Err(Error::Usage(format!("there is no check `{name}` (there are {}){near}", names.join(", "))));
         }
     }

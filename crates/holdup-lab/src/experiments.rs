@@ -14,7 +14,7 @@ mod send_delay;
 mod timemutex;
 
 use crate::experiment::Experiment;
-use crate::{Error, Result, nearest};
+use crate::{Error, Result, hint};
 
 /// All, in the order in which they are listed and run.
 pub const ALL: &[&Experiment] = &[
@@ -40,7 +40,7 @@ pub const ALL: &[&Experiment] = &[
 pub fn find(name: &str) -> Result<&'static Experiment> {
     let names: Vec<&str> = ALL.iter().map(|e| e.name).collect();
     ALL.iter().find(|e| e.name == name).copied().ok_or_else(|| {
-        let near = nearest(name, &names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+        let near = hint(name, &names);
         Error::Usage(format!("there is no experiment `{name}`{near}; `holdup lab list` names all"))
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::harness::affinity;
-use crate::{Error, Result, nearest};
+use crate::{Error, Result, hint};
 
 /// The most threads that an experiment starts.
 const MAX_THREADS: f64 = 1024.0;
@@ -158,7 +158,7 @@ impl Values {
 
 fn unknown(name: &str, knobs: &[Knob]) -> Error {
     let names: Vec<&str> = knobs.iter().map(|k| k.name).collect();
-    let near = nearest(name, &names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+    let near = hint(name, &names);
     Error::Usage(format!("there is no knob `{name}` here (there are {}){near}", names.join(", ")))
 }
 
@@ -187,7 +187,7 @@ fn whole_in(knob: &Knob, value: &str, min: f64, max: f64) -> Result<()> {
 fn check_words(knob: &Knob, value: &str, words: &[&str]) -> Result<()> {
     let wrong = value.split(',').map(str::trim).find(|w| *w != "all" && !words.contains(w));
     let Some(word) = wrong else { return Ok(()) };
-    let near = nearest(word, words).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+    let near = hint(word, words);
     Err(Error::Usage(format!("{}={word}: it has to be some of {}, or all{near}", knob.name, words.join(", "))))
 }
 

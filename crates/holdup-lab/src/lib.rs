@@ -22,11 +22,9 @@ pub mod result;
 pub mod topology;
 
 pub use error::{Error, Result};
+use holdup_base::near;
 
-/// The one of `names` that `name` may be a slip of the pen for.
-pub fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
-    let distance = |candidate: &&&str| strsim::damerau_levenshtein(name, candidate);
-    let near = names.iter().min_by_key(distance)?;
-    let starts = near.starts_with(name) || name.starts_with(near);
-    (starts || distance(&near) <= name.len().max(3) / 2).then_some(near)
+/// `; did you mean …?` with the one of `names` that `name` may be a slip of the pen for; empty if there is none.
+fn hint(name: &str, names: &[&str]) -> String {
+    near::nearest(name, names.iter().copied()).map_or(String::new(), |n| format!("; did you mean `{n}`?"))
 }

@@ -32,10 +32,10 @@ mod mix;
 mod once;
 mod pacer;
 mod recorder;
+mod schedule;
 mod series;
 mod slice;
 mod slot;
-mod turns;
 mod usage;
 mod watch;
 

@@ -7,13 +7,12 @@
 //!
 //! [`stats`] says how sure means, percentiles and differences of measurements are.
 //!
-//! [`figure`] writes numbers. Nothing here knows traces.
+//! Nothing here knows traces.
 
 #![forbid(unsafe_code)]
 
 pub mod confidence;
 pub mod driver;
-pub mod figure;
 pub mod harness;
 pub mod law;
 pub mod plot;

@@ -1,11 +1,11 @@
 //! The scaling plot: points with their spread, the law, and what perfect scaling would be.
 
+use holdup_base::numbers::figure;
 use holdup_base::output::Output;
 use holdup_plot::plotters::coord::Shift;
 use holdup_plot::plotters::prelude::*;
 use holdup_plot::{Drawn, FONT, Picture, heading, number, text, write};
 
-use crate::figure::figure;
 use crate::law::Usl;
 use crate::scale::{Axis, Fitted, Scaling};
 

@@ -11,8 +11,8 @@ use crate::stats;
 
 mod compare;
 mod hdr;
+mod messages;
 mod plot;
-mod words;
 
 pub use compare::{Change, Comparison, compare};
 pub use hdr::write_hdr_log;
@@ -221,7 +221,7 @@ impl Report {
             generator: Generator::of(outcome),
             slice_s,
             series: outcome.slices.iter().enumerate().map(|(i, s)| SlicePoint::of(i, slice_s, s)).collect(),
-            cut: outcome.cut.as_ref().map(words::cut),
+            cut: outcome.cut.as_ref().map(messages::cut),
             cut_kind: outcome.cut.as_ref().map(CutKind::of),
             warnings: Vec::new(),
             hdr: hdr::encoded(&outcome.response),
@@ -230,7 +230,7 @@ impl Report {
         report.saturated = report
             .rate
             .is_some_and(|rate| outcome.cut.is_none() && report.errors == 0 && report.throughput.mean < SERVED * rate);
-        report.warnings = words::warnings(&report);
+        report.warnings = messages::warnings(&report);
         report
     }
 
@@ -251,7 +251,7 @@ impl Report {
     pub fn parse(text: &str) -> Result<Report, String> {
         let mut report: Report = serde_json::from_str(text).map_err(|e| e.to_string())?;
         // Reports of earlier versions have the sentence alone.
-        report.cut_kind = report.cut_kind.or_else(|| report.cut.as_deref().map(words::kind_of));
+        report.cut_kind = report.cut_kind.or_else(|| report.cut.as_deref().map(messages::kind_of));
         if report.schema == SCHEMA {
             Ok(report)
         } else {

@@ -1,6 +1,6 @@
 //! The answer of a sweep: points, the laws, what to make of them.
 
-mod words;
+mod messages;
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::confidence::{Fit, Interval, fit_with_intervals};
 use crate::law::{Law, Observation};
+use crate::stats::median;
 use crate::sweep::Run;
 
 /// Fewer counts than this have no law of three parameters.
@@ -142,9 +143,9 @@ impl Scaling {
             advice: String::new(),
             notes: Vec::new(),
         };
-        scaling.findings = words::findings(&scaling);
-        scaling.advice = words::advice(&scaling);
-        scaling.notes = words::notes(&scaling);
+        scaling.findings = messages::findings(&scaling);
+        scaling.advice = messages::advice(&scaling);
+        scaling.notes = messages::notes(&scaling);
         scaling
     }
 
@@ -181,7 +182,7 @@ impl Fitted {
 fn points(by_count: &BTreeMap<usize, Vec<&Run>>, about: &About) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for (&n, runs) in by_count {
-        let median_of = |of: &dyn Fn(&Run) -> f64| median(runs.iter().map(|r| of(r)).collect());
+        let median_of = |of: &dyn Fn(&Run) -> f64| median(runs.iter().map(|r| of(r)));
         let throughput = median_of(&Run::throughput);
         let (first, one) = points.first().map_or((n, throughput), |p| (p.n, p.throughput));
         let times = n as f64 / first as f64;
@@ -230,13 +231,6 @@ fn observations(points: &[Point], by_count: &BTreeMap<usize, Vec<&Run>>) -> Vec<
         }));
     }
     all
-}
-
-/// The median; of two values the mean.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    if values.len() % 2 == 1 { values[half] } else { (values[half - 1] + values[half]) / 2.0 }
 }
 
 #[cfg(test)]

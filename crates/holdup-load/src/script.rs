@@ -35,7 +35,7 @@ mod texts;
 #[cfg(feature = "script")]
 mod values;
 #[cfg(feature = "script")]
-mod words;
+mod wordlists;
 
 pub use limits::Limits;
 

@@ -142,7 +142,7 @@ fn a_source_is_a_text_of_bounded_length() {
         refused(&hostile.path)
     );
     assert!(
-        refused(Path::new("/dev/zero")).contains("/dev/zero: it is no plain file"),
+        refused(Path::new("/dev/zero")).contains("/dev/zero: it is not a plain file"),
         "{}",
         refused(Path::new("/dev/zero"))
     );

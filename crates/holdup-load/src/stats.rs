@@ -14,11 +14,10 @@ mod mean_tests;
 mod percentile;
 #[cfg(test)]
 mod percentile_tests;
-mod ranks;
 mod ratio;
 mod student;
 
+pub use holdup_base::stats::{RankTest, mann_whitney, median};
 pub use mean::{MeanInterval, SHORTEST, mean_interval};
 pub use percentile::{PercentileInterval, Slices, percentile_interval};
-pub use ranks::{RankTest, mann_whitney};
 pub use ratio::{Ratio, compare, compare_slices};

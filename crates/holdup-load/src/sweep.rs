@@ -107,7 +107,7 @@ impl Plan {
         }
         if self.counts.first().is_none_or(|n| *n == 0) || !rising {
             return usage(format!(
-                "{:?} are no counts: give whole numbers above 0, rising, such as 1,2,4",
+                "{:?} are not counts: give whole numbers above 0, rising, such as 1,2,4",
                 self.counts
             ));
         }

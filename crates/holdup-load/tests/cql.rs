@@ -14,11 +14,13 @@ use servers::certificate::Certificate;
 /// One node serves all of it, since it takes long to start; the last step kills it.
 #[test]
 fn cassandra() {
-    let certificate = servers::certificate::make().inspect_err(|why| servers::skip("TLS", why)).ok();
+    let certificate = servers::certificate::make()
+        .inspect_err(|why| servers::skip("certificate", servers::certificate::NEEDS, why))
+        .ok();
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let server = match servers::cassandra::start(cache, certificate.as_ref()) {
         Ok(server) => server,
-        Err(why) => return servers::skip("Cassandra", &why),
+        Err(why) => return servers::skip("Cassandra", &servers::cassandra::needs(cache), &why),
     };
     thread(async {
         let mut options = options(&format!("cql://127.0.0.1:{}", server.port));

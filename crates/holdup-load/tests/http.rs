@@ -161,7 +161,7 @@ fn silent_and_killed() {
 fn tls() {
     let certificate = match servers::certificate::make() {
         Ok(certificate) => certificate,
-        Err(why) => return servers::skip("TLS", &why),
+        Err(why) => return servers::skip("certificate", servers::certificate::NEEDS, &why),
     };
     let port = servers::free_port();
     let (chain, key) = (certificate.chain.display().to_string(), certificate.key.display().to_string());

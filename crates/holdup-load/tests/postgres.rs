@@ -11,8 +11,9 @@ use calls::{Silent, connected, int, is_pending, list, map, must_break, options, 
 use holdup_load::driver::{Args, Driver, TlsOptions, Value, Want, connect};
 use servers::Server;
 
+#[track_caller]
 fn server() -> Option<Server> {
-    servers::postgres::start(None).inspect_err(|why| servers::skip("PostgreSQL", why)).ok()
+    servers::postgres::start(None).inspect_err(|why| servers::skip("PostgreSQL", servers::postgres::NEEDS, why)).ok()
 }
 
 fn address(server: &Server) -> String {
@@ -191,11 +192,11 @@ fn frozen_and_killed() {
 fn tls() {
     let certificate = match servers::certificate::make() {
         Ok(certificate) => certificate,
-        Err(why) => return servers::skip("TLS", &why),
+        Err(why) => return servers::skip("certificate", servers::certificate::NEEDS, &why),
     };
     let server = match servers::postgres::start(Some((&certificate.chain, &certificate.key))) {
         Ok(server) => server,
-        Err(why) => return servers::skip("PostgreSQL", &why),
+        Err(why) => return servers::skip("PostgreSQL", servers::postgres::NEEDS, &why),
     };
     thread(async {
         let select = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";

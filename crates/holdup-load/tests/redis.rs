@@ -9,8 +9,9 @@ use calls::{Silent, connected, int, is_pending, list, must_break, options, posit
 use holdup_load::driver::{Args, TlsOptions, Value, Want, connect};
 use servers::Server;
 
+#[track_caller]
 fn server(password: Option<&str>) -> Option<Server> {
-    servers::redis::start(password, None).inspect_err(|why| servers::skip("Redis", why)).ok()
+    servers::redis::start(password, None).inspect_err(|why| servers::skip("Redis", servers::redis::NEEDS, why)).ok()
 }
 
 fn address(server: &Server) -> String {
@@ -74,7 +75,7 @@ fn mistakes() {
         driver.prepare("get", "GET {}").await.expect("prepared");
         for (args, part) in [
             (Args::None, "1 placeholders, but 0"),
-            (positional([Value::Null]), "nothing is no word"),
+            (positional([Value::Null]), "nothing cannot be a word"),
             (Args::Named(vec![("a".into(), int(1))]), "in order"),
         ] {
             let error = driver.execute_prepared("get", &args, Want::Nothing).await.expect_err(part);
@@ -132,11 +133,11 @@ fn frozen_and_killed() {
 fn tls() {
     let certificate = match servers::certificate::make() {
         Ok(certificate) => certificate,
-        Err(why) => return servers::skip("TLS", &why),
+        Err(why) => return servers::skip("certificate", servers::certificate::NEEDS, &why),
     };
     let server = match servers::redis::start(None, Some(&certificate)) {
         Ok(server) => server,
-        Err(why) => return servers::skip("Redis with TLS", &why),
+        Err(why) => return servers::skip("Redis with TLS", &servers::redis::needs_of_tls(), &why),
     };
     thread(async {
         let mut options = options(&format!("rediss://localhost:{}", server.port));

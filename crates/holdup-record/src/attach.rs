@@ -83,8 +83,7 @@ impl Running {
         for (pid, name) in self.0.iter().filter(|(pid, _)| program(*pid).is_some()) {
             names.entry(name).or_default().push(*pid);
         }
-        let meant = near::nearest(wanted, names.keys().copied());
-        let meant = meant.map_or(String::new(), |name| format!(" (did you mean {name}?)"));
+        let meant = near::hint(wanted, names.keys().copied());
         let mut list: Vec<_> = names.into_iter().collect();
         list.sort_by_cached_key(|(name, _)| near::rank(wanted, name));
         let shown = |(name, pids): (&str, Vec<u32>)| match pids.as_slice() {

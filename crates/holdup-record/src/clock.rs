@@ -1,5 +1,7 @@
 //! This process's clocks and priority.
 
+use holdup_trace::Nanos;
+
 /// CLOCK_MONOTONIC in nanoseconds: what the kernel's programs stamp records with.
 pub(crate) fn now() -> u64 {
     nanos(libc::CLOCK_MONOTONIC)
@@ -7,7 +9,7 @@ pub(crate) fn now() -> u64 {
 
 /// CPU seconds that this process has used.
 pub(crate) fn cpu_seconds() -> f64 {
-    nanos(libc::CLOCK_PROCESS_CPUTIME_ID) as f64 / 1e9
+    Nanos(nanos(libc::CLOCK_PROCESS_CPUTIME_ID)).seconds()
 }
 
 fn nanos(clock: libc::clockid_t) -> u64 {

@@ -44,15 +44,22 @@ pub struct Options {
     pub drain_every: Duration,
 }
 
+/// CPU samples per second and CPU, where nothing else is said. No whole fraction of the usual rates of timers.
+pub const FREQ: u32 = 999;
+/// Waits of at least this length get a stack, where nothing else is said.
+pub const MIN_WAIT: Duration = Duration::from_micros(20);
+/// MB of buffer for each CPU, where nothing else is said.
+pub const BUFFER_MB: u32 = 24;
+
 impl Default for Options {
     fn default() -> Self {
         Options {
             target: Target::System,
             duration: None,
-            freq: 999,
-            min_wait: Nanos(20_000),
+            freq: FREQ,
+            min_wait: Nanos(MIN_WAIT.as_nanos() as u64),
             ring: None,
-            buffer_mb_per_cpu: 24,
+            buffer_mb_per_cpu: BUFFER_MB as usize,
             stack_buffer_mb: 32,
             stack_kb: 16,
             stack_mb_per_s: 20,

@@ -1,6 +1,7 @@
 //! What recording needs, and sentences for where it is missing.
 
-use holdup_trace::{Error, PERF_RECORD};
+use holdup_base::PERF;
+use holdup_trace::Error;
 
 use crate::caps::may_record;
 use crate::kernel::Kernel;
@@ -8,7 +9,7 @@ use crate::kernel::Kernel;
 /// An error that says what is missing and what to do instead.
 pub(crate) fn unsupported(what: &str) -> Error {
     Error::Unsupported(format!(
-        "{}. holdup explain also reads what perf records, where perf may:\n    {PERF_RECORD}",
+        "{}. holdup explain also reads what perf records, where perf may:\n    {PERF}",
         what.trim_end_matches('.')
     ))
 }

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use holdup_testing::{Need, skip};
+
 /// Other compilers emit other instructions.
 const COMPILER: &str = "clang version 14.";
 
@@ -10,12 +12,10 @@ const COMPILER: &str = "clang version 14.";
 fn the_committed_object_is_up_to_date() {
     let version =
         Command::new("clang").arg("--version").output().map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
-    let Ok(version) = version else { return println!("skipped: no clang") };
+    let Ok(version) = version else { return skip(Need::Program("clang"), "it cannot be run") };
     if !version.contains(COMPILER) {
-        return println!(
-            "skipped: the object was built by {COMPILER}x, here is {}",
-            version.lines().next().unwrap_or("?")
-        );
+        let here = version.lines().next().unwrap_or("?");
+        return skip(Need::Other { name: COMPILER, is_here: false }, &format!("it built the object, here is {here}"));
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
     let temporary = tempfile::tempdir().expect("temporary folder");

@@ -98,7 +98,7 @@ impl Elf {
         let reader = source.reader().ok_or("cannot be opened")?;
         let header = reader.read(0, 64.min(reader.len())).ok_or("cannot be read")?;
         if header.get(..4) != Some(b"\x7fELF") {
-            return Err("is no ELF file".into());
+            return Err("is not an ELF file".into());
         }
         if header.get(5) != Some(&1) {
             return Err("is a big-endian ELF file, which is not supported".into());

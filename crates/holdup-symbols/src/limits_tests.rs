@@ -93,3 +93,17 @@ fn frame_programs_use_up_their_time_and_no_more() {
         assert_eq!(unwinder.notes().len(), notes, "{:?}", unwinder.notes());
     }
 }
+
+#[test]
+fn code_at_the_end_of_the_address_space_is_nobodys_return_address() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("last");
+    let mut bytes = elf::elf(64, elf::symbols(&[]));
+    // The address of the one segment, so that its last byte is the last there is.
+    let start = u64::MAX - (bytes.len() as u64 - 1);
+    bytes[64 + 16..64 + 24].copy_from_slice(&start.to_le_bytes());
+    std::fs::write(&path, &bytes).unwrap();
+    let images = image(&path);
+    assert_eq!(StackUnwinder::new().follows_call(&images, BASE + bytes.len() as u64), None);
+    assert!(StackUnwinder::new().follows_call(&images, BASE + bytes.len() as u64 - 1).is_some());
+}

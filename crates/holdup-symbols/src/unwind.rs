@@ -154,9 +154,9 @@ impl StackUnwinder {
     }
 
     /// Whether the instruction before `address` is a call; `None` if its bytes cannot be read.
-    fn follows_call(&mut self, images: &[Arc<Image>], address: u64) -> Option<bool> {
+    pub(crate) fn follows_call(&mut self, images: &[Arc<Image>], address: u64) -> Option<bool> {
         let place = self.place(images, address.wrapping_sub(1))?;
-        let at = (place.object, place.vaddr + 1);
+        let at = (place.object, place.vaddr.checked_add(1)?);
         if let Some(&known) = self.calls.get(&at) {
             return Some(known);
         }

@@ -6,19 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{BASE, compile, flat_image, symbol};
 use holdup_symbols::{Kernel, StackUnwinder, Symbols};
+use holdup_testing::damage::Random;
 use holdup_trace::{RawStack, Symbolizer, Unwinder};
-
-/// xorshift: the same damage each time.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-}
 
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
@@ -35,7 +24,7 @@ fn mutated_files_never_panic() {
         PANICS.fetch_add(1, Ordering::Relaxed);
         eprintln!("{info}");
     }));
-    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut random = Random::new(1);
     for round in 0..400 {
         let mut bytes = good.clone();
         for _ in 0..1 + random.below(40) {

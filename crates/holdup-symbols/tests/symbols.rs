@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use common::{BASE, compile, flat_image, images, symbol, tool};
 use holdup_symbols::{Kernel, Symbols};
+use holdup_testing::{Need, skip};
 use holdup_trace::{Image, Location, Symbolizer, decode_build_id};
 
 /// What the whole of a function is called: the rows of each of its addresses.
@@ -46,10 +47,11 @@ fn debug_information_compressed_by_zstd() {
         return;
     }
     let mut objcopy = std::process::Command::new("objcopy");
-    if !objcopy.arg("--compress-debug-sections=zstd").args([&path, &packed]).output().is_ok_and(|o| o.status.success())
-    {
-        println!("skipped: no objcopy that knows zstd");
-        return;
+    let packing = objcopy.arg("--compress-debug-sections=zstd").args([&path, &packed]).output();
+    if !packing.as_ref().is_ok_and(|o| o.status.success()) {
+        let help = std::process::Command::new("objcopy").arg("--help").output();
+        let is_here = help.is_ok_and(|o| String::from_utf8_lossy(&o.stdout).contains("zstd"));
+        return skip(Need::Other { name: "objcopy that knows zstd", is_here }, &format!("{packing:?}"));
     }
     assert_inlined(&mut Symbols::new(Kernel::None), &flat_image(&packed), symbol(&path, "outer"));
 }
@@ -182,7 +184,7 @@ fn the_running_kernel_and_its_vdso() {
     let line = kallsyms.lines().find(|l| l.ends_with(" T wake_up_process"));
     let address = line.and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok()).filter(|&a| a != 0);
     match address {
-        None => println!("skipped: no kernel addresses in /proc/kallsyms"),
+        None => skip(Need::KernelAddresses, "all are 0"),
         Some(address) => {
             let found = &symbols.locate(true, &[], address + 4)[0];
             assert_eq!((&*found.function, &*found.module, found.offset), ("wake_up_process", "[kernel]", 4));

@@ -14,13 +14,13 @@ const ROUNDS: usize = 120;
 const OPERATIONS: u64 = 40_000;
 
 /// A name and what one thread does in a round; it is told its number.
-struct Row(&'static str, Box<dyn Fn(usize) + Sync>);
+struct Rung(&'static str, Box<dyn Fn(usize) + Sync>);
 
-fn row(name: &'static str, operation: impl Fn(usize) + Sync + 'static) -> Row {
-    Row(name, Box::new(move |thread| (0..OPERATIONS).for_each(|_| operation(thread))))
+fn row(name: &'static str, operation: impl Fn(usize) + Sync + 'static) -> Rung {
+    Rung(name, Box::new(move |thread| (0..OPERATIONS).for_each(|_| operation(thread))))
 }
 
-fn rows(threads: usize) -> Vec<Row> {
+fn rows(threads: usize) -> Vec<Rung> {
     let own: Vec<Padded<AtomicU64>> = (0..threads).map(|_| Padded::default()).collect();
     let own_locked: Vec<Padded<AtomicU64>> = (0..threads).map(|_| Padded::default()).collect();
     let (shared, per_cpu, striped) = (AtomicU64::new(0), PerCpuCounter::new(), StripedCounter::new());

@@ -9,6 +9,7 @@ use std::sync::{Barrier, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use holdup_sync::{Padded, PerCpuCounter, possible_cpus};
+use holdup_testing::{Need, skip};
 
 /// The control: the same cells, and the CPU asked for each time, but nothing that restarts what was interrupted. Load,
 /// add and store stand apart, as a compiler may leave them; with one add instruction in their place only a migration
@@ -165,8 +166,7 @@ fn weather(adds: u64) {
     let _alone = alone();
     // Fallback cells are allocated on the first collision, which a signal handler may not do.
     if !COUNTER.is_per_cpu() {
-        println!("skipped: no restartable sequences here");
-        return;
+        return skip(Need::RestartableSequences, "the counter has none");
     }
     assert_eq!(COUNTER.drain(), 0);
     handle(libc::SIGUSR1, on_usr1);

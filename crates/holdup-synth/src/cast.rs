@@ -2,9 +2,8 @@
 
 use holdup_trace::{ChainId, LockId, SwitchState};
 
-use crate::Truth;
 use crate::code::LEAVES;
-use crate::machine::Machine;
+use crate::spec::Truth;
 
 /// A thread by its index.
 pub(crate) type Who = u32;
@@ -70,16 +69,16 @@ pub(crate) struct Crew {
     pub(crate) count: u32,
 }
 
-/// A program for the machine.
-pub(crate) trait Program: Send {
+/// A program for a machine `M`.
+pub(crate) trait Program<M>: Send {
     /// `who` has done what it was told, or runs again after a wait. What next?
-    fn step(&mut self, machine: &mut Machine, who: Who) -> Next;
+    fn step(&mut self, machine: &mut M, who: Who) -> Next;
 
-    /// What was set with [`Machine::alarm`] rings.
-    fn alarm(&mut self, machine: &mut Machine, what: u32);
+    /// What was set with the machine's `alarm` rings.
+    fn alarm(&mut self, machine: &mut M, what: u32);
 
     /// What is planted.
-    fn truth(&self, machine: &Machine) -> Truth;
+    fn truth(&self, machine: &M) -> Truth;
 }
 
 /// Who is in a program, and where they can be.

@@ -16,6 +16,7 @@ mod code;
 mod machine;
 mod random;
 mod shapes;
+mod spec;
 
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -23,14 +24,7 @@ use std::sync::mpsc::sync_channel;
 use cast::Program;
 use holdup_trace::{Destination, Error, Event, Result, Trace, TraceBuilder};
 use machine::Machine;
-pub use shapes::Shape;
-
-/// The largest number of CPUs.
-pub const MOST_CPUS: u16 = 512;
-/// The largest number of threads.
-pub const MOST_THREADS: u32 = 100_000;
-/// The largest number of switches and wake-ups.
-pub const MOST_EVENTS: u64 = 1_000_000_000;
+pub use spec::{MOST_CPUS, MOST_EVENTS, MOST_THREADS, Planted, Shape, Spec, Truth};
 
 /// Events between two rounds of the builder.
 const ROUND: usize = 100_000;
@@ -38,46 +32,6 @@ const ROUND: usize = 100_000;
 const TRIAL: u64 = 100_000;
 /// Switches and wake-ups for each sample.
 const EVENTS_PER_SAMPLE: u64 = 1000;
-
-/// What to make.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spec {
-    /// Which program runs.
-    pub shape: Shape,
-    /// CPUs, 1 to [`MOST_CPUS`].
-    pub cpus: u16,
-    /// Threads that exist from the beginning, 8 to [`MOST_THREADS`].
-    pub threads: u32,
-    /// Switches and wake-ups together, up to [`MOST_EVENTS`].
-    pub events: u64,
-    /// Another seed, another trace of the same kind.
-    pub seed: u64,
-    /// How often a CPU's records are lost for a while.
-    pub losses: u32,
-}
-
-/// What is planted, and so what an explanation has to find first.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Truth {
-    /// The kind of finding; empty where nobody is to blame.
-    pub kind: &'static str,
-    /// The culprit's thread; empty where it is one of many alike.
-    pub thread: String,
-    /// Its tid; 0 for none.
-    pub tid: u32,
-    /// Its process.
-    pub process: String,
-    /// Its pid; 0 for none.
-    pub pid: u32,
-    /// The function to mend.
-    pub function: String,
-    /// The lock's address.
-    pub lock: Option<u64>,
-    /// For how many nanoseconds the culprit kept the others waiting: it held the lock, or ran.
-    pub held_ns: u64,
-    /// In how many stretches.
-    pub phases: u64,
-}
 
 /// What was made.
 pub struct Made {
@@ -94,16 +48,17 @@ pub fn generate(spec: &Spec, to: &Destination) -> Result<Made> {
     check(spec)?;
     // A first, short run tells how busy the CPUs are, and with it how often to sample.
     let mut trial = TraceBuilder::new(&Destination::Memory)?;
-    let mut machine = Machine::new(&Spec { events: TRIAL.min(spec.events), losses: 0, ..*spec }, 0, &mut trial);
-    let mut program = spec.shape.program(&mut machine);
+    let short = Spec { events: TRIAL.min(spec.events), losses: 0, ..*spec };
+    let mut machine = Machine::new(&short, &shapes::cast(&short), 0, &mut trial);
+    let mut program = shapes::program(spec.shape, &mut machine);
     while machine.run(&mut *program, ROUND) {
         machine.events().clear();
     }
     let period = (machine.busy_ns() * EVENTS_PER_SAMPLE / machine.made().max(1)).max(100_000);
 
     let mut builder = TraceBuilder::new(to)?;
-    let mut machine = Machine::new(spec, period, &mut builder);
-    let mut program = spec.shape.program(&mut machine);
+    let mut machine = Machine::new(spec, &shapes::cast(spec), period, &mut builder);
+    let mut program = shapes::program(spec.shape, &mut machine);
     build(&mut machine, &mut *program, &mut builder)?;
     let truth = program.truth(&machine);
     let names = machine.describe(&mut builder, spec, period);
@@ -111,7 +66,7 @@ pub fn generate(spec: &Spec, to: &Destination) -> Result<Made> {
 }
 
 /// Runs the machine on a thread of its own, one round ahead of the builder.
-fn build(machine: &mut Machine, program: &mut dyn Program, builder: &mut TraceBuilder) -> Result<()> {
+fn build(machine: &mut Machine, program: &mut dyn Program<Machine>, builder: &mut TraceBuilder) -> Result<()> {
     let (full, rounds) = sync_channel::<Vec<(u64, Event)>>(1);
     let (empty, emptied) = sync_channel::<Vec<(u64, Event)>>(3);
     std::thread::scope(|scope| {

@@ -4,6 +4,7 @@
 //! seen, in time order.
 
 mod common;
+mod own;
 mod record;
 mod seen;
 mod timers;
@@ -13,9 +14,10 @@ use std::collections::VecDeque;
 use holdup_trace::{BlockedEvent, ExitEvent, FutexEvent, WakeEvent};
 use holdup_trace::{Cpu, Event, LockId, SwitchState, TraceBuilder, WakeContext};
 
-use crate::Spec;
-use crate::cast::{Next, Program, Site, Who};
+use crate::cast::{Cast, Next, Program, Site, Who};
 use crate::random::Random;
+use crate::spec::Spec;
+use own::Common;
 use record::Record;
 use timers::{Due, Timers};
 
@@ -84,7 +86,7 @@ pub(crate) struct Machine {
     timers: Timers,
     sites: Vec<Site>,
     record: Record,
-    common: common::Common,
+    common: Common,
     /// Nanoseconds between samples, all CPUs together; 0 for none.
     tick: u64,
     next_tick: u64,
@@ -93,8 +95,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// A machine on which the threads of `spec` sleep. `period` is that of sampling on each CPU; 0 for none.
-    pub(crate) fn new(spec: &Spec, period: u64, builder: &mut TraceBuilder) -> Self {
+    /// A machine on which the threads of `cast` sleep. `period` is that of sampling on each CPU; 0 for none.
+    pub(crate) fn new(spec: &Spec, cast: &Cast, period: u64, builder: &mut TraceBuilder) -> Self {
         let cpus = usize::from(spec.cpus);
         let between = spec.events / (u64::from(spec.losses) + 1);
         let mut machine = Machine {
@@ -111,13 +113,13 @@ impl Machine {
             timers: Timers::default(),
             sites: Vec::new(),
             record: Record::new(cpus, spec.events),
-            common: common::Common::default(),
+            common: Common::default(),
             tick: period / u64::from(spec.cpus),
             next_tick: 0,
             losses: (if spec.losses == 0 { u64::MAX } else { between }, between),
         };
         (0..cpus).for_each(|cpu| machine.idle[cpu / 64] |= 1 << (cpu % 64));
-        machine.populate(spec, builder);
+        machine.populate(cast, builder);
         if machine.tick > 0 {
             machine.timers.set(START + machine.tick, Due::Tick);
         }
@@ -125,7 +127,7 @@ impl Machine {
     }
 
     /// Lets `program` run until there are `enough` events, or all. Whether there are more to come.
-    pub(crate) fn run(&mut self, program: &mut dyn Program, enough: usize) -> bool {
+    pub(crate) fn run(&mut self, program: &mut dyn Program<Self>, enough: usize) -> bool {
         while self.record.is_open() && self.record.events.len() < enough {
             let Some((t, due)) = self.timers.next() else { break };
             self.now = t;
@@ -263,7 +265,7 @@ impl Machine {
         self.timers.set(self.now + latency, Due::Arrival((word * 64) as u16 + bit as u16, who));
     }
 
-    fn arrives_at_idle(&mut self, program: &mut dyn Program, cpu: u16, who: Who) {
+    fn arrives_at_idle(&mut self, program: &mut dyn Program<Self>, cpu: u16, who: Who) {
         let next = self.threads[who as usize].tid;
         self.record.switch(cpu, 0, next, SwitchState::Runnable, -1, LockId::NONE);
         self.arrive(cpu, who);
@@ -283,7 +285,7 @@ impl Machine {
     }
 
     /// The stretch that was planned for `cpu` is over: the thread is done with it, or another has its turn.
-    fn burst_ends(&mut self, program: &mut dyn Program, cpu: u16) {
+    fn burst_ends(&mut self, program: &mut dyn Program<Self>, cpu: u16) {
         let who = self.running[usize::from(cpu)];
         let thread = &mut self.threads[who as usize];
         thread.left = thread.left.saturating_sub(self.now - thread.since);
@@ -301,7 +303,7 @@ impl Machine {
     }
 
     /// Asks who runs on `cpu` what it does next, until somebody runs there or nobody is left.
-    fn turn(&mut self, program: &mut dyn Program, cpu: u16) {
+    fn turn(&mut self, program: &mut dyn Program<Self>, cpu: u16) {
         loop {
             let who = self.running[usize::from(cpu)];
             if who == NOBODY {

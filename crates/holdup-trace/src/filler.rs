@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_ipc::writer::FileWriter;
@@ -11,12 +11,26 @@ use crate::background::Background;
 use crate::store::{BATCH_ROWS, Section, arrow_writer, write_error};
 use crate::{Error, Result, Store, Table};
 
+/// Batches of a table that stay in memory where longer tables go to a file: three million rows, about 100 MB.
+const KEPT: usize = 48;
+/// Emptied batches that are kept for new rows.
+const SPARE: usize = 3;
+
 /// A table that is filled row by row.
 pub(crate) struct Filler<T> {
     open: T,
     sealed: Vec<T>,
     rows: u64,
     spill: Option<(Arc<Spill<T>>, Background)>,
+    overflow: Option<Overflow>,
+}
+
+/// Where a table goes that becomes too long for memory.
+struct Overflow {
+    directory: PathBuf,
+    background: Background,
+    /// More batches are too many.
+    kept: usize,
 }
 
 /// The file that batches go to. They are packed and written beside what makes them: a third of the work of an import.
@@ -36,13 +50,19 @@ struct State<T> {
 impl<T: Table> Filler<T> {
     /// One that keeps all rows in memory.
     pub fn in_memory() -> Self {
-        Filler { open: T::default(), sealed: Vec::new(), rows: 0, spill: None }
+        Filler { open: T::default(), sealed: Vec::new(), rows: 0, spill: None, overflow: None }
     }
 
     /// One that writes batches into `directory`, in the background.
     pub fn in_file(directory: &Path, background: Background) -> Result<Self> {
-        let spill = Spill::open(directory).map_err(|e| spill_error(directory, e))?;
+        let spill = Spill::open(directory).map_err(|e| spill_error(directory, e, "choose another output folder"))?;
         Ok(Filler { spill: Some((Arc::new(spill), background)), ..Self::in_memory() })
+    }
+
+    /// One that keeps rows in memory until they are too many, and writes all batches into `directory` then.
+    pub fn overflowing(directory: &Path, background: Background) -> Self {
+        let overflow = Overflow { directory: directory.to_owned(), background, kept: KEPT };
+        Filler { overflow: Some(overflow), ..Self::in_memory() }
     }
 
     /// Appends a row. The error may be that of a batch before.
@@ -65,7 +85,10 @@ impl<T: Table> Filler<T> {
         self.rows += chunk.len() as u64;
         match &self.spill {
             _ if chunk.is_empty() => {}
-            None => self.sealed.push(chunk),
+            None => {
+                self.sealed.push(chunk);
+                return self.check_length();
+            }
             Some((spill, background)) => {
                 let writing = spill.clone();
                 background.run(move || writing.write(chunk));
@@ -76,6 +99,21 @@ impl<T: Table> Filler<T> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Moves the table to a file if it has become too long for memory.
+    fn check_length(&mut self) -> Result<()> {
+        let Some(overflow) = self.overflow.take_if(|overflow| self.sealed.len() > overflow.kept) else { return Ok(()) };
+        let Overflow { directory, background, .. } = overflow;
+        let spill =
+            Spill::open(&directory).map_err(|e| spill_error(&directory, e, "set TMPDIR to a folder with room"))?;
+        let spill = Arc::new(spill);
+        for chunk in self.sealed.drain(..) {
+            let writing = spill.clone();
+            background.run(move || writing.write(chunk));
+        }
+        self.spill = Some((spill, background));
         Ok(())
     }
 
@@ -113,7 +151,9 @@ impl<T: Table> Spill<T> {
         if state.failed.is_none() {
             state.failed = state.writer.write(&batch).map_err(write_error).err();
         }
-        state.spare.push(chunk);
+        if state.spare.len() < SPARE {
+            state.spare.push(chunk);
+        }
     }
 
     fn finish(&self) -> Result<()> {
@@ -125,8 +165,8 @@ impl<T: Table> Spill<T> {
     }
 }
 
-fn spill_error(directory: &Path, e: impl std::fmt::Display) -> Error {
-    Error::input(directory, format!("cannot hold temporary tables: {e}; choose another output folder"))
+fn spill_error(directory: &Path, e: impl std::fmt::Display, advice: &str) -> Error {
+    Error::input(directory, format!("cannot hold temporary tables: {e}; {advice}"))
 }
 
 #[cfg(test)]
@@ -154,6 +194,29 @@ mod tests {
             assert!(table.iter().map(|r| r.unwrap()).eq((0..count).map(row)));
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the file has no name");
+    }
+
+    #[test]
+    fn a_table_that_becomes_too_long_moves_to_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        for (batches, is_in_file) in [(2, false), (5, true)] {
+            let mut filler = Filler::<ThreadNames>::overflowing(folder.path(), Background::default());
+            filler.overflow.as_mut().unwrap().kept = 3;
+            let count = BATCH_ROWS as u32 * batches + 3;
+            (0..count).for_each(|i| filler.push(row(i)).unwrap());
+            let table = filler.finish().unwrap();
+            assert_eq!((table.section().is_some(), table.rows()), (is_in_file, count.into()));
+            assert!(table.iter().map(|r| r.unwrap()).eq((0..count).map(row)));
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_too_long_needs_its_folder() {
+        let mut filler = Filler::<ThreadNames>::overflowing(Path::new("/nowhere"), Background::default());
+        filler.overflow.as_mut().unwrap().kept = 1;
+        let pushed = (0..BATCH_ROWS as u32 * 3).try_for_each(|i| filler.push(row(i)));
+        let error = pushed.expect_err("there is no such folder").to_string();
+        assert!(error.contains("/nowhere") && error.contains("set TMPDIR"), "{error}");
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod syscall;
 mod table;
 pub mod tables;
 mod trace;
+mod units;
 
 pub use builder::{Destination, TraceBuilder};
 pub use dict::{
@@ -37,11 +38,11 @@ pub use event::{
 };
 pub use event_tables::{EventTables, table_docs};
 pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
-pub use ids::{Nanos, Timestamp};
 pub use meta::{Host, Loss, Meta};
 pub use names::Names;
-pub use note::{Note, NoteKind, PERF_RECORD};
+pub use note::{Note, NoteKind};
 pub use store::{Batches, Chunks, RawBatch, Store};
 pub use syscall::Syscall;
 pub use table::{Column, ColumnDoc, Table, TableDoc};
 pub use trace::Trace;
+pub use units::{Amount, Nanos, Timestamp};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LossKind, Note};
+use crate::{LossKind, Nanos, Note};
 
 /// The machine that was recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -62,6 +62,18 @@ pub struct Meta {
     pub kernel_addresses_hidden: bool,
     /// What the reader noticed and the user should know.
     pub notes: Vec<Note>,
+}
+
+impl Meta {
+    /// How long the trace is.
+    pub fn duration(&self) -> Nanos {
+        Nanos(self.duration_ns)
+    }
+
+    /// The CPU time that there was, in seconds.
+    pub fn cpu_seconds(&self) -> f64 {
+        self.duration().seconds() * f64::from(self.cpus)
+    }
 }
 
 /// Records that are missing from a trace.

@@ -5,10 +5,6 @@ use std::fmt;
 use holdup_base::named;
 use serde::{Deserialize, Serialize};
 
-/// How perf records what holdup needs, for those who cannot record with holdup itself.
-pub const PERF_RECORD: &str =
-    "perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD";
-
 named! {
     /// What kind of thing a note tells.
     #[derive(Default)]

@@ -47,8 +47,7 @@ impl Trace {
 
     /// The share of its CPUs that the host took from a virtual machine meanwhile; 0 if that is not known.
     pub fn stolen_share(&self) -> f64 {
-        let all = self.meta.duration_ns as f64 / 1e9 * f64::from(self.meta.cpus);
-        self.meta.stolen_cpu_s.map_or(0.0, |stolen| (stolen / all.max(1e-9)).clamp(0.0, 1.0))
+        self.meta.stolen_cpu_s.map_or(0.0, |stolen| (stolen / self.meta.cpu_seconds().max(1e-9)).clamp(0.0, 1.0))
     }
 
     /// Rows of each event table, by name.

@@ -55,8 +55,8 @@ fn a_program_that_runs_twice_has_its_lines_once() {
     assert_eq!(found, [(0, "x.c".to_owned(), 3), (8, "x.c".to_owned(), 4)]);
 }
 
-/// Copies a file without one of its members.
-fn without(from: &Path, to: &Path, left_out: &str) {
+/// Copies a file without one of its members; `unlisted` is a table that the copy's list of tables does not know.
+fn without(from: &Path, to: &Path, left_out: &str, unlisted: Option<&str>) {
     let mut zip = zip::ZipArchive::new(File::open(from).expect("open")).expect("a zip");
     let mut copy = zip::ZipWriter::new(File::create(to).expect("create"));
     let options = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
@@ -66,6 +66,12 @@ fn without(from: &Path, to: &Path, left_out: &str) {
         if name != left_out {
             let mut data = Vec::new();
             member.read_to_end(&mut data).expect("read");
+            if let (Some(table), "meta.json") = (unlisted, name.as_str()) {
+                let text = String::from_utf8(data).expect("text");
+                let listed = |line: &&str| line.trim_start().starts_with(&format!("\"{table}\":"));
+                assert_eq!(text.lines().filter(listed).count(), 1, "{text}");
+                data = text.lines().filter(|line| !listed(line)).collect::<Vec<_>>().join("\n").into_bytes();
+            }
             copy.start_file(name, options).expect("start");
             copy.write_all(&data).expect("write");
         }
@@ -78,9 +84,22 @@ fn files_without_lines_open() {
     let dir = tempfile::tempdir().expect("dir");
     let (new, old, broken) = (dir.path().join("new"), dir.path().join("old"), dir.path().join("broken"));
     file::write(&trace(), &new).expect("write");
-    without(&new, &old, "line.arrow");
+    without(&new, &old, "line.arrow", None);
     assert_eq!(lines(&file::read(&old).expect("read")), []);
-    without(&new, &broken, "code.arrow");
+    without(&new, &broken, "code.arrow", None);
     let error = file::read(&broken).expect_err("incomplete").to_string();
     assert!(error.contains("code.arrow"), "{error}");
+}
+
+#[test]
+fn a_file_from_before_a_table_has_no_rows_of_it() {
+    let dir = tempfile::tempdir().expect("dir");
+    let (new, old, broken) = (dir.path().join("new"), dir.path().join("old"), dir.path().join("broken"));
+    file::write(&trace(), &new).expect("write");
+    without(&new, &old, "block_io.arrow", Some("block_io"));
+    let trace = file::read(&old).expect("read");
+    assert_eq!((trace.block_ios.rows(), trace.block_ios.iter().count(), trace.samples.rows()), (0, 0, 2));
+    without(&new, &broken, "block_io.arrow", None);
+    let error = file::read(&broken).expect_err("its list has the table").to_string();
+    assert!(error.contains("block_io.arrow"), "{error}");
 }

@@ -1,9 +1,10 @@
 //! Damaged files, most of them with checksums made right again: an error, or a trace that can be walked; no panic.
 
-mod damage;
+mod judge;
 
-use damage::{Count, Namer, Random, judge, mutate, silence};
+use holdup_testing::damage::{Random, mutate};
 use holdup_trace::*;
+use judge::{Count, Namer, judge, silence};
 
 /// Unoptimized code takes milliseconds for each; `cargo test --release` runs them all.
 const FILE_ROUNDS: u32 = if cfg!(debug_assertions) { 800 } else { 10_000 };
@@ -70,7 +71,7 @@ fn damaged_holdup_files_are_refused_or_read() {
     let whole = std::fs::read(&path).expect("read");
     let members = members(&whole);
     assert!(members.len() >= 17, "{}", members.len());
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
     let mut count = Count::default();
     judge(0, &mut count, &whole, || file::read(&path));
     assert_eq!(count.opened, 1, "the file itself is sound");

@@ -17,6 +17,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 pub use diff::Diff;
 pub use hints::is_program;
+use holdup_base::numbers;
 pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
 pub use lab::{Check, Lab, LabRun};
 pub use load::{Connection, Load, LoadCompare, LoadRows, LoadRun, ScriptLimits, Target, Width};
@@ -56,7 +57,7 @@ pub enum Command {
     )]
     Info(Info),
     /// Say in one page what held the cores up
-    #[command(after_help = format!("{EXPLAIN_HELP}\n  {}", holdup_trace::PERF_RECORD))]
+    #[command(after_help = format!("{EXPLAIN_HELP}\n  {}", holdup_base::PERF))]
     Explain(Explain),
     /// Say what is hazardous about this machine: clocks, pauses, limits, noise, permissions
     #[command(after_help = lab::CHECK_HELP)]
@@ -178,13 +179,13 @@ pub struct Source {
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub duration: Option<Duration>,
     /// CPU samples per second and CPU; 0 for none
-    #[arg(long, default_value_t = 999, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=20_000))]
+    #[arg(long, default_value_t = holdup_record::FREQ, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=20_000))]
     pub freq: u32,
     /// Waits of at least this length get stacks
     #[arg(long, default_value = "20us", value_parser = duration, value_name = "TIME")]
     pub min_wait: Duration,
     /// Buffer for each CPU, in MB
-    #[arg(long, default_value_t = 24, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, default_value_t = holdup_record::BUFFER_MB, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub buffer: u32,
     /// The command and its arguments
     #[arg(last = true, value_name = "CMD")]
@@ -194,8 +195,8 @@ pub struct Source {
 impl Source {
     /// A command, recorded with the defaults.
     pub fn command(cmd: Vec<String>) -> Source {
-        let min_wait = Duration::from_micros(20);
-        Source { all: false, pid: Vec::new(), cgroup: None, duration: None, freq: 999, min_wait, buffer: 24, cmd }
+        let (freq, min_wait, buffer) = (holdup_record::FREQ, holdup_record::MIN_WAIT, holdup_record::BUFFER_MB);
+        Source { all: false, pid: Vec::new(), cgroup: None, duration: None, freq, min_wait, buffer, cmd }
     }
 
     /// Whether it says what to record.
@@ -275,29 +276,21 @@ pub struct Explain {
 
 /// A length of time with a unit: 10s, 500ms, 20us, 2m. A bare number means seconds.
 fn duration(text: &str) -> Result<Duration, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let scale = match unit {
-        "s" | "" => 1.0,
-        "ms" => 1e-3,
-        "us" | "µs" => 1e-6,
-        "ns" => 1e-9,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(format!("unknown unit {unit:?}; use ns, us, ms, s, m or h")),
-    };
-    let number: f64 = number.parse().map_err(|_| format!("{text:?} is no length of time; write 10s or 500ms"))?;
-    Duration::try_from_secs_f64(number * scale).map_err(|e| format!("{text:?}: {e}"))
+    let (number, unit) = numbers::split_unit(text);
+    let nanos =
+        numbers::nanos_of(unit).ok_or_else(|| format!("{unit:?} is not a unit of time; use ns, us, ms, s, m or h"))?;
+    let number: f64 = number.parse().map_err(|_| format!("{text:?} is not a length of time; write 10s or 500ms"))?;
+    Duration::try_from_secs_f64(number * nanos / 1e9).map_err(|e| format!("{text:?}: {e}"))
 }
 
 /// A number above 0.
 fn positive(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| format!("{text:?} is no number above 0"))
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| format!("{text:?} is not a number above 0"))
 }
 
 /// `A..B` in seconds; either may be missing.
 fn window(text: &str) -> Result<(f64, f64), String> {
-    let bad = || format!("{text:?} is no window; write A..B in seconds, such as 1.5..3");
+    let bad = || format!("{text:?} is not a window; write A..B in seconds, such as 1.5..3");
     let (from, to) = text.split_once("..").ok_or_else(bad)?;
     let number = |s: &str, default: f64| match s.trim().trim_end_matches('s') {
         "" => Ok(default),
@@ -313,6 +306,13 @@ mod tests {
     #[test]
     fn command_line_is_consistent() {
         <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_recorder() {
+        let Command::Record(record) = Cli::parse_from(["holdup", "record"]).command else { panic!("no record") };
+        let (said, meant) = (record.source, Source::command(Vec::new()));
+        assert_eq!((said.freq, said.min_wait, said.buffer), (meant.freq, meant.min_wait, meant.buffer));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use holdup_analysis::Explanation;
 use holdup_analysis::annotate::Annotated;
 use holdup_analysis::chain::Chain;
 use holdup_analysis::diff::Diff;
-use holdup_analysis::roster::Roster;
+use holdup_analysis::threads::ThreadList;
 use holdup_lab::compare::Comparison as LabComparison;
 use holdup_lab::{check, report as lab};
 use holdup_load::report;
@@ -59,7 +59,7 @@ pub const DOCUMENTS: &[Document] = &[
     Document { name: "info", id: "holdup.info/1", of: "holdup info TRACE --json", make: by_hand::info },
     Document { name: "tables", id: "holdup.schema/1", of: "holdup info --schema --json", make: by_hand::tables },
     Document { name: "table", id: "holdup.table/1", of: "holdup table TRACE TABLE --json", make: by_hand::table },
-    Document { name: "threads", id: "holdup.threads/1", of: "holdup threads TRACE --json", make: of::<Roster> },
+    Document { name: "threads", id: "holdup.threads/1", of: "holdup threads TRACE --json", make: of::<ThreadList> },
     Document { name: "threads-live", id: "holdup.threads/1", of: "holdup threads PID --json", make: of::<Live> },
     Document { name: "chain", id: "holdup.chain/1", of: "holdup chain TRACE --json", make: of::<Chain> },
     Document {

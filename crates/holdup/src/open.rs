@@ -110,7 +110,7 @@ fn from_pipe(path: &Path, mut pipe: File) -> Result<Trace> {
 }
 
 fn builder() -> Result<TraceBuilder> {
-    let mut builder = TraceBuilder::new(&Destination::Memory)?;
+    let mut builder = TraceBuilder::new(&Destination::MemoryThenFolder(std::env::temp_dir()))?;
     builder.set_unwinder(Box::new(StackUnwinder::new()));
     Ok(builder)
 }

@@ -10,10 +10,10 @@ pub mod lab;
 pub mod load;
 pub mod page;
 pub mod progress;
-pub mod roster;
 pub mod scale;
 pub mod screen;
 pub mod status;
+pub mod threads;
 pub mod wrap;
 
 use std::io::{BufWriter, Write};

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use holdup_testing::{Need, skip};
 use outside::{code, err, holdup, json, run};
 use recording::can_record;
 
@@ -115,8 +116,7 @@ fn a_control_group_is_its_processes() {
         .map(|root| Group(Path::new(root).join(&name)))
         .find(|group| fs::create_dir(&group.0).is_ok() && group.0.join("cgroup.procs").exists());
     let Some(group) = made else {
-        println!("skipped: no control group can be made");
-        return;
+        return skip(Need::ControlGroups, "none can be made");
     };
     let o = run(&["record", "-o", "/nowhere/t", "--cgroup", &name]);
     assert!(code(&o) == 3 && err(&o).contains("no process is in the control group"), "{}", err(&o));
@@ -124,8 +124,8 @@ fn a_control_group_is_its_processes() {
     let (first, child) = family(dir.path(), "in-a-group");
     let pid = first.id().to_string();
     if fs::write(group.0.join("cgroup.procs"), &pid).is_err() {
-        println!("skipped: no process can be put into a control group");
-        return end(first);
+        end(first);
+        return skip(Need::ControlGroups, "no process can be put into one");
     }
     let focus = attached(&dir.path().join("t.holdup"), &["--cgroup", &format!("/{name}")], || end(first));
     assert!(focus.contains(&pid) && focus.contains(&child.to_string()), "{focus:?}");

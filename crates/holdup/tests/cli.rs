@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use holdup_testing::{Need, has, skip};
 use serde_json::Value;
 
-use recording::{can_record, is_root};
+use recording::can_record;
 
 fn holdup() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdup"));
@@ -145,8 +146,7 @@ fn a_closed_pipe_is_no_error() {
 
 #[test]
 fn recording_without_privilege_is_4() {
-    if !is_root() {
-        println!("skipped: needs root to drop it");
+    if !has(Need::Root) || !has(Need::Program("setpriv")) {
         return;
     }
     let dir = tempfile::tempdir().expect("dir");
@@ -156,10 +156,8 @@ fn recording_without_privilege_is_4() {
     fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("mode");
     let mut o = Command::new("setpriv");
     o.args(["--reuid=65534", "--clear-groups", "--inh-caps=-all"]).arg(&copy);
-    let Ok(o) = o.args(["record", "-o", &file(dir.path(), "t"), "--", "true"]).current_dir(dir.path()).output() else {
-        println!("skipped: no setpriv");
-        return;
-    };
+    let o = o.args(["record", "-o", &file(dir.path(), "t"), "--", "true"]).current_dir(dir.path()).output();
+    let o = o.expect("setpriv");
     assert_eq!(code(&o), 4, "{}", err(&o));
     assert!(err(&o).contains("perf record"), "{}", err(&o));
     assert!(!dir.path().join("t").exists());
@@ -207,7 +205,8 @@ fn the_demo_names_its_culprit() {
     if cpu("other") < 0.2 * cpu("total") {
         check_culprit(&answer["findings"][0]);
     } else {
-        println!("skipped: who is the culprit: other programs used the CPUs: {}", answer["cpu_seconds"]);
+        let why = format!("so nothing of who is the culprit: {}", answer["cpu_seconds"]);
+        skip(Need::Other { name: "CPUs that other programs left alone", is_here: false }, &why);
     }
 
     let page = run(&["explain", &path]);
@@ -284,8 +283,7 @@ fn a_full_disk_keeps_what_was_written() {
     fs::create_dir(&small).expect("folder");
     let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(&small).output();
     if !mount.is_ok_and(|o| o.status.success()) {
-        println!("skipped: no tmpfs can be mounted");
-        return;
+        return skip(Need::Mounts, "a tmpfs");
     }
     let mounted = Mount(small.clone());
     let path = file(&small, "t.holdup");

@@ -179,7 +179,7 @@ fn a_report_that_is_none_is_told_so() {
         fs::write(&path, bytes).expect("a file");
         let o = ended(started(&["show", &path.display().to_string()]));
         let said = err(&o);
-        let words = ["r.json: this is no report", word, "`holdup load run -o FILE`"];
+        let words = ["r.json: this is not a report", word, "`holdup load run -o FILE`"];
         assert!(o.status.code() == Some(3) && words.iter().all(|word| said.contains(word)), "{said}");
     }
     // A pipe in a folder of reports is none, and does not hold up the list of the others.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use convoy::convoy;
+use holdup_testing::shared_traces;
 use holdup_trace::{Destination, TraceBuilder, file};
 use serde_json::Value;
 
@@ -148,14 +149,9 @@ fn threads_of_a_trace_and_of_a_process() {
 fn poor_traces_give_a_table_or_a_sentence() {
     let files = Files::new();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../holdup-import/tests/fixtures");
-    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
     let mut paths = vec![files.path("nostacks"), files.path("empty")];
-    for folder in [fixtures, shared] {
-        let Ok(entries) = folder.read_dir() else {
-            println!("skipped: no {}", folder.display());
-            continue;
-        };
-        let entries = entries.flatten().map(|e| e.path().display().to_string());
+    for folder in [Some(fixtures), shared_traces()].into_iter().flatten() {
+        let entries = folder.read_dir().expect("a folder").flatten().map(|e| e.path().display().to_string());
         paths.extend(entries.filter(|p| p.ends_with(".perf.data")));
     }
     assert!(paths.len() > 4);

@@ -213,7 +213,7 @@ fn a_sweep_takes_its_work_from_the_reports_of_load() {
 }
 
 fn redis() -> Option<Server> {
-    servers::redis::start(None, None).inspect_err(|why| servers::skip("Redis", why)).ok()
+    servers::redis::start(None, None).inspect_err(|why| servers::skip("Redis", servers::redis::NEEDS, why)).ok()
 }
 
 #[test]
@@ -292,9 +292,10 @@ fn a_saturated_server_is_called_so() {
 
 #[test]
 fn cassandra_from_schema_to_a_report() {
-    let server = match servers::cassandra::start(Path::new(env!("CARGO_TARGET_TMPDIR")), None) {
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let server = match servers::cassandra::start(cache, None) {
         Ok(server) => server,
-        Err(why) => return servers::skip("Cassandra", &why),
+        Err(why) => return servers::skip("Cassandra", &servers::cassandra::needs(cache), &why),
     };
     let address = format!("127.0.0.1:{}", server.port);
     let read = workload("read.rn");

@@ -7,8 +7,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use holdup_testing::{Need, has, skip};
 use holdup_trace::{FrameId, SpaceId, Trace, file};
-use recording::{can_record, is_root};
+use recording::can_record;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_holdup");
 const NOBODY: &str = "65534";
@@ -26,9 +27,9 @@ fn err(o: &Output) -> String {
 
 impl Copy {
     /// `None`, and the reason printed, where that cannot be made.
+    #[track_caller]
     fn with(capabilities: &str) -> Option<Copy> {
-        if !is_root() {
-            println!("skipped: needs root");
+        if !has(Need::FileCapabilities) {
             return None;
         }
         let dir = tempfile::tempdir().expect("dir");
@@ -41,7 +42,7 @@ impl Copy {
         let copy = Copy { dir, binary, own };
         let works = given.is_ok_and(|s| s.success()) && copy.nobody(&["--version"]).is_ok_and(|o| o.status.success());
         if !works {
-            println!("skipped: no setcap, no setpriv, or a file system without capabilities");
+            skip(Need::FileCapabilities, "a copy of the binary has none, or cannot be run");
         }
         works.then_some(copy)
     }

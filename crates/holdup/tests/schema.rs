@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use holdup_testing::{Need, has};
 use serde_json::{Value, json};
 
 use recording::can_record;
@@ -152,8 +153,7 @@ fn of_traces(checked: &mut Checked, traces: &[String]) {
 }
 
 fn of_scripts(checked: &mut Checked, folder: &Path) {
-    if !cfg!(feature = "script") {
-        println!("skipped: this build has no scripts");
+    if !has(Need::Other { name: "scripts in this build", is_here: cfg!(feature = "script") }) {
         return;
     }
     let [script, report] = ["work.rn", "r.json"].map(|name| folder.join(name).display().to_string());

@@ -1,8 +1,8 @@
 //! `holdup table` from outside, on a small perf.data.
 
-use std::path::Path;
 use std::process::{Command, Output};
 
+use holdup_testing::shared_traces;
 use serde_json::Value;
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../holdup-import/tests/fixtures/task.perf.data");
@@ -93,13 +93,11 @@ fn bad_questions_are_2_and_one_sentence() {
 
 #[test]
 fn foreign_traces_are_never_an_empty_screen() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    let Ok(files) = std::fs::read_dir(folder) else {
-        println!("skipped: no shared traces");
-        return;
-    };
-    let paths = files.flatten().map(|f| f.path().display().to_string());
-    for path in paths.filter(|p| p.ends_with(".perf.data")) {
+    let Some(folder) = shared_traces() else { return };
+    let paths = std::fs::read_dir(folder).expect("a folder").flatten().map(|f| f.path().display().to_string());
+    let paths: Vec<_> = paths.filter(|p| p.ends_with(".perf.data")).collect();
+    assert!(!paths.is_empty());
+    for path in paths {
         for name in ["waits", "switches", "wakes", "cpu", "locks", "hot-functions"] {
             let o = table_of(&path, &[name]);
             assert_eq!(o.status.code(), Some(0), "{path} {name}: {}", err(&o));

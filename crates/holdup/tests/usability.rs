@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use holdup_testing::{Need, skip};
 use outside::{code, err, holdup, json, run};
 use recording::can_record;
 use serde_json::Value;
@@ -161,8 +162,7 @@ fn nothing_is_kept_in_a_folder_that_goes_away() {
     fs::create_dir(&small).expect("folder");
     let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(&small).output();
     if !mount.is_ok_and(|o| o.status.success()) {
-        println!("skipped: no tmpfs can be mounted");
-        return;
+        return skip(Need::Mounts, "a tmpfs");
     }
     let load = "timeout 2 sh -c 'while :; do /bin/true; done'; true";
     let o = holdup().args(["explain", "--", "sh", "-c", load]).env("TMPDIR", &small).output().expect("runs");
@@ -177,13 +177,13 @@ fn nothing_is_kept_in_a_folder_that_goes_away() {
 }
 
 /// What appears on a terminal, as bytes.
+#[track_caller]
 fn on_a_terminal(command: &str) -> Option<String> {
     let o = Command::new("script").args(["-qec", command, "/dev/null"]).stdin(Stdio::null()).output();
-    let Ok(o) = o else {
-        println!("skipped: no `script` to make a terminal");
-        return None;
-    };
-    Some(String::from_utf8_lossy(&o.stdout).into_owned())
+    if o.is_err() {
+        skip(Need::Program("script"), "it makes a terminal");
+    }
+    Some(String::from_utf8_lossy(&o.ok()?.stdout).into_owned())
 }
 
 #[test]
@@ -214,8 +214,7 @@ fn what_takes_long_says_what_it_does() {
     let mut script = Command::new("script");
     let script = script.args(["-qec", &command, "/dev/null"]).stdin(Stdio::null()).stdout(Stdio::piped());
     let Ok(mut script) = script.spawn() else {
-        println!("skipped: no `script` to make a terminal");
-        return;
+        return skip(Need::Program("script"), "it makes a terminal");
     };
     let bytes = fs::read(format!("{FIXTURES}/task.perf.data")).expect("trace");
     let mut pipe = fs::OpenOptions::new().write(true).open(&fifo).expect("a reader");
@@ -261,8 +260,7 @@ fn bash_completes_names_and_runs_none_of_them() {
         Some(String::from_utf8_lossy(&o.stdout).into_owned())
     };
     if complete(&["record", ""]).is_none() {
-        println!("skipped: no bash");
-        return;
+        return skip(Need::Program("bash"), "it cannot be run");
     }
     let offers = |words: &[&str], name: &str| {
         let offered = complete(words).expect("bash");

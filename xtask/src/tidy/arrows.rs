@@ -6,6 +6,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
+/// What tests of any crate may use.
+const TESTING: &str = "holdup-testing";
+
 /// Which crates of the workspace each may use, in tests too. The binary may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-server", &["holdup-analysis", "holdup-trace"]),
@@ -23,8 +26,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-plot", &["holdup-base"]),
     ("holdup-base", &[]),
     ("holdup-sync", &[]),
+    (TESTING, &[]),
+    // For developers alone.
+    ("holdup-fuzz", &["holdup-import", "holdup-spool", "holdup-symbols", TESTING, "holdup-trace"]),
     // The bench of the group-by kernel calls it; kinds and perf's options are told once.
-    ("xtask", &["holdup-analysis", "holdup-synth", "holdup-trace"]),
+    ("xtask", &["holdup-analysis", "holdup-base", "holdup-synth", "holdup-trace"]),
 ];
 
 #[derive(Deserialize)]
@@ -43,6 +49,8 @@ struct Dependency {
     name: String,
     /// Set for crates of this repository.
     path: Option<PathBuf>,
+    /// `dev` for what tests alone use.
+    kind: Option<String>,
 }
 
 pub fn check(root: &Path) -> Result<Vec<String>> {
@@ -62,7 +70,8 @@ fn complaints(package: &Package) -> Vec<String> {
     let Some((_, may_use)) = MAY_USE.iter().find(|(of, _)| of == name) else {
         return vec![format!("crate {name} has no place in the map of xtask/src/tidy/arrows.rs: give it one")];
     };
-    let inner = package.dependencies.iter().filter(|d| d.path.is_some());
+    let of_tests = |d: &Dependency| d.name == TESTING && d.kind.as_deref() == Some("dev");
+    let inner = package.dependencies.iter().filter(|d| d.path.is_some() && !of_tests(d));
     let wrong = inner.filter(|d| !may_use.contains(&d.name.as_str()));
     wrong.map(|d| format!("crate {name} must not depend on {}: see ARCHITECTURE.md", d.name)).collect()
 }
@@ -72,7 +81,7 @@ mod tests {
     use super::*;
 
     fn package(name: &str, uses: &str) -> Package {
-        let dependency = Dependency { name: uses.to_owned(), path: Some(PathBuf::new()) };
+        let dependency = Dependency { name: uses.to_owned(), path: Some(PathBuf::new()), kind: None };
         Package { name: name.to_owned(), dependencies: vec![dependency] }
     }
 
@@ -83,5 +92,9 @@ mod tests {
         assert_eq!(complaints(&package("holdup-trace", "holdup-analysis")).len(), 1);
         assert_eq!(complaints(&package("holdup-analysis", "holdup-import")).len(), 1);
         assert_eq!(complaints(&package("holdup-news", "holdup-trace")).len(), 1);
+        let mut tested = package("holdup-sync", TESTING);
+        assert_eq!(complaints(&tested).len(), 1);
+        tested.dependencies[0].kind = Some("dev".into());
+        assert!(complaints(&tested).is_empty());
     }
 }

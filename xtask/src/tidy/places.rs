@@ -52,16 +52,25 @@ fn compiled() -> Result<Vec<(Regex, &'static Rule)>> {
     RULES.iter().map(|rule| Ok((Regex::new(rule.what)?, rule))).collect()
 }
 
+/// Crates that only developers run.
+const TOOLS: [&str; 2] = ["holdup-fuzz", "holdup-testing"];
+
 /// Whether it is part of what users run: sources of the crates, but for tests in files of their own.
-fn is_product(file: &str) -> bool {
-    let is_source = file.starts_with("crates/") && file.split('/').nth(2) == Some("src");
+pub fn is_product(file: &str) -> bool {
+    let mut parts = file.split('/');
+    let is_crate = parts.next() == Some("crates") && parts.next().is_some_and(|name| !TOOLS.contains(&name));
+    let is_source = is_crate && parts.next() == Some("src");
     is_source && !file.ends_with("_tests.rs") && !file.ends_with("/tests.rs")
+}
+
+/// The lines before the tests, which stand at the end of a file.
+pub fn up_to_tests(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"))
 }
 
 fn complaints_of(rules: &[(Regex, &'static Rule)], file: &str, text: &str) -> Vec<String> {
     let mut complaints = Vec::new();
-    // Tests stand at the end of a file.
-    for (i, line) in text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate() {
+    for (i, line) in up_to_tests(text).enumerate() {
         if line.trim_start().starts_with("//") {
             continue;
         }

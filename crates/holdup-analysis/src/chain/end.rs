@@ -34,7 +34,7 @@ pub(super) fn ended_by(wait: &Wait) -> String {
 
 /// The end of a chain whose hops are known.
 pub(super) fn of(study: &Study, parts: &Parts, walked: &Links, hops: &[Hop]) -> End {
-    let total = walked.to.saturating_sub(walked.from) as f64 / 1e9;
+    let total = walked.to.since(walked.from).seconds();
     let last = walked.links.last().and_then(|link| link.wait);
     let (kind, text) = match last {
         _ if walked.circle => (
@@ -47,8 +47,8 @@ pub(super) fn of(study: &Study, parts: &Parts, walked: &Links, hops: &[Hop]) -> 
     };
     let mut end = End { kind, text, ..End::default() };
     if let Some(wait) = last.filter(|_| !walked.circle && !walked.cut) {
-        let inside = parts.wait(wait).woken.min(walked.to).saturating_sub(parts.start(wait).max(walked.from));
-        end.part_s = inside as f64 / 1e9;
+        let inside = parts.woken(wait).min(walked.to).since(parts.start(wait).max(walked.from));
+        end.part_s = inside.seconds();
     }
     let (mut main, mut most) = (hops.len(), end.part_s);
     for (i, hop) in hops.iter().enumerate() {

@@ -1,14 +1,17 @@
 //! The hand-off list of a lock, in time order.
 
-use holdup_trace::{LockId, ThreadIdx};
+use holdup_trace::{LockId, Nanos, ThreadIdx, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::Study;
-use super::deeds::who;
+use super::activity::who;
 use super::end::ended_by;
 use super::report::{Handoff, Handoffs};
 use super::walk::Parts;
 use crate::label;
+
+/// From when until when.
+type Span = (Timestamp, Timestamp);
 
 /// The hand-offs around the wait `chosen`, as long as anybody waited for its lock: at most `top`, with that wait's own
 /// in the middle. O(waits of the lock log waits of the lock). Fails if the wait is on no lock.
@@ -23,19 +26,18 @@ pub(super) fn of(study: &Study, parts: &Parts, chosen: usize, top: usize) -> Res
     let (from, to) = busy_around(parts, &waits, chosen);
     let held = holds(parts, &waits);
     waits.retain(|&i| !parts.wait(i).open);
-    waits.sort_by_key(|&i| (parts.wait(i).woken, i));
+    waits.sort_by_key(|&i| (parts.woken(i), i));
     let in_trace = waits.len();
-    let spans: Vec<(u64, u64)> = waits.iter().map(|&i| (parts.start(i), parts.wait(i).woken)).collect();
-    waits.retain(|&i| parts.start(i) >= from && parts.wait(i).woken <= to);
+    let spans: Vec<Span> = waits.iter().map(|&i| (parts.start(i), parts.woken(i))).collect();
+    waits.retain(|&i| parts.start(i) >= from && parts.woken(i) <= to);
     let own = waits.iter().position(|&i| i == chosen).unwrap_or(0);
     let skipped = own.saturating_sub(top / 2).min(waits.len().saturating_sub(top));
     let shown = waits.iter().skip(skipped).take(top);
     let list = shown.map(|&i| handoff(study, parts, i, held.get(&i).copied(), &spans)).collect();
-    let seconds = |ns: u64| ns as f64 / 1e9;
     Ok(Handoffs {
         lock: label::lock(study.trace, lock),
-        from_s: seconds(from),
-        to_s: seconds(to),
+        from_s: from.seconds(),
+        to_s: to.seconds(),
         total: waits.len(),
         skipped,
         in_trace,
@@ -44,15 +46,15 @@ pub(super) fn of(study: &Study, parts: &Parts, chosen: usize, top: usize) -> Res
 }
 
 /// The longest span around the chosen wait in which at least one thread waited. `waits` are in order of start.
-fn busy_around(parts: &Parts, waits: &[usize], chosen: usize) -> (u64, u64) {
+fn busy_around(parts: &Parts, waits: &[usize], chosen: usize) -> Span {
     let target = parts.start(chosen);
-    let (mut from, mut to) = (u64::MAX, 0);
+    let (mut from, mut to) = (Timestamp::MAX, Timestamp::ZERO);
     for &i in waits {
-        let (start, woken) = (parts.start(i), parts.wait(i).woken);
+        let (start, woken) = (parts.start(i), parts.woken(i));
         if start > to && to >= target && from <= target {
             break;
         }
-        if from == u64::MAX || start > to {
+        if from == Timestamp::MAX || start > to {
             (from, to) = (start, woken);
         }
         to = to.max(woken);
@@ -62,11 +64,11 @@ fn busy_around(parts: &Parts, waits: &[usize], chosen: usize) -> (u64, u64) {
 
 /// By wait: from running after it until the thread woke the next one on the lock, if it did so before it waited for
 /// the lock again.
-fn holds(parts: &Parts, waits: &[usize]) -> FxHashMap<usize, u64> {
-    let mut events: Vec<(u64, u8, usize)> = Vec::with_capacity(waits.len() * 2);
+fn holds(parts: &Parts, waits: &[usize]) -> FxHashMap<usize, Nanos> {
+    let mut events: Vec<(Timestamp, u8, usize)> = Vec::with_capacity(waits.len() * 2);
     for &i in waits.iter().filter(|&&i| !parts.wait(i).open) {
-        events.push((parts.wait(i).woken, 0, i));
-        events.push((parts.wait(i).resumed, 1, i));
+        events.push((parts.woken(i), 0, i));
+        events.push((parts.resumed(i), 1, i));
     }
     events.sort_unstable();
     let mut owns: FxHashMap<ThreadIdx, usize> = FxHashMap::default();
@@ -77,25 +79,25 @@ fn holds(parts: &Parts, waits: &[usize]) -> FxHashMap<usize, u64> {
         } else if let Some(own) = owns.remove(&parts.wait(i).waker)
             && own != i
         {
-            held.insert(own, t.saturating_sub(parts.wait(own).resumed));
+            held.insert(own, t.since(parts.resumed(own)));
         }
     }
     held
 }
 
-fn handoff(study: &Study, parts: &Parts, i: usize, held: Option<u64>, spans: &[(u64, u64)]) -> Handoff {
+fn handoff(study: &Study, parts: &Parts, i: usize, held: Option<Nanos>, spans: &[Span]) -> Handoff {
     let wait = parts.wait(i);
-    let seconds = |ns: u64| ns as f64 / 1e9;
-    let waiting = spans.iter().filter(|(start, woken)| *start <= wait.woken && wait.woken < *woken).count();
+    let t = parts.woken(i);
+    let waiting = spans.iter().filter(|(start, woken)| *start <= t && t < *woken).count();
     Handoff {
-        t_s: seconds(wait.woken),
+        t_s: t.seconds(),
         from: wait.waker.is_real().then(|| who(study, wait.waker)),
         ended_by: ended_by(wait),
         to: who(study, wait.thread),
         wait: i,
-        waited_s: seconds(wait.woken.saturating_sub(parts.start(i))),
-        handoff_s: seconds(wait.resumed.saturating_sub(wait.woken)),
-        held_s: held.map(seconds),
+        waited_s: parts.waited(i).seconds(),
+        handoff_s: parts.ready(i).seconds(),
+        held_s: held.map(Nanos::seconds),
         waiting,
     }
 }

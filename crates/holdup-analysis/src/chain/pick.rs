@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use holdup_trace::{Table, ThreadIdx};
+use holdup_trace::{Table, ThreadIdx, Timestamp};
 
 use super::Study;
 use super::report::Start;
-use super::walk::Parts;
+use super::walk::{self, Parts};
 use crate::classify::WaitKind;
 use crate::label::{duration, thread_name};
 
@@ -14,7 +14,7 @@ use crate::label::{duration, thread_name};
 pub(super) struct Picked {
     /// Its last part.
     pub(super) wait: usize,
-    pub(super) at: Option<u64>,
+    pub(super) at: Option<Timestamp>,
     pub(super) others: usize,
     pub(super) note: String,
 }
@@ -33,12 +33,12 @@ pub(super) fn pick(study: &Study, parts: &Parts, start: &Start) -> Result<Picked
 }
 
 fn at(study: &Study, parts: &Parts, seconds: f64, wanted: Option<&str>) -> Result<Picked, String> {
-    let end = study.intervals.end;
-    let t = (seconds * 1e9) as u64;
+    let end = walk::at(study.intervals.end);
+    let t = Timestamp::from_seconds(seconds);
     if t > end {
-        return Err(format!("{seconds} s lies behind the trace, which is {:.3} s long", end as f64 / 1e9));
+        return Err(format!("{seconds} s lies behind the trace, which is {:.3} s long", end.seconds()));
     }
-    let open = |i: &usize| parts.start(*i) <= t && t < parts.wait(*i).woken;
+    let open = |i: &usize| parts.start(*i) <= t && t < parts.woken(*i);
     let all: Vec<usize> = parts.all().filter(open).collect();
     let focused = all.iter().filter(|&&i| study.focus.contains(parts.wait(i).thread)).count();
     let picked = match wanted {
@@ -50,11 +50,11 @@ fn at(study: &Study, parts: &Parts, seconds: f64, wanted: Option<&str>) -> Resul
 }
 
 /// The longest wait in focus, preferably one that somebody else ended.
-fn longest(study: &Study, parts: &Parts, all: &[usize], t: u64) -> Result<(usize, String), String> {
+fn longest(study: &Study, parts: &Parts, all: &[usize], t: Timestamp) -> Result<(usize, String), String> {
     let mine = all.iter().copied().filter(|&i| study.focus.contains(parts.wait(i).thread));
     let best = mine.max_by_key(|&i| {
         let wait = parts.wait(i);
-        (rank(study, parts, i), wait.woken.saturating_sub(parts.start(i)), Reverse(wait.thread))
+        (rank(study, parts, i), parts.waited(i), Reverse(wait.thread))
     });
     let Some(best) = best else { return Err(nobody(study, parts, t)) };
     let note = match rank(study, parts, best) {
@@ -76,27 +76,34 @@ fn rank(study: &Study, parts: &Parts, i: usize) -> u8 {
 }
 
 /// A sentence about the nearest waits, where there is none at `t`.
-fn nobody(study: &Study, parts: &Parts, t: u64) -> String {
+fn nobody(study: &Study, parts: &Parts, t: Timestamp) -> String {
     let mine = || parts.all().filter(|&i| study.focus.contains(parts.wait(i).thread));
-    let before = mine().map(|i| parts.wait(i).woken).filter(|&w| w <= t).max();
+    let before = mine().map(|i| parts.woken(i)).filter(|&w| w <= t).max();
     let after = mine().map(|i| parts.start(i)).filter(|&s| s > t).min();
-    let s = |ns: u64| ns as f64 / 1e9;
     let near = match (before, after) {
         (None, None) => "no thread of the focus ever waits".to_owned(),
-        (Some(b), None) => format!("the last wait ended at {:.6} s", s(b)),
-        (None, Some(a)) => format!("the first wait begins at {:.6} s", s(a)),
-        (Some(b), Some(a)) => format!("one wait ended at {:.6} s, the next begins at {:.6} s", s(b), s(a)),
+        (Some(b), None) => format!("the last wait ended at {:.6} s", b.seconds()),
+        (None, Some(a)) => format!("the first wait begins at {:.6} s", a.seconds()),
+        (Some(b), Some(a)) => {
+            format!("one wait ended at {:.6} s, the next begins at {:.6} s", b.seconds(), a.seconds())
+        }
     };
-    format!("no thread of the focus waits at {} s; {near}", s(t))
+    format!("no thread of the focus waits at {} s; {near}", t.seconds())
 }
 
-fn of_thread(study: &Study, parts: &Parts, all: &[usize], wanted: &str, t: u64) -> Result<(usize, String), String> {
+fn of_thread(
+    study: &Study,
+    parts: &Parts,
+    all: &[usize],
+    wanted: &str,
+    t: Timestamp,
+) -> Result<(usize, String), String> {
     let (threads, exact) = matching(study, wanted);
     if threads.is_empty() {
         return Err(format!("no thread is called or numbered {wanted}; `holdup threads` lists them"));
     }
     let mine = all.iter().copied().filter(|&i| threads.contains(&parts.wait(i).thread));
-    let best = mine.max_by_key(|&i| parts.wait(i).woken.saturating_sub(parts.start(i)));
+    let best = mine.max_by_key(|&i| parts.waited(i));
     let Some(best) = best else { return Err(not_waiting(study, parts, &threads, wanted, t)) };
     let name = thread_name(study.trace, parts.wait(best).thread);
     let note = match threads.len() {
@@ -131,18 +138,17 @@ fn matching(study: &Study, wanted: &str) -> (Vec<ThreadIdx>, bool) {
 }
 
 /// What the thread did instead, and when it waits next.
-fn not_waiting(study: &Study, parts: &Parts, threads: &[ThreadIdx], wanted: &str, t: u64) -> String {
+fn not_waiting(study: &Study, parts: &Parts, threads: &[ThreadIdx], wanted: &str, t: Timestamp) -> String {
     let mine = || parts.all().filter(|&i| threads.contains(&parts.wait(i).thread));
-    let before = mine().filter(|&i| parts.wait(i).woken <= t).max_by_key(|&i| parts.wait(i).woken);
+    let before = mine().filter(|&i| parts.woken(i) <= t).max_by_key(|&i| parts.woken(i));
     let after = mine().filter(|&i| parts.start(i) > t).min_by_key(|&i| parts.start(i));
-    let s = |ns: u64| ns as f64 / 1e9;
     let one = |i: usize, word: &str| {
-        let (from, to) = (parts.start(i), parts.wait(i).woken);
-        format!("{word} wait is {i}, from {:.6} s for {}", s(from), duration(s(to.saturating_sub(from))))
+        let (from, waited) = (parts.start(i).seconds(), parts.waited(i).seconds());
+        format!("{word} wait is {i}, from {from:.6} s for {}", duration(waited))
     };
     let near: Vec<String> =
         [before.map(|i| one(i, "its last")), after.map(|i| one(i, "its next"))].into_iter().flatten().collect();
     let near = if near.is_empty() { "it never waits".to_owned() } else { near.join("; ") };
     let who = if study.trace.threads.is_empty() { String::new() } else { format!("thread {wanted}") };
-    format!("{who} does not wait at {} s; {near}", s(t))
+    format!("{who} does not wait at {} s; {near}", t.seconds())
 }

@@ -1,6 +1,6 @@
 //! The walk from a wait's end backwards.
 
-use holdup_trace::ThreadIdx;
+use holdup_trace::{Nanos, ThreadIdx, Timestamp};
 use rustc_hash::FxHashSet;
 
 use super::Study;
@@ -53,17 +53,42 @@ impl<'a> Parts<'a> {
     }
 
     /// When the wait with the last part `i` began.
-    pub(super) fn start(&self, i: usize) -> u64 {
-        self.wait(self.first[i] as usize).start
+    pub(super) fn start(&self, i: usize) -> Timestamp {
+        at(self.wait(self.first[i] as usize).start)
+    }
+
+    /// When it was ended; the trace's end if it never was.
+    pub(super) fn woken(&self, i: usize) -> Timestamp {
+        at(self.wait(i).woken)
+    }
+
+    /// When the thread ran again; the trace's end if it never did.
+    pub(super) fn resumed(&self, i: usize) -> Timestamp {
+        at(self.wait(i).resumed)
+    }
+
+    /// From its beginning until it was ended.
+    pub(super) fn waited(&self, i: usize) -> Nanos {
+        self.woken(i).since(self.start(i))
+    }
+
+    /// From being ended until the thread ran.
+    pub(super) fn ready(&self, i: usize) -> Nanos {
+        self.resumed(i).since(self.woken(i))
     }
 
     /// The thread's last wait that began before `until` and did not end before `from`.
-    fn before(&self, thread: ThreadIdx, from: u64, until: u64) -> Option<usize> {
+    fn before(&self, thread: ThreadIdx, from: Timestamp, until: Timestamp) -> Option<usize> {
         let own = self.of_thread.get(thread.index())?;
         let after = own.partition_point(|&i| self.start(i as usize) < until);
         let last = *own[..after].last()? as usize;
-        (self.wait(last).woken > from).then_some(last)
+        (self.woken(last) > from).then_some(last)
     }
+}
+
+/// An instant as the intervals tell it.
+pub(super) fn at(nanos: u64) -> Timestamp {
+    Timestamp::from_nanos_since_start(nanos)
 }
 
 /// One thread of a chain.
@@ -72,9 +97,9 @@ pub(super) struct Link {
     pub(super) thread: ThreadIdx,
     pub(super) edge: Edge,
     /// Since when it answers: the end of its own wait, else the start of the first wait.
-    pub(super) from: u64,
+    pub(super) from: Timestamp,
     /// When it ended the wait of the hop before, or ceased to own its lock.
-    pub(super) until: u64,
+    pub(super) until: Timestamp,
     /// The last part of the wait by which the chain goes on.
     pub(super) wait: Option<usize>,
 }
@@ -83,9 +108,9 @@ pub(super) struct Link {
 pub(super) struct Links {
     pub(super) links: Vec<Link>,
     /// The span of the first wait.
-    pub(super) from: u64,
-    pub(super) to: u64,
-    pub(super) at: Option<u64>,
+    pub(super) from: Timestamp,
+    pub(super) to: Timestamp,
+    pub(super) at: Option<Timestamp>,
     /// Whether the last wait has been in the chain before.
     pub(super) circle: bool,
     /// Whether there are more hops than anybody reads.
@@ -93,17 +118,17 @@ pub(super) struct Links {
 }
 
 /// Walks from the wait `first`; at the instant `at`, if there is one, through the owners of locks. O(hops log waits).
-pub(super) fn walk(study: &Study, parts: &Parts, first: usize, at: Option<u64>) -> Links {
+pub(super) fn walk(study: &Study, parts: &Parts, first: usize, at: Option<Timestamp>) -> Links {
     let wait = parts.wait(first);
-    let (from, to) = (parts.start(first), wait.woken);
+    let (from, to) = (parts.start(first), parts.woken(first));
     let begin =
-        Link { thread: wait.thread, edge: Edge::Start, from: wait.woken, until: wait.resumed, wait: Some(first) };
+        Link { thread: wait.thread, edge: Edge::Start, from: to, until: parts.resumed(first), wait: Some(first) };
     let mut found = Links { links: vec![begin], from, to, at, circle: false, cut: false };
     let mut seen = FxHashSet::from_iter([first]);
     let mut here = first;
     while let Some((thread, edge, until)) = ender(study, parts, here, at) {
         let next = parts.before(thread, from, until);
-        let since = next.map_or(from, |w| parts.wait(w).woken.max(from));
+        let since = next.map_or(from, |w| parts.woken(w).max(from));
         found.links.push(Link { thread, edge, from: since.min(until), until, wait: next });
         let Some(next) = next else { break };
         found.circle = !seen.insert(next);
@@ -118,21 +143,21 @@ pub(super) fn walk(study: &Study, parts: &Parts, first: usize, at: Option<u64>) 
 
 /// Who ends a wait, and when it ceases to hold it up: inside a lock wait the owner at the instant asked for, or where
 /// no waker is known; else the waker.
-fn ender(study: &Study, parts: &Parts, wait: usize, at: Option<u64>) -> Option<(ThreadIdx, Edge, u64)> {
+fn ender(study: &Study, parts: &Parts, wait: usize, at: Option<Timestamp>) -> Option<(ThreadIdx, Edge, Timestamp)> {
     let w = parts.wait(wait);
-    let start = parts.start(wait);
+    let (start, woken) = (parts.start(wait), parts.woken(wait));
     let known = w.waker.is_real() && w.waker != w.thread && w.waker.index() < study.intervals.last.len();
-    let instant = at.filter(|t| (start..w.woken).contains(t));
+    let instant = at.filter(|t| (start..woken).contains(t));
     let instant = instant.or((!known).then_some(start));
     if let Some(span) = instant.and_then(|t| owner(study, w, t))
         && span.owner != w.waker
     {
-        return Some((span.owner, Edge::Owner, span.to.min(w.woken)));
+        return Some((span.owner, Edge::Owner, self::at(span.to).min(woken)));
     }
-    known.then_some((w.waker, Edge::Waker, w.woken))
+    known.then_some((w.waker, Edge::Waker, woken))
 }
 
-fn owner<'a>(study: &Study<'a>, w: &Wait, t: u64) -> Option<&'a OwnerSpan> {
-    let holds = |s: &&OwnerSpan| s.lock == w.lock && s.owner != w.thread && s.from <= t && t < s.to;
+fn owner<'a>(study: &Study<'a>, w: &Wait, t: Timestamp) -> Option<&'a OwnerSpan> {
+    let holds = |s: &&OwnerSpan| s.lock == w.lock && s.owner != w.thread && self::at(s.from) <= t && t < self::at(s.to);
     study.intervals.owners.iter().find(holds)
 }

@@ -1,5 +1,6 @@
 //! The answer of `holdup diff`, in the contract's names.
 
+use holdup_trace::Amount;
 use serde::Serialize;
 
 pub use super::change::{Change, Role, Subject};
@@ -88,12 +89,13 @@ fn ratio(series: &Series) -> f64 {
 
 fn side(runs: &[Facts], work: Option<f64>) -> Side {
     let typical = |of: fn(&Facts) -> f64| middle(&runs.iter().map(of).collect::<Vec<_>>());
+    let seconds = |of| Amount(typical(of)).seconds();
     Side {
         traces: runs.iter().map(|f| f.path.clone()).collect(),
         runs: runs.len(),
-        elapsed_s: typical(|f| f.elapsed_ns) / 1e9,
-        cpu_s: typical(|f| f.ran_ns) / 1e9,
-        held_up_s: typical(|f| f.held_up_ns) / 1e9,
+        elapsed_s: seconds(|f| f.elapsed_ns),
+        cpu_s: seconds(|f| f.ran_ns),
+        held_up_s: seconds(|f| f.held_up_ns),
         other_share: typical(Facts::neighbours),
         work,
     }

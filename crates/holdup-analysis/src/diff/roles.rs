@@ -11,11 +11,14 @@ mod symptoms;
 
 use std::collections::BTreeMap;
 
+use holdup_trace::Amount;
+
 use super::change::{Change, Subject};
 use super::facts::Place;
 use super::functions::FunctionItem;
 use super::items::{HeldItem, HeldKey, Sides};
 use super::series::{Disturbance, Noise, Series};
+use crate::label::duration;
 
 /// Changes below this share of the whole are not shown.
 const SMALLEST: f64 = 0.01;
@@ -100,7 +103,7 @@ impl Case<'_> {
 }
 
 fn seconds(series: &Series) -> [f64; 2] {
-    [series.was() / 1e9, series.now() / 1e9]
+    [series.was(), series.now()].map(|ns| Amount(ns).seconds())
 }
 
 /// `0.42 s instead of 0.12 s`.
@@ -110,10 +113,5 @@ fn instead(series: &Series) -> String {
 
 /// Nanoseconds in the unit in which they are read best.
 fn time(ns: f64) -> String {
-    match ns {
-        ns if ns >= 1e9 => format!("{:.2} s", ns / 1e9),
-        ns if ns >= 1e6 => format!("{:.1} ms", ns / 1e6),
-        ns if ns >= 1e3 => format!("{:.1} µs", ns / 1e3),
-        ns => format!("{ns:.0} ns"),
-    }
+    duration(ns / 1e9)
 }

@@ -12,14 +12,15 @@
 //! in the cache.
 
 use holdup_base::named;
+use holdup_trace::Amount;
 use serde::Serialize;
 
 use super::facts::Facts;
 
-mod alone;
 mod case;
 mod executed;
 mod lost;
+mod serial;
 
 use case::Case;
 
@@ -176,7 +177,7 @@ pub fn attribute(small: &At, large: &At, machine: Machine) -> Attribution {
     let case = Case::new(small, large, machine);
     let mut causes = case.functions();
     causes.extend(case.waits());
-    causes.extend(alone::causes(&case));
+    causes.extend(serial::causes(&case));
     gather_lock_code(&mut causes);
     causes.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
     let of_law = |law: Law| causes.iter().filter(|c| c.law == law).map(|c| c.share).fold(0.0, |a, b| a + b);
@@ -184,7 +185,7 @@ pub fn attribute(small: &At, large: &At, machine: Machine) -> Attribution {
     let mut answer = Attribution {
         from_n: small.n,
         to_n: large.n,
-        cost_s_per_unit: case.cost.map(|ns| ns / 1e9 / case.work),
+        cost_s_per_unit: case.cost.map(|ns| Amount(ns).seconds() / case.work),
         loss: 1.0 - case.cost[0] / case.cost[1].max(1.0),
         sigma,
         kappa,

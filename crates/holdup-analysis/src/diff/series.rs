@@ -1,5 +1,7 @@
 //! One measure on both sides, run by run, and whether its change is more than noise.
 
+use holdup_base::stats;
+
 /// A measure of all runs before and after, in the same unit of work.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series {
@@ -90,7 +92,7 @@ impl Series {
     /// The p-value of the Mann–Whitney U test, two-sided; `None` with a single run on either side.
     pub fn p_value(&self) -> Option<f64> {
         let several = self.before.len() > 1 && self.after.len() > 1;
-        several.then(|| mann_whitney(&self.before, &self.after))
+        several.then(|| stats::mann_whitney(&self.before, &self.after))?.map(|test| test.p)
     }
 
     /// Whether the change is at least `z` standard deviations, and the runs, if there are enough, lie apart.
@@ -105,13 +107,7 @@ impl Series {
 
 /// The median; of two values the mean; 0 of none.
 pub fn middle(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
-    }
+    stats::median(values.iter().copied())
 }
 
 /// The standard deviation, from the median's absolute deviation where that is larger than zero.
@@ -120,46 +116,6 @@ fn deviation(values: &[f64]) -> f64 {
     let far: Vec<f64> = values.iter().map(|v| (v - center).abs()).collect();
     // For a normal distribution the median absolute deviation is 0.6745 standard deviations.
     middle(&far) / 0.6745
-}
-
-/// Mann–Whitney U with mid-ranks for ties, exact by counting all arrangements. O(n·m·(n+m)).
-///
-/// H. B. Mann and D. R. Whitney, "On a test of whether one of two random variables is stochastically larger than the
-/// other", 1947.
-fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
-    let mut all: Vec<(f64, bool)> = a.iter().map(|v| (*v, true)).chain(b.iter().map(|v| (*v, false))).collect();
-    all.sort_by(|x, y| x.0.total_cmp(&y.0));
-    // Twice the rank, so that mid-ranks are whole numbers.
-    let mut ranks = vec![0_usize; all.len()];
-    let mut from = 0;
-    while from < all.len() {
-        let to = from + all[from..].iter().take_while(|v| v.0 == all[from].0).count();
-        ranks[from..to].fill(from + to + 1);
-        from = to;
-    }
-    let seen: usize = ranks.iter().zip(&all).filter(|(_, v)| v.1).map(|(r, _)| r).sum();
-    let expected = a.len() * (all.len() + 1);
-    let far = seen.abs_diff(expected);
-    let counts = sums_of(&ranks, a.len());
-    let total: f64 = counts.iter().sum();
-    let extreme: f64 = counts.iter().enumerate().filter(|(s, _)| s.abs_diff(expected) >= far).map(|(_, n)| n).sum();
-    (extreme / total.max(1.0)).min(1.0)
-}
-
-/// In how many ways `pick` of the `ranks` have each sum.
-fn sums_of(ranks: &[usize], pick: usize) -> Vec<f64> {
-    let most: usize = ranks.iter().sum();
-    let mut ways = vec![vec![0.0; most + 1]; pick + 1];
-    ways[0][0] = 1.0;
-    for &rank in ranks {
-        for n in (1..=pick).rev() {
-            for sum in rank..=most {
-                let one_less = ways[n - 1][sum - rank];
-                ways[n][sum] += one_less;
-            }
-        }
-    }
-    ways.swap_remove(pick)
 }
 
 /// The p-value of runs that do not overlap at all.

@@ -1,6 +1,6 @@
 //! Finds columns by name: our own, Windows Performance Analyzer's, and with a hint if there is none.
 
-use holdup_base::near::distance;
+use holdup_base::near;
 
 use super::rows::{ColumnInfo, TableKind};
 use super::{Error, Result};
@@ -38,9 +38,7 @@ pub(super) fn plain(name: &str) -> String {
 /// The sentence about a column that is not there.
 pub(super) fn unknown(table: TableKind, asked: &str) -> String {
     let columns = table.columns();
-    let nearest = columns.iter().min_by_key(|c| distance(&plain(c.name), &plain(asked)));
-    let hint = nearest.filter(|c| distance(&plain(c.name), &plain(asked)) <= 1 + asked.len() / 3);
-    let hint = hint.map_or(String::new(), |c| format!(" (did you mean {}?)", c.name));
+    let hint = near::hint(asked, columns.iter().map(|c| c.name));
     let all: Vec<&str> = columns.iter().map(|c| c.name).collect();
     format!("table {} has no column {asked}{hint}; it has {}", table.name(), all.join(", "))
 }

@@ -1,5 +1,7 @@
 //! From a question to its answer.
 
+use holdup_trace::Timestamp;
+
 use super::filter::Filter;
 use super::group::{Keys, Stop, rows_of};
 use super::measure::{self, Measure};
@@ -193,12 +195,12 @@ impl Explorer<'_> {
 
     fn scope(&self, query: &Query) -> Result<Scope> {
         let end = self.trace.meta.duration_ns;
-        let ns = |s: f64| (s.max(0.0) * 1e9) as u64;
+        let ns = |s: f64| Timestamp::from_seconds(s).nanos();
         let window = query.window.map(|(from, to)| (ns(from), ns(to)));
         if let (Some((from, to)), Some((asked_from, asked_to))) = (window, query.window)
             && (from >= to || from > end)
         {
-            let length = end as f64 / 1e9;
+            let length = self.trace.meta.duration().seconds();
             return Err(Error::Trace(holdup_trace::Error::Input(format!(
                 "nothing lies between {asked_from} s and {asked_to} s; the trace is {length:.3} s long"
             ))));

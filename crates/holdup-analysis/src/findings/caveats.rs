@@ -1,6 +1,6 @@
 //! What a trace cannot tell: said before anything else, so that nobody takes silence for an all-clear.
 
-use holdup_trace::{PERF_RECORD, Trace};
+use holdup_trace::{Amount, Trace};
 
 use super::context::Context;
 use crate::label::duration;
@@ -12,7 +12,7 @@ const LITTLE: f64 = 0.02;
 const LITTLE_SHARE: f64 = 0.01;
 
 /// What records everything, with holdup and without it.
-const RECORD: [&str; 2] = ["holdup record -- CMD", PERF_RECORD];
+const RECORD: [&str; 2] = ["holdup record -- CMD", holdup_base::PERF];
 
 /// The gravest first.
 pub(super) fn of(context: &Context, cpu: &CpuSeconds) -> Vec<Caveat> {
@@ -55,10 +55,10 @@ fn without_switches(trace: &Trace) -> &'static str {
 
 /// Without switches: what was sampled ran, and of the rest nothing is known.
 pub(super) fn sampled(context: &Context) -> CpuSeconds {
-    let total = context.blame.cpu.total / 1e9;
+    let total = Amount(context.blame.cpu.total).seconds();
     let (mut busy, mut other) = (0.0, 0.0);
     for ((thread, _), weight) in &context.blame.profile {
-        *(if context.focus.contains(*thread) { &mut busy } else { &mut other }) += weight / 1e9;
+        *(if context.focus.contains(*thread) { &mut busy } else { &mut other }) += Amount(*weight).seconds();
     }
     let busy: f64 = f64::min(busy, total);
     let other = f64::min(other, total - busy);

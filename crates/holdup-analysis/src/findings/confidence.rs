@@ -13,9 +13,9 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     let mut grave = false;
     let cpu = &context.blame.cpu;
     let health = &context.timeline.health;
-    let blame = tally.blame_ns();
+    let blame = tally.blame();
     if cpu.lost > 0.01 * cpu.total || health.lost_events > 0 {
-        grave |= cpu.lost > 0.1 * cpu.total || cpu.lost > 0.5 * blame;
+        grave |= cpu.lost > 0.1 * cpu.total || cpu.lost > 0.5 * blame.0;
         let share = 100.0 * cpu.lost / cpu.total.max(1.0);
         doubts.push(format!("{} events were lost: {share:.1} % of the CPU time is not known", health.lost_events));
     }
@@ -43,7 +43,7 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
         doubts.push(format!("{} mappings of code were lost: functions may lack names", health.lost_mappings));
     }
     let samples = tally.samples.len();
-    if matches!(group, Group::Lock(_) | Group::Serial(_)) && samples == 0 && tally.handoff_ns < 0.5 * tally.rank_ns {
+    if matches!(group, Group::Lock(_) | Group::Serial(_)) && samples == 0 && tally.handoff < 0.5 * tally.rank {
         doubts.push("no CPU sample shows what the culprit did meanwhile".to_owned());
     }
     let confidence = match doubts.len() {

@@ -80,7 +80,7 @@ pub(super) fn called_by(context: &Context, stacks: &FxHashMap<StackId, f64>, fun
 
 /// The culprit's function, with the source line where it was found most often.
 pub(super) fn function_of(context: &Context, group: &Group, tally: &Tally) -> Option<LocationRow> {
-    let waits = tally.waiting_ns > 0.5 * tally.rank_ns;
+    let waits = tally.waiting > 0.5 * tally.rank;
     if !runs(group) || waits {
         return application(context, tally.main_site()).or_else(|| any_user(context, tally.main_site()));
     }

@@ -48,7 +48,7 @@ pub(super) fn settle(context: &Context, groups: &mut Vec<(Group, Tally)>) {
 /// Threads of one process that run the same function while others wait are one finding.
 fn merge_serial(context: &Context, groups: FxHashMap<Group, Tally>) -> Vec<(Group, Tally)> {
     let mut groups: Vec<(Group, Tally)> = groups.into_iter().collect();
-    groups.sort_by(|a, b| b.1.blame_ns().total_cmp(&a.1.blame_ns()).then(a.0.cmp(&b.0)));
+    groups.sort_by(|a, b| b.1.blame().0.total_cmp(&a.1.blame().0).then(a.0.cmp(&b.0)));
     let mut merged: Vec<(Group, Tally)> = Vec::new();
     let mut places: FxHashMap<(u32, StringId), usize> = FxHashMap::default();
     for (group, tally) in groups {
@@ -75,8 +75,8 @@ const DISK_UNDER_LOCK: f64 = 0.15;
 /// A lock that is held across a disk wait, and that disk wait, are one finding: the disk's, if it matters.
 fn merge_disk(groups: &mut Vec<(Group, Tally)>) {
     for at in (0..groups.len()).rev() {
-        let (Some(lock), lock_ns) = (groups[at].0.lock(), groups[at].1.rank_ns) else { continue };
-        let holds_it = |t: &Tally| t.locks.contains(&lock) && t.rank_ns > DISK_UNDER_LOCK * (t.rank_ns + lock_ns);
+        let (Some(lock), rank) = (groups[at].0.lock(), groups[at].1.rank) else { continue };
+        let holds_it = |t: &Tally| t.locks.contains(&lock) && t.rank > DISK_UNDER_LOCK * (t.rank + rank);
         let disk = groups.iter().position(|(g, t)| matches!(g, Group::Disk(..)) && holds_it(t));
         if let Some(disk) = disk {
             let (_, lock) = groups[at].clone();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use holdup_trace::StackId;
+use holdup_trace::{Amount, StackId};
 use rustc_hash::FxHashSet;
 
 use super::context::Context;
@@ -73,7 +73,7 @@ pub struct Under {
 pub(crate) fn held_up(context: &Context) -> Vec<Held> {
     let mut groups = group::charged(context);
     group::settle(context, &mut groups);
-    let real = groups.iter().filter(|(group, tally)| group.holds_up() && tally.rank_ns > 0.0);
+    let real = groups.iter().filter(|(group, tally)| group.holds_up() && tally.rank > Amount::ZERO);
     real.map(|(group, tally)| held(context, group, tally)).collect()
 }
 
@@ -86,8 +86,8 @@ fn held(context: &Context, group: &Group, tally: &Tally) -> Held {
         function: if who.function.is_empty() { who.thread.as_str().into() } else { who.function.as_str().into() },
         process: who.process.as_str().into(),
         lock: group.lock().map_or(String::new(), |l| lock_name(context, l)),
-        wait_ns: tally.thread_ns as f64,
-        blame_ns: tally.rank_ns,
+        wait_ns: tally.waited.amount().0,
+        blame_ns: tally.rank.0,
         waits: tally.waits as f64,
         handed_over: tally.is_handed_over(),
         holds: group.lock().map_or_else(BTreeMap::new, |l| holds(context, l)),
@@ -119,8 +119,8 @@ fn lock_name(context: &Context, lock: holdup_trace::LockId) -> String {
 fn holds(context: &Context, lock: holdup_trace::LockId) -> BTreeMap<Rc<str>, Vec<u64>> {
     let mut holds: BTreeMap<Rc<str>, Vec<u64>> = BTreeMap::new();
     let Some(story) = context.learned.locks.get(&lock) else { return holds };
-    for (&ns, &stack) in story.holds.iter().zip(&story.ends) {
-        holds.entry(application_name(context, stack).into()).or_default().push(ns);
+    for (&time, &stack) in story.holds.iter().zip(&story.ends) {
+        holds.entry(application_name(context, stack).into()).or_default().push(time.0);
     }
     holds
 }

@@ -2,13 +2,15 @@
 
 use std::cell::Cell;
 
+use holdup_trace::{Amount, Nanos};
+
 use crate::blame::Window;
 
 /// The bounds of one report, and how many figures went beyond them.
 #[derive(Debug)]
 pub(crate) struct Limits {
-    /// Nanoseconds that are explained.
-    length: f64,
+    /// How much time is explained.
+    length: Amount,
     cpus: f64,
     impossible: Cell<u64>,
 }
@@ -18,23 +20,23 @@ const ROUNDING: f64 = 1e-3;
 
 impl Limits {
     pub(super) fn new(window: Window, cpus: usize) -> Self {
-        let length = window.to.saturating_sub(window.from) as f64;
+        let length = Nanos(window.to.saturating_sub(window.from)).amount();
         Limits { length, cpus: cpus.max(1) as f64, impossible: Cell::new(0) }
     }
 
     /// Seconds of what happens at most once at a time.
-    pub(super) fn once(&self, ns: f64) -> f64 {
-        self.cut(ns, self.length)
+    pub(super) fn once(&self, time: Amount) -> f64 {
+        self.cut(time, self.length)
     }
 
     /// Seconds that `threads` spent, perhaps all at once.
-    pub(super) fn of_threads(&self, ns: f64, threads: usize) -> f64 {
-        self.cut(ns, self.length * threads as f64)
+    pub(super) fn of_threads(&self, time: Amount, threads: usize) -> f64 {
+        self.cut(time, self.length * threads as f64)
     }
 
     /// Seconds of CPU time.
-    pub(super) fn of_cpus(&self, ns: f64) -> f64 {
-        self.cut(ns, self.length * self.cpus)
+    pub(super) fn of_cpus(&self, time: Amount) -> f64 {
+        self.cut(time, self.length * self.cpus)
     }
 
     /// How many figures were cut.
@@ -42,12 +44,12 @@ impl Limits {
         self.impossible.get()
     }
 
-    fn cut(&self, ns: f64, most: f64) -> f64 {
-        if ns >= 0.0 && ns <= most * (1.0 + ROUNDING) + 1.0 {
-            return ns / 1e9;
+    fn cut(&self, time: Amount, most: Amount) -> f64 {
+        if time >= Amount::ZERO && time <= most * (1.0 + ROUNDING) + Amount(1.0) {
+            return time.seconds();
         }
         self.impossible.set(self.impossible.get() + 1);
-        if ns > 0.0 { most / 1e9 } else { 0.0 }
+        if time > Amount::ZERO { most.seconds() } else { 0.0 }
     }
 }
 
@@ -58,13 +60,13 @@ mod tests {
     #[test]
     fn what_cannot_be_is_cut_and_counted() {
         let limits = Limits::new(Window { from: 1_000_000_000, to: 3_000_000_000 }, 4);
-        assert_eq!(limits.once(2e9), 2.0);
-        assert_eq!(limits.of_threads(20e9, 10), 20.0);
-        assert_eq!(limits.of_cpus(8e9), 8.0);
+        assert_eq!(limits.once(Amount(2e9)), 2.0);
+        assert_eq!(limits.of_threads(Amount(20e9), 10), 20.0);
+        assert_eq!(limits.of_cpus(Amount(8e9)), 8.0);
         assert_eq!(limits.impossible(), 0);
-        assert_eq!(limits.once(486e9), 2.0);
-        assert_eq!(limits.of_threads(-1.0, 3), 0.0);
-        assert_eq!(limits.of_cpus(f64::NAN), 0.0);
+        assert_eq!(limits.once(Amount(486e9)), 2.0);
+        assert_eq!(limits.of_threads(Amount(-1.0), 3), 0.0);
+        assert_eq!(limits.of_cpus(Amount(f64::NAN)), 0.0);
         assert_eq!(limits.impossible(), 3);
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn is_convoy(context: &Context, lock: LockId, tally: &Tally) -> bool 
     let Some(story) = context.learned.locks.get(&lock) else { return false };
     let (hold, handoff) = (median(&story.holds), median(&story.handoffs));
     let many = story.threads.len() >= 3 && story.waits >= 50;
-    let spread = hold < 5 * handoff.max(1) && tally.largest_share() < 0.5;
+    let spread = hold.0 < 5 * handoff.0.max(1) && tally.largest_share() < 0.5;
     many && (tally.is_handed_over() || spread)
 }
 
@@ -22,8 +22,8 @@ pub(super) fn is_convoy(context: &Context, lock: LockId, tally: &Tally) -> bool 
 pub(super) fn waiters(context: &Context, group: &Group, tally: &Tally) -> Waiters {
     let story = group.lock().and_then(|lock| context.learned.locks.get(&lock));
     let (threads, waits, total, longest) = match story {
-        Some(s) => (s.threads.len(), s.waits, s.total_ns, s.longest_ns),
-        None => (tally.threads.len(), tally.waits, tally.thread_ns, tally.longest_ns),
+        Some(s) => (s.threads.len(), s.waits, s.total.amount(), s.longest),
+        None => (tally.threads.len(), tally.waits, tally.waited.amount(), tally.longest),
     };
     // Every one of them waited at least once, even where waits that began earlier are not counted.
     let count = story.map_or_else(|| tally.count(), |s| s.threads.len());
@@ -32,9 +32,9 @@ pub(super) fn waiters(context: &Context, group: &Group, tally: &Tally) -> Waiter
     let mut waiters = Waiters {
         threads,
         waits,
-        total_s: context.limits.of_threads(total as f64, count),
-        mean_s: context.limits.once(total as f64 / waits.max(count as u64).max(1) as f64),
-        max_s: context.limits.once(longest as f64),
+        total_s: context.limits.of_threads(total, count),
+        mean_s: context.limits.once(total / waits.max(count as u64).max(1) as f64),
+        max_s: context.limits.once(longest.amount()),
         names: names::grouped(named.into_iter().map(|t| context.thread_name(t))),
         ..Waiters::default()
     };

@@ -13,10 +13,10 @@ const STARVED: f64 = 0.6;
 /// other programs everything starves, and that is not the finding: either a CPU was free that the owner did not
 /// use, or threads of the focus itself took its place for a third of the time.
 pub(super) fn is_starved(context: &Context, tally: &Tally) -> bool {
-    if tally.not_running_ns <= STARVED * tally.rank_ns {
+    if tally.not_running <= STARVED * tally.rank {
         return false;
     }
-    if tally.not_running_idle_ns > 0.5 * tally.not_running_ns {
+    if tally.not_running_idle > 0.5 * tally.not_running {
         return true;
     }
     let (mut own, mut all) = (0, 0);

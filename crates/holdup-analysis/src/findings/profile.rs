@@ -1,6 +1,6 @@
 //! What the program did with the CPU time that it had.
 
-use holdup_trace::{StackId, ThreadIdx};
+use holdup_trace::{Amount, StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -16,9 +16,9 @@ const MINOR: f64 = 0.1;
 const HOT: usize = 10;
 
 /// The finding of a program that is simply busy: no wait to mend, only work.
-pub(super) fn cpu_bound(context: &Context, charged: f64) -> Option<Finding> {
+pub(super) fn cpu_bound(context: &Context, charged: Amount) -> Option<Finding> {
     let running = context.blame.cpu.running;
-    if running <= 0.0 || charged > MINOR * running {
+    if running <= 0.0 || charged.0 > MINOR * running {
         return None;
     }
     let samples = focus_samples(context);
@@ -32,7 +32,7 @@ pub(super) fn cpu_bound(context: &Context, charged: f64) -> Option<Finding> {
     found.called_by = culprit::called_by(context, &samples, location.function).unwrap_or_default();
     found.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
     let inside: f64 = samples.iter().filter(|(s, _)| is_on(context, **s, location.function)).map(|(_, w)| w).sum();
-    let seconds = context.limits.of_cpus(running);
+    let seconds = context.limits.of_cpus(Amount(running));
     let share = inside / total.max(1.0);
     let name = if found.process.is_empty() { "the program" } else { &found.process };
     let peak = context.timeline.peak_parallelism();
@@ -46,7 +46,7 @@ pub(super) fn cpu_bound(context: &Context, charged: f64) -> Option<Finding> {
             found.function
         ),
         evidence: vec![
-            format!("{count:.0} samples; next to nobody waited ({} of CPU time)", label::duration(charged / 1e9)),
+            format!("{count:.0} samples; next to nobody waited ({} of CPU time)", label::duration(charged.seconds())),
             format!("at most {peak} threads worked at once on {} CPUs", context.timeline.cpus),
         ],
         advice: "There is no wait to mend: make this function faster, or spread its work over more threads.".to_owned(),

@@ -1,6 +1,6 @@
 //! What findings are about, and the sums behind them.
 
-use holdup_trace::{LockId, StackId, StringId, ThreadIdx};
+use holdup_trace::{Amount, LockId, Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::spans::merged;
@@ -44,21 +44,22 @@ impl Group {
 /// The sum of a group's cells.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
-    pub(crate) thread_ns: u64,
-    pub(crate) rank_ns: f64,
-    pub(crate) idle_ns: f64,
-    pub(crate) handoff_ns: f64,
-    pub(crate) overhead_ns: f64,
+    /// All waiters together.
+    pub(crate) waited: Nanos,
+    pub(crate) rank: Amount,
+    pub(crate) idle: Amount,
+    pub(crate) handoff: Amount,
+    pub(crate) overhead: Amount,
     /// While the terminal could run and did not.
-    pub(crate) not_running_ns: f64,
+    pub(crate) not_running: Amount,
     /// The part of that during which a CPU was free.
-    pub(crate) not_running_idle_ns: f64,
+    pub(crate) not_running_idle: Amount,
     /// Whether what the waiters miss is mostly a CPU for the one they wait for.
     pub(crate) starved: bool,
     /// While the terminal itself waited at one of `sites`.
-    pub(crate) waiting_ns: f64,
+    pub(crate) waiting: Amount,
     pub(crate) waits: u64,
-    pub(crate) longest_ns: u64,
+    pub(crate) longest: Nanos,
     pub(crate) threads: FxHashSet<ThreadIdx>,
     pub(crate) samples: FxHashMap<StackId, f64>,
     pub(crate) wait_stacks: FxHashMap<StackId, u64>,
@@ -73,23 +74,23 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(super) fn add(&mut self, key: &Key, cell: &Cell) {
-        self.thread_ns = self.thread_ns.saturating_add(cell.thread_ns);
+        self.waited += Nanos(cell.thread_ns);
         // A CPU that a neighbour uses is not one on which a thread could have run.
-        let rank_ns = if key.terminal == Terminal::Runnable { cell.cpu_ns } else { cell.rank_ns };
-        self.rank_ns += rank_ns;
-        self.idle_ns += cell.idle_ns;
+        let rank = Amount(if key.terminal == Terminal::Runnable { cell.cpu_ns } else { cell.rank_ns });
+        self.rank += rank;
+        self.idle += Amount(cell.idle_ns);
         match key.terminal {
-            Terminal::Handoff => self.handoff_ns += rank_ns,
-            Terminal::Overhead => self.overhead_ns += rank_ns,
+            Terminal::Handoff => self.handoff += rank,
+            Terminal::Overhead => self.overhead += rank,
             Terminal::NotRunning => {
-                self.not_running_ns += rank_ns;
-                self.not_running_idle_ns += cell.cpu_ns;
+                self.not_running += rank;
+                self.not_running_idle += Amount(cell.cpu_ns);
             }
-            Terminal::Timer | Terminal::Disk => self.waiting_ns += rank_ns,
+            Terminal::Timer | Terminal::Disk => self.waiting += rank,
             _ => {}
         }
         self.waits += cell.waits;
-        self.longest_ns = self.longest_ns.max(cell.longest_ns);
+        self.longest = self.longest.max(Nanos(cell.longest_ns));
         self.threads.extend(&cell.threads);
         for (&stack, &weight) in &cell.samples {
             *self.samples.entry(stack).or_default() += weight;
@@ -112,16 +113,16 @@ impl Tally {
     }
 
     pub(super) fn absorb(&mut self, other: Tally) {
-        self.thread_ns = self.thread_ns.saturating_add(other.thread_ns);
-        self.rank_ns += other.rank_ns;
-        self.idle_ns += other.idle_ns;
-        self.handoff_ns += other.handoff_ns;
-        self.overhead_ns += other.overhead_ns;
-        self.not_running_ns += other.not_running_ns;
-        self.not_running_idle_ns += other.not_running_idle_ns;
-        self.waiting_ns += other.waiting_ns;
+        self.waited += other.waited;
+        self.rank += other.rank;
+        self.idle += other.idle;
+        self.handoff += other.handoff;
+        self.overhead += other.overhead;
+        self.not_running += other.not_running;
+        self.not_running_idle += other.not_running_idle;
+        self.waiting += other.waiting;
         self.waits += other.waits;
-        self.longest_ns = self.longest_ns.max(other.longest_ns);
+        self.longest = self.longest.max(other.longest);
         self.threads.extend(other.threads);
         other.samples.into_iter().for_each(|(k, v)| *self.samples.entry(k).or_default() += v);
         other.wait_stacks.into_iter().for_each(|(k, v)| *self.wait_stacks.entry(k).or_default() += v);
@@ -130,9 +131,9 @@ impl Tally {
         self.spans.extend(other.spans);
     }
 
-    /// What ranks the group, in CPU nanoseconds.
-    pub(crate) fn blame_ns(&self) -> f64 {
-        self.rank_ns + self.idle_ns
+    /// What ranks the group, in CPU time.
+    pub(crate) fn blame(&self) -> Amount {
+        self.rank + self.idle
     }
 
     /// The terminal thread with the most blame.
@@ -164,26 +165,27 @@ impl Tally {
         most.map_or(StackId::NONE, |(s, _)| *s)
     }
 
-    /// When, neighbours merged, and how many nanoseconds of it.
-    pub(crate) fn spans(&self, within: (u64, u64)) -> (Vec<(u64, u64)>, u64) {
-        merged(self.spans.clone(), (within.1 - within.0) / 200)
+    /// When, neighbours merged, and how long they are together.
+    pub(crate) fn spans(&self, within: (u64, u64)) -> (Vec<(u64, u64)>, Nanos) {
+        let (spans, exact) = merged(self.spans.clone(), (within.1 - within.0) / 200);
+        (spans, Nanos(exact))
     }
 
     /// The same in seconds.
-    pub(crate) fn windows(&self, within: (u64, u64)) -> (Vec<[f64; 2]>, u64) {
+    pub(crate) fn windows(&self, within: (u64, u64)) -> (Vec<[f64; 2]>, Nanos) {
         let (spans, exact) = self.spans(within);
-        (spans.into_iter().map(|(a, b)| [a as f64 / 1e9, b as f64 / 1e9]).collect(), exact)
+        (spans.into_iter().map(|(a, b)| [Nanos(a), Nanos(b)].map(Nanos::seconds)).collect(), exact)
     }
 
-    /// Sampled CPU nanoseconds of the culprit itself, as far as they lie in this finding; one stands for `period` of them.
-    pub(crate) fn own_samples(&self, period: f64) -> f64 {
+    /// Sampled CPU time of the culprit itself, as far as it lies in this finding; one sample stands for `period` of it.
+    pub(crate) fn own_samples(&self, period: Amount) -> Amount {
         // Weights count each waiter; time does not.
         let waiters = self.threads.len().max(1) as f64;
-        (self.samples.values().sum::<f64>() / waiters).max(self.samples.len() as f64 * period)
+        Amount(self.samples.values().sum::<f64>() / waiters).max(self.samples.len() as f64 * period)
     }
 
     /// Whether most of the blame is hand-off: then the place that takes the lock is what to mend.
     pub(super) fn is_handed_over(&self) -> bool {
-        self.handoff_ns + self.overhead_ns > 0.5 * self.rank_ns
+        self.handoff + self.overhead > 0.5 * self.rank
     }
 }

@@ -4,7 +4,7 @@ use holdup_trace::{ChainId, RawStack, TraceBuilder};
 use std::hash::Hasher;
 
 use super::plan::{Plan, Sample};
-use super::recent::{Owner, Recent};
+use super::recent::{Owner, Place, Recent};
 
 const CONTEXT_KERNEL: u64 = -128_i64 as u64;
 const CONTEXT_USER: u64 = -512_i64 as u64;
@@ -21,9 +21,18 @@ const MODE_USER: u16 = 2;
 pub struct Splitter {
     kernel: Vec<u64>,
     user: Vec<u64>,
-    /// Whether the chain is only the sample's instruction.
-    is_leaf_alone: bool,
     recent: Recent,
+}
+
+/// At what kind of event a chain was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// A thread leaves its CPU.
+    Switch,
+    /// A thread wakes another.
+    Wake,
+    /// A thread runs. If there is no chain, the instruction stands for it.
+    Sample,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,20 +44,27 @@ enum Part {
 }
 
 impl Splitter {
-    /// The chain of a sample in the builder's terms; without a call chain, the instruction alone if `leaf`.
+    /// The chain of a sample in the builder's terms.
     #[inline]
-    pub fn chain(&mut self, plan: &Plan, misc: u16, s: &Sample, leaf: bool, to: &mut TraceBuilder) -> ChainId {
+    pub fn chain(&mut self, plan: &Plan, misc: u16, s: &Sample, at: At, to: &mut TraceBuilder) -> ChainId {
         let owner = Owner { pid: s.pid, mode: misc & MODE_MASK };
         // A copied stack says more than the chain that comes with it.
         if !s.stack.is_empty() {
-            let found = self.split_or_leaf(owner, s, leaf);
-            return if found { self.raw_chain(plan, s, to) } else { ChainId::NONE };
+            self.split(s.chain, owner.mode);
+            let placed = !self.is_empty() || self.leaf(owner.mode, s.ip, at);
+            return if placed { self.raw_chain(plan, s, to) } else { ChainId::NONE };
         }
-        let place = match self.recent.find(owner, s.chain) {
-            Ok(chain) => return chain,
-            Err(place) => place,
-        };
-        if !self.split_or_leaf(owner, s, leaf) {
+        match self.recent.find(s.tid.wrapping_mul(4) | at as u32, owner, s.chain) {
+            Ok(chain) => chain,
+            Err(place) => self.new_chain(place, owner, s, at, to),
+        }
+    }
+
+    #[inline(never)]
+    fn new_chain(&mut self, place: Place, owner: Owner, s: &Sample, at: At, to: &mut TraceBuilder) -> ChainId {
+        self.split(s.chain, owner.mode);
+        let is_whole = !self.is_empty();
+        if !is_whole && !self.leaf(owner.mode, s.ip, at) {
             return ChainId::NONE;
         }
         // A thread that has left its process has no addresses there any more.
@@ -56,21 +72,23 @@ impl Splitter {
             u32::MAX => to.chain(0, &self.kernel, &[]),
             pid => to.chain(pid, &self.kernel, &self.user),
         };
-        if !self.is_leaf_alone && !(self.kernel.is_empty() && self.user.is_empty()) {
+        // The instruction is no part of the entries.
+        if is_whole {
             self.recent.keep(place, owner, s.chain, chain);
         }
         chain
     }
 
-    /// Splits the sample's chain; if it has none, takes the instruction alone if `leaf`. Whether it can be told where
-    /// that belongs.
-    fn split_or_leaf(&mut self, owner: Owner, s: &Sample, leaf: bool) -> bool {
-        self.split(s.chain, owner.mode);
-        self.is_leaf_alone = self.kernel.is_empty() && self.user.is_empty() && leaf && s.ip != 0;
-        match owner.mode {
-            _ if !self.is_leaf_alone => {}
-            MODE_KERNEL => self.kernel.push(s.ip),
-            MODE_USER => self.user.push(s.ip),
+    fn is_empty(&self) -> bool {
+        self.kernel.is_empty() && self.user.is_empty()
+    }
+
+    /// Takes the instruction in place of a chain that is missing. False if it cannot be told where it belongs.
+    fn leaf(&mut self, mode: u16, ip: u64, at: At) -> bool {
+        match mode {
+            _ if at != At::Sample || ip == 0 => {}
+            MODE_KERNEL => self.kernel.push(ip),
+            MODE_USER => self.user.push(ip),
             _ => return false,
         }
         true

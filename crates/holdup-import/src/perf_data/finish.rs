@@ -1,6 +1,7 @@
 //! The end of an import: counts, what was lost, what the user should know.
 
-use holdup_trace::{Note, NoteKind, PERF_RECORD, Result};
+use holdup_base::PERF;
+use holdup_trace::{Note, NoteKind, Result};
 
 use super::events::{Events, Role};
 use super::kinds;
@@ -59,7 +60,7 @@ fn missing(events: &Events, switch_records: bool) -> Vec<Note> {
         notes.push("switches come from perf's own records, without call chains and wakers".into());
     } else if !used(|r| matches!(r, Role::Switch(_))) {
         let what = "no sched_switch in this trace, so waits are unknown";
-        notes.push(Note::new(NoteKind::MissingEvents, format!("{what}; record with {PERF_RECORD}")));
+        notes.push(Note::new(NoteKind::MissingEvents, format!("{what}; record with {PERF}")));
     } else if !used(|r| matches!(r, Role::Wake(_))) {
         let what = "no sched_waking in this trace, so wakers are unknown; record with -e sched:sched_waking too";
         notes.push(Note::new(NoteKind::MissingEvents, what));

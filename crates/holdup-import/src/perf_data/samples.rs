@@ -2,6 +2,7 @@
 
 use holdup_trace::{ExecEvent, SampleEvent};
 
+use super::chain::At;
 use super::cpus::{MAX_CPUS, cpu};
 use super::decoder::Decoder;
 use super::events::Role;
@@ -26,7 +27,7 @@ pub fn decode(plan: &Plan, role: &Role, misc: u16, body: &[u8], decoder: &mut De
 
 impl Decoder<'_> {
     fn cpu_time(&mut self, plan: &Plan, misc: u16, s: &Sample) -> Option<()> {
-        let chain = self.splitter.chain(plan, misc, s, true, self.sink.builder);
+        let chain = self.splitter.chain(plan, misc, s, At::Sample, self.sink.builder);
         // Outside of any process nobody can say whose time it was.
         if s.tid != u32::MAX {
             self.sink.timed(s.time, SampleEvent { cpu: cpu(s.cpu), tid: s.tid, ip: s.ip, chain });

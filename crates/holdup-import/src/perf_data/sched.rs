@@ -2,6 +2,7 @@
 
 use holdup_trace::{Cpu, LockId, SwitchEvent, SwitchState, WakeContext, WakeEvent};
 
+use super::chain::At;
 use super::cpus::cpu;
 use super::decoder::Decoder;
 use super::fields::{SwitchFields, WakeFields};
@@ -21,7 +22,7 @@ impl Decoder<'_> {
         // The idle task always leaves from the same place.
         let chain = match prev {
             0 => holdup_trace::ChainId::NONE,
-            _ => self.splitter.chain(plan, misc, s, false, self.sink.builder),
+            _ => self.splitter.chain(plan, misc, s, At::Switch, self.sink.builder),
         };
         self.threads.seen_current(s.time, (s.pid, prev), || f.prev_comm.bytes(raw), &mut self.sink);
         self.threads.seen_name(s.time, next, || f.next_comm.bytes(raw), &mut self.sink);
@@ -48,7 +49,7 @@ impl Decoder<'_> {
             (WakeContext::Task, _) if waker == 0 => (WakeContext::Unknown, super::irq::UNKNOWN_SOURCE),
             known => known,
         };
-        let chain = self.splitter.chain(plan, misc, s, false, self.sink.builder);
+        let chain = self.splitter.chain(plan, misc, s, At::Wake, self.sink.builder);
         self.threads.seen_name(s.time, wakee, || f.comm.bytes(raw), &mut self.sink);
         let target: Cpu = cpu(f.target.low(raw));
         let lock = LockId::NONE;

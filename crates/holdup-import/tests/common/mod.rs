@@ -39,15 +39,3 @@ pub fn import_bytes(bytes: Vec<u8>) -> Result<Trace> {
 pub fn native(trace: &Trace, name: &str) -> u64 {
     trace.meta.native_events.get(name).copied().unwrap_or(0)
 }
-
-/// A file among the shared traces; `None`, and says so, where there are none.
-pub fn shared_trace(name: &str) -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    let folder = std::env::var_os("HOLDUP_SHARED_TRACES").map_or_else(beside, PathBuf::from);
-    let path = folder.join(name);
-    if path.is_file() {
-        return Some(path);
-    }
-    println!("skipped: no shared traces");
-    None
-}

@@ -1,29 +1,10 @@
 //! Medians, quantiles and spreads of rounds.
 
+pub use holdup_base::stats::{median, quantile_of_sorted, sorted};
+
 /// Low and high of a point are at least this share away from its median. Two runs of one program never lie closer: the
 /// kernel places memory elsewhere and the clock rate follows the temperature.
 pub const FLOOR: f64 = 0.03;
-
-/// The value below which the share `q` of the sorted values lies, interpolated; 0 without values.
-pub fn quantile_of_sorted(values: &[f64], q: f64) -> f64 {
-    let Some(last) = values.len().checked_sub(1) else { return 0.0 };
-    let place = q.clamp(0.0, 1.0) * last as f64;
-    let (below, share) = (place.floor() as usize, place.fract());
-    let above = (below + 1).min(last);
-    values[below] + (values[above] - values[below]) * share
-}
-
-/// Sorts and drops what is no number.
-pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values
-}
-
-/// The median; 0 without values.
-pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    quantile_of_sorted(&sorted(values), 0.5)
-}
 
 /// A median and where a further round may be expected.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -58,14 +39,6 @@ pub fn fairness(shares: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_interpolate() {
-        let values = [1.0, 2.0, 3.0, 4.0];
-        assert_eq!(quantile_of_sorted(&values, 0.5), 2.5);
-        assert_eq!(quantile_of_sorted(&values, 1.0), 4.0);
-        assert_eq!(quantile_of_sorted(&[], 0.5), 0.0);
-    }
 
     #[test]
     fn spreads_have_a_floor_and_drop_nonsense() {

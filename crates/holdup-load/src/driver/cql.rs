@@ -116,14 +116,15 @@ impl Driver for Cql {
     fn execute<'a>(&'a self, statement: &'a str, args: &'a Args, want: Want) -> Pending<'a, Reply> {
         Box::pin(async move {
             let statement = self.statement(statement);
-            self.pages(want, |state| self.session.query_single_page(statement.clone(), bind::Row(args), state)).await
+            self.pages(want, |state| self.session.query_single_page(statement.clone(), bind::BoundArgs(args), state))
+                .await
         })
     }
 
     fn execute_prepared<'a>(&'a self, key: &'a str, args: &'a Args, want: Want) -> Pending<'a, Reply> {
         Box::pin(async move {
             let prepared = self.prepared.borrow().get(key).cloned().ok_or_else(|| super::never_prepared(key))?;
-            self.pages(want, |state| self.session.execute_single_page(&prepared, bind::Row(args), state)).await
+            self.pages(want, |state| self.session.execute_single_page(&prepared, bind::BoundArgs(args), state)).await
         })
     }
 }

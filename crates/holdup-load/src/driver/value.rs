@@ -44,38 +44,13 @@ impl Value {
 /// The 32 digits of a UUID, with or without hyphens at their usual places.
 #[cfg(any(feature = "cql", feature = "postgres"))]
 pub(super) fn parse_uuid(text: &str) -> Option<[u8; 16]> {
-    let hyphens_are_right = match text.len() {
-        32 => !text.contains('-'),
-        36 => text.char_indices().all(|(index, char)| (char == '-') == matches!(index, 8 | 13 | 18 | 23)),
-        _ => false,
-    };
-    let digits: Vec<u8> = text
-        .chars()
-        .filter(|char| *char != '-')
-        .map(|char| char.to_digit(16).map(|d| d as u8))
-        .collect::<Option<_>>()?;
-    if !hyphens_are_right || digits.len() != 32 {
-        return None;
-    }
-    let mut bytes = [0; 16];
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
-        *byte = pair[0] << 4 | pair[1];
-    }
-    Some(bytes)
+    uuid::Uuid::try_parse(text).ok().map(uuid::Uuid::into_bytes)
 }
 
 /// A UUID with hyphens.
 #[cfg(any(feature = "http", feature = "redis"))]
 pub(super) fn show_uuid(bytes: &[u8; 16]) -> String {
-    use std::fmt::Write;
-    let mut text = String::with_capacity(36);
-    for (index, byte) in bytes.iter().enumerate() {
-        if matches!(index, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    uuid::Uuid::from_bytes(*bytes).hyphenated().to_string()
 }
 
 #[cfg(all(test, feature = "cql"))]

@@ -18,7 +18,7 @@ impl Mix {
     /// Functions as `name` or `name:weight`.
     ///
     /// # Errors
-    /// A weight that is no number above 0, or no function at all: a sentence.
+    /// A weight that is not a number above 0, or no function at all: a sentence.
     pub fn parse(functions: &[String]) -> Result<Mix, String> {
         let mut names = Vec::new();
         let mut weights = Vec::new();

@@ -4,8 +4,8 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use super::Message;
+use super::schedule::Turn;
 use super::slice::{Late, Slice, nanos};
-use super::turns::Turn;
 
 /// Kinds of errors that a slice keeps apart; more of them count as others.
 const MOST_ERROR_KINDS: usize = 20;

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 
 use super::pacer::Pacer;
 use super::recorder::Recorder;
+use super::schedule::Schedule;
 use super::slice::{ThreadEnd, nanos, new_histogram};
-use super::turns::Turns;
 use super::usage::Usage;
 use super::watch::{Beat, caught};
 use super::{Length, Message, Plan, RunError, Start, Stop, once};
@@ -96,7 +96,7 @@ fn pin(index: usize) -> Result<(), RunError> {
 
 /// What the slots of one thread share. It never leaves the thread.
 struct Thread {
-    turns: Turns,
+    schedule: Schedule,
     recorder: RefCell<Recorder>,
     pacer: Option<Pacer>,
     stop: Arc<Stop>,
@@ -121,7 +121,7 @@ impl Thread {
         };
         let places = (worker.index as u64, plan.threads as u64);
         Ok(Thread {
-            turns: Turns::new(places, plan.rate, (plan.warm_up, start.length), start.at),
+            schedule: Schedule::new(places, plan.rate, (plan.warm_up, start.length), start.at),
             recorder: RefCell::new(Recorder::new(worker.sender.clone(), plan.rate.is_some(), plan.slice)),
             pacer,
             stop: Arc::clone(&worker.stop),
@@ -176,7 +176,7 @@ impl Thread {
     fn tick(&self, now: Instant) -> bool {
         self.begin_if_due(now);
         self.recorder.borrow_mut().roll(now);
-        let is_over = self.is_stopped() || self.turns.end().is_some_and(|end| now >= end);
+        let is_over = self.is_stopped() || self.schedule.end().is_some_and(|end| now >= end);
         if let Some(pacer) = self.pacer.as_ref().filter(|_| is_over) {
             pacer.wake_all();
         }
@@ -189,10 +189,10 @@ impl Thread {
 
     /// When the measured time begins, notes what the thread had used until then.
     fn begin_if_due(&self, now: Instant) {
-        if self.at_begin.get().is_none() && self.turns.counted_since().is_some_and(|since| now >= since) {
+        if self.at_begin.get().is_none() && self.schedule.counted_since().is_some_and(|since| now >= since) {
             self.at_begin.set(Some((Usage::of_this_thread(), self.session.traffic())));
-            if let Some(since) = self.turns.counted_since() {
-                self.recorder.borrow_mut().begin(since, self.turns.end());
+            if let Some(since) = self.schedule.counted_since() {
+                self.recorder.borrow_mut().begin(since, self.schedule.end());
             }
         }
     }
@@ -202,7 +202,7 @@ impl Thread {
         let mut now = Instant::now();
         let mut yielded = now;
         while !self.is_stopped() {
-            let Some(turn) = self.turns.take(now) else { break };
+            let Some(turn) = self.schedule.take(now) else { break };
             if let Some(pacer) = self.pacer.as_ref().filter(|_| turn.due > now) {
                 pacer.until(turn.due).await;
                 if self.is_stopped() {
@@ -251,16 +251,16 @@ impl Thread {
         recorder.finish();
         let (usage, traffic) = self.at_begin.get().unwrap_or_default();
         let mut unserved = new_histogram();
-        let end = self.turns.end().map_or(now, |end| end.min(now));
-        for (due, count) in self.turns.unserved(now) {
+        let end = self.schedule.end().map_or(now, |end| end.min(now));
+        for (due, count) in self.schedule.unserved(now) {
             unserved.saturating_record_n(nanos(due, end), count);
         }
         ThreadEnd {
             usage: Usage::of_this_thread().since(usage),
             traffic: self.session.traffic().since(traffic),
-            counted_since: self.turns.counted_since(),
+            counted_since: self.schedule.counted_since(),
             ended: now,
-            unfinished: self.turns.taken() - self.ended.get(),
+            unfinished: self.schedule.taken() - self.ended.get(),
             unserved,
             late: recorder.late(),
         }

@@ -1,10 +1,10 @@
 //! Reports against reports.
 
 use holdup_base::named;
+use holdup_base::numbers::figure;
 use serde::Serialize;
 
 use super::Report;
-use crate::figure::figure;
 use crate::stats;
 
 /// What came of a comparison.

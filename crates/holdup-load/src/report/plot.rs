@@ -1,12 +1,12 @@
 //! The picture of a run: throughput and response times over time, and response times by percentile.
 
+use holdup_base::numbers::figure;
 use holdup_base::output::Output;
 use holdup_plot::plotters::coord::Shift;
 use holdup_plot::plotters::prelude::*;
 use holdup_plot::{Drawn, FONT, Picture, heading, log_marks, number, text, write};
 
 use super::{Report, hdr};
-use crate::figure::figure;
 
 const SIZE: (u32, u32) = (960, 900);
 /// Above the charts, in pixels.

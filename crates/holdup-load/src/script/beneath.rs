@@ -142,7 +142,7 @@ pub(super) fn text_of(mut file: File, path: &Path, most: usize) -> Result<String
     let about = file.metadata().map_err(|e| refusal(path, &e))?;
     let because = |what: String| Refusal::Because(format!("{}: {what}", path.display()));
     if !about.is_file() {
-        return Err(because("it is no plain file, and a script reads no others".to_owned()));
+        return Err(because("it is not a plain file, and a script reads no others".to_owned()));
     }
     let too_long =
         |is: usize| because(format!("it has {}, and {} is the most that is read here", Size(is), Size(most)));

@@ -72,7 +72,7 @@ fn what_is_no_plain_file_is_refused_at_once() {
         assert!(why.contains(word), "{file}: {why}");
     }
     let why = Files { any: true, ..files }.text(Path::new("/dev/zero"), 100).map_err(Refusal::sentence).unwrap_err();
-    assert!(why.contains("/dev/zero: it is no plain file"), "{why}");
+    assert!(why.contains("/dev/zero: it is not a plain file"), "{why}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use rune::{ContextError, Module, Value, vm_try};
 
 use super::beneath::Files;
 use super::failure::Failure;
-use super::words;
+use super::wordlists;
 
 /// The module `fs` for a script that may read these files.
 pub(super) fn module(files: &Files) -> Result<Module, ContextError> {
@@ -38,7 +38,7 @@ fn read(files: &Files, file: &str) -> Result<String, Failure> {
 }
 
 fn resource(files: &Files, name: &str) -> Result<String, Failure> {
-    words::resource(files, name, limit::get()).map_err(Failure::new)
+    wordlists::resource(files, name, limit::get()).map_err(Failure::new)
 }
 
 fn whole(text: Result<String, Failure>) -> Returned<rune::alloc::String> {

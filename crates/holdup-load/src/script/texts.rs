@@ -87,7 +87,7 @@ impl SourceLoader for Modules {
         for part in item {
             match part {
                 ComponentRef::Str(name) => base.push(name),
-                _ => return Err(compile::Error::msg(span, format!("{item} is no module that a file can hold"))),
+                _ => return Err(compile::Error::msg(span, format!("{item} is not a module that a file can hold"))),
             }
         }
         for path in [base.join("mod.rn"), base.with_extension("rn")] {

@@ -1,4 +1,4 @@
-//! Student's t and the normal distribution, as far as intervals and tests need them.
+//! Student's t, as far as intervals need it.
 
 use std::f64::consts::{PI, TAU};
 
@@ -34,23 +34,6 @@ impl Student {
             1.0 - front * fraction(b, a, rest) / b
         }
     }
-}
-
-/// The probability of a normal value above `z`, for z ≥ 0; relative error below 1e-12.
-pub(super) fn normal_above(z: f64) -> f64 {
-    let density = (-0.5 * z * z).exp() / TAU.sqrt();
-    if z < 3.0 {
-        let (mut term, mut sum, mut odd) = (z, z, 1.0);
-        while term > 1e-17 * sum {
-            odd += 2.0;
-            term *= z * z / odd;
-            sum += term;
-        }
-        return 0.5 - density * sum;
-    }
-    // Laplace's fraction, from its far end.
-    let tail = (1..=200).rev().fold(z, |tail, k| z + f64::from(k) / tail);
-    density / tail
 }
 
 /// ln Γ(x) for x > 0: Stirling's series, where it is good to 1e-13, and the recurrence below.
@@ -108,22 +91,5 @@ mod tests {
             assert!((beyond / expected - 1.0).abs() < 1e-10, "{freedom} {t}: {beyond:e}, not {expected:e}");
         }
         assert_eq!(Student::new(5.0).beyond(0.0), 1.0);
-    }
-
-    /// Expected: scipy 1.17.1, `norm.sf(z)`.
-    #[test]
-    fn tails_of_the_normal_distribution() {
-        for (z, expected) in [
-            (0.0, 5.0000000000000e-01),
-            (0.5, 3.0853753872599e-01),
-            (1.96, 2.4997895148220e-02),
-            (2.99, 1.3948872354922e-03),
-            (3.01, 1.3062384487695e-03),
-            (6.0, 9.8658764503769e-10),
-            (20.0, 2.7536241186062e-89),
-        ] {
-            let above = normal_above(z);
-            assert!((above / expected - 1.0).abs() < 1e-10, "{z}: {above:e}, not {expected:e}");
-        }
     }
 }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use holdup_testing::Need;
+
 use super::certificate::Certificate;
 use super::{Server, directory, free_port, program};
 
@@ -21,6 +23,17 @@ const OPENS: &str = "java.base/java.lang.module java.base/jdk.internal.loader ja
     java.base/jdk.internal.util.jar java.base/sun.nio.ch java.base/java.io java.base/java.lang.reflect \
     java.base/java.lang java.base/java.util java.base/java.nio jdk.management/com.sun.management.internal \
     jdk.compiler/com.sun.tools.javac";
+
+/// What [`start`] needs: its jars are there if it could fetch them.
+pub fn needs(cache: &Path) -> [Need<'static>; 3] {
+    let is_here = jars_in(cache).is_dir();
+    let jars = Need::Other { name: "jars of Cassandra here, and none from Maven's central repository", is_here };
+    [Need::Java, if is_here { Need::Java } else { Need::Program("mvn") }, jars]
+}
+
+fn jars_in(cache: &Path) -> PathBuf {
+    cache.join(format!("cassandra-{VERSION}"))
+}
 
 /// A node that listens for CQL on [`Server::port`], with a certificate both with TLS and without. Its jars are kept below
 /// `cache`.
@@ -58,7 +71,7 @@ fn check_java() -> Result<(), String> {
 
 /// The directory of jars, fetched if it is not there yet.
 fn jars(cache: &Path) -> Result<PathBuf, String> {
-    let jars = cache.join(format!("cassandra-{VERSION}"));
+    let jars = jars_in(cache);
     if jars.is_dir() {
         return Ok(jars);
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use holdup_testing::Need;
 use tempfile::TempDir;
 
 use super::directory;
@@ -15,6 +16,9 @@ pub struct Certificate {
     /// PEM.
     pub key: PathBuf,
 }
+
+/// What [`make`] needs.
+pub const NEEDS: &[Need] = &[Need::Program("openssl")];
 
 /// # Errors
 /// Why it can't be had here.

@@ -1,7 +1,7 @@
 //! Real servers for tests: started on free ports of this machine with all of their files in a directory of their own, and
 //! stopped with the test, whatever ends it.
 //!
-//! It takes the standard library and `tempfile` alone, so that other programs can include it by its path.
+//! It takes the standard library, `tempfile` and `holdup-testing` alone, so that other programs can include it by its path.
 
 #![allow(dead_code, reason = "each test binary uses the servers it is about")]
 
@@ -13,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use holdup_testing::Need;
 use tempfile::TempDir;
 
 pub mod cassandra;
@@ -22,7 +23,7 @@ pub mod postgres;
 pub mod redis;
 
 /// Starts the command, tells its process, and ends it once standard input closes: when the test is done, or is no more.
-const KEEPER: &str = r#"
+const SUPERVISOR: &str = r#"
 log=$1; dir=$2; shift 2
 "$@" >"$log" 2>&1 </dev/null &
 pid=$!
@@ -39,7 +40,7 @@ rm -rf "$dir"
 
 /// A server that runs until this is dropped.
 pub struct Server {
-    keeper: Child,
+    supervisor: Child,
     process: String,
     /// Where it listens, on 127.0.0.1.
     pub port: u16,
@@ -52,8 +53,8 @@ impl Server {
     /// # Errors
     /// What it printed last, if it ended or did not answer within `patience`.
     pub fn start(command: &[String], dir: TempDir, port: u16, patience: Duration) -> Result<Server, String> {
-        let mut keeper = Command::new("sh")
-            .args(["-c", KEEPER, "keeper"])
+        let mut supervisor = Command::new("sh")
+            .args(["-c", SUPERVISOR, "supervisor"])
             .args([dir.path().join("log"), dir.path().to_owned()])
             .args(command)
             .stdin(Stdio::piped())
@@ -62,8 +63,8 @@ impl Server {
             .spawn()
             .map_err(|error| format!("no shell can be started: {error}"))?;
         let mut process = String::new();
-        let told = keeper.stdout.take().map(|stdout| BufReader::new(stdout).read_line(&mut process));
-        let server = Server { keeper, process: process.trim().to_owned(), port, dir };
+        let told = supervisor.stdout.take().map(|stdout| BufReader::new(stdout).read_line(&mut process));
+        let server = Server { supervisor, process: process.trim().to_owned(), port, dir };
         if !matches!(told, Some(Ok(length)) if length > 1) {
             return Err(format!("{} did not start", command[0]));
         }
@@ -128,8 +129,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        drop(self.keeper.stdin.take());
-        let _ = self.keeper.wait();
+        drop(self.supervisor.stdin.take());
+        let _ = self.supervisor.wait();
     }
 }
 
@@ -162,7 +163,9 @@ pub fn program(name: &str, places: &[PathBuf]) -> Option<PathBuf> {
     std::env::split_paths(&path).chain(places.iter().cloned()).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
-/// Says on standard error that a test can't be done here, and why.
-pub fn skip(what: &str, why: &str) {
-    eprintln!("skipped: {what}: {why}");
+/// Skips a test without the server `what`, which needs these things and did not start, with the reason.
+#[track_caller]
+pub fn skip(what: &str, needs: &[Need], why: &str) {
+    let missing = needs.iter().copied().find(|need| !need.is_here());
+    holdup_testing::skip(missing.unwrap_or(Need::Other { name: what, is_here: true }), why);
 }

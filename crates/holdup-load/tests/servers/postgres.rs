@@ -4,9 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use holdup_testing::Need;
 use tempfile::TempDir;
 
 use super::{Server, directory, free_port, program};
+
+/// What [`start`] needs; the last one to be another user than root.
+pub const NEEDS: &[Need] = &[Need::Program("initdb"), Need::Program("postgres"), Need::Program("setpriv")];
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -2,10 +2,23 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
 use std::time::Duration;
+
+use holdup_testing::Need;
 
 use super::certificate::Certificate;
 use super::{Server, directory, free_port, program};
+
+/// What [`start`] needs.
+pub const NEEDS: &[Need] = &[Need::Program("redis-server")];
+
+/// What it needs with a certificate.
+pub fn needs_of_tls() -> [Need<'static>; 2] {
+    let libraries = program("redis-server", &[]).and_then(|redis| Command::new("ldd").arg(redis).output().ok());
+    let is_here = libraries.is_some_and(|o| String::from_utf8_lossy(&o.stdout).contains("libssl"));
+    [NEEDS[0], Need::Other { name: "redis-server that was built with TLS", is_here }]
+}
 
 /// A server on [`Server::port`] that asks for `password`, if there is one, and with a certificate speaks TLS alone.
 ///

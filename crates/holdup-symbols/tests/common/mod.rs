@@ -11,27 +11,31 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use holdup_testing::{Need, skip};
 use holdup_trace::{Image, RawStack, Symbolizer, Unwinder};
 
 /// Compiles; `None`, with a message, if the compiler is not there.
+#[track_caller]
 pub fn compile(compiler: &str, args: &[&str], sources: &[&str], out: &Path) -> Option<()> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let sources = sources.iter().map(|s| dir.join(s));
     let run = Command::new(compiler).args(sources).args(args).arg("-o").arg(out).output();
-    let Ok(output) = run else {
-        println!("skipped: no {compiler}");
-        return None;
-    };
+    if run.is_err() {
+        skip(Need::Program(compiler), "it cannot be run");
+    }
+    let output = run.ok()?;
     assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
     Some(())
 }
 
 /// Runs a tool; `None`, with a message, if it is not there.
+#[track_caller]
 pub fn tool(name: &str, args: &[&str]) -> Option<String> {
-    let Ok(output) = Command::new(name).args(args).output() else {
-        println!("skipped: no {name}");
-        return None;
-    };
+    let output = Command::new(name).args(args).output();
+    if output.is_err() {
+        skip(Need::Program(name), "it cannot be run");
+    }
+    let output = output.ok()?;
     assert!(output.status.success(), "{name} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -1,13 +1,13 @@
 //! What is on every machine: its processes and threads, and a main thread that starts a short job now and then.
 
-use holdup_trace::{Event, Host, LockKey, LockKind, StringId, TraceBuilder, WakeContext};
+use holdup_trace::{Event, Host, LockKey, LockKind, TraceBuilder, WakeContext};
 use holdup_trace::{ForkEvent, MapEvent, NameEvent};
 
 use super::{MIN_WAIT, Machine, State, Thread};
-use crate::Spec;
-use crate::cast::{Next, Place, Site, Who, calls};
+use crate::cast::{Cast, Next, Place, Site, Who, calls};
 use crate::code::{self, Names, kernel};
 use crate::random::Random;
+use crate::spec::Spec;
 
 /// The first tid, and the pid of the first process.
 const FIRST_TID: u32 = 1000;
@@ -28,25 +28,9 @@ const MAIN_RUNS: usize = 0;
 const MAIN_SLEEPS: usize = 1;
 const JOB_RUNS: usize = 2;
 
-/// What the machine knows of its own threads.
-#[derive(Debug, Default)]
-pub(super) struct Common {
-    /// The loss, in words.
-    pub(super) lost: StringId,
-    job: StringId,
-    first_site: usize,
-    pids: Vec<u32>,
-    next_tid: u32,
-    /// Jobs that have ended: their places are free.
-    free: Vec<Who>,
-    /// Whether the main thread comes from its sleep.
-    slept: bool,
-}
-
 impl Machine {
     /// Makes processes, threads, places and locks.
-    pub(super) fn populate(&mut self, spec: &Spec, builder: &mut TraceBuilder) {
-        let cast = spec.shape.cast(spec);
+    pub(super) fn populate(&mut self, cast: &Cast, builder: &mut TraceBuilder) {
         self.common.next_tid = FIRST_TID;
         self.common.lost = builder.string("records");
         self.common.job = builder.string("job");
@@ -63,7 +47,7 @@ impl Machine {
             }
         }
         let mut numbered = String::new();
-        for crew in cast.crews {
+        for crew in &cast.crews {
             for i in 0..crew.count {
                 numbered.clear();
                 numbered.push_str(crew.name);

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::cast::{Cast, Crew, Next, Place, Program, Who, calls};
 use crate::code::kernel;
 use crate::machine::Machine;
-use crate::{Spec, Truth};
+use crate::spec::{Planted, Spec, Truth};
 
 /// All threads have come once after so many nanoseconds.
 const BEGIN: u64 = 10_000_000;
@@ -99,7 +99,7 @@ impl Convoy {
     }
 }
 
-impl Program for Convoy {
+impl Program<Machine> for Convoy {
     fn step(&mut self, machine: &mut Machine, who: Who) -> Next {
         let prepares =
             |machine: &mut Machine| (Stage::Prepares, Next::Run(machine.random.within(4_000, 12_000), PREPARES));
@@ -127,7 +127,7 @@ impl Program for Convoy {
 
     fn truth(&self, machine: &Machine) -> Truth {
         Truth {
-            kind: "convoy",
+            kind: Some(Planted::Convoy),
             process: "synthd".to_owned(),
             pid: machine.pid(0),
             function: "append_entry".to_owned(),

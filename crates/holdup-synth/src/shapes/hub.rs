@@ -10,7 +10,7 @@ use holdup_trace::LockId;
 use crate::cast::{Cast, Crew, Next, Place, Program, Who, calls};
 use crate::code::kernel;
 use crate::machine::Machine;
-use crate::{Spec, Truth};
+use crate::spec::{Planted, Spec, Truth};
 
 /// How long handing out the work of a round takes, in nanoseconds.
 const ROUND: u64 = 800_000;
@@ -130,7 +130,7 @@ impl Hub {
     }
 }
 
-impl Program for Hub {
+impl Program<Machine> for Hub {
     fn step(&mut self, machine: &mut Machine, who: Who) -> Next {
         if who == self.hub {
             return self.hub(machine);
@@ -150,7 +150,7 @@ impl Program for Hub {
 
     fn truth(&self, machine: &Machine) -> Truth {
         Truth {
-            kind: "serial",
+            kind: Some(Planted::Serial),
             thread: "hub".to_owned(),
             tid: machine.tid(self.hub),
             process: "synthd".to_owned(),

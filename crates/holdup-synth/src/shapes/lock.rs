@@ -11,7 +11,7 @@ use holdup_trace::LockId;
 use crate::cast::{Cast, Crew, Next, Place, Program, Who, calls};
 use crate::code::kernel;
 use crate::machine::Machine;
-use crate::{Spec, Truth};
+use crate::spec::{Planted, Spec, Truth};
 
 /// How long the janitor sleeps and scans, in nanoseconds.
 const SLEEP: (u64, u64) = (22_000_000, 30_000_000);
@@ -272,7 +272,7 @@ impl Server {
     }
 }
 
-impl Program for Server {
+impl Program<Machine> for Server {
     fn step(&mut self, machine: &mut Machine, who: Who) -> Next {
         match who {
             w if w >= self.first_worker => self.worker(machine, w),
@@ -292,7 +292,7 @@ impl Program for Server {
 
     fn truth(&self, machine: &Machine) -> Truth {
         Truth {
-            kind: "lock-held",
+            kind: Some(Planted::LockHeld),
             thread: "janitor".to_owned(),
             tid: machine.tid(self.janitor),
             process: "synthd".to_owned(),

@@ -10,7 +10,7 @@ use holdup_trace::LockId;
 use crate::cast::{Cast, Crew, Next, Place, Program, Who, calls};
 use crate::code::kernel;
 use crate::machine::Machine;
-use crate::{Spec, Truth};
+use crate::spec::{Spec, Truth};
 
 /// How busy the CPUs are, in percent, if there are enough threads for that.
 const BUSY: u64 = 25;
@@ -147,7 +147,7 @@ impl Pool {
     }
 }
 
-impl Program for Pool {
+impl Program<Machine> for Pool {
     fn step(&mut self, machine: &mut Machine, who: Who) -> Next {
         if who >= self.first_store { self.store(machine, who) } else { self.server(machine, who) }
     }

@@ -14,6 +14,9 @@ pub enum Destination {
     Memory,
     /// In unnamed files in this folder: memory stays bounded whatever the source's size.
     Folder(PathBuf),
+    /// In memory as long as they are short, then in unnamed files in this folder: for sources of unknown size that are
+    /// read but not kept.
+    MemoryThenFolder(PathBuf),
 }
 
 /// Makes the tables of one trace.
@@ -34,6 +37,7 @@ impl MakeFillers for Maker {
         match &self.destination {
             Destination::Memory => self.small(),
             Destination::Folder(dir) => Filler::in_file(dir, self.background.clone()),
+            Destination::MemoryThenFolder(dir) => Ok(Filler::overflowing(dir, self.background.clone())),
         }
     }
 

@@ -91,7 +91,7 @@ fn parse(text: &str, path: &Path) -> Result<Settings, String> {
     };
     let table = DeTable::parse(text).map_err(|e| {
         // Without the text itself: nobody is shown a file that they named by a link.
-        at(e.span().map_or(0, |s| s.start), e.message().lines().next().unwrap_or("is no TOML").to_owned())
+        at(e.span().map_or(0, |s| s.start), e.message().lines().next().unwrap_or("is not TOML").to_owned())
     })?;
     let mut settings = Settings::default();
     let mut sections = Vec::new();
@@ -121,7 +121,7 @@ fn section_of(name: &str) -> Result<&'static str, String> {
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> String {
-    let hint = near::nearest(name, known.iter().copied()).map_or(String::new(), |n| format!(" (did you mean {n}?)"));
+    let hint = near::hint(name, known.iter().copied());
     format!("there is no {what} {name:?}{hint}; there are {}", known.join(", "))
 }
 

@@ -49,7 +49,7 @@ pub struct Diff {
 }
 
 fn per(text: &str) -> Result<(f64, f64), String> {
-    let bad = || format!("{text:?} is no pair of amounts of work; write N:M, such as 1000:1200");
+    let bad = || format!("{text:?} is not a pair of amounts of work; write N:M, such as 1000:1200");
     let (n, m) = text.split_once(':').ok_or_else(bad)?;
     let number = |s: &str| s.trim().parse::<f64>().ok().filter(|v| v.is_finite() && *v > 0.0).ok_or_else(bad);
     Ok((number(n)?, number(m)?))
@@ -57,7 +57,7 @@ fn per(text: &str) -> Result<(f64, f64), String> {
 
 pub(super) fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').parse::<f64>().ok().filter(|v| v.is_finite() && *v >= 0.0);
-    number.map(|v| v / 100.0).ok_or_else(|| format!("{text:?} is no percentage; write 5%"))
+    number.map(|v| v / 100.0).ok_or_else(|| format!("{text:?} is not a percentage; write 5%"))
 }
 
 #[cfg(test)]

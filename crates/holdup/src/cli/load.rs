@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use holdup_base::numbers;
 use holdup_load::harness::Length;
 
 use super::{duration, positive};
@@ -266,8 +267,7 @@ fn script_time(text: &str) -> Result<Duration, String> {
 
 /// Bytes, such as 256M, 1.5GiB or 4096.
 fn size(text: &str) -> Result<usize, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
+    let (number, unit) = numbers::split_unit(text);
     let scale = match unit.trim_end_matches("iB").trim_end_matches('B') {
         "" => 1.0,
         "k" | "K" => 1024.0,
@@ -276,7 +276,7 @@ fn size(text: &str) -> Result<usize, String> {
         "T" => 1_099_511_627_776.0,
         _ => return Err(format!("unknown unit {unit:?}; use K, M, G or T")),
     };
-    let number: f64 = number.parse().map_err(|_| format!("{text:?} is no size; write 256M or 1G"))?;
+    let number: f64 = number.parse().map_err(|_| format!("{text:?} is not a size; write 256M or 1G"))?;
     let bytes = number * scale;
     // The engine itself takes some megabytes.
     if bytes < 16.0 * 1_048_576.0 { Err("16M is the least".to_owned()) } else { Ok(bytes as usize) }

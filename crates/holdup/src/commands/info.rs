@@ -46,7 +46,7 @@ fn summary(trace: &Trace, path: &Path) -> anyhow::Result<serde_json::Value> {
         "schema": "holdup.info/1",
         "format": meta.format,
         "start_ns": meta.start_ns,
-        "duration_s": meta.duration_ns as f64 / 1e9,
+        "duration_s": meta.duration().seconds(),
         "cpus": meta.cpus,
         "host": meta.host,
         "events": trace.row_counts(),
@@ -72,7 +72,7 @@ fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
     let meta = &trace.meta;
     let mut out = screen::stdout();
     let host = &meta.host;
-    writeln!(out, "{path}: {}, {:.3} s on {} CPUs", clean(&meta.format), meta.duration_ns as f64 / 1e9, meta.cpus)?;
+    writeln!(out, "{path}: {}, {:.3} s on {} CPUs", clean(&meta.format), meta.duration().seconds(), meta.cpus)?;
     writeln!(out, "  host       {}", clean(&[&*host.name, &*host.os, &*host.arch, &*host.cpu].join(" ")))?;
     if !meta.command.is_empty() {
         let code = meta.exit_code.map_or(String::new(), |c| format!(" (exit code {c})"));
@@ -93,11 +93,11 @@ fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
         writeln!(out, "stacks       {taken} taken, {:.1} % complete", 100.0 * complete as f64 / taken as f64)?;
     }
     if meta.recorder_cpu_s > 0.0 {
-        let share = 100.0 * meta.recorder_cpu_s / (meta.duration_ns as f64 / 1e9 * f64::from(meta.cpus)).max(1e-9);
+        let share = 100.0 * meta.recorder_cpu_s / meta.cpu_seconds().max(1e-9);
         writeln!(out, "recorder     {:.3} CPU s, {share:.2} % of the machine", meta.recorder_cpu_s)?;
     }
     if let Some(stolen) = meta.stolen_cpu_s.filter(|s| *s > 0.0) {
-        let share = 100.0 * stolen / (meta.duration_ns as f64 / 1e9 * f64::from(meta.cpus)).max(1e-9);
+        let share = 100.0 * stolen / meta.cpu_seconds().max(1e-9);
         writeln!(out, "stolen       {stolen:.2} CPU s by the host, {share:.1} % of the machine")?;
     }
     if !meta.hooks.is_empty() {

@@ -115,7 +115,7 @@ fn compare_files(before: &Path, after: &Path, json: bool) -> anyhow::Result<()> 
 
 fn read_report(path: &Path) -> anyhow::Result<Report> {
     let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
-    let what = || format!("{} is no result of `holdup lab run -o`", path.display());
+    let what = || format!("{} is not a result of `holdup lab run -o`", path.display());
     let report: Report = serde_json::from_str(&text).with_context(what)?;
     anyhow::ensure!(report.schema == SCHEMA, "{}: its schema is {:?}, not {SCHEMA:?}", what(), report.schema);
     Ok(report)

@@ -1,8 +1,8 @@
 //! `holdup load`: scripted load, its reports and their comparison.
 
-mod keep;
+mod alternating;
+mod checkpoints;
 mod target;
-mod turns;
 
 use std::fs;
 use std::io::Read;
@@ -20,7 +20,7 @@ use holdup_load::report::Report;
 use holdup_load::script::Source;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use keep::{Keeper, place};
+use checkpoints::{Checkpoints, place};
 
 use super::Usage;
 use crate::cli::{Load, LoadCompare, LoadRows, LoadRun, ScriptLimits, Target, Width};
@@ -83,7 +83,7 @@ fn load(args: &LoadRows) -> anyhow::Result<ExitCode> {
     plan.length = Length::Cycles(u64::MAX);
     plan.warm_up = Length::Cycles(0);
     plan.slice = Duration::from_millis(100);
-    let outcome = perform(&plan, Keeper::new(None, &[]))?;
+    let outcome = perform(&plan, Checkpoints::new(None, &[]))?;
     finish(&Report::new(&plan, &outcome, Vec::new()), args.json)
 }
 
@@ -98,12 +98,12 @@ fn measure(args: &LoadRun) -> anyhow::Result<ExitCode> {
         let mut target = args.target.clone();
         target.address = Some(other.clone());
         let other = Plan { connect: target::connect_options(&target)?, ..plan.clone() };
-        return turns::run(args, [&plan, &other]);
+        return alternating::run(args, [&plan, &other]);
     }
     // Found out now, not after the run.
     let opened = |path: &Option<PathBuf>| path.as_deref().map(place).transpose();
     let (file, picture, log) = (opened(&args.output)?, opened(&args.plot)?, opened(&args.hdr_log)?);
-    let outcome = perform(&plan, Keeper::new(file.as_ref(), &args.tags))?;
+    let outcome = perform(&plan, Checkpoints::new(file.as_ref(), &args.tags))?;
     let report = Report::new(&plan, &outcome, args.tags.clone());
     // Files first: whoever reads the page may stop reading.
     if let Some(file) = file {
@@ -140,7 +140,7 @@ fn plan(target: &Target, width: &Width) -> anyhow::Result<Plan> {
 }
 
 /// Runs a plan. Ctrl-C ends it, a second one ends the program.
-fn perform(plan: &Plan, mut keeper: Keeper) -> anyhow::Result<Outcome> {
+fn perform(plan: &Plan, mut checkpoints: Checkpoints) -> anyhow::Result<Outcome> {
     let asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register_conditional_default(signal, Arc::clone(&asked))?;
@@ -149,7 +149,7 @@ fn perform(plan: &Plan, mut keeper: Keeper) -> anyhow::Result<Outcome> {
     let mut dashboard = Dashboard::new();
     let outcome = harness::run(plan, &asked, &mut |live| {
         dashboard.update(live);
-        keeper.update(plan, live);
+        checkpoints.update(plan, live);
     });
     dashboard.finish();
     Ok(outcome?)
@@ -203,7 +203,7 @@ fn read_report(path: &Path) -> anyhow::Result<Report> {
     fs::File::open(path).with_context(cant)?.take(LONGEST_REPORT + 1).read_to_end(&mut bytes).with_context(cant)?;
     let none = |why: String| {
         let path = path.display();
-        anyhow::anyhow!("{path}: this is no report: {why}. Name a file that `holdup load run -o FILE` wrote")
+        anyhow::anyhow!("{path}: this is not a report: {why}. Name a file that `holdup load run -o FILE` wrote")
     };
     if bytes.len() as u64 > LONGEST_REPORT {
         return Err(none(format!("it has more than {} MiB", LONGEST_REPORT >> 20)));

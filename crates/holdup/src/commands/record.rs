@@ -183,7 +183,7 @@ fn report(trace: &Trace, outcome: &Outcome, result: &str) {
     };
     say!(
         "holdup: {:.2} s, {} events, {} lost{stacks}{result}",
-        trace.meta.duration_ns as f64 / 1e9,
+        trace.meta.duration().seconds(),
         text::status::count(status.events),
         text::status::count(status.missing()),
     );

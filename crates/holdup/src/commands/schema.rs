@@ -20,7 +20,7 @@ pub fn run(asked: Option<&str>) -> anyhow::Result<ExitCode> {
     let is_meant = |d: &&Document| d.name == asked || d.id == asked;
     let Some(document) = DOCUMENTS.iter().find(is_meant) else {
         let names = || DOCUMENTS.iter().map(|d| d.name);
-        let hint = near::nearest(asked, names()).map_or(String::new(), |name| format!(" (did you mean {name}?)"));
+        let hint = near::hint(asked, names());
         let all = names().collect::<Vec<_>>().join(", ");
         return Err(Usage(format!("there is no document {asked}{hint}; there are {all}")).into());
     };

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use holdup_analysis::explore::{self, Answer, Explorer, PRESETS, Preset, Process, Query, Stop, TableKind};
+use holdup_base::near;
 use holdup_base::output::{Output, Readers};
 use holdup_base::text::clean;
 use holdup_trace::Trace;
@@ -108,9 +109,7 @@ fn query(args: &Table) -> anyhow::Result<Query> {
 fn no_table(asked: &str) -> String {
     let tables = TableKind::ALL.map(TableKind::name);
     let names = || tables.into_iter().chain(PRESETS.iter().map(|p| p.name));
-    let nearest = names().min_by_key(|n| explore::distance(n, asked)).unwrap_or_default();
-    let hint = format!(" (did you mean {nearest}?)");
-    let hint = if explore::distance(nearest, asked) <= 1 + asked.len() / 3 { hint } else { String::new() };
+    let hint = near::hint(asked, names());
     format!("there is no table {asked}{hint}; there are {}", names().collect::<Vec<_>>().join(", "))
 }
 

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::path::Path;
 use std::process::ExitCode;
 
-use holdup_analysis::roster::{self, HOW_TO_NAME, Naming, Row};
+use holdup_analysis::threads::{self, HOW_TO_NAME, Naming, ThreadTimes};
+use holdup_trace::Timestamp;
 
 use crate::cli::{ThreadOrder, Threads};
 use crate::documents::live::{Live, LiveRow};
@@ -27,21 +28,20 @@ fn pid(subject: &Path) -> Option<u32> {
 fn of_trace(args: &Threads) -> anyhow::Result<ExitCode> {
     let trace = open::open(&args.subject)?;
     let path = args.subject.display().to_string();
-    let mut found = roster::roster(&trace, &path, args.focus.as_deref(), args.all)?;
+    let mut found = threads::list(&trace, &path, args.focus.as_deref(), args.all)?;
     sort(&mut found.threads, args.sort);
     let all = found.threads.len();
     found.threads.truncate(args.top);
     if args.json {
         text::print_json(&found)?;
     } else {
-        text::roster::print(&found, all)?;
+        text::threads::print(&found, all)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn sort(threads: &mut [Row], by: ThreadOrder) {
-    // Times are far below 2^53 ns: as whole nanoseconds they order as they are.
-    let ns = |s: f64| Reverse((s * 1e9) as u64);
+fn sort(threads: &mut [ThreadTimes], by: ThreadOrder) {
+    let ns = |s: f64| Reverse(Timestamp::from_seconds(s));
     threads.sort_by(|a, b| a.tid.cmp(&b.tid).then(a.pid.cmp(&b.pid)));
     match by {
         ThreadOrder::Ran => threads.sort_by_key(|t| ns(t.ran_s)),
@@ -57,7 +57,7 @@ fn of_process(args: &Threads, pid: u32) -> anyhow::Result<ExitCode> {
     let process = holdup_record::live_threads(pid)?;
     let names: Vec<_> =
         process.threads.iter().map(|t| (process.pid, t.tid, t.name.as_str(), process.name.as_str())).collect();
-    let naming = roster::naming(&names);
+    let naming = threads::naming(&names);
     let unnamed = naming.iter().filter(|n| n.is_unnamed()).count();
     let row = |(t, naming): (&holdup_record::LiveThread, Naming)| LiveRow {
         tid: t.tid,
@@ -79,13 +79,13 @@ fn of_process(args: &Threads, pid: u32) -> anyhow::Result<ExitCode> {
     if args.json {
         text::print_json(&live)?;
     } else {
-        text::roster::print_live(&live, all)?;
+        text::threads::print_live(&live, all)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn sort_live(threads: &mut [LiveRow], by: ThreadOrder) {
-    let ns = |s: Option<f64>| Reverse((s.unwrap_or(0.0) * 1e9) as u64);
+    let ns = |s: Option<f64>| Reverse(Timestamp::from_seconds(s.unwrap_or(0.0)));
     threads.sort_by_key(|t| t.tid);
     match by {
         ThreadOrder::Ran => threads.sort_by_key(|t| ns(t.ran_s)),

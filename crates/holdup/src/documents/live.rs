@@ -1,6 +1,6 @@
 //! What `holdup threads PID --json` prints.
 
-use holdup_analysis::roster::Naming;
+use holdup_analysis::threads::Naming;
 use serde::Serialize;
 
 /// The threads of a running process: `holdup.threads/1`, with `pid` in place of `trace`.

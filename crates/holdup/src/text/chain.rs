@@ -100,7 +100,7 @@ fn title(chain: &Chain, i: usize, hop: &Hop) -> String {
     let verb = if hop.by == Edge::Owner { "held the lock; it" } else { "readied it;" };
     let share = share(chain, hop.part_s);
     let mark = if hop.at { " ◂ at the time asked for" } else { "" };
-    format!("{} {verb} {}: {share}{mark}", name(&hop.who), deeds(&hop.did))
+    format!("{} {verb} {}: {share}{mark}", name(&hop.who), activity(&hop.did))
 }
 
 fn share(chain: &Chain, part: f64) -> String {
@@ -112,7 +112,7 @@ fn share(chain: &Chain, part: f64) -> String {
     }
 }
 
-fn deeds(did: &Did) -> String {
+fn activity(did: &Did) -> String {
     let mut parts = Vec::new();
     if did.ran_s > 0.0 || did.ready_s + did.waited_s <= 0.0 {
         let place = place(&did.function, &did.source);

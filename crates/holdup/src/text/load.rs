@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use holdup_base::numbers::{self, figure};
 use holdup_base::text::clean;
-use holdup_load::figure::figure;
 use holdup_load::harness::Live;
 use holdup_load::report::{Change, Comparison, Latencies, Report};
 
@@ -202,12 +202,13 @@ fn rate(per_s: f64) -> String {
 
 /// Nanoseconds in a fitting unit.
 fn time(nanos: f64) -> String {
-    match nanos {
-        n if n < 1e3 => format!("{n:.0} ns"),
-        n if n < 1e6 => format!("{:.1} µs", n / 1e3),
-        n if n < 1e9 => format!("{:.2} ms", n / 1e6),
-        n => format!("{:.2} s", n / 1e9),
-    }
+    let (unit, per_s) = numbers::unit(nanos / 1e9);
+    let digits = match unit {
+        "ns" => 0,
+        "µs" => 1,
+        _ => 2,
+    };
+    format!("{:.digits$} {unit}", nanos / 1e9 * per_s)
 }
 
 /// Prints what a workload offers.

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use holdup_analysis::diff::scaling::{Attribution, Law, LossCause, Verdict};
+use holdup_base::numbers::{self, figure};
 use holdup_base::text::clean;
-use holdup_load::figure::figure;
 use holdup_load::scale::{Point, Scaling};
 
 use super::screen::{self, Style};
@@ -101,10 +101,6 @@ fn cause(out: &mut impl Write, cause: &LossCause) -> std::io::Result<()> {
 
 /// Seconds in the unit in which they are read best.
 fn time(seconds: f64) -> String {
-    match seconds.abs() {
-        s if s >= 1.0 => format!("{} s", figure(seconds)),
-        s if s >= 1e-3 => format!("{} ms", figure(seconds * 1e3)),
-        s if s >= 1e-6 => format!("{} µs", figure(seconds * 1e6)),
-        _ => format!("{} ns", figure(seconds * 1e9)),
-    }
+    let (unit, per_s) = numbers::unit(seconds);
+    format!("{} {unit}", figure(seconds * per_s))
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use holdup_trace::Amount;
+
 use super::{Case, instead, seconds, time};
 use crate::classify::WaitKind;
 use crate::diff::change::{Change, Role, Subject};
@@ -44,7 +46,7 @@ fn own_time(case: &mut Case, causes: &mut BTreeMap<(Place, Subject), Change>) {
             name: case.name(&place),
             process: place.process.to_string(),
             cpu_s: seconds(&own),
-            delta_s: own.delta() / 1e9,
+            delta_s: Amount(own.delta()).seconds(),
             role: Role::Cause,
             because,
             significance: own.p_value(),
@@ -76,7 +78,7 @@ fn held_up(case: &mut Case, causes: &mut BTreeMap<(Place, Subject), Change>) {
             significance: item.blame.p_value(),
             ..Change::default()
         });
-        change.delta_s += item.blame.delta() / 1e9;
+        change.delta_s += Amount(item.blame.delta()).seconds();
         for (sum, side) in change.wait_s.iter_mut().zip(seconds(&item.wait)) {
             *sum += side;
         }
@@ -166,7 +168,7 @@ fn own_sleep(case: &mut Case) -> Vec<Change> {
             name: place.function.to_string(),
             process: place.process.to_string(),
             wait_s: seconds(&ns),
-            delta_s: delta / 1e9,
+            delta_s: Amount(delta).seconds(),
             role: Role::Cause,
             because: format!(
                 "it {whom} {} ({:.0} times instead of {:.0}), and the run's length changed by {}",

@@ -1,5 +1,6 @@
 //! Spinning: a symptom of somebody's longer work, or the pause's own fault.
 
+use holdup_trace::Amount;
 use rustc_hash::FxHashSet;
 
 use super::{Case, instead, seconds, time};
@@ -28,7 +29,7 @@ pub(super) fn find(case: &Case, causes: &[Change]) -> Vec<Change> {
     let behind: Vec<&str> = spinning.iter().filter(|(_, i)| is_behind_pause(i)).map(|(p, _)| &*p.function).collect();
     let work = causes
         .iter()
-        .filter(|c| c.delta_s * total > 0.0 && c.delta_s.abs() * 1e9 >= EXPLAINED * total.abs())
+        .filter(|c| c.delta_s * total > 0.0 && Amount::from_seconds(c.delta_s.abs()).0 >= EXPLAINED * total.abs())
         .max_by(|a, b| a.delta_s.abs().total_cmp(&b.delta_s.abs()));
     let mut found: Vec<Change> = spinning.iter().map(|(p, i)| change(p, i, work, &behind)).collect();
     if work.is_none() && behind.len() > 1 {
@@ -45,9 +46,14 @@ fn change(place: &Place, item: &FunctionItem, work: Option<&Change>, behind: &[&
     let spun = format!("it spun {}", instead(&item.spin));
     let share = 100.0 * (item.pause.delta() / item.spin.delta()).clamp(0.0, 1.0);
     let (role, because) = match work {
-        Some(cause) => {
-            (Role::Symptom, format!("{spun}, because `{}` changed by {}", cause.name, time(cause.delta_s.abs() * 1e9)))
-        }
+        Some(cause) => (
+            Role::Symptom,
+            format!(
+                "{spun}, because `{}` changed by {}",
+                cause.name,
+                time(Amount::from_seconds(cause.delta_s.abs()).0)
+            ),
+        ),
         None if is_behind_pause(item) => {
             let others: Vec<String> =
                 behind.iter().filter(|f| **f != &*place.function).map(|f| format!("`{f}`")).collect();
@@ -65,7 +71,7 @@ fn change(place: &Place, item: &FunctionItem, work: Option<&Change>, behind: &[&
         name: place.function.to_string(),
         process: place.process.to_string(),
         cpu_s: seconds(&item.spin),
-        delta_s: item.spin.delta() / 1e9,
+        delta_s: Amount(item.spin.delta()).seconds(),
         role,
         because,
         significance: item.spin.p_value(),
@@ -152,7 +158,7 @@ fn instruction(function: &Change, spot: &Spot, ns: &Series, grown: f64) -> Chang
         name: format!("{}+{:#x}: {}", spot.code, spot.offset, spot.text),
         process: function.process.clone(),
         cpu_s: seconds(ns),
-        delta_s: ns.delta() / 1e9,
+        delta_s: Amount(ns.delta()).seconds(),
         role: function.role,
         because: format!("{:.0} % of what `{}` changed by{behind}", 100.0 * ns.delta() / grown, function.name),
         significance: ns.p_value(),

@@ -1,5 +1,7 @@
 //! Waits: what they end at is the cause.
 
+use holdup_trace::Amount;
+
 use super::{Case, instead, seconds};
 use crate::classify::WaitKind;
 use crate::diff::change::{Change, Role, Subject};
@@ -34,7 +36,7 @@ fn chains(case: &mut Case) -> Vec<Change> {
             name,
             process: key.process.to_string(),
             wait_s: seconds(&item.wait),
-            delta_s: item.wait.delta() / 1e9,
+            delta_s: Amount(item.wait.delta()).seconds(),
             role: Role::Symptom,
             because: format!(
                 "{:.0} waits instead of {:.0}; they end at `{}`",
@@ -76,7 +78,7 @@ fn places(case: &mut Case, causes: &[Change]) -> Vec<Change> {
             name: place.function.to_string(),
             process: place.process.to_string(),
             wait_s: seconds(&ns),
-            delta_s: ns.delta() / 1e9,
+            delta_s: Amount(ns.delta()).seconds(),
             role,
             because: format!(
                 "threads waited {} there, {:.0} times instead of {:.0}; {why}",

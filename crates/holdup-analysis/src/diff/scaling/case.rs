@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use holdup_trace::Amount;
+
 use super::lost::{self, Lost};
 use super::{At, Law, LossCause, LossSite, Machine, SMALLEST};
 use crate::diff::facts::{Facts, Family, Place};
@@ -66,7 +68,7 @@ impl<'a> Case<'a> {
 
     /// In seconds for each unit of work.
     fn per_unit(&self, series: &Series) -> [f64; 2] {
-        [series.was(), series.now()].map(|ns| ns / 1e9 / self.work)
+        [series.was(), series.now()].map(|ns| Amount(ns).seconds() / self.work)
     }
 
     pub(super) fn share(&self, series: &Series) -> f64 {

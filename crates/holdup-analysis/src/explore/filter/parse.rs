@@ -1,5 +1,6 @@
 //! Expressions by recursive descent.
 
+use holdup_base::numbers;
 use regex::Regex;
 
 use super::lex::{Token, Wrong, tokens};
@@ -187,16 +188,7 @@ fn number(info: &ColumnInfo, text: &str) -> Result<u64, String> {
 
 fn time(info: &ColumnInfo, text: &str) -> Result<u64, String> {
     let bad = || format!("{text:?} is no time, and {} is one; write 20us, 1.5ms or 2s", info.name);
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (digits, unit) = text.split_at(split);
-    let scale = match unit {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" | "" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3600e9,
-        _ => return Err(bad()),
-    };
+    let (digits, unit) = numbers::split_unit(text);
+    let scale = numbers::nanos_of(unit).ok_or_else(bad)?;
     digits.parse::<f64>().map(|n| (n * scale).round() as u64).map_err(|_| bad())
 }

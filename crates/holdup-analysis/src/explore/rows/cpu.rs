@@ -12,15 +12,15 @@ use crate::explore::{Explorer, Result};
 pub(super) struct Cpu;
 
 /// A sample and the CPU time for which it stands.
-pub(super) struct Row {
+pub(super) struct OnCpu {
     sample: Sample,
     weight: u64,
 }
 
 impl Provider for Cpu {
-    type Row = Row;
+    type Row = OnCpu;
 
-    const COLUMNS: &'static [Def<Row>] = &[
+    const COLUMNS: &'static [Def<OnCpu>] = &[
         def("t", Instant, &["TimeStamp"], "When.", Get::Number(|r| r.sample.t.nanos())),
         def("cpu", Id, &[], "On which CPU.", Get::Number(|r| cpu(r.sample.cpu))),
         def("process", Text, &["Process Name"], "Whose process.", Get::Process(|r| r.sample.thread.into())),
@@ -101,19 +101,19 @@ impl Provider for Cpu {
         ),
     ];
 
-    fn thread(row: &Row) -> ThreadIdx {
+    fn thread(row: &OnCpu) -> ThreadIdx {
         row.sample.thread
     }
 
-    fn span(row: &Row) -> (u64, u64) {
+    fn span(row: &OnCpu) -> (u64, u64) {
         (row.sample.t.nanos(), row.sample.t.nanos())
     }
 
-    fn scan(explorer: &Explorer, each: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
+    fn scan(explorer: &Explorer, each: &mut dyn FnMut(&OnCpu) -> Result<()>) -> Result<()> {
         let weight = match explorer.trace.meta.sample_period_ns {
             0 => MISSING,
             period => period,
         };
-        explorer.trace.samples.iter().try_for_each(|sample| each(&Row { sample: sample?, weight }))
+        explorer.trace.samples.iter().try_for_each(|sample| each(&OnCpu { sample: sample?, weight }))
     }
 }

@@ -14,7 +14,7 @@ use crate::intervals::{Intervals, OwnerSpan, Wait};
 pub(super) struct Locks;
 
 /// A contended acquisition. Parts of a wait that timed out in between are one.
-pub(super) struct Row {
+pub(super) struct Acquisition {
     index: usize,
     wait: Wait,
     start: u64,
@@ -23,32 +23,32 @@ pub(super) struct Row {
     owner: Option<OwnerSpan>,
 }
 
-impl Row {
+impl Acquisition {
     fn owner(&self) -> ThreadIdx {
         self.owner.map_or(ThreadIdx::NONE, |o| o.owner)
     }
 }
 
-fn owner(r: &Row) -> Actor {
+fn owner(r: &Acquisition) -> Actor {
     Actor(r.owner(), WakeContext::Unknown)
 }
 
-fn waker(r: &Row) -> Actor {
+fn waker(r: &Acquisition) -> Actor {
     Actor(r.wait.waker, r.wait.context)
 }
 
-fn stack(r: &Row) -> StackId {
+fn stack(r: &Acquisition) -> StackId {
     r.wait.stack
 }
 
-fn waker_stack(r: &Row) -> StackId {
+fn waker_stack(r: &Acquisition) -> StackId {
     r.wait.waker_stack
 }
 
 impl Provider for Locks {
-    type Row = Row;
+    type Row = Acquisition;
 
-    const COLUMNS: &'static [Def<Row>] = &[
+    const COLUMNS: &'static [Def<Acquisition>] = &[
         def("id", Id, &[], "The wait's number, for `holdup chain --wait`.", Get::Number(|r| r.index as u64)),
         def("start", Instant, &[], "When it began to wait.", Get::Number(|r| r.start)),
         def("end", Instant, &[], "When it ran again; the trace's end if never.", Get::Number(|r| r.wait.resumed)),
@@ -81,7 +81,7 @@ impl Provider for Locks {
         ),
         def("owner-process", Text, &[], "Whose process held the lock meanwhile.", Get::Process(owner)),
         def("owner", Text, &[], "Who was seen to hold it, as far as the lock tells.", Get::Thread(owner)),
-        def("owner-tid", Id, &[], "The owner's number.", Get::ThreadNumber(Row::owner, |t| t.tid)),
+        def("owner-tid", Id, &[], "The owner's number.", Get::ThreadNumber(Acquisition::owner, |t| t.tid)),
         def(
             "owner-held",
             Nanos,
@@ -138,15 +138,15 @@ impl Provider for Locks {
         ),
     ];
 
-    fn thread(row: &Row) -> ThreadIdx {
+    fn thread(row: &Acquisition) -> ThreadIdx {
         row.wait.thread
     }
 
-    fn span(row: &Row) -> (u64, u64) {
+    fn span(row: &Acquisition) -> (u64, u64) {
         (row.start, row.wait.resumed)
     }
 
-    fn scan(explorer: &Explorer, each: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
+    fn scan(explorer: &Explorer, each: &mut dyn FnMut(&Acquisition) -> Result<()>) -> Result<()> {
         let intervals = explorer.intervals()?;
         let mut rows = acquisitions(explorer.trace, intervals);
         find_holds(&mut rows);
@@ -155,7 +155,7 @@ impl Provider for Locks {
 }
 
 /// All contended acquisitions in the order of their starts. O(n log n).
-fn acquisitions(trace: &Trace, intervals: &Intervals) -> Vec<Row> {
+fn acquisitions(trace: &Trace, intervals: &Intervals) -> Vec<Acquisition> {
     let mut owners: FxHashMap<LockId, Vec<OwnerSpan>> = FxHashMap::default();
     for span in &intervals.owners {
         owners.entry(span.lock).or_default().push(*span);
@@ -170,7 +170,7 @@ fn acquisitions(trace: &Trace, intervals: &Intervals) -> Vec<Row> {
             continue;
         }
         let owner = owners.get(&wait.lock).and_then(|spans| owner_within(spans, start, wait.woken));
-        rows.push(Row { index, wait, start, kind: lock_kind(trace, wait.lock), hold: MISSING, owner });
+        rows.push(Acquisition { index, wait, start, kind: lock_kind(trace, wait.lock), hold: MISSING, owner });
     }
     rows.sort_by_key(|r| (r.start, r.index));
     rows
@@ -195,7 +195,7 @@ enum Moment {
 }
 
 /// Holds: from running again to waking the next waiter, if nobody else got the lock in between.
-fn find_holds(rows: &mut [Row]) {
+fn find_holds(rows: &mut [Acquisition]) {
     let mut moments: Vec<(u64, Moment, usize)> = Vec::with_capacity(rows.len() * 3);
     for (i, row) in rows.iter().enumerate() {
         moments.push((row.start, Moment::Blocks, i));

@@ -13,7 +13,7 @@ use crate::intervals::Wait;
 pub(super) struct Switches;
 
 /// A switch-in.
-pub(super) struct Row {
+pub(super) struct SwitchIn {
     t: u64,
     cpu: Cpu,
     thread: ThreadIdx,
@@ -97,9 +97,9 @@ fn real(thread: ThreadIdx) -> ThreadIdx {
 }
 
 impl Provider for Switches {
-    type Row = Row;
+    type Row = SwitchIn;
 
-    const COLUMNS: &'static [Def<Row>] = &[
+    const COLUMNS: &'static [Def<SwitchIn>] = &[
         def("t", Instant, &["Switch-In Time"], "When.", Get::Number(|r| r.t)),
         def("cpu", Id, &[], "On which CPU.", Get::Number(|r| cpu(r.cpu))),
         def(
@@ -234,15 +234,15 @@ impl Provider for Switches {
         ),
     ];
 
-    fn thread(row: &Row) -> ThreadIdx {
+    fn thread(row: &SwitchIn) -> ThreadIdx {
         row.thread
     }
 
-    fn span(row: &Row) -> (u64, u64) {
+    fn span(row: &SwitchIn) -> (u64, u64) {
         (row.t, row.t)
     }
 
-    fn scan(explorer: &Explorer, each: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
+    fn scan(explorer: &Explorer, each: &mut dyn FnMut(&SwitchIn) -> Result<()>) -> Result<()> {
         let trace = explorer.trace;
         let waits = &explorer.intervals()?.waits;
         let on_cpu = times_on_cpu(trace)?;
@@ -268,7 +268,7 @@ impl Provider for Switches {
                 let before = left.get_mut(row.next.index()).and_then(Option::take);
                 let left = before.unwrap_or_else(|| Left::created(trace, row.next));
                 let (cpu, thread, old, old_state) = (row.cpu, row.next, row.prev, row.state);
-                each(&Row { t, cpu, thread, on_cpu: on_cpu[index], old, old_state, left })?;
+                each(&SwitchIn { t, cpu, thread, on_cpu: on_cpu[index], old, old_state, left })?;
             }
         }
         Ok(())

@@ -11,19 +11,19 @@ use crate::intervals::Wait;
 pub(super) struct Waits;
 
 /// A wait and its index in the intervals.
-pub(super) struct Row {
+pub(super) struct Waiting {
     index: usize,
     wait: Wait,
 }
 
-fn waker(r: &Row) -> Actor {
+fn waker(r: &Waiting) -> Actor {
     Actor(r.wait.waker, r.wait.context)
 }
 
 impl Provider for Waits {
-    type Row = Row;
+    type Row = Waiting;
 
-    const COLUMNS: &'static [Def<Row>] = &[
+    const COLUMNS: &'static [Def<Waiting>] = &[
         def("id", Id, &[], "Its number, for `holdup chain --wait`.", Get::Number(|r| r.index as u64)),
         def(
             "start",
@@ -151,16 +151,16 @@ impl Provider for Waits {
         ),
     ];
 
-    fn thread(row: &Row) -> ThreadIdx {
+    fn thread(row: &Waiting) -> ThreadIdx {
         row.wait.thread
     }
 
-    fn span(row: &Row) -> (u64, u64) {
+    fn span(row: &Waiting) -> (u64, u64) {
         (row.wait.start, row.wait.resumed)
     }
 
-    fn scan(explorer: &Explorer, each: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
+    fn scan(explorer: &Explorer, each: &mut dyn FnMut(&Waiting) -> Result<()>) -> Result<()> {
         let waits = &explorer.intervals()?.waits;
-        waits.iter().enumerate().try_for_each(|(index, &wait)| each(&Row { index, wait }))
+        waits.iter().enumerate().try_for_each(|(index, &wait)| each(&Waiting { index, wait }))
     }
 }

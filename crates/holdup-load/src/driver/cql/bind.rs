@@ -13,9 +13,9 @@ use crate::driver::value::{Misfit, parse_uuid};
 use crate::driver::{Args, Value, time};
 
 /// The arguments of one call.
-pub(super) struct Row<'a>(pub(super) &'a Args);
+pub(super) struct BoundArgs<'a>(pub(super) &'a Args);
 
-impl SerializeRow for Row<'_> {
+impl SerializeRow for BoundArgs<'_> {
     fn serialize(&self, ctx: &RowSerializationContext<'_>, writer: &mut RowWriter) -> Result<(), SerializationError> {
         let wrong = |why: String| SerializationError::new(Misfit(why));
         let columns = ctx.columns();
@@ -197,7 +197,7 @@ fn floating(float: f64, typ: &NativeType) -> Result<Vec<u8>, String> {
         NativeType::Float => Ok((float as f32).to_be_bytes().into()),
         NativeType::Decimal => {
             let (digits, scale) =
-                number::parse_decimal(&float.to_string()).ok_or_else(|| format!("{float} is no decimal number"))?;
+                number::parse_decimal(&float.to_string()).ok_or_else(|| format!("{float} is not a decimal number"))?;
             Ok(decimal(digits, scale))
         }
         _ => Err(mismatch(&Value::Float(float), &ColumnType::Native(typ.clone()))),
@@ -220,7 +220,7 @@ fn parsed(text: &str, typ: &NativeType) -> Result<Vec<u8>, String> {
         NativeType::Varint => text.parse().ok().map(number::to_bytes),
         _ => return Err(mismatch(&Value::Text(String::new()), &ColumnType::Native(typ.clone()))),
     };
-    bytes.ok_or_else(|| format!("{text:?} is none"))
+    bytes.ok_or_else(|| format!("{text:?} is not one"))
 }
 
 fn decimal(digits: i128, scale: i32) -> Vec<u8> {
@@ -236,7 +236,7 @@ fn too_long(_: CellOverflowError) -> String {
 }
 
 fn mismatch(value: &Value, typ: &ColumnType) -> String {
-    format!("{} is no {}", value.kind(), show(typ))
+    format!("{} is not of type {}", value.kind(), show(typ))
 }
 
 /// A type as CQL writes it.

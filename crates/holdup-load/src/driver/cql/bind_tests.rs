@@ -28,14 +28,14 @@ fn what_does_not_fit_says_so() {
         (Value::Int(1 << 40), NativeType::Int, "out of its range"),
         (Value::Int(-1), NativeType::Time, "-1 ns"),
         (Value::Float(1e300), NativeType::Float, "out of its range"),
-        (Value::Float(1.5), NativeType::Int, "a float is no int"),
+        (Value::Float(1.5), NativeType::Int, "a float is not of type int"),
         (Value::Float(f64::NAN), NativeType::Decimal, "no decimal"),
-        (Value::Text("a".into()), NativeType::BigInt, "a text is no bigint"),
-        (Value::Text("a".into()), NativeType::Uuid, "\"a\" is none"),
+        (Value::Text("a".into()), NativeType::BigInt, "a text is not of type bigint"),
+        (Value::Text("a".into()), NativeType::Uuid, "\"a\" is not one"),
         (Value::Text("é".into()), NativeType::Ascii, "not ASCII"),
-        (Value::Blob(vec![1]), NativeType::Text, "a blob is no text"),
+        (Value::Blob(vec![1]), NativeType::Text, "a blob is not of type text"),
         (Value::Uuid([0x40; 16]), NativeType::Timeuuid, "version 1"),
-        (Value::Bool(true), NativeType::Int, "a boolean is no int"),
+        (Value::Bool(true), NativeType::Int, "a boolean is not of type int"),
     ] {
         let error = native(&value, typ).expect_err(part);
         assert!(error.contains(part), "{error}");

@@ -26,7 +26,7 @@ impl Message {
         let wrong = |why: String| DriverError::fatal(format!("The request {first:?} {why}."));
         let (method, target) = first
             .split_once(char::is_whitespace)
-            .ok_or_else(|| wrong("is no method and a target, such as GET /path".into()))?;
+            .ok_or_else(|| wrong("is not a method and a target, such as GET /path".into()))?;
         let target = target.trim().trim_end_matches("HTTP/1.1").trim_end();
         let method: Method = method.parse().map_err(|_| wrong(format!("has no method {method:?}")))?;
         if !target.starts_with('/') || target.contains(char::is_whitespace) {
@@ -133,7 +133,7 @@ fn json(value: &Value) -> Result<Json, String> {
         Value::Map(pairs) => {
             let mut map = Map::new();
             for (key, value) in pairs {
-                let Value::Text(key) = key else { return Err(format!("{} is no key of JSON", key.kind())) };
+                let Value::Text(key) = key else { return Err(format!("{} cannot be a key of JSON", key.kind())) };
                 map.insert(key.clone(), json(value)?);
             }
             Json::Object(map)

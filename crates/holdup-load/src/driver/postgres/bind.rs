@@ -167,13 +167,13 @@ fn integer(int: i64, ty: &Type, out: &mut BytesMut) -> Result<(), String> {
 
 /// What a text says of another type.
 fn parsed(text: &str, ty: &Type, out: &mut BytesMut) -> Result<(), String> {
-    let none = || format!("{text:?} is none");
+    let none = || format!("{text:?} is not one");
     match *ty {
         Type::UUID => out.put_slice(&parse_uuid(text).ok_or_else(none)?),
         Type::TIMESTAMP | Type::TIMESTAMPTZ => integer(time::timestamp_ms(text).ok_or_else(none)?, ty, out)?,
         Type::DATE => integer(time::days(text).ok_or_else(none)?, ty, out)?,
         Type::TIME => integer(time::nanos_of_day(text).ok_or_else(none)?, ty, out)?,
-        _ => return Err(format!("a text is no {ty}")),
+        _ => return Err(format!("a text is not of type {ty}")),
     }
     Ok(())
 }
@@ -203,5 +203,5 @@ fn array(items: &[Value], of: &Type, out: &mut BytesMut) -> Result<(), String> {
 }
 
 fn mismatch(value: &Value, ty: &Type) -> String {
-    format!("{} is no {ty}", value.kind())
+    format!("{} is not of type {ty}", value.kind())
 }

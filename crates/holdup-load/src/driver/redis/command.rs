@@ -62,7 +62,9 @@ fn write(value: &Value, into: &mut Vec<u8>) -> Result<(), String> {
         Value::Text(text) => into.extend_from_slice(text.as_bytes()),
         Value::Blob(bytes) => into.extend_from_slice(bytes),
         Value::Uuid(bytes) => into.extend_from_slice(value::show_uuid(bytes).as_bytes()),
-        Value::Null | Value::List(_) | Value::Map(_) => return Err(format!("{} is no word of Redis", value.kind())),
+        Value::Null | Value::List(_) | Value::Map(_) => {
+            return Err(format!("{} cannot be a word of a Redis command", value.kind()));
+        }
     }
     Ok(())
 }
@@ -143,7 +145,7 @@ mod tests {
         let args = Args::Positional(vec![Value::Int(7), Value::Text("a 'b".into())]);
         assert_eq!(packed("SET user:{} \"<{}>\"", &args).unwrap(), ["SET", "user:7", "<a 'b>"]);
         let args = Args::Positional(vec![Value::Null]);
-        assert!(packed("GET {}", &args).unwrap_err().contains("nothing is no word"));
+        assert!(packed("GET {}", &args).unwrap_err().contains("nothing cannot be a word"));
     }
 
     #[test]
@@ -152,6 +154,6 @@ mod tests {
         assert_eq!(packed("MGET {}", &Args::Positional(vec![list.clone()])).unwrap(), ["MGET", "1", "0.5"]);
         let map = Value::Map(vec![(Value::Text("k".into()), Value::Bool(true))]);
         assert_eq!(packed("HSET h {f}", &Args::Named(vec![("f".into(), map)])).unwrap(), ["HSET", "h", "k", "1"]);
-        assert!(packed("GET x{}", &Args::Positional(vec![list])).unwrap_err().contains("a list is no word"));
+        assert!(packed("GET x{}", &Args::Positional(vec![list])).unwrap_err().contains("a list cannot be a word"));
     }
 }

@@ -12,6 +12,7 @@ use holdup_analysis::diff::scaling::{At, Attribution, Machine, attribute};
 use holdup_base::output::create_folder;
 use holdup_load::scale::Point;
 use holdup_load::sweep::{Plan, Run, allowed_cpus, arithmetic, last_cache};
+use holdup_trace::Amount;
 
 use super::super::record::{self, Then};
 use crate::cli::{Scale, Source};
@@ -82,12 +83,12 @@ fn one(plan: &Plan, n: usize, scratch: &Path, keep: Option<&Path>) -> anyhow::Re
     let path = path.map(|path| path.display().to_string());
     let name = path.clone().unwrap_or_else(|| format!("n = {n}"));
     let facts = Facts::new(&trace, &name, &Options::default(), &disassembler::Machine)?;
-    let elapsed_s = facts.elapsed_ns / 1e9;
+    let elapsed_s = Amount(facts.elapsed_ns).seconds();
     let mut written = File::open(&output)?;
     let work = plan.measure.work(Some(&mut written), elapsed_s);
     let work = work.map_err(|e| anyhow::anyhow!("the recorded run at n = {n} {e}"))?;
     fs::remove_file(&output)?;
-    Ok(Traced { n, path, work, elapsed_s, cpu_s: facts.ran_ns / 1e9, facts })
+    Ok(Traced { n, path, work, elapsed_s, cpu_s: Amount(facts.ran_ns).seconds(), facts })
 }
 
 /// What is recorded: this program, which becomes the command.

@@ -23,15 +23,15 @@ struct Document<'a> {
 
 /// All rows, written one after the other.
 struct Rows<'a>(&'a Answer);
-struct Row<'a>(&'a Answer, usize);
+struct JsonRow<'a>(&'a Answer, usize);
 
 impl Serialize for Rows<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq((0..self.0.len()).map(|row| Row(self.0, row)))
+        to.collect_seq((0..self.0.len()).map(|row| JsonRow(self.0, row)))
     }
 }
 
-impl Serialize for Row<'_> {
+impl Serialize for JsonRow<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut row = to.serialize_seq(Some(self.0.columns.len()))?;
         for column in &self.0.columns {

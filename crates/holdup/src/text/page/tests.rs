@@ -102,7 +102,7 @@ demo.holdup: holdup (pid 22459), 2.02 s on 2 CPUs
 /// Silence would be taken for an all-clear.
 #[test]
 fn what_the_trace_cannot_tell_comes_first() {
-    let record = vec!["holdup record -- CMD".to_owned(), holdup_trace::PERF_RECORD.to_owned()];
+    let record = vec!["holdup record -- CMD".to_owned(), holdup_base::PERF.to_owned()];
     let caveat = Caveat { what: "There are no context switches in this trace.".into(), record };
     let hot = Hot { process: "perf".into(), module: "/bin/perf".into(), share: 0.79, ..Hot::default() };
     let text = page_of(&Explanation { caveats: vec![caveat], hot: vec![hot], ..answer() }, Some("perf.data"));

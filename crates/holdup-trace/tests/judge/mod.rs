@@ -1,4 +1,4 @@
-//! What damages files, and judges how they are read: for tests of this crate and of what reads other files of holdup.
+//! Judges how damaged files are read: for tests of this crate and of what reads other files of holdup.
 
 #![allow(dead_code, missing_docs)]
 
@@ -6,72 +6,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use holdup_trace::*;
-
-/// xorshift64
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 11) as usize % n.max(1)
-    }
-
-    /// A position and the end of a short span behind it.
-    pub fn span(&mut self, len: usize, longest: usize) -> (usize, usize) {
-        let at = self.below(len);
-        (at, (at + 1 + self.below(longest)).min(len))
-    }
-}
-
-/// Flips bits, truncates, splices, zeroes, fills or overwrites with extreme words.
-pub fn mutate(bytes: &mut Vec<u8>, random: &mut Random, may_cut: bool) {
-    if bytes.is_empty() {
-        return;
-    }
-    match random.below(if may_cut { 7 } else { 5 }) {
-        0 => (0..1 + random.below(8)).for_each(|_| {
-            let at = random.below(bytes.len());
-            bytes[at] ^= 1 << random.below(8);
-        }),
-        1 => {
-            let (from, to) = random.span(bytes.len(), 64);
-            bytes[from..to].fill(0);
-        }
-        2 => {
-            let (from, to) = random.span(bytes.len(), 24);
-            bytes[from..to].iter_mut().for_each(|b| *b = random.next() as u8);
-        }
-        3 => {
-            let words: [u64; 7] = [0, 1, 0x7fff_ffff, u64::MAX, i64::MAX as u64, 1 << 46, 1 << 36];
-            let word = words[random.below(7)].to_le_bytes();
-            let at = random.below(bytes.len()) & !7;
-            bytes.iter_mut().skip(at).zip(word).for_each(|(b, w)| *b = w);
-        }
-        4 => {
-            let (from, to) = random.span(bytes.len(), 256);
-            let piece = bytes[from..to].to_vec();
-            let at = random.below(bytes.len() - piece.len() + 1);
-            bytes[at..at + piece.len()].copy_from_slice(&piece);
-        }
-        5 => bytes.truncate(random.below(bytes.len())),
-        _ => {
-            let (from, to) = random.span(bytes.len(), 256);
-            if random.below(2) == 0 {
-                bytes.drain(from..to);
-            } else {
-                let piece = bytes[from..to].to_vec();
-                let at = random.below(bytes.len());
-                bytes.splice(at..at, piece);
-            }
-        }
-    }
-}
 
 pub struct Namer;
 
@@ -160,10 +94,6 @@ pub fn judge(round: u32, count: &mut Count, bytes: &[u8], open: impl FnOnce() ->
             panic!("round {round}: {what}");
         }
     }
-}
-
-pub fn word(bytes: &[u8], at: usize, len: usize) -> usize {
-    bytes[at..at + len].iter().rev().fold(0, |n, b| n << 8 | usize::from(*b))
 }
 
 /// The panics that are caught are not shown; those of failed assertions are.

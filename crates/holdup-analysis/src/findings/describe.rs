@@ -1,5 +1,7 @@
 //! Title, evidence and advice of a finding, in words that need no manual.
 
+use holdup_trace::{Amount, Nanos};
+
 use super::context::Context;
 use super::preempt;
 use super::stories::median;
@@ -21,14 +23,14 @@ fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String
     let who = who(context, &f.culprit) + &others(tally);
     let lasted = lasted(f);
     let starved = || {
-        let share = 100.0 * tally.not_running_ns / tally.rank_ns.max(1.0);
+        let share = 100.0 * (tally.not_running / tally.rank.max(Amount(1.0)));
         format!("got no CPU for {share:.0} % of {}", duration(f.lasted_s))
     };
     match group {
         Group::Lock(id) if f.kind == FindingKind::Convoy => {
             let story = context.learned.locks.get(id);
-            let (hold, handoff) = story.map_or((0, 0), |s| (median(&s.holds), median(&s.handoffs)));
-            let once = |ns: u64| duration(context.limits.once(ns as f64));
+            let (hold, handoff) = story.map_or_else(Default::default, |s| (median(&s.holds), median(&s.handoffs)));
+            let once = |time: Nanos| duration(context.limits.once(time.amount()));
             let queue = format!("{} stood in a queue for {}", threads(f.waiters.threads), lock_words(f));
             format!("{queue}: it is kept for {} and takes {} to hand on", once(hold), once(handoff))
         }
@@ -41,7 +43,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String
         Group::Disk(..) => format!("{who} waited for the disk for {lasted}; {}", stood(f)),
         Group::Timer(..) => format!("{who} slept for {lasted} while others waited for it; {}", stood(f)),
         Group::Runnable => {
-            let time = context.limits.of_threads(tally.thread_ns as f64, tally.count());
+            let time = context.limits.of_threads(tally.waited.amount(), tally.count());
             format!("threads of {} were ready for {} while a CPU was idle", f.culprit.process, duration(time))
         }
         Group::Idle(..) => {
@@ -106,7 +108,7 @@ fn lock_words(f: &Finding) -> String {
 
 fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec<String> {
     let w = &f.waiters;
-    let all = duration(context.limits.of_threads(tally.thread_ns as f64, tally.count()));
+    let all = duration(context.limits.of_threads(tally.waited.amount(), tally.count()));
     let mut lines = Vec::new();
     if matches!(group, Group::Runnable) {
         lines.push(format!("{all} of waiting for a CPU, all threads together"));
@@ -129,12 +131,12 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
     if let Some(i) = f.culprit.instruction.as_ref().filter(|i| !i.text.is_empty()) {
         lines.push(format!("{:.0} % of the samples are at {} `{}`", 100.0 * i.share, i.address, i.text));
     }
-    if tally.handoff_ns > 0.05 * tally.rank_ns {
-        let share = 100.0 * tally.handoff_ns / tally.rank_ns;
+    if tally.handoff > 0.05 * tally.rank {
+        let share = 100.0 * (tally.handoff / tally.rank);
         lines.push(format!("{share:.0} % of it is handing over: woken for the lock and not yet running"));
     }
-    if tally.overhead_ns > 0.05 * tally.rank_ns {
-        let spent = duration(context.limits.of_cpus(tally.overhead_ns));
+    if tally.overhead > 0.05 * tally.rank {
+        let spent = duration(context.limits.of_cpus(tally.overhead));
         lines.push(format!("{spent} of CPU time went into the lock's own system calls"));
     }
     preempted(context, tally, &mut lines);
@@ -146,14 +148,14 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
 
 /// What ran instead of the culprit.
 fn preempted(context: &Context, tally: &Tally, lines: &mut Vec<String>) {
-    if tally.not_running_ns <= 0.1 * tally.rank_ns {
+    if tally.not_running <= 0.1 * tally.rank {
         return;
     }
-    let share = 100.0 * tally.not_running_ns / tally.rank_ns;
+    let share = 100.0 * (tally.not_running / tally.rank);
     lines.push(format!("for {share:.0} % of it, it was ready and had no CPU"));
-    for (thread, ns) in preempt::antagonists(context, tally).into_iter().take(3) {
+    for (thread, time) in preempt::antagonists(context, tally).into_iter().take(3) {
         let (name, pid) = (context.thread_name(thread), context.pid(thread));
-        let time = duration(context.limits.once(ns as f64));
+        let time = duration(context.limits.once(Nanos(time).amount()));
         lines.push(format!("meanwhile its CPU ran {name} (pid {pid}) for {time}"));
     }
 }

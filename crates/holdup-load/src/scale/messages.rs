@@ -1,7 +1,8 @@
 //! What the law says, in words.
 
+use holdup_base::numbers::figure;
+
 use super::{Axis, FEWEST, Fitted, Point, Scaling};
-use crate::figure::figure;
 
 /// From this efficiency at the largest count on there is nothing to win.
 const GOOD: f64 = 0.9;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use holdup_load::harness::Plan;
 use holdup_load::report::{Report, compare};
 
-use super::keep::{Keeper, place};
+use super::checkpoints::{Checkpoints, place};
 use super::perform;
 use crate::cli::LoadRun;
 use crate::text;
@@ -23,7 +23,7 @@ pub fn run(args: &LoadRun, plans: [&Plan; 2]) -> anyhow::Result<ExitCode> {
         for side in if round % 2 == 0 { [0, 1] } else { [1, 0] } {
             let path = args.output.as_ref().map(|path| numbered(path, side, round + 1));
             let file = path.as_deref().map(place).transpose()?;
-            let outcome = perform(plans[side], Keeper::new(file.as_ref(), &args.tags))?;
+            let outcome = perform(plans[side], Checkpoints::new(file.as_ref(), &args.tags))?;
             let report = Report::new(plans[side], &outcome, args.tags.clone());
             say!("{}", text::load::line(&report));
             if let Some(file) = file {

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use holdup_analysis::label::duration;
-use holdup_analysis::roster::{Naming, Roster, Row};
+use holdup_analysis::threads::{Naming, ThreadList, ThreadTimes};
 use holdup_base::text::clean;
 
 use super::screen::{self, AnsiColor, Style};
@@ -17,7 +17,7 @@ const WARN: Style = Style::color(AnsiColor::Yellow);
 const NAME: usize = 15;
 
 /// Prints the threads of a trace, of which there are `all`.
-pub fn print(found: &Roster, all: usize) -> anyhow::Result<()> {
+pub fn print(found: &ThreadList, all: usize) -> anyhow::Result<()> {
     let mut out = screen::stdout();
     let focus =
         if found.focus.is_empty() { "whole machine".to_owned() } else { format!("focus: {}", clean(&found.focus)) };
@@ -104,7 +104,7 @@ fn style(naming: Naming) -> Style {
 }
 
 /// The kinds of waiting with the most time, and what the name tells.
-fn remarks(t: &Row) -> String {
+fn remarks(t: &ThreadTimes) -> String {
     let mut kinds: Vec<(&str, f64)> = t.waited_by_kind.iter().map(|(k, s)| (*k, *s)).collect();
     kinds.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     let share = |s: f64| 100.0 * s / t.waited_s.max(f64::MIN_POSITIVE);

@@ -18,17 +18,17 @@ const EVERY: Duration = Duration::from_secs(2);
 const SHARE: u32 = 100;
 
 /// Writes reports of a run that goes on.
-pub struct Keeper<'a> {
+pub struct Checkpoints<'a> {
     path: Option<&'a Path>,
     tags: &'a [String],
     next: Instant,
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> Checkpoints<'a> {
     /// Without a place, or with one where what was written stays, nothing is kept.
-    pub fn new(place: Option<&'a Output>, tags: &'a [String]) -> Keeper<'a> {
+    pub fn new(place: Option<&'a Output>, tags: &'a [String]) -> Checkpoints<'a> {
         let path = place.filter(|place| !place.is_stream()).map(Output::path);
-        Keeper { path, tags, next: Instant::now() + EVERY }
+        Checkpoints { path, tags, next: Instant::now() + EVERY }
     }
 
     /// Writes what was measured so far, if it is time to.

@@ -1,7 +1,8 @@
 //! The sentences of a report.
 
+use holdup_base::numbers::figure;
+
 use super::{CutKind, Report};
-use crate::figure::figure;
 use crate::harness::Cut;
 
 const ASKED: &str = "interrupted";

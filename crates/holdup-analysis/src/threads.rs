@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_trace::{Error, Result, Table, ThreadIdx, Trace};
+use holdup_trace::{Error, Nanos, Result, Table, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::segments;
 
 /// The threads of a trace: `holdup.threads/1`.
 #[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
-pub struct Roster {
+pub struct ThreadList {
     /// `holdup.threads/1`.
     pub schema: &'static str,
     /// The trace.
@@ -28,14 +28,14 @@ pub struct Roster {
     /// Listed threads without a name of their own.
     pub unnamed: usize,
     /// The threads.
-    pub threads: Vec<Row>,
+    pub threads: Vec<ThreadTimes>,
     /// How to name threads, if that is worth while; else empty.
     pub advice: String,
 }
 
 /// One thread.
 #[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
-pub struct Row {
+pub struct ThreadTimes {
     /// Thread id.
     pub tid: u32,
     /// Its name; empty if unknown.
@@ -118,7 +118,7 @@ pub fn naming(threads: &[(u32, u32, &str, &str)]) -> Vec<Naming> {
 /// Lists the threads of the focus, or of all processes. `path` is only repeated in the answer. O(events).
 ///
 /// Fails if the trace is damaged or has no threads, or if the focus names no process.
-pub fn roster(trace: &Trace, path: &str, process: Option<&str>, everybody: bool) -> Result<Roster> {
+pub fn list(trace: &Trace, path: &str, process: Option<&str>, everybody: bool) -> Result<ThreadList> {
     let refuse = |what: String| Error::Input(format!("{path}: {what}"));
     let focus = Focus::find(trace, process).map_err(refuse)?;
     if trace.threads.len() < 2 {
@@ -129,12 +129,13 @@ pub fn roster(trace: &Trace, path: &str, process: Option<&str>, everybody: bool)
     add_times(trace, &intervals, &mut rows);
     let all = rows.len();
     let numbered = rows.into_iter().zip((1..).map(ThreadIdx));
-    let threads: Vec<Row> = numbered.filter(|(_, t)| everybody || focus.contains(*t)).map(|(row, _)| row).collect();
+    let threads: Vec<ThreadTimes> =
+        numbered.filter(|(_, t)| everybody || focus.contains(*t)).map(|(row, _)| row).collect();
     let unnamed = threads.iter().filter(|t| t.naming.is_unnamed()).count();
-    Ok(Roster {
+    Ok(ThreadList {
         schema: "holdup.threads/1",
         trace: path.to_owned(),
-        duration_s: intervals.end as f64 / 1e9,
+        duration_s: Nanos(intervals.end).seconds(),
         focus: if everybody { String::new() } else { focus.name().to_owned() },
         outside: all - threads.len(),
         unnamed,
@@ -144,7 +145,7 @@ pub fn roster(trace: &Trace, path: &str, process: Option<&str>, everybody: bool)
 }
 
 /// All threads but the idle task, in the table's order.
-fn rows(trace: &Trace) -> Vec<Row> {
+fn rows(trace: &Trace) -> Vec<ThreadTimes> {
     let real = trace.threads.rows().enumerate().skip(1);
     let names: Vec<_> = real
         .map(|(i, t)| {
@@ -153,21 +154,21 @@ fn rows(trace: &Trace) -> Vec<Row> {
         })
         .collect();
     let naming = naming(&names);
-    let row = |(&(pid, tid, name, process), naming): (&(u32, u32, &str, &str), Naming)| Row {
+    let row = |(&(pid, tid, name, process), naming): (&(u32, u32, &str, &str), Naming)| ThreadTimes {
         tid,
         name: name.to_owned(),
         pid,
         process: process.to_owned(),
         naming,
-        ..Row::default()
+        ..ThreadTimes::default()
     };
     names.iter().zip(naming).map(row).collect()
 }
 
-fn add_times(trace: &Trace, intervals: &Intervals, rows: &mut [Row]) {
+fn add_times(trace: &Trace, intervals: &Intervals, rows: &mut [ThreadTimes]) {
     segments::each(trace, intervals, |s| {
         let Some(row) = s.thread.index().checked_sub(1).and_then(|i| rows.get_mut(i)) else { return };
-        let seconds = (s.to - s.from) as f64 / 1e9;
+        let seconds = Nanos(s.to - s.from).seconds();
         match s.state {
             State::Running(_) => row.ran_s += seconds,
             State::Runnable(_) | State::Woken(_) => row.ready_s += seconds,

@@ -21,7 +21,7 @@ pub(super) struct Turn {
 }
 
 /// The schedule of one thread.
-pub(super) struct Turns {
+pub(super) struct Schedule {
     /// Cycles of all threads for each of this one's.
     stride: u64,
     start: Instant,
@@ -39,20 +39,20 @@ pub(super) struct Turns {
     taken: Cell<u64>,
 }
 
-impl Turns {
+impl Schedule {
     pub(super) fn new(
         (index, threads): (u64, u64),
         rate: Option<f64>,
         (warm_up, length): (Length, Length),
         start: Instant,
-    ) -> Turns {
+    ) -> Schedule {
         let share = |cycles: u64| cycles.saturating_sub(index).div_ceil(threads);
         let since = match warm_up {
             Length::Time(time) => Some(start + time),
             Length::Cycles(0) => Some(start),
             Length::Cycles(_) => None,
         };
-        Turns {
+        Schedule {
             stride: threads,
             start,
             every_ns: rate.map(|rate| 1e9 / rate),
@@ -148,20 +148,21 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn taken(turns: &Turns, at: Instant, most: usize) -> Vec<(u64, bool)> {
-        std::iter::from_fn(|| turns.take(at)).take(most).map(|turn| (turn.cycle, turn.is_counted)).collect()
+    fn taken(schedule: &Schedule, at: Instant, most: usize) -> Vec<(u64, bool)> {
+        std::iter::from_fn(|| schedule.take(at)).take(most).map(|turn| (turn.cycle, turn.is_counted)).collect()
     }
 
-    fn unserved(turns: &Turns, now: Instant) -> u64 {
-        turns.unserved(now).map(|(_, count)| count).sum()
+    fn unserved(schedule: &Schedule, now: Instant) -> u64 {
+        schedule.unserved(now).map(|(_, count)| count).sum()
     }
 
     #[test]
     fn a_rate_beyond_reach_is_still_counted() {
         let start = Instant::now();
-        let turns = Turns::new((2, 3), Some(1e9), (Length::Time(Duration::ZERO), Length::Time(60 * SECOND)), start);
-        assert_eq!(unserved(&turns, start + 60 * SECOND), 20_000_000_000);
-        assert!(turns.unserved(start + 60 * SECOND).count() as u64 <= MOST_UNSERVED);
+        let schedule =
+            Schedule::new((2, 3), Some(1e9), (Length::Time(Duration::ZERO), Length::Time(60 * SECOND)), start);
+        assert_eq!(unserved(&schedule, start + 60 * SECOND), 20_000_000_000);
+        assert!(schedule.unserved(start + 60 * SECOND).count() as u64 <= MOST_UNSERVED);
     }
 
     #[test]
@@ -170,7 +171,7 @@ mod tests {
         let mut all: Vec<u64> = (0..3)
             .flat_map(|index| {
                 let lengths = (Length::Cycles(0), Length::Cycles(100));
-                taken(&Turns::new((index, 3), None, lengths, start), start, 1000)
+                taken(&Schedule::new((index, 3), None, lengths, start), start, 1000)
             })
             .map(|(cycle, _)| cycle)
             .collect();
@@ -181,39 +182,39 @@ mod tests {
     #[test]
     fn a_closed_loop_ends_by_time_and_warms_up_first() {
         let start = Instant::now();
-        let turns = Turns::new((0, 1), None, (Length::Time(SECOND), Length::Time(SECOND)), start);
-        assert!(!turns.take(start).unwrap().is_counted);
-        assert!(turns.take(start + SECOND).unwrap().is_counted);
-        assert_eq!(turns.take(start + 2 * SECOND), None);
-        assert_eq!(unserved(&turns, start + 2 * SECOND), 0);
+        let schedule = Schedule::new((0, 1), None, (Length::Time(SECOND), Length::Time(SECOND)), start);
+        assert!(!schedule.take(start).unwrap().is_counted);
+        assert!(schedule.take(start + SECOND).unwrap().is_counted);
+        assert_eq!(schedule.take(start + 2 * SECOND), None);
+        assert_eq!(unserved(&schedule, start + 2 * SECOND), 0);
     }
 
     #[test]
     fn warm_up_by_cycles_starts_the_clock_when_it_is_done() {
         let start = Instant::now();
-        let turns = Turns::new((1, 2), None, (Length::Cycles(4), Length::Time(SECOND)), start);
+        let schedule = Schedule::new((1, 2), None, (Length::Cycles(4), Length::Time(SECOND)), start);
         let late = start + 5 * SECOND;
-        assert_eq!(taken(&turns, late, 4), [(1, false), (3, false), (5, true), (7, true)]);
-        assert_eq!(turns.end(), Some(late + SECOND));
+        assert_eq!(taken(&schedule, late, 4), [(1, false), (3, false), (5, true), (7, true)]);
+        assert_eq!(schedule.end(), Some(late + SECOND));
     }
 
     #[test]
     fn an_open_loop_counts_what_was_due_and_not_served() {
         let start = Instant::now();
         // 100 a second on two threads, 2 s: 200 are due, 100 of them here, the first half warm-up.
-        let turns = Turns::new((0, 2), Some(100.0), (Length::Time(SECOND), Length::Time(SECOND)), start);
-        let first = turns.take(start).unwrap();
+        let schedule = Schedule::new((0, 2), Some(100.0), (Length::Time(SECOND), Length::Time(SECOND)), start);
+        let first = schedule.take(start).unwrap();
         assert_eq!((first.due, first.is_counted), (start, false));
-        let second = turns.take(start).unwrap();
+        let second = schedule.take(start).unwrap();
         assert_eq!(second.due, start + Duration::from_millis(20));
         for _ in 0..58 {
-            turns.take(start).unwrap();
+            schedule.take(start).unwrap();
         }
         // 60 taken: 50 of warm-up and 10 that count; 40 were due until the end.
-        assert_eq!(turns.taken(), 10);
-        assert_eq!(unserved(&turns, start + 3 * SECOND), 40);
-        assert_eq!(turns.take(start + 2 * SECOND), None);
+        assert_eq!(schedule.taken(), 10);
+        assert_eq!(unserved(&schedule, start + 3 * SECOND), 40);
+        assert_eq!(schedule.take(start + 2 * SECOND), None);
         // Stopped in the middle: only what was due until then is missing.
-        assert_eq!(unserved(&turns, start + Duration::from_millis(1_500)), 15);
+        assert_eq!(unserved(&schedule, start + Duration::from_millis(1_500)), 15);
     }
 }

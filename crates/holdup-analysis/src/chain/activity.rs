@@ -1,6 +1,6 @@
 //! What each thread of a chain did before it readied the next: ran in which function, could run behind whom.
 
-use holdup_trace::{Result, StackId, Table, ThreadIdx};
+use holdup_trace::{Nanos, Result, StackId, Table, ThreadIdx, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::report::{Behind, Did, Edge, End, Hop, WaitFacts, Who};
@@ -15,23 +15,23 @@ const BEHIND: usize = 3;
 /// The hops of a chain, and its end. O(steps + samples).
 pub(super) fn describe(study: &Study, parts: &Parts, walked: &Links) -> Result<(Vec<Hop>, End)> {
     let links = &walked.links;
-    let mut deeds = Deeds::new(links);
-    deeds.follow(study);
-    deeds.behind(study);
-    deeds.sample(study)?;
+    let mut all = Activities::new(links);
+    all.follow(study);
+    all.behind(study);
+    all.sample(study)?;
     let hops: Vec<Hop> = links
         .iter()
-        .zip(deeds.of)
-        .map(|(link, deed)| {
-            let inside = |t: u64| t.clamp(walked.from, walked.to);
+        .zip(all.of)
+        .map(|(link, activity)| {
+            let inside = |t: Timestamp| t.clamp(walked.from, walked.to);
             let (from, until) = (inside(link.from), inside(link.until));
             let started = link.edge == Edge::Start;
             Hop {
                 who: who(study, link.thread),
                 by: link.edge,
-                did: did(study, link, deed),
+                did: did(study, link, activity),
                 wait: link.wait.map(|w| wait_facts(study, parts, w)),
-                part_s: if started { 0.0 } else { until.saturating_sub(from) as f64 / 1e9 },
+                part_s: if started { 0.0 } else { until.since(from).seconds() },
                 at: !started && walked.at.is_some_and(|t| (from..until).contains(&t)),
             }
         })
@@ -49,11 +49,11 @@ pub(super) fn who(study: &Study, thread: ThreadIdx) -> Who {
 }
 
 #[derive(Default, Clone)]
-struct Deed {
-    ran: u64,
-    ready: u64,
-    waited: u64,
-    behind: FxHashMap<ThreadIdx, u64>,
+struct Activity {
+    ran: Nanos,
+    ready: Nanos,
+    waited: Nanos,
+    behind: FxHashMap<ThreadIdx, Nanos>,
     samples: FxHashMap<StackId, f64>,
 }
 
@@ -64,21 +64,21 @@ struct Ready {
     link: usize,
 }
 
-struct Deeds<'a> {
+struct Activities<'a> {
     links: &'a [Link],
-    of: Vec<Deed>,
+    of: Vec<Activity>,
     of_thread: FxHashMap<ThreadIdx, Vec<usize>>,
     /// By CPU.
     ready: FxHashMap<u16, Vec<Ready>>,
 }
 
-impl<'a> Deeds<'a> {
+impl<'a> Activities<'a> {
     fn new(links: &'a [Link]) -> Self {
         let mut of_thread: FxHashMap<ThreadIdx, Vec<usize>> = FxHashMap::default();
         for (i, link) in links.iter().enumerate() {
             of_thread.entry(link.thread).or_default().push(i);
         }
-        Deeds { links, of: vec![Deed::default(); links.len()], of_thread, ready: FxHashMap::default() }
+        Activities { links, of: vec![Activity::default(); links.len()], of_thread, ready: FxHashMap::default() }
     }
 
     /// Adds up the states of the chain's threads.
@@ -87,19 +87,20 @@ impl<'a> Deeds<'a> {
         let mut awaited: Vec<(u32, Ready)> = Vec::new();
         segments::each(study.trace, study.intervals, |s| {
             for &i in self.of_thread.get(&s.thread).map_or(&[][..], |l| l) {
-                let (link, deed) = (&self.links[i], &mut self.of[i]);
-                let time = s.within(link.from, link.until);
-                let ready = Ready { from: s.from.max(link.from), to: s.to.min(link.until), link: i };
+                let (link, activity) = (&self.links[i], &mut self.of[i]);
+                let (from, until) = (link.from.nanos(), link.until.nanos());
+                let time = Nanos(s.within(from, until));
+                let ready = Ready { from: s.from.max(from), to: s.to.min(until), link: i };
                 match s.state {
-                    _ if time == 0 => {}
-                    State::Running(_) => deed.ran += time,
-                    State::Waiting(_) => deed.waited += time,
+                    _ if time == Nanos::ZERO => {}
+                    State::Running(_) => activity.ran += time,
+                    State::Waiting(_) => activity.waited += time,
                     State::Runnable(cpu) => {
-                        deed.ready += time;
+                        activity.ready += time;
                         self.ready.entry(cpu.0).or_default().push(ready);
                     }
                     State::Woken(w) => {
-                        deed.ready += time;
+                        activity.ready += time;
                         awaited.push((w, ready));
                     }
                     State::Unknown | State::Gone => {}
@@ -132,8 +133,8 @@ impl<'a> Deeds<'a> {
             let Some(spans) = self.ready.get(&cpu.0) else { return };
             let before = spans.partition_point(|r| r.from < s.to);
             for r in spans[..before].iter().filter(|r| self.links[r.link].thread != s.thread) {
-                let time = s.within(r.from, r.to);
-                if time > 0 {
+                let time = Nanos(s.within(r.from, r.to));
+                if time > Nanos::ZERO {
                     *self.of[r.link].behind.entry(s.thread).or_default() += time;
                 }
             }
@@ -145,7 +146,7 @@ impl<'a> Deeds<'a> {
             let chunk = chunk?;
             for i in 0..chunk.len() {
                 let Some(links) = self.of_thread.get(&chunk.thread[i]) else { continue };
-                let t = chunk.t[i].nanos();
+                let t = chunk.t[i];
                 for &l in links.iter().filter(|&&l| self.links[l].from <= t && t <= self.links[l].until) {
                     *self.of[l].samples.entry(chunk.stack[i]).or_default() += 1.0;
                 }
@@ -155,26 +156,25 @@ impl<'a> Deeds<'a> {
     }
 }
 
-fn did(study: &Study, link: &Link, deed: Deed) -> Did {
-    let seconds = |ns: u64| ns as f64 / 1e9;
-    let mut behind: Vec<(ThreadIdx, u64)> = deed.behind.into_iter().collect();
-    behind.sort_by_key(|(thread, ns)| (std::cmp::Reverse(*ns), *thread));
+fn did(study: &Study, link: &Link, activity: Activity) -> Did {
+    let mut behind: Vec<(ThreadIdx, Nanos)> = activity.behind.into_iter().collect();
+    behind.sort_by_key(|(thread, time)| (std::cmp::Reverse(*time), *thread));
     behind.truncate(BEHIND);
     let mut found = Did {
-        from_s: seconds(link.from),
-        to_s: seconds(link.until),
-        ran_s: seconds(deed.ran),
-        ready_s: seconds(deed.ready),
-        waited_s: seconds(deed.waited),
-        samples: deed.samples.values().sum::<f64>() as u64,
-        behind: behind.into_iter().map(|(t, ns)| Behind { who: who(study, t), ran_s: seconds(ns) }).collect(),
+        from_s: link.from.seconds(),
+        to_s: link.until.seconds(),
+        ran_s: activity.ran.seconds(),
+        ready_s: activity.ready.seconds(),
+        waited_s: activity.waited.seconds(),
+        samples: activity.samples.values().sum::<f64>() as u64,
+        behind: behind.into_iter().map(|(t, time)| Behind { who: who(study, t), ran_s: time.seconds() }).collect(),
         ..Did::default()
     };
-    let application = findings::covering(study.classifier, &deed.samples);
-    if let Some(l) = application.or_else(|| leaf(study, &deed.samples)) {
+    let application = findings::covering(study.classifier, &activity.samples);
+    if let Some(l) = application.or_else(|| leaf(study, &activity.samples)) {
         found.function = study.trace.text(l.function).to_owned();
         found.source = label::source(study.trace, &l);
-        found.instruction = findings::hottest(study.trace, study.disassembler, &deed.samples, l.function);
+        found.instruction = findings::hottest(study.trace, study.disassembler, &activity.samples, l.function);
     }
     found
 }
@@ -187,17 +187,17 @@ fn leaf(study: &Study, samples: &FxHashMap<StackId, f64>) -> Option<holdup_trace
 }
 
 fn wait_facts(study: &Study, parts: &Parts, i: usize) -> WaitFacts {
-    let (wait, start) = (parts.wait(i), parts.start(i));
+    let wait = parts.wait(i);
     let application = study.classifier.application_frames(wait.stack);
     let function = application.first().map_or("", |(_, l)| study.trace.text(l.function));
     WaitFacts {
         id: i,
         kind: wait.kind,
         lock: label::lock(study.trace, wait.lock),
-        start_s: start as f64 / 1e9,
-        woken_s: wait.woken as f64 / 1e9,
-        waited_s: wait.woken.saturating_sub(start) as f64 / 1e9,
-        ready_s: wait.resumed.saturating_sub(wait.woken) as f64 / 1e9,
+        start_s: parts.start(i).seconds(),
+        woken_s: parts.woken(i).seconds(),
+        waited_s: parts.waited(i).seconds(),
+        ready_s: parts.ready(i).seconds(),
         open: wait.open,
         ended_by: end::ended_by(wait),
         function: function.to_owned(),

@@ -1,0 +1,198 @@
+//! What the disk did meanwhile: the requests behind a wait for it.
+
+mod requests;
+#[cfg(test)]
+mod tests;
+
+use holdup_trace::{Amount, Nanos, ThreadIdx, Trace, WakeContext};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Context;
+use super::tally::{Group, Tally};
+use crate::label::{count, duration};
+use crate::report::{DiskDevice, DiskFacts, DiskIssuer, Finding};
+use requests::{Request, Requests};
+
+/// Devices and issuers that a finding names.
+const NAMED: usize = 4;
+
+/// The facts for each of `groups`; none for those that are not about a disk. O(waits + requests × such groups).
+pub(super) fn facts(context: &Context, groups: &[(Group, Tally)]) -> Vec<Option<DiskFacts>> {
+    let watch = |(group, tally): &(Group, Tally)| {
+        matches!(group, Group::Disk(..)).then(|| {
+            let threads = tally.by_thread.keys().copied().collect();
+            Watch { threads, within: tally.spans(context.blame.window).0, ..Watch::default() }
+        })
+    };
+    let mut watches: Vec<Option<Watch>> = groups.iter().map(watch).collect();
+    if context.trace.block_ios.rows() > 0 && watches.iter().any(Option::is_some) {
+        let mut open: Vec<&mut Watch> = watches.iter_mut().flatten().collect();
+        let is_kernel = |thread| context.focus.is_kernel(thread);
+        measure(context.trace, is_kernel, context.blame.window, &mut open);
+    }
+    let facts = |watch: Option<Watch>| watch.and_then(|w| w.facts(context.trace, |time| context.limits.once(time)));
+    watches.into_iter().map(facts).collect()
+}
+
+/// Puts the facts into a finding and its evidence.
+pub(super) fn add(finding: &mut Finding, disk: Option<DiskFacts>) {
+    for device in disk.iter().flat_map(|disk| &disk.devices) {
+        finding.evidence.extend(sentences(device));
+    }
+    finding.disk = disk;
+}
+
+/// One finding's view of the requests.
+#[derive(Debug, Default)]
+struct Watch {
+    /// Who waits for the disk.
+    threads: FxHashSet<ThreadIdx>,
+    /// Threads of the kernel that ended such a wait: they act for those that waited.
+    helpers: FxHashSet<ThreadIdx>,
+    /// When, in nanoseconds, sorted and apart.
+    within: Vec<(u64, u64)>,
+    devices: FxHashMap<u32, Sum>,
+}
+
+/// What a finding's requests to one device add up to.
+#[derive(Debug, Default)]
+struct Sum {
+    requests: u64,
+    flushes: u64,
+    bytes: u64,
+    latency: Nanos,
+    longest: Nanos,
+    /// Requests in flight when each of them was issued.
+    depth: u64,
+    sequential: u64,
+    /// Of which it is known that they are this finding's.
+    own: u64,
+    by: FxHashMap<ThreadIdx, u64>,
+}
+
+/// Gives each request to the watches that it concerns.
+fn measure(trace: &Trace, is_kernel: impl Fn(ThreadIdx) -> bool, window: (u64, u64), watches: &mut [&mut Watch]) {
+    for wait in trace.waits.iter().flatten() {
+        if wait.context == WakeContext::Task && is_kernel(wait.waker) {
+            for watch in watches.iter_mut().filter(|w| w.threads.contains(&wait.thread)) {
+                watch.helpers.insert(wait.waker);
+            }
+        }
+    }
+    let workers = block_workers(trace, is_kernel);
+    let mut requests = Requests::default();
+    for row in trace.block_ios.iter().flatten() {
+        // One that ends behind the window, or began before it, is of another window.
+        let Some(done) = requests.see(&row).filter(|r| r.from >= window.0 && r.to <= window.1) else { continue };
+        for watch in watches.iter_mut() {
+            let own = watch.threads.contains(&done.thread) || watch.helpers.contains(&done.thread);
+            let flushes = done.bytes == 0 && workers.contains(&done.thread);
+            if (own || flushes) && watch.overlaps(&done) {
+                watch.devices.entry(done.device).or_default().add(&done, own);
+            }
+        }
+    }
+}
+
+/// The kernel's workers of the block layer: they flush the device's cache for whoever waits for that. They also issue what
+/// others have queued, and whose that was cannot be told: it counts for nobody.
+fn block_workers(trace: &Trace, is_kernel: impl Fn(ThreadIdx) -> bool) -> FxHashSet<ThreadIdx> {
+    let is_worker = |name: &str| name.strip_prefix("kworker/").is_some_and(|rest| rest.contains("kblockd"));
+    let all = (0..trace.threads.name.len()).map(|i| ThreadIdx(i as u32));
+    all.filter(|t| is_kernel(*t) && is_worker(trace.text(trace.threads.name[t.index()]))).collect()
+}
+
+impl Watch {
+    /// Whether a request was under way while somebody waited.
+    fn overlaps(&self, request: &Request) -> bool {
+        let next = self.within.partition_point(|span| span.1 < request.from);
+        self.within.get(next).is_some_and(|span| span.0 <= request.to)
+    }
+
+    fn facts(self, trace: &Trace, once: impl Fn(Amount) -> f64) -> Option<DiskFacts> {
+        let mut devices: Vec<(u32, Sum)> = self.devices.into_iter().filter(|(_, sum)| sum.own > 0).collect();
+        devices.sort_by_key(|(device, sum)| (std::cmp::Reverse(sum.latency), *device));
+        devices.truncate(NAMED);
+        let devices: Vec<DiskDevice> =
+            devices.into_iter().map(|(device, sum)| sum.facts(device, trace, &once)).collect();
+        (!devices.is_empty()).then_some(DiskFacts { devices })
+    }
+}
+
+impl Sum {
+    fn add(&mut self, request: &Request, own: bool) {
+        if request.bytes == 0 {
+            self.flushes += 1;
+        } else {
+            self.requests += 1;
+            self.sequential += u64::from(request.follows);
+        }
+        self.bytes += u64::from(request.bytes);
+        let latency = Nanos(request.to - request.from);
+        self.latency += latency;
+        self.longest = self.longest.max(latency);
+        self.depth += u64::from(request.depth);
+        self.own += u64::from(own);
+        *self.by.entry(request.thread).or_default() += 1;
+    }
+
+    fn facts(self, device: u32, trace: &Trace, once: impl Fn(Amount) -> f64) -> DiskDevice {
+        let all = (self.requests + self.flushes).max(1) as f64;
+        let mut by: FxHashMap<&str, u64> = FxHashMap::default();
+        for (thread, n) in &self.by {
+            let name = trace.threads.name.get(thread.index()).map_or("", |name| trace.text(*name));
+            *by.entry(name).or_default() += n;
+        }
+        let mut by: Vec<DiskIssuer> =
+            by.into_iter().map(|(thread, requests)| DiskIssuer { thread: thread.to_owned(), requests }).collect();
+        by.sort_by(|a, b| b.requests.cmp(&a.requests).then_with(|| a.thread.cmp(&b.thread)));
+        by.truncate(NAMED);
+        DiskDevice {
+            device: format!("{}:{}", device >> 20, device & 0xf_ffff),
+            requests: self.requests,
+            flushes: self.flushes,
+            bytes: self.bytes,
+            mean_s: once(self.latency.amount() / all),
+            longest_s: once(self.longest.amount()),
+            queue_depth: self.depth as f64 / all,
+            sequential_share: self.sequential as f64 / self.requests.max(1) as f64,
+            by,
+        }
+    }
+}
+
+/// A device in words.
+fn sentences(d: &DiskDevice) -> [String; 2] {
+    let flushes = match d.flushes {
+        0 => String::new(),
+        1 => " and 1 flush of its cache".to_owned(),
+        n => format!(" and {} flushes of its cache", count(n)),
+    };
+    let order = match d.sequential_share {
+        s if s >= 0.9 => "one behind the other".to_owned(),
+        s if s <= 0.1 => "all over it".to_owned(),
+        s => format!("{:.0} % of them one behind the other", 100.0 * s),
+    };
+    let requests = if d.requests == 1 { "1 request".to_owned() } else { format!("{} requests", count(d.requests)) };
+    let by: Vec<String> = d.by.iter().map(|i| format!("{} ({})", i.thread, count(i.requests))).collect();
+    [
+        format!(
+            "meanwhile the device {} had {requests} of {} in all{flushes}, {order}: {} each, {} at most, {:.1} at a time",
+            d.device,
+            size(d.bytes),
+            duration(d.mean_s),
+            duration(d.longest_s),
+            d.queue_depth,
+        ),
+        format!("issued by {}", by.join(", ")),
+    ]
+}
+
+/// Bytes in words.
+fn size(bytes: u64) -> String {
+    match bytes {
+        n if n < 1 << 20 => format!("{:.0} KB", n as f64 / 1024.0),
+        n if n < 1 << 30 => format!("{:.1} MB", n as f64 / f64::from(1 << 20)),
+        n => format!("{:.1} GB", n as f64 / f64::from(1 << 30)),
+    }
+}
