@@ -102,13 +102,13 @@ impl TraceBuilder {
     /// Tells that no later event will be older than the previous round's newest.
     pub fn finish_round(&mut self) -> Result<()> {
         let TraceBuilder { sorter, trace, .. } = self;
-        sorter.finish_round().try_for_each(|(t, event)| trace.apply(t, event))
+        sorter.finish_round(|t, event| trace.apply(t, event))
     }
 
     /// Completes the trace. `symbolizer` names its frames; without one the frames stay addresses.
     pub fn finish(self, symbolizer: Option<&mut dyn Symbolizer>) -> Result<Trace> {
         let TraceBuilder { mut sorter, mut trace, tables } = self;
-        sorter.finish().try_for_each(|(t, event)| trace.apply(t, event))?;
+        sorter.finish(|t, event| trace.apply(t, event))?;
         trace.close()?;
         trace.meta.notes.extend(trace.stacks.unwinder.iter().flat_map(|u| u.notes()));
         // Names come after all strings of the events.

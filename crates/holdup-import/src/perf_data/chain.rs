@@ -54,6 +54,9 @@ impl Splitter {
             let placed = !self.is_empty() || self.leaf(owner.mode, s.ip, at);
             return if placed { self.raw_chain(plan, s, to) } else { ChainId::NONE };
         }
+        if s.chain.is_empty() && at != At::Sample {
+            return ChainId::NONE;
+        }
         match self.recent.find(s.tid.wrapping_mul(4) | at as u32, owner, s.chain) {
             Ok(chain) => chain,
             Err(place) => self.new_chain(place, owner, s, at, to),
