@@ -17,6 +17,7 @@ mod output;
 mod owners;
 mod part;
 mod prepare;
+mod releases;
 mod state;
 mod streams;
 mod tally;

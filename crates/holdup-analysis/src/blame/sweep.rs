@@ -6,7 +6,7 @@ mod judge;
 mod link;
 mod running;
 
-use holdup_trace::{Cpu, LockId, StackId, ThreadIdx};
+use holdup_trace::{Cpu, StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::CpuSeconds;
@@ -79,6 +79,8 @@ struct Sweep<'a> {
     locks: Locks,
     cells: Cells,
     out: Part,
+    /// Whether the states at the end of the part are being set.
+    starting: bool,
     /// Cells of a wait that is being counted.
     scratch: Vec<u32>,
     /// Cells that were charged while something was linked, and until when.
@@ -98,6 +100,7 @@ impl<'a> Sweep<'a> {
             locks: Locks::new(study.trace.locks.kind.len()),
             cells: Cells::new(study.gap()),
             out: Part::default(),
+            starting: true,
             scratch: Vec::new(),
             passed: Vec::new(),
         }
@@ -117,32 +120,34 @@ impl<'a> Sweep<'a> {
         for span in &self.chunk.owners_at_end {
             self.locks.set_owner(span.lock, span.owner.0);
         }
-        self.find_releasers();
-        let is_last = self.chunk.to >= self.study.timeline.end;
-        for (i, &state) in self.chunk.last.iter().enumerate().skip(1) {
-            if !matches!(state, State::Unknown | State::Gone) {
-                self.set_state(i as u32, state);
-                self.forest.at_mut(i as u32).crossing = !is_last && state.wait().is_some();
+        for (lock, by) in &self.chunk.releasers {
+            if self.locks.has(*lock) {
+                self.locks.set_releaser(*lock, by.0);
             }
         }
+        let is_last = self.chunk.to >= self.study.timeline.end;
+        for (i, state) in self.states_at_end() {
+            self.set_state(i, state);
+            self.forest.at_mut(i).crossing = !is_last && state.wait().is_some();
+        }
+        self.starting = false;
         if !is_last {
             // The circles of the end were counted where they closed.
             self.out.cycles = 0;
         }
     }
 
-    /// The next to release a lock is who ends the first of the waits for it that go on.
-    fn find_releasers(&mut self) {
-        let mut first: FxHashMap<LockId, (u64, u32)> = FxHashMap::default();
-        for wait in self.chunk.last.iter().filter_map(|state| state.wait()).map(|w| self.wait(w)) {
-            if wait.kind == crate::classify::WaitKind::Lock && self.locks.has(wait.lock) && wait.waker.is_real() {
-                let known = first.entry(wait.lock).or_insert((wait.woken, wait.waker.0));
-                *known = (*known).min((wait.woken, wait.waker.0));
-            }
-        }
-        for (lock, (_, waker)) in first {
-            self.locks.set_releaser(lock, waker);
-        }
+    /// What the threads do just before the end: those that wait as they would have come from what follows, the one that is
+    /// woken last first.
+    fn states_at_end(&self) -> Vec<(u32, State)> {
+        let states = self.chunk.last.iter().enumerate().skip(1);
+        let known = states.filter(|(_, state)| !matches!(state, State::Unknown | State::Gone));
+        let mut states: Vec<(u32, State)> = known.map(|(i, &state)| (i as u32, state)).collect();
+        states.sort_by_key(|&(i, state)| match state {
+            State::Waiting(w) => (1, std::cmp::Reverse(self.wait(w).woken), i),
+            _ => (0, std::cmp::Reverse(0), i),
+        });
+        states
     }
 
     fn extra(&mut self, extra: Extra) {

@@ -7,6 +7,7 @@ use super::losses::Loss;
 use super::machine::{CpuNow, Early, Machine, ThreadNow};
 use super::output::{Late, Output};
 use super::owners::{OwnerSpan, Owners};
+use super::releases::Release;
 use super::state::{Packed, State};
 use super::streams::Places;
 use super::wait::Wait;
@@ -30,6 +31,8 @@ pub(super) struct Part {
     owners: Vec<OwnerSpan>,
     /// The waits that come over the border, in the order of their threads: as they are known here, and their numbers.
     pub(super) carried: Vec<(Wait, u32)>,
+    /// Who releases each lock first in this part, by lock.
+    pub(super) releases: Vec<Release>,
     /// What was learned later of this part; waits by number.
     pub(super) late: Vec<Late>,
     /// Waits of later parts in which waits of this one may go on, by number.
@@ -120,6 +123,8 @@ pub struct Chunk {
     pub last: Vec<State>,
     /// Who is known to own which lock just before the end.
     pub owners_at_end: Vec<OwnerSpan>,
+    /// Who releases the locks next for which threads wait at the end.
+    pub releasers: Vec<(LockId, ThreadIdx)>,
     /// The spans in which owners are known.
     pub owners: Vec<OwnerSpan>,
     /// Which CPUs are lost just before the end.
@@ -136,6 +141,7 @@ impl Chunk {
             extras: Vec::new(),
             last: Vec::new(),
             owners_at_end: Vec::new(),
+            releasers: Vec::new(),
             owners: Vec::new(),
             lost_at_end: Vec::new(),
         }

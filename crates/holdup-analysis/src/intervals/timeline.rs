@@ -11,7 +11,7 @@
 //!   chunk(1)              │ ─────────▶ │                           steps, waits, samples
 //! ```
 
-use holdup_trace::{Result, ThreadIdx, Trace};
+use holdup_trace::{LockId, Result, ThreadIdx, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::crossing::Crossing;
@@ -21,11 +21,12 @@ use super::machine::{Machine, Recent};
 use super::output::Output;
 use super::part::{Chunk, Extra, Part, carry, open_waits};
 use super::prepare::{Dictionary, REWAIT_NS, join_rewaits};
+use super::releases::{self, Releases};
 use super::state::{State, Step};
 use super::streams::{Streams, Tables};
 use super::tally::Tally;
 use super::{Health, OwnerSpan};
-use crate::classify::Classifier;
+use crate::classify::{Classifier, WaitKind};
 use crate::focus::Focus;
 
 /// Events in a part, at least: its steps and waits take some 20 MB.
@@ -124,6 +125,7 @@ impl<'a> Timeline<'a> {
             crossing: &mut self.crossing,
             facts: &mut self.facts,
             parts: &mut self.parts,
+            releases: Releases::new(trace.locks.pid.len()),
         };
         let several = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
         std::thread::scope(|scope| {
@@ -184,6 +186,7 @@ impl<'a> Timeline<'a> {
         chunk.owners.retain(known);
         chunk.owners_at_end = machine.owners.present(to);
         chunk.owners_at_end.retain(known);
+        chunk.releasers = self.releasers(index, &machine.out, &chunk.last);
         chunk.lost_at_end = if last { vec![false; self.cpus] } else { losses::at(&self.losses, self.cpus, to) };
         chunk.extras = self.extras(from, if last { u64::MAX } else { to }, &chunk);
         chunk.out = machine.out;
@@ -230,6 +233,30 @@ impl<'a> Timeline<'a> {
             }
         }
         out.inserted.sort_by_key(|s| s.t);
+    }
+
+    /// Who releases the locks next for which threads wait at the end of part `index`.
+    fn releasers(&self, index: usize, out: &Output, last: &[State]) -> Vec<(LockId, ThreadIdx)> {
+        let waits = last.iter().filter_map(|state| state.wait()).map(|w| &out.waits[w as usize]);
+        let mut locks: FxHashMap<LockId, u64> = FxHashMap::default();
+        for wait in waits.filter(|w| w.kind == WaitKind::Lock) {
+            let until = locks.entry(wait.lock).or_default();
+            *until = wait.woken.max(*until);
+        }
+        let next = |(lock, until): (LockId, u64)| {
+            let parts = self.parts[index + 1..].iter().take_while(|p| p.from <= until);
+            let found = |p: &Part| p.releases.binary_search_by_key(&lock, |r| r.lock).map(|at| p.releases[at]);
+            let release = parts.filter_map(|p| found(p).ok()).next()?;
+            (release.t <= until).then_some((lock, release.by))
+        };
+        let mut releasers: Vec<_> = locks.into_iter().filter_map(next).collect();
+        releasers.sort_unstable();
+        releasers
+    }
+
+    /// Whether an owner of the lock was ever seen.
+    pub(crate) fn is_owned(&self, lock: LockId) -> bool {
+        self.facts.owned.get(lock.index()).copied().unwrap_or(false)
     }
 
     fn extras(&self, from: u64, to: u64, chunk: &Chunk) -> Vec<(u64, Extra)> {
@@ -281,6 +308,7 @@ struct Borders<'t, 'a> {
     crossing: &'t mut Crossing,
     facts: &'t mut Facts,
     parts: &'t mut Vec<Part>,
+    releases: Releases,
 }
 
 impl Borders<'_, '_> {
@@ -339,7 +367,16 @@ impl Borders<'_, '_> {
             self.dictionary.prepare(wait);
             self.facts.learn(wait, self.dictionary);
             may_go_on |= wait.may_go_on();
+            if let Some(release) = releases::of(wait) {
+                let part = self.parts.partition_point(|p| p.from <= release.t).saturating_sub(1);
+                if part == here {
+                    self.releases.see(release);
+                } else {
+                    releases::add_to(&mut self.parts[part].releases, release);
+                }
+            }
         }
+        self.parts[here].releases = self.releases.take();
         if may_go_on {
             let over = (0..waits.len()).filter(|i| is_over(*i));
             join_rewaits(waits, over, &FxHashMap::default());

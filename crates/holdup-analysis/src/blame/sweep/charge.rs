@@ -127,6 +127,7 @@ impl Sweep<'_> {
         while q != NONE {
             let next = self.forest.next_queue(q);
             match self.forest.queue(q).edge {
+                None if self.forest.queue(q).members == 0 => {}
                 None => self.activate(q),
                 Some(edge) if edge.key != self.edge_key(q) => {
                     self.retire(q);

@@ -36,9 +36,13 @@ impl Sweep<'_> {
     fn lock_queue(&mut self, i: u32, wait: &Wait, has_waker: bool) -> Option<u32> {
         let lock = wait.lock;
         if has_waker {
-            self.locks.set_releaser(lock, wait.waker.0);
-        } else if wait.is_timed_out() && self.locks.owner(lock) == NONE {
-            // Nobody's release ended it.
+            // A wait that goes on was ended by its time-out: its last part has the waker. And where the part ends the
+            // waker of one that goes on is not the next to release it.
+            if wait.goes_on == 0 && !self.starting {
+                self.locks.set_releaser(lock, wait.waker.0);
+            }
+        } else if wait.is_timed_out() && !self.study.timeline.is_owned(lock) {
+            // Nobody's release ended it, and nobody is known to hold such a lock.
             return None;
         }
         if self.locks.owner(lock) == i {
@@ -71,13 +75,23 @@ impl Sweep<'_> {
         let proxy = focus.is_kernel(wait.waker) && !focus.is_kernel(ThreadIdx(i));
         let site = if proxy { wait.stack } else { StackId::NONE };
         let kind = Kind { kind: wait.kind, lock: lock_of(wait), site };
-        if let Some(q) = self.forest.queues_of(parent).find(|&q| self.forest.queue(q).kind == kind) {
+        let known = self.forest.queues_of(parent).find(|&q| self.forest.queue(q).kind == kind);
+        if let Some(q) = known.filter(|&q| self.forest.queue(q).members > 0) {
             return q;
         }
-        let q = self.forest.add_queue(kind);
+        let q = known.unwrap_or_else(|| {
+            let q = self.forest.add_queue(kind);
+            self.forest.hang(q, parent);
+            q
+        });
+        let now = self.clock.total.t;
         let queue = self.forest.queue_mut(q);
-        (queue.member, queue.member_site) = (i, wait.stack);
-        self.attach(q, parent);
+        (queue.member, queue.member_site, queue.attached_at) = (i, wait.stack, now);
+        queue.off = Mark::default();
+        queue.charged.clear();
+        if self.forest.at(parent).queue == NONE {
+            self.activate(q);
+        }
         q
     }
 
@@ -175,17 +189,31 @@ impl Sweep<'_> {
         if self.forest.queue(q).members > 0 {
             return;
         }
-        if self.forest.queue(q).parent != NONE {
+        // Who waited for somebody will mostly do so again: the queue stays, but for those of which there may be many.
+        let stays = self.forest.queue(q).kind.site == StackId::NONE && !self.is_of_lock(q);
+        if stays || self.forest.queue(q).parent == NONE {
+            if self.forest.queue(q).edge.is_some() {
+                self.retire(q);
+            }
+        } else {
             self.detach(q);
-        } else if self.forest.queue(q).edge.is_some() {
-            self.retire(q);
         }
-        let Kind { kind, lock, .. } = self.forest.queue(q).kind;
-        if kind == WaitKind::Lock && self.locks.has(lock) {
+        if stays {
+            return;
+        }
+        if self.is_of_lock(q) {
             self.forest.queue_mut(q).charged.clear();
+            // Who releases it the next time that threads wait for it need not hold it now.
+            let lock = self.forest.queue(q).kind.lock;
+            self.locks.set_releaser(lock, NONE);
         } else {
             self.forest.remove_queue(q);
         }
+    }
+
+    fn is_of_lock(&self, q: u32) -> bool {
+        let Kind { kind, lock, .. } = self.forest.queue(q).kind;
+        kind == WaitKind::Lock && self.locks.has(lock)
     }
 
     /// The queue `q`, which waits for nobody, waits for thread `parent`.
