@@ -113,5 +113,5 @@ fn instead(series: &Series) -> String {
 
 /// Nanoseconds in the unit in which they are read best.
 fn time(ns: f64) -> String {
-    duration(ns / 1e9)
+    duration(Amount(ns).seconds())
 }
