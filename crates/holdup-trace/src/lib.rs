@@ -7,8 +7,10 @@
 //! What this crate is *not* for: deciding who is to blame (holdup-analysis), or turning addresses into names
 //! (holdup-symbols implements [`Symbolizer`] and [`Unwinder`]).
 
+mod arrow;
 mod background;
 mod builder;
+mod column;
 mod dict;
 mod error;
 mod event;
@@ -26,7 +28,9 @@ mod table;
 pub mod tables;
 mod trace;
 
+pub use arrow::RawBatch;
 pub use builder::{Destination, TraceBuilder};
+pub use column::Column;
 pub use dict::{
     Dictionary, Image, Location, LockKey, RawStack, SourceLine, Stacks, Symbolizer, Unwinder, decode_build_id,
 };
@@ -41,7 +45,7 @@ pub use ids::{Nanos, Timestamp};
 pub use meta::{Host, Loss, Meta};
 pub use names::Names;
 pub use note::{Note, NoteKind, PERF_RECORD};
-pub use store::{Batches, Chunks, RawBatch, Store};
+pub use store::{Batches, Chunks, Store};
 pub use syscall::Syscall;
-pub use table::{Column, ColumnDoc, Table, TableDoc};
+pub use table::{ColumnDoc, Table, TableDoc};
 pub use trace::Trace;

@@ -9,7 +9,7 @@ use arrow_ipc::{Block, RecordBatch, root_as_message};
 use arrow_schema::{ArrowError, DataType, Schema};
 use lz4_flex::block::decompress_into;
 
-use super::reader::bad;
+use super::bad;
 use crate::Column;
 
 /// Most bytes that one byte of lz4 unpacks to.
@@ -42,7 +42,8 @@ impl RawBatch {
         let head = usize::try_from(block.metaDataLength()).map_err(|_| bad("a batch has a negative length"))?;
         let (message, body) = self.bytes.split_at_checked(head).ok_or_else(|| bad("a batch without a body"))?;
         let message = message.strip_prefix(&[0xff; 4]).unwrap_or(message);
-        let message = root_as_message(message.get(4..).unwrap_or_default()).map_err(|e| bad(format!("a batch: {e}")))?;
+        let message =
+            root_as_message(message.get(4..).unwrap_or_default()).map_err(|e| bad(format!("a batch: {e}")))?;
         let batch = message.header_as_record_batch().ok_or_else(|| bad("a message that is no batch"))?;
         self.rows = usize::try_from(batch.length()).map_err(|_| bad("a negative number of rows"))?;
         self.packed = batch.compression().is_some();
