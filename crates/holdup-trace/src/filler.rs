@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_ipc::writer::FileWriter;
 
+use crate::arrow::Section;
 use crate::background::Background;
-use crate::store::{BATCH_ROWS, Section, arrow_writer, write_error};
+use crate::store::{BATCH_ROWS, arrow_writer, write_error};
 use crate::{Error, Result, Store, Table};
 
 /// Batches of a table that stay in memory where longer tables go to a file: three million rows, about 100 MB.

@@ -7,8 +7,10 @@
 //! What this crate is *not* for: deciding who is to blame (holdup-analysis), or turning addresses into names
 //! (holdup-symbols implements [`Symbolizer`] and [`Unwinder`]).
 
+mod arrow;
 mod background;
 mod builder;
+mod column;
 mod dict;
 mod error;
 mod event;
@@ -27,7 +29,9 @@ pub mod tables;
 mod trace;
 mod units;
 
+pub use arrow::RawBatch;
 pub use builder::{Destination, TraceBuilder};
+pub use column::Column;
 pub use dict::{
     Dictionary, Image, Location, LockKey, RawStack, SourceLine, Stacks, Symbolizer, Unwinder, decode_build_id,
 };
@@ -41,8 +45,8 @@ pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringI
 pub use meta::{Host, Loss, Meta};
 pub use names::Names;
 pub use note::{Note, NoteKind};
-pub use store::{Batches, Chunks, RawBatch, Store};
+pub use store::{Batches, Chunks, Store};
 pub use syscall::Syscall;
-pub use table::{Column, ColumnDoc, Table, TableDoc};
+pub use table::{ColumnDoc, Table, TableDoc};
 pub use trace::Trace;
 pub use units::{Amount, Nanos, Timestamp};

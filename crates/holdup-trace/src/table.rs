@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::types::{ArrowPrimitiveType, Int16Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 
-use crate::store::{ArrowReader, RawBatch, guarded};
-use crate::{Cpu, Error, FrameId, LockId, LockKind, Nanos, Result, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
-use crate::{LossKind, Timestamp, WakeContext};
+use crate::arrow::{ArrowReader, RawBatch, guarded};
+use crate::column::Column;
+use crate::{Error, Result};
 
 /// What a column means.
 #[derive(Debug, Clone, Copy)]
@@ -20,57 +20,6 @@ pub struct ColumnDoc {
     pub unit: &'static str,
     /// One sentence.
     pub doc: &'static str,
-}
-
-/// A value that a column can hold.
-pub trait Column: Copy {
-    /// How it is stored.
-    type Arrow: ArrowPrimitiveType;
-    /// To the stored form.
-    fn store(self) -> <Self::Arrow as ArrowPrimitiveType>::Native;
-    /// From the stored form.
-    fn load(native: <Self::Arrow as ArrowPrimitiveType>::Native) -> Self;
-    /// Bytes of the stored form.
-    const WIDTH: usize = std::mem::size_of::<<Self::Arrow as ArrowPrimitiveType>::Native>();
-    /// Appends values from the bytes of their stored forms, little-endian.
-    fn load_all(bytes: &[u8], to: &mut Vec<Self>);
-}
-
-macro_rules! column {
-    ($($ty:ty: $arrow:ty, |$v:ident| $store:expr, |$n:ident| $load:expr;)+) => {
-        $(impl Column for $ty {
-            type Arrow = $arrow;
-            fn store(self) -> <Self::Arrow as ArrowPrimitiveType>::Native { let $v = self; $store }
-            fn load($n: <Self::Arrow as ArrowPrimitiveType>::Native) -> Self { $load }
-            fn load_all(bytes: &[u8], to: &mut Vec<Self>) {
-                type Native = <$arrow as ArrowPrimitiveType>::Native;
-                let (natives, _) = bytes.as_chunks::<{ std::mem::size_of::<Native>() }>();
-                to.extend(natives.iter().map(|n| Self::load(Native::from_le_bytes(*n))));
-            }
-        })+
-    };
-}
-
-column! {
-    u8: UInt8Type, |v| v, |n| n;
-    u16: UInt16Type, |v| v, |n| n;
-    u32: UInt32Type, |v| v, |n| n;
-    u64: UInt64Type, |v| v, |n| n;
-    i16: Int16Type, |v| v, |n| n;
-    bool: UInt8Type, |v| u8::from(v), |n| n != 0;
-    Timestamp: UInt64Type, |v| v.nanos(), |n| Timestamp::from_nanos_since_start(n);
-    Nanos: UInt64Type, |v| v.0, |n| Nanos(n);
-    Cpu: UInt16Type, |v| v.0, |n| Cpu(n);
-    ThreadIdx: UInt32Type, |v| v.0, |n| ThreadIdx(n);
-    StackId: UInt32Type, |v| v.0, |n| StackId(n);
-    FrameId: UInt32Type, |v| v.0, |n| FrameId(n);
-    StringId: UInt32Type, |v| v.0, |n| StringId(n);
-    LockId: UInt32Type, |v| v.0, |n| LockId(n);
-    SpaceId: UInt32Type, |v| v.0, |n| SpaceId(n);
-    SwitchState: UInt8Type, |v| v.code(), |n| SwitchState::from_code(n);
-    LockKind: UInt8Type, |v| v.code(), |n| LockKind::from_code(n);
-    WakeContext: UInt8Type, |v| v.code(), |n| WakeContext::from_code(n);
-    LossKind: UInt8Type, |v| v.code(), |n| LossKind::from_code(n);
 }
 
 /// A table: equally long columns, one row type.
@@ -197,7 +146,7 @@ macro_rules! table {
             fn push(&mut self, row: $row) { $(self.$col.push(row.$col);)+ }
             fn row(&self, index: usize) -> $row { $row { $($col: self.$col[index]),+ } }
             fn clear(&mut self) { $(self.$col.clear();)+ }
-            fn fill(&mut self, file: &$crate::store::ArrowReader, raw: &mut $crate::store::RawBatch) -> $crate::Result<()> {
+            fn fill(&mut self, file: &$crate::arrow::ArrowReader, raw: &mut $crate::arrow::RawBatch) -> $crate::Result<()> {
                 $($crate::table::fill_column(file, raw, $name, stringify!($col), &mut self.$col)?;)+
                 Ok(())
             }

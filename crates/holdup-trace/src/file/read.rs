@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::older;
+use crate::arrow::{Section, guarded, open_arrow};
 use crate::event_tables::ReadTables;
-use crate::store::{Section, guarded, open_arrow};
 use crate::tables::{Codes, Frames, Lines, Locations, StackNodes};
 use crate::{Dictionary, Error, EventTables, Meta, Names, Result, Stacks, Store, Table, Trace};
 

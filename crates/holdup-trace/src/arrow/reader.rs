@@ -11,8 +11,8 @@ use arrow_ipc::reader::{FileDecoder, read_footer_length};
 use arrow_ipc::{Block, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, Schema};
 
-use super::Section;
 use super::raw::{RawBatch, is_plain};
+use super::{Section, bad};
 
 /// Most bytes that one byte of lz4 unpacks to.
 const LZ4_RATIO: u64 = 256;
@@ -25,10 +25,6 @@ pub struct ArrowReader {
     decoder: FileDecoder,
     blocks: Vec<Block>,
     schema: Arc<Schema>,
-}
-
-pub(super) fn bad(what: impl Into<String>) -> ArrowError {
-    ArrowError::ParseError(what.into())
 }
 
 impl ArrowReader {

@@ -9,7 +9,7 @@ use arrow_ipc::{Block, RecordBatch, root_as_message};
 use arrow_schema::{ArrowError, DataType, Schema};
 use lz4_flex::block::decompress_into;
 
-use super::reader::bad;
+use super::bad;
 use crate::Column;
 
 /// Most bytes that one byte of lz4 unpacks to.
