@@ -312,9 +312,12 @@ fn a_tiny_buffer_counts_what_it_loses() {
     let lost = |l: &&Value| l["kind"] == "events" && l["count"].as_u64() > Some(0);
     let lost = losses.iter().filter(lost).count();
     let answer = explain(&path);
-    println!("{lost} spans lost");
-    if lost > 0 {
-        let findings = answer["findings"].as_array().expect("findings");
-        assert!(findings.iter().all(|f| f["confidence"] != "high"), "{answer}");
+    if lost == 0 {
+        return skip(
+            Need::Other { name: "load that a buffer of 1 MB cannot hold", is_here: false },
+            "nothing was lost",
+        );
     }
+    let findings = answer["findings"].as_array().expect("findings");
+    assert!(findings.iter().all(|f| f["confidence"] != "high"), "{answer}");
 }

@@ -16,7 +16,9 @@ use std::time::{Duration, Instant};
 const HANGS: Duration = Duration::from_secs(120);
 
 fn started(args: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_holdup"));
+    // Tests may run in the background of a shell, which has its jobs ignore the signal of Ctrl-C, and they inherit that.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT,TERM", env!("CARGO_BIN_EXE_holdup")]);
     command.arg("load").args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.env_remove("RUST_BACKTRACE").spawn().expect("the binary starts")
 }

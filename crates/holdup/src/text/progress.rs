@@ -143,6 +143,8 @@ mod tests {
         let shared = Arc::new(Shared { step: Mutex::new(Step::default()), changed: Condvar::new() });
         let ours = Arc::clone(&shared);
         let thread = std::thread::spawn(move || ours.draw());
+        let kept = Arc::downgrade(&shared);
         drop(Progress(Some(Line { shared, thread: Some(thread) })));
+        assert!(kept.upgrade().is_none(), "the thread that draws has ended");
     }
 }
