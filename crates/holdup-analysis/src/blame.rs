@@ -18,11 +18,13 @@
 //! parts' order, so that the answer does not depend on how many CPUs that were.
 
 mod cells;
+mod charged;
 mod clock;
 mod forest;
 mod locks;
 mod processors;
 mod run;
+mod study;
 mod sum;
 mod sweep;
 mod terminal;
@@ -31,7 +33,8 @@ use holdup_trace::{StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 pub use cells::{Cell, Key, Terminal};
-pub use run::{Study, blame};
+pub use run::blame;
+pub use study::Study;
 
 /// A part of the trace, in nanoseconds since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 //! The result is a list of [`Step`]s in time order, each with the state that *ends* there, so that a reader going
 //! backwards always knows what was before: part by part from a [`Timeline`], in bounded memory, or all at once.
 
+mod borders;
 mod crossing;
 mod cursor;
 mod facts;

@@ -4,41 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use holdup_trace::{Result, Trace};
+use holdup_trace::Result;
 
+use super::Blame;
+use super::charged::Charged;
+use super::study::Study;
 use super::sum::Sum;
-use super::sweep::{Part, sweep};
-use super::{Blame, Window};
-use crate::classify::Classifier;
-use crate::focus::Focus;
-use crate::intervals::{Chunk, Timeline};
-
-/// What a sweep looks at.
-#[derive(Clone, Copy)]
-pub struct Study<'a> {
-    /// The trace.
-    pub trace: &'a Trace,
-    /// Its parts.
-    pub timeline: &'a Timeline<'a>,
-    /// Whose waits count.
-    pub focus: &'a Focus,
-    /// What stacks tell.
-    pub classifier: &'a Classifier<'a>,
-    /// Which part of its time.
-    pub window: Window,
-}
-
-impl Study<'_> {
-    /// Nanoseconds for each sample.
-    pub(super) fn period(&self) -> f64 {
-        self.trace.meta.sample_period_ns as f64
-    }
-
-    /// Spans of blame closer than this are one, in nanoseconds.
-    pub(super) fn gap(&self) -> u64 {
-        (self.window.to - self.window.from) / 500
-    }
-}
+use super::sweep::sweep;
+use crate::intervals::Chunk;
 
 /// Charges every CPU second of the window. `also` is called with each part of the trace, in any order and by several
 /// threads, and `fold` with what it returned, the latest part first: for whatever else is to be learned of the waits.
@@ -88,12 +61,12 @@ fn is_inside(study: &Study, part: usize) -> bool {
 struct Order<'f, X, F: FnMut(X)> {
     sum: Sum,
     fold: &'f mut F,
-    early: BTreeMap<usize, (Part, X)>,
+    early: BTreeMap<usize, (Charged, X)>,
     added: usize,
 }
 
 impl<X, F: FnMut(X)> Order<'_, X, F> {
-    fn add(&mut self, position: usize, found: (Part, X)) {
+    fn add(&mut self, position: usize, found: (Charged, X)) {
         self.early.insert(position, found);
         while let Some((part, also)) = self.early.remove(&self.added) {
             self.sum.add(part);

@@ -4,7 +4,7 @@ use holdup_trace::{StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::cells::{Cell, Key};
-use super::sweep::Part;
+use super::charged::Charged;
 use super::{Blame, CpuSeconds, Window};
 
 #[derive(Default)]
@@ -29,7 +29,7 @@ impl Sum {
     }
 
     /// Adds the part before those that were added.
-    pub(super) fn add(&mut self, part: Part) {
+    pub(super) fn add(&mut self, part: Charged) {
         add_seconds(&mut self.cpu, &part.cpu);
         self.cycles += part.cycles;
         for (key, cell) in part.cells {

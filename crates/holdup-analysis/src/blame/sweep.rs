@@ -6,36 +6,19 @@ mod judge;
 mod link;
 mod running;
 
-use holdup_trace::{Cpu, StackId, ThreadIdx};
-use rustc_hash::FxHashMap;
+use holdup_trace::{Cpu, ThreadIdx};
 
-use super::CpuSeconds;
-use super::cells::{Cell, Cells, Counted, Key};
+use super::cells::Cells;
+use super::charged::Charged;
 use super::clock::Clock;
 use super::forest::{Forest, NONE};
 use super::locks::Locks;
 use super::processors::Processors;
-use super::run::Study;
+use super::study::Study;
 use crate::intervals::{Chunk, Extra, State, Wait};
 
-/// What one part of the trace comes to.
-#[derive(Debug, Default)]
-pub(super) struct Part {
-    pub(super) cpu: CpuSeconds,
-    pub(super) cells: Vec<(Key, Cell)>,
-    pub(super) profile: FxHashMap<(ThreadIdx, StackId), f64>,
-    pub(super) at_work: FxHashMap<(usize, ThreadIdx, StackId), (f64, f64)>,
-    pub(super) waiting: FxHashMap<(usize, usize), f64>,
-    pub(super) instead: FxHashMap<(ThreadIdx, ThreadIdx), u64>,
-    pub(super) cycles: u64,
-    /// Where waits were charged that go on behind the part's end; with what is counted of them if they begin here.
-    pub(super) crossing: Vec<(ThreadIdx, Vec<Key>, Option<Counted>)>,
-    /// Where waits were charged that began before the part.
-    pub(super) open: Vec<(ThreadIdx, Vec<Key>)>,
-}
-
 /// Sweeps one part backwards.
-pub(super) fn sweep(study: &Study, chunk: &Chunk) -> Part {
+pub(super) fn sweep(study: &Study, chunk: &Chunk) -> Charged {
     let mut sweep = Sweep::new(study, chunk);
     sweep.start();
     let (steps, inserted, extras, samples) = (chunk.steps(), chunk.inserted(), &chunk.extras, chunk.samples());
@@ -78,7 +61,7 @@ struct Sweep<'a> {
     forest: Forest,
     locks: Locks,
     cells: Cells,
-    out: Part,
+    out: Charged,
     /// Whether the states at the end of the part are being set.
     starting: bool,
     /// Cells of a wait that is being counted.
@@ -99,7 +82,7 @@ impl<'a> Sweep<'a> {
             forest: Forest::new(chunk.last.len()),
             locks: Locks::new(study.trace.locks.kind.len()),
             cells: Cells::new(study.gap()),
-            out: Part::default(),
+            out: Charged::default(),
             starting: true,
             scratch: Vec::new(),
             passed: Vec::new(),

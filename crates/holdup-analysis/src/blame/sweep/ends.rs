@@ -1,11 +1,12 @@
 //! The beginning of the part, where the sweep ends: all that is still being charged.
 
+use super::super::charged::Charged;
 use super::super::forest::{Class, NONE};
-use super::{Part, Sweep};
+use super::Sweep;
 
 impl Sweep<'_> {
     /// Charges everything up to the part's beginning.
-    pub(super) fn finish(mut self) -> Part {
+    pub(super) fn finish(mut self) -> Charged {
         self.clock.advance(self.chunk.from);
         let now = self.clock.total.t;
         self.processors.settle_all(now);

@@ -1,0 +1,35 @@
+//! What a sweep looks at.
+
+use holdup_trace::Trace;
+
+use super::Window;
+use crate::classify::Classifier;
+use crate::focus::Focus;
+use crate::intervals::Timeline;
+
+/// What a sweep looks at.
+#[derive(Clone, Copy)]
+pub struct Study<'a> {
+    /// The trace.
+    pub trace: &'a Trace,
+    /// Its parts.
+    pub timeline: &'a Timeline<'a>,
+    /// Whose waits count.
+    pub focus: &'a Focus,
+    /// What stacks tell.
+    pub classifier: &'a Classifier<'a>,
+    /// Which part of its time.
+    pub window: Window,
+}
+
+impl Study<'_> {
+    /// Nanoseconds for each sample.
+    pub(super) fn period(&self) -> f64 {
+        self.trace.meta.sample_period_ns as f64
+    }
+
+    /// Spans of blame closer than this are one, in nanoseconds.
+    pub(super) fn gap(&self) -> u64 {
+        (self.window.to - self.window.from) / 500
+    }
+}
