@@ -52,7 +52,7 @@ impl<'a> Dictionary<'a> {
     fn kind(&self, wait: &Wait) -> WaitKind {
         let facts = self.classifier.facts(wait.stack);
         let is_kernel_lock =
-            wait.lock != LockId::NONE && self.trace.locks.kind.get(wait.lock.index()).is_some_and(|&k| k.is_kernel());
+            wait.lock != LockId::NONE && self.trace.locks.kind.get(wait.lock.index()).is_some_and(|&k| is_of_kernel(k));
         if is_kernel_lock || facts.kernel_lock {
             return WaitKind::Lock;
         }
@@ -150,12 +150,6 @@ impl Wait {
 }
 
 /// Whether a lock of this kind is the kernel's own.
-trait OfKernel {
-    fn is_kernel(self) -> bool;
-}
-
-impl OfKernel for LockKind {
-    fn is_kernel(self) -> bool {
-        !matches!(self, LockKind::Futex | LockKind::Unknown)
-    }
+fn is_of_kernel(kind: LockKind) -> bool {
+    !matches!(kind, LockKind::Futex | LockKind::Unknown)
 }

@@ -84,9 +84,9 @@ impl Sweep<'_> {
         let of = |c: &Counts| if edge.holds { c.by_end + c.held } else { c.held };
         let before = of(&queue.counts);
         if come {
-            queue.counts.add(by)
+            queue.counts.add(by);
         } else {
-            queue.counts.subtract(by)
+            queue.counts.subtract(by);
         }
         let (after, parent) = (of(&queue.counts), queue.parent);
         let (held, mut idle, mut outside) = (of(by), by.idle, by.idle_outside);

@@ -294,9 +294,9 @@ impl Sweep<'_> {
         while self.forest.queue(at).edge.is_none() {
             let queue = self.forest.queue_mut(at);
             if come {
-                queue.counts.add(by)
+                queue.counts.add(by);
             } else {
-                queue.counts.subtract(by)
+                queue.counts.subtract(by);
             }
             at = self.forest.at(self.forest.queue(at).parent).queue;
         }
