@@ -339,6 +339,10 @@ fn a_report_of_load_from_elsewhere_and_a_script_do_not_act() {
         serde_json::from_str(&std::fs::read_to_string(&report).expect("a report")).expect("JSON");
     replace(&mut document, EVIL);
     std::fs::write(&report, document.to_string()).expect("a report");
+    // A kind is one of a few words, or the report is refused.
+    assert_eq!(harmless(&["load", "show", &path]), "");
+    document["cut_kind"] = "error".into();
+    std::fs::write(&report, document.to_string()).expect("a report");
     for args in [
         &["load", "show", &path][..],
         &["load", "compare", &path, &path],
