@@ -127,7 +127,7 @@ fn mistakes() {
         for (args, part) in [
             (positional([int(1)]), "2 placeholders, but 1"),
             (Args::None, "2 placeholders, but 0"),
-            (positional([int(1), text("x")]), "$2 (int4) can't be bound: a text is no int4"),
+            (positional([int(1), text("x")]), "$2 (int4) can't be bound: a text is not of type int4"),
             (positional([int(1 << 31), int(0)]), "$1 (int4) can't be bound: 2147483648 is out of its range"),
             (Args::Named(vec![("a".into(), int(1))]), "$1, $2"),
         ] {

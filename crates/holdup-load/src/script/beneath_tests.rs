@@ -67,7 +67,7 @@ fn what_is_no_plain_file_is_refused_at_once() {
     let inside = root.path().join("in");
     assert!(Command::new("mkfifo").arg(inside.join("pipe")).status().unwrap().success());
     let _socket = UnixListener::bind(inside.join("socket")).unwrap();
-    for (file, word) in [("pipe", "no plain file"), ("sub", "no plain file"), ("socket", "socket: ")] {
+    for (file, word) in [("pipe", "not a plain file"), ("sub", "not a plain file"), ("socket", "socket: ")] {
         let why = files.text(Path::new(file), 100).map_err(Refusal::sentence).unwrap_err();
         assert!(why.contains(word), "{file}: {why}");
     }

@@ -29,7 +29,7 @@ fn what_does_not_fit_says_so() {
         (Value::Int(-1), NativeType::Time, "-1 ns"),
         (Value::Float(1e300), NativeType::Float, "out of its range"),
         (Value::Float(1.5), NativeType::Int, "a float is not of type int"),
-        (Value::Float(f64::NAN), NativeType::Decimal, "no decimal"),
+        (Value::Float(f64::NAN), NativeType::Decimal, "not a decimal"),
         (Value::Text("a".into()), NativeType::BigInt, "a text is not of type bigint"),
         (Value::Text("a".into()), NativeType::Uuid, "\"a\" is not one"),
         (Value::Text("é".into()), NativeType::Ascii, "not ASCII"),

@@ -46,7 +46,7 @@ fn a_value_can_t_add_a_header() {
 #[test]
 fn mistakes_name_the_request() {
     for (text, part) in [
-        ("GET", "no method and a target"),
+        ("GET", "not a method and a target"),
         ("GET users", "starts with a slash"),
         ("GET /a b", "no blanks"),
         ("GET /{", "belongs to no placeholder"),
