@@ -125,14 +125,10 @@ impl<'a, T: Table> Batches<'a, T> {
     /// If it is damaged.
     pub fn get_into(&self, index: usize, raw: &mut RawBatch, memory: Option<T>) -> Result<Option<Cow<'a, T>>> {
         let Some(file) = &self.file else { return Ok(self.memory.get(index).map(Cow::Borrowed)) };
-        if file.is_plain() {
-            let mut table = memory.unwrap_or_default();
-            table.clear();
-            let found = guarded(T::NAME, || file.read_raw(index, raw))?;
-            return if found { table.fill(file, raw).map(|()| Some(Cow::Owned(table))) } else { Ok(None) };
-        }
-        let batch = guarded(T::NAME, || file.batch(index))?;
-        batch.map(|b| T::from_batch(&b).map(Cow::Owned)).transpose()
+        let mut table = memory.unwrap_or_default();
+        table.clear();
+        let found = guarded(T::NAME, || file.read_raw(index, raw))?;
+        if found { table.fill(file, raw).map(|()| Some(Cow::Owned(table))) } else { Ok(None) }
     }
 }
 

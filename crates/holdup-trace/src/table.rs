@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::types::ArrowPrimitiveType;
-use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
+use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::arrow::{ArrowReader, RawBatch, guarded};
@@ -49,8 +49,6 @@ pub trait Table: Default + Clone + Send + 'static {
     }
     /// The table as an Arrow batch.
     fn to_batch(&self) -> RecordBatch;
-    /// From an Arrow batch; columns are found by name, unknown ones ignored.
-    fn from_batch(batch: &RecordBatch) -> Result<Self>;
     /// Takes the rows of a batch as it is stored; columns are found by name, unknown ones ignored.
     #[doc(hidden)]
     fn fill(&mut self, file: &ArrowReader, raw: &mut RawBatch) -> Result<()>;
@@ -91,13 +89,6 @@ pub(crate) fn field(doc: &ColumnDoc, ty: DataType) -> Field {
 
 pub(crate) fn to_array<C: Column>(values: &[C]) -> ArrayRef {
     Arc::new(PrimitiveArray::<C::Arrow>::from_iter_values(values.iter().map(|v| v.store())))
-}
-
-pub(crate) fn from_array<C: Column>(batch: &RecordBatch, table: &str, name: &str) -> Result<Vec<C>> {
-    let array = batch.column_by_name(name).ok_or_else(|| missing(table, name))?;
-    let values = array.as_any().downcast_ref::<PrimitiveArray<C::Arrow>>();
-    let array = values.ok_or_else(|| other_type::<C>(table, name, array.data_type()))?;
-    Ok(array.values().iter().map(|&n| C::load(n)).collect())
 }
 
 pub(crate) fn fill_column<C: Column>(
@@ -161,9 +152,6 @@ macro_rules! table {
             fn to_batch(&self) -> arrow_array::RecordBatch {
                 let columns = vec![$($crate::table::to_array(&self.$col)),+];
                 arrow_array::RecordBatch::try_new(Self::schema(), columns).expect("columns are declared with the schema")
-            }
-            fn from_batch(batch: &arrow_array::RecordBatch) -> $crate::Result<Self> {
-                Ok($table { $($col: $crate::table::from_array(batch, $name, stringify!($col))?),+ })
             }
         }
     };

@@ -6,7 +6,7 @@
 use std::io::Read;
 
 use arrow_ipc::{Block, RecordBatch, root_as_message};
-use arrow_schema::{ArrowError, DataType, Schema};
+use arrow_schema::{ArrowError, Schema};
 use lz4_flex::block::decompress_into;
 
 use super::bad;
@@ -85,10 +85,9 @@ fn columns(batch: &RecordBatch, schema: &Schema, body: usize) -> Result<Vec<(usi
     values.map(|b| place(b).ok_or_else(|| bad("a buffer ends behind its batch"))).collect()
 }
 
-/// Whether all columns can be read this way.
-pub(super) fn is_plain(schema: &Schema) -> bool {
-    use DataType::{Int16, UInt8, UInt16, UInt32, UInt64};
-    schema.fields().iter().all(|f| matches!(f.data_type(), Int16 | UInt8 | UInt16 | UInt32 | UInt64))
+/// The first column that cannot be read this way: all are of fixed width, and have two buffers.
+pub(super) fn other_column(schema: &Schema) -> Option<&str> {
+    schema.fields().iter().find(|f| !f.data_type().is_primitive()).map(|f| f.name().as_str())
 }
 
 /// A packed buffer: its unpacked length, and a frame of lz4; or -1, and the bytes themselves.

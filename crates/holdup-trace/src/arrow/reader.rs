@@ -11,7 +11,7 @@ use arrow_ipc::reader::{FileDecoder, read_footer_length};
 use arrow_ipc::{Block, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, Schema};
 
-use super::raw::{RawBatch, is_plain};
+use super::raw::{RawBatch, other_column};
 use super::{Section, bad};
 
 /// Most bytes that one byte of lz4 unpacks to.
@@ -58,20 +58,18 @@ impl ArrowReader {
         self.decoder.read_record_batch(block, &Buffer::from_vec(bytes))
     }
 
-    /// Reads the batch with this number into `raw`; false behind the last. Only where [`is_plain`](Self::is_plain).
+    /// Reads the batch with this number into `raw`; false behind the last.
     pub(crate) fn read_raw(&self, index: usize, raw: &mut RawBatch) -> Result<bool, ArrowError> {
         let Some(block) = self.blocks.get(index) else { return Ok(false) };
+        if let Some(name) = other_column(&self.schema) {
+            return Err(bad(format!("column {name} holds no numbers of fixed width: written by another program?")));
+        }
         let (offset, head, body) = self.place(block)?;
         let mut section = self.section.clone();
         section.seek(SeekFrom::Start(offset))?;
         section.read_exact(raw.room((head + body) as usize))?;
         raw.open(block, &self.schema)?;
         Ok(true)
-    }
-
-    /// Whether all columns are numbers of fixed width.
-    pub(crate) fn is_plain(&self) -> bool {
-        is_plain(&self.schema)
     }
 
     /// The number of the column called `name`, and its type.
