@@ -152,7 +152,9 @@ fn recording_without_privilege_is_4() {
     let dir = tempfile::tempdir().expect("dir");
     // The build's folder may be closed to others.
     let copy = dir.path().join("holdup");
-    fs::copy(env!("CARGO_BIN_EXE_holdup"), &copy).expect("copy");
+    // By a process of its own, as in `attach`: else another test's child may hold it open for writing.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_holdup")).arg(&copy).status().expect("cp");
+    assert!(copied.success());
     fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("mode");
     let mut o = Command::new("setpriv");
     o.args(["--reuid=65534", "--clear-groups", "--inh-caps=-all"]).arg(&copy);

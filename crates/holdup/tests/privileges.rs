@@ -37,7 +37,8 @@ impl Copy {
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("mode");
         fs::create_dir(&own).expect("folder");
         std::os::unix::fs::chown(&own, Some(65534), Some(65534)).expect("owner");
-        fs::copy(BINARY, &binary).expect("copy");
+        // By a process of its own, as in `attach`: else another test's child may hold it open for writing.
+        assert!(Command::new("cp").arg(BINARY).arg(&binary).status().expect("cp").success());
         let given = Command::new("setcap").arg(format!("{capabilities}=ep")).arg(&binary).status();
         let copy = Copy { dir, binary, own };
         let works = given.is_ok_and(|s| s.success()) && copy.nobody(&["--version"]).is_ok_and(|o| o.status.success());
