@@ -238,6 +238,11 @@ impl Forest {
         &mut self.queues[q as usize]
     }
 
+    /// How many queues there are, those that were given up included: they have no edge.
+    pub(super) fn queue_count(&self) -> u32 {
+        self.queues.len() as u32
+    }
+
     /// A new queue that waits for nobody.
     pub(super) fn add_queue(&mut self, kind: Kind) -> u32 {
         let queue = Queue {

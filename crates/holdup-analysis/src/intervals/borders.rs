@@ -144,6 +144,7 @@ fn recent(machine: &Machine, numbers: &FxHashMap<u32, u32>, open: &[bool], t: u6
     found.values_mut().for_each(|recent| recent.same.sort_unstable());
     found
 }
+
 /// Which waits are not over.
 pub(super) fn open_set(machine: &Machine) -> Vec<bool> {
     let mut open = vec![false; machine.out.waits.len()];

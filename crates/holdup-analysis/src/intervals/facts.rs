@@ -22,7 +22,7 @@ struct Learned {
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     /// Locks of which an owner was ever seen.
-    pub(super) owned: Vec<bool>,
+    owned: Vec<bool>,
     /// By lock.
     learned: Vec<Option<Learned>>,
     /// Locks without an address, by process: their ids lie behind those of the trace.
@@ -61,8 +61,7 @@ impl Facts {
         if wait.kind == WaitKind::Futex {
             // A futex wait without a stack is of the kind of the others on that futex.
             let learned = || self.learned.get(wait.lock.index()).copied().flatten().map(|l| l.kind);
-            let owned = self.owned.get(wait.lock.index()).copied().unwrap_or(false);
-            wait.kind = if owned { WaitKind::Lock } else { learned().unwrap_or(WaitKind::Futex) };
+            wait.kind = if self.is_owned(wait.lock) { WaitKind::Lock } else { learned().unwrap_or(WaitKind::Futex) };
         }
         if let Some(lock) = dictionary.nameless(wait).and_then(|pid| self.nameless.get(&pid)) {
             wait.lock = *lock;
@@ -77,6 +76,11 @@ impl Facts {
             && self.last[wait.thread.index()] == wait.start
             && wait.kind != WaitKind::Lock;
         wait.exempt = joins || returns_to_exit || wait.kind == WaitKind::KernelIdle;
+    }
+
+    /// Whether an owner of the lock was ever seen.
+    pub(super) fn is_owned(&self, lock: LockId) -> bool {
+        self.owned.get(lock.index()).copied().unwrap_or(false)
     }
 
     /// An owner was seen.

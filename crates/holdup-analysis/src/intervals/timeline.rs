@@ -257,7 +257,7 @@ impl<'a> Timeline<'a> {
 
     /// Whether an owner of the lock was ever seen.
     pub(crate) fn is_owned(&self, lock: LockId) -> bool {
-        self.facts.owned.get(lock.index()).copied().unwrap_or(false)
+        self.facts.is_owned(lock)
     }
 
     fn extras(&self, from: u64, to: u64, chunk: &Chunk) -> Vec<(u64, Extra)> {

@@ -114,7 +114,7 @@ impl Sweep<'_> {
         self.count_edge(q, true);
     }
 
-    /// The queue is next to a root no longer.
+    /// The queue is next to a root no longer, if it was.
     pub(super) fn retire(&mut self, q: u32) {
         self.flush(q);
         self.count_edge(q, false);

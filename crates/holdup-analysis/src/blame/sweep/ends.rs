@@ -13,15 +13,9 @@ impl Sweep<'_> {
         for i in 0..self.forest.threads.len() as u32 {
             self.close(i);
         }
-        for i in 0..self.forest.threads.len() as u32 {
-            let queues: Vec<u32> = self.forest.queues_of(i).collect();
-            for q in queues {
-                if self.forest.queue(q).edge.is_some() {
-                    self.retire(q);
-                }
-            }
+        for q in 0..self.forest.queue_count() {
+            self.retire(q);
         }
-        self.retire_holderless();
         let mut out = self.out;
         out.waiting = self.clock.take_waiting();
         out.cpu = self.clock.sums;
@@ -49,18 +43,5 @@ impl Sweep<'_> {
         }
         let open = self.out.crossing.split_off(before);
         self.out.open.extend(open.into_iter().map(|(thread, keys, _)| (thread, keys)));
-    }
-
-    /// Queues of locks that wait for nobody.
-    fn retire_holderless(&mut self) {
-        let locks = self.study.trace.locks.kind.len();
-        for lock in (0..locks as u32).map(holdup_trace::LockId) {
-            if self.locks.has(lock) {
-                let q = self.locks.queue(lock);
-                if q != NONE && self.forest.queue(q).edge.is_some() {
-                    self.retire(q);
-                }
-            }
-        }
     }
 }

@@ -118,7 +118,7 @@ impl Sweep<'_> {
         }
         if old != NONE {
             self.detach(q);
-        } else if self.forest.queue(q).edge.is_some() {
+        } else {
             self.retire(q);
         }
         if holder != NONE {
@@ -134,9 +134,7 @@ impl Sweep<'_> {
         let mut counts = Counts::default();
         let off = self.off(q);
         while own != NONE {
-            if self.forest.queue(own).edge.is_some() {
-                self.retire(own);
-            }
+            self.retire(own);
             let queue = self.forest.queue_mut(own);
             queue.off = queue.off.since(&off);
             counts.add(&queue.counts);
@@ -192,9 +190,7 @@ impl Sweep<'_> {
         // Who waited for somebody will mostly do so again: the queue stays, but for those of which there may be many.
         let stays = self.forest.queue(q).kind.site == StackId::NONE && !self.is_of_lock(q);
         if stays || self.forest.queue(q).parent == NONE {
-            if self.forest.queue(q).edge.is_some() {
-                self.retire(q);
-            }
+            self.retire(q);
         } else {
             self.detach(q);
         }
