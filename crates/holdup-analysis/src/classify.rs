@@ -42,10 +42,10 @@ named! {
 }
 
 impl WaitKind {
-    /// Whether it can be the world outside that ends such a wait.
-    pub(crate) const fn is_outside(self) -> bool {
-        use WaitKind::{Disk, Input, PageFault, Read, Signal, Timer, Write};
-        matches!(self, Disk | Timer | Input | Read | Write | Signal | PageFault)
+    /// Whether it is for input, room or a signal, which the world outside may send.
+    pub(crate) const fn is_for_input(self) -> bool {
+        use WaitKind::{Input, Read, Signal, Write};
+        matches!(self, Input | Read | Write | Signal)
     }
 }
 

@@ -142,3 +142,20 @@ fn s8_timed_rewaits_are_one_wait_for_the_owner() {
     near(ms(&blame, |k| k.terminal == Terminal::Running && tid(&trace, k) == 10), 49.1);
     near(ms(&blame, |k| matches!(k.terminal, Terminal::Timer | Terminal::IdleByDesign)), 0.0);
 }
+
+#[test]
+fn s9_what_runs_alone_is_charged_for_the_places_it_leaves_free() {
+    let names = [(10, "make"), (11, "a"), (12, "b"), (13, "link")];
+    let s = names.into_iter().fold(Schedule::new(2, 100.0).in_focus(), |s, (tid, name)| s.thread(tid, name));
+    let s = s.switch(0.0, 0, 10, SwitchState::Sleeping, WAIT4, 0);
+    let s = s.runs(11, 0, 0.0, 60.0, EXIT).exits(60.0, 11).runs(12, 1, 0.0, 60.0, EXIT).exits(60.0, 12);
+    let (trace, blame) = s.runs(13, 0, 60.0, 100.0, -1).blame();
+    let serial = |wanted: u32| {
+        let own = blame.cells.iter().filter(|(k, _)| k.terminal == Terminal::Serial && tid(&trace, k) == wanted);
+        own.map(|(_, c)| c.cpu_ns).sum::<f64>() / MS as f64
+    };
+    near(blame.cpu.running / MS as f64, 160.0);
+    near(serial(13), 40.0);
+    near(serial(11) + serial(12), 0.0);
+    near(blame.cpu.no_work / MS as f64, 0.0);
+}

@@ -22,6 +22,9 @@ pub enum Terminal {
     UnknownHolder,
     /// CPU time of the lock's own machinery.
     Overhead,
+    /// A thread that runs while others of its program have nothing to do: nobody waits for it, and yet CPUs are idle because
+    /// of what it does.
+    Serial,
     /// Runnable, and nobody waits for it.
     Runnable,
     /// Not held up: the wait is idle by design.
@@ -49,7 +52,7 @@ impl Key {
     /// Whether one waits for a thread that has work to do, not for a lock, a disk or a time.
     pub(crate) fn is_for_thread(&self) -> bool {
         let runs = matches!(self.terminal, Terminal::Running | Terminal::NotRunning | Terminal::Handoff);
-        runs && self.kind != WaitKind::Lock
+        self.terminal == Terminal::Serial || runs && self.kind != WaitKind::Lock
     }
 }
 
@@ -131,7 +134,8 @@ impl Cell {
         }
     }
 
-    fn add_window(&mut self, from: u64, to: u64, gap: u64) {
+    /// Charged from `from` to `to`, earlier than anything before.
+    pub(super) fn add_window(&mut self, from: u64, to: u64, gap: u64) {
         match self.windows.last_mut() {
             Some(last) if last.0 <= to.saturating_add(gap) => last.0 = last.0.min(from),
             _ => self.windows.push((from, to)),
@@ -185,6 +189,12 @@ impl Cells {
     pub(super) fn leave(&mut self, id: u32, t: u64) {
         let gap = self.gap;
         self.at(id).leave(t, gap);
+    }
+
+    /// A span in which a cell was charged, earlier than those before.
+    pub(super) fn add_window(&mut self, id: u32, from: u64, to: u64) {
+        let gap = self.gap;
+        self.at(id).add_window(from, to, gap);
     }
 
     /// All of them, complete.

@@ -52,15 +52,36 @@ pub(super) struct Clock {
     cpus: usize,
     /// The greatest number of the focus's threads that ran at once.
     peak: usize,
+    /// Whether the focus is a program, which has places at work, and not the whole machine.
+    is_program: bool,
     now: u64,
     pub(super) present: Present,
     /// What one thread that is charged has come to.
     pub(super) total: Mark,
+    /// What one running thread of the focus is charged for the CPUs that are idle because of what runs.
+    pub(super) serial: Serial,
     pub(super) sums: CpuSeconds,
     waiting: FxHashMap<(usize, usize), f64>,
     /// The last entry of that, which is mostly the next one too.
     run: ((usize, usize), f64),
     shares: Shares,
+}
+
+/// Integrals of the places at work that nobody fills while some thread works, for each that works.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Serial {
+    /// While there were any, in nanoseconds.
+    pub(super) t: u64,
+    /// CPU nanoseconds of the sum.
+    pub(super) cpu: f64,
+    /// CPU nanoseconds for the ranking.
+    pub(super) rank: f64,
+}
+
+impl Serial {
+    pub(super) fn since(&self, earlier: &Serial) -> Serial {
+        Serial { t: self.t - earlier.t, cpu: self.cpu - earlier.cpu, rank: self.rank - earlier.rank }
+    }
 }
 
 /// 1 / n, looked up: a division takes longer than all else that is done for an instant.
@@ -80,15 +101,17 @@ impl Shares {
 
 impl Clock {
     /// At `now`, with the cpus of the machine.
-    pub(super) fn new(window: Window, cpus: usize, peak: usize, now: u64) -> Self {
+    pub(super) fn new(window: Window, cpus: usize, peak: usize, is_program: bool, now: u64) -> Self {
         let t = window.to.saturating_sub(now.clamp(window.from, window.to));
         Clock {
             window,
             cpus,
             peak,
+            is_program,
             now,
             present: Present::default(),
             total: Mark { t, ..Mark::default() },
+            serial: Serial::default(),
             sums: CpuSeconds::default(),
             waiting: FxHashMap::default(),
             run: ((0, 0), 0.0),
@@ -121,7 +144,7 @@ impl Clock {
 
     fn integrate(&mut self, ns: u64) {
         let dt = ns as f64;
-        let p = &self.present;
+        let (p, free) = (self.present, self.free_places());
         self.total.t += ns;
         let waiting = p.held - p.held_by_work;
         if waiting > 0 {
@@ -152,10 +175,33 @@ impl Clock {
             self.total.rank += rank_used as f64 * per_member;
             foreign -= rank_used;
         }
+        if free > 0 {
+            let (cpu, rank) = (free.min(idle - used) as f64 * dt, free.min(foreign) as f64 * dt);
+            foreign -= free.min(foreign);
+            let share = self.shares.of(p.running_focus);
+            self.serial.t += ns;
+            self.serial.cpu += cpu * share;
+            self.serial.rank += rank * share;
+            sums.held_up += cpu;
+            sums.no_work -= cpu;
+        }
         if p.idle > 0 {
             let wanted = self.peak.saturating_sub(p.running_focus + members.min(self.peak));
             self.total.idle += wanted.min(foreign) as f64 * self.shares.of(p.idle) * dt;
         }
+    }
+
+    /// Places at work that nobody fills while some thread works: up to the program's peak, and not while it waits for the
+    /// world outside, which would fill them.
+    fn free_places(&self) -> usize {
+        let p = &self.present;
+        let filled = p.running_focus + p.held + p.queued + p.outside;
+        if p.running_focus == 0 || !self.is_program { 0 } else { self.peak.saturating_sub(filled) }
+    }
+
+    /// Weight of one running thread of the focus at this instant for the places that it leaves free.
+    pub(super) fn serial_weight(&self) -> f64 {
+        self.free_places() as f64 * self.shares.of(self.present.running_focus)
     }
 
     /// Weight of one held-up thread at this instant, in the ranking.

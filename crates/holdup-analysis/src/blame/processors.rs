@@ -3,6 +3,7 @@
 use holdup_trace::{Cpu, ThreadIdx};
 use rustc_hash::FxHashMap;
 
+use super::clock::Serial;
 use super::forest::NONE;
 
 /// All CPUs at an instant.
@@ -15,6 +16,8 @@ pub(super) struct Processors {
     starving: Vec<Vec<u32>>,
     /// Up to when it is known who ran there instead.
     since: Vec<u64>,
+    /// What had been charged for free places when the present thread came, going backwards.
+    serial: Vec<Serial>,
     /// How long (second) ran on the CPU for which (first) was ready while others waited for it, in nanoseconds.
     pub(super) instead: FxHashMap<(ThreadIdx, ThreadIdx), u64>,
 }
@@ -27,6 +30,7 @@ impl Processors {
             lost: lost.to_vec(),
             starving: vec![Vec::new(); n],
             since: vec![0; n],
+            serial: vec![Serial::default(); n],
             instead: FxHashMap::default(),
         }
     }
@@ -42,6 +46,11 @@ impl Processors {
 
     pub(super) fn set_lost(&mut self, cpu: Cpu, lost: bool) {
         self.lost[cpu.index()] = lost;
+    }
+
+    /// What was charged for free places since this was last called for the CPU; `now` are the integrals.
+    pub(super) fn serial_since(&mut self, cpu: Cpu, now: Serial) -> Serial {
+        now.since(&std::mem::replace(&mut self.serial[cpu.index()], now))
     }
 
     /// From `now` on, going backwards (`now` grows), `thread` runs there.

@@ -77,7 +77,13 @@ impl<'a> Sweep<'a> {
         Sweep {
             study,
             chunk,
-            clock: Clock::new(window, timeline.cpus, timeline.peak_parallelism(), chunk.to.max(chunk.from)),
+            clock: Clock::new(
+                window,
+                timeline.cpus,
+                timeline.peak_parallelism(),
+                !study.focus.is_everything(),
+                chunk.to.max(chunk.from),
+            ),
             processors: Processors::new(&chunk.lost_at_end),
             forest: Forest::new(chunk.last.len()),
             locks: Locks::new(study.trace.locks.kind.len()),
@@ -202,6 +208,7 @@ impl<'a> Sweep<'a> {
             return;
         }
         if running != NONE {
+            self.charge_serial(cpu, running);
             self.count_running(running, false, !lost);
         }
         self.processors.set_lost(cpu, lost);

@@ -9,7 +9,7 @@ use crate::intervals::Wait;
 /// The end of a chain whose last thread waits for no thread. `hops` is 0 for that thread itself; `locked` tells that
 /// the others wait for a lock that it holds.
 pub(super) fn of_wait(wait: &Wait, hops: usize, locked: bool) -> Terminal {
-    let sleep = locked || wait.woken.saturating_sub(wait.start) <= LONGEST_POLL_NS;
+    let sleep = locked || is_nap(wait);
     match wait.kind {
         WaitKind::Disk => Terminal::Disk,
         // A fault that an interrupt ended brought a page from a disk.
@@ -27,6 +27,11 @@ pub(super) fn of_wait(wait: &Wait, hops: usize, locked: bool) -> Terminal {
 /// A sleep longer than this is no polling: who waits for such a sleeper waits for the next period, in nanoseconds.
 const LONGEST_POLL_NS: u64 = 200_000_000;
 
+/// Whether a sleep is short enough to be a look at something now and then.
+pub(super) fn is_nap(wait: &Wait) -> bool {
+    wait.woken.saturating_sub(wait.start) <= LONGEST_POLL_NS
+}
+
 /// Who sleeps by its own timer does so by design; who waits for a sleeper is held up.
 fn own_timer(hops: usize, held_up: bool) -> Terminal {
     if hops == 0 || !held_up { Terminal::IdleByDesign } else { Terminal::Timer }
@@ -36,6 +41,6 @@ impl Terminal {
     /// Whether a chain that ends here holds its threads up.
     pub fn holds_up(self) -> bool {
         use Terminal::*;
-        matches!(self, Running | NotRunning | Handoff | Disk | Timer | UnknownHolder)
+        matches!(self, Running | NotRunning | Handoff | Disk | Timer | UnknownHolder | Serial)
     }
 }

@@ -85,7 +85,7 @@ fn stood(f: &Finding) -> String {
     let w = &f.waiters;
     let who = threads(w.threads);
     match w.waits {
-        0 => "others stood still".to_owned(),
+        0 => "nobody else had anything to do".to_owned(),
         n if n <= 2 * w.threads as u64 => format!("{who} stood still"),
         n => format!("{who} stood still {}, up to {}", times(n), duration(w.max_s)),
     }
@@ -112,6 +112,8 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
     let mut lines = Vec::new();
     if matches!(group, Group::Runnable) {
         lines.push(format!("{all} of waiting for a CPU, all threads together"));
+    } else if group.holds_up() && w.waits == 0 {
+        lines.push("no thread waited for it: the others of the program had ended, or had no work".to_owned());
     } else if group.holds_up() {
         lines.push(format!(
             "{} waited {}: {} in all, {} on average, {} at most",

@@ -24,7 +24,7 @@ fn of(context: &Context, key: &Key) -> Option<Group> {
         Timer => Group::Timer(pid, site()),
         Runnable => Group::Runnable,
         IdleByDesign => Group::Idle(pid, site()),
-        Running | NotRunning | Handoff | Overhead | UnknownHolder | Unknown => return None,
+        Running | NotRunning | Handoff | Overhead | UnknownHolder | Unknown | Serial => return None,
     })
 }
 

@@ -7,8 +7,8 @@ use holdup_analysis::classify::Classifier;
 use holdup_analysis::focus::Focus;
 use holdup_analysis::intervals::Timeline;
 use holdup_trace::{
-    ChainId, Cpu, Destination, FutexEvent, LockId, LockKey, LockKind, LossKind, LostEvent, NameEvent, SwitchEvent,
-    SwitchState, Symbolizer, Trace, TraceBuilder, WakeContext, WakeEvent,
+    ChainId, Cpu, Destination, ExitEvent, FutexEvent, LockId, LockKey, LockKind, LossKind, LostEvent, NameEvent,
+    SwitchEvent, SwitchState, Symbolizer, Trace, TraceBuilder, WakeContext, WakeEvent,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -34,6 +34,17 @@ impl Schedule {
     pub fn thread(mut self, tid: u32, name: &str) -> Self {
         let name = self.builder.string(name);
         self.builder.push(0, NameEvent { pid: 1, tid, name });
+        self
+    }
+
+    /// All threads are one program, which is in focus.
+    pub fn in_focus(mut self) -> Self {
+        self.builder.meta_mut().focus_pids = vec![1];
+        self
+    }
+
+    pub fn exits(mut self, t: f64, tid: u32) -> Self {
+        self.builder.push(ns(t), ExitEvent { tid });
         self
     }
 
@@ -106,6 +117,8 @@ impl Schedule {
 pub const SLEEP: i16 = 230;
 pub const FUTEX: i16 = 202;
 pub const READ: i16 = 0;
+pub const WAIT4: i16 = 61;
+pub const EXIT: i16 = 60;
 pub const NET_RX: u16 = 3;
 
 pub fn ms(blame: &Blame, wanted: impl FnMut(&Key) -> bool) -> f64 {

@@ -165,7 +165,7 @@ impl Sweep<'_> {
             return;
         }
         let cell = self.own_cell(i, key);
-        let t = self.clock.time();
+        let (t, outside) = (self.clock.time(), self.waits_for_outside(i));
         let present = &mut self.clock.present;
         match role {
             Role::HeldUp => {
@@ -176,7 +176,7 @@ impl Sweep<'_> {
             Role::Queued => present.queued += 1,
             Role::Idle => {
                 present.idle += 1;
-                present.outside += usize::from(key.kind.is_outside());
+                present.outside += usize::from(outside);
             }
             Role::None => {}
         }
@@ -186,7 +186,7 @@ impl Sweep<'_> {
     }
 
     /// The cell of a thread's own charge: mostly one of the last.
-    fn own_cell(&mut self, i: u32, key: Key) -> u32 {
+    pub(super) fn own_cell(&mut self, i: u32, key: Key) -> u32 {
         let slot = key.terminal as usize % 4;
         if let Some((last, cell)) = self.forest.at(i).last_keys[slot]
             && last == key
@@ -207,7 +207,7 @@ impl Sweep<'_> {
             return;
         }
         let passed = self.clock.total.since(&mark);
-        let t = self.clock.time();
+        let (t, outside) = (self.clock.time(), self.waits_for_outside(i));
         let key = self.cells.keys[cell as usize];
         let charged = self.cells.at(cell);
         charged.thread_ns = charged.thread_ns.saturating_add(passed.t);
@@ -229,7 +229,7 @@ impl Sweep<'_> {
             Role::Queued => present.queued -= 1,
             _ => {
                 present.idle -= 1;
-                present.outside -= usize::from(key.kind.is_outside());
+                present.outside -= usize::from(outside);
             }
         }
         let waited = role == Role::HeldUp || matches!(self.forest.at(i).state, State::Waiting(_));

@@ -1,5 +1,7 @@
 //! The beginning of the part, where the sweep ends: all that is still being charged.
 
+use holdup_trace::Cpu;
+
 use super::super::charged::Charged;
 use super::super::forest::{Class, NONE};
 use super::Sweep;
@@ -10,6 +12,12 @@ impl Sweep<'_> {
         self.clock.advance(self.chunk.from);
         let now = self.clock.total.t;
         self.processors.settle_all(now);
+        for cpu in (0..self.chunk.lost_at_end.len()).map(|cpu| Cpu(cpu as u16)) {
+            match self.processors.running(cpu) {
+                Some(i) if i != NONE => self.charge_serial(cpu, i),
+                _ => {}
+            }
+        }
         for i in 0..self.forest.threads.len() as u32 {
             self.close(i);
         }

@@ -24,6 +24,20 @@ impl Sweep<'_> {
         }
     }
 
+    /// Whether the world outside, a disk or a short time is to end a wait: something that no thread's work can give.
+    pub(super) fn is_for_outside(&self, wait: &Wait) -> bool {
+        match wait.kind {
+            WaitKind::Disk | WaitKind::PageFault => true,
+            WaitKind::Timer => terminal::is_nap(wait),
+            kind if kind.is_for_input() => !wait.open && !self.contains(wait.waker.0),
+            _ => false,
+        }
+    }
+
+    pub(super) fn waits_for_outside(&self, i: u32) -> bool {
+        matches!(self.forest.at(i).state, State::Waiting(w) if self.is_for_outside(self.wait(w)))
+    }
+
     /// Key and role of a thread that waits in no queue.
     pub(super) fn judge(&self, i: u32) -> Option<(Key, Role)> {
         let thread = ThreadIdx(i);

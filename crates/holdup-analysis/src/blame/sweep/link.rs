@@ -141,7 +141,7 @@ impl Sweep<'_> {
             own = queue.next();
         }
         let class = self.class(i, wait, self.forest.queue(q).parent);
-        counts.add(&Counts::one(class, wait.kind.is_outside()));
+        counts.add(&Counts::one(class, self.is_for_outside(wait)));
         let total = self.clock.total;
         let thread = self.forest.at_mut(i);
         (thread.queue, thread.class) = (q, class);
@@ -156,7 +156,7 @@ impl Sweep<'_> {
         let (q, joined, joined_at) = (thread.queue, thread.joined, thread.joined_at);
         let off = self.off(q);
         let wait = thread_wait(self, i);
-        let mut counts = Counts::one(self.forest.at(i).class, wait.kind.is_outside());
+        let mut counts = Counts::one(self.forest.at(i).class, self.is_for_outside(wait));
         let mut passed = std::mem::take(&mut self.passed);
         self.charged_since(q, joined_at, &mut passed);
         let mut own = self.forest.at(i).first_queue;

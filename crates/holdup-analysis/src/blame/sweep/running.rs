@@ -16,14 +16,37 @@ impl Sweep<'_> {
         let now = self.clock.total.t;
         if starts {
             if present != NONE {
+                self.charge_serial(cpu, present);
                 self.count_running(present, lost, false);
             }
+            self.processors.serial_since(cpu, self.clock.serial);
             self.processors.set_running(cpu, i, now);
             self.count_running(i, lost, true);
         } else if present == i {
+            self.charge_serial(cpu, i);
             self.processors.set_running(cpu, NONE, now);
             self.count_running(i, lost, false);
         }
+    }
+
+    /// CPUs are idle because of what runs: while thread `i` ran on `cpu`, so much was charged to it for them.
+    #[inline]
+    pub(super) fn charge_serial(&mut self, cpu: Cpu, i: u32) {
+        let passed = self.processors.serial_since(cpu, self.clock.serial);
+        if passed.t == 0 || !self.contains(i) || self.processors.is_lost(cpu) {
+            return;
+        }
+        let id = self.serial_cell(i);
+        let from = self.clock.time();
+        self.cells.add_window(id, from, from + passed.t);
+        let cell = self.cells.at(id);
+        cell.cpu_ns += passed.cpu;
+        cell.rank_ns += passed.rank;
+    }
+
+    fn serial_cell(&mut self, i: u32) -> u32 {
+        let (terminal, kind) = (Terminal::Serial, WaitKind::Unknown);
+        self.own_cell(i, Key { terminal, thread: ThreadIdx(i), lock: LockId::NONE, kind, site: StackId::NONE })
     }
 
     #[inline]
@@ -54,6 +77,11 @@ impl Sweep<'_> {
             self.clock.sums.spin += if facts.kernel_spin { period } else { 0.0 };
             if facts.lock_overhead {
                 self.charge_overhead(i, sample.stack);
+            }
+            let alone = self.clock.serial_weight();
+            if alone > 0.0 {
+                let cell = self.serial_cell(i);
+                *self.cells.at(cell).samples.entry(sample.stack).or_default() += alone * period;
             }
         }
         if self.forest.at(i).behind == 0 {
