@@ -21,18 +21,21 @@ mod cells;
 mod charged;
 mod clock;
 mod forest;
+mod latency;
 mod locks;
 mod processors;
+mod ready;
 mod run;
 mod study;
 mod sum;
 mod sweep;
 mod terminal;
 
-use holdup_trace::{StackId, ThreadIdx};
+use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 pub use cells::{Cell, Key, Terminal};
+pub use latency::Latency;
 pub use run::blame;
 pub use study::Study;
 
@@ -82,6 +85,10 @@ pub struct Blame {
     pub waiting: FxHashMap<(usize, usize), f64>,
     /// By thread that was ready while others waited for it: who ran on its CPU instead, in nanoseconds; sorted.
     pub instead: Vec<((ThreadIdx, ThreadIdx), u64)>,
+    /// By name of the program: how long its threads took from being woken to running, where a CPU was idle for them.
+    pub latencies: FxHashMap<StringId, Latency>,
+    /// Who ran while threads of the focus could have run there and no CPU was idle: their part of it in nanoseconds; sorted.
+    pub neighbours: Vec<(ThreadIdx, f64)>,
     /// Circles of parent pointers.
     pub cycles: u64,
     /// The window.

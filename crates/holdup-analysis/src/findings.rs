@@ -20,6 +20,7 @@ mod names;
 mod place;
 mod preempt;
 mod profile;
+mod sched;
 mod spans;
 mod stories;
 mod tally;
@@ -160,7 +161,10 @@ impl Context<'_> {
     fn finding(&self, group: &Group, tally: &Tally, charged: Amount) -> Finding {
         let culprit = culprit::of(self, group, tally);
         let kind = group::kind(self, group, tally);
-        let waiters = lock::waiters(self, group, tally);
+        let waiters = match group {
+            Group::Ready(program, why) => sched::waiters(self, *program, *why, tally),
+            _ => lock::waiters(self, group, tally),
+        };
         let (windows, within) = tally.windows(self.blame.window);
         let share = if group.holds_up() && charged > Amount::ZERO { tally.rank / charged } else { 0.0 };
         let mut finding = Finding {
@@ -172,7 +176,10 @@ impl Context<'_> {
             blame_cpu_s: self.limits.of_cpus(tally.blame()),
             share_of_held_up: share,
             gain_at_most: self.gain(group, within, tally),
-            lasted_s: self.limits.once(within.amount()),
+            lasted_s: match group {
+                Group::Ready(..) => self.limits.once(within.min(tally.waited).amount()),
+                _ => self.limits.once(within.amount()),
+            },
             windows,
             culprit,
             ..Finding::default()
@@ -185,7 +192,8 @@ impl Context<'_> {
     /// An upper bound: all time within which this was the end of some chain is gone, but the work that remains
     /// still has to be done by the CPUs there are.
     fn gain(&self, group: &Group, within: Nanos, tally: &Tally) -> Option<f64> {
-        if !group.holds_up() {
+        // Time of many short pieces at once bounds nothing.
+        if !group.holds_up() || matches!(group, Group::Ready(..)) {
             return None;
         }
         let duration = self.duration();

@@ -8,6 +8,7 @@
 //!
 //! Nothing here reads files, the clock or the machine; the same trace gives the same answer.
 
+pub mod affinity;
 pub mod annotate;
 pub mod blame;
 pub mod chain;

@@ -150,8 +150,14 @@ named! {
         Convoy = "convoy",
         /// The one whom others wait for is ready and gets no CPU.
         OwnerNotRunning = "owner-not-running",
-        /// Threads are ready while a CPU is idle.
+        /// Threads are ready while a CPU is idle: they may not run there, or the scheduler put them elsewhere.
         RunnableWhileIdle = "runnable-while-idle",
+        /// Time goes into waking threads up on idle CPUs.
+        WakeLatency = "wake-latency",
+        /// Threads are ready, and a quota of their control group keeps them from running.
+        Throttled = "throttled",
+        /// Threads are ready, and others use the CPUs.
+        CpuStarved = "cpu-starved",
         /// One thread works while others wait for it.
         Serial = "serial",
         /// One thread has more of the same work than the others, which wait for it.

@@ -25,8 +25,18 @@ pub enum Terminal {
     /// A thread that runs while others of its program have nothing to do: nobody waits for it, and yet CPUs are idle because
     /// of what it does.
     Serial,
-    /// Runnable, and nobody waits for it.
-    Runnable,
+    /// A thread that has just been woken and is on its way to a CPU that is idle.
+    Waking,
+    /// Runnable, nobody waits for it, and the CPU on which it is to run is idle for longer.
+    Stalled,
+    /// The same for a moment, where another CPU is idle on which it may run.
+    Turn,
+    /// The same for longer.
+    Misplaced,
+    /// The same, where only CPUs are idle on which it may not run.
+    Barred,
+    /// The same, where none is idle and others run.
+    Starved,
     /// Not held up: the wait is idle by design.
     IdleByDesign,
     /// Not known.
@@ -51,7 +61,8 @@ pub struct Key {
 impl Key {
     /// Whether one waits for a thread that has work to do, not for a lock, a disk or a time.
     pub(crate) fn is_for_thread(&self) -> bool {
-        let runs = matches!(self.terminal, Terminal::Running | Terminal::NotRunning | Terminal::Handoff);
+        let runs =
+            matches!(self.terminal, Terminal::Running | Terminal::NotRunning | Terminal::Handoff | Terminal::Waking);
         self.terminal == Terminal::Serial || runs && self.kind != WaitKind::Lock
     }
 }
@@ -137,7 +148,7 @@ impl Cell {
     /// Charged from `from` to `to`, earlier than anything before.
     pub(super) fn add_window(&mut self, from: u64, to: u64, gap: u64) {
         match self.windows.last_mut() {
-            Some(last) if last.0 <= to.saturating_add(gap) => last.0 = last.0.min(from),
+            Some(last) if last.0 <= to.saturating_add(gap) => *last = (last.0.min(from), last.1.max(to)),
             _ => self.windows.push((from, to)),
         }
     }
@@ -191,7 +202,7 @@ impl Cells {
         self.at(id).leave(t, gap);
     }
 
-    /// A span in which a cell was charged, earlier than those before.
+    /// A span in which a cell was charged, earlier than those before but perhaps for longer.
     pub(super) fn add_window(&mut self, id: u32, from: u64, to: u64) {
         let gap = self.gap;
         self.at(id).add_window(from, to, gap);

@@ -1,10 +1,11 @@
 //! What one part of a trace comes to.
 
-use holdup_trace::{StackId, ThreadIdx};
+use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::CpuSeconds;
 use super::cells::{Cell, Counted, Key};
+use super::latency::Latency;
 
 /// What one part of the trace comes to.
 #[derive(Debug, Default)]
@@ -15,6 +16,8 @@ pub(super) struct Charged {
     pub(super) at_work: FxHashMap<(usize, ThreadIdx, StackId), (f64, f64)>,
     pub(super) waiting: FxHashMap<(usize, usize), f64>,
     pub(super) instead: FxHashMap<(ThreadIdx, ThreadIdx), u64>,
+    pub(super) latencies: FxHashMap<StringId, Latency>,
+    pub(super) neighbours: FxHashMap<ThreadIdx, f64>,
     pub(super) cycles: u64,
     /// Where waits were charged that go on behind the part's end; with what is counted of them if they begin here.
     pub(super) crossing: Vec<(ThreadIdx, Vec<Key>, Option<Counted>)>,

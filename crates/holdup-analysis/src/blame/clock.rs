@@ -61,6 +61,8 @@ pub(super) struct Clock {
     /// What one running thread of the focus is charged for the CPUs that are idle because of what runs.
     pub(super) serial: Serial,
     pub(super) sums: CpuSeconds,
+    /// For each CPU that others use: what threads of the focus that could have run there have missed, in nanoseconds.
+    pub(super) starved: f64,
     waiting: FxHashMap<(usize, usize), f64>,
     /// The last entry of that, which is mostly the next one too.
     run: ((usize, usize), f64),
@@ -113,6 +115,7 @@ impl Clock {
             total: Mark { t, ..Mark::default() },
             serial: Serial::default(),
             sums: CpuSeconds::default(),
+            starved: 0.0,
             waiting: FxHashMap::default(),
             run: ((0, 0), 0.0),
             shares: Shares::new(),
@@ -172,7 +175,9 @@ impl Clock {
             sums.runnable_idle += weight * p.queued as f64;
             self.total.cpu += weight;
             let rank_used = foreign.min(members);
-            self.total.rank += rank_used as f64 * per_member;
+            let rank = rank_used as f64 * per_member;
+            self.total.rank += rank;
+            self.starved += (rank - weight) * p.queued as f64 * self.shares.of(p.running_other.max(1));
             foreign -= rank_used;
         }
         if free > 0 {

@@ -20,6 +20,10 @@ pub(super) struct Processors {
     serial: Vec<Serial>,
     /// How long (second) ran on the CPU for which (first) was ready while others waited for it, in nanoseconds.
     pub(super) instead: FxHashMap<(ThreadIdx, ThreadIdx), u64>,
+    /// By CPU: who runs there and is not of the focus, and what one of those had come to when it began to.
+    others: Vec<Option<(ThreadIdx, f64)>>,
+    /// What each of them has come to.
+    pub(super) neighbours: FxHashMap<ThreadIdx, f64>,
 }
 
 impl Processors {
@@ -32,6 +36,8 @@ impl Processors {
             since: vec![0; n],
             serial: vec![Serial::default(); n],
             instead: FxHashMap::default(),
+            others: vec![None; n],
+            neighbours: FxHashMap::default(),
         }
     }
 
@@ -86,6 +92,20 @@ impl Processors {
         for &thread in self.starving[cpu.index()].iter().filter(|&&t| t != runs) {
             *self.instead.entry((ThreadIdx(thread), ThreadIdx(runs))).or_default() += ns;
         }
+    }
+
+    /// Who uses the CPU and is not of the focus, from here on; one of those has come to `each` of what the focus misses.
+    pub(super) fn set_neighbour(&mut self, cpu: Cpu, thread: Option<ThreadIdx>, each: f64) {
+        let Some(present) = self.others.get_mut(cpu.index()) else { return };
+        let before = std::mem::replace(present, thread.map(|t| (t, each)));
+        if let Some((thread, since)) = before.filter(|(_, since)| *since < each) {
+            *self.neighbours.entry(thread).or_default() += each - since;
+        }
+    }
+
+    /// At the end.
+    pub(super) fn settle_neighbours(&mut self, each: f64) {
+        (0..self.run.len()).for_each(|cpu| self.set_neighbour(Cpu(cpu as u16), None, each));
     }
 
     /// At the end.

@@ -1,10 +1,11 @@
 //! Adds up what the parts of a trace come to, the latest first.
 
-use holdup_trace::{StackId, ThreadIdx};
+use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::cells::{Cell, Key};
 use super::charged::Charged;
+use super::latency::Latency;
 use super::{Blame, CpuSeconds, Window};
 
 #[derive(Default)]
@@ -16,6 +17,8 @@ pub(super) struct Sum {
     at_work: FxHashMap<(usize, ThreadIdx, StackId), (f64, f64)>,
     waiting: FxHashMap<(usize, usize), f64>,
     instead: FxHashMap<(ThreadIdx, ThreadIdx), u64>,
+    latencies: FxHashMap<StringId, Latency>,
+    neighbours: FxHashMap<ThreadIdx, f64>,
     cycles: u64,
     /// Where the waits were charged up to now that began earlier than all parts added.
     open: FxHashMap<ThreadIdx, Vec<Key>>,
@@ -39,6 +42,8 @@ impl Sum {
         part.profile.into_iter().for_each(|(key, ns)| *self.profile.entry(key).or_default() += ns);
         part.waiting.into_iter().for_each(|(key, ns)| *self.waiting.entry(key).or_default() += ns);
         part.instead.into_iter().for_each(|(key, ns)| *self.instead.entry(key).or_default() += ns);
+        part.latencies.into_iter().for_each(|(key, l)| self.latencies.entry(key).or_default().absorb(&l));
+        part.neighbours.into_iter().for_each(|(key, ns)| *self.neighbours.entry(key).or_default() += ns);
         for (key, (ran, elapsed)) in part.at_work {
             let sum = self.at_work.entry(key).or_default();
             (sum.0, sum.1) = (sum.0 + ran, sum.1 + elapsed);
@@ -77,6 +82,8 @@ impl Sum {
         profile.sort_unstable_by_key(|(key, _)| *key);
         let mut instead: Vec<_> = self.instead.into_iter().collect();
         instead.sort_unstable();
+        let mut neighbours: Vec<_> = self.neighbours.into_iter().filter(|(_, ns)| *ns > 0.0).collect();
+        neighbours.sort_unstable_by_key(|(thread, _)| *thread);
         let cpu = CpuSeconds { spin: self.cpu.spin.min(self.cpu.running), ..self.cpu };
         Blame {
             cpu,
@@ -85,6 +92,8 @@ impl Sum {
             at_work: self.at_work,
             waiting: self.waiting,
             instead,
+            latencies: self.latencies,
+            neighbours,
             cycles: self.cycles,
             window: (window.from, window.to),
         }

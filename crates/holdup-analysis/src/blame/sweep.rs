@@ -4,9 +4,11 @@ mod charge;
 mod ends;
 mod judge;
 mod link;
+mod queued;
 mod running;
 
 use holdup_trace::{Cpu, ThreadIdx};
+use rustc_hash::FxHashMap;
 
 use super::cells::Cells;
 use super::charged::Charged;
@@ -14,6 +16,7 @@ use super::clock::Clock;
 use super::forest::{Forest, NONE};
 use super::locks::Locks;
 use super::processors::Processors;
+use super::ready::{Reading, Ready};
 use super::study::Study;
 use crate::intervals::{Chunk, Extra, State, Wait};
 
@@ -58,6 +61,9 @@ struct Sweep<'a> {
     chunk: &'a Chunk,
     clock: Clock,
     processors: Processors,
+    ready: Ready<'a>,
+    /// What threads that are ready, and counted as such, read when they began to be, going backwards.
+    readings: FxHashMap<u32, Reading>,
     forest: Forest,
     locks: Locks,
     cells: Cells,
@@ -85,6 +91,8 @@ impl<'a> Sweep<'a> {
                 chunk.to.max(chunk.from),
             ),
             processors: Processors::new(&chunk.lost_at_end),
+            ready: Ready::new(&timeline.affinity, timeline.cpus),
+            readings: FxHashMap::default(),
             forest: Forest::new(chunk.last.len()),
             locks: Locks::new(study.trace.locks.kind.len()),
             cells: Cells::new(study.gap()),
@@ -159,6 +167,9 @@ impl<'a> Sweep<'a> {
         } else if self.is_ready(i, old) {
             self.clock.present.runnable -= 1;
         }
+        if let State::Woken(w) = old {
+            self.count_latency(i, w);
+        }
         if self.forest.at(i).queue != NONE {
             self.leave(i);
         } else {
@@ -212,6 +223,7 @@ impl<'a> Sweep<'a> {
             self.count_running(running, false, !lost);
         }
         self.processors.set_lost(cpu, lost);
+        self.set_use(cpu, if lost { NONE } else { running });
         let present = &mut self.clock.present;
         present.lost = if lost { present.lost + 1 } else { present.lost - 1 };
     }

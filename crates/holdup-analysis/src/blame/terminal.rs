@@ -41,6 +41,6 @@ impl Terminal {
     /// Whether a chain that ends here holds its threads up.
     pub fn holds_up(self) -> bool {
         use Terminal::*;
-        matches!(self, Running | NotRunning | Handoff | Disk | Timer | UnknownHolder | Serial)
+        matches!(self, Running | NotRunning | Handoff | Waking | Disk | Timer | UnknownHolder | Serial)
     }
 }

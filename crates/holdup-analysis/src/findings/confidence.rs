@@ -1,6 +1,7 @@
 //! How far a finding can be believed.
 
 use super::context::Context;
+use super::sched;
 use super::tally::{Group, Tally};
 use crate::report::Confidence;
 
@@ -45,6 +46,12 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     let samples = tally.samples.len();
     if matches!(group, Group::Lock(_) | Group::Serial(_)) && samples == 0 && tally.handoff < 0.5 * tally.rank {
         doubts.push("no CPU sample shows what the culprit did meanwhile".to_owned());
+    }
+    if let Group::Ready(_, why) = group
+        && let Some(doubt) = sched::doubt(context, *why)
+    {
+        grave = true;
+        doubts.push(doubt.to_owned());
     }
     let confidence = match doubts.len() {
         _ if grave => Confidence::Low,

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use holdup_trace::{StackId, ThreadIdx, Trace};
+use holdup_trace::{StackId, StringId, ThreadIdx, Trace};
 
 use super::callers::Callers;
 use super::learned::Learned;
@@ -45,6 +45,11 @@ impl Context<'_> {
 
     pub(crate) fn pid(&self, thread: ThreadIdx) -> u32 {
         self.trace.threads.pid.get(thread.index()).copied().unwrap_or(0)
+    }
+
+    /// The name of the thread's program.
+    pub(crate) fn program(&self, thread: ThreadIdx) -> StringId {
+        self.trace.threads.process.get(thread.index()).copied().unwrap_or_default()
     }
 
     /// The sampling period in nanoseconds.

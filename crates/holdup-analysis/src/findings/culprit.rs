@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use super::callers::{Callers, count};
 use super::context::Context;
 use super::place::{any_user, application};
-use super::tally::{Group, Tally};
-use super::{instruction, lock};
+use super::tally::{Group, Tally, Why};
+use super::{instruction, lock, sched};
 use crate::classify::Classifier;
 use crate::report::Culprit;
 
@@ -21,8 +21,14 @@ const OUTERMOST: f64 = 1.5;
 
 /// The culprit of a group.
 pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
-    let thread = tally.main_thread();
+    let thread = match group {
+        Group::Ready(_, Why::Starved) => sched::neighbours(context).first().map_or(ThreadIdx::NONE, |n| n.0),
+        _ => tally.main_thread(),
+    };
     let mut culprit = of_thread(context, thread);
+    if let Group::Ready(..) = group {
+        return culprit;
+    }
     let Some(location) = function_of(context, group, tally) else { return culprit };
     culprit.function = context.trace.text(location.function).to_owned();
     culprit.module = context.trace.text(location.module).to_owned();

@@ -4,6 +4,7 @@ use holdup_trace::{Amount, Nanos};
 
 use super::context::Context;
 use super::preempt;
+use super::sched;
 use super::stories::median;
 use super::tally::{Group, Tally};
 use crate::label::{self, duration};
@@ -42,10 +43,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String
         Group::Serial(_) => format!("{who} worked for {lasted}; {}", stood(f)),
         Group::Disk(..) => format!("{who} waited for the disk for {lasted}; {}", stood(f)),
         Group::Timer(..) => format!("{who} slept for {lasted} while others waited for it; {}", stood(f)),
-        Group::Runnable => {
-            let time = context.limits.of_threads(tally.waited.amount(), tally.count());
-            format!("threads of {} were ready for {} while a CPU was idle", f.culprit.process, duration(time))
-        }
+        Group::Ready(program, why) => sched::title(context, *program, *why, f),
         Group::Idle(..) => {
             format!("{} of {} waited for work that nobody sent", threads(f.waiters.threads), f.culprit.process)
         }
@@ -110,8 +108,8 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
     let w = &f.waiters;
     let all = duration(context.limits.of_threads(tally.waited.amount(), tally.count()));
     let mut lines = Vec::new();
-    if matches!(group, Group::Runnable) {
-        lines.push(format!("{all} of waiting for a CPU, all threads together"));
+    if let Group::Ready(program, why) = group {
+        return sched::evidence(context, *program, *why, f);
     } else if group.holds_up() && w.waits == 0 {
         lines.push("no thread waited for it: the others of the program had ended, or had no work".to_owned());
     } else if group.holds_up() {
@@ -197,7 +195,7 @@ fn advice(group: &Group, tally: &Tally, f: &Finding) -> String {
         Group::Timer(..) => format!(
             "Wait for the event instead of sleeping in {function}: a condition variable, a futex or an eventfd."
         ),
-        Group::Runnable => "Look at affinity masks, quotas (cpu.max) and the scheduler: CPUs were free.".to_owned(),
+        Group::Ready(_, why) => sched::advice(*why, f),
         Group::Idle(..) => {
             "There is nothing to mend, if there was no more work. If there was, say so: --work FUNCTION.".to_owned()
         }

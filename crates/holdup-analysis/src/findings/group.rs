@@ -4,8 +4,8 @@ use holdup_trace::StringId;
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
-use super::tally::{Group, Tally};
-use super::{culprit, lock, preempt, profile};
+use super::tally::{Group, Tally, Why};
+use super::{culprit, lock, preempt, profile, sched};
 use crate::blame::{Key, Terminal};
 use crate::classify::WaitKind;
 use crate::report::FindingKind;
@@ -16,15 +16,21 @@ fn of(context: &Context, key: &Key) -> Option<Group> {
     let pid = context.pid(key.thread);
     let site = || context.classifier.facts(key.site).application;
     let locked = key.kind == WaitKind::Lock;
+    let ready = |why| Group::Ready(context.program(key.thread), why);
     Some(match key.terminal {
+        Waking if !locked => ready(Why::Waking),
         _ if key.is_for_thread() => Group::Serial(key.thread),
         // Whoever sleeps with a lock in its hands is in that lock's story.
-        Running | NotRunning | Handoff | Overhead | UnknownHolder | Timer if locked => Group::Lock(key.lock),
+        Running | NotRunning | Handoff | Waking | Overhead | UnknownHolder | Timer if locked => Group::Lock(key.lock),
         Disk => Group::Disk(pid, site()),
         Timer => Group::Timer(pid, site()),
-        Runnable => Group::Runnable,
+        Stalled => ready(Why::Stalled),
+        Turn => ready(Why::Turn),
+        Misplaced => ready(Why::Misplaced),
+        Barred => ready(Why::Barred),
+        Starved => ready(Why::Starved),
         IdleByDesign => Group::Idle(pid, site()),
-        Running | NotRunning | Handoff | Overhead | UnknownHolder | Unknown | Serial => return None,
+        Running | NotRunning | Handoff | Waking | Overhead | UnknownHolder | Unknown | Serial => return None,
     })
 }
 
@@ -96,7 +102,7 @@ pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> FindingKi
         Group::Serial(_) => FindingKind::Serial,
         Group::Disk(..) => FindingKind::Disk,
         Group::Timer(..) => FindingKind::SleepPolling,
-        Group::Runnable => FindingKind::RunnableWhileIdle,
+        Group::Ready(_, why) => sched::kind(*why, tally),
         Group::Idle(..) => FindingKind::IdleByDesign,
     }
 }

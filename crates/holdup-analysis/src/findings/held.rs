@@ -104,7 +104,7 @@ fn family(group: &Group) -> Family {
         Group::Serial(_) => Family::Thread,
         Group::Disk(..) => Family::Disk,
         Group::Timer(..) => Family::Sleep,
-        Group::Runnable => Family::Scheduler,
+        Group::Ready(..) => Family::Scheduler,
         Group::Idle(..) => Family::Idle,
     }
 }

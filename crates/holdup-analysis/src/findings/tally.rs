@@ -18,10 +18,27 @@ pub(crate) enum Group {
     Disk(u32, StringId),
     /// A place in a process that sleeps while others wait for it.
     Timer(u32, StringId),
-    /// Threads that could run while a CPU is idle.
-    Runnable,
+    /// Threads of a program that could run and did not, and why.
+    Ready(StringId, Why),
     /// A place in a process that waits by design.
     Idle(u32, StringId),
+}
+
+/// Why a thread that could run did not, and nobody waited for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Why {
+    /// It was on its way to a CPU that was idle.
+    Waking,
+    /// The CPU on which it was to run was busy for a moment more, while another was idle.
+    Turn,
+    /// The CPU on which it was to run stood idle.
+    Stalled,
+    /// The CPU on which it was to run was busy while another was idle.
+    Misplaced,
+    /// It may not run on the CPUs that were idle.
+    Barred,
+    /// Others used the CPUs.
+    Starved,
 }
 
 impl Group {
@@ -75,8 +92,7 @@ pub(crate) struct Tally {
 impl Tally {
     pub(super) fn add(&mut self, key: &Key, cell: &Cell) {
         self.waited += Nanos(cell.thread_ns);
-        // A CPU that a neighbour uses is not one on which a thread could have run.
-        let rank = Amount(if key.terminal == Terminal::Runnable { cell.cpu_ns } else { cell.rank_ns });
+        let rank = Amount(cell.rank_ns);
         self.rank += rank;
         self.idle += Amount(cell.idle_ns);
         match key.terminal {

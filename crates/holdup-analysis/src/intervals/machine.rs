@@ -223,8 +223,15 @@ impl<'a> Machine<'a> {
                     self.threads[thread.index()].state = State::Runnable(cpu);
                 }
             }
-            // A runnable thread's CPU is known only now.
-            State::Runnable(_) => self.threads[thread.index()].state = State::Runnable(cpu),
+            // A runnable thread's CPU is known only now, to earlier parts of the trace as well.
+            State::Runnable(before) => {
+                let ready = State::Runnable(cpu);
+                let now = &mut self.threads[thread.index()];
+                now.state = ready;
+                if now.since < self.out.from && before != cpu {
+                    self.out.insert(now.since, thread, ready, ready);
+                }
+            }
             _ => {}
         }
         self.enter(thread, t, State::Running(cpu));

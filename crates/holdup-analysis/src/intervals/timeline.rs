@@ -27,6 +27,7 @@ use super::state::{State, Step};
 use super::streams::{Streams, Tables};
 use super::tally::Tally;
 use super::{Health, OwnerSpan};
+use crate::affinity::Affinity;
 use crate::classify::{Classifier, WaitKind};
 use crate::focus::Focus;
 
@@ -44,6 +45,8 @@ pub struct Timeline<'a> {
     parts: Vec<Part>,
     crossing: Crossing,
     facts: Facts,
+    /// On which CPUs each thread may run.
+    pub affinity: Affinity,
     /// Number of CPUs.
     pub cpus: usize,
     /// The trace's length in nanoseconds.
@@ -81,6 +84,7 @@ impl<'a> Timeline<'a> {
             parts: vec![Part::default()],
             crossing: Crossing::default(),
             facts: Facts::new(trace.locks.pid.len(), trace.threads.tid.len()),
+            affinity: Affinity::new(trace),
             cpus: usize::from(trace.meta.cpus),
             end: trace.meta.duration_ns,
             parallelism: Vec::new(),

@@ -248,7 +248,7 @@ fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     let verb = match f.kind {
         FindingKind::Disk => "It waited",
         FindingKind::SleepPolling => "It slept",
-        FindingKind::RunnableWhileIdle => return Ok(()),
+        FindingKind::RunnableWhileIdle | FindingKind::Throttled | FindingKind::CpuStarved => return Ok(()),
         _ => "It ran",
     };
     let caller = if c.called_by.is_empty() { String::new() } else { format!("called by {}", short(&c.called_by)) };

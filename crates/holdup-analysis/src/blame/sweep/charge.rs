@@ -3,7 +3,7 @@
 use holdup_trace::ThreadIdx;
 
 use super::super::Window;
-use super::super::cells::{Counted, Key};
+use super::super::cells::{Counted, Key, Terminal};
 use super::super::forest::{Class, Counts, Edge, Mark, NONE, Role};
 use super::Sweep;
 use super::judge::{held_up_key, idle_key};
@@ -47,7 +47,10 @@ impl Sweep<'_> {
         }
         let held = queue.counts.by_end + queue.counts.held;
         if held > 0 {
-            note(&mut queue.charged, edge.cell, total.t);
+            // Wake-ups are counted by those that are woken, not by those that wait for them.
+            if edge.key.terminal != Terminal::Waking {
+                note(&mut queue.charged, edge.cell, total.t);
+            }
             let (n, cell) = (f64::from(held), self.cells.at(edge.cell));
             cell.thread_ns = cell.thread_ns.saturating_add(u64::from(held).saturating_mul(passed.t));
             cell.cpu_ns += n * passed.cpu;
@@ -164,7 +167,7 @@ impl Sweep<'_> {
         if role == Role::None {
             return;
         }
-        let cell = self.own_cell(i, key);
+        let cell = if role == Role::Queued { NONE } else { self.own_cell(i, key) };
         let (t, outside) = (self.clock.time(), self.waits_for_outside(i));
         let present = &mut self.clock.present;
         match role {
@@ -173,7 +176,10 @@ impl Sweep<'_> {
                 present.held_by_work += usize::from(key.is_for_thread());
                 self.cells.at(cell).enter(t);
             }
-            Role::Queued => present.queued += 1,
+            Role::Queued => {
+                present.queued += 1;
+                self.begin_queued(i);
+            }
             Role::Idle => {
                 present.idle += 1;
                 present.outside += usize::from(outside);
@@ -207,30 +213,24 @@ impl Sweep<'_> {
             return;
         }
         let passed = self.clock.total.since(&mark);
+        if role == Role::Queued {
+            return self.end_queued(i);
+        }
         let (t, outside) = (self.clock.time(), self.waits_for_outside(i));
         let key = self.cells.keys[cell as usize];
         let charged = self.cells.at(cell);
         charged.thread_ns = charged.thread_ns.saturating_add(passed.t);
         let present = &mut self.clock.present;
-        match role {
-            Role::HeldUp | Role::Queued => {
-                charged.cpu_ns += passed.cpu;
-                charged.rank_ns += passed.rank;
-            }
-            Role::Idle => charged.idle_ns += passed.idle,
-            Role::None => {}
-        }
-        match role {
-            Role::HeldUp => {
-                present.held -= 1;
-                present.held_by_work -= usize::from(key.is_for_thread());
-                self.cells.leave(cell, t);
-            }
-            Role::Queued => present.queued -= 1,
-            _ => {
-                present.idle -= 1;
-                present.outside -= usize::from(outside);
-            }
+        if role == Role::HeldUp {
+            charged.cpu_ns += passed.cpu;
+            charged.rank_ns += passed.rank;
+            present.held -= 1;
+            present.held_by_work -= usize::from(key.is_for_thread());
+            self.cells.leave(cell, t);
+        } else {
+            charged.idle_ns += passed.idle;
+            present.idle -= 1;
+            present.outside -= usize::from(outside);
         }
         let waited = role == Role::HeldUp || matches!(self.forest.at(i).state, State::Waiting(_));
         if passed.t > 0 && waited {

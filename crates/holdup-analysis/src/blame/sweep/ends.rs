@@ -27,6 +27,8 @@ impl Sweep<'_> {
         let mut out = self.out;
         out.waiting = self.clock.take_waiting();
         out.cpu = self.clock.sums;
+        self.processors.settle_neighbours(self.clock.starved);
+        out.neighbours = self.processors.neighbours;
         out.instead = self.processors.instead;
         out.cells = self.cells.finish();
         out

@@ -50,7 +50,8 @@ impl Sweep<'_> {
                 Some((key, if inside { Role::HeldUp } else { Role::None }))
             }
             State::Runnable(_) | State::Woken(_) if inside => {
-                let terminal = Terminal::Runnable;
+                // Which of the ways to be ready it is, shows when it is over.
+                let terminal = Terminal::Stalled;
                 let key = Key { terminal, thread, lock: LockId::NONE, kind: WaitKind::Unknown, site: StackId::NONE };
                 Some((key, if self.forest.at(i).behind == 0 { Role::Queued } else { Role::None }))
             }
@@ -92,8 +93,7 @@ impl Sweep<'_> {
             State::Running(_) => key.terminal = Terminal::Running,
             State::Runnable(_) => key.terminal = Terminal::NotRunning,
             State::Woken(w) if self.is_handoff(w) => key.terminal = Terminal::Handoff,
-            // On its way to a CPU, which is not starving.
-            State::Woken(_) => key.terminal = Terminal::Running,
+            State::Woken(_) => key.terminal = Terminal::Waking,
             State::Waiting(end) => {
                 let end = self.wait(end);
                 (key.terminal, key.site) = (terminal::of_wait(end, 1, kind == WaitKind::Lock), end.stack);

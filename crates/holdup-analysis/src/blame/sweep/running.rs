@@ -22,10 +22,12 @@ impl Sweep<'_> {
             self.processors.serial_since(cpu, self.clock.serial);
             self.processors.set_running(cpu, i, now);
             self.count_running(i, lost, true);
+            self.set_use(cpu, i);
         } else if present == i {
             self.charge_serial(cpu, i);
             self.processors.set_running(cpu, NONE, now);
             self.count_running(i, lost, false);
+            self.set_use(cpu, NONE);
         }
     }
 
