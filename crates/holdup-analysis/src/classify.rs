@@ -68,6 +68,9 @@ pub struct StackFacts {
     pub yields: bool,
     /// The innermost function of the application; 0 if there is none.
     pub application: StringId,
+    /// The function of the application that waits here for a lock, as far as names tell: the outermost of those around the
+    /// wait that have a lock's name.
+    pub lock_function: StringId,
     /// What the user said of waits here.
     pub verdict: Option<Verdict>,
 }
@@ -117,6 +120,7 @@ impl<'a> Classifier<'a> {
 
     fn examine(&self, stack: StackId) -> StackFacts {
         let mut facts = StackFacts::default();
+        let mut near = Near::default();
         for frame in self.trace.stacks.frames(stack) {
             for location in self.trace.names.locations(frame) {
                 let function = self.trace.text(location.function);
@@ -127,12 +131,16 @@ impl<'a> Classifier<'a> {
                     kernel_facts(function, &mut facts);
                 } else {
                     facts.kind = user_kind(function, facts.kind);
-                    if facts.application == StringId::default() && self.is_application(&location) {
-                        facts.application = location.function;
+                    if self.is_application(&location) {
+                        near.see(location.function, function);
+                        if facts.application == StringId::default() {
+                            facts.application = location.function;
+                        }
                     }
                 }
             }
         }
+        facts.lock_function = near.lock;
         facts
     }
 
@@ -297,22 +305,62 @@ fn user_kind(function: &str, kind: Option<WaitKind>) -> Option<WaitKind> {
     ]) || has(&["thread::park", "Parker", "mpsc", "mpmc", "::recv"])
     {
         Some(Condition)
-    } else if has(&[
-        "mutex_lock",
-        "Mutex",
-        "mutex::",
-        "lll_lock",
-        "rwlock",
-        "RwLock",
-        "sem_wait",
-        "sem_timedwait",
-        "sem_clockwait",
-    ]) || has(&["lock_contended", "lock_slow", "new_sem_wait", "semaphore", "cnd_lock", "mtx_lock"])
+    } else if has(&["mutex_lock", "Mutex", "mutex::", "lll_lock", "rwlock", "RwLock"])
+        || has(&["lock_contended", "lock_slow", "cnd_lock", "mtx_lock"])
     {
         Some(Lock)
     } else {
         kind
     }
+}
+
+/// The functions of the application around a wait, from the innermost on, while they may tell of a lock.
+#[derive(Default)]
+struct Near {
+    seen: usize,
+    lock: StringId,
+    is_over: bool,
+}
+
+impl Near {
+    /// Functions of the application in which a lock's name tells for what is waited.
+    const MOST: usize = 8;
+
+    fn see(&mut self, function: StringId, name: &str) {
+        self.seen += 1;
+        if self.is_over || self.seen > Self::MOST {
+            return;
+        }
+        if says_lock(name) {
+            self.lock = function;
+        } else {
+            self.is_over = self.lock != StringId::default();
+        }
+    }
+}
+
+/// Whether a function has a lock's name, in any common spelling: `LockAcquire`, `row_lock_wait`, `busyHandler`.
+fn says_lock(function: &str) -> bool {
+    // Every wait of Java goes through this one.
+    !function.contains("LockSupport") && words(function).any(|word| LOCK_WORDS.contains(&word.as_str()))
+}
+
+const LOCK_WORDS: &[&str] = &["lock", "locked", "locking", "mutex", "spinlock", "rwlock", "lwlock", "deadlock", "busy"];
+
+/// The words of a name, in small letters: parts between signs, and humps.
+fn words(name: &str) -> impl Iterator<Item = String> + '_ {
+    name.split(|c: char| !c.is_ascii_alphabetic()).flat_map(|part| {
+        let bytes = part.as_bytes();
+        let starts = |i: usize| {
+            let after_small = i > 0 && bytes[i - 1].is_ascii_lowercase() && bytes[i].is_ascii_uppercase();
+            let last_of_row =
+                i > 0 && bytes[i].is_ascii_uppercase() && bytes.get(i + 1).is_some_and(u8::is_ascii_lowercase);
+            i == 0 || after_small || last_of_row
+        };
+        let mut cuts: Vec<usize> = (0..bytes.len()).filter(|&i| starts(i)).collect();
+        cuts.push(bytes.len());
+        cuts.windows(2).map(|w| part[w[0]..w[1]].to_ascii_lowercase()).collect::<Vec<_>>()
+    })
 }
 
 /// What a wait in a system call is for; `io_wait` is the kernel's own word that it is for I/O.

@@ -34,7 +34,6 @@ use crate::classify::Classifier;
 use crate::code::Disassembler;
 use crate::focus::Focus;
 use crate::intervals::Timeline;
-use crate::label;
 use crate::report::{CpuSeconds, Explanation, Finding, Health, Options, TraceFacts};
 pub(crate) use context::Context;
 pub(crate) use culprit::covering;
@@ -169,7 +168,7 @@ impl Context<'_> {
         let share = if group.holds_up() && charged > Amount::ZERO { tally.rank / charged } else { 0.0 };
         let mut finding = Finding {
             kind,
-            lock: group.lock().and_then(|l| label::lock(self.trace, l)),
+            lock: group.lock().and_then(|l| self.lock(l)),
             release_stack: self.stack_text(lock::release_stack(self, group, tally)),
             wait_stack: self.stack_text(tally.common_stack()),
             waiters,

@@ -12,6 +12,7 @@ mod borders;
 mod crossing;
 mod cursor;
 mod facts;
+mod homes;
 mod losses;
 mod machine;
 mod output;
@@ -19,6 +20,7 @@ mod owners;
 mod part;
 mod prepare;
 mod releases;
+mod sites;
 mod state;
 mod streams;
 mod tally;
@@ -28,6 +30,7 @@ mod whole;
 
 use holdup_trace::{LossKind, Trace};
 
+pub use homes::Place;
 pub use owners::OwnerSpan;
 pub use part::{Chunk, Extra};
 pub use state::{State, Step};

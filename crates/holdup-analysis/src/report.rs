@@ -166,6 +166,8 @@ named! {
         Disk = "disk",
         /// One sleeps while others wait for it.
         SleepPolling = "sleep-polling",
+        /// One waits for the world outside in the middle of its work, or while others wait for it.
+        Network = "network",
         /// There is no wait to mend, only work.
         CpuBound = "cpu-bound",
         /// Nobody was held up: they waited for work that nobody sent.

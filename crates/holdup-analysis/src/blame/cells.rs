@@ -37,6 +37,8 @@ pub enum Terminal {
     Barred,
     /// The same, where none is idle and others run.
     Starved,
+    /// The world outside, waited for in the middle of work by one whom others may wait for.
+    Outside,
     /// Not held up: the wait is idle by design.
     IdleByDesign,
     /// Not known.

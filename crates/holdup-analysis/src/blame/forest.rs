@@ -52,7 +52,7 @@ pub(super) enum Class {
     None,
     /// Held up if the end of its chain holds it up.
     ByEnd,
-    /// Held up by the user's word.
+    /// Held up whatever the chain ends at: in the middle of its work, or by the user's word.
     HeldUp,
     /// Idle by design.
     Idle,
@@ -78,6 +78,11 @@ impl Counts {
             Class::HeldUp => Counts { held: 1, ..Counts::default() },
             Class::Idle => Counts { idle: 1, idle_outside: out, ..Counts::default() },
         }
+    }
+
+    /// How many are held up, if the end of their chain holds somebody up, or not.
+    pub(super) fn held_up(&self, by_end: bool) -> u32 {
+        self.held + if by_end { self.by_end } else { 0 }
     }
 
     pub(super) fn add(&mut self, other: &Counts) {

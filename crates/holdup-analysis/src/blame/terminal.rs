@@ -4,7 +4,7 @@ use holdup_trace::WakeContext;
 
 use super::cells::Terminal;
 use crate::classify::WaitKind;
-use crate::intervals::Wait;
+use crate::intervals::{Place, Wait};
 
 /// The end of a chain whose last thread waits for no thread. `hops` is 0 for that thread itself; `locked` tells that
 /// the others wait for a lock that it holds.
@@ -20,6 +20,7 @@ pub(super) fn of_wait(wait: &Wait, hops: usize, locked: bool) -> Terminal {
         }
         WaitKind::Timer if !wait.open => own_timer(hops, sleep),
         WaitKind::Unknown if !wait.open && wait.context == WakeContext::Unknown => Terminal::Unknown,
+        _ if wait.place == Place::Middle => Terminal::Outside,
         _ => Terminal::IdleByDesign,
     }
 }
@@ -41,6 +42,6 @@ impl Terminal {
     /// Whether a chain that ends here holds its threads up.
     pub fn holds_up(self) -> bool {
         use Terminal::*;
-        matches!(self, Running | NotRunning | Handoff | Waking | Disk | Timer | UnknownHolder | Serial)
+        matches!(self, Running | NotRunning | Handoff | Waking | Disk | Timer | UnknownHolder | Serial | Outside)
     }
 }

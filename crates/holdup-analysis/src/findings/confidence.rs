@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::sched;
 use super::tally::{Group, Tally};
+use crate::intervals::Place;
 use crate::report::Confidence;
 
 /// The share of its CPUs from which on a virtual machine that has lost them tells of its host instead.
@@ -42,6 +43,10 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     }
     if health.lost_mappings > 0 {
         doubts.push(format!("{} mappings of code were lost: functions may lack names", health.lost_mappings));
+    }
+    if matches!(group, Group::Timer(..)) && context.timeline.place(tally.common_stack()) == Place::Unsure {
+        grave = true;
+        doubts.push("nothing tells whether it sleeps by design, to keep a pace, or to wait for something".to_owned());
     }
     let samples = tally.samples.len();
     if matches!(group, Group::Lock(_) | Group::Serial(_)) && samples == 0 && tally.handoff < 0.5 * tally.rank {

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use holdup_trace::{StackId, StringId, ThreadIdx, Trace};
+use holdup_trace::{LockId, LockKind, StackId, StringId, ThreadIdx, Trace};
 
 use super::callers::Callers;
 use super::learned::Learned;
@@ -13,6 +13,7 @@ use crate::code::Disassembler;
 use crate::focus::Focus;
 use crate::intervals::Timeline;
 use crate::label;
+use crate::report::LockFacts;
 
 /// Everything that the makers of findings look at.
 pub(crate) struct Context<'a> {
@@ -50,6 +51,15 @@ impl Context<'_> {
     /// The name of the thread's program.
     pub(crate) fn program(&self, thread: ThreadIdx) -> StringId {
         self.trace.threads.process.get(thread.index()).copied().unwrap_or_default()
+    }
+
+    /// What is known of a lock; of some only the function that takes them.
+    pub(crate) fn lock(&self, lock: LockId) -> Option<LockFacts> {
+        let by_function = || {
+            let name = self.trace.text(self.timeline.lock_function(lock)?).to_owned();
+            Some(LockFacts { kind: LockKind::Unknown, address: String::new(), name })
+        };
+        label::lock(self.trace, lock).or_else(by_function)
     }
 
     /// The sampling period in nanoseconds.

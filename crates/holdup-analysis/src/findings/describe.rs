@@ -44,6 +44,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String
         Group::Disk(..) => format!("{who} waited for the disk for {lasted}; {}", stood(f)),
         Group::Timer(..) => format!("{who} slept for {lasted} while others waited for it; {}", stood(f)),
         Group::Ready(program, why) => sched::title(context, *program, *why, f),
+        Group::Outside(..) => format!("{who} waited for the world outside for {lasted}; {}", stood(f)),
         Group::Idle(..) => {
             format!("{} of {} waited for work that nobody sent", threads(f.waiters.threads), f.culprit.process)
         }
@@ -196,6 +197,9 @@ fn advice(group: &Group, tally: &Tally, f: &Finding) -> String {
             "Wait for the event instead of sleeping in {function}: a condition variable, a futex or an eventfd."
         ),
         Group::Ready(_, why) => sched::advice(*why, f),
+        Group::Outside(..) => format!(
+            "See what {function} waits for: a client that keeps it waiting with a lock or a transaction open, or another host."
+        ),
         Group::Idle(..) => {
             "There is nothing to mend, if there was no more work. If there was, say so: --work FUNCTION.".to_owned()
         }

@@ -21,9 +21,10 @@ fn of(context: &Context, key: &Key) -> Option<Group> {
         Waking if !locked => ready(Why::Waking),
         _ if key.is_for_thread() => Group::Serial(key.thread),
         // Whoever sleeps with a lock in its hands is in that lock's story.
-        Running | NotRunning | Handoff | Waking | Overhead | UnknownHolder | Timer if locked => Group::Lock(key.lock),
+        Running | NotRunning | Handoff | Waking | Overhead | UnknownHolder | Timer | Outside if locked => Group::Lock(key.lock),
         Disk => Group::Disk(pid, site()),
         Timer => Group::Timer(pid, site()),
+        Outside => Group::Outside(pid, site()),
         Stalled => ready(Why::Stalled),
         Turn => ready(Why::Turn),
         Misplaced => ready(Why::Misplaced),
@@ -103,6 +104,7 @@ pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> FindingKi
         Group::Disk(..) => FindingKind::Disk,
         Group::Timer(..) => FindingKind::SleepPolling,
         Group::Ready(_, why) => sched::kind(*why, tally),
+        Group::Outside(..) => FindingKind::Network,
         Group::Idle(..) => FindingKind::IdleByDesign,
     }
 }

@@ -103,7 +103,7 @@ fn family(group: &Group) -> Family {
         Group::Lock(_) => Family::Lock,
         Group::Serial(_) => Family::Thread,
         Group::Disk(..) => Family::Disk,
-        Group::Timer(..) => Family::Sleep,
+        Group::Timer(..) | Group::Outside(..) => Family::Sleep,
         Group::Ready(..) => Family::Scheduler,
         Group::Idle(..) => Family::Idle,
     }

@@ -20,6 +20,8 @@ pub(crate) enum Group {
     Timer(u32, StringId),
     /// Threads of a program that could run and did not, and why.
     Ready(StringId, Why),
+    /// A place in a process that waits for the world outside in the middle of work.
+    Outside(u32, StringId),
     /// A place in a process that waits by design.
     Idle(u32, StringId),
 }
@@ -102,7 +104,7 @@ impl Tally {
                 self.not_running += rank;
                 self.not_running_idle += Amount(cell.cpu_ns);
             }
-            Terminal::Timer | Terminal::Disk => self.waiting += rank,
+            Terminal::Timer | Terminal::Disk | Terminal::Outside => self.waiting += rank,
             _ => {}
         }
         self.waits += cell.waits;

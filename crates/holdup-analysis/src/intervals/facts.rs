@@ -1,9 +1,11 @@
 //! What only the whole trace tells, and every part of it needs.
 
-use holdup_trace::{LockId, Table, ThreadIdx};
-use rustc_hash::FxHashMap;
+use holdup_trace::{LockId, StackId, StringId, Table, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::homes::{Homes, Place};
 use super::prepare::Dictionary;
+use super::sites::Sites;
 use super::wait::Wait;
 use crate::classify::WaitKind;
 
@@ -29,6 +31,12 @@ pub(super) struct Facts {
     nameless: FxHashMap<u32, LockId>,
     /// When each thread's last wait begins.
     last: Vec<u64>,
+    sites: Sites,
+    homes: Homes,
+    /// By futex: how often somebody let it go who had waited there himself, and how often somebody else.
+    turns: FxHashMap<LockId, [u32; 2]>,
+    /// Who waited for which futex.
+    waiters: FxHashSet<(LockId, ThreadIdx)>,
     /// How many waits there are.
     pub(super) waits: u64,
 }
@@ -41,6 +49,8 @@ impl Facts {
     /// A prepared wait that is over, or never ends.
     pub(super) fn learn(&mut self, wait: &Wait, dictionary: &Dictionary) {
         self.waits += 1;
+        self.sites.learn(wait, dictionary.trace);
+        self.learn_turn(wait);
         let last = &mut self.last[wait.thread.index()];
         *last = wait.start.max(*last);
         if let Some(pid) = dictionary.nameless(wait) {
@@ -56,12 +66,44 @@ impl Facts {
         }
     }
 
+    /// Of a mutex, those let go who have waited for it; a signal comes from somebody else.
+    fn learn_turn(&mut self, wait: &Wait) {
+        if wait.kind != WaitKind::Futex || wait.lock == LockId::NONE {
+            return;
+        }
+        self.waiters.insert((wait.lock, wait.thread));
+        if wait.waker.is_real() {
+            let by_waiter = self.waiters.contains(&(wait.lock, wait.waker));
+            self.turns.entry(wait.lock).or_default()[usize::from(!by_waiter)] += 1;
+        }
+    }
+
+    /// The whole trace has been seen, and these samples.
+    pub(super) fn settle(&mut self, samples: FxHashMap<(ThreadIdx, StackId), u32>, dictionary: &Dictionary) {
+        let sites = std::mem::take(&mut self.sites);
+        self.homes = Homes::new(Sites { samples, ..sites }, dictionary);
+        self.waiters = FxHashSet::default();
+    }
+
+    /// What the place of a stack is to those that wait there.
+    pub(super) fn place(&self, stack: StackId) -> Place {
+        self.homes.place(stack)
+    }
+
+    /// What a futex is of which no stack tells it: a lock if an owner was seen, or if those wake who have waited.
+    fn kind_of_futex(&self, lock: LockId) -> WaitKind {
+        let learned = || self.learned.get(lock.index()).copied().flatten().map(|l| l.kind);
+        match self.turns.get(&lock) {
+            _ if self.is_owned(lock) => WaitKind::Lock,
+            Some([own, others]) if own > others => WaitKind::Lock,
+            _ => learned().unwrap_or(WaitKind::Futex),
+        }
+    }
+
     /// Completes a prepared wait, which goes on as its last part does.
     pub(super) fn complete(&self, wait: &mut Wait, dictionary: &Dictionary) {
         if wait.kind == WaitKind::Futex {
-            // A futex wait without a stack is of the kind of the others on that futex.
-            let learned = || self.learned.get(wait.lock.index()).copied().flatten().map(|l| l.kind);
-            wait.kind = if self.is_owned(wait.lock) { WaitKind::Lock } else { learned().unwrap_or(WaitKind::Futex) };
+            wait.kind = self.kind_of_futex(wait.lock);
         }
         if let Some(lock) = dictionary.nameless(wait).and_then(|pid| self.nameless.get(&pid)) {
             wait.lock = *lock;
@@ -75,7 +117,32 @@ impl Facts {
             && exit.saturating_sub(wait.resumed) < EXIT_NS
             && self.last[wait.thread.index()] == wait.start
             && wait.kind != WaitKind::Lock;
+        wait.place = match wait.kind {
+            WaitKind::Lock | WaitKind::Disk | WaitKind::PageFault | WaitKind::Write => Place::Middle,
+            _ => self.place_of(wait, dictionary),
+        };
         wait.exempt = joins || returns_to_exit || wait.kind == WaitKind::KernelIdle;
+    }
+
+    /// What the wait's place is. Where that is in a function with a lock's name, it is for a lock: a poll, a semaphore or a
+    /// signal may serve as one.
+    fn place_of(&self, wait: &mut Wait, dictionary: &Dictionary) -> Place {
+        let (place, stack) = self.homes.of(wait, dictionary);
+        let lock = dictionary.classifier.facts(stack).lock_function;
+        if place == Place::Middle && lock != StringId::default() && wait.kind != WaitKind::Timer {
+            (wait.kind, wait.lock) = (WaitKind::Lock, LockId(self.first_place() + lock.0));
+        }
+        place
+    }
+
+    /// Locks that are known by a function alone have ids behind all others.
+    fn first_place(&self) -> u32 {
+        (self.owned.len() + self.nameless.len()) as u32
+    }
+
+    /// The function by which a lock is known of which there is nothing else.
+    pub(super) fn lock_function(&self, lock: LockId) -> Option<StringId> {
+        lock.0.checked_sub(self.first_place()).map(StringId)
     }
 
     /// Whether an owner of the lock was ever seen.

@@ -4,6 +4,7 @@ use holdup_trace::tables::{Futex, KernelLock, Sample, Switch, Wait as WaitRow, W
 use holdup_trace::{Cpu, LockId, StackId, SwitchState, ThreadIdx, Trace, WakeContext};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::homes::Place;
 use super::losses::Loss;
 use super::output::Output;
 use super::owners::Owners;
@@ -162,6 +163,7 @@ impl<'a> Machine<'a> {
             open: true,
             io_wait: row.io_wait,
             idle_state: row.state == SwitchState::Idle,
+            place: Place::Home,
             exempt: false,
             goes_on: 0,
         });
@@ -357,6 +359,9 @@ impl Follower for Machine<'_> {
     fn sample(&mut self, row: &Sample) {
         let slack = self.trace.meta.sample_period_ns / 2;
         self.ensure_running(row.cpu, row.thread, row.t.nanos(), slack);
+        if let Some(tally) = &mut self.tally {
+            tally.sample(row);
+        }
         if self.out.keeps() {
             self.out.samples.push(*row);
         }

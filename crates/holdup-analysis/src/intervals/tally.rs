@@ -1,6 +1,8 @@
 //! What is added up over the whole trace while it is followed for the first time.
 
-use holdup_trace::ThreadIdx;
+use holdup_trace::tables::Sample;
+use holdup_trace::{StackId, ThreadIdx};
+use rustc_hash::FxHashMap;
 
 use super::Health;
 use super::state::State;
@@ -14,6 +16,8 @@ pub(super) struct Tally<'a> {
     /// Nanoseconds during which n threads of the focus ran at once.
     pub(super) parallelism: Vec<u64>,
     pub(super) health: Health,
+    /// CPU samples.
+    pub(super) samples: FxHashMap<(ThreadIdx, StackId), u32>,
     running: usize,
     since: u64,
 }
@@ -21,7 +25,15 @@ pub(super) struct Tally<'a> {
 impl<'a> Tally<'a> {
     pub(super) fn new(focus: &'a Focus, threads: usize, cpus: usize) -> Self {
         let (ran, parallelism) = (vec![0; threads], vec![0; cpus + 1]);
-        Tally { focus, ran, parallelism, health: Health::default(), running: 0, since: 0 }
+        Tally {
+            focus,
+            ran,
+            parallelism,
+            health: Health::default(),
+            samples: FxHashMap::default(),
+            running: 0,
+            since: 0,
+        }
     }
 
     /// A thread leaves the state that it had `since` for another at `t`.
@@ -34,6 +46,12 @@ impl<'a> Tally<'a> {
         if ran != runs && self.focus.contains(thread) {
             self.advance(t);
             self.running = if runs { self.running + 1 } else { self.running.saturating_sub(1) };
+        }
+    }
+
+    pub(super) fn sample(&mut self, row: &Sample) {
+        if row.stack != StackId::NONE {
+            *self.samples.entry((row.thread, row.stack)).or_default() += 1;
         }
     }
 

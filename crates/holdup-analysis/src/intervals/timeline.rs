@@ -11,12 +11,13 @@
 //!   chunk(1)              │ ─────────▶ │                           steps, waits, samples
 //! ```
 
-use holdup_trace::{LockId, Result, ThreadIdx, Trace};
+use holdup_trace::{LockId, Result, StackId, StringId, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
 use super::borders::{Borders, open_set};
 use super::crossing::Crossing;
 use super::facts::{self, Facts};
+use super::homes::Place;
 use super::losses::{self, Loss};
 use super::machine::Machine;
 use super::output::Output;
@@ -161,6 +162,7 @@ impl<'a> Timeline<'a> {
             *ran += if runs { self.end.saturating_sub(now.since) } else { 0 };
         }
         tally.advance(self.end);
+        self.facts.settle(std::mem::take(&mut tally.samples), &self.dictionary);
         (self.ran, self.parallelism, self.health) = (tally.ran, tally.parallelism, tally.health);
         super::count_losses(trace, &mut self.health);
         Ok(())
@@ -259,9 +261,19 @@ impl<'a> Timeline<'a> {
         releasers
     }
 
+    /// The function by which a lock is known of which the trace has neither address nor name.
+    pub(crate) fn lock_function(&self, lock: LockId) -> Option<StringId> {
+        self.facts.lock_function(lock)
+    }
+
     /// Whether an owner of the lock was ever seen.
     pub(crate) fn is_owned(&self, lock: LockId) -> bool {
         self.facts.is_owned(lock)
+    }
+
+    /// What the place of a stack is to those that wait there.
+    pub(crate) fn place(&self, stack: StackId) -> Place {
+        self.facts.place(stack)
     }
 
     fn extras(&self, from: u64, to: u64, chunk: &Chunk) -> Vec<(u64, Extra)> {

@@ -2,6 +2,7 @@
 
 use holdup_trace::{Cpu, LockId, StackId, ThreadIdx, WakeContext};
 
+use super::homes::Place;
 use crate::classify::WaitKind;
 
 /// One wait: from leaving the CPU to running again.
@@ -41,6 +42,8 @@ pub struct Wait {
     pub io_wait: bool,
     /// Whether the thread is a kernel thread idling by the kernel's word (state I).
     pub idle_state: bool,
+    /// What its place is to those that wait there.
+    pub place: Place,
     /// Never held up, whoever it waits for: a join, or a wait ended only so that the thread could exit.
     pub exempt: bool,
 }

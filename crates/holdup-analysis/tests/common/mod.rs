@@ -63,6 +63,16 @@ impl Schedule {
         if to < last { schedule.switch(to, cpu, tid, state, syscall, 0) } else { schedule }
     }
 
+    /// `tid` runs on `cpu` from `from` to `to`, then waits in the system call `syscall`, below `frames`, the innermost first.
+    pub fn waits_at(mut self, tid: u32, cpu: u16, [from, to]: [f64; 2], syscall: i16, frames: &[u64]) -> Self {
+        let chain = self.builder.chain(1, &[], frames);
+        let (state, lock) = (SwitchState::Sleeping, LockId::NONE);
+        let event = SwitchEvent { cpu: Cpu(cpu), prev: tid, next: 0, state, io_wait: false, syscall, lock, chain };
+        let mut schedule = self.switch(from, cpu, 0, SwitchState::Runnable, -1, tid);
+        schedule.builder.push(ns(to), event);
+        schedule
+    }
+
     pub fn wakes(mut self, t: f64, cpu: u16, waker: u32, wakee: u32, context: WakeContext, source: u16) -> Self {
         let (lock, chain, target) = (LockId::NONE, ChainId::NONE, Cpu::NONE);
         self.builder.push(ns(t), WakeEvent { cpu: Cpu(cpu), waker, wakee, context, source, target, lock, chain });
@@ -117,6 +127,7 @@ impl Schedule {
 pub const SLEEP: i16 = 230;
 pub const FUTEX: i16 = 202;
 pub const READ: i16 = 0;
+pub const POLL: i16 = 7;
 pub const WAIT4: i16 = 61;
 pub const EXIT: i16 = 60;
 pub const NET_RX: u16 = 3;

@@ -6,7 +6,7 @@ use super::super::Window;
 use super::super::cells::{Counted, Key, Terminal};
 use super::super::forest::{Class, Counts, Edge, Mark, NONE, Role};
 use super::Sweep;
-use super::judge::{held_up_key, idle_key};
+use super::judge::idle_key;
 use crate::intervals::{State, Wait};
 
 /// Cells remembered for a queue, so that each wait is counted where it was charged: the latest.
@@ -43,9 +43,8 @@ impl Sweep<'_> {
         edge.mark = total;
         if !edge.holds {
             queue.off.add(&passed);
-            return;
         }
-        let held = queue.counts.by_end + queue.counts.held;
+        let held = queue.counts.held_up(edge.holds);
         if held > 0 {
             // Wake-ups are counted by those that are woken, not by those that wait for them.
             if edge.key.terminal != Terminal::Waking {
@@ -69,7 +68,7 @@ impl Sweep<'_> {
             false => (c.held, c.idle + c.by_end, c.idle_outside + c.by_end_outside),
         };
         self.clock.present.change(held, edge.holds && edge.key.is_for_thread(), idle, outside, counts);
-        if edge.holds && held > 0 {
+        if held > 0 {
             let t = self.clock.time();
             if counts { self.cells.at(edge.cell).enter(t) } else { self.cells.leave(edge.cell, t) }
         }
@@ -84,7 +83,7 @@ impl Sweep<'_> {
     pub(super) fn change_edge(&mut self, q: u32, by: &Counts, come: bool) {
         let queue = self.forest.queue_mut(q);
         let Some(edge) = queue.edge else { return };
-        let of = |c: &Counts| if edge.holds { c.by_end + c.held } else { c.held };
+        let of = |c: &Counts| c.held_up(edge.holds);
         let before = of(&queue.counts);
         if come {
             queue.counts.add(by);
@@ -97,7 +96,7 @@ impl Sweep<'_> {
             (idle, outside) = (idle + by.by_end, outside + by.by_end_outside);
         }
         self.clock.present.change(held, edge.holds && edge.key.is_for_thread(), idle, outside, come);
-        if edge.holds && (before == 0) != (after == 0) {
+        if (before == 0) != (after == 0) {
             let t = self.clock.time();
             if come { self.cells.at(edge.cell).enter(t) } else { self.cells.leave(edge.cell, t) }
         }
@@ -111,8 +110,11 @@ impl Sweep<'_> {
     /// The queue comes next to a root.
     pub(super) fn activate(&mut self, q: u32) {
         let key = self.edge_key(q);
-        let cell = self.cell_of(q, key);
-        let edge = Edge { key, cell, holds: key.terminal.holds_up(), mark: self.clock.total };
+        let holds = key.terminal.holds_up();
+        // Who is held up wherever its chain ends, is so by the one at the end, whatever that one waits for.
+        let charged = if holds { key } else { Key { terminal: Terminal::Outside, ..key } };
+        let cell = self.cell_of(q, charged);
+        let edge = Edge { key, cell, holds, mark: self.clock.total };
         self.forest.queue_mut(q).edge = Some(edge);
         self.count_edge(q, true);
     }
@@ -245,24 +247,17 @@ impl Sweep<'_> {
         let thread = self.forest.at(i);
         let all = self.clock.total.since(&thread.mark);
         let (key, own) = match thread.class {
-            Class::None => return,
+            Class::None | Class::HeldUp => return,
             Class::ByEnd => (idle_key(i, wait), *off),
             Class::Idle => (idle_key(i, wait), all),
-            Class::HeldUp => (held_up_key(i, wait), *off),
         };
         if own.t == 0 {
             return;
         }
-        let held = thread.class == Class::HeldUp;
         let id = self.own_cell(i, key);
         let cell = self.cells.at(id);
         cell.thread_ns = cell.thread_ns.saturating_add(own.t);
-        if held {
-            cell.cpu_ns += own.cpu;
-            cell.rank_ns += own.rank;
-        } else {
-            cell.idle_ns += own.idle;
-        }
+        cell.idle_ns += own.idle;
         self.scratch.push(id);
     }
 

@@ -7,7 +7,7 @@ use super::super::forest::{Class, NONE, Role};
 use super::super::terminal;
 use super::Sweep;
 use crate::classify::{Verdict, WaitKind};
-use crate::intervals::{State, Wait};
+use crate::intervals::{Place, State, Wait};
 
 impl Sweep<'_> {
     /// How a waiting thread counts; `ends_it` is who will end the wait, or [`NONE`].
@@ -18,6 +18,7 @@ impl Sweep<'_> {
         match self.study.classifier.facts(wait.stack).verdict {
             Some(Verdict::Work) => Class::HeldUp,
             Some(Verdict::Idle) => Class::Idle,
+            None if is_held_up_there(wait) => Class::HeldUp,
             // Input from outside the focus is awaited by design.
             None if wait.kind == WaitKind::Input && ends_it != NONE && !self.contains(ends_it) => Class::Idle,
             None => Class::ByEnd,
@@ -118,7 +119,18 @@ pub(super) fn idle_key(i: u32, wait: &Wait) -> Key {
     Key { terminal, thread: ThreadIdx(i), lock: LockId::NONE, kind: wait.kind, site: wait.stack }
 }
 
-/// Held up by the user's word: what for, only the place tells.
+/// Held up at this place, by nobody in the trace: what for, only the place tells.
 pub(super) fn held_up_key(i: u32, wait: &Wait) -> Key {
-    Key { terminal: Terminal::Timer, thread: ThreadIdx(i), lock: lock_of(wait), kind: wait.kind, site: wait.stack }
+    let sleeps = wait.kind == WaitKind::Timer || wait.is_timed_out();
+    let terminal = if sleeps { Terminal::Timer } else { Terminal::Outside };
+    Key { terminal, thread: ThreadIdx(i), lock: lock_of(wait), kind: wait.kind, site: wait.stack }
+}
+
+/// Whether its thread cannot be idle by design at this place.
+fn is_held_up_there(wait: &Wait) -> bool {
+    match wait.place {
+        Place::Middle => true,
+        Place::Unsure => wait.kind == WaitKind::Timer && terminal::is_nap(wait),
+        Place::Home => false,
+    }
 }

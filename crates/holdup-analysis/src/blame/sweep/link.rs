@@ -7,7 +7,7 @@ use super::Sweep;
 use super::charge::note;
 use super::judge::lock_of;
 use crate::classify::WaitKind;
-use crate::intervals::Wait;
+use crate::intervals::{Place, Wait};
 
 impl Sweep<'_> {
     /// Going backwards, thread `i` begins to wait at this instant: for whom?
@@ -18,7 +18,7 @@ impl Sweep<'_> {
         let real = waker.is_real() && waker.index() < self.forest.threads.len() && waker.0 != i;
         let queue = if wait.kind == WaitKind::Lock && self.locks.has(wait.lock) {
             self.lock_queue(i, wait, real)
-        } else if !real {
+        } else if !real || self.comes_home(i, wait) {
             None
         } else if self.forest.leads_to(waker.0, i) {
             self.out.cycles += 1;
@@ -30,6 +30,15 @@ impl Sweep<'_> {
             Some(q) => self.join(i, q, wait),
             None => self.charge_self(i),
         }
+    }
+
+    /// Whether it waits for its client while others wait for what it has begun: the chain ends here, whatever the client does.
+    fn comes_home(&self, i: u32, wait: &Wait) -> bool {
+        let program = |thread: ThreadIdx| self.study.trace.threads.process.get(thread.index());
+        let is_home = wait.place == Place::Home && wait.kind.is_for_input();
+        is_home
+            && program(wait.waker) != program(wait.thread)
+            && self.forest.queues_of(i).any(|q| self.forest.queue(q).counts.held > 0)
     }
 
     /// All that wait for one lock wait for its holder: the owner where one is known, else who releases it next.

@@ -93,8 +93,8 @@ impl Sweep<'_> {
         let weight = self.clock.rank_weight().max(1e-3) * period;
         for q in self.forest.queues_of(i) {
             let queue = self.forest.queue(q);
-            let Some(edge) = queue.edge.filter(|e| e.holds) else { continue };
-            let held = queue.counts.by_end + queue.counts.held;
+            let Some(edge) = queue.edge else { continue };
+            let held = queue.counts.held_up(edge.holds);
             if held > 0 {
                 *self.cells.at(edge.cell).samples.entry(sample.stack).or_default() += weight * f64::from(held);
             }

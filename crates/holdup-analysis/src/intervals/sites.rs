@@ -1,0 +1,88 @@
+//! Where threads wait, and who ends their waits there: what [`super::homes`] judges.
+
+use holdup_trace::{StackId, ThreadIdx, Trace, WakeContext};
+use rustc_hash::FxHashMap;
+
+use super::wait::Wait;
+use crate::classify::WaitKind;
+
+/// The waits of one thread at one place.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seen {
+    pub(super) kind: WaitKind,
+    pub(super) syscall: i16,
+    pub(super) waits: u32,
+    /// All of them together, in nanoseconds.
+    pub(super) ns: u64,
+    /// Ended by a device, or by a thread of another program: input arrives here.
+    pub(super) from_outside: u32,
+    /// Ended by a thread of the same program.
+    pub(super) from_peers: u32,
+}
+
+impl Seen {
+    /// How often who ended a wait here.
+    pub(super) fn by_origin(&self) -> [(Origin, u32); 3] {
+        let rest = self.waits.saturating_sub(self.arrivals());
+        [(Origin::Outside, self.from_outside), (Origin::Peer, self.from_peers), (Origin::Nobody, rest)]
+    }
+
+    /// How often somebody ended a wait here.
+    pub(super) fn arrivals(&self) -> u32 {
+        self.from_outside + self.from_peers
+    }
+}
+
+/// What is seen of all threads.
+#[derive(Debug, Default)]
+pub(super) struct Sites {
+    pub(super) waits: FxHashMap<(ThreadIdx, StackId), Seen>,
+    /// How many CPU samples.
+    pub(super) samples: FxHashMap<(ThreadIdx, StackId), u32>,
+}
+
+impl Sites {
+    /// A prepared wait.
+    pub(super) fn learn(&mut self, wait: &Wait, trace: &Trace) {
+        if wait.stack == StackId::NONE || wait.kind == WaitKind::KernelIdle {
+            return;
+        }
+        let seen = self.waits.entry((wait.thread, wait.stack)).or_default();
+        (seen.kind, seen.syscall) = (wait.kind, wait.syscall);
+        seen.waits += 1;
+        seen.ns = seen.ns.saturating_add(wait.woken.saturating_sub(wait.start));
+        match origin(wait, trace) {
+            Origin::Outside => seen.from_outside += 1,
+            Origin::Peer => seen.from_peers += 1,
+            Origin::Nobody => {}
+        }
+    }
+}
+
+/// Who ended a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Origin {
+    /// A device, or a thread of another program.
+    Outside,
+    /// A thread of the same program.
+    Peer,
+    /// A time-out, or nobody.
+    Nobody,
+}
+
+pub(super) fn origin(wait: &Wait, trace: &Trace) -> Origin {
+    if wait.open {
+        return Origin::Nobody;
+    }
+    if wait.waker.is_real() {
+        let threads = &trace.threads;
+        let pid = |thread: ThreadIdx| threads.pid.get(thread.index());
+        let program = |thread: ThreadIdx| threads.process.get(thread.index());
+        let same = pid(wait.waker) == pid(wait.thread) || program(wait.waker) == program(wait.thread);
+        return if same { Origin::Peer } else { Origin::Outside };
+    }
+    match wait.context {
+        WakeContext::SoftIrq | WakeContext::HardIrq => Origin::Outside,
+        _ => Origin::Nobody,
+    }
+}
