@@ -22,6 +22,7 @@ mod preempt;
 mod profile;
 mod sched;
 mod spans;
+mod stalls;
 mod stories;
 mod tally;
 
@@ -137,6 +138,7 @@ impl Context<'_> {
             cpu_seconds,
             hot: profile::hot(self),
             findings,
+            stalls: stalls::of(self),
             health: self.health(),
         }
     }

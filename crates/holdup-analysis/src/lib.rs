@@ -22,6 +22,7 @@ pub mod intervals;
 pub mod label;
 pub mod report;
 mod segments;
+mod stalls;
 pub mod threads;
 
 pub use code::{CodeLoop, Decoded, Disassembler, NoDisassembler};

@@ -34,6 +34,8 @@ pub struct Explanation {
     pub hot: Vec<Hot>,
     /// Why, in the order of blame.
     pub findings: Vec<Finding>,
+    /// Short stretches in which threads stood still unusually long, the longest first.
+    pub stalls: Vec<Stall>,
     /// How far to believe it.
     pub health: Health,
 }
@@ -137,6 +139,27 @@ pub struct Finding {
     pub evidence: Vec<String>,
     /// What to do.
     pub advice: String,
+}
+
+/// Stretches of time in which threads waited unusually long for the same.
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
+pub struct Stall {
+    /// When, in seconds; of many, the longest.
+    pub windows: Vec<[f64; 2]>,
+    /// How many there were.
+    pub count: usize,
+    /// The longest, in seconds.
+    pub longest_s: f64,
+    /// The shortest.
+    pub shortest_s: f64,
+    /// How many threads waited at once, at most; 0 where a thread was away from its events and nobody is known to wait.
+    pub waiters: usize,
+    /// Their names, like ones together.
+    pub names: Vec<String>,
+    /// For whom or what.
+    pub culprit: Culprit,
+    /// One sentence.
+    pub title: String,
 }
 
 named! {

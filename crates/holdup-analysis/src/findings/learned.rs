@@ -7,6 +7,7 @@ use super::stories::LockStory;
 use crate::blame::Study;
 use crate::classify::WaitKind;
 use crate::intervals::{Chunk, Wait};
+use crate::stalls;
 
 /// What is to be learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub(crate) struct Learned {
     waited_at: Vec<(u64, StackId)>,
     /// Waits of the focus's own threads, but for joins and the kernel's idling.
     pub(crate) waited: Waited,
+    /// Unusually long waits.
+    pub(crate) stalls: stalls::Seen,
 }
 
 impl Learned {
@@ -48,6 +51,9 @@ impl Learned {
             if focus && wanted == Wanted::Waits {
                 learned.add_waited(wait, study);
             }
+        }
+        if wanted == Wanted::Findings {
+            learned.stalls = stalls::Seen::of(chunk, study);
         }
         learned
     }
@@ -82,6 +88,7 @@ impl Learned {
             let sum = self.waited.entry(place).or_default();
             *sum = (sum.0.saturating_add(ns), sum.1 + count);
         }
+        self.stalls.absorb(earlier.stalls);
     }
 
     /// Where the thread waited longest.

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, missing_docs)]
 
+pub mod traffic;
+
 use holdup_analysis::blame::{Blame, Key, Study, Window, blame};
 use holdup_analysis::classify::Classifier;
 use holdup_analysis::focus::Focus;

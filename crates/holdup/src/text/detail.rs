@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use holdup_analysis::Explanation;
 use holdup_analysis::label::duration;
-use holdup_analysis::report::{Finding, Health, Instruction};
+use holdup_analysis::report::{Finding, Health, Instruction, Stall};
 
 use holdup_trace::Note;
 
@@ -31,7 +31,21 @@ pub fn print_all(answer: &Explanation, notes: &[Note]) -> io::Result<()> {
         writeln!(out)?;
         print_finding(&mut out, finding)?;
     }
+    stalls(&mut out, &answer.stalls)?;
     health(&mut out, &answer.health, notes)
+}
+
+/// Stretches in which threads stood still unusually long.
+fn stalls(out: &mut impl Write, stalls: &[Stall]) -> io::Result<()> {
+    if !stalls.is_empty() {
+        writeln!(out, "\n{BOLD}Stalls{BOLD:#}")?;
+    }
+    for stall in stalls {
+        writeln!(out, "{}", paragraph("   - ", &stall.title))?;
+        let when = windows(&stall.windows).map(|span| paragraph("     when ", &span));
+        when.map_or(Ok(()), |when| writeln!(out, "{DIM}{when}{DIM:#}"))?;
+    }
+    Ok(())
 }
 
 /// Prints one finding, whole.

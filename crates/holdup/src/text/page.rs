@@ -25,6 +25,8 @@ const DIM: Style = Style::DIM;
 const SMALLEST: f64 = 0.01;
 /// Causes beside the first that get a line.
 const FURTHER: usize = 3;
+/// Lines of stalls, if no further cause takes one.
+const STALLS: usize = 5;
 /// Columns of a row's name, indented.
 pub(super) const LABEL: usize = 12;
 
@@ -77,7 +79,24 @@ impl Page<'_> {
             let label = if further.id == findings[1].id { "Also" } else { "" };
             row_as_is(out, label, &cut(&format!("{number}. {}", shortened(further)), width() - LABEL))?;
         }
+        self.stalls(out, findings.len())?;
         self.more(out, &findings)
+    }
+
+    /// What stood still unusually long: what users feel and totals hide.
+    fn stalls(&self, out: &mut impl Write, findings: usize) -> io::Result<()> {
+        // One screen: what further causes leave.
+        let mut room = STALLS - findings.saturating_sub(1).min(FURTHER);
+        for (i, stall) in self.answer.stalls.iter().enumerate() {
+            let text = shorten_in(&stall.title, &stall.culprit.function);
+            let lines = paragraph(&" ".repeat(LABEL), &text).lines().count();
+            if lines > room {
+                break;
+            }
+            room -= lines;
+            row(out, if i == 0 { "Stalls" } else { "" }, &text)?;
+        }
+        Ok(())
     }
 
     /// Findings with a consequence that are not small.

@@ -1,7 +1,7 @@
 //! What the page says of answers made by hand: every kind of it fits one screen.
 
 use holdup_analysis::report::{
-    Caveat, Confidence, CpuSeconds, Culprit, Explanation, Finding, Hot, TraceFacts, Waiters,
+    Caveat, Confidence, CpuSeconds, Culprit, Explanation, Finding, Hot, Stall, TraceFacts, Waiters,
 };
 
 use super::*;
@@ -165,4 +165,23 @@ fn long_names_and_many_causes_fit() {
     let text = page_of(&answer, Some("a b'c.holdup"));
     assert!(text.contains("'a b'\\''c.holdup' --why 1"), "{text}");
     assert!(text.contains("Not shown: 35 other causes (--all)"), "{text}");
+}
+
+/// What users feel is on the page, as far as it is one screen.
+#[test]
+fn stalls_have_lines_that_causes_leave() {
+    let stall = |n: usize| Stall {
+        title: format!("{n} stalls of 98–105 ms: `redis-benchmark` waited for `redis-server` in `a::b::keysCommand`"),
+        culprit: Culprit { function: "a::b::keysCommand".into(), ..Culprit::default() },
+        ..Stall::default()
+    };
+    let stalls: Vec<Stall> = (3..20).map(stall).collect();
+    let text = page_of(&Explanation { findings: vec![held()], stalls: stalls.clone(), ..answer() }, Some("x"));
+    let wanted = "  Stalls    3 stalls of 98–105 ms: `redis-benchmark` waited for `redis-server`
+            in `keysCommand`\n";
+    assert!(text.contains(wanted), "{text}");
+    assert_eq!(text.matches(" stalls of ").count(), 2, "{text}");
+    let findings = (1..9).map(|i| Finding { id: format!("f{i}"), ..held() }).collect();
+    let text = page_of(&Explanation { findings, stalls, ..answer() }, Some("x"));
+    assert_eq!(text.matches(" stalls of ").count(), 1, "{text}");
 }
