@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask tidy`, `cargo xtask scenarios`, `cargo xtask bench`, `cargo xtask synth`.
+//! Developer commands: `cargo xtask tidy | scenarios | real | bench | synth`.
 
 #![forbid(unsafe_code)]
 
@@ -6,6 +6,7 @@ mod bench;
 mod holdup;
 mod measure;
 mod pairs;
+mod real;
 mod scenarios;
 mod sweeps;
 mod synth;
@@ -39,7 +40,16 @@ cargo xtask synth -o FILE               make a trace of any size with a planted 
     --seed N         another seed, another trace (default 1)
     --losses N       how often a CPU's records are lost for a while (default 0)
     --truth FILE     where to say what is planted (default: standard output)
-bench and scenarios take --holdup PATH (default target/release/holdup)";
+cargo xtask real [NAME...]              record and explain programs of others, and compare with what another instrument
+                                        says of them; exit 1 if one is answered wrongly
+    --seconds S      how long each is recorded (default 5)
+    --bounds         measure the fixes too, and compare with the printed bounds
+    --machine        also with the whole machine in focus
+    --perf           also through `perf record` and perf.data
+    --results DIR    where the answers are kept (default target/real/results)
+    --table FILE     write the table of all that are kept, such as docs/real-programs.md
+    --print          run nothing: only the table
+bench, scenarios and real take --holdup PATH (default target/release/holdup)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -47,6 +57,7 @@ fn main() -> ExitCode {
     let done = match args.first().map(String::as_str) {
         Some("tidy") => tidy::run(&root()),
         Some("scenarios") => scenarios::run(&root(), rest),
+        Some("real") => real::run(&root(), rest),
         Some("synth") => synth::run(rest),
         Some("bench") => bench::run(&root(), rest),
         Some(measure::COMMAND) => return measure::child(rest),

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Installs the programs of `cargo xtask real` with apt, as root or with a sudo that asks no password. A case whose program
+# is missing is skipped, so none of them is needed to build or to test holdup.
+set -eu
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+if ! has apt-get; then
+    echo "There is no apt-get here: install by hand what the skipped cases of \`cargo xtask real\` name." >&2
+    exit 1
+fi
+root=
+if [ "$(id -u)" != 0 ]; then root="sudo -n"; fi
+
+# A daemon's package must not start it: the cases start their own, in a folder of theirs.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' | $root tee "$policy" >/dev/null
+    $root chmod 755 "$policy"
+    trap '$root rm -f "$policy"' EXIT
+fi
+
+$root apt-get update -q >&2 || true
+# One by one, since a name that apt does not offer would keep the others out.
+for package in postgresql postgresql-contrib redis-server nginx-light memcached libmemcached-tools mariadb-server sysbench sqlite3 \
+    wrk apache2-utils python3 strace gdb \
+    gcc g++ make cmake autoconf git pigz zstd xz-utils bzip2 coreutils findutils libgomp1 gfortran; do
+    $root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$package" >/dev/null ||
+        echo "apt-get could not install $package: cases that need it are skipped." >&2
+done
