@@ -4,7 +4,7 @@ use holdup_trace::tables::Code;
 use holdup_trace::{FrameId, SpaceId, Trace};
 
 /// Turns code bytes into instructions. Implemented outside, so that analysis knows no instruction set.
-pub trait Disassembler {
+pub trait Disassembler: Sync {
     /// The instructions of `code`, which begins at `start`, on a machine of architecture `arch`; empty if that
     /// architecture is not known.
     fn disassemble(&self, arch: &str, code: &[u8], start: u64) -> Vec<Decoded>;
@@ -41,16 +41,18 @@ pub struct CodeLoop {
     pub has_pause: bool,
     /// Whether it has an atomic instruction.
     pub has_atomic: bool,
-    /// Whether it has a compare-and-exchange.
-    pub has_compare_exchange: bool,
     /// Whether it only reads memory: neither stores, nor atomics, nor calls.
     pub load_only: bool,
+    /// Whether it pauses itself, not only in a loop within it, or does nothing beside.
+    pub pauses: bool,
+    /// Whether it reads the same places again and again, and goes on as long as it finds the same there.
+    pub looks: bool,
+    /// Whether it tries again and again to put one value where another one is.
+    pub acquires: bool,
 }
 
-/// Longest loop around a compare-and-exchange that only tries again.
-const RETRY: usize = 16;
-/// What a loop that waits for a word in memory consists of, besides pauses.
-const LOOKS: [&str; 5] = ["mov", "test", "cmp", "j", "nop"];
+/// Longest loop in which a thread only waits, in instructions.
+const LONGEST: usize = 32;
 
 impl CodeLoop {
     /// Whether the instruction at `address` is part of the loop.
@@ -59,15 +61,9 @@ impl CodeLoop {
     }
 
     /// Whether a thread in it waits for another CPU: it pauses, tries an exchange again, or does nothing but look at
-    /// one place in memory. (A loop that sums or searches moves a pointer, so it has other instructions, too.)
-    /// `code` is the function's.
-    pub fn is_spin(&self, code: &[Decoded]) -> bool {
-        let looks = |i: &&Decoded| LOOKS.iter().any(|m| i.text.starts_with(m));
-        let mine = || code.iter().filter(|i| self.contains(i.address));
-        let exchanges = self.has_compare_exchange || mine().any(|i| i.text.starts_with("xchg"));
-        self.has_pause
-            || (exchanges && self.instructions.len() <= RETRY)
-            || (self.load_only && mine().filter(looks).count() == self.instructions.len())
+    /// one place in memory. (A loop that sums or searches goes from place to place.)
+    pub fn is_spin(&self) -> bool {
+        self.instructions.len() <= LONGEST && (self.pauses || self.looks || self.acquires)
     }
 }
 

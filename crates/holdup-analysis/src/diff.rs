@@ -12,7 +12,6 @@ mod change;
 pub mod facts;
 mod functions;
 mod items;
-mod leaf;
 mod regress;
 pub mod report;
 mod roles;

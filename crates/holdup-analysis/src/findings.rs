@@ -16,12 +16,14 @@ mod instruction;
 mod learned;
 mod limits;
 mod lock;
+mod meanwhile;
 mod names;
 mod place;
 mod preempt;
 mod profile;
 mod sched;
 mod spans;
+mod spin;
 mod stalls;
 mod stories;
 mod tally;
@@ -36,6 +38,7 @@ use crate::code::Disassembler;
 use crate::focus::Focus;
 use crate::intervals::Timeline;
 use crate::report::{CpuSeconds, Explanation, Finding, Health, Options, TraceFacts};
+use crate::spins::SpinSites;
 pub(crate) use context::Context;
 pub(crate) use culprit::covering;
 pub(crate) use held::held_up;
@@ -73,7 +76,8 @@ pub(crate) fn with_context<R>(
     let window = window(trace, path, options)?;
     let classifier = Classifier::new(trace).with_sites(&options.idle, &options.work);
     let timeline = Timeline::new(trace, &focus, &classifier)?;
-    let study = Study { trace, timeline: &timeline, focus: &focus, classifier: &classifier, window };
+    let spins = SpinSites::new(trace, &classifier, disassembler);
+    let study = Study { trace, timeline: &timeline, focus: &focus, classifier: &classifier, spins: &spins, window };
     let mut learned = Learned::default();
     let also = |chunk: &_| Learned::of(chunk, &study, wanted);
     let blame = blame::blame(&study, also, |earlier| learned.absorb(earlier))?;
@@ -84,6 +88,7 @@ pub(crate) fn with_context<R>(
         focus: &focus,
         timeline: &timeline,
         classifier: &classifier,
+        spins: &spins,
         blame: &blame,
         disassembler,
         learned,
@@ -154,6 +159,7 @@ impl Context<'_> {
         let mut findings: Vec<Finding> =
             groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
         findings.iter_mut().zip(disk::facts(self, &groups)).for_each(|(finding, facts)| disk::add(finding, facts));
+        findings.extend(spin::found(self));
         findings.extend(profile::cpu_bound(self, charged));
         findings.sort_by(|a, b| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
         findings

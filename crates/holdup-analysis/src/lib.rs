@@ -20,8 +20,10 @@ pub mod findings;
 pub mod focus;
 pub mod intervals;
 pub mod label;
+mod leaves;
 pub mod report;
 mod segments;
+pub mod spins;
 mod stalls;
 pub mod threads;
 

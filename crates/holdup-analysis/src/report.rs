@@ -191,6 +191,10 @@ named! {
         SleepPolling = "sleep-polling",
         /// One waits for the world outside in the middle of its work, or while others wait for it.
         Network = "network",
+        /// Threads wait in loops for what others do: they use CPUs and get nothing done.
+        Spin = "spin",
+        /// Threads on different CPUs write the same cache line at the same time.
+        CacheLine = "cache-line",
         /// There is no wait to mend, only work.
         CpuBound = "cpu-bound",
         /// Nobody was held up: they waited for work that nobody sent.

@@ -61,7 +61,7 @@ impl Disassembler for Four {
 
     fn loops(&self, _: &str, _: &[u8], start: u64) -> Vec<CodeLoop> {
         let instructions = (0..4).map(|i| start + 4 * i).collect();
-        vec![CodeLoop { instructions, has_pause: true, load_only: true, ..CodeLoop::default() }]
+        vec![CodeLoop { instructions, has_pause: true, pauses: true, load_only: true, ..CodeLoop::default() }]
     }
 }
 

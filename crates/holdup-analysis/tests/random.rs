@@ -9,6 +9,7 @@ use holdup_analysis::blame::{Study, Window, blame};
 use holdup_analysis::classify::{Classifier, WaitKind};
 use holdup_analysis::focus::Focus;
 use holdup_analysis::intervals::Timeline;
+use holdup_analysis::spins::SpinSites;
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
     Cpu, Event, ExecEvent, ExitEvent, LockId, LossKind, LostEvent, Nanos, SwitchState, Table, Trace, WakeContext, file,
@@ -234,7 +235,8 @@ fn in_parts(trace: &Trace, events: usize) -> (Vec<String>, Vec<String>) {
     let classifier = Classifier::new(trace);
     let timeline = Timeline::with_parts(trace, &focus, &classifier, events).unwrap();
     let window = Window { from: 0, to: trace.meta.duration_ns };
-    let study = Study { trace, timeline: &timeline, focus: &focus, classifier: &classifier, window };
+    let spins = SpinSites::new(trace, &classifier, &NoDisassembler);
+    let study = Study { trace, timeline: &timeline, focus: &focus, classifier: &classifier, spins: &spins, window };
     let mut begun = 0;
     let blame = blame(&study, |chunk| chunk.waits_begun().len(), |n| begun += n).unwrap();
     let mut sums: BTreeMap<String, (u64, f64, f64)> = BTreeMap::new();

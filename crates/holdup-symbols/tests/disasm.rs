@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{BASE, compile, flat_image, symbol};
-use holdup_symbols::disasm::{Arch, Atomic, Instruction, Kind, Register, disassemble, loops};
+use holdup_symbols::disasm::{Arch, Atomic, Instruction, Kind, Loop, Register, disassemble, loops};
 use holdup_symbols::{Kernel, Symbols};
 use holdup_trace::Symbolizer;
 
@@ -136,6 +136,64 @@ fn spin_loops_of_a_compiler() {
     let nested = of("nested");
     assert!(nested.iter().any(|l| l.has_pause && l.load_only), "{nested:#?}");
     assert!(nested.iter().any(|l| l.has_call || !l.load_only), "{nested:#?}");
+}
+
+fn waits(l: &Loop) -> bool {
+    l.pauses || l.looks || l.acquires
+}
+
+/// Whoever waits reads one place again and again; whoever works goes from place to place, or makes something.
+#[test]
+fn loops_that_wait_are_told_from_loops_that_work() {
+    let dir = tempfile::tempdir().unwrap();
+    for optimised in ["-O1", "-O2", "-O3"] {
+        let path = dir.path().join(optimised);
+        if !cfg!(target_arch = "x86_64") || compile("gcc", &[optimised], &["spin_shapes.c"], &path).is_none() {
+            return;
+        }
+        let image = flat_image(&path);
+        let mut symbols = Symbols::new(Kernel::None);
+        let mut of = |name: &str| {
+            let images = [Arc::clone(&image)];
+            let (start, code) = symbols.code(false, &images, BASE + symbol(&path, name), 4096).unwrap();
+            loops(&disassemble(Arch::X86_64, &code, start))
+        };
+        for name in ["look", "bit", "limited", "ticket", "exchange", "compare", "pausing"] {
+            let found = of(&format!("waits_{name}"));
+            assert!(!found.is_empty() && found.iter().all(waits), "{name} {optimised}: {found:#x?}");
+        }
+        let work =
+            ["strlen", "list", "bitmap", "hash", "compare", "search", "adding", "pushing", "counting", "until", "sum"];
+        for name in work {
+            let found = of(&format!("works_{name}"));
+            assert!(!found.iter().any(waits), "{name} {optimised}: {found:#x?}");
+        }
+    }
+}
+
+#[test]
+fn aarch64_loops_are_judged_the_same_way() {
+    let judge = |words: &[u32]| {
+        let code: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let found = loops(&disassemble(Arch::Aarch64, &code, 0x1000));
+        assert_eq!(found.len(), 1, "{found:#x?}");
+        (found[0].looks, found[0].acquires)
+    };
+    // ldr w1, [x0]; cbz w1, back
+    assert_eq!(judge(&[0xb940_0001, 0x34ff_ffe1]), (true, false));
+    // ldar w1, [x0]; cmp w1, w2; b.ne back
+    assert_eq!(judge(&[0x88df_fc01, 0x6b02_003f, 0x54ff_ffc1]), (true, false));
+    // ldr x0, [x0]; cbnz x0, back: a list
+    assert_eq!(judge(&[0xf940_0000, 0xb5ff_ffe0]), (false, false));
+    // ldrb w1, [x0], #1; cbnz w1, back: strlen
+    assert_eq!(judge(&[0x3840_1401, 0x35ff_ffe1]), (false, false));
+    // ldaxr w1, [x0]; cbnz w1, back; stxr w3, w2, [x0]; cbnz w3, back
+    let code: Vec<u8> =
+        [0x885f_fc01_u32, 0x35ff_ffe1, 0x8803_7c02, 0x35ff_ffa3].iter().flat_map(|w| w.to_le_bytes()).collect();
+    let found = loops(&disassemble(Arch::Aarch64, &code, 0x1000));
+    assert!(found.iter().any(|l| l.acquires), "{found:#x?}");
+    // ldxr w1, [x0]; add w1, w1, #1; stxr w3, w1, [x0]; cbnz w3, back: an atomic addition
+    assert_eq!(judge(&[0x885f_7c01, 0x1100_0421, 0x8803_7c01, 0x35ff_ffa3]), (false, false));
 }
 
 #[test]

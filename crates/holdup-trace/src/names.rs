@@ -47,6 +47,11 @@ impl Names {
         self.codes.rows().find(|c| is_same(c))
     }
 
+    /// All code of which the bytes are in the trace.
+    pub fn codes(&self) -> impl Iterator<Item = Code> + '_ {
+        self.codes.rows()
+    }
+
     /// The source lines of `code`, by offset. O(lines of the trace).
     pub fn lines<'a>(&'a self, code: &Code) -> impl Iterator<Item = LineRow> + 'a {
         let Code { function, module, bytes, .. } = *code;

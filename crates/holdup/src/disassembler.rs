@@ -19,8 +19,10 @@ impl Disassembler for Machine {
             instructions: l.instructions,
             has_pause: l.has_pause,
             has_atomic: l.has_atomic,
-            has_compare_exchange: l.has_compare_exchange,
             load_only: l.load_only,
+            pauses: l.pauses,
+            looks: l.looks,
+            acquires: l.acquires,
         };
         found.into_iter().map(short).collect()
     }

@@ -26,7 +26,7 @@ pub(super) fn describe(
             instructions: l.instructions.len(),
             samples,
             share: samples as f64 / total.max(1) as f64,
-            spins: l.is_spin(code),
+            spins: l.is_spin(),
             text: text(code, l),
         });
     }
@@ -43,11 +43,11 @@ fn text(code: &[Decoded], l: &CodeLoop) -> String {
         format!("spins: `{pause}` and `{atomic}` in a loop of {n} instructions")
     } else if l.has_pause {
         format!("spins: `{pause}` in a loop of {n} instructions")
-    } else if !atomic.is_empty() && l.is_spin(code) {
+    } else if !atomic.is_empty() && l.is_spin() {
         format!("spins: `{atomic}`, tried again in a loop of {n} instructions")
     } else if !atomic.is_empty() {
         format!("`{atomic}` in a loop of {n} instructions: other CPUs lose the cache line at every turn")
-    } else if l.load_only && l.is_spin(code) {
+    } else if l.load_only && l.is_spin() {
         format!("spins: {n} instructions that only look at memory")
     } else if l.load_only {
         format!("a loop of {n} instructions that only reads memory")

@@ -6,6 +6,7 @@ use super::Window;
 use crate::classify::Classifier;
 use crate::focus::Focus;
 use crate::intervals::Timeline;
+use crate::spins::SpinSites;
 
 /// What a sweep looks at.
 #[derive(Clone, Copy)]
@@ -18,6 +19,8 @@ pub struct Study<'a> {
     pub focus: &'a Focus,
     /// What stacks tell.
     pub classifier: &'a Classifier<'a>,
+    /// Which of them spin.
+    pub spins: &'a SpinSites<'a>,
     /// Which part of its time.
     pub window: Window,
 }

@@ -9,11 +9,11 @@ use std::rc::Rc;
 use holdup_base::text::clean;
 use holdup_trace::{Result, StackId, ThreadIdx, Trace};
 
-use super::leaf::{Leaf, Leaves};
 use crate::classify::{StackFacts, WaitKind};
 use crate::code::Disassembler;
 use crate::findings::{Context, Wanted, held_up, with_context};
 pub use crate::findings::{Family, Held, Under};
+use crate::leaves::Leaf;
 use crate::report::Options;
 use names::Names;
 
@@ -206,17 +206,16 @@ impl Facts {
         }
         // The switches tell the CPU time exactly, the samples only how it is distributed.
         let scale = self.ran_ns / sampled;
-        let mut leaves = Leaves::new(context.trace, context.disassembler);
         let mut profile: Vec<_> = focus_profile(context).collect();
         profile.sort_by_key(|p| (p.0, p.1));
         for (thread, stack, ns) in profile {
-            let leaf = leaves.of(stack);
+            let leaf = context.spins.leaf(stack);
             let trail = names.trail(thread, stack);
             let place = Place { process: trail.process.clone(), function: trail.physical() };
             let facts = context.classifier.facts(stack);
             let ran = self.functions.entry(trail).or_default();
-            ran.add(&leaf, &facts, ns * scale, ns / self.period_ns);
-            if let Some(text) = leaf.text {
+            ran.add(&leaf, context.spins.has(stack), &facts, ns * scale, ns / self.period_ns);
+            if let Some(text) = leaf.text.as_deref().map(Rc::from) {
                 let code = names.text(context.trace.text(leaf.code));
                 let (offset, behind_pause) = (leaf.offset, leaf.behind_pause);
                 *self.spots.entry(Spot { place, code, offset, text, behind_pause }).or_default() += ns * scale;
@@ -255,10 +254,9 @@ impl Trail {
 }
 
 impl Ran {
-    fn add(&mut self, leaf: &Leaf, facts: &StackFacts, ns: f64, samples: f64) {
+    fn add(&mut self, leaf: &Leaf, spins: bool, facts: &StackFacts, ns: f64, samples: f64) {
         let part = |yes: bool| if yes { ns } else { 0.0 };
         self.ns += ns;
-        let spins = leaf.in_spin || facts.kernel_spin || facts.yields;
         self.spin_ns += part(spins);
         self.lock_ns += part(facts.lock_overhead && !spins);
         self.pause_ns += part(leaf.behind_pause);

@@ -14,6 +14,7 @@ use crate::focus::Focus;
 use crate::intervals::Timeline;
 use crate::label;
 use crate::report::LockFacts;
+use crate::spins::SpinSites;
 
 /// Everything that the makers of findings look at.
 pub(crate) struct Context<'a> {
@@ -21,6 +22,7 @@ pub(crate) struct Context<'a> {
     pub(crate) focus: &'a Focus,
     pub(crate) timeline: &'a Timeline<'a>,
     pub(crate) classifier: &'a Classifier<'a>,
+    pub(crate) spins: &'a SpinSites<'a>,
     pub(crate) blame: &'a Blame,
     pub(crate) disassembler: &'a dyn Disassembler,
     pub(crate) learned: Learned,

@@ -21,7 +21,9 @@ fn of(context: &Context, key: &Key) -> Option<Group> {
         Waking if !locked => ready(Why::Waking),
         _ if key.is_for_thread() => Group::Serial(key.thread),
         // Whoever sleeps with a lock in its hands is in that lock's story.
-        Running | NotRunning | Handoff | Waking | Overhead | UnknownHolder | Timer | Outside if locked => Group::Lock(key.lock),
+        Running | NotRunning | Handoff | Waking | Overhead | UnknownHolder | Timer | Outside if locked => {
+            Group::Lock(key.lock)
+        }
         Disk => Group::Disk(pid, site()),
         Timer => Group::Timer(pid, site()),
         Outside => Group::Outside(pid, site()),

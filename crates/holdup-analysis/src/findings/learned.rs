@@ -3,6 +3,7 @@
 use holdup_trace::{LockId, StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
+use super::meanwhile::{Site, Spun, spun};
 use super::stories::LockStory;
 use crate::blame::Study;
 use crate::classify::WaitKind;
@@ -34,13 +35,16 @@ pub(crate) struct Learned {
     pub(crate) waited: Waited,
     /// Unusually long waits.
     pub(crate) stalls: stalls::Seen,
+    /// Where threads spun.
+    pub(crate) spun: FxHashMap<Site, Spun>,
 }
 
 impl Learned {
     /// From the waits that begin in one part. O(waits).
     pub(super) fn of(chunk: &Chunk, study: &Study, wanted: Wanted) -> Self {
         let none = vec![(0, StackId::NONE); study.trace.threads.tid.len()];
-        let mut learned = Learned { released: none.clone(), waited_at: none, ..Learned::default() };
+        let spun = spun(chunk, study);
+        let mut learned = Learned { released: none.clone(), waited_at: none, spun, ..Learned::default() };
         for wait in chunk.waits_begun() {
             learned.add_longest(wait, study);
             let inside = wait.start < study.window.to && wait.woken > study.window.from;
@@ -81,6 +85,9 @@ impl Learned {
     pub(super) fn absorb(&mut self, earlier: Learned) {
         for (lock, story) in earlier.locks {
             self.locks.entry(lock).or_default().absorb(story);
+        }
+        for (site, spun) in earlier.spun {
+            self.spun.entry(site).or_default().add(&spun);
         }
         keep_longest(&mut self.released, earlier.released);
         keep_longest(&mut self.waited_at, earlier.waited_at);

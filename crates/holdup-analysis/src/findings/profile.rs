@@ -18,7 +18,8 @@ const HOT: usize = 10;
 /// The finding of a program that is simply busy: no wait to mend, only work.
 pub(super) fn cpu_bound(context: &Context, charged: Amount) -> Option<Finding> {
     let running = context.blame.cpu.running;
-    if running <= 0.0 || charged.0 > MINOR * running {
+    let spun = context.blame.cpu.spin;
+    if running <= 0.0 || charged.0 + spun > MINOR * running {
         return None;
     }
     let samples = focus_samples(context);

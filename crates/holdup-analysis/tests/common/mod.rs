@@ -4,10 +4,12 @@
 
 pub mod traffic;
 
+use holdup_analysis::NoDisassembler;
 use holdup_analysis::blame::{Blame, Key, Study, Window, blame};
 use holdup_analysis::classify::Classifier;
 use holdup_analysis::focus::Focus;
 use holdup_analysis::intervals::Timeline;
+use holdup_analysis::spins::SpinSites;
 use holdup_trace::{
     ChainId, Cpu, Destination, ExitEvent, FutexEvent, LockId, LockKey, LockKind, LossKind, LostEvent, NameEvent,
     SwitchEvent, SwitchState, Symbolizer, Trace, TraceBuilder, WakeContext, WakeEvent,
@@ -115,7 +117,15 @@ impl Schedule {
         let window = Window { from: 0, to: trace.meta.duration_ns };
         let blame = {
             let timeline = Timeline::new(&trace, &focus, &classifier).unwrap();
-            let study = Study { trace: &trace, timeline: &timeline, focus: &focus, classifier: &classifier, window };
+            let spins = SpinSites::new(&trace, &classifier, &NoDisassembler);
+            let study = Study {
+                trace: &trace,
+                timeline: &timeline,
+                focus: &focus,
+                classifier: &classifier,
+                spins: &spins,
+                window,
+            };
             blame(&study, |_| (), |()| ()).unwrap()
         };
         drop(classifier);

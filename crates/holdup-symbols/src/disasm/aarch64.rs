@@ -4,7 +4,7 @@
 use yaxpeax_arch::{Decoder, U8Reader};
 use yaxpeax_arm::armv8::a64::InstDecoder;
 
-use super::{Atomic, Instruction, Kind, Memory, Register};
+use super::{Atomic, Instruction, Kind, Memory, Register, Registers};
 
 pub(super) fn disassemble(code: &[u8], start: u64) -> Vec<Instruction> {
     let words = code.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
@@ -15,7 +15,9 @@ pub(super) fn disassemble(code: &[u8], start: u64) -> Vec<Instruction> {
 fn instruction(word: u32, address: u64) -> Instruction {
     let kind = kind(word, address);
     let (load, store, atomic) = accesses(word);
-    Instruction { address, len: 4, text: text(word, address, kind), kind, atomic, load, store, memory: memory(word) }
+    let (reads, writes) = registers(word, load, store);
+    let text = text(word, address, kind);
+    Instruction { address, len: 4, text, kind, atomic, load, store, memory: memory(word), reads, writes }
 }
 
 fn text(word: u32, address: u64, kind: Kind) -> String {
@@ -94,6 +96,60 @@ fn accesses(word: u32) -> (bool, bool, Option<Atomic>) {
             _ => plain(true),
         },
         _ => plain(bit(22)), // pairs, SIMD
+    }
+}
+
+/// The registers read and written; 31 is the stack pointer or zero.
+fn registers(word: u32, load: bool, store: bool) -> (Registers, Registers) {
+    let is = |mask: u32, value: u32| word & mask == value;
+    let field = |low: u32| (word >> low & 31) as u8;
+    let general = |low: u32| if field(low) == 31 { Registers::NONE } else { Registers::general(field(low)) };
+    let (d, n, t2, m) = (general(0), general(5), general(10), general(16));
+    if is(0x1c00_0000, 0x1400_0000) {
+        // Branches and system: the compare-and-branch ones and those to a register look at one.
+        let looks = is(0x7c00_0000, 0x3400_0000);
+        let jumps = is(0xfe00_0000, 0xd600_0000);
+        let read = if looks {
+            d
+        } else if jumps {
+            n
+        } else {
+            Registers::NONE
+        };
+        let call = is(0xfc00_0000, 0x9400_0000) || is(0xffe0_0000, 0xd620_0000);
+        return (read, if call { Registers::general(30) } else { Registers::NONE });
+    }
+    let vector = |low: u32| Registers::other(field(low));
+    if is(0x0a00_0000, 0x0800_0000) {
+        let value = if is(1 << 26, 1 << 26) { vector(0) } else { d };
+        let pair = is(0x3a00_0000, 0x2800_0000);
+        let values = if pair { value.with(if is(1 << 26, 1 << 26) { vector(10) } else { t2 }) } else { value };
+        let exclusive = is(0x3f00_0000, 0x0800_0000);
+        let swaps = load && store; // cas and ldadd: the old value lands in one, the new comes from the other
+        let indexed = is(0x3b20_0c00, 0x3820_0800);
+        let back = (is(0x3b20_0400, 0x3800_0400)) || (pair && is(0x0080_0000, 0x0080_0000));
+        let mut reads = if indexed { n.with(m) } else { n };
+        let mut writes = if back { n } else { Registers::NONE };
+        if swaps {
+            reads = reads.with(d).with(m);
+            writes = writes.with(if exclusive { m } else { d });
+        } else if store {
+            reads = reads.with(values);
+            writes = writes.with(if exclusive { m } else { Registers::NONE });
+        } else if load {
+            writes = writes.with(values);
+        }
+        return (reads, writes);
+    }
+    if is(0x0e00_0000, 0x0e00_0000) {
+        return (vector(5).with(vector(16)).with(n), vector(0).with(d));
+    }
+    let immediate = is(0x1c00_0000, 0x1000_0000);
+    let constant = immediate && (is(0x1f00_0000, 0x1000_0000) || is(0x7f80_0000, 0x5280_0000));
+    match (constant, immediate) {
+        (true, _) => (Registers::NONE, d),
+        (_, true) => (n, d),
+        _ => (n.with(m), d),
     }
 }
 

@@ -18,6 +18,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::purpose::Purpose;
 use super::{Instruction, Kind};
 
 /// Loops of more instructions are not reported: nobody waits in them.
@@ -34,6 +35,12 @@ pub struct Loop {
     pub instructions: Vec<u64>,
     /// Whether it has a `pause`, `yield` or `isb`.
     pub has_pause: bool,
+    /// Whether one of them is in no loop within it, or it does nothing beside pausing.
+    pub pauses: bool,
+    /// Whether it reads the same places again and again, and goes on as long as it finds the same there.
+    pub looks: bool,
+    /// Whether it tries again and again to put one value where another one is.
+    pub acquires: bool,
     /// Whether it has an atomic instruction.
     pub has_atomic: bool,
     /// Whether it has a compare-and-exchange, or a load-exclusive pair.
@@ -65,7 +72,18 @@ pub fn loops(code: &[Instruction]) -> Vec<Loop> {
     bodies.dedup();
     let mut found: Vec<Loop> = bodies.iter().map(|body| describe(code, body)).collect();
     found.sort_by_key(|l| (l.start, l.end));
+    pause_themselves(code, &mut found);
     found
+}
+
+/// Tells the loops that pause from those that only have such a loop within.
+fn pause_themselves(code: &[Instruction], found: &mut [Loop]) {
+    for at in 0..found.len() {
+        let inner = |l: &Loop| l.instructions.len() < found[at].instructions.len();
+        let pauses = code.iter().filter(|c| c.kind == Kind::Pause && found[at].contains(c.address));
+        let mut own = pauses.filter(|c| !found.iter().any(|l| inner(l) && l.contains(c.address)));
+        found[at].pauses |= own.next().is_some();
+    }
 }
 
 /// For each instruction, those that lead to it.
@@ -120,11 +138,16 @@ fn describe(code: &[Instruction], body: &[usize]) -> Loop {
     let all = || body.iter().map(|&i| &code[i]);
     let has_atomic = any(|c| c.atomic.is_some());
     let has_call = any(|c| matches!(c.kind, Kind::Call { .. }));
+    let has_pause = any(|c| c.kind == Kind::Pause);
+    let purpose = Purpose::of(all().collect());
     Loop {
         start: all().next().map_or(0, |c| c.address),
         end: all().next_back().map_or(0, Instruction::end),
         instructions: all().map(|c| c.address).collect(),
-        has_pause: any(|c| c.kind == Kind::Pause),
+        has_pause,
+        pauses: has_pause && purpose.is_quiet(),
+        looks: purpose.looks(),
+        acquires: purpose.acquires(),
         has_atomic,
         has_compare_exchange: any(|c| matches!(c.atomic, Some(a) if a != super::Atomic::ReadModifyWrite)),
         has_call,

@@ -4,6 +4,7 @@
 
 mod aarch64;
 mod loops;
+mod purpose;
 mod x86_64;
 
 pub use loops::{LOOP_LIMIT, Loop, loops};
@@ -102,6 +103,52 @@ pub struct Memory {
     pub thread_local: bool,
 }
 
+/// A set of registers: 0 to 31 the general ones by the machine's numbers, from 32 on all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Registers(u64);
+
+impl Registers {
+    /// None.
+    pub const NONE: Registers = Registers(0);
+
+    /// The general register `n`.
+    pub(crate) const fn general(n: u8) -> Self {
+        Registers(1 << (n & 31))
+    }
+
+    /// The vector or other register `n`.
+    pub(crate) const fn other(n: u8) -> Self {
+        Registers(1 << (32 + (n & 31)))
+    }
+
+    /// Those of both.
+    #[must_use]
+    pub const fn with(self, more: Registers) -> Self {
+        Registers(self.0 | more.0)
+    }
+
+    /// Those that are not among `others`.
+    #[must_use]
+    pub(crate) const fn without(self, others: Registers) -> Self {
+        Registers(self.0 & !others.0)
+    }
+
+    /// Whether both have one in common.
+    pub const fn meets(self, others: Registers) -> bool {
+        self.0 & others.0 != 0
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Each by itself.
+    pub(crate) fn each(self) -> impl Iterator<Item = Registers> {
+        (0..64).map(|n| Registers(1 << n)).filter(move |one| self.meets(*one))
+    }
+}
+
 /// One instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instruction {
@@ -121,6 +168,21 @@ pub struct Instruction {
     pub store: bool,
     /// The address it accesses, for the first operand in memory.
     pub memory: Option<Memory>,
+    /// Registers on which what it does depends, those of its address included; not the stack pointer.
+    pub reads: Registers,
+    /// Registers that it changes; not the stack pointer, and not the flags.
+    pub writes: Registers,
+}
+
+impl Memory {
+    /// The registers from which the address is made.
+    pub fn registers(&self) -> Registers {
+        let of = |register: Option<Register>| match register {
+            Some(Register::General(n)) => Registers::general(n),
+            _ => Registers::NONE,
+        };
+        of(self.base).with(of(self.index))
+    }
 }
 
 impl Instruction {

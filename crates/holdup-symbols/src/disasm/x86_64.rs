@@ -5,7 +5,7 @@ use iced_x86::{
     OpKind, Register as Reg,
 };
 
-use super::{Atomic, Instruction, Kind, Memory, Register};
+use super::{Atomic, Instruction, Kind, Memory, Register, Registers};
 
 pub(super) fn disassemble(code: &[u8], start: u64) -> Vec<Instruction> {
     let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
@@ -31,6 +31,8 @@ pub(super) fn disassemble(code: &[u8], start: u64) -> Vec<Instruction> {
             load,
             store,
             memory: memory(&one),
+            reads: used(&mut info, &one, |access| !matches!(access, OpAccess::Write | OpAccess::CondWrite)),
+            writes: used(&mut info, &one, |access| !matches!(access, OpAccess::Read | OpAccess::CondRead)),
         });
     }
     found
@@ -87,6 +89,24 @@ fn accesses(info: &mut InstructionInfoFactory, one: &iced_x86::Instruction) -> (
     let used = info.info(one).used_memory();
     let any = |of: &[OpAccess]| used.iter().any(|m| of.contains(&m.access()));
     (any(&[Read, CondRead, ReadWrite, ReadCondWrite]), any(&[Write, CondWrite, ReadWrite, ReadCondWrite]))
+}
+
+/// The registers that are used in a way that is `wanted`.
+fn used(
+    info: &mut InstructionInfoFactory,
+    one: &iced_x86::Instruction,
+    wanted: impl Fn(OpAccess) -> bool,
+) -> Registers {
+    let uses = info.info(one).used_registers().iter();
+    let real = uses.filter(|u| !matches!(u.access(), OpAccess::None | OpAccess::NoMemAccess) && wanted(u.access()));
+    real.map(|u| u.register().full_register()).fold(Registers::NONE, |all, register| {
+        all.with(match register {
+            Reg::RSP | Reg::RIP => Registers::NONE,
+            r if r.is_gpr() => Registers::general(r.number() as u8),
+            r if r.is_segment_register() => Registers::NONE,
+            r => Registers::other(r.number() as u8),
+        })
+    })
 }
 
 fn memory(one: &iced_x86::Instruction) -> Option<Memory> {

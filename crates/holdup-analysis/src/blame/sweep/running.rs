@@ -76,7 +76,7 @@ impl Sweep<'_> {
             let at = self.out.at_work.entry((present.at_work(), sample.thread, sample.stack)).or_default();
             at.0 += period;
             at.1 += period / present.running_focus.max(1) as f64;
-            self.clock.sums.spin += if facts.kernel_spin { period } else { 0.0 };
+            self.clock.sums.spin += if self.study.spins.has(sample.stack) { period } else { 0.0 };
             if facts.lock_overhead {
                 self.charge_overhead(i, sample.stack);
             }

@@ -1,0 +1,226 @@
+//! Whom the spinning threads waited for: what the others did at the same instant.
+//!
+//! The word that a spin loop looks at is changed by a thread that runs meanwhile, or by one that does not run and
+//! should. Which of them it is the samples do not tell; what the other threads of the process did while this one spun,
+//! they do: at each sample in a spin loop, the nearest sample of every other CPU.
+
+use std::collections::BTreeSet;
+
+use holdup_trace::tables::{LocationRow, Sample};
+use holdup_trace::{Cpu, StackId, StringId, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::blame::Study;
+use crate::intervals::{Chunk, State, Step};
+
+/// How many sampling periods away another CPU's sample may be and still tell what it ran.
+const NEAR: f64 = 1.5;
+
+/// A place that spins: a process, and a function, or the file of a function without a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Site {
+    pub(crate) pid: u32,
+    pub(crate) function: StringId,
+}
+
+/// What happened at one place that spins; times in nanoseconds of spinning CPU time.
+#[derive(Debug, Default)]
+pub(crate) struct Spun {
+    /// By thread that spun.
+    pub(crate) threads: FxHashMap<ThreadIdx, f64>,
+    /// By stack with which it spun.
+    pub(crate) stacks: FxHashMap<StackId, f64>,
+    /// By thread of the same process that worked meanwhile, and its stack; none where no sample tells.
+    pub(crate) worked: FxHashMap<(ThreadIdx, StackId), f64>,
+    /// By thread of the same process that was ready and had no CPU, where none worked.
+    pub(crate) ready: FxHashMap<ThreadIdx, f64>,
+    /// The part of that in which another process had a CPU.
+    pub(crate) crowded: f64,
+    /// While all others of the process that ran spun, too, and none was ready.
+    pub(crate) others_spun: f64,
+    /// While no other thread of the process ran or was ready.
+    pub(crate) alone: f64,
+    /// When.
+    pub(crate) spans: Vec<(u64, u64)>,
+}
+
+impl Spun {
+    /// All of it.
+    pub(crate) fn total(&self) -> f64 {
+        self.threads.values().sum()
+    }
+
+    /// Adds what an earlier part tells, or another place.
+    pub(crate) fn add(&mut self, other: &Spun) {
+        other.threads.iter().for_each(|(k, ns)| *self.threads.entry(*k).or_default() += ns);
+        other.stacks.iter().for_each(|(k, ns)| *self.stacks.entry(*k).or_default() += ns);
+        other.worked.iter().for_each(|(k, ns)| *self.worked.entry(*k).or_default() += ns);
+        other.ready.iter().for_each(|(k, ns)| *self.ready.entry(*k).or_default() += ns);
+        self.crowded += other.crowded;
+        self.others_spun += other.others_spun;
+        self.alone += other.alone;
+        self.spans.extend(&other.spans);
+    }
+}
+
+/// What the places that spin come to in one part of the trace. O(steps) if any of its samples spins, else O(samples).
+pub(crate) fn spun(chunk: &Chunk, study: &Study) -> FxHashMap<Site, Spun> {
+    let inside = |s: &&Sample| {
+        let t = s.t.nanos();
+        t >= study.window.from && t <= study.window.to && s.thread.index() < chunk.last.len()
+    };
+    let samples: Vec<&Sample> = chunk.samples().iter().filter(inside).collect();
+    let spinning: FxHashSet<u32> = samples
+        .iter()
+        .filter(|s| study.focus.contains(s.thread) && study.spins.has(s.stack))
+        .map(|s| pid(study, s.thread))
+        .collect();
+    if spinning.is_empty() {
+        return FxHashMap::default();
+    }
+    Walk::new(chunk, study, spinning, &samples).run(&samples)
+}
+
+fn pid(study: &Study, thread: ThreadIdx) -> u32 {
+    study.trace.threads.pid.get(thread.index()).copied().unwrap_or(0)
+}
+
+/// Goes backwards through a part and knows who runs and who could.
+struct Walk<'a> {
+    study: &'a Study<'a>,
+    chunk: &'a Chunk,
+    /// Processes with a thread that spins.
+    spinning: FxHashSet<u32>,
+    running: Vec<ThreadIdx>,
+    ready: BTreeSet<ThreadIdx>,
+    states: Vec<State>,
+    /// By CPU: its samples in time order.
+    of_cpu: Vec<Vec<&'a Sample>>,
+    found: FxHashMap<Site, Spun>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(chunk: &'a Chunk, study: &'a Study<'a>, spinning: FxHashSet<u32>, samples: &[&'a Sample]) -> Self {
+        let mut of_cpu: Vec<Vec<&Sample>> = vec![Vec::new(); study.timeline.cpus];
+        for sample in samples {
+            if let Some(own) = of_cpu.get_mut(usize::from(sample.cpu.0)) {
+                own.push(sample);
+            }
+        }
+        let running = vec![ThreadIdx::NONE; study.timeline.cpus];
+        let states = vec![State::Unknown; chunk.last.len()];
+        let found = FxHashMap::default();
+        Walk { study, chunk, spinning, running, ready: BTreeSet::new(), states, of_cpu, found }
+    }
+
+    fn run(mut self, samples: &[&Sample]) -> FxHashMap<Site, Spun> {
+        for (i, state) in self.chunk.last.iter().enumerate().skip(1) {
+            self.set(ThreadIdx(i as u32), *state);
+        }
+        let (mut steps, mut late) = (self.chunk.steps(), self.chunk.inserted());
+        for sample in samples.iter().rev() {
+            // Like the sweep: of one instant the steps first, and the late ones before them.
+            loop {
+                let last = |of: &[Step]| of.last().filter(|s| s.t >= sample.t.nanos()).map(|s| s.t);
+                let from = match (last(steps), last(late)) {
+                    (None, None) => break,
+                    (a, b) if b >= a => &mut late,
+                    _ => &mut steps,
+                };
+                let Some((step, rest)) = from.split_last() else { break };
+                *from = rest;
+                self.set(step.thread, step.before());
+            }
+            if self.study.focus.contains(sample.thread) && self.study.spins.has(sample.stack) {
+                self.spins(sample);
+            }
+        }
+        self.found
+    }
+
+    fn set(&mut self, thread: ThreadIdx, state: State) {
+        let Some(known) = self.states.get_mut(thread.index()) else { return };
+        let old = std::mem::replace(known, state);
+        if let State::Running(Cpu(cpu)) = old
+            && let Some(on) = self.running.get_mut(usize::from(cpu)).filter(|on| **on == thread)
+        {
+            *on = ThreadIdx::NONE;
+        }
+        if let State::Running(Cpu(cpu)) = state
+            && let Some(on) = self.running.get_mut(usize::from(cpu))
+        {
+            *on = thread;
+        }
+        if matches!(state, State::Runnable(_) | State::Woken(_)) && self.spinning.contains(&pid(self.study, thread)) {
+            self.ready.insert(thread);
+        } else {
+            self.ready.remove(&thread);
+        }
+    }
+
+    /// A sample of a thread that spins: what did the others of its process do?
+    fn spins(&mut self, sample: &Sample) {
+        let (study, t) = (self.study, sample.t.nanos());
+        let own = pid(study, sample.thread);
+        let period = study.trace.meta.sample_period_ns as f64;
+        let kin = |j: &ThreadIdx| *j != ThreadIdx::NONE && *j != sample.thread && pid(study, *j) == own;
+        let others: Vec<(usize, ThreadIdx)> =
+            self.running.iter().copied().enumerate().filter(|(_, j)| kin(j)).collect();
+        let at: Vec<(ThreadIdx, StackId)> =
+            others.iter().map(|&(cpu, j)| (j, self.near(cpu, j, t, period * NEAR))).collect();
+        let worked: Vec<_> = at.iter().copied().filter(|(_, stack)| !study.spins.has(*stack)).collect();
+        let ready: Vec<ThreadIdx> = self.ready.iter().copied().filter(kin).collect();
+        let crowded = self.running.iter().any(|j| *j != ThreadIdx::NONE && pid(study, *j) != own);
+        let site = Site { pid: own, function: site(study, sample.stack) };
+        let spun = self.found.entry(site).or_default();
+        *spun.threads.entry(sample.thread).or_default() += period;
+        *spun.stacks.entry(sample.stack).or_default() += period;
+        add_span(&mut spun.spans, t.saturating_sub(period as u64), t, 2 * period as u64);
+        if !worked.is_empty() {
+            let part = period / worked.len() as f64;
+            worked.into_iter().for_each(|key| *spun.worked.entry(key).or_default() += part);
+        } else if !ready.is_empty() {
+            let part = period / ready.len() as f64;
+            spun.crowded += if crowded { period } else { 0.0 };
+            ready.into_iter().for_each(|j| *spun.ready.entry(j).or_default() += part);
+        } else if others.is_empty() {
+            spun.alone += period;
+        } else {
+            spun.others_spun += period;
+        }
+    }
+
+    /// The stack of `thread` in the sample of its CPU nearest to `t`.
+    fn near(&self, cpu: usize, thread: ThreadIdx, t: u64, within: f64) -> StackId {
+        let own = &self.of_cpu[cpu];
+        let at = own.partition_point(|s| s.t.nanos() < t);
+        let around = own[at.saturating_sub(1)..(at + 1).min(own.len())].iter();
+        let distance = |s: &&Sample| s.t.nanos().abs_diff(t);
+        let nearest =
+            around.copied().filter(|s| s.thread == thread && distance(s) as f64 <= within).min_by_key(distance);
+        nearest.map_or(StackId::NONE, |s| s.stack)
+    }
+}
+
+/// Going backwards: spans closer than `gap` are one.
+fn add_span(spans: &mut Vec<(u64, u64)>, from: u64, to: u64, gap: u64) {
+    match spans.last_mut() {
+        Some(last) if last.0 <= to.saturating_add(gap) => last.0 = last.0.min(from),
+        _ => spans.push((from, to)),
+    }
+}
+
+/// To what spinning with `stack` belongs: the application's function around the loop; else the loop's own, or the file
+/// where that has no name.
+fn site(study: &Study, stack: StackId) -> StringId {
+    let trace = study.trace;
+    let leaf = trace.stacks.frames(stack).next().and_then(|f| trace.names.locations(f).last());
+    let nameless = |l: &LocationRow| trace.text(l.function).contains("+0x") || l.function == StringId::default();
+    let application = study.classifier.facts(stack).application;
+    match leaf {
+        // A runtime's threads have none of the application's functions, and spin in the same loop as those that have.
+        Some(l) if nameless(&l) => l.module,
+        _ if application != StringId::default() => application,
+        l => l.map_or(StringId::default(), |l| l.function),
+    }
+}

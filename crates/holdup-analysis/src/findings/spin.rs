@@ -1,0 +1,261 @@
+//! Threads that spin: where, how long, and what the others of the process did meanwhile.
+
+use holdup_trace::{Amount, StackId, StringId, ThreadIdx};
+use rustc_hash::FxHashMap;
+
+use super::context::Context;
+use super::meanwhile::Spun;
+use super::spans::merged;
+use super::{culprit, instruction, names, place};
+use crate::label::duration;
+use crate::report::{Confidence, Culprit, Finding, FindingKind, Waiters};
+
+/// Below this share of the CPU time spinning is a part of every lock.
+const MINOR: f64 = 0.02;
+/// Fewer samples tell nothing of who worked meanwhile.
+const FEW: f64 = 30.0;
+/// From this share of the spinning on it is known what the others did.
+const MOST: f64 = 0.5;
+/// From this share on it was one of them.
+const ONE: f64 = 0.8;
+/// Below this share what the others did is not said.
+const PART: f64 = 0.05;
+/// Threads named in the evidence.
+const NAMED: usize = 3;
+
+/// What the others of the process mostly did.
+enum Others {
+    /// Some worked.
+    Worked,
+    /// Some were ready, and had no CPU.
+    Ready,
+    /// All that ran spun, too.
+    Spun,
+    /// None ran or was ready.
+    Alone,
+}
+
+/// One finding for each function that spins.
+pub(super) fn found(context: &Context) -> Vec<Finding> {
+    let mut places: FxHashMap<(StringId, StringId), Spun> = FxHashMap::default();
+    let mut sites: Vec<_> = context.learned.spun.iter().collect();
+    sites.sort_by_key(|(site, _)| **site);
+    for (site, spun) in sites {
+        let process = spun.threads.keys().next().and_then(|t| context.trace.threads.process.get(t.index()));
+        places.entry((process.copied().unwrap_or_default(), site.function)).or_default().add(spun);
+    }
+    let least = (MINOR * context.blame.cpu.running).max(10.0 * context.period());
+    let mut places: Vec<_> = places.into_iter().filter(|(_, spun)| spun.total() >= least).collect();
+    places.sort_by_key(|(place, _)| *place);
+    places.into_iter().map(|(_, spun)| finding(context, &spun)).collect()
+}
+
+fn finding(context: &Context, spun: &Spun) -> Finding {
+    let waiters = waiters(context, spun);
+    let others = others(spun);
+    let window = context.blame.window;
+    let (spans, exact) = merged(spun.spans.clone(), (window.1 - window.0) / 200);
+    let seconds = |ns: u64| holdup_trace::Nanos(ns).seconds();
+    let mut finding = Finding {
+        kind: FindingKind::Spin,
+        culprit: culprit_of(context, spun, &others),
+        wait_stack: context.stack_text(most(&spun.stacks)),
+        blame_cpu_s: context.limits.of_cpus(Amount(spun.total())),
+        lasted_s: context.limits.once(holdup_trace::Nanos(exact).amount()),
+        windows: spans.into_iter().map(|(a, b)| [seconds(a), seconds(b)]).collect(),
+        waiters,
+        ..Finding::default()
+    };
+    finding.title = title(spun, &others, &finding);
+    finding.evidence = evidence(context, spun);
+    finding.advice = advice(spun, &others, &finding);
+    (finding.confidence, finding.doubts) = confidence(context, spun, &others);
+    finding
+}
+
+fn others(spun: &Spun) -> Others {
+    let sums = [sum(&spun.worked), sum(&spun.ready), spun.others_spun, spun.alone];
+    let [worked, ready, spinning, _] = sums;
+    let greatest = sums.into_iter().fold(0.0, f64::max);
+    if worked >= greatest {
+        Others::Worked
+    } else if ready >= greatest {
+        Others::Ready
+    } else if spinning >= greatest {
+        Others::Spun
+    } else {
+        Others::Alone
+    }
+}
+
+fn sum<K>(of: &FxHashMap<K, f64>) -> f64 {
+    of.values().sum()
+}
+
+fn most<K: Copy + Ord + Default>(of: &FxHashMap<K, f64>) -> K {
+    of.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0))).map_or(K::default(), |(k, _)| *k)
+}
+
+/// Who worked meanwhile, how long, and with which stack mostly; the greatest first.
+fn workers(spun: &Spun) -> Vec<(ThreadIdx, f64, StackId)> {
+    let mut threads: FxHashMap<ThreadIdx, FxHashMap<StackId, f64>> = FxHashMap::default();
+    spun.worked.iter().for_each(|((t, stack), ns)| *threads.entry(*t).or_default().entry(*stack).or_default() += ns);
+    let mut threads: Vec<_> = threads.into_iter().map(|(t, stacks)| (t, sum(&stacks), most(&stacks))).collect();
+    threads.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    threads
+}
+
+/// Who worked or should have worked meanwhile; where nobody did, who spun.
+fn culprit_of(context: &Context, spun: &Spun, others: &Others) -> Culprit {
+    let (thread, samples) = match others {
+        Others::Worked => {
+            let mut samples: FxHashMap<StackId, f64> = FxHashMap::default();
+            let known = spun.worked.iter().filter(|((_, stack), _)| *stack != StackId::NONE);
+            known.for_each(|((_, stack), ns)| *samples.entry(*stack).or_default() += ns);
+            (workers(spun).first().map_or(ThreadIdx::NONE, |w| w.0), samples)
+        }
+        Others::Ready => {
+            let thread = most(&spun.ready);
+            let own = context.blame.samples_of(thread).filter(|(stack, _)| !context.spins.has(*stack));
+            (thread, own.collect())
+        }
+        Others::Spun | Others::Alone => (most(&spun.threads), spun.stacks.clone()),
+    };
+    let mut found = culprit::of_thread(context, thread);
+    let location = culprit::specific(context, &samples).or_else(|| place::place(context, most(&samples)));
+    if let Some(location) = location {
+        found.function = context.trace.text(location.function).to_owned();
+        found.module = context.trace.text(location.module).to_owned();
+        found.source = context.source(&location);
+        found.called_by = culprit::called_by(context, &samples, location.function).unwrap_or_default();
+        found.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
+    }
+    found
+}
+
+fn waiters(context: &Context, spun: &Spun) -> Waiters {
+    let mut threads: Vec<ThreadIdx> = spun.threads.keys().copied().collect();
+    threads.sort_unstable();
+    let total = context.limits.of_threads(Amount(spun.total()), threads.len());
+    let mut waiters = Waiters {
+        threads: threads.len(),
+        total_s: total,
+        names: names::grouped(threads.into_iter().map(|t| context.thread_name(t))),
+        ..Waiters::default()
+    };
+    let at = culprit::specific(context, &spun.stacks).or_else(|| place::place(context, most(&spun.stacks)));
+    if let Some(at) = at {
+        waiters.function = context.trace.text(at.function).to_owned();
+        waiters.source = context.source(&at);
+    }
+    waiters
+}
+
+fn title(spun: &Spun, others: &Others, f: &Finding) -> String {
+    let n = f.waiters.threads;
+    let who = if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
+    let spent = duration(f.blame_cpu_s);
+    let place = match f.waiters.function.as_str() {
+        "" => "a loop",
+        name => name.rsplit_once("+0x").map_or(name, |(file, _)| file),
+    };
+    let told = format!("{who} spent {spent} of CPU time waiting in {place}");
+    let name = match f.culprit.thread.as_str() {
+        "" => "another one",
+        name => name,
+    };
+    match others {
+        Others::Worked if n > 1 && workers(spun).iter().all(|w| spun.threads.contains_key(&w.0)) => {
+            format!("{told} in turns, each while another one worked")
+        }
+        Others::Worked => format!("{told} while {name} worked"),
+        Others::Ready => format!("{told} while {name} was ready and had no CPU"),
+        Others::Spun => format!("{told}, and nobody else of the process worked"),
+        Others::Alone => format!("{told} for what no other thread of the process did meanwhile"),
+    }
+}
+
+fn evidence(context: &Context, spun: &Spun) -> Vec<String> {
+    let total = spun.total();
+    let samples = total / context.period().max(1.0);
+    let mut lines = vec![format!("{samples:.0} samples are in loops that only wait")];
+    let at = most(&spun.stacks);
+    let function = context.trace.stacks.frames(at).next().and_then(|f| context.trace.names.locations(f).next());
+    let hot =
+        function.and_then(|l| instruction::hottest(context.trace, context.disassembler, &spun.stacks, l.function));
+    if let Some(i) = hot.filter(|i| !i.text.is_empty()) {
+        let inside = i.around.iter().filter(|n| n.in_loop).count();
+        let inside = if inside > 0 { format!(", in a loop of {inside} instructions") } else { String::new() };
+        lines.push(format!("{:.0} % of them are at {} `{}`{inside}", 100.0 * i.share, i.address, i.text));
+    }
+    lines.extend(workers(spun).into_iter().take(NAMED).map(|(thread, ns, stack)| {
+        let ran = place::place(context, stack).map(|l| context.trace.text(l.function).to_owned());
+        let ran = ran.map_or(String::new(), |f| format!(", mostly in {f}"));
+        format!("for {:.0} % of it {} worked{ran}", 100.0 * ns / total, context.thread_name(thread))
+    }));
+    let ready = sum(&spun.ready);
+    if ready >= PART * total {
+        let threads: Vec<_> = spun.ready.keys().map(|t| context.thread_name(*t)).collect();
+        let who = names::grouped(threads.into_iter()).join(", ");
+        lines.push(format!(
+            "for {:.0} % of it {who} had no CPU, and nobody else of the process worked",
+            100.0 * ready / total
+        ));
+    }
+    for (ns, what) in [(spun.others_spun, "all others that ran spun, too"), (spun.alone, "no other thread ran")] {
+        if ns >= PART * total {
+            lines.push(format!("for {:.0} % of it {what}", 100.0 * ns / total));
+        }
+    }
+    lines
+}
+
+fn advice(spun: &Spun, others: &Others, f: &Finding) -> String {
+    let openmp = f.wait_stack.iter().any(|l| l.contains("gomp") || l.contains("kmp"));
+    let sleep = if openmp {
+        "let the runtime's threads sleep (OMP_WAIT_POLICY=passive)"
+    } else {
+        "let the waiting ones sleep after a short while (a mutex, a futex, a condition variable)"
+    };
+    let named = !f.culprit.function.is_empty() && !f.culprit.function.contains("+0x");
+    match others {
+        Others::Worked if named => format!(
+            "Make what {} does while others wait shorter, or spread it; and {sleep}: their CPUs would be free.",
+            f.culprit.function
+        ),
+        Others::Worked | Others::Spun | Others::Alone => {
+            format!("Find out what they wait for, make it shorter, and {sleep}: their CPUs would be free.")
+        }
+        Others::Ready if spun.crowded > MOST * sum(&spun.ready) => {
+            format!(
+                "Other programs had the CPUs that its threads need at the same time: give it CPUs of its own, or {sleep}."
+            )
+        }
+        Others::Ready => {
+            format!("Whoever spins keeps the one it waits for from running: use fewer threads than CPUs, or {sleep}.")
+        }
+    }
+}
+
+fn confidence(context: &Context, spun: &Spun, others: &Others) -> (Confidence, Vec<String>) {
+    let mut doubts = Vec::new();
+    let total = spun.total();
+    let samples = total / context.period().max(1.0);
+    if samples < FEW {
+        doubts.push(format!("{samples:.0} samples are few"));
+    }
+    let greatest = |of: &FxHashMap<ThreadIdx, f64>| of.values().fold(0.0, |a: f64, b| a.max(*b));
+    let (known, first) = match others {
+        Others::Worked => (sum(&spun.worked), workers(spun).first().map_or(0.0, |w| w.1)),
+        Others::Ready => (sum(&spun.ready), greatest(&spun.ready)),
+        Others::Spun | Others::Alone => (0.0, 0.0),
+    };
+    if known < MOST * total {
+        doubts.push("whom they waited for is not known: most of the time nobody else of the process worked".to_owned());
+        return (Confidence::Low, doubts);
+    }
+    if first < ONE * known {
+        doubts.push("which of the others was waited for is a guess: several worked or were ready".to_owned());
+    }
+    (if doubts.is_empty() { Confidence::High } else { Confidence::Medium }, doubts)
+}

@@ -1,0 +1,144 @@
+//! Threads that run and only wait: where, how long, for whom.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{MS, SLEEP, Schedule, ns};
+use holdup_analysis::report::{Confidence, Finding, FindingKind};
+use holdup_analysis::{CodeLoop, Decoded, Disassembler, Explanation, Options, explain};
+use holdup_trace::{Cpu, Image, Location, MapEvent, SampleEvent, Symbolizer, Trace};
+
+const WORK: u64 = 0x1000;
+const SPIN: u64 = 0x1014;
+const SCAN: u64 = 0x1024;
+
+/// Functions of 16 bytes, one every 16: `update_book`, `acquire_book`, `scan_bitmap`.
+struct Namer;
+
+impl Symbolizer for Namer {
+    fn locate(&mut self, _: bool, _: &[Arc<Image>], address: u64) -> Vec<Location> {
+        let function = match address & !15 {
+            0x1000 => "update_book",
+            0x1010 => "acquire_book",
+            0x1020 => "scan_bitmap",
+            _ => return Vec::new(),
+        };
+        let (module, file) = ("/bin/x".into(), "/src/x.c".into());
+        vec![Location { function: function.into(), module, file, line: 7, offset: address & 15 }]
+    }
+
+    fn code(&mut self, _: bool, _: &[Arc<Image>], address: u64, _: usize) -> Option<(u64, Vec<u8>)> {
+        Some((address & !15, vec![(address >> 4) as u8; 16]))
+    }
+}
+
+/// Four instructions each, all in one loop that only reads; that of `acquire_book` reads one place.
+struct Four;
+
+impl Disassembler for Four {
+    fn disassemble(&self, _: &str, _: &[u8], start: u64) -> Vec<Decoded> {
+        let one = |i: u64| Decoded { address: start + 4 * i, text: format!("op{i}"), ..Decoded::default() };
+        (0..4).map(one).collect()
+    }
+
+    fn loops(&self, _: &str, _: &[u8], start: u64) -> Vec<CodeLoop> {
+        let instructions = (0..4).map(|i| start + 4 * i).collect();
+        vec![CodeLoop { instructions, load_only: true, looks: start == 0x1010, ..CodeLoop::default() }]
+    }
+}
+
+/// Samples every millisecond: thread, CPU, instruction, from, to.
+fn sampled(mut schedule: Schedule, samples: &[(u32, u16, u64, f64, f64)]) -> Trace {
+    let image = Image { start: 0x1000, end: 0x2000, path: "/bin/x".into(), pid: 1, ..Image::default() };
+    let image = schedule.builder.image(image);
+    schedule.builder.push(0, MapEvent { pid: 1, image });
+    schedule.builder.meta_mut().sample_period_ns = MS;
+    for &(tid, cpu, ip, from, to) in samples {
+        let mut t = from + 0.5;
+        while t < to {
+            let chain = schedule.builder.chain(1, &[], &[ip]);
+            schedule.builder.push(ns(t), SampleEvent { cpu: Cpu(cpu), tid, ip, chain });
+            t += 1.0;
+        }
+    }
+    schedule.finish_with(&mut Namer)
+}
+
+fn explained(trace: &Trace) -> Explanation {
+    let answer = explain(trace, "t", &Options::default(), &Four).unwrap();
+    let cpu = &answer.cpu_seconds;
+    assert!((cpu.sum() - cpu.total).abs() <= 1e-3 * cpu.total, "{cpu:?}");
+    answer
+}
+
+fn spin(answer: &Explanation) -> &Finding {
+    let first = &answer.findings[0];
+    assert_eq!(first.kind, FindingKind::Spin, "{first:#?}");
+    assert!(!answer.findings.iter().any(|f| f.kind == FindingKind::CpuBound));
+    first
+}
+
+fn near(found: f64, wanted: f64) {
+    assert!((found - wanted).abs() < 0.002, "found {found}, wanted {wanted}");
+}
+
+#[test]
+fn who_spins_waits_for_who_works_meanwhile() {
+    let schedule = Schedule::new(2, 100.0).thread(10, "taker").thread(11, "holder");
+    let schedule = schedule.runs(10, 0, 0.0, 100.0, SLEEP).runs(11, 1, 0.0, 100.0, SLEEP);
+    let trace = sampled(schedule, &[(10, 0, SPIN, 0.0, 100.0), (11, 1, WORK, 0.0, 100.0)]);
+    let answer = explained(&trace);
+    near(answer.cpu_seconds.spin, 0.1);
+    near(answer.cpu_seconds.busy, 0.1);
+    let found = spin(&answer);
+    near(found.blame_cpu_s, 0.1);
+    assert_eq!((found.culprit.thread.as_str(), found.culprit.function.as_str()), ("holder", "update_book"));
+    assert_eq!((found.waiters.threads, found.waiters.function.as_str()), (1, "acquire_book"));
+    assert_eq!(found.waiters.names, ["taker"]);
+    assert_eq!(found.confidence, Confidence::High, "{:?}", found.doubts);
+}
+
+#[test]
+fn in_turns_each_waits_for_the_other() {
+    let schedule = Schedule::new(2, 100.0).thread(10, "a").thread(11, "b");
+    let schedule = schedule.runs(10, 0, 0.0, 100.0, SLEEP).runs(11, 1, 0.0, 100.0, SLEEP);
+    let samples =
+        [(10, 0, SPIN, 0.0, 50.0), (11, 1, WORK, 0.0, 50.0), (10, 0, WORK, 50.0, 100.0), (11, 1, SPIN, 50.0, 100.0)];
+    let answer = explained(&sampled(schedule, &samples));
+    near(answer.cpu_seconds.spin, 0.1);
+    let found = spin(&answer);
+    assert_eq!((found.waiters.threads, found.culprit.function.as_str()), (2, "update_book"));
+    assert!(found.title.contains("in turns"), "{}", found.title);
+    assert_eq!(found.confidence, Confidence::Medium, "which of them held it is a guess");
+}
+
+#[test]
+fn a_holder_without_a_cpu_is_told() {
+    // Two spin on both CPUs while the third is ready.
+    let schedule = Schedule::new(2, 100.0).thread(10, "a").thread(11, "b").thread(12, "holder");
+    let schedule = schedule.runs(12, 0, 0.0, 10.0, -1).runs(10, 0, 10.0, 100.0, SLEEP).runs(11, 1, 10.0, 100.0, SLEEP);
+    let samples = [(12, 0, WORK, 0.0, 10.0), (10, 0, SPIN, 10.0, 100.0), (11, 1, SPIN, 10.0, 100.0)];
+    let answer = explained(&sampled(schedule, &samples));
+    near(answer.cpu_seconds.spin, 0.18);
+    let found = spin(&answer);
+    assert_eq!((found.culprit.thread.as_str(), found.culprit.function.as_str()), ("holder", "update_book"));
+    assert!(found.title.contains("had no CPU"), "{}", found.title);
+}
+
+#[test]
+fn nobody_is_accused_where_nobody_worked() {
+    let schedule = Schedule::new(2, 100.0).thread(10, "a").thread(11, "b").runs(10, 0, 0.0, 100.0, SLEEP);
+    let answer = explained(&sampled(schedule, &[(10, 0, SPIN, 0.0, 100.0)]));
+    near(answer.cpu_seconds.spin, 0.1);
+    assert_eq!(spin(&answer).confidence, Confidence::Low);
+}
+
+#[test]
+fn a_loop_that_walks_memory_is_work() {
+    let schedule = Schedule::new(2, 100.0).thread(10, "janitor").runs(10, 0, 0.0, 100.0, SLEEP);
+    let answer = explained(&sampled(schedule, &[(10, 0, SCAN, 0.0, 100.0)]));
+    near(answer.cpu_seconds.spin, 0.0);
+    near(answer.cpu_seconds.busy, 0.1);
+    assert!(answer.findings.iter().all(|f| f.kind != FindingKind::Spin), "{:#?}", answer.findings);
+}
