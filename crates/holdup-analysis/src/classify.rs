@@ -345,7 +345,8 @@ fn says_lock(function: &str) -> bool {
     !function.contains("LockSupport") && words(function).any(|word| LOCK_WORDS.contains(&word.as_str()))
 }
 
-const LOCK_WORDS: &[&str] = &["lock", "locked", "locking", "mutex", "spinlock", "rwlock", "lwlock", "deadlock", "busy"];
+const LOCK_WORDS: &[&str] =
+    &["lock", "locked", "locking", "mutex", "spinlock", "rwlock", "lwlock", "deadlock", "busy", "monitorenter", "gil"];
 
 /// The words of a name, in small letters: parts between signs, and humps.
 fn words(name: &str) -> impl Iterator<Item = String> + '_ {
@@ -380,4 +381,24 @@ pub fn kind_of_call(call: Syscall, io_wait: bool) -> Option<WaitKind> {
         Syscall::None => return None,
         Syscall::Exit | Syscall::Other => Unknown,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::says_lock;
+
+    #[test]
+    fn a_lock_is_known_by_its_name_in_any_spelling() {
+        let locks =
+            ["LockAcquireExtended", "XactLockTableWait", "row_lock_wait", "sqliteDefaultBusyCallback", "PyMutex_Lock"];
+        let others = [
+            "clock_gettime",
+            "BlockingQueue::take",
+            "java.util.concurrent.locks.LockSupport.park",
+            "poll_loop",
+            "unblock",
+        ];
+        assert_eq!(locks.map(says_lock), [true; 5]);
+        assert_eq!(others.map(says_lock), [false; 5]);
+    }
 }

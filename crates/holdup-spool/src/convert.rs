@@ -127,7 +127,8 @@ impl Converter {
             if linux::is_futex_wait(operation) {
                 let (private, timed) = (f.a >> bit::PRIVATE & 1 == 1, f.a >> bit::TIMED & 1 == 1);
                 lock = builder.lock(futex_key(f.a & 0xffff_ffff_ffff, pid, private));
-                let owner = self.plausible_owner((f.b >> bit::OWNER) as u32, prev, pid);
+                let (word, owner) = (f.b as u32, (f.b >> bit::OWNER) as u32);
+                let owner = if may_be_mutex(operation, word) { self.plausible_owner(owner, prev, pid) } else { 0 };
                 self.futexes += 1;
                 builder.push(r.t, FutexEvent { tid: prev, lock, owner, operation, timed });
             }
@@ -206,4 +207,12 @@ fn block_io(r: Record) -> BlockIoEvent {
         tid: (r.a >> bit::ISSUER) as u32 & 0x7f_ffff,
         issue: r.a >> bit::ISSUE == 1,
     }
+}
+
+/// Whether the word of a futex on which a thread begins to wait may be a mutex's: glibc's is 2 while others wait, and one
+/// that inherits priorities, or outlives its owner, holds its owner with a flag. Semaphores, condition variables and joins
+/// have other words, and behind them lies no owner.
+fn may_be_mutex(operation: u8, word: u32) -> bool {
+    const WAITERS: u32 = 1 << 31;
+    linux::locks_by_owner(operation) || word == 2 || word & WAITERS != 0
 }

@@ -15,6 +15,11 @@ pub(crate) fn is_futex_wait(operation: u8) -> bool {
     FUTEX_WAITS.contains(&operation)
 }
 
+/// Whether it waits for a mutex that holds its owner: FUTEX_LOCK_PI, FUTEX_LOCK_PI2.
+pub(crate) fn locks_by_owner(operation: u8) -> bool {
+    matches!(operation, 6 | 13)
+}
+
 /// From the bits of `task_struct.__state`, which are not those that `sched_switch` prints.
 pub(crate) fn task_state(bits: u16) -> SwitchState {
     match bits {

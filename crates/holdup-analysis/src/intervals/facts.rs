@@ -80,8 +80,8 @@ impl Facts {
 
     /// The whole trace has been seen, and these samples.
     pub(super) fn settle(&mut self, samples: FxHashMap<(ThreadIdx, StackId), u32>, dictionary: &Dictionary) {
-        let sites = std::mem::take(&mut self.sites);
-        self.homes = Homes::new(Sites { samples, ..sites }, dictionary);
+        let sites = std::mem::take(&mut self.sites).waits;
+        self.homes = Homes::new(sites, samples, dictionary);
         self.waiters = FxHashSet::default();
     }
 

@@ -12,7 +12,7 @@
 //!
 //! So the frames that a place has in common with the thread's work are counted, for each place where it waits. At home
 //! they are few; a place that shares more is in the middle of the work. What several threads say of one place is put to
-//! the vote. A short sleep is home to nobody who works in between.
+//! the vote. Short sleeps, one after the other, of a thread that has work besides are no home either.
 
 use std::rc::Rc;
 
@@ -21,7 +21,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
 
 use super::prepare::Dictionary;
-use super::sites::{Origin, Seen, Sites, origin};
+use super::sites::{Origin, Seen, origin};
 use super::wait::Wait;
 use crate::classify::{WaitKind, is_kernel_module};
 
@@ -31,7 +31,7 @@ pub enum Place {
     /// Where its cycle begins, as far as is known.
     #[default]
     Home,
-    /// A short sleep of a thread that works in between: perhaps it waits for something.
+    /// Short sleeps, one after the other, of a thread that works besides: perhaps it looks whether it may go on.
     Unsure,
     /// In the middle of its work.
     Middle,
@@ -41,8 +41,8 @@ pub enum Place {
 const FEW: u32 = 8;
 /// A place with less than this share of a thread's arrivals is not where its cycle begins.
 const RARE: f64 = 0.05;
-/// A thread that spends less than this share of its time outside its short sleeps has no work that they would hold up.
-const HOUSEKEEPING: f64 = 0.05;
+/// A thread with less work than this beside its short sleeps, in samples and waits for each of them, keeps house.
+const HOUSEKEEPING: f64 = 0.2;
 /// A sleep longer than this on average is no look at something now and then, in nanoseconds.
 const LONGEST_NAP_NS: u64 = 200_000_000;
 
@@ -72,11 +72,15 @@ impl Homes {
     }
 
     /// Judges all places. O(places × their depth).
-    pub(super) fn new(sites: Sites, dictionary: &Dictionary) -> Self {
+    pub(super) fn new(
+        waits: FxHashMap<(ThreadIdx, StackId), Seen>,
+        samples: FxHashMap<(ThreadIdx, StackId), u32>,
+        dictionary: &Dictionary,
+    ) -> Self {
         let mut threads: FxHashMap<ThreadIdx, Activity> = FxHashMap::default();
         let mut ends: FxHashMap<(StringId, i16, Origin), FxHashMap<StackId, u64>> = FxHashMap::default();
         let mut paths = Paths { dictionary, known: FxHashMap::default() };
-        for ((thread, stack), seen) in sites.waits {
+        for ((thread, stack), seen) in waits {
             let program = dictionary.trace.threads.process.get(thread.index()).copied().unwrap_or_default();
             for (origin, n) in seen.by_origin().into_iter().filter(|(_, n)| *n > 0) {
                 let stacks = ends.entry((program, seen.syscall, origin)).or_default();
@@ -84,7 +88,7 @@ impl Homes {
             }
             threads.entry(thread).or_default().waits.push((paths.of(stack), stack, seen));
         }
-        for ((thread, stack), n) in sites.samples {
+        for ((thread, stack), n) in samples {
             if let Some(activity) = threads.get_mut(&thread) {
                 activity.samples.push((paths.of(stack), n));
             }
@@ -134,6 +138,8 @@ fn winner(votes: [u64; 3]) -> Place {
 #[derive(Debug)]
 struct Path {
     functions: Vec<u64>,
+    /// How deep the innermost function of the application lies.
+    application: usize,
     hash: u64,
     /// Whether the functions around the wait have a lock's name.
     says_lock: bool,
@@ -156,13 +162,16 @@ impl Paths<'_, '_> {
 
     fn make(&self, stack: StackId) -> Path {
         let Dictionary { trace, classifier, .. } = self.dictionary;
-        let mut functions = Vec::new();
+        let (mut functions, mut beyond) = (Vec::new(), None);
         for frame in trace.stacks.frames(stack) {
             let mut named = false;
             for location in trace.names.locations(frame) {
                 named = true;
                 if is_kernel_module(trace.text(location.module)) {
                     continue;
+                }
+                if beyond.is_none() && classifier.is_application(&location) {
+                    beyond = Some(functions.len());
                 }
                 let name = trace.text(location.function);
                 let by_name = !name.is_empty() && !name.contains("+0x");
@@ -173,10 +182,12 @@ impl Paths<'_, '_> {
             }
         }
         functions.reverse();
+        let application = beyond.map_or(0, |beyond| functions.len() - beyond);
         let mut hasher = FxHasher::default();
         functions.iter().for_each(|function| hasher.write_u64(*function));
         Path {
             functions,
+            application,
             hash: hasher.finish(),
             says_lock: classifier.facts(stack).lock_function != StringId::default(),
         }
@@ -224,10 +235,23 @@ impl Activity {
     }
 
     fn place(&self, path: &Path, seen: &Seen, work: &Trie, home: Option<Home>) -> Place {
-        let Seen { kind, waits, ns, .. } = *seen;
+        let Seen { kind, waits, ns, again, .. } = *seen;
         // A thread whose waits time out again and again watches over locks.
         let watches = seen.arrivals() == 0 && waits > 2;
-        if !may_be_home(kind) || path.says_lock && kind != WaitKind::Timer && !watches {
+        if !may_be_home(kind) {
+            return Place::Middle;
+        }
+        if kind == WaitKind::Timer {
+            let is_long = ns > LONGEST_NAP_NS * u64::from(waits);
+            let looks = 2 * again >= waits && self.works_beside(path, waits, work);
+            return match () {
+                () if is_long => Place::Home,
+                () if path.says_lock => Place::Middle,
+                () if looks => Place::Unsure,
+                () => Place::Home,
+            };
+        }
+        if path.says_lock && !watches {
             return Place::Middle;
         }
         let shared = work.shared(&path.functions);
@@ -237,29 +261,15 @@ impl Activity {
             Some(h) => h.is_input && seen.from_outside == 0 && path.functions.len() > h.depth,
             None => false,
         };
-        let nap = kind == WaitKind::Timer;
-        if nap && ns > LONGEST_NAP_NS * u64::from(waits) {
-            Place::Home
-        } else if deeper || nap && path.says_lock {
-            Place::Middle
-        } else if nap && self.works_between(ns) {
-            Place::Unsure
-        } else {
-            Place::Home
-        }
+        if deeper { Place::Middle } else { Place::Home }
     }
 
-    /// Whether the thread does something besides sleeping for `ns`.
-    fn works_between(&self, ns: u64) -> bool {
-        let busy = self.waits.iter().filter(|(_, _, seen)| matches!(seen.kind, WaitKind::Disk | WaitKind::Lock));
-        let busy: u64 = busy.map(|(_, _, seen)| seen.ns).sum();
-        let ran: u64 = self.samples.iter().map(|(_, n)| u64::from(*n) * SAMPLE_NS).sum();
-        (busy + ran) as f64 > HOUSEKEEPING * (busy + ran + ns) as f64
+    /// Whether the thread has work that does not belong to its sleeping at `path`.
+    fn works_beside(&self, path: &Path, sleeps: u32, work: &Trie) -> bool {
+        let beside = work.total - work.through(&path.functions[..path.application]);
+        beside >= FEW && f64::from(beside) >= HOUSEKEEPING * f64::from(sleeps)
     }
 }
-
-/// A sample stands for about this much.
-const SAMPLE_NS: u64 = 1_000_000;
 
 /// Whether threads may wait so by design.
 fn may_be_home(kind: WaitKind) -> bool {
@@ -296,6 +306,16 @@ impl Trie {
         }
     }
 
+    /// How many lie below `path`.
+    fn through(&self, path: &[u64]) -> u32 {
+        let mut found = (0, self.total);
+        for function in path {
+            let Some(&node) = self.nodes.get(&(found.0, *function)) else { return 0 };
+            found = node;
+        }
+        found.1
+    }
+
     /// How many frames at least half of the paths share with `path`, but for those that go through all of it.
     fn shared(&self, path: &[u64]) -> usize {
         let mut counts = Vec::new();
@@ -308,5 +328,45 @@ impl Trie {
         let own = if counts.len() == path.len() { counts.last().copied().unwrap_or(0) } else { 0 };
         let others = self.total - own;
         counts.iter().take_while(|&&n| others > 0 && 2 * (n - own) >= others).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn home_shares_least_with_the_work() {
+        let mut work = Trie::default();
+        work.add(&[1, 2, 3, 4], 60);
+        work.add(&[1, 2, 3, 5], 30);
+        work.add(&[1, 9], 10);
+        // Home, a place in the middle of the work, and one where the work itself waits.
+        assert_eq!([&[1, 9][..], &[1, 2, 3, 7], &[1, 2, 3, 4]].map(|path| work.shared(path)), [1, 3, 3]);
+        assert_eq!(
+            [work.through(&[1, 2]), work.through(&[1, 9]), work.through(&[7]), work.through(&[])],
+            [90, 10, 0, 100]
+        );
+    }
+
+    #[test]
+    fn short_sleeps_in_a_row_beside_work_may_be_for_something() {
+        let path = |functions: &[u64], application, says_lock| {
+            Rc::new(Path { functions: functions.to_vec(), application, hash: functions[0], says_lock })
+        };
+        let naps = |again, ns| Seen { kind: WaitKind::Timer, waits: 100, again, ns, ..Seen::default() };
+        let judged = |says_lock, seen, samples| {
+            let activity = Activity {
+                waits: vec![(path(&[1, 2, 3], 2, says_lock), StackId::NONE, seen)],
+                samples: vec![(path(&[1, 4], 2, false), samples)],
+            };
+            activity.judge().map(|(_, _, place, _)| place).next().unwrap()
+        };
+        let short = 100 * 1_000_000;
+        assert_eq!(judged(false, naps(90, short), 50), Place::Unsure, "one after the other, and work besides");
+        assert_eq!(judged(false, naps(5, short), 50), Place::Home, "work after each: it keeps a pace");
+        assert_eq!(judged(false, naps(90, short), 5), Place::Home, "next to no work: it keeps house");
+        assert_eq!(judged(false, naps(90, 1000 * short), 50), Place::Home, "seconds long");
+        assert_eq!(judged(true, naps(5, short), 5), Place::Middle, "the busy handler of a lock");
     }
 }

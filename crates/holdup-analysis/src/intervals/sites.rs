@@ -6,6 +6,9 @@ use rustc_hash::FxHashMap;
 use super::wait::Wait;
 use crate::classify::WaitKind;
 
+/// Between two looks at something, in nanoseconds.
+const AT_ONCE_NS: u64 = 300_000;
+
 /// The waits of one thread at one place.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Seen {
@@ -14,6 +17,8 @@ pub(super) struct Seen {
     pub(super) waits: u32,
     /// All of them together, in nanoseconds.
     pub(super) ns: u64,
+    /// That follow on another one here at once: it looks for something again and again.
+    pub(super) again: u32,
     /// Ended by a device, or by a thread of another program: input arrives here.
     pub(super) from_outside: u32,
     /// Ended by a thread of the same program.
@@ -37,8 +42,8 @@ impl Seen {
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     pub(super) waits: FxHashMap<(ThreadIdx, StackId), Seen>,
-    /// How many CPU samples.
-    pub(super) samples: FxHashMap<(ThreadIdx, StackId), u32>,
+    /// Where each thread waited last, and until when.
+    last: FxHashMap<ThreadIdx, (StackId, u64)>,
 }
 
 impl Sites {
@@ -51,6 +56,9 @@ impl Sites {
         (seen.kind, seen.syscall) = (wait.kind, wait.syscall);
         seen.waits += 1;
         seen.ns = seen.ns.saturating_add(wait.woken.saturating_sub(wait.start));
+        let last = self.last.insert(wait.thread, (wait.stack, wait.resumed));
+        let again = |&(stack, resumed): &(StackId, u64)| stack == wait.stack && wait.start < resumed + AT_ONCE_NS;
+        seen.again += u32::from(last.as_ref().is_some_and(again));
         match origin(wait, trace) {
             Origin::Outside => seen.from_outside += 1,
             Origin::Peer => seen.from_peers += 1,
