@@ -39,7 +39,7 @@ enum Way {
 
 /// A program of the case is not installed.
 #[derive(Debug)]
-pub struct Missing(String);
+pub struct Missing(pub String);
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
