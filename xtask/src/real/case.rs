@@ -53,11 +53,13 @@ pub struct Is {
     pub hung: &'static str,
     /// Pattern of the title.
     pub title: &'static str,
+    /// Pattern of the first stall's title or function; with it, nothing else of this counts.
+    pub stall: &'static str,
 }
 
 impl Is {
-    /// Matches everything: a beginning to override.
-    pub const ANY: Is = Is { kinds: &[], who: "", function: "", hung: "", title: "" };
+    /// Matches every finding: a beginning to override.
+    pub const ANY: Is = Is { kinds: &[], who: "", function: "", hung: "", title: "", stall: "" };
 }
 
 /// The other end of a server's sockets.

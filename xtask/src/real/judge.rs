@@ -8,19 +8,21 @@ use regex::Regex;
 
 use super::case::{Case, Expect, Is, Recorded};
 use super::row::{Answer, Row, Verdict};
-use super::said::{Finding, Said};
+use super::said::{Finding, Said, Stall};
 use crate::holdup::Holdup;
 
 /// Judges what is said of `recorded`: the program in focus, then its client.
 pub fn row(case: &Case, holdup: &Holdup, recorded: &Recorded) -> Result<Row> {
-    let first = Said::of(holdup, &recorded.trace, None)?.first();
+    let said = Said::of(holdup, &recorded.trace, None)?;
+    let first = said.first();
     let client = case.client.map(|c| other(case, c.expect, holdup, &recorded.trace, Some(c.process))).transpose()?;
     Ok(Row {
         name: case.name.to_owned(),
         title: case.title.to_owned(),
         command: case.command.to_owned(),
         truth: format!("{} {}", case.truth, recorded.truth).trim().to_owned(),
-        verdict: verdict(&case.expect, &first)?,
+        verdict: verdict(&case.expect, &first, said.stall())?,
+        stall: said.stall().map(|s| s.title.clone()),
         gain_at_most: first.first().and_then(|f| f.gain_at_most),
         said: first.iter().map(Answer::new).collect(),
         client,
@@ -38,14 +40,20 @@ pub fn other(
     trace: &Path,
     focus: Option<&str>,
 ) -> Result<(Verdict, Option<Answer>)> {
-    let first = Said::of(holdup, trace, focus).with_context(|| case.name)?.first();
-    Ok((verdict(&expect, &first)?, first.first().map(Answer::new)))
+    let said = Said::of(holdup, trace, focus).with_context(|| case.name)?;
+    let first = said.first();
+    Ok((verdict(&expect, &first, said.stall())?, first.first().map(Answer::new)))
 }
 
-fn verdict(expect: &Expect, first: &[Finding]) -> Result<Verdict> {
+fn verdict(expect: &Expect, first: &[Finding], stall: Option<&Stall>) -> Result<Verdict> {
     let is = |finding: Option<&Finding>, any: &[Is]| -> Result<bool> {
-        let Some(finding) = finding else { return Ok(false) };
-        any.iter().try_fold(false, |found, is| Ok(found || matches(is, finding)?))
+        any.iter().try_fold(false, |found, is| {
+            Ok(found
+                || match is.stall {
+                    "" => finding.map_or(Ok(false), |f| matches(is, f))?,
+                    pattern => stalled(pattern, stall)?,
+                })
+        })
     };
     let (one, two) = (first.first(), first.get(1));
     let right = is(one, expect.right)? || (one.is_none() && expect.nothing);
@@ -58,6 +66,11 @@ fn verdict(expect: &Expect, first: &[Finding]) -> Result<Verdict> {
         (_, _, Some(f)) if f.confidence == Confidence::High => Verdict::WrongAndSure,
         _ => Verdict::Wrong,
     })
+}
+
+fn stalled(pattern: &str, stall: Option<&Stall>) -> Result<bool> {
+    let pattern = Regex::new(pattern)?;
+    Ok(stall.is_some_and(|s| s.says(|text| pattern.is_match(text))))
 }
 
 fn matches(is: &Is, finding: &Finding) -> Result<bool> {
@@ -86,7 +99,7 @@ mod tests {
     }
 
     fn said(findings: &[Finding]) -> Verdict {
-        verdict(&EXPECT, findings).unwrap()
+        verdict(&EXPECT, findings, None).unwrap()
     }
 
     #[test]
@@ -106,8 +119,19 @@ mod tests {
     }
 
     #[test]
+    fn a_stall_is_an_answer() {
+        let right = &[Is { stall: "keysCommand", ..Is::ANY }];
+        let expect = Expect { right, ..EXPECT };
+        let stall = |title: &str| Stall { title: title.into(), ..Stall::default() };
+        let of = |stall: Option<Stall>| verdict(&expect, &[], stall.as_ref()).unwrap();
+        assert_eq!(of(Some(stall("20 clients waited for keysCommand"))), Verdict::Right);
+        assert_eq!(of(Some(stall("20 clients waited for getCommand"))), Verdict::WrongAndSure);
+        assert_eq!(of(None), Verdict::WrongAndSure);
+    }
+
+    #[test]
     fn silence_is_wrong_where_something_is_held_up() {
         assert_eq!(said(&[]), Verdict::WrongAndSure);
-        assert_eq!(verdict(&Expect { nothing: true, ..EXPECT }, &[]).unwrap(), Verdict::Right);
+        assert_eq!(verdict(&Expect { nothing: true, ..EXPECT }, &[], None).unwrap(), Verdict::Right);
     }
 }

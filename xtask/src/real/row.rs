@@ -28,6 +28,9 @@ pub struct Row {
     pub truth: String,
     /// The first two findings.
     pub said: Vec<Answer>,
+    /// The first stall.
+    #[serde(default)]
+    pub stall: Option<String>,
     /// How they are judged.
     pub verdict: Verdict,
     /// The bound that the first finding prints.
@@ -133,6 +136,9 @@ impl Row {
         for answer in &self.said {
             line("said", &format!("{}: {}", answer.in_short(), answer.title));
         }
+        if let Some(stall) = &self.stall {
+            line("stall", stall);
+        }
         for (what, other) in [("client", &self.client), ("machine", &self.machine), ("perf", &self.perf)] {
             if let Some((verdict, answer)) = other {
                 let said = answer.as_ref().map_or_else(nothing, |a| format!("{}: {}", a.in_short(), a.title));
@@ -157,7 +163,7 @@ impl Row {
             format!("{} (`{}`)", self.title, self.name),
             format!("`{}`", self.command),
             self.truth.clone(),
-            said(0),
+            self.stall.iter().fold(said(0), |said, stall| format!("{said}; stall: {stall}")),
             said(1),
             self.verdict.name().to_owned(),
             other(&self.client),

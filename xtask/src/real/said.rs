@@ -18,6 +18,18 @@ const ON_THE_PAGE: f64 = 0.01;
 pub struct Said {
     cpu_seconds: BTreeMap<String, f64>,
     findings: Vec<Finding>,
+    #[serde(default)]
+    stalls: Vec<Stall>,
+}
+
+/// A window in which many waited unusually long.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Stall {
+    /// One sentence.
+    pub title: String,
+    /// For whom.
+    pub culprit: Culprit,
 }
 
 /// One finding.
@@ -79,11 +91,23 @@ impl Said {
         serde_json::from_slice(&output.stdout).context("explain --json")
     }
 
+    /// The stall that the page shows first.
+    pub fn stall(&self) -> Option<&Stall> {
+        self.stalls.first()
+    }
+
     /// The first causes that the page shows.
     pub fn first(&self) -> Vec<Finding> {
         let least = ON_THE_PAGE * self.cpu_seconds.get("total").copied().unwrap_or(0.0);
         let shown = |f: &&Finding| f.kind() != Some(FindingKind::IdleByDesign) && f.blame_cpu_s >= least;
         self.findings.iter().filter(shown).take(2).cloned().collect()
+    }
+}
+
+impl Stall {
+    /// Whether its sentence or function passes `test`.
+    pub fn says(&self, test: impl Fn(&str) -> bool) -> bool {
+        test(&self.title) || test(self.culprit.function.as_deref().unwrap_or(""))
     }
 }
 

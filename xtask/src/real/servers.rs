@@ -1,6 +1,14 @@
 //! Servers, and what drives them.
 
+mod instruments;
+mod mariadb;
+mod memcached;
+mod nginx;
 mod postgres;
+mod python;
+mod redis;
+mod sqlite;
+mod sysbench;
 
 use super::case::Case;
 
@@ -11,4 +19,15 @@ pub const ALL: &[&Case] = &[
     &postgres::IDLE_TRANSACTION,
     &postgres::GROUP_COMMIT,
     &postgres::ADVISORY,
+    &mariadb::HOT_ROW,
+    &sqlite::WRITERS,
+    &sqlite::FSYNC,
+    &redis::KEYS_COMMAND,
+    &redis::FSYNC,
+    &sysbench::THREADS,
+    &sysbench::MUTEX,
+    &nginx::ONE_WORKER,
+    &nginx::SLOW_BACKEND,
+    &memcached::ONE_THREAD,
+    &python::GIL,
 ];
