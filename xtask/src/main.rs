@@ -44,6 +44,7 @@ cargo xtask real [NAME...]              record and explain programs of others, a
                                         says of them; exit 1 if one is answered wrongly
     --seconds S      how long each is recorded (default 5)
     --bounds         measure the fixes too, and compare with the printed bounds
+    --busy           the machine has other work to do: leave out that it had the CPUs
     --machine        also with the whole machine in focus
     --perf           also through `perf record` and perf.data
     --results DIR    where the answers are kept (default target/real/results)

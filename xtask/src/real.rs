@@ -29,6 +29,8 @@ struct Options {
     bounds: bool,
     /// Record by perf too.
     perf: bool,
+    /// The machine has other work to do.
+    busy: bool,
     /// Record the whole machine too.
     machine: bool,
     scratch: PathBuf,
@@ -42,6 +44,7 @@ pub fn run(root: &Path, args: &[String]) -> Result<bool> {
         seconds: take_number(&mut args, "--seconds", 5.0)?,
         bounds: take_flag(&mut args, "--bounds"),
         perf: take_flag(&mut args, "--perf"),
+        busy: take_flag(&mut args, "--busy"),
         machine: take_flag(&mut args, "--machine"),
         scratch: root.join("target/real"),
     };
@@ -82,14 +85,15 @@ impl Options {
         eprintln!("{} …", case.name);
         let scene = self.scene(case, "run")?;
         let recorded = (case.record)(&scene)?;
-        let mut row = judge::row(case, &self.holdup, &recorded)?;
+        let mut row = judge::row(case, &self.holdup, &recorded, self.busy)?;
         if self.machine {
             let recorded = (case.record)(&self.scene(case, "machine")?.of_machine())?;
-            row.machine = Some(judge::other(case, case.expect, &self.holdup, &recorded.trace, None)?);
+            row.machine = Some(judge::other(case, case.expect, &self.holdup, &recorded.trace, None, self.busy)?);
         }
         if self.perf {
             let recorded = (case.record)(&self.scene(case, "perf")?.by_perf())?;
-            row.perf = Some(judge::other(case, case.expect, &self.holdup, &recorded.trace, Some(recorded.focus))?);
+            row.perf =
+                Some(judge::other(case, case.expect, &self.holdup, &recorded.trace, Some(recorded.focus), self.busy)?);
         }
         if self.bounds
             && let Some(fix) = &case.fix

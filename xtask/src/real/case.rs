@@ -40,6 +40,13 @@ pub struct Expect {
     pub nothing: bool,
 }
 
+impl Expect {
+    /// Whether it is right to say that other programs had the CPUs.
+    pub fn starves(&self) -> bool {
+        self.right.iter().any(|is| is.kinds.contains(&FindingKind::CpuStarved))
+    }
+}
+
 /// A kind of finding; an empty pattern matches all.
 #[derive(Clone, Copy)]
 pub struct Is {
@@ -61,6 +68,18 @@ impl Is {
     /// Matches every finding: a beginning to override.
     pub const ANY: Is = Is { kinds: &[], who: "", function: "", hung: "", title: "", stall: "" };
 }
+
+/// What may be said of one who waits for another, if that one's name is right: whatever the other did meanwhile.
+pub const HELD_UP: &[FindingKind] = &[
+    FindingKind::LockHeld,
+    FindingKind::Convoy,
+    FindingKind::Serial,
+    FindingKind::Imbalance,
+    FindingKind::Disk,
+    FindingKind::SleepPolling,
+    FindingKind::CpuBound,
+    FindingKind::WakeLatency,
+];
 
 /// The other end of a server's sockets.
 #[derive(Clone, Copy)]

@@ -12,10 +12,11 @@ use super::said::{Finding, Said, Stall};
 use crate::holdup::Holdup;
 
 /// Judges what is said of `recorded`: the program in focus, then its client.
-pub fn row(case: &Case, holdup: &Holdup, recorded: &Recorded) -> Result<Row> {
+pub fn row(case: &Case, holdup: &Holdup, recorded: &Recorded, busy: bool) -> Result<Row> {
     let said = Said::of(holdup, &recorded.trace, None)?;
-    let first = said.first();
-    let client = case.client.map(|c| other(case, c.expect, holdup, &recorded.trace, Some(c.process))).transpose()?;
+    let first = said.first(busy && !case.expect.starves());
+    let client =
+        case.client.map(|c| other(case, c.expect, holdup, &recorded.trace, Some(c.process), busy)).transpose()?;
     Ok(Row {
         name: case.name.to_owned(),
         title: case.title.to_owned(),
@@ -39,9 +40,10 @@ pub fn other(
     holdup: &Holdup,
     trace: &Path,
     focus: Option<&str>,
+    busy: bool,
 ) -> Result<(Verdict, Option<Answer>)> {
     let said = Said::of(holdup, trace, focus).with_context(|| case.name)?;
-    let first = said.first();
+    let first = said.first(busy && !expect.starves());
     Ok((verdict(&expect, &first, said.stall())?, first.first().map(Answer::new)))
 }
 

@@ -96,10 +96,12 @@ impl Said {
         self.stalls.first()
     }
 
-    /// The first causes that the page shows.
-    pub fn first(&self) -> Vec<Finding> {
+    /// The first causes that the page shows. With `busy`, what other programs' CPU time cost is left out: the machine has
+    /// other work to do, and the answer is as true as it is beside the point.
+    pub fn first(&self, busy: bool) -> Vec<Finding> {
         let least = ON_THE_PAGE * self.cpu_seconds.get("total").copied().unwrap_or(0.0);
-        let shown = |f: &&Finding| f.kind() != Some(FindingKind::IdleByDesign) && f.blame_cpu_s >= least;
+        let hidden = |kind| kind == FindingKind::IdleByDesign || busy && kind == FindingKind::CpuStarved;
+        let shown = |f: &&Finding| !f.kind().is_some_and(hidden) && f.blame_cpu_s >= least;
         self.findings.iter().filter(shown).take(2).cloned().collect()
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use holdup_analysis::report::FindingKind::{Convoy, Disk, LockHeld};
 
-use crate::real::case::{Case, Client, Expect, Fix, Is, Recorded};
+use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
 use crate::real::scene::{Running, Scene, program, run_as, shares};
 
 /// What an author of InnoDB calls a wait for a row.
@@ -30,7 +30,11 @@ pub const HOT_ROW: Case = Case {
     },
     client: Some(Client {
         process: "mariadb-slap",
-        expect: Expect { right: &[Is { who: "mariadbd|mysqld", ..Is::ANY }], vague: &[], nothing: false },
+        expect: Expect {
+            right: &[Is { kinds: HELD_UP, who: "mariadbd|mysqld", ..Is::ANY }],
+            vague: &[],
+            nothing: false,
+        },
     }),
     record: |scene| {
         let server = Server::start(scene)?;

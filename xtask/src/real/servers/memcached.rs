@@ -4,7 +4,7 @@ use anyhow::Result;
 use holdup_analysis::report::FindingKind::{CpuBound, Serial};
 
 use super::instruments::cpu_share;
-use crate::real::case::{Case, Client, Expect, Is, Recorded};
+use crate::real::case::{Case, Client, Expect, HELD_UP, Is, Recorded};
 use crate::real::scene::{Scene, free_port, run_as};
 
 /// A single worker thread under more load than it can take.
@@ -22,7 +22,11 @@ pub const ONE_THREAD: Case = Case {
     },
     client: Some(Client {
         process: "memcslap",
-        expect: Expect { right: &[Is { who: "memcached|memcslap", ..Is::ANY }], vague: &[], nothing: false },
+        expect: Expect {
+            right: &[Is { kinds: HELD_UP, who: "memcached|memcslap", ..Is::ANY }],
+            vague: &[],
+            nothing: false,
+        },
     }),
     record: |scene| {
         let (port, user) = (free_port()?, run_as("nobody"));

@@ -4,7 +4,7 @@ use anyhow::Result;
 use holdup_analysis::report::FindingKind::{CpuBound, Serial, SleepPolling};
 
 use super::instruments::cpu_share;
-use crate::real::case::{Case, Client, Expect, Fix, Is, Recorded};
+use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
 use crate::real::scene::{Running, Scene, free_port, number_after};
 
 /// Compresses each answer, in its only worker.
@@ -21,7 +21,7 @@ pub const ONE_WORKER: Case = Case {
     },
     client: Some(Client {
         process: "wrk",
-        expect: Expect { right: &[Is { who: "nginx", ..Is::ANY }], vague: &[], nothing: false },
+        expect: Expect { right: &[Is { kinds: HELD_UP, who: "nginx", ..Is::ANY }], vague: &[], nothing: false },
     }),
     record: |scene| {
         let server = Server::start(scene, 1, GZIP)?;
@@ -57,7 +57,7 @@ pub const SLOW_BACKEND: Case = Case {
     },
     client: Some(Client {
         process: "wrk",
-        expect: Expect { right: &[Is { who: "python3", ..Is::ANY }], vague: &[], nothing: false },
+        expect: Expect { right: &[Is { kinds: HELD_UP, who: "python3", ..Is::ANY }], vague: &[], nothing: false },
     }),
     record: |scene| {
         let port = free_port()?;
@@ -126,7 +126,7 @@ impl Server {
         let conf = scene.write("nginx.conf", &conf)?;
         let running = scene.start_until(
             &format!("/usr/sbin/nginx -p {dir} -c {}", conf.display()),
-            &format!("wrk -t 1 -c 1 -d 0.1s http://127.0.0.1:{port}/page.txt | grep -q Requests/sec"),
+            &format!("wrk -t 1 -c 1 -d 1s http://127.0.0.1:{port}/page.txt | grep -q Requests/sec"),
         )?;
         Ok(Server { running, port })
     }

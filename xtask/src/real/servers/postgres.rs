@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use holdup_analysis::report::FindingKind::{Convoy, Disk, LockHeld};
 
-use crate::real::case::{Case, Client, Expect, Fix, Is, Recorded};
+use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
 use crate::real::scene::{Running, Scene, free_port, number_after, program, run_as, shares};
 
 const NEEDS: &[&str] = &["initdb", "postgres", "pgbench", "psql"];
@@ -13,7 +13,7 @@ const NEEDS: &[&str] = &["initdb", "postgres", "pgbench", "psql"];
 const FOR_A_LOCK: &str =
     "^(ProcSleep|WaitOnLock|LockAcquireExtended|LockAcquire|XactLockTableWait|LockTuple|heap_update)$";
 /// Of pgbench, which only waits for answers, the same is right, or that it waits for the server at all.
-const FOR_POSTGRES: Is = Is { who: "postgres", ..Is::ANY };
+const FOR_POSTGRES: Is = Is { kinds: HELD_UP, who: "postgres", ..Is::ANY };
 
 /// Eight clients update one row, each until its commit is on the disk.
 pub const HOT_ROW: Case = Case {

@@ -4,7 +4,7 @@ use anyhow::Result;
 use holdup_analysis::report::FindingKind::{Convoy, LockHeld};
 
 use super::instruments::cpu_share;
-use crate::real::case::{Case, Client, Expect, Fix, Is, Recorded};
+use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
 use crate::real::scene::{Scene, free_port, number_after};
 
 /// Threads that answer requests and want the interpreter's lock.
@@ -26,7 +26,7 @@ pub const GIL: Case = Case {
     },
     client: Some(Client {
         process: "wrk",
-        expect: Expect { right: &[Is { who: "python3", ..Is::ANY }], vague: &[], nothing: false },
+        expect: Expect { right: &[Is { kinds: HELD_UP, who: "python3", ..Is::ANY }], vague: &[], nothing: false },
     }),
     record: |scene| {
         let (port, command) = server(scene, 1)?;
@@ -75,7 +75,7 @@ fn server(scene: &Scene, processes: usize) -> Result<(u16, String)> {
 }
 
 fn ready(port: u16) -> String {
-    format!("wrk -t 1 -c 1 -d 0.1s http://127.0.0.1:{port}/ | grep -q Requests/sec")
+    format!("wrk -t 1 -c 1 -d 1s http://127.0.0.1:{port}/ | grep -q Requests/sec")
 }
 
 fn wrk(port: u16, seconds: u64) -> String {

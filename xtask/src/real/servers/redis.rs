@@ -4,7 +4,7 @@ use anyhow::Result;
 use holdup_analysis::report::FindingKind::{CpuBound, Disk, Serial};
 
 use super::instruments::attach_wall;
-use crate::real::case::{Case, Client, Expect, Fix, Is, Recorded};
+use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
 use crate::real::scene::{Running, Scene, free_port, number_after, run_as};
 
 const KEYS: usize = 400_000;
@@ -27,7 +27,10 @@ pub const KEYS_COMMAND: Case = Case {
     client: Some(Client {
         process: "redis-benchmark",
         expect: Expect {
-            right: &[Is { stall: "redis-server|keysCommand", ..Is::ANY }, Is { who: "redis-server", ..Is::ANY }],
+            right: &[
+                Is { stall: "redis-server|keysCommand", ..Is::ANY },
+                Is { kinds: HELD_UP, who: "redis-server", ..Is::ANY },
+            ],
             vague: &[],
             nothing: false,
         },
@@ -70,7 +73,7 @@ pub const FSYNC: Case = Case {
     },
     client: Some(Client {
         process: "redis-benchmark",
-        expect: Expect { right: &[Is { who: "redis-server", ..Is::ANY }], vague: &[], nothing: false },
+        expect: Expect { right: &[Is { kinds: HELD_UP, who: "redis-server", ..Is::ANY }], vague: &[], nothing: false },
     }),
     record: |scene| {
         let server = Server::start(scene, "--appendonly yes --appendfsync always")?;
