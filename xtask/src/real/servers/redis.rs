@@ -7,7 +7,7 @@ use super::instruments::attach_wall;
 use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
 use crate::real::scene::{Running, Scene, free_port, number_after, run_as};
 
-const KEYS: usize = 400_000;
+const KEYS: usize = 1_000_000;
 
 /// `KEYS` once a second stops everybody else.
 pub const KEYS_COMMAND: Case = Case {
