@@ -26,6 +26,8 @@ pub struct Decoded {
     pub pause: bool,
     /// Whether its access to memory is atomic.
     pub atomic: bool,
+    /// The address that it reads or writes, where that does not depend on registers: a variable of the program.
+    pub variable: Option<u64>,
     /// Whether it reads or writes memory that is not the stack.
     pub memory: bool,
     /// Whether it calls another function.

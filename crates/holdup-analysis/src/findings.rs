@@ -3,6 +3,7 @@
 //! To add a kind of finding: give it a [`tally::Group`], say in `group::of` which cells belong to it, and what it
 //! is called and advised in `describe`.
 
+mod cache_line;
 mod callers;
 mod caveats;
 mod confidence;
@@ -160,6 +161,7 @@ impl Context<'_> {
             groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
         findings.iter_mut().zip(disk::facts(self, &groups)).for_each(|(finding, facts)| disk::add(finding, facts));
         findings.extend(spin::found(self));
+        findings.extend(cache_line::found(self));
         findings.extend(profile::cpu_bound(self, charged));
         findings.sort_by(|a, b| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
         findings

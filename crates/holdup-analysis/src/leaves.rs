@@ -17,6 +17,8 @@ pub(crate) struct Leaf {
     pub(crate) behind_pause: bool,
     /// Whether it is atomic or follows an atomic one.
     pub(crate) behind_atomic: bool,
+    /// The variable of the program that the atomic one changes, by address; `None` if its address is in a register.
+    pub(crate) variable: Option<u64>,
     /// Whether it reads or writes memory, or follows such a one.
     pub(crate) behind_memory: bool,
     /// Whether it is part of a function without loops so short that what it is for is told by its caller.
@@ -59,6 +61,13 @@ impl<'a> Leaves<'a> {
         self.trace.stacks.frames(stack).next().map_or_else(Leaf::default, |frame| self.of_frame(frame))
     }
 
+    /// Whether the leaf of `stack` is atomic or follows an atomic instruction.
+    pub(crate) fn is_behind_atomic(&self, stack: StackId) -> bool {
+        let known =
+            self.trace.stacks.frames(stack).next().and_then(|frame| Some((frame, self.known.get(frame.index())?)));
+        known.is_some_and(|(frame, at)| at.get_or_init(|| self.examine(frame).unwrap_or_default()).behind_atomic)
+    }
+
     /// The instruction at `frame`: of a caller, the one to which a call comes back.
     pub(crate) fn of_frame(&self, frame: FrameId) -> Leaf {
         let examined = |at: &OnceLock<Leaf>| at.get_or_init(|| self.examine(frame).unwrap_or_default()).clone();
@@ -81,6 +90,7 @@ impl<'a> Leaves<'a> {
             in_spin: innermost.is_some_and(CodeLoop::is_spin) || only_pauses,
             behind_pause: behind(|i| i.pause),
             behind_atomic: behind(|i| i.atomic),
+            variable: function.code[at.saturating_sub(1)..=at].iter().find(|i| i.atomic).and_then(|i| i.variable),
             behind_memory: behind(|i| i.memory),
             is_helper: loopless,
             code: code.function,

@@ -41,6 +41,11 @@ impl<'a> SpinSites<'a> {
         self.leaves.of(stack)
     }
 
+    /// Whether a thread with this stack is at an atomic instruction of its own, or has just done one.
+    pub(crate) fn is_atomic(&self, stack: StackId) -> bool {
+        stack != StackId::NONE && !self.classifier.facts(stack).in_kernel && self.leaves.is_behind_atomic(stack)
+    }
+
     fn examine(&self, stack: StackId) -> bool {
         let facts = self.classifier.facts(stack);
         if facts.in_kernel {

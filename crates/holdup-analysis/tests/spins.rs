@@ -12,8 +12,13 @@ use holdup_trace::{Cpu, Image, Location, MapEvent, SampleEvent, Symbolizer, Trac
 const WORK: u64 = 0x1000;
 const SPIN: u64 = 0x1014;
 const SCAN: u64 = 0x1024;
+/// Behind an atomic instruction on the variable 0x4000, on 0x4008, on 0x4100, and on one whose address is in a register.
+const SENT: u64 = 0x1034;
+const RECEIVED: u64 = 0x1044;
+const APART: u64 = 0x1054;
+const SOMEWHERE: u64 = 0x1064;
 
-/// Functions of 16 bytes, one every 16: `update_book`, `acquire_book`, `scan_bitmap`.
+/// Functions of 16 bytes.
 struct Namer;
 
 impl Symbolizer for Namer {
@@ -22,6 +27,10 @@ impl Symbolizer for Namer {
             0x1000 => "update_book",
             0x1010 => "acquire_book",
             0x1020 => "scan_bitmap",
+            0x1030 => "count_sent",
+            0x1040 => "count_received",
+            0x1050 => "count_apart",
+            0x1060 => "count_somewhere",
             _ => return Vec::new(),
         };
         let (module, file) = ("/bin/x".into(), "/src/x.c".into());
@@ -33,18 +42,26 @@ impl Symbolizer for Namer {
     }
 }
 
-/// Four instructions each, all in one loop that only reads; that of `acquire_book` reads one place.
+/// Four instructions each, all in one loop; that of `acquire_book` only looks at one place.
 struct Four;
 
 impl Disassembler for Four {
     fn disassemble(&self, _: &str, _: &[u8], start: u64) -> Vec<Decoded> {
         let one = |i: u64| Decoded { address: start + 4 * i, text: format!("op{i}"), ..Decoded::default() };
-        (0..4).map(one).collect()
+        let mut code: Vec<Decoded> = (0..4).map(one).collect();
+        code[0].atomic = start >= 0x1030;
+        code[0].variable = match start {
+            0x1030 => Some(0x4000),
+            0x1040 => Some(0x4008),
+            0x1050 => Some(0x4100),
+            _ => None,
+        };
+        code
     }
 
     fn loops(&self, _: &str, _: &[u8], start: u64) -> Vec<CodeLoop> {
         let instructions = (0..4).map(|i| start + 4 * i).collect();
-        vec![CodeLoop { instructions, load_only: true, looks: start == 0x1010, ..CodeLoop::default() }]
+        vec![CodeLoop { instructions, looks: start == 0x1010, ..CodeLoop::default() }]
     }
 }
 
@@ -141,4 +158,45 @@ fn a_loop_that_walks_memory_is_work() {
     near(answer.cpu_seconds.spin, 0.0);
     near(answer.cpu_seconds.busy, 0.1);
     assert!(answer.findings.iter().all(|f| f.kind != FindingKind::Spin), "{:#?}", answer.findings);
+}
+
+/// Two threads on two CPUs, or on one in turns, each at its instruction for 100 ms.
+fn writing(at: [u64; 2], at_once: bool) -> Explanation {
+    let schedule = Schedule::new(2, 200.0).thread(10, "a").thread(11, "b");
+    let later = if at_once { 0.0 } else { 100.0 };
+    let schedule = schedule.runs(10, 0, 0.0, 100.0, SLEEP).runs(11, 1, later, later + 100.0, SLEEP);
+    explained(&sampled(schedule, &[(10, 0, at[0], 0.0, 100.0), (11, 1, at[1], later, later + 100.0)]))
+}
+
+fn cache_line(answer: &Explanation) -> Option<&Finding> {
+    answer.findings.iter().find(|f| f.kind == FindingKind::CacheLine)
+}
+
+#[test]
+fn one_variable_changed_by_two_at_once_is_contended() {
+    let answer = writing([SENT, SENT], true);
+    let found = cache_line(&answer).expect("it is one variable");
+    near(found.blame_cpu_s, 0.2);
+    assert_eq!((found.culprit.function.as_str(), found.waiters.threads), ("count_sent", 2));
+    assert_eq!(found.confidence, Confidence::High);
+    assert!(!answer.findings.iter().any(|f| f.kind == FindingKind::CpuBound));
+    assert!(cache_line(&writing([SENT, SENT], false)).is_none(), "one after the other is no contention");
+}
+
+#[test]
+fn two_variables_of_one_line_are_false_sharing() {
+    let answer = writing([SENT, RECEIVED], true);
+    let found = cache_line(&answer).expect("they lie in one line");
+    near(found.blame_cpu_s, 0.2);
+    assert!(found.title.contains("two variables of one cache line"), "{}", found.title);
+    assert!(found.evidence.iter().any(|e| e.contains("0x4000 and 0x4008")), "{:?}", found.evidence);
+    assert!(cache_line(&writing([SENT, APART], true)).is_none(), "they lie in two lines");
+}
+
+#[test]
+fn what_is_written_through_registers_is_a_guess() {
+    let answer = writing([SOMEWHERE, SOMEWHERE], true);
+    let found = cache_line(&answer).expect("it may be one line");
+    assert_eq!((found.confidence, found.doubts.len()), (Confidence::Low, 1));
+    assert!(cache_line(&writing([SOMEWHERE, SENT], true)).is_none());
 }

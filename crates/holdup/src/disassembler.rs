@@ -1,7 +1,7 @@
 //! Lends the disassembler of holdup-symbols to the analysis.
 
 use holdup_analysis::{CodeLoop, Decoded, Disassembler};
-use holdup_symbols::disasm::{self, Arch, Instruction, Kind};
+use holdup_symbols::disasm::{self, Arch, Instruction, Kind, Register};
 
 /// Decodes x86-64 and aarch64.
 pub struct Machine;
@@ -33,7 +33,11 @@ fn decoded(arch: Arch, i: Instruction) -> Decoded {
         Kind::Branch { target, .. } => target,
         _ => None,
     };
+    let fixed = |m: &disasm::Memory| {
+        m.base == Some(Register::InstructionPointer) && m.index.is_none() && !m.thread_local && (i.load || i.store)
+    };
     Decoded {
+        variable: i.memory.filter(fixed).map(|m| m.displacement.cast_unsigned()),
         address: i.address,
         target,
         pause: i.kind == Kind::Pause,

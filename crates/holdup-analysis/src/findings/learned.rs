@@ -3,7 +3,7 @@
 use holdup_trace::{LockId, StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
-use super::meanwhile::{Site, Spun, spun};
+use super::meanwhile::{Meanwhile, meanwhile};
 use super::stories::LockStory;
 use crate::blame::Study;
 use crate::classify::WaitKind;
@@ -35,16 +35,16 @@ pub(crate) struct Learned {
     pub(crate) waited: Waited,
     /// Unusually long waits.
     pub(crate) stalls: stalls::Seen,
-    /// Where threads spun.
-    pub(crate) spun: FxHashMap<Site, Spun>,
+    /// What threads of one process did to each other while both ran.
+    pub(crate) meanwhile: Meanwhile,
 }
 
 impl Learned {
     /// From the waits that begin in one part. O(waits).
     pub(super) fn of(chunk: &Chunk, study: &Study, wanted: Wanted) -> Self {
         let none = vec![(0, StackId::NONE); study.trace.threads.tid.len()];
-        let spun = spun(chunk, study);
-        let mut learned = Learned { released: none.clone(), waited_at: none, spun, ..Learned::default() };
+        let meanwhile = meanwhile(chunk, study);
+        let mut learned = Learned { released: none.clone(), waited_at: none, meanwhile, ..Learned::default() };
         for wait in chunk.waits_begun() {
             learned.add_longest(wait, study);
             let inside = wait.start < study.window.to && wait.woken > study.window.from;
@@ -86,9 +86,7 @@ impl Learned {
         for (lock, story) in earlier.locks {
             self.locks.entry(lock).or_default().absorb(story);
         }
-        for (site, spun) in earlier.spun {
-            self.spun.entry(site).or_default().add(&spun);
-        }
+        self.meanwhile.add(&earlier.meanwhile);
         keep_longest(&mut self.released, earlier.released);
         keep_longest(&mut self.waited_at, earlier.waited_at);
         for (place, (ns, count)) in earlier.waited {

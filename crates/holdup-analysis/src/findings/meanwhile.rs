@@ -1,4 +1,5 @@
-//! Whom the spinning threads waited for: what the others did at the same instant.
+//! What the other threads of a process did at the same instant: whom spinning threads waited for, and who wrote the
+//! same memory.
 //!
 //! The word that a spin loop looks at is changed by a thread that runs meanwhile, or by one that does not run and
 //! should. Which of them it is the samples do not tell; what the other threads of the process did while this one spun,
@@ -12,6 +13,20 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::blame::Study;
 use crate::intervals::{Chunk, State, Step};
+
+/// Bytes of a cache line.
+const LINE: u64 = 64;
+
+/// How two atomic instructions meet, the surest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Sharing {
+    /// They change one variable.
+    Same,
+    /// They change two variables in one line.
+    Beside,
+    /// It is one function, and what it changes is not known.
+    Unknown,
+}
 
 /// How many sampling periods away another CPU's sample may be and still tell what it ran.
 const NEAR: f64 = 1.5;
@@ -63,8 +78,69 @@ impl Spun {
     }
 }
 
-/// What the places that spin come to in one part of the trace. O(steps) if any of its samples spins, else O(samples).
-pub(crate) fn spun(chunk: &Chunk, study: &Study) -> FxHashMap<Site, Spun> {
+/// What is written atomically: a cache line of a process, or what a function writes, where that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Target {
+    /// Process, and address divided by a line's length.
+    Line(u32, u64),
+    /// By a function, at addresses that were in registers.
+    By(Site),
+}
+
+/// What happened at one place that changes memory atomically; times in nanoseconds of CPU time.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// By stack, all samples on or behind an atomic instruction.
+    pub(crate) stacks: FxHashMap<StackId, f64>,
+    /// By thread, while another one of the process was at such an instruction, too.
+    pub(crate) threads: FxHashMap<ThreadIdx, f64>,
+    /// The part of that in which both changed one variable.
+    pub(crate) same: f64,
+    /// The part in which they changed two variables of one cache line.
+    pub(crate) beside: f64,
+    /// By variable.
+    pub(crate) variables: FxHashMap<u64, f64>,
+    /// When.
+    pub(crate) spans: Vec<(u64, u64)>,
+}
+
+impl Written {
+    /// While another thread of the process was at such an instruction, too.
+    pub(crate) fn together(&self) -> f64 {
+        self.threads.values().sum()
+    }
+
+    /// Adds what an earlier part tells.
+    pub(crate) fn add(&mut self, other: &Written) {
+        other.stacks.iter().for_each(|(k, ns)| *self.stacks.entry(*k).or_default() += ns);
+        other.threads.iter().for_each(|(k, ns)| *self.threads.entry(*k).or_default() += ns);
+        other.variables.iter().for_each(|(k, ns)| *self.variables.entry(*k).or_default() += ns);
+        self.same += other.same;
+        self.beside += other.beside;
+        self.spans.extend(&other.spans);
+    }
+}
+
+/// What threads of one process did to each other while both ran.
+#[derive(Debug, Default)]
+pub(crate) struct Meanwhile {
+    /// Where threads spun.
+    pub(crate) spun: FxHashMap<Site, Spun>,
+    /// Where they changed memory atomically.
+    pub(crate) written: FxHashMap<Target, Written>,
+}
+
+impl Meanwhile {
+    /// Adds what an earlier part tells.
+    pub(crate) fn add(&mut self, earlier: &Meanwhile) {
+        earlier.spun.iter().for_each(|(site, spun)| self.spun.entry(*site).or_default().add(spun));
+        earlier.written.iter().for_each(|(site, written)| self.written.entry(*site).or_default().add(written));
+    }
+}
+
+/// What the threads of one part of the trace did meanwhile. O(steps) if any of its samples is in a loop that waits, or at
+/// an atomic instruction, else O(samples).
+pub(crate) fn meanwhile(chunk: &Chunk, study: &Study) -> Meanwhile {
     let inside = |s: &&Sample| {
         let t = s.t.nanos();
         t >= study.window.from && t <= study.window.to && s.thread.index() < chunk.last.len()
@@ -72,11 +148,11 @@ pub(crate) fn spun(chunk: &Chunk, study: &Study) -> FxHashMap<Site, Spun> {
     let samples: Vec<&Sample> = chunk.samples().iter().filter(inside).collect();
     let spinning: FxHashSet<u32> = samples
         .iter()
-        .filter(|s| study.focus.contains(s.thread) && study.spins.has(s.stack))
+        .filter(|s| study.focus.contains(s.thread) && (study.spins.has(s.stack) || study.spins.is_atomic(s.stack)))
         .map(|s| pid(study, s.thread))
         .collect();
     if spinning.is_empty() {
-        return FxHashMap::default();
+        return Meanwhile::default();
     }
     Walk::new(chunk, study, spinning, &samples).run(&samples)
 }
@@ -96,7 +172,7 @@ struct Walk<'a> {
     states: Vec<State>,
     /// By CPU: its samples in time order.
     of_cpu: Vec<Vec<&'a Sample>>,
-    found: FxHashMap<Site, Spun>,
+    found: Meanwhile,
 }
 
 impl<'a> Walk<'a> {
@@ -109,11 +185,11 @@ impl<'a> Walk<'a> {
         }
         let running = vec![ThreadIdx::NONE; study.timeline.cpus];
         let states = vec![State::Unknown; chunk.last.len()];
-        let found = FxHashMap::default();
+        let found = Meanwhile::default();
         Walk { study, chunk, spinning, running, ready: BTreeSet::new(), states, of_cpu, found }
     }
 
-    fn run(mut self, samples: &[&Sample]) -> FxHashMap<Site, Spun> {
+    fn run(mut self, samples: &[&Sample]) -> Meanwhile {
         for (i, state) in self.chunk.last.iter().enumerate().skip(1) {
             self.set(ThreadIdx(i as u32), *state);
         }
@@ -131,8 +207,12 @@ impl<'a> Walk<'a> {
                 *from = rest;
                 self.set(step.thread, step.before());
             }
-            if self.study.focus.contains(sample.thread) && self.study.spins.has(sample.stack) {
-                self.spins(sample);
+            if self.study.focus.contains(sample.thread) {
+                if self.study.spins.has(sample.stack) {
+                    self.spins(sample);
+                } else if self.study.spins.is_atomic(sample.stack) {
+                    self.writes(sample);
+                }
             }
         }
         self.found
@@ -172,7 +252,7 @@ impl<'a> Walk<'a> {
         let ready: Vec<ThreadIdx> = self.ready.iter().copied().filter(kin).collect();
         let crowded = self.running.iter().any(|j| *j != ThreadIdx::NONE && pid(study, *j) != own);
         let site = Site { pid: own, function: site(study, sample.stack) };
-        let spun = self.found.entry(site).or_default();
+        let spun = self.found.spun.entry(site).or_default();
         *spun.threads.entry(sample.thread).or_default() += period;
         *spun.stacks.entry(sample.stack).or_default() += period;
         add_span(&mut spun.spans, t.saturating_sub(period as u64), t, 2 * period as u64);
@@ -187,6 +267,42 @@ impl<'a> Walk<'a> {
             spun.alone += period;
         } else {
             spun.others_spun += period;
+        }
+    }
+
+    /// A sample at an atomic instruction: was another thread of the process at one that writes the same line?
+    fn writes(&mut self, sample: &Sample) {
+        let (study, t) = (self.study, sample.t.nanos());
+        let own = pid(study, sample.thread);
+        let period = study.trace.meta.sample_period_ns as f64;
+        let kin = |j: &ThreadIdx| *j != ThreadIdx::NONE && *j != sample.thread && pid(study, *j) == own;
+        let place = Site { pid: own, function: site(study, sample.stack) };
+        let variable = study.spins.leaf(sample.stack).variable;
+        let target = variable.map_or(Target::By(place), |v| Target::Line(own, v / LINE));
+        let others = self.running.iter().copied().enumerate().filter(|(_, j)| kin(j));
+        let stacks = others.map(|(cpu, j)| self.near(cpu, j, t, period * NEAR));
+        let at_atomic = stacks.filter(|s| study.spins.is_atomic(*s));
+        let shared = at_atomic
+            .filter_map(|stack| match (variable, study.spins.leaf(stack).variable) {
+                (Some(a), Some(b)) if a == b => Some(Sharing::Same),
+                (Some(a), Some(b)) if a / LINE == b / LINE => Some(Sharing::Beside),
+                // In registers: the same code may well change the same thing.
+                (None, None) if site(study, stack) == place.function => Some(Sharing::Unknown),
+                _ => None,
+            })
+            .min();
+        let written = self.found.written.entry(target).or_default();
+        *written.stacks.entry(sample.stack).or_default() += period;
+        let Some(shared) = shared else { return };
+        *written.threads.entry(sample.thread).or_default() += period;
+        add_span(&mut written.spans, t.saturating_sub(period as u64), t, 2 * period as u64);
+        if let Some(variable) = variable {
+            *written.variables.entry(variable).or_default() += period;
+        }
+        match shared {
+            Sharing::Same => written.same += period,
+            Sharing::Beside => written.beside += period,
+            Sharing::Unknown => {}
         }
     }
 

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::tally::{Group, Tally};
-use super::{culprit, instruction, place};
+use super::{cache_line, culprit, instruction, place};
 use crate::label;
 use crate::report::{Confidence, Finding, FindingKind, Hot};
 
@@ -18,7 +18,7 @@ const HOT: usize = 10;
 /// The finding of a program that is simply busy: no wait to mend, only work.
 pub(super) fn cpu_bound(context: &Context, charged: Amount) -> Option<Finding> {
     let running = context.blame.cpu.running;
-    let spun = context.blame.cpu.spin;
+    let spun = context.blame.cpu.spin + cache_line::known(context);
     if running <= 0.0 || charged.0 + spun > MINOR * running {
         return None;
     }

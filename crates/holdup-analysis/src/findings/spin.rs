@@ -38,7 +38,7 @@ enum Others {
 /// One finding for each function that spins.
 pub(super) fn found(context: &Context) -> Vec<Finding> {
     let mut places: FxHashMap<(StringId, StringId), Spun> = FxHashMap::default();
-    let mut sites: Vec<_> = context.learned.spun.iter().collect();
+    let mut sites: Vec<_> = context.learned.meanwhile.spun.iter().collect();
     sites.sort_by_key(|(site, _)| **site);
     for (site, spun) in sites {
         let process = spun.threads.keys().next().and_then(|t| context.trace.threads.process.get(t.index()));
@@ -143,8 +143,12 @@ fn waiters(context: &Context, spun: &Spun) -> Waiters {
         names: names::grouped(threads.into_iter().map(|t| context.thread_name(t))),
         ..Waiters::default()
     };
-    let at = culprit::specific(context, &spun.stacks).or_else(|| place::place(context, most(&spun.stacks)));
-    if let Some(at) = at {
+    let own = |stack| {
+        let leaf = context.trace.stacks.frames(stack).next()?;
+        context.trace.names.locations(leaf).last()
+    };
+    let stack = most(&spun.stacks);
+    if let Some(at) = place::application(context, stack).or_else(|| own(stack)) {
         waiters.function = context.trace.text(at.function).to_owned();
         waiters.source = context.source(&at);
     }
@@ -165,12 +169,12 @@ fn title(spun: &Spun, others: &Others, f: &Finding) -> String {
         name => name,
     };
     match others {
-        Others::Worked if n > 1 && workers(spun).iter().all(|w| spun.threads.contains_key(&w.0)) => {
+        Others::Worked if n > 1 && workers(spun).first().is_none_or(|w| w.1 < ONE * sum(&spun.worked)) => {
             format!("{told} in turns, each while another one worked")
         }
         Others::Worked => format!("{told} while {name} worked"),
         Others::Ready => format!("{told} while {name} was ready and had no CPU"),
-        Others::Spun => format!("{told}, and nobody else of the process worked"),
+        Others::Spun => format!("{told}, mostly all of them at once"),
         Others::Alone => format!("{told} for what no other thread of the process did meanwhile"),
     }
 }
@@ -223,7 +227,8 @@ fn advice(spun: &Spun, others: &Others, f: &Finding) -> String {
             "Make what {} does while others wait shorter, or spread it; and {sleep}: their CPUs would be free.",
             f.culprit.function
         ),
-        Others::Worked | Others::Spun | Others::Alone => {
+        Others::Spun => format!("They wait for each other: look more often at what they wait for, or {sleep}."),
+        Others::Worked | Others::Alone => {
             format!("Find out what they wait for, make it shorter, and {sleep}: their CPUs would be free.")
         }
         Others::Ready if spun.crowded > MOST * sum(&spun.ready) => {
@@ -251,7 +256,7 @@ fn confidence(context: &Context, spun: &Spun, others: &Others) -> (Confidence, V
         Others::Spun | Others::Alone => (0.0, 0.0),
     };
     if known < MOST * total {
-        doubts.push("whom they waited for is not known: most of the time nobody else of the process worked".to_owned());
+        doubts.push("whom they waited for is not known: most of the time none of the others worked".to_owned());
         return (Confidence::Low, doubts);
     }
     if first < ONE * known {
