@@ -26,6 +26,7 @@ mod locks;
 mod processors;
 mod ready;
 mod run;
+mod spans;
 mod study;
 mod sum;
 mod sweep;
@@ -37,6 +38,7 @@ use rustc_hash::FxHashMap;
 pub use cells::{Cell, Key, Terminal};
 pub use latency::Latency;
 pub use run::blame;
+pub use spans::Span;
 pub use study::Study;
 
 /// A part of the trace, in nanoseconds since its start.
@@ -76,6 +78,8 @@ pub struct Blame {
     pub cpu: CpuSeconds,
     /// The charges.
     pub cells: Vec<(Key, Cell)>,
+    /// By the subject of cells: when somebody waited for it, latest first.
+    pub spans: FxHashMap<Key, Vec<Span>>,
     /// All samples of the window by thread and stack, in nanoseconds; sorted.
     pub profile: Vec<((ThreadIdx, StackId), f64)>,
     /// The focus's samples by how many of its threads were at work (ran, could run, or waited for a lock, a disk, a time or

@@ -6,6 +6,8 @@ use holdup_base::named;
 use holdup_trace::tables::LocationRow;
 use holdup_trace::{FrameId, StackId, StringId, Syscall, Trace};
 
+use crate::findings::lock_names::takes_lock;
+
 named! {
     /// For what a thread waits, as far as its own side tells.
     #[derive(Default)]
@@ -71,6 +73,8 @@ pub struct StackFacts {
     /// The function of the application that waits here for a lock, as far as names tell: the outermost of those around the
     /// wait that have a lock's name.
     pub lock_function: StringId,
+    /// Whether a condition variable serves as a lock here.
+    pub by_condition: bool,
     /// What the user said of waits here.
     pub verdict: Option<Verdict>,
 }
@@ -130,7 +134,9 @@ impl<'a> Classifier<'a> {
                 if is_kernel_module(self.trace.text(location.module)) {
                     kernel_facts(function, &mut facts);
                 } else {
-                    facts.kind = user_kind(function, facts.kind);
+                    let before = facts.kind;
+                    facts.kind = user_kind(function, before);
+                    facts.by_condition |= before == Some(WaitKind::Condition) && facts.kind == Some(WaitKind::Lock);
                     if self.is_application(&location) {
                         near.see(location.function, function);
                         if facts.application == StringId::default() {
@@ -152,6 +158,18 @@ impl<'a> Classifier<'a> {
             && !is_runtime_module(module)
             && !is_runtime_function(function)
             && !is_runtime_source(self.trace.text(location.file))
+    }
+
+    /// The locations of a stack that are neither the kernel's nor a runtime's and have no name, the innermost first.
+    pub(crate) fn nameless_frames(&self, stack: StackId) -> Vec<(FrameId, LocationRow)> {
+        let nameless = |l: &LocationRow| {
+            let module = self.trace.text(l.module);
+            let foreign = module.is_empty() || is_kernel_module(module) || is_runtime_module(module);
+            !foreign && self.trace.text(l.function).contains("+0x")
+        };
+        let frames = self.trace.stacks.frames(stack);
+        let all = frames.flat_map(|f| self.trace.names.locations(f).map(move |l| (f, l)));
+        all.filter(|(_, l)| nameless(l)).collect()
     }
 
     /// The application's locations of a stack, the innermost first.
@@ -288,6 +306,10 @@ const SPIN_SITES: &[&str] = &[
 /// A futex wait is made more precise by the function that called it.
 fn user_kind(function: &str, kind: Option<WaitKind>) -> Option<WaitKind> {
     use WaitKind::*;
+    // What a program's own lock is made of says less than that it is one.
+    if matches!(kind, Some(Futex | Condition) | None) && takes_lock(function) {
+        return Some(Lock);
+    }
     if !matches!(kind, Some(Futex) | None) {
         return kind;
     }

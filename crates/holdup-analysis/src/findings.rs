@@ -8,6 +8,7 @@ mod callers;
 mod caveats;
 mod confidence;
 mod context;
+mod crew;
 mod culprit;
 mod describe;
 mod disk;
@@ -17,7 +18,10 @@ mod instruction;
 mod learned;
 mod limits;
 mod lock;
+pub(crate) mod lock_names;
 mod meanwhile;
+mod merge;
+mod nameless;
 mod names;
 mod place;
 mod preempt;
@@ -38,9 +42,10 @@ use crate::classify::Classifier;
 use crate::code::Disassembler;
 use crate::focus::Focus;
 use crate::intervals::Timeline;
-use crate::report::{CpuSeconds, Explanation, Finding, Health, Options, TraceFacts};
+use crate::report::{CpuSeconds, Explanation, Finding, Health, Options, Smaller, TraceFacts};
 use crate::spins::SpinSites;
 pub(crate) use context::Context;
+use crew::Crew;
 pub(crate) use culprit::covering;
 pub(crate) use held::held_up;
 pub use held::{Family, Held, Under};
@@ -99,6 +104,13 @@ pub(crate) fn with_context<R>(
     Ok(then(&context))
 }
 
+impl Smaller {
+    fn add(&mut self, blame_cpu_s: f64) {
+        self.causes += 1;
+        self.blame_cpu_s += blame_cpu_s;
+    }
+}
+
 /// Every CPU nanosecond is in exactly one part of the sum. This tests the bookkeeping, not the blame.
 fn check_conservation(cpu: &blame::CpuSeconds, path: &str) -> Result<()> {
     let sum = cpu.running + cpu.other + cpu.held_up + cpu.runnable_idle + cpu.no_work + cpu.lost;
@@ -124,12 +136,15 @@ fn window(trace: &Trace, path: &str, options: &Options) -> Result<Window> {
 
 impl Context<'_> {
     fn explanation(&self, path: &str, options: &Options) -> Explanation {
-        let mut findings = self.findings();
-        findings.truncate(if options.top == 0 { DEFAULT_TOP } else { options.top });
+        let (mut findings, mut smaller) = self.findings();
+        let top = if options.top == 0 { DEFAULT_TOP } else { options.top };
+        let left_out = findings.drain(top.min(findings.len())..);
+        left_out.filter(|f| f.is_cause()).for_each(|f| smaller.add(f.blame_cpu_s));
         for (i, finding) in findings.iter_mut().enumerate() {
             finding.id = format!("f{}", i + 1);
         }
         let cpu_seconds = self.cpu_seconds();
+        let hot = profile::hot(self);
         Explanation {
             schema: "holdup.explain/1",
             trace: TraceFacts {
@@ -142,44 +157,57 @@ impl Context<'_> {
             },
             caveats: caveats::of(self, &cpu_seconds),
             cpu_seconds,
-            hot: profile::hot(self),
+            nameless: nameless::of(self, &findings, &hot),
+            hot,
             findings,
+            smaller,
             stalls: stalls::of(self),
             health: self.health(),
         }
     }
 
-    fn findings(&self) -> Vec<Finding> {
+    /// All findings, the first to begin with, and what is too small for one.
+    fn findings(&self) -> (Vec<Finding>, Smaller) {
         let mut groups = group::charged(self);
         let charged: Amount = groups.iter().filter(|(g, _)| g.holds_up()).map(|(_, t)| t.rank).sum();
         let most = charged.max(Amount(self.blame.cpu.running) * 0.1).max(self.duration() * 0.1);
         let matters =
             |g: &Group, t: &Tally| t.blame() >= SMALLEST_SHARE * most && (t.blame() > SMALLEST || !g.holds_up());
-        groups.retain(|(g, t)| matters(g, t));
+        let mut smaller = Smaller::default();
+        groups.retain(|(group, tally)| {
+            let keep = matters(group, tally);
+            if !keep && group.holds_up() && tally.blame() > Amount::ZERO {
+                smaller.add(self.limits.of_cpus(tally.blame()));
+            }
+            keep
+        });
         group::settle(self, &mut groups);
         let mut findings: Vec<Finding> =
             groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
         findings.iter_mut().zip(disk::facts(self, &groups)).for_each(|(finding, facts)| disk::add(finding, facts));
         findings.extend(spin::found(self));
         findings.extend(cache_line::found(self));
-        findings.extend(profile::cpu_bound(self, charged));
         findings.sort_by(|a, b| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
-        findings
+        if let Some((at, busy)) = profile::cpu_bound(self, charged, &findings) {
+            findings.insert(at, busy);
+        }
+        (findings, smaller)
     }
 
     fn finding(&self, group: &Group, tally: &Tally, charged: Amount) -> Finding {
         let culprit = culprit::of(self, group, tally);
         let kind = group::kind(self, group, tally);
+        let (windows, within) = self.spans(tally, |_| true);
         let waiters = match group {
             Group::Ready(program, why) => sched::waiters(self, *program, *why, tally),
-            _ => lock::waiters(self, group, tally),
+            _ => lock::waiters(self, tally, within),
         };
-        let (windows, within) = tally.windows(self.blame.window);
         let share = if group.holds_up() && charged > Amount::ZERO { tally.rank / charged } else { 0.0 };
+        let crew = Crew::of(self, tally);
         let mut finding = Finding {
             kind,
-            lock: group.lock().and_then(|l| self.lock(l)),
-            release_stack: self.stack_text(lock::release_stack(self, group, tally)),
+            lock: lock::facts(self, group, tally),
+            release_stack: self.stack_text(tally.main_release(&crew.threads)),
             wait_stack: self.stack_text(tally.common_stack()),
             waiters,
             blame_cpu_s: self.limits.of_cpus(tally.blame()),
@@ -189,11 +217,11 @@ impl Context<'_> {
                 Group::Ready(..) => self.limits.once(within.min(tally.waited).amount()),
                 _ => self.limits.once(within.amount()),
             },
-            windows,
+            windows: windows.into_iter().map(|(a, b)| [Nanos(a), Nanos(b)].map(Nanos::seconds)).collect(),
             culprit,
             ..Finding::default()
         };
-        describe::describe(self, group, tally, &mut finding);
+        describe::describe(self, group, tally, &crew, &mut finding);
         (finding.confidence, finding.doubts) = confidence::of(self, group, tally);
         finding
     }

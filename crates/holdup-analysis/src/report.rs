@@ -34,6 +34,10 @@ pub struct Explanation {
     pub hot: Vec<Hot>,
     /// Why, in the order of blame.
     pub findings: Vec<Finding>,
+    /// Files whose functions are shown by address, and what would name them.
+    pub nameless: Vec<Nameless>,
+    /// What else held threads up, all of it together: each too small for a finding, or not asked for.
+    pub smaller: Smaller,
     /// Short stretches in which threads stood still unusually long, the longest first.
     pub stalls: Vec<Stall>,
     /// How far to believe it.
@@ -55,6 +59,24 @@ pub struct TraceFacts {
     pub cpus: usize,
     /// The process tree in focus; empty for the whole machine.
     pub focus: String,
+}
+
+/// A file whose functions have no names in the trace: its debug symbols name them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Nameless {
+    /// The file.
+    pub path: String,
+    /// By which a debuginfod server knows it; empty if unknown.
+    pub build_id: String,
+}
+
+/// Causes without a finding of their own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Smaller {
+    /// How many.
+    pub causes: usize,
+    /// CPU seconds charged to them.
+    pub blame_cpu_s: f64,
 }
 
 /// Something that this trace cannot tell.
@@ -162,6 +184,13 @@ pub struct Stall {
     pub title: String,
 }
 
+impl Finding {
+    /// Whether time was lost to it: work alone and idleness by design are no causes.
+    pub fn is_cause(&self) -> bool {
+        !matches!(self.kind, FindingKind::CpuBound | FindingKind::IdleByDesign)
+    }
+}
+
 named! {
     /// What kind of reason a finding is. These words are never renamed.
     #[derive(Default)]
@@ -227,6 +256,10 @@ pub struct Culprit {
     pub thread: String,
     /// Thread id.
     pub tid: u32,
+    /// How many threads of its program have a part in it, this one included; 0 if unknown.
+    pub threads: usize,
+    /// Of how many processes.
+    pub processes: usize,
     /// Function, demangled.
     pub function: String,
     /// The file that holds its code.

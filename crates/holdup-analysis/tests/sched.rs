@@ -68,11 +68,9 @@ fn a_wake_up_for_which_another_waits_is_no_work_of_that_thread() {
     let answer = ask(&s.finish(), None);
     assert_eq!(first(&answer).kind, FindingKind::WakeLatency);
     // 0.8 for the server, 0.5 for the client; what they work, 0.2 and 0.5, is theirs.
-    near(
-        answer.findings.iter().filter(|f| f.kind == FindingKind::WakeLatency).map(|f| f.blame_cpu_s).sum::<f64>() * 1e3,
-        65.0,
-    );
-    near(only(&answer, FindingKind::Serial).blame_cpu_s * 1e3, 35.0);
+    let all = |kind| answer.findings.iter().filter(|f| f.kind == kind).map(|f| f.blame_cpu_s).sum::<f64>();
+    near(all(FindingKind::WakeLatency) * 1e3, 65.0);
+    near(all(FindingKind::Serial) * 1e3, 35.0);
 }
 
 #[test]

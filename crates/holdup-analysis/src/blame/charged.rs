@@ -6,12 +6,14 @@ use rustc_hash::FxHashMap;
 use super::CpuSeconds;
 use super::cells::{Cell, Counted, Key};
 use super::latency::Latency;
+use super::spans::BySubject;
 
 /// What one part of the trace comes to.
 #[derive(Debug, Default)]
 pub(super) struct Charged {
     pub(super) cpu: CpuSeconds,
     pub(super) cells: Vec<(Key, Cell)>,
+    pub(super) spans: BySubject,
     pub(super) profile: FxHashMap<(ThreadIdx, StackId), f64>,
     pub(super) at_work: FxHashMap<(usize, ThreadIdx, StackId), (f64, f64)>,
     pub(super) waiting: FxHashMap<(usize, usize), f64>,

@@ -3,9 +3,10 @@
 use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
-use super::cells::{Cell, Key};
+use super::cells::{Cell, Counted, Key};
 use super::charged::Charged;
 use super::latency::Latency;
+use super::spans::{BySubject, finished};
 use super::{Blame, CpuSeconds, Window};
 
 #[derive(Default)]
@@ -13,6 +14,7 @@ pub(super) struct Sum {
     cpu: CpuSeconds,
     index: FxHashMap<Key, u32>,
     cells: Vec<(Key, Cell)>,
+    spans: BySubject,
     profile: FxHashMap<(ThreadIdx, StackId), f64>,
     at_work: FxHashMap<(usize, ThreadIdx, StackId), (f64, f64)>,
     waiting: FxHashMap<(usize, usize), f64>,
@@ -26,7 +28,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Windows closer than `gap` are one.
+    /// Spans closer than `gap` are one.
     pub(super) fn new(gap: u64) -> Self {
         Sum { gap, ..Sum::default() }
     }
@@ -36,9 +38,9 @@ impl Sum {
         add_seconds(&mut self.cpu, &part.cpu);
         self.cycles += part.cycles;
         for (key, cell) in part.cells {
-            let gap = self.gap;
-            self.cell(key).absorb(cell, gap);
+            self.cell(key).absorb(cell);
         }
+        part.spans.into_iter().for_each(|(key, spans)| self.spans.entry(key).or_default().absorb(spans, self.gap));
         part.profile.into_iter().for_each(|(key, ns)| *self.profile.entry(key).or_default() += ns);
         part.waiting.into_iter().for_each(|(key, ns)| *self.waiting.entry(key).or_default() += ns);
         part.instead.into_iter().for_each(|(key, ns)| *self.instead.entry(key).or_default() += ns);
@@ -52,10 +54,17 @@ impl Sum {
             self.remember(thread, keys);
             if let Some(counted) = counted {
                 let keys = self.open.remove(&thread).unwrap_or_default();
-                keys.into_iter().for_each(|key| self.cell(key).count(&counted, true));
+                self.count(&counted, &keys);
             }
         }
         part.open.into_iter().for_each(|(thread, keys)| self.remember(thread, keys));
+    }
+
+    fn count(&mut self, wait: &Counted, keys: &[Key]) {
+        for (at, key) in keys.iter().enumerate() {
+            let how = wait.counts_as(*key, keys[..at].iter().copied());
+            self.cell(*key).count(wait, how);
+        }
     }
 
     fn remember(&mut self, thread: ThreadIdx, keys: Vec<Key>) {
@@ -88,6 +97,7 @@ impl Sum {
         Blame {
             cpu,
             cells: self.cells,
+            spans: finished(self.spans),
             profile,
             at_work: self.at_work,
             waiting: self.waiting,

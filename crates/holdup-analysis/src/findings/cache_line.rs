@@ -54,7 +54,10 @@ fn finding(context: &Context, written: &Written) -> Option<Finding> {
     who.called_by = culprit::called_by(context, &written.stacks, location.function).unwrap_or_default();
     who.instruction = instruction::hottest(context.trace, context.disassembler, &written.stacks, location.function);
     let window = context.blame.window;
-    let (spans, exact) = merged(written.spans.clone(), (window.1 - window.0) / 200);
+    let (spans, exact) = merged(
+        written.spans.iter().map(|&(from, to)| crate::blame::Span::whole(from, to)).collect(),
+        (window.1 - window.0) / 200,
+    );
     let mut threads: Vec<ThreadIdx> = written.threads.keys().copied().collect();
     threads.sort_unstable();
     let spent = context.limits.of_cpus(Amount(together));

@@ -2,12 +2,14 @@
 
 use std::cell::OnceCell;
 
-use holdup_trace::{LockId, LockKind, StackId, StringId, ThreadIdx, Trace};
+use holdup_trace::{LockId, LockKind, Nanos, StackId, StringId, ThreadIdx, Trace};
 
 use super::callers::Callers;
 use super::learned::Learned;
 use super::limits::Limits;
-use crate::blame::Blame;
+use super::spans::merged;
+use super::tally::Tally;
+use crate::blame::{Blame, Key};
 use crate::classify::Classifier;
 use crate::code::Disassembler;
 use crate::focus::Focus;
@@ -62,6 +64,14 @@ impl Context<'_> {
             Some(LockFacts { kind: LockKind::Unknown, address: String::new(), name })
         };
         label::lock(self.trace, lock).or_else(by_function)
+    }
+
+    /// When others waited for the subjects of a finding that `wanted` picks, neighbours merged, and how long that is
+    /// together.
+    pub(crate) fn spans(&self, tally: &Tally, wanted: impl Fn(&Key) -> bool) -> (Vec<(u64, u64)>, Nanos) {
+        let (from, to) = self.blame.window;
+        let (spans, exact) = merged(tally.spans(&self.blame.spans, wanted).collect(), (to - from) / 200);
+        (spans, Nanos(exact))
     }
 
     /// The sampling period in nanoseconds.

@@ -1,12 +1,13 @@
 //! Who did it, in which function.
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{StackId, StringId, Table, ThreadIdx};
+use holdup_trace::{FrameId, StackId, StringId, Table, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::callers::{Callers, count};
 use super::context::Context;
-use super::place::{any_user, application};
+use super::crew::Crew;
+use super::place::{self, any_user, application, place};
 use super::tally::{Group, Tally, Why};
 use super::{instruction, lock, sched};
 use crate::classify::Classifier;
@@ -19,21 +20,22 @@ const ELSEWHERE: f64 = 0.05;
 /// A function of less mean depth is where its threads begin.
 const OUTERMOST: f64 = 1.5;
 
-/// The culprit of a group.
+/// The culprit of a group: a program, its function, and the thread of it that did most of that.
 pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
-    let thread = match group {
-        Group::Ready(_, Why::Starved) => sched::neighbours(context).first().map_or(ThreadIdx::NONE, |n| n.0),
-        _ => tally.main_thread(),
-    };
-    let mut culprit = of_thread(context, thread);
-    if let Group::Ready(..) = group {
-        return culprit;
+    let crew = Crew::of(context, tally);
+    if let Group::Ready(_, why) = group {
+        let neighbour = || sched::neighbours(context).first().map_or(ThreadIdx::NONE, |n| n.0);
+        let own = || crew.threads.first().copied().unwrap_or(ThreadIdx::NONE);
+        return of_thread(context, if *why == Why::Starved { neighbour() } else { own() });
     }
-    let Some(location) = function_of(context, group, tally) else { return culprit };
+    let (samples, function) = (samples_of(context, group, tally, &crew), function_in(context, group, tally, &crew));
+    let thread = function.and_then(|l| busiest(context, tally, &crew, l.function)).or(crew.threads.first().copied());
+    let mut culprit = of_thread(context, thread.unwrap_or(ThreadIdx::NONE));
+    (culprit.threads, culprit.processes) = (crew.threads.len(), crew.processes);
+    let Some(location) = function else { return culprit };
     culprit.function = context.trace.text(location.function).to_owned();
     culprit.module = context.trace.text(location.module).to_owned();
     culprit.source = context.source(&location);
-    let samples = samples_of(context, group, tally);
     culprit.called_by = called_by(context, &samples, location.function)
         .or_else(|| called_by(context, &tally.sites, location.function))
         .unwrap_or_default();
@@ -41,6 +43,14 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
         culprit.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
     }
     culprit
+}
+
+/// The thread that ran the function most while others waited for it.
+fn busiest(context: &Context, tally: &Tally, crew: &Crew, function: StringId) -> Option<ThreadIdx> {
+    let mut threads: FxHashMap<ThreadIdx, f64> = FxHashMap::default();
+    let on_it = tally.ran_by(&crew.threads).filter(|(_, stack, _)| place::is_on(context, *stack, function));
+    on_it.for_each(|(thread, _, weight)| *threads.entry(thread).or_default() += weight);
+    threads.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(thread, _)| thread)
 }
 
 /// Process and thread, without a function.
@@ -62,13 +72,15 @@ fn runs(group: &Group) -> bool {
     !matches!(group, Group::Disk(..) | Group::Timer(..) | Group::Idle(..))
 }
 
-/// The samples that show what the culprit did: those weighted by blame, else all of its thread's.
-fn samples_of(context: &Context, group: &Group, tally: &Tally) -> FxHashMap<StackId, f64> {
-    if !tally.samples.is_empty() || !runs(group) {
-        return tally.samples.clone();
+/// The samples that show what the culprit did: those weighted by blame, else all of its threads'.
+fn samples_of(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> FxHashMap<StackId, f64> {
+    let mut samples: FxHashMap<StackId, f64> = FxHashMap::default();
+    tally.ran_by(&crew.threads).for_each(|(_, stack, weight)| *samples.entry(stack).or_default() += weight);
+    if samples.is_empty() && runs(group) {
+        let all = crew.threads.iter().flat_map(|t| context.blame.samples_of(*t));
+        all.for_each(|(stack, ns)| *samples.entry(stack).or_default() += ns);
     }
-    let thread = tally.main_thread();
-    context.blame.samples_of(thread).collect()
+    samples
 }
 
 /// The function that called `function` in most of the weight.
@@ -86,24 +98,29 @@ pub(super) fn called_by(context: &Context, stacks: &FxHashMap<StackId, f64>, fun
 
 /// The culprit's function, with the source line where it was found most often.
 pub(super) fn function_of(context: &Context, group: &Group, tally: &Tally) -> Option<LocationRow> {
+    function_in(context, group, tally, &Crew::of(context, tally))
+}
+
+fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> Option<LocationRow> {
     let waits = tally.waiting > 0.5 * tally.rank;
     if !runs(group) || waits {
-        return application(context, tally.main_site()).or_else(|| any_user(context, tally.main_site()));
+        return place(context, tally.main_site());
     }
-    let samples = samples_of(context, group, tally);
-    let stacks = [
-        lock::release_stack(context, group, tally),
-        if group.is_lock() { tally.common_stack() } else { StackId::NONE },
-        context.learned.waited(tally.main_thread()),
-    ];
     // In a hand-over nobody holds the lock for long: the place that takes it is what to mend.
     let passed = |id| tally.is_handed_over() || lock::is_convoy(context, id, tally);
     let taken =
         if group.lock().is_some_and(passed) { covering(context.classifier, &site_weights(tally)) } else { None };
+    let released = tally.main_release(&crew.threads);
+    let waited = if group.is_lock() { tally.common_stack() } else { StackId::NONE };
+    let samples = samples_of(context, group, tally, crew);
     taken
         .or_else(|| specific(context, &samples))
-        .or_else(|| stacks.iter().find_map(|s| application(context, *s)))
-        .or_else(|| stacks.iter().find_map(|s| any_user(context, *s)))
+        .or_else(|| [released, waited].into_iter().find_map(|s| application(context, s)))
+        .or_else(|| heaviest(&samples).into_iter().chain([released, waited]).find_map(|s| any_user(context, s)))
+}
+
+fn heaviest(samples: &FxHashMap<StackId, f64>) -> Option<StackId> {
+    samples.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0))).map(|(stack, _)| *stack)
 }
 
 fn site_weights(tally: &Tally) -> FxHashMap<StackId, f64> {
@@ -114,13 +131,20 @@ fn site_weights(tally: &Tally) -> FxHashMap<StackId, f64> {
 ///
 /// Leaves are helpers and kernel functions; the outermost frames cover everything and say nothing.
 pub(crate) fn covering(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
-    wide(classifier, samples).into_iter().next().map(Function::hottest_line)
+    let wide = wide(samples, |stack| classifier.application_frames(stack));
+    wide.into_iter().next().map(Function::hottest_line)
 }
 
 /// Like [`covering`], but a helper that others call, too, gives way to its caller, unless that is where the thread
 /// begins: `mix` says nothing where `update_book` and everybody else mixes.
 pub(super) fn specific(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
-    let mut wide = wide(context.classifier, samples).into_iter().peekable();
+    let named = wide(samples, |stack| context.classifier.application_frames(stack));
+    if named.is_empty() {
+        // A program without symbols: of its code, too, the innermost that covers most is the place.
+        let nameless = wide(samples, |stack| context.classifier.nameless_frames(stack));
+        return nameless.into_iter().next().map(Function::hottest_line);
+    }
+    let mut wide = named.into_iter().peekable();
     loop {
         let function = wide.next()?;
         let tells_more = |next: &Function| next.depth() > OUTERMOST;
@@ -149,14 +173,17 @@ fn all_callers(context: &Context) -> Callers {
     all
 }
 
-/// The functions that lie on at least [`COVERAGE`] of the weight, the innermost first.
-fn wide(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Vec<Function> {
+/// The functions that lie on at least [`COVERAGE`] of the weight, the innermost first, where `frames_of` picks frames.
+fn wide(
+    samples: &FxHashMap<StackId, f64>,
+    frames_of: impl Fn(StackId) -> Vec<(FrameId, LocationRow)>,
+) -> Vec<Function> {
     let mut functions: FxHashMap<StringId, Function> = FxHashMap::default();
     let mut total = 0.0;
     let mut ordered: Vec<_> = samples.iter().collect();
     ordered.sort_by_key(|(stack, _)| **stack);
     for (&stack, &weight) in ordered {
-        let frames = classifier.application_frames(stack);
+        let frames = frames_of(stack);
         if frames.is_empty() {
             continue;
         }

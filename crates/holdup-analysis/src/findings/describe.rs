@@ -3,25 +3,25 @@
 use holdup_trace::{Amount, Nanos};
 
 use super::context::Context;
-use super::preempt;
-use super::sched;
+use super::crew::Crew;
 use super::stories::median;
 use super::tally::{Group, Tally};
+use super::{lock, preempt, sched};
+use crate::blame::Terminal;
+use crate::classify;
 use crate::label::{self, duration};
-use crate::report::{Culprit, Finding, FindingKind};
-
-/// A thread with less of the blame than this has no part in it.
-const PART: f64 = 0.05;
+use crate::report::{Finding, FindingKind};
 
 /// Fills in the sentences.
-pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, finding: &mut Finding) {
-    finding.title = title(context, group, tally, finding);
+pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, crew: &Crew, finding: &mut Finding) {
+    finding.title = title(context, group, tally, crew, finding);
     finding.evidence = evidence(context, group, tally, finding);
-    finding.advice = advice(group, tally, finding);
+    finding.advice = advice(context, group, tally, finding);
 }
 
-fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String {
-    let who = who(context, &f.culprit) + &others(tally);
+fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Finding) -> String {
+    let who = crew.words(context);
+    let (was, alone) = if crew.is_many() { ("were", "") } else { ("was", " alone") };
     let lasted = lasted(f);
     let starved = || {
         let share = 100.0 * (tally.not_running / tally.rank.max(Amount(1.0)));
@@ -32,45 +32,50 @@ fn title(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String
             let story = context.learned.locks.get(id);
             let (hold, handoff) = story.map_or_else(Default::default, |s| (median(&s.holds), median(&s.handoffs)));
             let once = |time: Nanos| duration(context.limits.once(time.amount()));
-            let queue = format!("{} stood in a queue for {}", threads(f.waiters.threads), lock_words(f));
+            let queue = format!("{} stood in a queue for {}", threads(f.waiters.threads), lock_words(f, tally));
             format!("{queue}: it is kept for {} and takes {} to hand on", once(hold), once(handoff))
         }
-        Group::Lock(_) if tally.starved => format!("{who} kept {} and {}; {}", lock_words(f), starved(), stood(f)),
-        Group::Lock(_) => format!("{who} kept {} for {lasted}; {}", lock_words(f), stood(f)),
-        Group::Serial(_) if tally.starved => format!("{who} was ready and {}; {}", starved(), stood(f)),
-        Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} was the last to finish; {}", stood(f)),
-        Group::Serial(_) if others(tally).is_empty() => format!("{who} worked alone for {lasted}; {}", stood(f)),
-        Group::Serial(_) => format!("{who} worked for {lasted}; {}", stood(f)),
+        Group::Lock(_) if tally.starved => {
+            format!("{who} kept {} and {}; {}", lock_words(f, tally), starved(), stood(f))
+        }
+        Group::Lock(_) => {
+            let (lock, kept) = (lock_words(f, tally), kept(context, tally, crew));
+            format!("{who} kept {lock} for {kept}{}; {}", meanwhile(tally), stood(f))
+        }
+        Group::Serial(_) if tally.starved => format!("{who} {was} ready and {}; {}", starved(), stood(f)),
+        Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} {was} the last to finish; {}", stood(f)),
+        Group::Serial(_) => format!("{who} worked{alone} for {lasted}; {}", stood(f)),
         Group::Disk(..) => format!("{who} waited for the disk for {lasted}; {}", stood(f)),
         Group::Timer(..) => format!("{who} slept for {lasted} while others waited for it; {}", stood(f)),
         Group::Ready(program, why) => sched::title(context, *program, *why, f),
-        Group::Outside(..) => format!("{who} waited for the world outside for {lasted}; {}", stood(f)),
+        Group::Outside(..) => format!("{who} waited for input from outside for {lasted}; {}", stood(f)),
         Group::Idle(..) => {
             format!("{} of {} waited for work that nobody sent", threads(f.waiters.threads), f.culprit.process)
         }
     }
 }
 
-/// The thread, and its process where that is not the one in focus.
-fn who(context: &Context, c: &Culprit) -> String {
-    let in_focus = context.focus.name().split(" (pid").next() == Some(c.process.as_str());
-    match (c.thread.as_str(), c.process.as_str()) {
-        ("", "") => "somebody".to_owned(),
-        (thread, process) if thread == process || process.is_empty() => thread.to_owned(),
-        (thread, _) if in_focus => thread.to_owned(),
-        ("", process) => process.to_owned(),
-        (thread, process) => format!("{thread} of {process}"),
+/// What whoever kept the lock did with it for most of the time, if that was no work.
+fn meanwhile(tally: &Tally) -> &'static str {
+    if tally.outside > 0.5 * tally.rank {
+        ", waiting for its client or other input"
+    } else if tally.slept > 0.5 * tally.rank {
+        ", asleep"
+    } else {
+        ""
     }
 }
 
-/// The others that have a part in it.
-fn others(tally: &Tally) -> String {
-    let all: f64 = tally.by_thread.values().sum();
-    match tally.by_thread.values().filter(|ns| **ns > PART * all).count() {
-        0 | 1 => String::new(),
-        2 => " and another".to_owned(),
-        n => format!(" and {} others", n - 1),
-    }
+/// Whether a module is no part of what the user can change.
+fn is_foreign(module: &str) -> bool {
+    classify::is_kernel_module(module) || classify::is_runtime_module(module)
+}
+
+/// How long others waited for those that are named, not for whoever else had the lock.
+fn kept(context: &Context, tally: &Tally, crew: &Crew) -> String {
+    let (spans, time) =
+        context.spans(tally, |key| key.terminal != Terminal::Handoff && crew.threads.contains(&key.thread));
+    duration(context.limits.once(time.amount())) + if spans.len() > 1 { " in all" } else { "" }
 }
 
 /// How long, all times together.
@@ -98,10 +103,14 @@ fn times(n: u64) -> String {
     if n == 1 { "once".to_owned() } else { format!("{} times", label::count(n)) }
 }
 
-fn lock_words(f: &Finding) -> String {
-    match &f.lock {
-        Some(l) if !l.name.is_empty() => format!("the lock {}", l.name),
-        _ => "one lock".to_owned(),
+fn lock_words(f: &Finding, tally: &Tally) -> String {
+    match (&f.lock, tally.locks.len()) {
+        (Some(l), _) if l.name.contains(' ') => l.name.clone(),
+        // All that is known of it is the function that takes it.
+        (Some(l), _) if !l.name.is_empty() && l.address.is_empty() => format!("a lock taken in {}", l.name),
+        (Some(l), _) if !l.name.is_empty() => format!("the lock {}", l.name),
+        (_, 0 | 1) => "one lock".to_owned(),
+        (_, n) => format!("{} locks of one kind", label::count(n as u64)),
     }
 }
 
@@ -136,6 +145,11 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
         let share = 100.0 * (tally.handoff / tally.rank);
         lines.push(format!("{share:.0} % of it is handing over: woken for the lock and not yet running"));
     }
+    for (part, what) in [(tally.outside, "waited for its client or other input from outside"), (tally.slept, "slept")] {
+        if group.is_lock() && part > 0.05 * tally.rank {
+            lines.push(format!("for {:.0} % of it, whoever had the lock {what}", 100.0 * (part / tally.rank)));
+        }
+    }
     if tally.overhead > 0.05 * tally.rank {
         let spent = duration(context.limits.of_cpus(tally.overhead));
         lines.push(format!("{spent} of CPU time went into the lock's own system calls"));
@@ -169,10 +183,15 @@ fn shares_name(context: &Context, f: &Finding) -> bool {
     same.take(3).count() > 2
 }
 
-fn advice(group: &Group, tally: &Tally, f: &Finding) -> String {
-    // An address is no name to work with.
-    let named = !f.culprit.function.is_empty() && !f.culprit.function.contains("+0x");
-    let function = if named { &f.culprit.function } else { "this code" };
+fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String {
+    // An address is no name to work with, and nobody changes the C library.
+    let c = &f.culprit;
+    let named = !c.function.is_empty() && !c.function.contains("+0x") && !is_foreign(&c.module);
+    let function = if named { c.function.as_str() } else { "this code" };
+    let works = !tally.starved && tally.outside <= 0.5 * tally.rank;
+    if let Some(known) = group.lock().filter(|_| works).and_then(|_| lock::known(context, tally)) {
+        return known.advice(function);
+    }
     match group {
         Group::Lock(_) if f.kind == FindingKind::Convoy => format!(
             "Take this lock less often: batch the work in {function}, partition what it protects, or admit fewer threads at a time."
@@ -180,6 +199,11 @@ fn advice(group: &Group, tally: &Tally, f: &Finding) -> String {
         Group::Lock(_) | Group::Serial(_) if tally.starved => {
             "Let it run: undo its pinning or its low priority, give it a CPU of its own, or move its neighbour away."
                 .to_owned()
+        }
+        Group::Lock(_) if tally.outside > 0.5 * tally.rank => {
+            format!(
+                "Let the lock go before {function} waits for the outside: end the transaction, or give it a time-out."
+            )
         }
         Group::Lock(_) => {
             format!("Do the work of {function} before taking the lock, or let the lock go between parts of it.")

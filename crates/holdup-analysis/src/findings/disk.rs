@@ -21,7 +21,7 @@ pub(super) fn facts(context: &Context, groups: &[(Group, Tally)]) -> Vec<Option<
     let watch = |(group, tally): &(Group, Tally)| {
         matches!(group, Group::Disk(..)).then(|| {
             let threads = tally.by_thread.keys().copied().collect();
-            Watch { threads, within: tally.spans(context.blame.window).0, ..Watch::default() }
+            Watch { threads, within: context.spans(tally, |_| true).0, ..Watch::default() }
         })
     };
     let mut watches: Vec<Option<Watch>> = groups.iter().map(watch).collect();

@@ -1,11 +1,10 @@
 //! Which charges make one finding, and of which kind.
 
-use holdup_trace::StringId;
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::tally::{Group, Tally, Why};
-use super::{culprit, lock, preempt, profile, sched};
+use super::{lock, merge, preempt, profile, sched};
 use crate::blame::{Key, Terminal};
 use crate::classify::WaitKind;
 use crate::report::FindingKind;
@@ -13,10 +12,10 @@ use crate::report::FindingKind;
 /// The group of a cell; none for cells that are no finding.
 fn of(context: &Context, key: &Key) -> Option<Group> {
     use Terminal::*;
-    let pid = context.pid(key.thread);
+    let program = context.program(key.thread);
     let site = || context.classifier.facts(key.site).application;
     let locked = key.kind == WaitKind::Lock;
-    let ready = |why| Group::Ready(context.program(key.thread), why);
+    let ready = |why| Group::Ready(program, why);
     Some(match key.terminal {
         Waking if !locked => ready(Why::Waking),
         _ if key.is_for_thread() => Group::Serial(key.thread),
@@ -24,20 +23,20 @@ fn of(context: &Context, key: &Key) -> Option<Group> {
         Running | NotRunning | Handoff | Waking | Overhead | UnknownHolder | Timer | Outside if locked => {
             Group::Lock(key.lock)
         }
-        Disk => Group::Disk(pid, site()),
-        Timer => Group::Timer(pid, site()),
-        Outside => Group::Outside(pid, site()),
+        Disk => Group::Disk(program, site()),
+        Timer => Group::Timer(program, site()),
+        Outside => Group::Outside(program, site()),
         Stalled => ready(Why::Stalled),
         Turn => ready(Why::Turn),
         Misplaced => ready(Why::Misplaced),
         Barred => ready(Why::Barred),
         Starved => ready(Why::Starved),
-        IdleByDesign => Group::Idle(pid, site()),
+        IdleByDesign => Group::Idle(program, site()),
         Running | NotRunning | Handoff | Waking | Overhead | UnknownHolder | Unknown | Serial => return None,
     })
 }
 
-/// All charges by group, those of one serial function together.
+/// All charges by group, like ones together.
 pub(super) fn charged(context: &Context) -> Vec<(Group, Tally)> {
     let mut groups: FxHashMap<Group, Tally> = FxHashMap::default();
     for (key, cell) in &context.blame.cells {
@@ -45,37 +44,13 @@ pub(super) fn charged(context: &Context) -> Vec<(Group, Tally)> {
             groups.entry(group).or_default().add(key, cell);
         }
     }
-    merge_serial(context, groups)
+    merge::merged(context, groups)
 }
 
 /// What was charged, as the findings show it.
 pub(super) fn settle(context: &Context, groups: &mut Vec<(Group, Tally)>) {
     merge_disk(groups);
     groups.iter_mut().for_each(|(_, t)| t.starved = preempt::is_starved(context, t));
-}
-
-/// Threads of one process that run the same function while others wait are one finding.
-fn merge_serial(context: &Context, groups: FxHashMap<Group, Tally>) -> Vec<(Group, Tally)> {
-    let mut groups: Vec<(Group, Tally)> = groups.into_iter().collect();
-    groups.sort_by(|a, b| b.1.blame().0.total_cmp(&a.1.blame().0).then(a.0.cmp(&b.0)));
-    let mut merged: Vec<(Group, Tally)> = Vec::new();
-    let mut places: FxHashMap<(u32, StringId), usize> = FxHashMap::default();
-    for (group, tally) in groups {
-        let Group::Serial(thread) = group else {
-            merged.push((group, tally));
-            continue;
-        };
-        let function = culprit::function_of(context, &group, &tally).map_or(StringId::default(), |l| l.function);
-        let place = (context.pid(thread), function);
-        match places.get(&place) {
-            Some(&at) => merged[at].1.absorb(tally),
-            None => {
-                places.insert(place, merged.len());
-                merged.push((group, tally));
-            }
-        }
-    }
-    merged
 }
 
 /// Share of a disk in a lock's story from which on the disk is the finding.

@@ -22,15 +22,11 @@ pub(crate) enum Wanted {
 /// The sums of some waits: nanoseconds, and how many.
 type Waited = FxHashMap<(ThreadIdx, StackId, WaitKind), (u64, u64)>;
 
-/// What happened at locks, and what each thread did longest.
+/// What happened at locks, and where threads waited.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
     /// By lock.
     pub(crate) locks: FxHashMap<LockId, LockStory>,
-    /// By waker: where it ended the longest wait of the focus.
-    released: Vec<(u64, StackId)>,
-    /// By waiter: where it waited longest.
-    waited_at: Vec<(u64, StackId)>,
     /// Waits of the focus's own threads, but for joins and the kernel's idling.
     pub(crate) waited: Waited,
     /// Unusually long waits.
@@ -42,11 +38,8 @@ pub(crate) struct Learned {
 impl Learned {
     /// From the waits that begin in one part. O(waits).
     pub(super) fn of(chunk: &Chunk, study: &Study, wanted: Wanted) -> Self {
-        let none = vec![(0, StackId::NONE); study.trace.threads.tid.len()];
-        let meanwhile = meanwhile(chunk, study);
-        let mut learned = Learned { released: none.clone(), waited_at: none, meanwhile, ..Learned::default() };
+        let mut learned = Learned { meanwhile: meanwhile(chunk, study), ..Learned::default() };
         for wait in chunk.waits_begun() {
-            learned.add_longest(wait, study);
             let inside = wait.start < study.window.to && wait.woken > study.window.from;
             let focus = study.focus.contains(wait.thread);
             if focus && inside && wait.kind == WaitKind::Lock && wait.lock != LockId::NONE {
@@ -60,16 +53,6 @@ impl Learned {
             learned.stalls = stalls::Seen::of(chunk, study);
         }
         learned
-    }
-
-    fn add_longest(&mut self, wait: &Wait, study: &Study) {
-        let length = wait.woken.saturating_sub(wait.start);
-        if wait.stack != StackId::NONE {
-            longest(&mut self.waited_at, wait.thread, (length, wait.stack));
-        }
-        if wait.waker_stack != StackId::NONE && wait.waker.is_real() && study.focus.contains(wait.thread) {
-            longest(&mut self.released, wait.waker, (length, wait.waker_stack));
-        }
     }
 
     fn add_waited(&mut self, wait: &Wait, study: &Study) {
@@ -87,43 +70,10 @@ impl Learned {
             self.locks.entry(lock).or_default().absorb(story);
         }
         self.meanwhile.add(&earlier.meanwhile);
-        keep_longest(&mut self.released, earlier.released);
-        keep_longest(&mut self.waited_at, earlier.waited_at);
         for (place, (ns, count)) in earlier.waited {
             let sum = self.waited.entry(place).or_default();
             *sum = (sum.0.saturating_add(ns), sum.1 + count);
         }
         self.stalls.absorb(earlier.stalls);
-    }
-
-    /// Where the thread waited longest.
-    pub(super) fn waited(&self, thread: ThreadIdx) -> StackId {
-        self.waited_at.get(thread.index()).map_or(StackId::NONE, |w| w.1)
-    }
-
-    /// Where the thread ended the longest wait.
-    pub(super) fn released(&self, thread: ThreadIdx) -> StackId {
-        self.released.get(thread.index()).map_or(StackId::NONE, |r| r.1)
-    }
-}
-
-fn longest(of: &mut [(u64, StackId)], thread: ThreadIdx, found: (u64, StackId)) {
-    if let Some(known) = of.get_mut(thread.index())
-        && found.0 > known.0
-    {
-        *known = found;
-    }
-}
-
-/// Of equals the earlier counts.
-fn keep_longest(of: &mut Vec<(u64, StackId)>, earlier: Vec<(u64, StackId)>) {
-    if of.is_empty() {
-        *of = earlier;
-        return;
-    }
-    for (known, found) in of.iter_mut().zip(earlier) {
-        if found.0 > 0 && found.0 >= known.0 {
-            *known = found;
-        }
     }
 }

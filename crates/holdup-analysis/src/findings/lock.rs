@@ -1,12 +1,14 @@
-//! Who waited and where they were let go, at a lock or for a thread.
+//! Who waited, at a lock or for a thread.
 
-use holdup_trace::{LockId, StackId, ThreadIdx};
+use holdup_trace::{LockId, Nanos, ThreadIdx};
+use rustc_hash::FxHashMap;
 
 use super::context::Context;
+use super::lock_names::{self, Known};
 use super::stories::median;
 use super::tally::{Group, Tally};
 use super::{names, place};
-use crate::report::Waiters;
+use crate::report::{LockFacts, Waiters};
 
 /// A convoy: many hand-offs, each longer than what is done under the lock, and no thread that holds it for most of
 /// the time.
@@ -18,38 +20,51 @@ pub(super) fn is_convoy(context: &Context, lock: LockId, tally: &Tally) -> bool 
     many && (tally.is_handed_over() || spread)
 }
 
-/// Who waited, for a group: by lock where there is one, else by the charges.
-pub(super) fn waiters(context: &Context, group: &Group, tally: &Tally) -> Waiters {
-    let story = group.lock().and_then(|lock| context.learned.locks.get(&lock));
-    let (threads, waits, total, longest) = match story {
-        Some(s) => (s.threads.len(), s.waits, s.total.amount(), s.longest),
-        None => (tally.threads.len(), tally.waits, tally.waited.amount(), tally.longest),
-    };
+/// The lock that people know by a name, if most of the waiting was for such a one.
+pub(super) fn known(context: &Context, tally: &Tally) -> Option<&'static Known> {
+    let mut sums: FxHashMap<&'static str, (u64, &'static Known)> = FxHashMap::default();
+    for (&stack, &ns) in &tally.wait_stacks {
+        if let Some(known) = lock_names::at(context.trace, context.classifier, stack) {
+            sums.entry(known.name).or_insert((0, known)).0 += ns;
+        }
+    }
+    let all: u64 = tally.wait_stacks.values().sum();
+    sums.into_values()
+        .max_by_key(|(ns, known)| (*ns, known.name))
+        .filter(|(ns, _)| 2 * ns > all)
+        .map(|(_, known)| known)
+}
+
+/// What is known of the lock of a group: its own name, if it has one, or what people call it.
+pub(super) fn facts(context: &Context, group: &Group, tally: &Tally) -> Option<LockFacts> {
+    let lock = context.lock(group.lock()?);
+    let Some(known) = known(context, tally) else { return lock };
+    let facts = lock.unwrap_or_default();
+    // One of which there is but a function has that as its name.
+    let has_own = !facts.name.is_empty() && !facts.address.is_empty();
+    Some(if has_own { facts } else { LockFacts { name: known.name.to_owned(), ..facts } })
+}
+
+/// Who waited, by the charges. `within` is how long anybody waited.
+pub(super) fn waiters(context: &Context, tally: &Tally, within: Nanos) -> Waiters {
     // Every one of them waited at least once, even where waits that began earlier are not counted.
-    let count = story.map_or_else(|| tally.count(), |s| s.threads.len());
-    let mut named: Vec<ThreadIdx> = story.map_or(&tally.threads, |s| &s.threads).iter().copied().collect();
+    let count = tally.count();
+    let mut named: Vec<ThreadIdx> = tally.threads.iter().copied().collect();
     named.sort_unstable();
+    let total = tally.waited.amount();
     let mut waiters = Waiters {
-        threads,
-        waits,
+        threads: tally.threads.len(),
+        waits: tally.waits,
         total_s: context.limits.of_threads(total, count),
-        mean_s: context.limits.once(total / waits.max(count as u64).max(1) as f64),
-        max_s: context.limits.once(longest.amount()),
+        mean_s: context.limits.once(total / tally.waits.max(count as u64).max(1) as f64),
+        // A wait that was charged to several has no more to do with this one than lasted.
+        max_s: context.limits.once(tally.longest.min(within).amount()),
         names: names::grouped(named.into_iter().map(|t| context.thread_name(t))),
         ..Waiters::default()
     };
-    if let Some(at) = place::place(context, tally.common_stack()) {
+    if let Some(at) = place::waiting(context, tally.common_stack()) {
         waiters.function = context.trace.text(at.function).to_owned();
         waiters.source = context.source(&at);
     }
     waiters
-}
-
-/// Where the culprit let its waiters go.
-pub(super) fn release_stack(context: &Context, group: &Group, tally: &Tally) -> StackId {
-    if let Some(story) = group.lock().and_then(|lock| context.learned.locks.get(&lock)) {
-        let most = story.releases.iter().max_by_key(|(stack, ns)| (**ns, std::cmp::Reverse(**stack)));
-        return most.map_or(StackId::NONE, |(s, _)| *s);
-    }
-    context.learned.released(tally.main_thread())
 }

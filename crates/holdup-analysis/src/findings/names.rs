@@ -23,7 +23,7 @@ pub(super) fn grouped<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
 }
 
 /// A name without the number at its end.
-fn stem(name: &str) -> &str {
+pub(super) fn stem(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 

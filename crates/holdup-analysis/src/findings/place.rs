@@ -1,7 +1,7 @@
 //! Where a stack is in the program.
 
-use holdup_trace::StackId;
 use holdup_trace::tables::LocationRow;
+use holdup_trace::{StackId, StringId};
 
 use super::context::Context;
 use crate::classify;
@@ -14,6 +14,19 @@ pub(super) fn application(context: &Context, stack: StackId) -> Option<LocationR
 /// Where a stack is in the program, by name if there is one.
 pub(super) fn place(context: &Context, stack: StackId) -> Option<LocationRow> {
     application(context, stack).or_else(|| any_user(context, stack))
+}
+
+/// Where a thread waits: in the function that waits for a lock, where one is known by its name, else the place.
+pub(super) fn waiting(context: &Context, stack: StackId) -> Option<LocationRow> {
+    let lock = context.classifier.facts(stack).lock_function;
+    let frames = context.classifier.application_frames(stack);
+    let takes = frames.into_iter().map(|(_, l)| l).find(|l| lock != StringId::default() && l.function == lock);
+    takes.or_else(|| place(context, stack))
+}
+
+/// Whether a function is on a stack.
+pub(super) fn is_on(context: &Context, stack: StackId, function: StringId) -> bool {
+    context.trace.stacks.frames(stack).any(|f| context.trace.names.locations(f).any(|l| l.function == function))
 }
 
 /// Functions in which the C library starts threads: everything is below them, so they say nothing.

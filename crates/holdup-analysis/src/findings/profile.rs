@@ -1,31 +1,38 @@
 //! What the program did with the CPU time that it had.
 
-use holdup_trace::{Amount, StackId, ThreadIdx};
-use rustc_hash::FxHashMap;
+use holdup_trace::{Amount, StackId, StringId, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
+use super::place::{self, is_on};
 use super::tally::{Group, Tally};
-use super::{cache_line, culprit, instruction, place};
+use super::{cache_line, culprit, instruction};
 use crate::label;
 use crate::report::{Confidence, Finding, FindingKind, Hot};
 
 /// Below this share of the CPU time, being held up does not matter beside being busy.
 const MINOR: f64 = 0.1;
 
+/// From this share of the CPU time on, what somebody waited for is worth more than to know what ran.
+const NOTABLE: f64 = 0.02;
+
 /// Functions listed as hot.
 const HOT: usize = 10;
 
-/// The finding of a program that is simply busy: no wait to mend, only work.
-pub(super) fn cpu_bound(context: &Context, charged: Amount) -> Option<Finding> {
+/// The finding of a program that is simply busy, and where among the `others` it stands: behind all that matter beside
+/// its work. None where waiting or spinning takes a part of the time that work takes.
+pub(super) fn cpu_bound(context: &Context, charged: Amount, others: &[Finding]) -> Option<(usize, Finding)> {
     let running = context.blame.cpu.running;
     let spun = context.blame.cpu.spin + cache_line::known(context);
     if running <= 0.0 || charged.0 + spun > MINOR * running {
         return None;
     }
-    let samples = focus_samples(context);
-    let total: f64 = samples.values().sum();
+    let program = busiest_program(context)?;
+    let samples = samples_of(context, program);
+    let total: f64 =
+        context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)).map(|(_, w)| w).sum();
     let location = culprit::specific(context, &samples).or_else(|| widest(context, &samples))?;
-    let thread = busiest_in(context, location.function)?;
+    let thread = busiest_in(context, program, location.function)?;
     let mut found = culprit::of_thread(context, thread);
     found.function = context.trace.text(location.function).to_owned();
     found.module = context.trace.text(location.module).to_owned();
@@ -38,25 +45,76 @@ pub(super) fn cpu_bound(context: &Context, charged: Amount) -> Option<Finding> {
     let name = if found.process.is_empty() { "the program" } else { &found.process };
     let peak = context.timeline.peak_parallelism();
     let count = total / context.period().max(1.0);
-    Some(Finding {
+    let matters = |f: &Finding| f.kind != FindingKind::IdleByDesign && f.blame_cpu_s >= NOTABLE * seconds;
+    let own = context.limits.of_cpus(Amount(samples.values().sum()));
+    let storm = Storm::of(context, program, own);
+    let at = others.iter().rposition(matters).map_or(0, |last| last + 1);
+    let busy = Finding {
         kind: FindingKind::CpuBound,
-        title: format!(
-            "{} of CPU time went into work, {:.0} % of it in {} of {name}",
-            label::duration(seconds),
-            100.0 * share,
-            found.function
-        ),
+        title: match &storm {
+            Some(storm) => format!("{}, {:.0} % of it in {}", storm.words(name), 100.0 * share, found.function),
+            None => format!(
+                "{} of CPU time went into work, {:.0} % of it in {} of {name}",
+                label::duration(seconds),
+                100.0 * share,
+                found.function
+            ),
+        },
         evidence: vec![
             format!("{count:.0} samples; next to nobody waited ({} of CPU time)", label::duration(charged.seconds())),
             format!("at most {peak} threads worked at once on {} CPUs", context.timeline.cpus),
         ],
-        advice: "There is no wait to mend: make this function faster, or spread its work over more threads.".to_owned(),
+        advice: if storm.is_some() { FEWER } else { FASTER }.to_owned(),
         culprit: found,
         blame_cpu_s: seconds * share,
         confidence: if count >= 30.0 { Confidence::High } else { Confidence::Low },
         doubts: if count >= 30.0 { Vec::new() } else { vec![format!("{count:.0} samples are few")] },
         ..Finding::default()
-    })
+    };
+    Some((at, busy))
+}
+
+const FASTER: &str = "There is no wait to mend: make this function faster, or spread its work over more threads.";
+const FEWER: &str =
+    "Start fewer processes: let one do the work of many, or use what the shell or the library has built in.";
+
+/// Many short-lived processes of one program: what each does is less than what it takes to start it.
+struct Storm {
+    processes: usize,
+    each_s: f64,
+    all_s: f64,
+}
+
+impl Storm {
+    /// As many processes as no program starts for their work alone,
+    const MANY: usize = 50;
+    /// each with so little CPU time, in seconds.
+    const SHORT: f64 = 0.05;
+
+    fn of(context: &Context, program: StringId, seconds: f64) -> Option<Storm> {
+        let threads = &context.trace.threads;
+        let own = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32));
+        let own = own.filter(|t| context.program(*t) == program && context.focus.contains(*t));
+        let processes = own.map(|t| context.pid(t)).collect::<FxHashSet<u32>>().len();
+        let each_s = seconds / processes.max(1) as f64;
+        (processes >= Storm::MANY && each_s < Storm::SHORT).then_some(Storm { processes, each_s, all_s: seconds })
+    }
+
+    fn words(&self, name: &str) -> String {
+        let (n, each) = (label::count(self.processes as u64), label::duration(self.each_s));
+        format!("{} of CPU time went into {n} {name} processes of {each} each", label::duration(self.all_s))
+    }
+}
+
+/// The program in focus with the most samples.
+fn busiest_program(context: &Context) -> Option<StringId> {
+    let mut programs: FxHashMap<StringId, f64> = FxHashMap::default();
+    for ((thread, _), weight) in &context.blame.profile {
+        if context.focus.contains(*thread) {
+            *programs.entry(context.program(*thread)).or_default() += weight;
+        }
+    }
+    programs.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(program, _)| program)
 }
 
 /// What ran most in focus, by process and function.
@@ -95,21 +153,23 @@ fn leaf(context: &Context, stack: StackId) -> Option<holdup_trace::tables::Locat
     context.trace.names.locations(leaf).next()
 }
 
-fn focus_samples(context: &Context) -> FxHashMap<StackId, f64> {
+/// What the program ran, as far as it is in focus.
+fn samples_of(context: &Context, program: StringId) -> FxHashMap<StackId, f64> {
     let mut samples: FxHashMap<StackId, f64> = FxHashMap::default();
     for ((thread, stack), weight) in &context.blame.profile {
-        if context.focus.contains(*thread) {
+        if context.focus.contains(*thread) && context.program(*thread) == program {
             *samples.entry(*stack).or_default() += weight;
         }
     }
     samples
 }
 
-/// The thread in focus that ran most in `function`.
-fn busiest_in(context: &Context, function: holdup_trace::StringId) -> Option<ThreadIdx> {
+/// The program's thread in focus that ran most in `function`.
+fn busiest_in(context: &Context, program: StringId, function: StringId) -> Option<ThreadIdx> {
     let mut threads: FxHashMap<ThreadIdx, f64> = FxHashMap::default();
     for ((thread, stack), weight) in &context.blame.profile {
-        if context.focus.contains(*thread) && is_on(context, *stack, function) {
+        let own = context.focus.contains(*thread) && context.program(*thread) == program;
+        if own && is_on(context, *stack, function) {
             *threads.entry(*thread).or_default() += weight;
         }
     }
@@ -120,17 +180,13 @@ fn busiest_in(context: &Context, function: holdup_trace::StringId) -> Option<Thr
 fn widest(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<holdup_trace::tables::LocationRow> {
     let mut functions: FxHashMap<_, (f64, Option<_>)> = FxHashMap::default();
     for (&stack, weight) in samples {
-        if let Some(l) = place::application(context, stack) {
+        if let Some(l) = place::place(context, stack) {
             let entry = functions.entry(l.function).or_insert((0.0, None));
             entry.0 += weight;
             entry.1 = Some(l);
         }
     }
     functions.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0).then(b.0.cmp(&a.0))).and_then(|(_, (_, l))| l)
-}
-
-fn is_on(context: &Context, stack: StackId, function: holdup_trace::StringId) -> bool {
-    context.trace.stacks.frames(stack).any(|f| context.trace.names.locations(f).any(|l| l.function == function))
 }
 
 /// Whether the waiters themselves mostly run the function that they wait for: then the work is unevenly spread,

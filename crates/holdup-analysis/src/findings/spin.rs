@@ -7,6 +7,7 @@ use super::context::Context;
 use super::meanwhile::Spun;
 use super::spans::merged;
 use super::{culprit, instruction, names, place};
+use crate::blame::Span;
 use crate::label::duration;
 use crate::report::{Confidence, Culprit, Finding, FindingKind, Waiters};
 
@@ -54,7 +55,8 @@ fn finding(context: &Context, spun: &Spun) -> Finding {
     let waiters = waiters(context, spun);
     let others = others(spun);
     let window = context.blame.window;
-    let (spans, exact) = merged(spun.spans.clone(), (window.1 - window.0) / 200);
+    let (spans, exact) =
+        merged(spun.spans.iter().map(|&(from, to)| Span::whole(from, to)).collect(), (window.1 - window.0) / 200);
     let seconds = |ns: u64| holdup_trace::Nanos(ns).seconds();
     let mut finding = Finding {
         kind: FindingKind::Spin,

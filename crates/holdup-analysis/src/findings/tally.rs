@@ -3,27 +3,26 @@
 use holdup_trace::{Amount, LockId, Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::spans::merged;
-use crate::blame::{Cell, Key, Terminal};
+use crate::blame::{Cell, Key, Span, Terminal};
 use crate::classify::WaitKind;
 
 /// What a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Group {
-    /// A lock.
+    /// A lock; after merging: one of several of its kind.
     Lock(LockId),
-    /// A thread for which others wait, without a lock; after merging: one of several that run the same function.
+    /// A thread for which others wait, without a lock; after merging: one of several that are alike.
     Serial(ThreadIdx),
-    /// A place in a process that waits for a disk.
-    Disk(u32, StringId),
-    /// A place in a process that sleeps while others wait for it.
-    Timer(u32, StringId),
+    /// A place in a program that waits for a disk.
+    Disk(StringId, StringId),
+    /// A place in a program that sleeps while others wait for it.
+    Timer(StringId, StringId),
     /// Threads of a program that could run and did not, and why.
     Ready(StringId, Why),
-    /// A place in a process that waits for the world outside in the middle of work.
-    Outside(u32, StringId),
-    /// A place in a process that waits by design.
-    Idle(u32, StringId),
+    /// A place in a program that waits for the world outside in the middle of work.
+    Outside(StringId, StringId),
+    /// A place in a program that waits by design.
+    Idle(StringId, StringId),
 }
 
 /// Why a thread that could run did not, and nobody waited for it.
@@ -77,18 +76,29 @@ pub(crate) struct Tally {
     pub(crate) starved: bool,
     /// While the terminal itself waited at one of `sites`.
     pub(crate) waiting: Amount,
+    /// The part of that in which it slept, and in which it waited for the world outside.
+    pub(crate) slept: Amount,
+    pub(crate) outside: Amount,
     pub(crate) waits: u64,
     pub(crate) longest: Nanos,
     pub(crate) threads: FxHashSet<ThreadIdx>,
     pub(crate) samples: FxHashMap<StackId, f64>,
+    /// The same samples, by thread: a cell has one thread at its end.
+    ran: Vec<(ThreadIdx, StackId, f64)>,
+    /// Where its waiters blocked, by the length of these waits in nanoseconds.
     pub(crate) wait_stacks: FxHashMap<StackId, u64>,
+    /// Where which terminal let them go, by the same.
+    releases: FxHashMap<(ThreadIdx, StackId), u64>,
     /// Where the terminals themselves wait.
     pub(crate) sites: FxHashMap<StackId, f64>,
-    /// Locks that were held across a disk wait.
+    /// The locks that it is about, or that were held across its disk wait.
     pub(crate) locks: FxHashSet<LockId>,
     /// Blame by terminal thread.
     pub(crate) by_thread: FxHashMap<ThreadIdx, f64>,
-    spans: Vec<(u64, u64)>,
+    /// The same for those that had just got the lock.
+    handed_to: FxHashMap<ThreadIdx, f64>,
+    /// What of the cells has its own spans.
+    subjects: FxHashSet<Key>,
 }
 
 impl Tally {
@@ -104,19 +114,27 @@ impl Tally {
                 self.not_running += rank;
                 self.not_running_idle += Amount(cell.cpu_ns);
             }
-            Terminal::Timer | Terminal::Disk | Terminal::Outside => self.waiting += rank,
+            Terminal::Timer => self.slept += rank,
+            Terminal::Outside => self.outside += rank,
             _ => {}
+        }
+        if matches!(key.terminal, Terminal::Timer | Terminal::Disk | Terminal::Outside) {
+            self.waiting += rank;
         }
         self.waits += cell.waits;
         self.longest = self.longest.max(Nanos(cell.longest_ns));
         self.threads.extend(&cell.threads);
         for (&stack, &weight) in &cell.samples {
             *self.samples.entry(stack).or_default() += weight;
+            self.ran.push((key.thread, stack, weight));
         }
-        for (&stack, &n) in &cell.wait_stacks {
-            *self.wait_stacks.entry(stack).or_default() += n;
+        for (&stack, &ns) in &cell.wait_stacks {
+            *self.wait_stacks.entry(stack).or_default() += ns;
         }
-        if key.terminal == Terminal::Disk && key.kind == WaitKind::Lock {
+        for (&stack, &ns) in &cell.release_stacks {
+            *self.releases.entry((key.thread, stack)).or_default() += ns;
+        }
+        if key.kind == WaitKind::Lock && key.lock != LockId::NONE {
             self.locks.insert(key.lock);
         }
         let weight = cell.rank_ns + cell.idle_ns + cell.thread_ns as f64 * 1e-6;
@@ -124,10 +142,9 @@ impl Tally {
             *self.sites.entry(key.site).or_default() += weight;
         }
         // In a hand-off nobody holds the lock: the woken thread is no culprit.
-        if key.terminal != Terminal::Handoff || self.by_thread.is_empty() {
-            *self.by_thread.entry(key.thread).or_default() += weight;
-        }
-        self.spans.extend(&cell.windows);
+        let by = if key.terminal == Terminal::Handoff { &mut self.handed_to } else { &mut self.by_thread };
+        *by.entry(key.thread).or_default() += weight;
+        self.subjects.insert(key.subject());
     }
 
     pub(super) fn absorb(&mut self, other: Tally) {
@@ -139,14 +156,20 @@ impl Tally {
         self.not_running += other.not_running;
         self.not_running_idle += other.not_running_idle;
         self.waiting += other.waiting;
+        self.slept += other.slept;
+        self.outside += other.outside;
         self.waits += other.waits;
         self.longest = self.longest.max(other.longest);
         self.threads.extend(other.threads);
         other.samples.into_iter().for_each(|(k, v)| *self.samples.entry(k).or_default() += v);
         other.wait_stacks.into_iter().for_each(|(k, v)| *self.wait_stacks.entry(k).or_default() += v);
+        other.releases.into_iter().for_each(|(k, v)| *self.releases.entry(k).or_default() += v);
         other.sites.into_iter().for_each(|(k, v)| *self.sites.entry(k).or_default() += v);
         other.by_thread.into_iter().for_each(|(k, v)| *self.by_thread.entry(k).or_default() += v);
-        self.spans.extend(other.spans);
+        other.handed_to.into_iter().for_each(|(k, v)| *self.handed_to.entry(k).or_default() += v);
+        self.ran.extend(other.ran);
+        self.locks.extend(other.locks);
+        self.subjects.extend(other.subjects);
     }
 
     /// What ranks the group, in CPU time.
@@ -154,24 +177,40 @@ impl Tally {
         self.rank + self.idle
     }
 
-    /// The terminal thread with the most blame.
-    pub(crate) fn main_thread(&self) -> ThreadIdx {
-        let most = self.by_thread.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
-        most.map_or(ThreadIdx::NONE, |(t, _)| *t)
+    /// Blame by the thread at the chain's end; where all of it is handing over, by who got the lock.
+    pub(crate) fn ends(&self) -> &FxHashMap<ThreadIdx, f64> {
+        if self.by_thread.is_empty() { &self.handed_to } else { &self.by_thread }
+    }
+
+    /// What those threads at the chain's end ran while others waited for them.
+    pub(crate) fn ran_by(&self, threads: &[ThreadIdx]) -> impl Iterator<Item = (ThreadIdx, StackId, f64)> + '_ {
+        let threads: FxHashSet<ThreadIdx> = threads.iter().copied().collect();
+        self.ran.iter().copied().filter(move |(thread, ..)| threads.contains(thread))
+    }
+
+    /// Where those threads mostly let their waiters go; where none did, any.
+    pub(crate) fn main_release(&self, threads: &[ThreadIdx]) -> StackId {
+        let most = |own: bool| {
+            let mut sums: FxHashMap<StackId, u64> = FxHashMap::default();
+            let of = self.releases.iter().filter(|((thread, _), _)| !own || threads.contains(thread));
+            of.for_each(|((_, stack), ns)| *sums.entry(*stack).or_default() += ns);
+            sums.into_iter().max_by_key(|(stack, ns)| (*ns, std::cmp::Reverse(*stack))).map(|(stack, _)| stack)
+        };
+        most(true).or_else(|| most(false)).unwrap_or(StackId::NONE)
     }
 
     /// How many threads its time is the time of: those that waited, or that were ready themselves.
     pub(crate) fn count(&self) -> usize {
-        self.threads.len().max(self.by_thread.len())
+        self.threads.len().max(self.ends().len())
     }
 
     /// The share of that thread in the blame.
     pub(crate) fn largest_share(&self) -> f64 {
-        let all: f64 = self.by_thread.values().sum();
-        self.by_thread.values().fold(0.0, |most: f64, &b| most.max(b)) / all.max(f64::MIN_POSITIVE)
+        let all: f64 = self.ends().values().sum();
+        self.ends().values().fold(0.0, |most: f64, &b| most.max(b)) / all.max(f64::MIN_POSITIVE)
     }
 
-    /// The most frequent stack of its waiters.
+    /// The stack at which its waiters waited longest.
     pub(crate) fn common_stack(&self) -> StackId {
         let most = self.wait_stacks.iter().max_by_key(|(stack, n)| (**n, std::cmp::Reverse(**stack)));
         most.map_or(StackId::NONE, |(s, _)| *s)
@@ -183,16 +222,14 @@ impl Tally {
         most.map_or(StackId::NONE, |(s, _)| *s)
     }
 
-    /// When, neighbours merged, and how long they are together.
-    pub(crate) fn spans(&self, within: (u64, u64)) -> (Vec<(u64, u64)>, Nanos) {
-        let (spans, exact) = merged(self.spans.clone(), (within.1 - within.0) / 200);
-        (spans, Nanos(exact))
-    }
-
-    /// The same in seconds.
-    pub(crate) fn windows(&self, within: (u64, u64)) -> (Vec<[f64; 2]>, Nanos) {
-        let (spans, exact) = self.spans(within);
-        (spans.into_iter().map(|(a, b)| [Nanos(a), Nanos(b)].map(Nanos::seconds)).collect(), exact)
+    /// When others waited for the subjects that `wanted` picks.
+    pub(crate) fn spans<'a>(
+        &'a self,
+        all: &'a FxHashMap<Key, Vec<Span>>,
+        wanted: impl Fn(&Key) -> bool + 'a,
+    ) -> impl Iterator<Item = Span> + 'a {
+        let own = self.subjects.iter().filter(move |key| wanted(key));
+        own.filter_map(|key| all.get(key)).flatten().copied()
     }
 
     /// Sampled CPU time of the culprit itself, as far as it lies in this finding; one sample stands for `period` of it.

@@ -44,7 +44,7 @@ impl<'a> Dictionary<'a> {
     /// Kind and lock, as far as the wait itself tells.
     pub(super) fn prepare(&self, wait: &mut Wait) {
         wait.kind = self.kind(wait);
-        if wait.kind == WaitKind::Condition {
+        if wait.kind == WaitKind::Condition || self.classifier.facts(wait.stack).by_condition {
             wait.lock = self.canonical(wait.lock);
         }
     }

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use holdup_analysis::Explanation;
-use holdup_analysis::label::duration;
+use holdup_analysis::label::{count, duration};
 use holdup_analysis::report::{Finding, Health, Instruction, Stall};
 
 use holdup_trace::Note;
@@ -30,6 +30,14 @@ pub fn print_all(answer: &Explanation, notes: &[Note]) -> io::Result<()> {
     for finding in &answer.findings {
         writeln!(out)?;
         print_finding(&mut out, finding)?;
+    }
+    if answer.smaller.causes > 0 {
+        let (n, all) = (count(answer.smaller.causes as u64), duration(answer.smaller.blame_cpu_s));
+        writeln!(
+            out,
+            "\n{DIM}{}{DIM:#}",
+            paragraph("", &format!("smaller causes, {n} of them: {all} of CPU time in all"))
+        )?;
     }
     stalls(&mut out, &answer.stalls)?;
     health(&mut out, &answer.health, notes)

@@ -10,7 +10,7 @@ mod tests;
 use std::io::{self, Write};
 
 use holdup_analysis::Explanation;
-use holdup_analysis::label::duration;
+use holdup_analysis::label::{count, duration};
 use holdup_analysis::report::{Finding, FindingKind};
 use holdup_trace::{Note, NoteKind};
 
@@ -23,6 +23,8 @@ const DIM: Style = Style::DIM;
 
 /// Findings below this share of all CPU time are not on the page.
 const SMALLEST: f64 = 0.01;
+/// What is smaller than this, all of it together, is not worth a line.
+const LEAST_REST: f64 = 0.001;
 /// Causes beside the first that get a line.
 const FURTHER: usize = 3;
 /// Lines of stalls, if no further cause takes one.
@@ -78,6 +80,9 @@ impl Page<'_> {
             let number = further.id.trim_start_matches('f');
             let label = if further.id == findings[1].id { "Also" } else { "" };
             row_as_is(out, label, &cut(&format!("{number}. {}", shortened(further)), width() - LABEL))?;
+        }
+        if let Some(rest) = self.rest(&findings) {
+            row(out, if findings.len() < 2 { "Also" } else { "" }, &rest)?;
         }
         self.stalls(out, findings.len())?;
         self.more(out, &findings)
@@ -178,32 +183,53 @@ impl Page<'_> {
             let n = health.impossible;
             text += &format!(" {n} figures were more than time allows and were cut: please report this.");
         }
-        if let Some(hidden) = self.hidden(findings.len()) {
+        if let Some(hidden) = self.hidden() {
             text += &format!(" Not shown: {hidden} (--all).");
         }
         row(out, "Sure?", &text)?;
-        let first = findings.first().map(|f| &f.culprit.function).or(self.answer.hot.first().map(|h| &h.function));
-        if let Some((module, _)) = first.and_then(|function| function.split_once("+0x")) {
-            let what = "its functions have addresses only. Its debug symbols (a -dbgsym package, or a build with -g) name them";
-            row(out, "Note", &format!("{module} has no symbols: {what}."))?;
-        }
+        self.nameless(out)?;
         // What the caveats say, and what matters to few, stands below --all.
         let notes = self.notes.iter().filter(|note| note.kind == NoteKind::Plain);
         notes.take(2).try_for_each(|note| row(out, "Note", &note.text))
     }
 
-    /// What is not on the page, in words.
-    fn hidden(&self, shown: usize) -> Option<String> {
-        let idle = self.answer.findings.iter().filter(|f| f.kind == FindingKind::IdleByDesign).count();
-        let small = self.answer.findings.len() - idle - shown + shown.saturating_sub(1 + FURTHER);
-        let plural =
-            |n: usize, one: &str, many: &str| (n > 0).then(|| format!("{n} {}", if n == 1 { one } else { many }));
-        let parts = [
-            plural(small, "other cause", "other causes"),
-            plural(idle, "place of idle waiting", "places of idle waiting"),
-        ];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
-        (!parts.is_empty()).then(|| parts.join(", "))
+    /// What would name the functions that are shown by address.
+    fn nameless(&self, out: &mut impl Write) -> io::Result<()> {
+        let Some(first) = self.answer.nameless.first() else { return Ok(()) };
+        let base = first.path.rsplit('/').next().unwrap_or(&first.path);
+        let id = if first.build_id.is_empty() { String::new() } else { format!(" for build id {}", first.build_id) };
+        let others = match self.answer.nameless.len() {
+            1 => String::new(),
+            2 => " and another file".to_owned(),
+            n => format!(" and {} other files", n - 1),
+        };
+        let what = format!("functions of {}{others} have no names", cut(&first.path, 40));
+        row(
+            out,
+            "Note",
+            &format!("{what}: install {base}-dbgsym or the like, or ask debuginfod{id}, and record again."),
+        )
+    }
+
+    /// What held threads up and has no line, added up.
+    fn rest(&self, shown: &[&Finding]) -> Option<String> {
+        let lines = &shown[..shown.len().min(1 + FURTHER)];
+        let others = self.answer.findings.iter().filter(|f| f.is_cause());
+        let others: Vec<f64> = others.filter(|f| lines.iter().all(|l| l.id != f.id)).map(|f| f.blame_cpu_s).collect();
+        let smaller = &self.answer.smaller;
+        let (n, sum) = (others.len() + smaller.causes, others.iter().sum::<f64>() + smaller.blame_cpu_s);
+        let causes = if n == 1 { "1 smaller cause".to_owned() } else { format!("{} smaller causes", count(n as u64)) };
+        let matters = sum >= LEAST_REST * self.answer.cpu_seconds.total;
+        (n > 0 && matters).then(|| format!("{causes}: {} of CPU time in all (--all)", duration(sum)))
+    }
+
+    /// The places of idle waiting, which are not on the page, in words.
+    fn hidden(&self) -> Option<String> {
+        match self.answer.findings.iter().filter(|f| f.kind == FindingKind::IdleByDesign).count() {
+            0 => None,
+            1 => Some("1 place of idle waiting".to_owned()),
+            n => Some(format!("{n} places of idle waiting")),
+        }
     }
 
     fn more(&self, out: &mut impl Write, findings: &[&Finding]) -> io::Result<()> {

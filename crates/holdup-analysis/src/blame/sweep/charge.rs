@@ -3,7 +3,7 @@
 use holdup_trace::ThreadIdx;
 
 use super::super::Window;
-use super::super::cells::{Counted, Key, Terminal};
+use super::super::cells::{As, Counted, Key, Terminal};
 use super::super::forest::{Class, Counts, Edge, Mark, NONE, Role};
 use super::Sweep;
 use super::judge::idle_key;
@@ -70,7 +70,7 @@ impl Sweep<'_> {
         self.clock.present.change(held, edge.holds && edge.key.is_for_thread(), idle, outside, counts);
         if held > 0 {
             let t = self.clock.time();
-            if counts { self.cells.at(edge.cell).enter(t) } else { self.cells.leave(edge.cell, t) }
+            if counts { self.cells.enter(edge.cell, t) } else { self.cells.leave(edge.cell, t) }
         }
         if parent != NONE {
             let behind = &mut self.forest.at_mut(parent).behind;
@@ -98,7 +98,7 @@ impl Sweep<'_> {
         self.clock.present.change(held, edge.holds && edge.key.is_for_thread(), idle, outside, come);
         if (before == 0) != (after == 0) {
             let t = self.clock.time();
-            if come { self.cells.at(edge.cell).enter(t) } else { self.cells.leave(edge.cell, t) }
+            if come { self.cells.enter(edge.cell, t) } else { self.cells.leave(edge.cell, t) }
         }
         if parent != NONE && held > 0 {
             let behind = &mut self.forest.at_mut(parent).behind;
@@ -176,7 +176,7 @@ impl Sweep<'_> {
             Role::HeldUp => {
                 present.held += 1;
                 present.held_by_work += usize::from(key.is_for_thread());
-                self.cells.at(cell).enter(t);
+                self.cells.enter(cell, t);
             }
             Role::Queued => {
                 present.queued += 1;
@@ -272,11 +272,16 @@ impl Sweep<'_> {
             self.out.crossing.push((ThreadIdx(i), keys, begins.then_some(counted)));
             return;
         }
-        let counted_in = &mut self.forest.at_mut(i).counted_in;
-        for cell in self.scratch.drain(..) {
+        let scratch = std::mem::take(&mut self.scratch);
+        for (at, &cell) in scratch.iter().enumerate() {
+            let counted_in = &mut self.forest.at_mut(i).counted_in;
             let known = std::mem::replace(&mut counted_in[cell as usize % 4], cell) == cell;
-            self.cells.cells[cell as usize].count(&counted, !known);
+            let keys = scratch[..at].iter().map(|&c| self.cells.keys[c as usize]);
+            let how = As { new: !known, ..counted.counts_as(self.cells.keys[cell as usize], keys) };
+            self.cells.at(cell).count(&counted, how);
         }
+        self.scratch = scratch;
+        self.scratch.clear();
     }
 
     /// A runnable root counts as queued while nobody is held up behind it, and starves otherwise.
@@ -299,5 +304,6 @@ impl Sweep<'_> {
 /// As long as it lies in the window.
 fn counted(wait: &Wait, window: Window) -> Counted {
     let length = wait.woken.min(window.to).saturating_sub(wait.start.max(window.from));
-    Counted { thread: wait.thread, length, stack: wait.stack }
+    let Wait { thread, stack, waker, waker_stack, .. } = *wait;
+    Counted { thread, length, stack, waker, waker_stack }
 }

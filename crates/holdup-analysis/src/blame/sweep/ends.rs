@@ -30,7 +30,7 @@ impl Sweep<'_> {
         self.processors.settle_neighbours(self.clock.starved);
         out.neighbours = self.processors.neighbours;
         out.instead = self.processors.instead;
-        out.cells = self.cells.finish();
+        (out.cells, out.spans) = self.cells.finish();
         out
     }
 

@@ -2,7 +2,7 @@
 
 use holdup_trace::{Cpu, LockId, Nanos, StackId, ThreadIdx};
 
-use super::super::cells::{Counted, Key, Terminal};
+use super::super::cells::{Key, Terminal};
 use super::super::forest::{Mark, NONE};
 use super::super::ready::Use;
 use super::Sweep;
@@ -64,7 +64,7 @@ impl Sweep<'_> {
         let cell = self.cells.at(id);
         if terminal != Terminal::Waking {
             // Wake-ups are counted where they are told to have met an idle CPU.
-            cell.count(&Counted { thread, length: passed.t, stack: StackId::NONE }, true);
+            cell.count_alone(thread, passed.t, StackId::NONE);
         }
         cell.thread_ns = cell.thread_ns.saturating_add(passed.t);
         cell.cpu_ns += passed.cpu;
@@ -84,7 +84,7 @@ impl Sweep<'_> {
         let program = self.study.trace.threads.process.get(i as usize).copied().unwrap_or_default();
         self.out.latencies.entry(program).or_default().add(took);
         let id = self.own_cell(i, ready_key(i, Terminal::Waking));
-        self.cells.at(id).count(&Counted { thread: wait.thread, length: took.0, stack: wait.stack }, true);
+        self.cells.at(id).count_alone(wait.thread, took.0, wait.stack);
     }
 }
 

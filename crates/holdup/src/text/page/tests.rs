@@ -1,7 +1,7 @@
 //! What the page says of answers made by hand: every kind of it fits one screen.
 
 use holdup_analysis::report::{
-    Caveat, Confidence, CpuSeconds, Culprit, Explanation, Finding, Hot, Stall, TraceFacts, Waiters,
+    Caveat, Confidence, CpuSeconds, Culprit, Explanation, Finding, Hot, Smaller, Stall, TraceFacts, Waiters,
 };
 
 use super::*;
@@ -73,13 +73,16 @@ fn held() -> Finding {
 }
 
 fn small(id: &str, kind: FindingKind) -> Finding {
-    Finding { id: id.into(), kind, title: format!("{id} did little"), blame_cpu_s: 0.001, ..Finding::default() }
+    let title = format!("{id} did little");
+    let share_of_held_up = if kind == FindingKind::IdleByDesign { 0.0 } else { 0.001 };
+    Finding { id: id.into(), kind, title, blame_cpu_s: 0.001, share_of_held_up, ..Finding::default() }
 }
 
 #[test]
 fn a_kept_lock() {
     let findings = vec![held(), small("f2", FindingKind::Serial), small("f3", FindingKind::IdleByDesign)];
-    let text = page_of(&Explanation { findings, ..answer() }, Some("demo.holdup"));
+    let smaller = Smaller { causes: 37, blame_cpu_s: 0.05 };
+    let text = page_of(&Explanation { findings, smaller, ..answer() }, Some("demo.holdup"));
     let wanted = "\
 demo.holdup: holdup (pid 22459), 2.02 s on 2 CPUs
   bitmap-scan kept one lock for 696.0 ms; 12 threads stood still.
@@ -91,8 +94,8 @@ demo.holdup: holdup (pid 22459), 2.02 s on 2 CPUs
   CPU time   59 % your program worked    17 % stood still, waiting for the above
               3 % ready, but not scheduled     7 % other programs
              12 % nothing to do
-  Sure?     high; no events lost. Not shown: 1 other cause, 1 place of idle
-            waiting (--all).
+  Sure?     high; no events lost. Not shown: 1 place of idle waiting (--all).
+  Also      38 smaller causes: 51.0 ms of CPU time in all (--all)
   More      holdup explain demo.holdup --why 1   stacks, instructions, evidence
             holdup explain demo.holdup --all     every cause, the sum, the notes
 ";
@@ -138,7 +141,7 @@ fn nothing_is_said_to_hold_up_what_had_nothing_to_do() {
         vec![small("f1", FindingKind::Serial), Finding { blame_cpu_s: 3.7, ..small("f2", FindingKind::IdleByDesign) }];
     let text = page_of(&Explanation { cpu_seconds, findings, ..answer() }, None);
     assert!(text.contains("Nothing held it up: 92 % of the CPU time there was nothing to do."), "{text}");
-    assert!(text.contains("1 other cause, 1 place of idle waiting"), "{text}");
+    assert!(text.contains("Not shown: 1 place of idle waiting"), "{text}");
     assert!(text.contains("--keep FILE"), "{text}");
 }
 
@@ -164,7 +167,7 @@ fn long_names_and_many_causes_fit() {
     (answer.trace.path, answer.trace.focus) = (long.clone(), format!("{} (pid 1)", &long[..20]));
     let text = page_of(&answer, Some("a b'c.holdup"));
     assert!(text.contains("'a b'\\''c.holdup' --why 1"), "{text}");
-    assert!(text.contains("Not shown: 35 other causes (--all)"), "{text}");
+    assert!(text.contains("35 smaller causes: 24.50 s of CPU time in all"), "{text}");
 }
 
 /// What users feel is on the page, as far as it is one screen.

@@ -1,0 +1,81 @@
+//! Many like culprits are one: threads and processes of one program that do the same, locks of one kind.
+
+use holdup_trace::{StringId, ThreadIdx};
+use rustc_hash::FxHashMap;
+
+use super::context::Context;
+use super::names::stem;
+use super::tally::{Group, Tally};
+use super::{culprit, lock};
+
+/// Samples from which on a thread shows by itself what it does.
+const TELLING: f64 = 5.0;
+/// How far up the callers of a lock tell its kind: far enough to see through functions that only wrap a lock.
+const CALLERS: usize = 3;
+
+/// What groups have in common that are one finding.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Kind<'a> {
+    /// Only with itself.
+    Own(Group),
+    /// Threads of a program that run this function.
+    Function(StringId, StringId),
+    /// Threads of a program, by name but for a number: too short for a sample to show what they run.
+    Threads(StringId, &'a str),
+    /// Locks of a program, by what they are called or else of what kind they are, that are taken on this way.
+    Lock(StringId, &'static str, Vec<StringId>),
+}
+
+/// The groups, like ones together, the greatest first.
+pub(super) fn merged(context: &Context, groups: FxHashMap<Group, Tally>) -> Vec<(Group, Tally)> {
+    let mut groups: Vec<(Group, Tally)> = groups.into_iter().collect();
+    groups.sort_by(|a, b| b.1.blame().0.total_cmp(&a.1.blame().0).then(a.0.cmp(&b.0)));
+    let mut merged: Vec<(Group, Tally)> = Vec::new();
+    let mut places: FxHashMap<Kind, usize> = FxHashMap::default();
+    // Those that show what they do come first: the others go to the greatest of their name.
+    let mut kinds: Vec<(Kind, (Group, Tally))> = groups.into_iter().map(|g| (kind(context, &g.0, &g.1), g)).collect();
+    kinds.sort_by_key(|(kind, _)| matches!(kind, Kind::Threads(..)));
+    for (kind, (group, tally)) in kinds {
+        if let Some(&at) = places.get(&kind) {
+            merged[at].1.absorb(tally);
+            continue;
+        }
+        if let (Kind::Function(..), Group::Serial(thread)) = (&kind, &group) {
+            places.entry(named(context, *thread)).or_insert(merged.len());
+        }
+        places.insert(kind, merged.len());
+        merged.push((group, tally));
+    }
+    merged
+}
+
+fn kind<'a>(context: &Context<'a>, group: &Group, tally: &Tally) -> Kind<'a> {
+    match group {
+        Group::Serial(thread) => {
+            let samples: f64 = context.blame.samples_of(*thread).map(|(_, ns)| ns).sum();
+            let shows = samples >= TELLING * context.period() && samples > 0.0;
+            let function = if shows { culprit::function_of(context, group, tally) } else { None };
+            function.map_or_else(|| named(context, *thread), |l| Kind::Function(context.program(*thread), l.function))
+        }
+        Group::Lock(id) => {
+            let waiter = tally.threads.iter().min().copied().unwrap_or(ThreadIdx::NONE);
+            let program = context.program(waiter);
+            let known = lock::known(context, tally);
+            if let Some(known) = known.filter(|known| known.is_single) {
+                return Kind::Lock(program, known.name, Vec::new());
+            }
+            let frames = context.classifier.application_frames(tally.common_stack());
+            let way: Vec<StringId> = frames.iter().take(CALLERS).map(|(_, l)| l.function).collect();
+            let kind = context.trace.locks.kind.get(id.index()).map(|kind| kind.name());
+            match known.map(|known| known.name).or(kind) {
+                Some(name) if !way.is_empty() => Kind::Lock(program, name, way),
+                _ => Kind::Own(*group),
+            }
+        }
+        _ => Kind::Own(*group),
+    }
+}
+
+fn named<'a>(context: &Context<'a>, thread: ThreadIdx) -> Kind<'a> {
+    Kind::Threads(context.program(thread), stem(crate::label::thread_name(context.trace, thread)))
+}

@@ -1,0 +1,102 @@
+//! Like culprits are one finding, and what a finding says is about the instants that are charged to it.
+
+mod common;
+
+use common::*;
+use holdup_analysis::report::{Explanation, FindingKind};
+use holdup_analysis::{NoDisassembler, Options, explain};
+use holdup_trace::{NameEvent, SwitchState, Trace};
+
+const SLEEPS: SwitchState = SwitchState::Sleeping;
+const RUNS: SwitchState = SwitchState::Runnable;
+
+fn explained(trace: &Trace) -> Explanation {
+    explain(trace, "x", &Options::default(), &NoDisassembler).unwrap()
+}
+
+fn process(mut s: Schedule, pid: u32, name: &str) -> Schedule {
+    let name = s.builder.string(name);
+    s.builder.push(0, NameEvent { pid, tid: pid, name });
+    s
+}
+
+/// A client waits in turn for each of those servers, each of which works for it and sleeps on.
+fn in_turn(servers: &[(u32, String, f64)]) -> Explanation {
+    let end = servers.iter().map(|s| s.2).sum::<f64>() + 1.0;
+    let mut s = process(Schedule::new(2, end), 5, "client");
+    s = s.switch(0.0, 0, 5, SLEEPS, READ, 0);
+    let mut t = 0.0;
+    for (pid, name, length) in servers {
+        s = process(s, *pid, name).switch(t, 1, 0, RUNS, -1, *pid);
+        t += length;
+        s = s.by(t - 0.02, 1, *pid, 5).switch(t - 0.01, 0, 0, RUNS, -1, 5);
+        s = s.switch(t - 0.005, 0, 5, SLEEPS, READ, 0).switch(t, 1, *pid, SwitchState::Dead, 60, 0);
+    }
+    explained(&s.finish())
+}
+
+fn servers(n: u32, length: f64, name: impl Fn(u32) -> String) -> Vec<(u32, String, f64)> {
+    (0..n).map(|i| (100 + i, name(i), length)).collect()
+}
+
+#[test]
+fn like_processes_are_one_culprit() {
+    let answer = in_turn(&servers(8, 10.0, |_| "backend".to_owned()));
+    let first = &answer.findings[0];
+    assert!(first.title.starts_with("8 backend processes worked for"), "{}", first.title);
+    assert_eq!((first.culprit.processes, first.culprit.threads), (8, 8));
+    assert!((first.blame_cpu_s - 0.08).abs() < 1e-3, "{}", first.blame_cpu_s);
+    assert_eq!(first.waiters.waits, 8);
+}
+
+/// Each of them costs a three-hundredth: below the cut by itself.
+#[test]
+fn a_storm_of_short_ones_is_found() {
+    let answer = in_turn(&servers(300, 1.0, |_| "true".to_owned()));
+    let first = &answer.findings[0];
+    assert!(first.title.starts_with("300 true processes"), "{}", first.title);
+    assert!((first.blame_cpu_s - 0.3).abs() < 0.02, "{}", first.blame_cpu_s);
+    assert_eq!(answer.smaller.causes, 0);
+}
+
+#[test]
+fn what_is_too_small_adds_up() {
+    let name = |i| format!("tool-{}", char::from(b'a' + i as u8));
+    let mut all = servers(20, 1.0, name);
+    all.push((900, "giant".to_owned(), 400.0));
+    let answer = in_turn(&all);
+    assert_eq!(answer.findings[0].culprit.process, "giant");
+    // And that the client was not on its CPU at once.
+    assert_eq!(answer.smaller.causes, 20 + 1);
+    assert!((answer.smaller.blame_cpu_s - 0.02).abs() < 2e-3, "{:?}", answer.smaller);
+    let held: f64 = answer.findings.iter().map(|f| f.blame_cpu_s).sum::<f64>() + answer.smaller.blame_cpu_s;
+    let sum = &answer.cpu_seconds;
+    assert!((held - sum.held_up - sum.runnable_idle).abs() < 1e-3, "nothing is lost: {held} of {sum:?}");
+}
+
+/// `janitor` has the lock for a third of the time in which others wait for it, in three stretches with other holders
+/// between; the waits visit it while it runs, while it is not let run, and others.
+fn shared_lock() -> Explanation {
+    let mut s = Schedule::new(3, 100.0).thread(10, "janitor").thread(11, "waiter").thread(12, "other");
+    s = s.runs(10, 0, 0.0, 100.0, -1).runs(12, 1, 0.0, 100.0, -1);
+    let mut t = 1.0;
+    for _ in 0..3 {
+        s = s.futex(t, 11, 10).switch(t, 2, 11, SLEEPS, FUTEX, 0);
+        s = s.by(t + 10.0, 0, 10, 11).switch(t + 10.0, 2, 0, RUNS, -1, 11);
+        s = s.futex(t + 10.1, 11, 12).switch(t + 10.1, 2, 11, SLEEPS, FUTEX, 0);
+        s = s.by(t + 29.0, 1, 12, 11).switch(t + 29.0, 2, 0, RUNS, -1, 11);
+        t += 30.0;
+    }
+    explained(&s.finish())
+}
+
+#[test]
+fn a_lock_is_kept_as_long_as_it_was_kept() {
+    let answer = shared_lock();
+    let first = &answer.findings[0];
+    assert_eq!(first.kind, FindingKind::LockHeld, "{first:#?}");
+    assert_eq!(first.waiters.waits, 6, "each wait is counted once");
+    // Three times 10 and 18.9 ms: of the gaps between them nothing.
+    assert!((first.lasted_s - 0.0867).abs() < 1e-4, "{}", first.lasted_s);
+    assert!(first.waiters.max_s <= 0.019 + 1e-6, "{}", first.waiters.max_s);
+}

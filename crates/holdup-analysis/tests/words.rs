@@ -1,0 +1,180 @@
+//! What a finding calls things, where stacks tell it: locks by the names that people know, code without symbols, the
+//! program that works.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{FUTEX, MS, Schedule, ns};
+use holdup_analysis::report::{Explanation, FindingKind};
+use holdup_analysis::{NoDisassembler, Options, explain};
+use holdup_trace::{
+    ChainId, Cpu, Image, Location, LockId, MapEvent, NameEvent, SampleEvent, SwitchEvent, SwitchState, Symbolizer,
+};
+
+/// Functions by the address where each begins, with the file that holds its code.
+const CODE: &[(u64, &str, &str)] = &[
+    (0x1000, "worker_main", "/bin/app"),
+    (0x2000, "my_hook", "/bin/app"),
+    (0x3000, "deflate", "/bin/app"),
+    (0x4000, "produce", "/bin/app"),
+    (0x5000, "gzip+0x5000", "/bin/gzip"),
+    (0x6000, "gzip+0x6000", "/bin/gzip"),
+    (0x7000, "malloc", "/lib/libc.so.6"),
+    (0x8000, "__lll_lock_wait_private", "/lib/libc.so.6"),
+    (0x9000, "pthread_mutex_lock", "/lib/libc.so.6"),
+    (0xa000, "take_gil", "/bin/python3"),
+    (0xb000, "pthread_cond_timedwait", "/lib/libc.so.6"),
+    (0xc000, "read", "/lib/libc.so.6"),
+];
+const KERNEL: &[(u64, &str)] = &[
+    (0x1000, "schedule"),
+    (0x2000, "rwsem_down_write_slowpath"),
+    (0x3000, "down_write_killable"),
+    (0x4000, "__vm_munmap"),
+];
+const KERNEL_BASE: u64 = 0xffff_ffff_8000_0000;
+
+struct Namer;
+
+impl Symbolizer for Namer {
+    fn locate(&mut self, kernel: bool, _: &[Arc<Image>], address: u64) -> Vec<Location> {
+        let (function, module) = if kernel {
+            let found = KERNEL.iter().rev().find(|f| address >= KERNEL_BASE + f.0);
+            found.map_or(("", ""), |f| (f.1, "[kernel]"))
+        } else {
+            CODE.iter().rev().find(|f| address >= f.0).map_or(("", ""), |f| (f.1, f.2))
+        };
+        vec![Location { function: function.into(), module: module.into(), ..Location::default() }]
+    }
+
+    fn code(&mut self, _: bool, _: &[Arc<Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {
+        None
+    }
+}
+
+fn schedule(cpus: u16, pids: &[u32]) -> Schedule {
+    let mut s = Schedule::new(cpus, 1000.0);
+    s.builder.meta_mut().sample_period_ns = MS;
+    for pid in pids {
+        let image = Image { start: 0, end: 0x10000, path: "/bin/gzip".into(), pid: *pid, ..Image::default() };
+        let image = s.builder.image(image);
+        s.builder.push(0, MapEvent { pid: *pid, image });
+    }
+    s
+}
+
+fn explained(s: Schedule) -> Explanation {
+    explain(&s.finish_with(&mut Namer), "x", &Options::default(), &NoDisassembler).unwrap()
+}
+
+fn chain(s: &mut Schedule, pid: u32, kernel: &[u64], user: &[u64]) -> ChainId {
+    let kernel: Vec<u64> = kernel.iter().map(|f| KERNEL_BASE + f + 4).collect();
+    let user: Vec<u64> = user.iter().map(|f| f + 4).collect();
+    s.builder.chain(pid, &kernel, &user)
+}
+
+/// `holder` keeps a lock for 900 ms for which `waiter` waits at a stack.
+fn waits_at(kernel: &[u64], user: &[u64]) -> Explanation {
+    let mut s = schedule(2, &[1]).thread(10, "holder").thread(11, "waiter").runs(10, 0, 0.0, 1000.0, -1);
+    s = s.futex(50.0, 11, 10).switch(0.0, 1, 0, SwitchState::Runnable, -1, 11);
+    let chain = chain(&mut s, 1, kernel, user);
+    let (state, lock) = (SwitchState::Sleeping, LockId::NONE);
+    let leaves = SwitchEvent { cpu: Cpu(1), prev: 11, next: 0, state, io_wait: false, syscall: FUTEX, lock, chain };
+    s.builder.push(ns(50.0), leaves);
+    explained(s.by(950.0, 0, 10, 11).switch(950.0, 1, 0, SwitchState::Runnable, -1, 11))
+}
+
+fn lock_name(answer: &Explanation) -> &str {
+    answer.findings[0].lock.as_ref().map_or("", |l| l.name.as_str())
+}
+
+#[test]
+fn locks_have_the_names_that_people_know() {
+    let answer = waits_at(&[], &[0x8000, 0x7000, 0x1000]);
+    assert_eq!(lock_name(&answer), "malloc's arena lock", "{:#?}", answer.findings);
+    assert!(answer.findings[0].title.contains("kept malloc's arena lock for 900"), "{}", answer.findings[0].title);
+    let answer = waits_at(&[0x1000, 0x2000, 0x3000, 0x4000], &[0x1000]);
+    assert_eq!(lock_name(&answer), "the lock on the process's memory map (mmap_lock)");
+    let answer = waits_at(&[], &[0xb000, 0xa000, 0x1000]);
+    assert_eq!(lock_name(&answer), "Python's interpreter lock (GIL)");
+}
+
+/// A function of the program that malloc calls has a lock of its own.
+#[test]
+fn a_lock_of_the_program_is_not_that_of_the_library_below_it() {
+    assert_eq!(lock_name(&waits_at(&[], &[0x9000, 0x2000, 0x7000, 0x1000])), "");
+}
+
+/// Threads by (pid, tid, cpu, function, caller), each running from 0 to `until` ms.
+fn busy(threads: &[(u32, u32, u16, u64, u64, u64)], names: &[(u32, &str)]) -> Schedule {
+    let pids: Vec<u32> = names.iter().map(|n| n.0).collect();
+    let mut s = schedule(4, &pids);
+    for (pid, name) in names {
+        let name = s.builder.string(name);
+        s.builder.push(0, NameEvent { pid: *pid, tid: *pid, name });
+    }
+    for &(pid, tid, cpu, leaf, caller, until) in threads {
+        let name = s.builder.string("thread");
+        if pid != tid {
+            s.builder.push(0, NameEvent { pid, tid, name });
+        }
+        let chain = chain(&mut s, pid, &[], &[leaf, caller]);
+        for t in 1..until {
+            s.builder.push(t * MS, SampleEvent { cpu: Cpu(cpu), tid, ip: leaf + 4, chain });
+        }
+        s = s.runs(tid, cpu, 0.0, until as f64, FUTEX);
+    }
+    s
+}
+
+#[test]
+fn the_busy_function_is_that_of_the_busy_program() {
+    let threads =
+        [(10, 10, 0, 0x4000, 0x1000, 900), (20, 21, 1, 0x3000, 0x1000, 700), (20, 22, 2, 0x3000, 0x1000, 600)];
+    let answer = explained(busy(&threads, &[(10, "cpuprod"), (20, "pigz")]));
+    let first = &answer.findings[0];
+    assert_eq!(first.kind, FindingKind::CpuBound);
+    assert_eq!(
+        (first.culprit.process.as_str(), first.culprit.function.as_str()),
+        ("pigz", "deflate"),
+        "{}",
+        first.title
+    );
+}
+
+#[test]
+fn code_without_symbols_is_shown_by_file_and_not_advised_by_name() {
+    let s = busy(&[(10, 10, 0, 0x6000, 0x5000, 900), (10, 11, 1, 0xc000, 0x5000, 300)], &[(10, "gzip")]);
+    let answer = explained(s);
+    let first = &answer.findings[0];
+    assert!(first.culprit.function.starts_with("gzip+0x"), "{first:#?}");
+    assert!(!first.advice.contains("+0x") && !first.advice.contains(" read "), "{}", first.advice);
+    assert_eq!(answer.nameless[0].path, "/bin/gzip");
+}
+
+/// Fifty and more processes of ten milliseconds: what they run matters less than how many they are.
+#[test]
+fn a_storm_of_processes_is_called_one() {
+    let names: Vec<(u32, &str)> = (100..160).map(|pid| (pid, "true")).collect();
+    let mut s = busy(&[], &names);
+    for (i, (pid, _)) in names.iter().enumerate() {
+        let from = 1.0 + 12.0 * i as f64;
+        let chain = chain(&mut s, *pid, &[], &[0x3000, 0x1000]);
+        for t in 1..10 {
+            s.builder.push(ns(from) + t * MS, SampleEvent { cpu: Cpu(0), tid: *pid, ip: 0x3004, chain });
+        }
+        s = s.switch(from, 0, 0, SwitchState::Runnable, -1, *pid).switch(
+            from + 10.0,
+            0,
+            *pid,
+            SwitchState::Dead,
+            60,
+            0,
+        );
+    }
+    let answer = explained(s);
+    let first = &answer.findings[0];
+    assert!(first.title.contains("went into 60 true processes of 9"), "{}", first.title);
+    assert!(first.advice.starts_with("Start fewer processes"), "{}", first.advice);
+}
