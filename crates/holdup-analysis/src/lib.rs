@@ -23,6 +23,7 @@ pub mod label;
 mod leaves;
 pub mod report;
 mod segments;
+pub mod servers;
 pub mod spins;
 mod stalls;
 pub mod threads;

@@ -158,6 +158,11 @@ impl Watched {
     }
 }
 
+/// The process that made `pid`, or took it over when that one ended; 0 if nothing is known of it.
+pub(crate) fn parent(pid: u32) -> u32 {
+    stat(pid).map_or(0, |stat| stat.parent)
+}
+
 /// `roots` and all processes that descend from them now, the roots first.
 pub(crate) fn with_descendants(roots: &[u32]) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();

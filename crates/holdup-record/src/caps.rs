@@ -11,8 +11,9 @@ use rustix::thread::{
     CapabilitySet as Set, CapabilitySets, capabilities, clear_ambient_capability_set, set_capabilities,
 };
 
-/// All that recording can use: for the programs in the kernel and for samples; to see which files other users' processes
-/// have mapped (before Linux 6.15; from then on PERFMON is enough); for the names of the kernel's functions.
+/// All that recording can use: for the programs in the kernel and for samples; to see which sockets other users' processes
+/// own, and which files they have mapped (for these PERFMON is enough from Linux 6.15 on); for the names of the kernel's
+/// functions.
 const RECORDING: Set = Set::BPF.union(Set::PERFMON).union(Set::SYS_PTRACE).union(Set::SYSLOG);
 
 /// What root needs to convert: to write for who called sudo, and to read files and memory that names come from.

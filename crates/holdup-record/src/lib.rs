@@ -15,6 +15,7 @@ mod drain;
 mod kernel;
 mod layout;
 mod limits;
+mod listening;
 mod live;
 mod mappings;
 mod options;

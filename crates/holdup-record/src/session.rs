@@ -16,6 +16,7 @@ use crate::drain::Buffers;
 use crate::kernel::Kernel;
 use crate::layout::{CHUNK, Config, MAX_CHUNKS};
 use crate::limits::Limits;
+use crate::listening::{self, Looks, Whom};
 use crate::options::{Options, Outcome, Status, Target};
 use crate::perf::{Event, Mappings};
 use crate::proc::Scanner;
@@ -88,10 +89,12 @@ fn session(
 
     let mut scanner = Scanner::default();
     let mut side = Vec::new();
+    let listening = listening::look(Whom::All, listening::OUTSIDE, &raised);
     let mut header = header(options, &programs, child.as_ref(), sizes);
     header.sample_period_ns = if samples.is_empty() { 0 } else { 1_000_000_000 / u64::from(options.freq) };
     let mut sink = Sink::create(spool, options.ring, &header)?;
     scanner.scan(header.start_ns, &mut side);
+    side.extend(listening.into_iter().map(|found| found.at(header.start_ns)));
     programs.attach()?;
     samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
     scanner.scan(clock::now(), &mut side);
@@ -112,6 +115,7 @@ fn session(
         side,
         child,
         watched,
+        looks: Looks::new(),
         signals,
         cpu_before,
         stolen_before,
@@ -214,6 +218,7 @@ struct Recording<'a> {
     side: Vec<Side>,
     child: Option<Child>,
     watched: Option<Watched>,
+    looks: Looks,
     signals: Signals,
     cpu_before: f64,
     stolen_before: Option<f64>,
@@ -232,6 +237,10 @@ impl Recording<'_> {
             }
             let t = clock::now();
             let over = self.is_over(t - began, stop, &mut signalled);
+            if !over {
+                let whom = self.child.as_ref().map_or(Whom::All, |child| Whom::Tree(child.pid()));
+                self.looks.again(whom, listening::MEANWHILE, t, &mut self.side);
+            }
             if !over && let Err(error) = self.buffers.round(t, &mut self.side, &mut self.sink.writer) {
                 notes.push(format!("recording ended early: the spool cannot be written ({error})"));
                 break;
@@ -287,6 +296,7 @@ impl Recording<'_> {
         let number = self.sink.rotate(&self.header)?;
         self.programs.set_epoch(number as u64);
         Scanner::default().scan(t, &mut self.side);
+        self.looks = Looks::new();
         Ok(())
     }
 
@@ -298,6 +308,8 @@ impl Recording<'_> {
             self.programs.take_open_waits();
         }
         self.programs.detach();
+        let listening = listening::look(Whom::All, listening::OUTSIDE, &Raised::all());
+        self.side.extend(listening.into_iter().map(|found| found.at(end_ns)));
         // After a round that failed, another would hide that there is a hole.
         if !failed && let Err(error) = self.buffers.round(clock::now(), &mut self.side, &mut self.sink.writer) {
             notes.push(format!("the end of the recording is missing: the spool cannot be written ({error})"));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use holdup_base::Claim;
 use holdup_record::{Options, Outcome, Status, Target, record};
 use holdup_testing::{Need, has};
-use holdup_trace::{Destination, Error, Image, RawStack, Trace, TraceBuilder, Unwinder};
+use holdup_trace::{Destination, Error, Image, RawStack, Table, Trace, TraceBuilder, Unwinder};
 
 /// One recording at a time: they catch the process's signals.
 static ONE: Mutex<()> = Mutex::new(());
@@ -94,6 +94,31 @@ fn a_command_is_recorded_and_its_exit_code_kept() {
     });
     assert_eq!(sleeps.count(), 2);
     assert_eq!(trace.losses.rows(), 0, "{:?}", trace.losses());
+}
+
+#[test]
+fn who_listens_is_told() {
+    let Some(_one) = may_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let path = dir.path().join("spool");
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("socket");
+    let holder = |input: Stdio| Command::new("sleep").arg("1000").stdin(input).spawn().expect("sleep");
+    let (mut server, mut client) = (holder(std::os::fd::OwnedFd::from(socket).into()), holder(Stdio::null()));
+    let options = Options { duration: Some(Duration::from_millis(100)), ..Options::default() };
+    let outcome = run(&options, &path);
+    for child in [&mut server, &mut client] {
+        child.kill().expect("kill");
+        child.wait().expect("wait");
+    }
+    outcome.expect("recording");
+    let trace = open(&path, None);
+    let rows: Vec<_> = trace.listeners.load().expect("listeners").rows().collect();
+    for (child, listens) in [(&server, true), (&client, false)] {
+        let pid = |thread| trace.thread(thread).map(|t| t.pid);
+        let mut of_it = rows.iter().filter(|row| pid(row.thread) == Some(child.id())).peekable();
+        assert!(of_it.peek().is_some(), "it was there all the time");
+        assert!(of_it.all(|row| row.listens == listens && pid(row.parent) == Some(std::process::id())));
+    }
 }
 
 /// What a CPU switches to is what it switches from next: nothing is missing in between.

@@ -9,7 +9,7 @@ use crate::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC, checksu
 use crate::side::Side;
 use crate::stack::decode_stack;
 use holdup_trace::{
-    Cpu, Error, ExecEvent, LossKind, LostEvent, MapEvent, NameEvent, Nanos, Note, Result, TraceBuilder,
+    Cpu, Error, ExecEvent, ListenerEvent, LossKind, LostEvent, MapEvent, NameEvent, Nanos, Note, Result, TraceBuilder,
 };
 
 /// Records of a round that are held back until its end, so that threads are known before their first event.
@@ -201,6 +201,7 @@ impl Reader {
                 builder.push(t, MapEvent { pid, image });
             }
             Side::Exec { t, pid } => builder.push(t, ExecEvent { pid }),
+            Side::Listener { t, pid, parent, listens } => builder.push(t, ListenerEvent { pid, parent, listens }),
             Side::Lost { kind, t, cpu, span, count, what } => {
                 let what = builder.string(&what);
                 builder.push(t, LostEvent { kind, cpu: Cpu(cpu), span: Nanos(span), count, what });

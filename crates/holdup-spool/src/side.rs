@@ -31,6 +31,17 @@ pub enum Side {
         /// The process.
         pid: u32,
     },
+    /// A process was looked at: is it a server?
+    Listener {
+        /// When.
+        t: u64,
+        /// The process.
+        pid: u32,
+        /// The process that made it; 0 for unknown.
+        parent: u32,
+        /// Whether it owns a socket that listens.
+        listens: bool,
+    },
     /// Something was lost.
     Lost {
         /// What kind of thing.
@@ -70,6 +81,12 @@ impl Side {
                 put(out, *t);
                 put(out, (*pid).into());
             }
+            Side::Listener { t, pid, parent, listens } => {
+                out.push(6);
+                for word in [*t, (u64::from(*pid) << 32) | u64::from(*parent), u64::from(*listens)] {
+                    put(out, word);
+                }
+            }
             Side::Lost { kind, t, cpu, span, count, what } => {
                 out.push(5);
                 put(out, *t);
@@ -103,6 +120,10 @@ impl Side {
                 Side::Map { t, image }
             }
             3 => Side::Exec { t, pid: take(bytes)? as u32 },
+            6 => {
+                let (ids, listens) = (take(bytes)?, take(bytes)? != 0);
+                Side::Listener { t, pid: (ids >> 32) as u32, parent: ids as u32, listens }
+            }
             // Earlier versions wrote no kind.
             4 => take_loss(None, t, bytes)?,
             5 => {

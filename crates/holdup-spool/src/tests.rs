@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::records::{Record, kind};
+use holdup_trace::tables::Listener;
 use holdup_trace::*;
 
 /// A spool of all kinds of block, and where it lies.
@@ -18,6 +19,8 @@ fn sample(dir: &Path) -> PathBuf {
             image: Image { start: 0x1000, end: 0x2000, path: "/bin/x".into(), pid: 10, ..Image::default() },
         },
         Side::Exec { t: 1001, pid: 12 },
+        Side::Listener { t: 1001, pid: 10, parent: 9, listens: true },
+        Side::Listener { t: 1001, pid: 404, parent: 10, listens: true },
         Side::Lost { kind: LossKind::Events, t: 1002, cpu: 1, span: 1, count: 3, what: "records".into() },
     ];
     spool.side(&side).expect("side");
@@ -68,6 +71,11 @@ fn what_was_written_is_read() {
     for (table, n) in [("switch", 3), ("wake", 1), ("futex", 1), ("sample", 1), ("kernel_lock", 1), ("block_io", 1)] {
         assert_eq!(rows[table], n, "{table}");
     }
+    let listeners: Vec<Listener> = trace.listeners.load().expect("listeners").rows().collect();
+    let [Listener { thread, parent: ThreadIdx::NONE, listens: true, .. }] = listeners[..] else {
+        panic!("one process is known, and nothing of its parent: {listeners:?}");
+    };
+    assert_eq!(trace.thread(thread).expect("server").tid, 10);
     let futex = trace.futexes.load().expect("futexes");
     let (waiter, owner) = (futex.thread[0], futex.owner[0]);
     assert_eq!(trace.thread(waiter).expect("waiter").tid, 11);

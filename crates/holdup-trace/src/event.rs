@@ -189,6 +189,15 @@ events! {
         /// The thread.
         tid: u32,
     }
+    /// A process was looked at: is it a server?
+    Listener(ListenerEvent) {
+        /// The process.
+        pid: u32,
+        /// The process that made it, or took it over when that one ended; 0 for unknown.
+        parent: u32,
+        /// Whether it owns a socket that listens.
+        listens: bool,
+    }
     /// A file was mapped as code into a process (pid 0: the kernel or a module).
     Map(MapEvent) {
         /// The process.

@@ -87,6 +87,8 @@ event_tables! {
     large block_ios: BlockIos,
     /// Changes of thread names.
     large thread_names: ThreadNames,
+    /// Which processes are servers.
+    small listeners: Listeners,
     /// Mapped files.
     small images: Images,
     /// What is missing.

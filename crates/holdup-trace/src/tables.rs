@@ -181,6 +181,20 @@ table! {
 }
 
 table! {
+    /// Processes that were looked at, and whether they are servers. Of one that has no row nothing is known.
+    Listeners of Listener = "listener" {
+        /// When it was looked at.
+        t: Timestamp, "ns since start";
+        /// Its main thread.
+        thread: ThreadIdx, "thread";
+        /// The main thread of the process that made it, or took it over when that one ended.
+        parent: ThreadIdx, "thread";
+        /// 1 where it owned a socket that listens: of TCP, or a local one.
+        listens: bool, "bool";
+    }
+}
+
+table! {
     /// Locks that the trace speaks of.
     Locks of Lock = "lock" {
         /// 0 futex, 1 kernel mutex, 2 rwsem, 3 spinlock, 4 other.

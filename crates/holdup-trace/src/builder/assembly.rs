@@ -53,6 +53,7 @@ impl Assembly {
             Event::KernelLock(e) => self.kernel_lock(t, &e),
             Event::Sample(e) => self.sample(t, &e),
             Event::BlockIo(e) => self.block_io(t, &e),
+            Event::Listener(e) => self.listener(t, e),
             Event::Lost(e) => self.lost(t, &e),
             Event::Map(e) => self.map(t, e),
             Event::Fork(e) => {
@@ -133,6 +134,15 @@ impl Assembly {
     fn lost(&mut self, t: Timestamp, e: &LostEvent) -> Result<()> {
         let &LostEvent { kind, cpu, span, what, .. } = e;
         self.out.losses.push(LossRow { kind, what, cpu, from: t.before(span), to: t, count: e.count.into() })
+    }
+
+    /// A process that ended before anything was known of it has no row.
+    fn listener(&mut self, t: Timestamp, e: ListenerEvent) -> Result<()> {
+        let (thread, parent) = (self.threads.known(e.pid), self.threads.known(e.parent));
+        match thread {
+            ThreadIdx::NONE => Ok(()),
+            thread => self.out.listeners.push(Listener { t, thread, parent, listens: e.listens }),
+        }
     }
 
     fn map(&mut self, t: Timestamp, e: MapEvent) -> Result<()> {
