@@ -26,7 +26,7 @@ const APART: u32 = 200;
 /// and no less than this.
 const LEAST_APART: Duration = Duration::from_millis(50);
 /// So many descriptors of a process are looked at. A server opens what it listens on before it has clients.
-const DESCRIPTORS: usize = 20_000;
+const DESCRIPTORS: usize = 4_096;
 /// The flag of a local socket that listens, in /proc/net/unix.
 const ACCEPTS: u32 = 1 << 16;
 
