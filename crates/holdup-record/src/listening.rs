@@ -18,9 +18,9 @@ use crate::caps::Raised;
 use crate::proc::numbers;
 
 /// How long a look takes at most before the recording begins, and after its end.
-pub(crate) const OUTSIDE: Duration = Duration::from_millis(200);
+pub(crate) const OUTSIDE: Duration = Duration::from_millis(500);
 /// How long one takes at most while the buffers fill.
-pub(crate) const MEANWHILE: Duration = Duration::from_millis(5);
+pub(crate) const MEANWHILE: Duration = Duration::from_millis(20);
 /// Looks are so many times their own length apart: they take a half percent of a CPU at most,
 const APART: u32 = 200;
 /// and no less than this.

@@ -78,6 +78,8 @@ fn session(
     };
     // From here on nothing is inherited by the command.
     let raised = Raised::all();
+    // Before anything tells of events: the trace begins with the first.
+    let listening = listening::look(Whom::All, listening::OUTSIDE, &raised);
     let sizes = sizes(options)?;
     let cpus = proc::online_cpus().len();
     let limits = Limits::raise(cpus);
@@ -89,7 +91,6 @@ fn session(
 
     let mut scanner = Scanner::default();
     let mut side = Vec::new();
-    let listening = listening::look(Whom::All, listening::OUTSIDE, &raised);
     let mut header = header(options, &programs, child.as_ref(), sizes);
     header.sample_period_ns = if samples.is_empty() { 0 } else { 1_000_000_000 / u64::from(options.freq) };
     let mut sink = Sink::create(spool, options.ring, &header)?;
