@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use holdup_analysis::blame::{Key, Terminal};
-use holdup_trace::{ExitEvent, SwitchState, WakeContext};
+use holdup_trace::{ExitEvent, ListenerEvent, NameEvent, SwitchState, WakeContext};
 
 #[test]
 fn s1_chains_end_at_the_network_not_at_every_hop() {
@@ -174,4 +174,27 @@ fn s10_who_waits_in_the_middle_of_its_work_is_held_up_by_one_who_waits_for_his_c
     near(by_a(Terminal::Outside), 38.0);
     near(by_a(Terminal::Running), 1.0);
     near(ms(&blame, |k| k.terminal.holds_up()), 39.0);
+}
+
+#[test]
+fn a_client_waits_for_its_server_and_a_server_is_at_home() {
+    let waits = |focus: u32| {
+        let mut s = Schedule::new(2, 40.0);
+        for (pid, name) in [(20, "server"), (30, "client")] {
+            let name = s.builder.string(name);
+            s.builder.push(0, NameEvent { pid, tid: pid, name });
+            s.builder.push(0, ListenerEvent { pid, parent: 1, listens: pid == 20 });
+        }
+        s.builder.meta_mut().focus_pids = vec![focus];
+        let s = s.switch(0.0, 0, 20, SwitchState::Sleeping, POLL, 0).runs(30, 1, 0.0, 10.0, POLL);
+        let s = s.by(10.0, 1, 30, 20).runs(20, 0, 10.0, 40.0, POLL).by(40.0, 0, 20, 30);
+        let (_, blame) = s.blame();
+        (ms(&blame, |k| k.terminal == Terminal::Running), ms(&blame, |k| k.terminal == Terminal::IdleByDesign))
+    };
+    // The client waits for 30 ms of the server's work; the server for 10 ms of a client that works on its own.
+    let (held, _) = waits(30);
+    near(held, 30.0);
+    let (held, idle) = waits(20);
+    near(held, 0.0);
+    near(idle, 10.0);
 }

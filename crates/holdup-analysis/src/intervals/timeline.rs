@@ -31,6 +31,7 @@ use super::{Health, OwnerSpan};
 use crate::affinity::Affinity;
 use crate::classify::{Classifier, WaitKind};
 use crate::focus::Focus;
+use crate::servers::Servers;
 
 /// Events in a part, at least: its steps and waits take some 20 MB.
 const PART: usize = 1 << 18;
@@ -46,6 +47,7 @@ pub struct Timeline<'a> {
     parts: Vec<Part>,
     crossing: Crossing,
     facts: Facts,
+    servers: Servers,
     /// On which CPUs each thread may run.
     pub affinity: Affinity,
     /// Number of CPUs.
@@ -86,6 +88,7 @@ impl<'a> Timeline<'a> {
             crossing: Crossing::default(),
             facts: Facts::new(trace.locks.pid.len(), trace.threads.tid.len()),
             affinity: Affinity::new(trace),
+            servers: Servers::of(trace)?,
             cpus: usize::from(trace.meta.cpus),
             end: trace.meta.duration_ns,
             parallelism: Vec::new(),
@@ -269,6 +272,11 @@ impl<'a> Timeline<'a> {
     /// Whether an owner of the lock was ever seen.
     pub(crate) fn is_owned(&self, lock: LockId) -> bool {
         self.facts.is_owned(lock)
+    }
+
+    /// Whether the thread belongs to a server; `None` where that is not known.
+    pub(crate) fn is_server(&self, thread: ThreadIdx) -> Option<bool> {
+        self.servers.is_server(thread)
     }
 
     /// What the place of a stack is to those that wait there.

@@ -19,9 +19,19 @@ impl Sweep<'_> {
             Some(Verdict::Work) => Class::HeldUp,
             Some(Verdict::Idle) => Class::Idle,
             None if is_held_up_there(wait) => Class::HeldUp,
-            // Input from outside the focus is awaited by design.
-            None if wait.kind == WaitKind::Input && ends_it != NONE && !self.contains(ends_it) => Class::Idle,
+            None if ends_it != NONE && self.is_input(i, wait, ends_it) => Class::Idle,
             None => Class::ByEnd,
+        }
+    }
+
+    /// Whether thread `by` sends `i` what it waits for by design: its work, and no answer that it cannot go on without.
+    /// Clients send their servers work. Where it is not known who serves, whoever is out of focus does.
+    fn is_input(&self, i: u32, wait: &Wait, by: u32) -> bool {
+        let serves = |thread: u32| self.study.timeline.is_server(ThreadIdx(thread));
+        match (serves(i), serves(by)) {
+            (Some(true), Some(false)) => wait.kind.is_for_input(),
+            (Some(false), Some(true)) => false,
+            _ => wait.kind == WaitKind::Input && !self.contains(by),
         }
     }
 
