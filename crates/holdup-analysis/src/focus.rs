@@ -5,6 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use holdup_base::near;
 use holdup_trace::tables::Thread;
 use holdup_trace::{StringId, Table, ThreadIdx, Trace};
+use rustc_hash::FxHashMap;
+
+/// The parent of the kernel's own threads.
+const KTHREADD: u32 = 2;
 
 /// Which threads can be held up. Anyone can be the culprit.
 #[derive(Debug, Clone)]
@@ -33,15 +37,42 @@ impl Focus {
             name: String::new(),
         };
         for (i, t) in threads.rows().enumerate() {
-            let parent = t.parent.index();
-            // Parents come before their children in the table.
-            let inherited = parent < i && focus.member[parent];
-            let name = trace.text(t.name);
-            focus.kernel[i] = is_kernel_name(name) || (parent < i && threads.tid[parent] == 2);
-            focus.member[i] = i > 0 && (everything || inherited || roots.contains(&t.pid));
+            let parent = threads.tid.get(t.parent.index());
+            focus.kernel[i] = is_kernel_name(trace.text(t.name)) || parent == Some(&KTHREADD);
+            focus.member[i] = i > 0 && (everything || roots.contains(&t.pid));
         }
+        focus.add_descendants(trace);
         focus.name = name(trace, &roots);
         focus
+    }
+
+    /// Adds what descends from members. Parents mostly come before their children in the table; of processes that were there
+    /// before the trace, any may come first. Their threads have no parent of their own, but one process.
+    fn add_descendants(&mut self, trace: &Trace) {
+        let threads = &trace.threads;
+        let main = |t: &Thread| t.start.nanos() == 0 && t.tid == t.pid;
+        let mains: FxHashMap<u32, usize> =
+            threads.rows().enumerate().filter(|(_, t)| main(t)).map(|(i, t)| (t.pid, i)).collect();
+        let above = |i: usize, t: &Thread| match t.parent.index() {
+            parent if parent < threads.len() => Some(parent),
+            _ => mains.get(&t.pid).copied().filter(|&main| main != i),
+        };
+        let mut decided = vec![false; threads.len()];
+        let mut path = Vec::new();
+        for first in 1..threads.len() {
+            let mut next = Some(first);
+            let mut member = false;
+            // Upwards, as far as nothing is known.
+            while let Some(i) = next.filter(|_| !member) {
+                member = self.member[i];
+                if std::mem::replace(&mut decided[i], true) {
+                    break;
+                }
+                path.push(i);
+                next = above(i, &threads.row(i));
+            }
+            path.drain(..).for_each(|i| self.member[i] |= member);
+        }
     }
 
     /// The focus on `process`, or on what the trace is about.

@@ -21,6 +21,7 @@ pub mod focus;
 pub mod intervals;
 pub mod label;
 mod leaves;
+pub mod quota;
 pub mod report;
 mod segments;
 pub mod servers;

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use holdup_analysis::report::{Confidence, Finding, FindingKind};
 use holdup_analysis::{Explanation, NoDisassembler, Options, explain};
-use holdup_trace::{SwitchState, Trace};
+use holdup_trace::{PlacementEvent, QuotaEvent, SwitchState, Trace};
 
 const RUNS: SwitchState = SwitchState::Runnable;
 const SLEEPS: SwitchState = SwitchState::Sleeping;
@@ -126,4 +126,120 @@ fn threads_that_take_turns_on_cpus_of_their_own_program_are_not_starved() {
     let s = s.switch(0.0, 0, 11, RUNS, -1, 10).switch(50.0, 0, 10, RUNS, -1, 11);
     let answer = ask(&s.finish(), None);
     assert!(answer.findings.iter().all(|f| f.kind == FindingKind::CpuBound), "{:#?}", answer.findings);
+}
+
+/// `tid` may run on `cpus` with this nice value, in the control group `group`.
+fn placed(mut s: Schedule, t: f64, tid: u32, cpus: &str, nice: i16, group: &str) -> Schedule {
+    let (cpus, group) = (s.builder.string(cpus), s.builder.string(group));
+    let span = holdup_trace::Nanos(0);
+    s.builder.push(ns(t), PlacementEvent { tid, cpus, nice, policy: 0, group, span });
+    s
+}
+
+#[test]
+fn two_threads_that_may_use_one_cpu_alone_are_pinned() {
+    let s = Schedule::new(2, 100.0).thread(10, "a").thread(11, "a");
+    let s = placed(placed(s, 0.0, 10, "0", 0, "/"), 0.0, 11, "0", 0, "/");
+    let s = s.switch(0.0, 0, 11, RUNS, -1, 10).switch(80.0, 0, 10, SwitchState::Dead, -1, 11);
+    let answer = ask(&s.finish(), None);
+    let found = first(&answer);
+    assert_eq!((found.kind, found.confidence), (FindingKind::RunnableWhileIdle, Confidence::High));
+    near(found.blame_cpu_s * 1e3, 80.0);
+    assert!(found.title.contains("may run on CPU 0 alone") && found.advice.contains("taskset"), "{found:#?}");
+}
+
+#[test]
+fn a_mask_that_holds_an_idle_cpu_is_no_excuse() {
+    let s = Schedule::new(3, 100.0).thread(10, "a").thread(11, "a");
+    let s = placed(placed(s, 0.0, 10, "0-1", 0, "/"), 0.0, 11, "0-1", 0, "/");
+    let s = s.switch(0.0, 0, 11, RUNS, -1, 10).switch(80.0, 0, 10, SwitchState::Dead, -1, 11);
+    let answer = ask(&s.finish(), None);
+    let found = first(&answer);
+    assert_eq!((found.kind, found.confidence), (FindingKind::RunnableWhileIdle, Confidence::High));
+    assert!(found.title.contains("behind others, while another CPU stood idle"), "{}", found.title);
+    assert!(found.evidence.iter().any(|e| e.contains("CPU 0-1 alone")), "{found:#?}");
+}
+
+#[test]
+fn a_mask_may_change_and_is_inherited() {
+    let s = placed(Schedule::new(2, 100.0).thread(10, "a"), 0.0, 10, "0-1", 0, "/");
+    let mut s = placed(s.switch(0.0, 0, 0, RUNS, -1, 10), 10.0, 10, "0", 0, "/");
+    s.builder.push(ns(20.0), holdup_trace::ForkEvent { parent_pid: 1, parent: 10, pid: 1, tid: 11 });
+    let s = s.switch(80.0, 0, 10, SwitchState::Dead, -1, 11);
+    let answer = ask(&s.finish(), None);
+    assert!(first(&answer).title.contains("may run on CPU 0 alone"), "{:#?}", answer.findings);
+    near(first(&answer).blame_cpu_s * 1e3, 60.0);
+}
+
+#[test]
+fn a_pinned_thread_does_not_miss_what_others_use_elsewhere_for_want_of_a_cpu() {
+    // A neighbour uses the CPU on which it may not run: that is its mask, not starvation.
+    let mut s = Schedule::new(2, 100.0).thread(10, "a").thread(11, "a");
+    let name = s.builder.string("hog");
+    s.builder.push(0, holdup_trace::NameEvent { pid: 2, tid: 20, name });
+    let s = placed(placed(s, 0.0, 10, "0", 0, "/"), 0.0, 11, "0", 0, "/").runs(20, 1, 0.0, 100.0, -1);
+    let s = s.switch(0.0, 0, 11, RUNS, -1, 10).switch(80.0, 0, 10, SwitchState::Dead, -1, 11);
+    let answer = ask(&s.finish(), Some("1"));
+    near(only(&answer, FindingKind::RunnableWhileIdle).blame_cpu_s * 1e3, 80.0);
+    assert!(answer.findings.iter().all(|f| f.kind != FindingKind::CpuStarved), "{:#?}", answer.findings);
+}
+
+#[test]
+fn a_quota_that_was_reached_is_told_with_its_figures() {
+    let mut s = Schedule::new(2, 400.0).thread(10, "busy");
+    let group = s.builder.string("/limits");
+    for period in 0..4 {
+        let t = f64::from(period) * 100.0;
+        s = s.runs(10, 0, t, t + 50.0, -1);
+    }
+    let (quota_us, period_us, periods, throttled, throttled_us) = (50_000, 100_000, 4, 4, 200_000);
+    s.builder.push(ns(400.0), QuotaEvent { group, quota_us, period_us, periods, throttled, throttled_us });
+    let answer = ask(&placed(s, 0.0, 10, "0-1", 0, "/limits/app").finish(), None);
+    let found = first(&answer);
+    assert_eq!((found.kind, found.confidence), (FindingKind::Throttled, Confidence::High));
+    near(found.blame_cpu_s * 1e3, 200.0);
+    let said = "its control group /limits may use 0.50 CPUs, and was throttled in 4 of 4 periods, for 200.0 ms in all";
+    assert!(found.evidence.iter().any(|e| e == said), "{:#?}", found.evidence);
+}
+
+#[test]
+fn where_quotas_are_known_to_be_none_an_idle_cpu_was_slow() {
+    let s = placed(Schedule::new(2, 100.0).thread(10, "a"), 0.0, 10, "0-1", 0, "/");
+    let s = s.runs(10, 0, 0.0, 20.0, -1).runs(10, 0, 60.0, 100.0, -1);
+    let answer = ask(&s.finish(), None);
+    assert_eq!(first(&answer).kind, FindingKind::WakeLatency, "{:#?}", answer.findings);
+}
+
+#[test]
+fn the_priority_of_a_neighbour_is_told() {
+    let mut s = Schedule::new(1, 100.0).thread(10, "app");
+    let name = s.builder.string("hog");
+    s.builder.push(0, holdup_trace::NameEvent { pid: 2, tid: 20, name });
+    let s = placed(placed(s, 0.0, 10, "0", 19, "/"), 0.0, 20, "0", -5, "/");
+    let s = s.switch(0.0, 0, 10, RUNS, -1, 20).switch(70.0, 0, 20, SwitchState::Dead, -1, 10);
+    let answer = ask(&s.finish(), Some("1"));
+    let found = only(&answer, FindingKind::CpuStarved);
+    let lines = found.evidence.join("\n");
+    assert!(lines.contains("hog (pid 2) ran, which is not of the program, with nice -5"), "{lines}");
+    assert!(lines.contains("it has nice 19"), "{lines}");
+}
+
+#[test]
+fn processes_that_were_there_before_are_known_by_their_parents() {
+    let mut s = Schedule::new(2, 100.0);
+    for (pid, tid, name) in [(3, 3, "child"), (3, 4, "worker"), (5, 5, "parent"), (6, 6, "other")] {
+        let name = s.builder.string(name);
+        s.builder.push(0, holdup_trace::NameEvent { pid, tid, name });
+    }
+    for (pid, parent) in [(3, 5), (5, 1), (6, 1)] {
+        s.builder.push(0, holdup_trace::ParentEvent { pid, parent });
+    }
+    let trace = s.finish();
+    let focus = holdup_analysis::focus::Focus::new(&trace, Some("parent"));
+    let mut found: Vec<u32> = (1..trace.threads.tid.len())
+        .filter(|&i| focus.contains(holdup_trace::ThreadIdx(i as u32)))
+        .map(|i| trace.threads.tid[i])
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, [3, 4, 5]);
 }

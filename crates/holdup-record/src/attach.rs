@@ -189,6 +189,17 @@ pub(crate) fn follow(pids: &mut Vec<u32>) {
     *pids = all.into_iter().filter(|&pid| Some(pid) == first || Life::of(pid).is_some()).collect();
 }
 
+/// Who started a process, if it and that one are there.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    stat(pid).map(|stat| stat.parent).filter(|&parent| parent > 0)
+}
+
+/// Whether it is one of the kernel's own, which all descend from kthreadd.
+pub(crate) fn is_kernel(pid: u32) -> bool {
+    const KTHREADD: u32 = 2;
+    pid == KTHREADD && program(pid).is_none() || parent(pid) == Some(KTHREADD) && program(pid).is_none()
+}
+
 /// What /proc/PID/stat says.
 struct Stat {
     state: char,

@@ -7,6 +7,8 @@ use std::path::Path;
 use holdup_spool::Side;
 use holdup_trace::{Host, Image};
 
+use crate::attach;
+
 /// Tells of threads and processes, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Scanner {
@@ -15,8 +17,9 @@ pub(crate) struct Scanner {
 }
 
 impl Scanner {
-    /// Appends the names of threads and the mappings of processes not told of before, as of time `t`.
+    /// Appends the names of threads, and the mappings and parents of processes, not told of before, as of time `t`.
     pub(crate) fn scan(&mut self, t: u64, out: &mut Vec<Side>) {
+        let mut parents = Vec::new();
         for pid in numbers(Path::new("/proc")) {
             let process = format!("/proc/{pid}");
             for tid in numbers(Path::new(&format!("{process}/task"))) {
@@ -26,13 +29,17 @@ impl Scanner {
                     out.push(Side::Name { t, pid, tid, name: name.trim_end_matches('\n').to_owned() });
                 }
             }
-            if self.processes.insert(pid)
-                && let Ok(maps) = fs::read(format!("{process}/maps"))
-            {
+            if !self.processes.insert(pid) {
+                continue;
+            }
+            parents.extend(attach::parent(pid).map(|parent| Side::Parent { t, pid, parent }));
+            if let Ok(maps) = fs::read(format!("{process}/maps")) {
                 let maps = String::from_utf8_lossy(&maps);
                 out.extend(maps.lines().filter_map(|l| mapping(pid, l)).map(|image| Side::Map { t, image }));
             }
         }
+        // Only now all of them have names.
+        out.append(&mut parents);
     }
 }
 

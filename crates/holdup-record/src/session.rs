@@ -19,6 +19,7 @@ use crate::limits::Limits;
 use crate::listening::{self, Looks, Whom};
 use crate::options::{Options, Outcome, Status, Target};
 use crate::perf::{Event, Mappings};
+use crate::placement::Placements;
 use crate::proc::Scanner;
 use crate::signals::Signals;
 use crate::sink::Sink;
@@ -90,12 +91,14 @@ fn session(
     let buffers = Buffers::new(programs.rings(sizes)?, &stacks, &blocks, mappings)?;
 
     let mut scanner = Scanner::default();
+    let mut placements = Placements::new();
     let mut side = Vec::new();
     let mut header = header(options, &programs, child.as_ref(), sizes);
     header.sample_period_ns = if samples.is_empty() { 0 } else { 1_000_000_000 / u64::from(options.freq) };
     let mut sink = Sink::create(spool, options.ring, &header)?;
     scanner.scan(header.start_ns, &mut side);
     side.extend(listening.into_iter().map(|found| found.at(header.start_ns)));
+    placements.look_at_all(header.start_ns, &mut side);
     programs.attach()?;
     samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
     scanner.scan(clock::now(), &mut side);
@@ -114,6 +117,7 @@ fn session(
         sink,
         header,
         side,
+        placements,
         child,
         watched,
         looks: Looks::new(),
@@ -217,6 +221,7 @@ struct Recording<'a> {
     sink: Sink,
     header: Header,
     side: Vec<Side>,
+    placements: Placements,
     child: Option<Child>,
     watched: Option<Watched>,
     looks: Looks,
@@ -237,6 +242,7 @@ impl Recording<'_> {
                 signals::sleep(self.options.drain_every);
             }
             let t = clock::now();
+            self.placements.look_at_some(&self.header.focus_pids, t, &mut self.side);
             let over = self.is_over(t - began, stop, &mut signalled);
             if !over {
                 let whom = self.child.as_ref().map_or(Whom::All, |child| Whom::Tree(child.pid()));
@@ -298,11 +304,14 @@ impl Recording<'_> {
         self.programs.set_epoch(number as u64);
         Scanner::default().scan(t, &mut self.side);
         self.looks = Looks::new();
+        self.placements.forget();
+        self.placements.look_at_all(t, &mut self.side);
         Ok(())
     }
 
     fn end(mut self, mut notes: Vec<String>) -> Result<Outcome> {
         let end_ns = clock::now();
+        self.placements.look_at_all(end_ns, &mut self.side);
         let failed = !notes.is_empty();
         if !failed {
             let _raised = Raised::all();

@@ -9,7 +9,8 @@ use crate::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC, checksu
 use crate::side::Side;
 use crate::stack::decode_stack;
 use holdup_trace::{
-    Cpu, Error, ExecEvent, ListenerEvent, LossKind, LostEvent, MapEvent, NameEvent, Nanos, Note, Result, TraceBuilder,
+    Cpu, Error, ExecEvent, ListenerEvent, LossKind, LostEvent, MapEvent, NameEvent, Nanos, Note, ParentEvent,
+    PlacementEvent, QuotaEvent, Result, TraceBuilder,
 };
 
 /// Records of a round that are held back until its end, so that threads are known before their first event.
@@ -202,6 +203,15 @@ impl Reader {
             }
             Side::Exec { t, pid } => builder.push(t, ExecEvent { pid }),
             Side::Listener { t, pid, parent, listens } => builder.push(t, ListenerEvent { pid, parent, listens }),
+            Side::Parent { t, pid, parent } => builder.push(t, ParentEvent { pid, parent }),
+            Side::Placement { t, tid, cpus, nice, policy, group, span } => {
+                let (cpus, group, span) = (builder.string(&cpus), builder.string(&group), Nanos(span));
+                builder.push(t, PlacementEvent { tid, cpus, nice, policy, group, span });
+            }
+            Side::Quota { t, group, limit: [quota_us, period_us], counts: [periods, throttled, throttled_us] } => {
+                let group = builder.string(&group);
+                builder.push(t, QuotaEvent { group, quota_us, period_us, periods, throttled, throttled_us });
+            }
             Side::Lost { kind, t, cpu, span, count, what } => {
                 let what = builder.string(&what);
                 builder.push(t, LostEvent { kind, cpu: Cpu(cpu), span: Nanos(span), count, what });

@@ -42,6 +42,43 @@ pub enum Side {
         /// Whether it owns a socket that listens.
         listens: bool,
     },
+    /// A process that was there already was started by another that is there.
+    Parent {
+        /// When that was seen.
+        t: u64,
+        /// The process.
+        pid: u32,
+        /// The one that started it.
+        parent: u32,
+    },
+    /// Where and how a thread may run.
+    Placement {
+        /// When that was seen.
+        t: u64,
+        /// The thread.
+        tid: u32,
+        /// The CPUs, as Linux lists them.
+        cpus: String,
+        /// Its nice value.
+        nice: i16,
+        /// Its scheduling policy, by Linux's number.
+        policy: u8,
+        /// Its control group.
+        group: String,
+        /// How long before it may have come to be so, in nanoseconds.
+        span: u64,
+    },
+    /// The limit of a control group, and how often it was reached since the recording began.
+    Quota {
+        /// When.
+        t: u64,
+        /// The control group.
+        group: String,
+        /// Microseconds of CPU time in each period (0: no limit), and of a period.
+        limit: [u32; 2],
+        /// Periods, those of them that were throttled, and for how many microseconds.
+        counts: [u32; 3],
+    },
     /// Something was lost.
     Lost {
         /// What kind of thing.
@@ -87,6 +124,26 @@ impl Side {
                     put(out, word);
                 }
             }
+            Side::Parent { t, pid, parent } => {
+                out.push(7);
+                put(out, *t);
+                put(out, (u64::from(*parent) << 32) | u64::from(*pid));
+            }
+            Side::Placement { t, tid, cpus, nice, policy, group, span } => {
+                out.push(8);
+                put(out, *t);
+                let nice = u64::from(nice.cast_unsigned());
+                put(out, (nice << 48) | (u64::from(*policy) << 32) | u64::from(*tid));
+                put(out, *span);
+                put_bytes(out, cpus.as_bytes());
+                put_bytes(out, group.as_bytes());
+            }
+            Side::Quota { t, group, limit, counts } => {
+                out.push(9);
+                put(out, *t);
+                limit.iter().chain(counts).for_each(|&n| put(out, n.into()));
+                put_bytes(out, group.as_bytes());
+            }
             Side::Lost { kind, t, cpu, span, count, what } => {
                 out.push(5);
                 put(out, *t);
@@ -131,6 +188,21 @@ impl Side {
                 *bytes = rest;
                 take_loss(Some(LossKind::from_code(kind)), t, bytes)?
             }
+            7 => {
+                let ids = take(bytes)?;
+                Side::Parent { t, pid: ids as u32, parent: (ids >> 32) as u32 }
+            }
+            8 => {
+                let word = take(bytes)?;
+                let (tid, policy, nice) = (word as u32, (word >> 32) as u8, ((word >> 48) as u16).cast_signed());
+                let (span, cpus, group) = (take(bytes)?, take_text(bytes)?, take_text(bytes)?);
+                Side::Placement { t, tid, cpus, nice, policy, group, span }
+            }
+            9 => {
+                let mut number = || take(bytes).map(|n| n as u32);
+                let (limit, counts) = ([number()?, number()?], [number()?, number()?, number()?]);
+                Side::Quota { t, group: take_text(bytes)?, limit, counts }
+            }
             _ => return None,
         })
     }
@@ -174,6 +246,19 @@ fn take_text(bytes: &mut &[u8]) -> Option<String> {
 mod tests {
     use super::*;
     use holdup_trace::LOST_STACKS;
+
+    #[test]
+    fn what_is_told_of_scheduling_is_read_back() {
+        let placement =
+            Side::Placement { t: 9, tid: 7, cpus: "0-3,8".into(), nice: -5, policy: 3, group: "/a b".into(), span: 4 };
+        let quota = Side::Quota { t: 9, group: "/a".into(), limit: [50_000, 100_000], counts: [30, 29, u32::MAX] };
+        let all = [Side::Parent { t: 1, pid: 3, parent: 4 }, placement, quota];
+        let mut bytes = Vec::new();
+        all.iter().for_each(|item| item.encode(&mut bytes));
+        let mut rest = bytes.as_slice();
+        let read: Vec<Side> = std::iter::from_fn(|| Side::decode(&mut rest)).collect();
+        assert_eq!(read, all);
+    }
 
     #[test]
     fn a_loss_without_a_kind_gets_one() {

@@ -179,6 +179,43 @@ events! {
         /// Its name.
         name: StringId,
     }
+    /// A process that existed already was started by another. Where that one is still there.
+    Parent(ParentEvent) {
+        /// The process.
+        pid: u32,
+        /// The one that started it.
+        parent: u32,
+    }
+    /// Where and how a thread may run, as seen at this instant.
+    Placement(PlacementEvent) {
+        /// The thread.
+        tid: u32,
+        /// The CPUs on which it may run, as Linux lists them (`0-3,8`).
+        cpus: StringId,
+        /// Its nice value.
+        nice: i16,
+        /// Its scheduling policy, by Linux's number.
+        policy: u8,
+        /// Its control group, as the controller of CPU time names it.
+        group: StringId,
+        /// How long before this instant it may have come to be so.
+        span: Nanos,
+    }
+    /// The limit of a control group's CPU time, and how often it was reached since the recording began.
+    Quota(QuotaEvent) {
+        /// The control group.
+        group: StringId,
+        /// Microseconds of CPU time in each period; 0 for no limit.
+        quota_us: u32,
+        /// The period in microseconds.
+        period_us: u32,
+        /// How many periods there were.
+        periods: u32,
+        /// In how many of them it was throttled.
+        throttled: u32,
+        /// For how many microseconds, all CPUs together.
+        throttled_us: u32,
+    }
     /// A process starts another program: its mappings are gone.
     Exec(ExecEvent) {
         /// The process.

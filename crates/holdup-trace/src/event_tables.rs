@@ -89,6 +89,10 @@ event_tables! {
     large thread_names: ThreadNames,
     /// Which processes are servers.
     small listeners: Listeners,
+    /// Where and how threads may run.
+    large placements: Placements,
+    /// Limits of control groups.
+    small quotas: Quotas,
     /// Mapped files.
     small images: Images,
     /// What is missing.

@@ -195,6 +195,46 @@ table! {
 }
 
 table! {
+    /// Where and how threads may run: one row when a thread is first seen, and one for each change.
+    Placements of Placement = "placement" {
+        /// Since when, at the latest.
+        t: Timestamp, "ns since start";
+        /// Since when, at the earliest.
+        from: Timestamp, "ns since start";
+        /// The thread.
+        thread: ThreadIdx, "thread";
+        /// The CPUs on which it may run, as Linux lists them.
+        cpus: StringId, "string";
+        /// Its nice value.
+        nice: i16, "number";
+        /// Its scheduling policy: 0 other, 1 FIFO, 2 round robin, 3 batch, 5 idle, 6 deadline.
+        policy: u8, "number";
+        /// Its control group, as the controller of CPU time names it.
+        group: StringId, "string";
+    }
+}
+
+table! {
+    /// Limits of control groups' CPU time, and how often they were reached.
+    Quotas of Quota = "quota" {
+        /// When this was so.
+        t: Timestamp, "ns since start";
+        /// The control group.
+        group: StringId, "string";
+        /// CPU time that it may use in each period; 0 for no limit.
+        quota_us: u32, "us";
+        /// The period.
+        period_us: u32, "us";
+        /// How many periods there were since the recording began.
+        periods: u32, "number";
+        /// In how many of them it was throttled.
+        throttled: u32, "number";
+        /// For how long, all CPUs together.
+        throttled_us: u32, "us";
+    }
+}
+
+table! {
     /// Locks that the trace speaks of.
     Locks of Lock = "lock" {
         /// 0 futex, 1 kernel mutex, 2 rwsem, 3 spinlock, 4 other.

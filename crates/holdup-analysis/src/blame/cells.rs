@@ -34,7 +34,7 @@ pub enum Terminal {
     Turn,
     /// The same for longer.
     Misplaced,
-    /// The same, where only CPUs are idle on which it may not run.
+    /// The same, where only CPUs are idle, or used by others, on which it may not run.
     Barred,
     /// The same, where none is idle and others run.
     Starved,

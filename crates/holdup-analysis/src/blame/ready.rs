@@ -92,7 +92,7 @@ pub(super) struct Missed {
     pub(super) own: Mark,
     /// Another that was idle, on which it was allowed.
     pub(super) allowed: Mark,
-    /// Idle ones, on none of which it was allowed.
+    /// CPUs that were idle or that others used, on none of which it was allowed.
     pub(super) barred: Mark,
     /// CPUs that others used.
     pub(super) taken: Mark,
@@ -162,11 +162,15 @@ impl<'a> Ready<'a> {
         let read = self.reading(earlier.cpu, earlier.allowed, now);
         let own = read.own.since(&earlier.own).idle;
         let some = read.some.since(&earlier.some);
-        let all = read.all.since(&earlier.all).idle;
-        let mut taken = some.taken;
-        // Where a CPU is idle, what others use may still be a part of what it misses.
-        (taken.cpu, taken.rank) = (0.0, some.taken.rank - some.taken.cpu + some.idle.rank - some.idle.cpu);
+        let all = read.all.since(&earlier.all);
         let passed = read.at.since(&earlier.at);
-        Missed { all: passed, own, allowed: some.idle.since(&own), barred: all.since(&some.idle), taken }
+        let allowed = some.idle.since(&own);
+        // Where a CPU is idle, what others use may still be a part of what it misses.
+        let rank = some.taken.rank - some.taken.cpu + some.idle.rank - some.idle.cpu;
+        let taken = Mark { cpu: 0.0, rank, ..some.taken };
+        let mut barred = all.idle.since(&some.idle);
+        barred.t = barred.t.wrapping_add(all.taken.since(&some.taken).t);
+        barred.rank = passed.rank - some.idle.cpu - rank;
+        Missed { all: passed, own, allowed, barred, taken }
     }
 }

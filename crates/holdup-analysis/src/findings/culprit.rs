@@ -24,7 +24,7 @@ const OUTERMOST: f64 = 1.5;
 pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
     let crew = Crew::of(context, tally);
     if let Group::Ready(_, why) = group {
-        let neighbour = || sched::neighbours(context).first().map_or(ThreadIdx::NONE, |n| n.0);
+        let neighbour = || sched::neighbours(context).first().map_or(ThreadIdx::NONE, |n| n.thread);
         let own = || crew.threads.first().copied().unwrap_or(ThreadIdx::NONE);
         return of_thread(context, if *why == Why::Starved { neighbour() } else { own() });
     }

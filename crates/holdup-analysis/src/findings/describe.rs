@@ -47,7 +47,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Serial(_) => format!("{who} worked{alone} for {lasted}; {}", stood(f)),
         Group::Disk(..) => format!("{who} waited for the disk for {lasted}; {}", stood(f)),
         Group::Timer(..) => format!("{who} slept for {lasted} while others waited for it; {}", stood(f)),
-        Group::Ready(program, why) => sched::title(context, *program, *why, f),
+        Group::Ready(program, why) => sched::title(context, *program, *why, tally, f),
         Group::Outside(..) => format!("{who} waited for input from outside for {lasted}; {}", stood(f)),
         Group::Idle(..) => {
             format!("{} of {} waited for work that nobody sent", threads(f.waiters.threads), f.culprit.process)
@@ -119,7 +119,7 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
     let all = duration(context.limits.of_threads(tally.waited.amount(), tally.count()));
     let mut lines = Vec::new();
     if let Group::Ready(program, why) = group {
-        return sched::evidence(context, *program, *why, f);
+        return sched::evidence(context, *program, *why, tally, f);
     } else if group.holds_up() && w.waits == 0 {
         lines.push("no thread waited for it: the others of the program had ended, or had no work".to_owned());
     } else if group.holds_up() {
@@ -173,6 +173,7 @@ fn preempted(context: &Context, tally: &Tally, lines: &mut Vec<String>) {
         let time = duration(context.limits.once(Nanos(time).amount()));
         lines.push(format!("meanwhile its CPU ran {name} (pid {pid}) for {time}"));
     }
+    lines.extend(sched::constraints(context, tally.main_thread()));
 }
 
 /// Whether several threads of the culprit's process are called like the process.

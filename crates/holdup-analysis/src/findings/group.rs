@@ -10,7 +10,7 @@ use crate::classify::WaitKind;
 use crate::report::FindingKind;
 
 /// The group of a cell; none for cells that are no finding.
-fn of(context: &Context, key: &Key) -> Option<Group> {
+fn of(context: &Context, throttled: &sched::Throttled, key: &Key) -> Option<Group> {
     use Terminal::*;
     let program = context.program(key.thread);
     let site = || context.classifier.facts(key.site).application;
@@ -23,6 +23,7 @@ fn of(context: &Context, key: &Key) -> Option<Group> {
         Running | NotRunning | Handoff | Waking | Overhead | UnknownHolder | Timer | Outside if locked => {
             Group::Lock(key.lock)
         }
+        Stalled | Misplaced | Starved if throttled.contains(context, key) => ready(Why::Throttled),
         Disk => Group::Disk(program, site()),
         Timer => Group::Timer(program, site()),
         Outside => Group::Outside(program, site()),
@@ -39,8 +40,9 @@ fn of(context: &Context, key: &Key) -> Option<Group> {
 /// All charges by group, like ones together.
 pub(super) fn charged(context: &Context) -> Vec<(Group, Tally)> {
     let mut groups: FxHashMap<Group, Tally> = FxHashMap::default();
+    let throttled = sched::Throttled::new(context);
     for (key, cell) in &context.blame.cells {
-        if let Some(group) = of(context, key) {
+        if let Some(group) = of(context, &throttled, key) {
             groups.entry(group).or_default().add(key, cell);
         }
     }
@@ -80,7 +82,7 @@ pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> FindingKi
         Group::Serial(_) => FindingKind::Serial,
         Group::Disk(..) => FindingKind::Disk,
         Group::Timer(..) => FindingKind::SleepPolling,
-        Group::Ready(_, why) => sched::kind(*why, tally),
+        Group::Ready(_, why) => sched::kind(context, *why, tally),
         Group::Outside(..) => FindingKind::Network,
         Group::Idle(..) => FindingKind::IdleByDesign,
     }

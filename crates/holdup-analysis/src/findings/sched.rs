@@ -2,9 +2,12 @@
 
 use holdup_trace::{Amount, Nanos, StringId, ThreadIdx};
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::context::Context;
 use super::tally::{Tally, Why};
 use super::{names, place};
+use crate::blame::{Key, Terminal};
 use crate::label::{self, duration};
 use crate::report::{Finding, FindingKind, Waiters};
 
@@ -13,9 +16,76 @@ const SLOW_WAKE: Nanos = Nanos(5_000_000);
 /// Neighbours that are named.
 const NAMED: usize = 3;
 
+/// The share of its threads' time without a CPU from which on a group's quota is what kept them.
+const REACHED: f64 = 0.5;
+
+/// Control groups whose threads were kept from running by their quota.
+pub(super) struct Throttled(FxHashSet<StringId>);
+
+impl Throttled {
+    /// Those that were throttled for most of the time that their threads were ready and did not run. O(cells).
+    pub(super) fn new(context: &Context) -> Self {
+        let mut ready: FxHashMap<StringId, u64> = FxHashMap::default();
+        for (key, cell) in &context.blame.cells {
+            if matches!(key.terminal, Terminal::Stalled | Terminal::Misplaced | Terminal::Starved)
+                && let Some(group) = group(context, key.thread)
+            {
+                *ready.entry(group).or_default() += cell.thread_ns;
+            }
+        }
+        let reached = |(group, ns): &(StringId, u64)| {
+            let quota = context.timeline.quotas.throttled(context.trace, *group);
+            quota.is_some_and(|q| f64::from(q.throttled_us) * 1e3 >= REACHED * *ns as f64)
+        };
+        Throttled(ready.into_iter().filter(reached).map(|(group, _)| group).collect())
+    }
+
+    /// Whether the thread's group is one of them.
+    pub(super) fn contains(&self, context: &Context, key: &Key) -> bool {
+        group(context, key.thread).is_some_and(|group| self.0.contains(&group))
+    }
+}
+
+fn group(context: &Context, thread: ThreadIdx) -> Option<StringId> {
+    context.timeline.affinity.priority(thread).map(|p| p.group)
+}
+
+/// The quota that kept the thread, in words.
+fn quota(context: &Context, thread: ThreadIdx) -> Option<String> {
+    let group = group(context, thread)?;
+    let quota = context.timeline.quotas.throttled(context.trace, group)?;
+    let cpus = f64::from(quota.quota_us) / f64::from(quota.period_us.max(1));
+    let name = context.trace.text(quota.group);
+    let lost = duration(f64::from(quota.throttled_us) * 1e-6);
+    let (throttled, periods) = (label::count(quota.throttled.into()), label::count(quota.periods.into()));
+    Some(format!(
+        "its control group {name} may use {cpus:.2} CPUs, and was throttled in {throttled} of {periods} periods, for {lost} in all"
+    ))
+}
+
+/// Nice value and policy in words, if they are not the usual ones.
+fn priority(context: &Context, thread: ThreadIdx) -> Option<String> {
+    let p = context.timeline.affinity.priority(thread)?;
+    match p.policy {
+        1 | 2 | 6 => Some("real-time priority".to_owned()),
+        5 => Some("the policy for idle times".to_owned()),
+        _ => (p.nice != 0).then(|| format!("nice {}", p.nice)),
+    }
+}
+
+/// What is known to keep a thread from CPUs: its mask, its quota, its priority.
+pub(super) fn constraints(context: &Context, thread: ThreadIdx) -> Vec<String> {
+    let mask = context.timeline.affinity.restricted(thread).map(|cpus| format!("it may run on CPU {cpus} alone"));
+    let low = priority(context, thread).map(|words| format!("it has {words}"));
+    [mask, low, quota(context, thread)].into_iter().flatten().collect()
+}
+
 /// What kind of finding it is.
-pub(super) fn kind(why: Why, tally: &Tally) -> FindingKind {
+pub(super) fn kind(context: &Context, why: Why, tally: &Tally) -> FindingKind {
     match why {
+        // Where quotas are known, it is none: the CPU was slow to wake up.
+        Why::Stalled if context.timeline.affinity.is_known() => FindingKind::WakeLatency,
+        Why::Throttled => FindingKind::Throttled,
         Why::Waking | Why::Turn => FindingKind::WakeLatency,
         Why::Stalled if tally.waited.0 < SLOW_WAKE.0.saturating_mul(tally.waits.max(1)) => FindingKind::WakeLatency,
         Why::Stalled => FindingKind::Throttled,
@@ -49,17 +119,50 @@ pub(super) fn waiters(context: &Context, program: StringId, why: Why, tally: &Ta
     waiters
 }
 
-/// Who used the CPUs for which threads of the focus were ready, and their shares of it; the greatest first.
-pub(super) fn neighbours(context: &Context) -> Vec<(ThreadIdx, f64)> {
-    let mut found = context.blame.neighbours.clone();
-    let all: f64 = found.iter().map(|(_, ns)| ns).sum();
-    found.iter_mut().for_each(|(_, ns)| *ns /= all.max(f64::MIN_POSITIVE));
-    found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+/// The threads of one program that used CPUs for which threads of the focus were ready.
+pub(super) struct Neighbour {
+    /// The one that used most.
+    pub(super) thread: ThreadIdx,
+    most: f64,
+    /// Its program's share of all that.
+    share: f64,
+    threads: usize,
+}
+
+/// Who used the CPUs for which threads of the focus were ready, the greatest first.
+pub(super) fn neighbours(context: &Context) -> Vec<Neighbour> {
+    let all: f64 = context.blame.neighbours.iter().map(|(_, ns)| ns).sum();
+    let mut programs: FxHashMap<StringId, Neighbour> = FxHashMap::default();
+    for &(thread, ns) in &context.blame.neighbours {
+        let none = Neighbour { thread, most: 0.0, share: 0.0, threads: 0 };
+        let known = programs.entry(context.program(thread)).or_insert(none);
+        if ns > known.most {
+            (known.thread, known.most) = (thread, ns);
+        }
+        known.share += ns / all.max(f64::MIN_POSITIVE);
+        known.threads += 1;
+    }
+    let mut found: Vec<Neighbour> = programs.into_values().collect();
+    found.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.thread.cmp(&b.thread)));
     found
 }
 
+/// The greatest by name; those that are needed for half of it.
+fn neighbours_in_words(context: &Context) -> String {
+    let all = neighbours(context);
+    let name = |n: &Neighbour| context.trace.text(context.program(n.thread)).to_owned();
+    match all.as_slice() {
+        [] => "other programs".to_owned(),
+        [one] => name(one),
+        [one, ..] if one.share > 0.9 => name(one),
+        [one, ..] if one.share > 0.5 => format!("{} and others", name(one)),
+        [one, two] => format!("{} and {}", name(one), name(two)),
+        [one, two, ..] => format!("{}, {} and others", name(one), name(two)),
+    }
+}
+
 /// One sentence.
-pub(super) fn title(context: &Context, program: StringId, why: Why, f: &Finding) -> String {
+pub(super) fn title(context: &Context, program: StringId, why: Why, tally: &Tally, f: &Finding) -> String {
     let (who, w) = (context.trace.text(program), &f.waiters);
     let all = duration(w.total_s);
     match why {
@@ -82,16 +185,21 @@ pub(super) fn title(context: &Context, program: StringId, why: Why, f: &Finding)
         }
         Why::Stalled => format!("{who} was ready for {all} and not let run, while the CPU it was on stood idle"),
         Why::Misplaced => format!("{who} was ready for {all} behind others, while another CPU stood idle"),
-        Why::Barred => format!("{who} was ready for {all} and may not run on the CPUs that stood idle"),
+        Why::Throttled => {
+            format!("{who} was ready for {all} and not let run: the quota of its control group was used up")
+        }
+        Why::Barred => {
+            let mask = context.timeline.affinity.restricted(tally.main_thread()).unwrap_or("others");
+            format!("{who} may run on CPU {mask} alone, and was ready for {all} while its program did not use another")
+        }
         Why::Starved => {
-            let by = if f.culprit.process.is_empty() { "other programs" } else { &f.culprit.process };
-            format!("{who} was ready for {all} while {by} used the CPUs")
+            format!("{who} was ready for {all} while {} used the CPUs", neighbours_in_words(context))
         }
     }
 }
 
 /// What it rests on.
-pub(super) fn evidence(context: &Context, program: StringId, why: Why, f: &Finding) -> Vec<String> {
+pub(super) fn evidence(context: &Context, program: StringId, why: Why, tally: &Tally, f: &Finding) -> Vec<String> {
     let w = &f.waiters;
     let what = if why == Why::Waking { "wake-ups for an idle CPU" } else { "stretches of being ready" };
     let mut lines = vec![format!(
@@ -107,10 +215,17 @@ pub(super) fn evidence(context: &Context, program: StringId, why: Why, f: &Findi
         lines.push(format!("half of them took no more than {}, 99 % no more than {}", duration(half), duration(most)));
     }
     if why == Why::Starved {
-        for (thread, share) in neighbours(context).into_iter().take(NAMED) {
-            let (name, pid) = (context.thread_name(thread), context.pid(thread));
-            lines.push(format!("{:.0} % of that, {name} (pid {pid}) ran, which is not of the program", 100.0 * share));
+        for Neighbour { thread, share, threads, .. } in neighbours(context).into_iter().take(NAMED) {
+            let (name, pid) = (context.trace.text(context.program(thread)), context.pid(thread));
+            let who =
+                if threads == 1 { format!("pid {pid}") } else { format!("{threads} threads, most of it pid {pid}") };
+            let priority = priority(context, thread).map_or(String::new(), |words| format!(", with {words}"));
+            let share = 100.0 * share;
+            lines.push(format!("{share:.0} % of that, {name} ({who}) ran, which is not of the program{priority}"));
         }
+    }
+    if !matches!(why, Why::Waking | Why::Turn) {
+        lines.extend(constraints(context, tally.main_thread()));
     }
     lines
 }
@@ -122,7 +237,7 @@ pub(super) fn advice(why: Why, f: &Finding) -> String {
             "Hand over less often (batch, pipeline), look for work a moment longer before sleeping (busy polling), keep both \
              sides on one CPU, or keep idle CPUs from sleeping deeply (idle governor, C-states)."
         }
-        Why::Waking | Why::Turn | Why::Stalled => "Raise the quota of its control group (cpu.max), or use fewer threads than it has CPUs.",
+        Why::Waking | Why::Turn | Why::Stalled | Why::Throttled => "Raise the quota of its control group (cpu.max), or use fewer threads than it has CPUs.",
         Why::Misplaced => "The scheduler put them behind others: look at affinity masks, cpusets and priorities.",
         Why::Barred => "Widen the affinity mask (taskset, sched_setaffinity, cpuset): CPUs were free.",
         Why::Starved => "Move one of the two elsewhere, give the other a lower priority (nice, cpu.weight), or add CPUs.",
@@ -133,7 +248,9 @@ pub(super) fn advice(why: Why, f: &Finding) -> String {
 /// What makes it a guess.
 pub(super) fn doubt(context: &Context, why: Why) -> Option<&'static str> {
     match why {
-        Why::Stalled => Some("this trace tells nothing of quotas: it may also be a host that gave this CPU to others"),
+        Why::Stalled if !context.timeline.affinity.is_known() => {
+            Some("this trace tells nothing of quotas: it may also be a host that gave this CPU to others")
+        }
         Why::Misplaced if !context.timeline.affinity.is_known() => {
             Some("this trace tells nothing of affinity masks and quotas: either may have kept them from the idle CPUs")
         }

@@ -32,6 +32,8 @@ pub(crate) enum Why {
     Waking,
     /// The CPU on which it was to run was busy for a moment more, while another was idle.
     Turn,
+    /// The quota of its control group was used up.
+    Throttled,
     /// The CPU on which it was to run stood idle.
     Stalled,
     /// The CPU on which it was to run was busy while another was idle.

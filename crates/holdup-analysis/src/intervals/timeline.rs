@@ -31,6 +31,7 @@ use super::{Health, OwnerSpan};
 use crate::affinity::Affinity;
 use crate::classify::{Classifier, WaitKind};
 use crate::focus::Focus;
+use crate::quota::Quotas;
 use crate::servers::Servers;
 
 /// Events in a part, at least: its steps and waits take some 20 MB.
@@ -50,6 +51,8 @@ pub struct Timeline<'a> {
     servers: Servers,
     /// On which CPUs each thread may run.
     pub affinity: Affinity,
+    /// How their control groups are limited.
+    pub quotas: Quotas,
     /// Number of CPUs.
     pub cpus: usize,
     /// The trace's length in nanoseconds.
@@ -88,6 +91,7 @@ impl<'a> Timeline<'a> {
             crossing: Crossing::default(),
             facts: Facts::new(trace.locks.pid.len(), trace.threads.tid.len()),
             affinity: Affinity::new(trace),
+            quotas: Quotas::new(trace),
             servers: Servers::of(trace)?,
             cpus: usize::from(trace.meta.cpus),
             end: trace.meta.duration_ns,

@@ -61,6 +61,13 @@ impl Assembly {
                 Ok(())
             }
             Event::Name(e) => self.name(t, e),
+            Event::Parent(ParentEvent { pid, parent }) => {
+                let (thread, parent) = (self.thread(pid), self.thread(parent));
+                self.threads.descend(thread, parent);
+                Ok(())
+            }
+            Event::Placement(e) => self.placement(t, &e),
+            Event::Quota(e) => self.quota(t, &e),
             Event::Exec(ExecEvent { pid }) => {
                 self.spaces.exec(pid);
                 Ok(())
@@ -155,6 +162,17 @@ impl Assembly {
         }
         let (start, end, file_offset) = (image.start, image.end, image.file_offset);
         self.out.images.push(ImageRow { t, space, start, end, file_offset, path, build_id })
+    }
+
+    fn placement(&mut self, t: Timestamp, e: &PlacementEvent) -> Result<()> {
+        let &PlacementEvent { tid, cpus, nice, policy, group, span } = e;
+        let thread = self.thread(tid);
+        self.out.placements.push(Placement { t, from: t.before(span), thread, cpus, nice, policy, group })
+    }
+
+    fn quota(&mut self, t: Timestamp, e: &QuotaEvent) -> Result<()> {
+        let &QuotaEvent { group, quota_us, period_us, periods, throttled, throttled_us } = e;
+        self.out.quotas.push(Quota { t, group, quota_us, period_us, periods, throttled, throttled_us })
     }
 
     fn fork(&mut self, t: Timestamp, e: ForkEvent) {

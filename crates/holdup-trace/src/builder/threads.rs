@@ -50,6 +50,14 @@ impl ThreadTable {
         std::mem::replace(&mut self.rows.name[thread.index()], name) != name
     }
 
+    /// The thread was created by that one, unless it is known by whom.
+    pub fn descend(&mut self, thread: ThreadIdx, parent: ThreadIdx) {
+        let known = &mut self.rows.parent[thread.index()];
+        if *known == ThreadIdx::NONE && thread != parent {
+            *known = parent;
+        }
+    }
+
     /// The thread ends. Its tid stays its own: it still switches out for the last time after its exit was traced.
     pub fn end(&mut self, thread: ThreadIdx, t: Timestamp) {
         self.rows.end[thread.index()] = t;
@@ -80,6 +88,16 @@ mod tests {
         let second = threads.add(7, 5, Timestamp::from_nanos_since_start(9), ThreadIdx::NONE, name);
         assert_ne!(first, second);
         assert_eq!(threads.of(7, &mut strings), second);
+    }
+
+    #[test]
+    fn what_descends_from_whom_is_told_once() {
+        let (mut threads, mut strings) = (ThreadTable::default(), Dictionary::default());
+        let all = [3, 4, 5].map(|tid| threads.of(tid, &mut strings));
+        threads.descend(all[0], all[2]);
+        threads.descend(all[0], all[1]);
+        threads.descend(all[1], all[1]);
+        assert_eq!(threads.finish().parent, [all[2], ThreadIdx::NONE, ThreadIdx::NONE]);
     }
 
     #[test]

@@ -69,7 +69,8 @@ impl Sweep<'_> {
         cell.thread_ns = cell.thread_ns.saturating_add(passed.t);
         cell.cpu_ns += passed.cpu;
         // A CPU that a neighbour uses is not one that stood idle while it could have run.
-        cell.rank_ns += if terminal == Terminal::Starved { passed.rank } else { passed.cpu };
+        let counts = matches!(terminal, Terminal::Starved | Terminal::Barred);
+        cell.rank_ns += if counts { passed.rank } else { passed.cpu };
         self.cells.add_window(id, from, from + passed.t);
     }
 
