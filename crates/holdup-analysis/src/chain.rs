@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The walk goes backwards from the wait's end. Each hop answers for the time from the end of its own last wait to
-//! the wake-up that it gave; these parts add up to the wait. [`handoffs`] lists what happened at the wait's lock.
+//! the wake-up that it gave. A wait that no thread ended answers for itself, and the chain goes on with what its thread did
+//! before; a thread that has no earlier wait leads to its creator. So all of the wait is in one part or another. [`handoffs`] lists what happened at the wait's lock.
 
 mod activity;
 mod end;
@@ -24,7 +25,7 @@ use crate::code::Disassembler;
 use crate::focus::Focus;
 use crate::intervals::{self, Intervals};
 use crate::report::TraceFacts;
-pub use report::{Behind, Chain, Did, Edge, End, EndKind, Handoff, Handoffs, Hop, Start, WaitFacts, Who};
+pub use report::{Behind, Chain, Did, Edge, End, EndKind, Handoff, Handoffs, Hop, Share, Start, WaitFacts, Who};
 
 /// Hand-offs listed when the caller does not say how many.
 const DEFAULT_TOP: usize = 20;
@@ -64,7 +65,7 @@ pub fn chain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Di
     let parts = walk::Parts::new(&intervals);
     let picked = pick::pick(&study, &parts, &options.start).map_err(refuse)?;
     let links = walk::walk(&study, &parts, picked.wait, picked.at);
-    let (hops, end) = activity::describe(&study, &parts, &links)?;
+    let (hops, end, shares) = activity::describe(&study, &parts, &links)?;
     let top = if options.top == 0 { DEFAULT_TOP } else { options.top };
     let listed = options.follow.then(|| handoffs::of(&study, &parts, picked.wait, top)).transpose();
     Ok(Chain {
@@ -82,6 +83,7 @@ pub fn chain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Di
         note: picked.note,
         hops,
         end,
+        shares,
         handoffs: listed.map_err(refuse)?,
     })
 }

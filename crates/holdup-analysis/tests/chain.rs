@@ -41,7 +41,7 @@ fn behind_a_timer() -> Trace {
 fn a_chain_goes_back_to_the_timer() {
     let trace = behind_a_timer();
     let found = ask(&trace, at(30.0, ""), false).unwrap();
-    assert_eq!((tids(&found), found.end.kind.name(), found.also_waiting), (vec![10, 11], "timer", 1));
+    assert_eq!((tids(&found), found.end.kind.name(), found.also_waiting), (vec![10, 11, 11], "running", 1));
     let (first, second) = (&found.hops[0], &found.hops[1]);
     let wait = first.wait.as_ref().unwrap();
     near(ms_of(wait.waited_s), 55.0);
@@ -51,8 +51,11 @@ fn a_chain_goes_back_to_the_timer() {
     near(ms_of(second.did.ready_s), 0.2);
     near(ms_of(second.part_s), 10.0);
     near(ms_of(second.wait.as_ref().unwrap().waited_s), 40.0);
-    near(ms_of(found.end.part_s), 40.0);
-    assert_eq!(found.end.main_hop, 2, "the timer has the largest part");
+    // Its timer, and before that what it ran meanwhile: all of it is told.
+    near(ms_of(second.alone_s), 40.0);
+    near(ms_of(found.hops[2].part_s), 5.0);
+    assert_eq!((found.shares[0].what.name(), found.end.main_hop), ("timer", 1), "the timer has the largest part");
+    adds_up(&found);
     assert!(!second.at, "at 30 the sleeper slept");
     assert!(ask(&trace, at(55.0, "waiter"), false).unwrap().hops[1].at);
 }
@@ -79,13 +82,72 @@ fn the_waker_leads_through_the_queue_to_the_holder() {
 }
 
 #[test]
-fn at_an_instant_the_owner_is_next() {
+fn at_an_instant_the_owner_then_answers() {
     let found = ask(&queue(), at(30.0, "third"), false).unwrap();
-    assert_eq!((tids(&found), found.hops[1].by.name(), found.hops[1].at), (vec![12, 10], "owner", true));
-    near(ms_of(found.hops[1].did.ran_s), 30.0);
+    // From 50 to 52 it was the second, who had it then.
+    assert_eq!((tids(&found), found.hops[2].by.name(), found.hops[2].at), (vec![12, 11, 10], "waker", true));
+    near(ms_of(found.hops[2].did.ran_s), 30.0);
     // The other one had let go by then.
     let later = ask(&queue(), at(51.0, "third"), false).unwrap();
     assert_eq!((tids(&later), later.hops[1].by.name(), later.hops[1].at), (vec![12, 11, 10], "waker", true));
+}
+
+/// Each instant of the first wait is in one place.
+fn adds_up(chain: &Chain) {
+    let wait = chain.hops[0].wait.as_ref().unwrap().waited_s;
+    let hops: f64 = chain.hops.iter().map(|h| h.part_s + h.alone_s).sum();
+    near(ms_of(hops + chain.end.part_s), ms_of(wait));
+    near(ms_of(chain.shares.iter().map(|s| s.part_s).sum()), ms_of(wait));
+    near(chain.shares.iter().map(|s| s.share).sum(), 1.0);
+}
+
+/// A server that naps for 4 after each 1 of work, and answers after 100.
+#[test]
+fn a_waker_that_waited_often_answers_for_all_of_it() {
+    let mut s = Schedule::new(2, 120.0).thread(10, "client").thread(11, "server");
+    s = s.runs(10, 0, 0.0, 2.0, READ);
+    for round in 0..20 {
+        let t = 5.0 * f64::from(round);
+        s = s.wakes(t, 1, 0, 11, WakeContext::Timer, 0).runs(11, 1, t, t + 1.0, SLEEP);
+    }
+    let s = s.wakes(100.0, 1, 0, 11, WakeContext::Timer, 0).switch(100.0, 1, 0, RUNS, -1, 11).by(102.0, 1, 11, 10);
+    let found = ask(&s.switch(102.0, 0, 0, RUNS, -1, 10).finish(), at(50.0, "client"), false).unwrap();
+    adds_up(&found);
+    let of =
+        |what: &str| found.shares.iter().filter(|s| s.what.name() == what).map(|s| (ms_of(s.part_s), s.times)).next();
+    let (timer, ran) = (of("timer").unwrap(), of("running").unwrap());
+    near(timer.0, 79.0);
+    near(ran.0, 21.0);
+    assert_eq!((timer.1, ran.1), (20, 20));
+    assert!(found.shares[0].who.tid == 11 && found.hops[2].by.name() == "before", "{found:#?}");
+}
+
+#[test]
+fn a_waker_that_was_created_meanwhile_leads_to_its_creator() {
+    let mut s = Schedule::new(3, 100.0).thread(10, "waiter").thread(11, "creator").runs(10, 0, 0.0, 5.0, FUTEX);
+    s = s.runs(11, 1, 0.0, 60.0, FUTEX);
+    s.builder.push(ns(40.0), holdup_trace::ForkEvent { parent_pid: 1, parent: 11, pid: 1, tid: 12 });
+    let s = s.switch(41.0, 2, 0, RUNS, -1, 12).by(80.0, 2, 12, 10).switch(80.0, 0, 0, RUNS, -1, 10);
+    let found = ask(&s.finish(), at(50.0, "waiter"), false).unwrap();
+    adds_up(&found);
+    assert_eq!(
+        (tids(&found), found.hops[2].by.name(), found.end.kind.name()),
+        (vec![10, 12, 11], "creator", "running")
+    );
+    near(ms_of(found.hops[2].part_s), 35.0);
+}
+
+#[test]
+fn all_of_every_wait_is_accounted_for() {
+    let traces = [behind_a_timer(), queue()];
+    for trace in &traces {
+        for wait in 0.. {
+            match ask(trace, Start::Wait(wait), false) {
+                Ok(found) => adds_up(&found),
+                Err(_) => break,
+            }
+        }
+    }
 }
 
 #[test]
@@ -130,6 +192,7 @@ fn a_deadlock_is_a_circle() {
     let trace = s.switch(20.0, 1, 11, SLEEPS, FUTEX, 0).finish();
     let found = ask(&trace, at(50.0, "left"), false).unwrap();
     assert_eq!((tids(&found), found.end.kind.name()), (vec![10, 11, 10], "circle"));
+    adds_up(&found);
 }
 
 #[test]

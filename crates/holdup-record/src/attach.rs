@@ -7,7 +7,7 @@ use std::path::Path;
 use holdup_base::near;
 use holdup_trace::{Error, Result};
 
-use crate::proc::numbers;
+use crate::proc::{numbers, stat};
 
 mod cgroup;
 
@@ -189,36 +189,6 @@ pub(crate) fn follow(pids: &mut Vec<u32>) {
     *pids = all.into_iter().filter(|&pid| Some(pid) == first || Life::of(pid).is_some()).collect();
 }
 
-/// Who started a process, if it and that one are there.
-pub(crate) fn parent(pid: u32) -> Option<u32> {
-    stat(pid).map(|stat| stat.parent).filter(|&parent| parent > 0)
-}
-
-/// Whether it is one of the kernel's own, which all descend from kthreadd.
-pub(crate) fn is_kernel(pid: u32) -> bool {
-    const KTHREADD: u32 = 2;
-    pid == KTHREADD && program(pid).is_none() || parent(pid) == Some(KTHREADD) && program(pid).is_none()
-}
-
-/// What /proc/PID/stat says.
-struct Stat {
-    state: char,
-    parent: u32,
-    started: u64,
-}
-
-fn stat(pid: u32) -> Option<Stat> {
-    let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    parse_stat(&String::from_utf8_lossy(&bytes))
-}
-
-/// The name is in parentheses, and may hold some itself.
-fn parse_stat(line: &str) -> Option<Stat> {
-    let mut fields = line.get(line.rfind(')')? + 1..)?.split_ascii_whitespace();
-    let (state, parent) = (fields.next()?.chars().next()?, fields.next()?.parse().ok()?);
-    Some(Stat { state, parent, started: fields.nth(17)?.parse().ok()? })
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::{Child, Command, Stdio};
@@ -276,16 +246,5 @@ mod tests {
         shell.kill().unwrap();
         shell.wait().unwrap();
         Command::new("kill").arg(child.to_string()).status().unwrap();
-    }
-
-    #[test]
-    fn names_may_look_like_fields() {
-        let rest = "S 7 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
-        for name in ["sh", "a) R 1 (b", "", "x y"] {
-            let stat = parse_stat(&format!("12 ({name}) {rest}")).unwrap();
-            assert_eq!((stat.state, stat.parent, stat.started), ('S', 7, 4711), "{name}");
-        }
-        assert!(parse_stat("12 (sh) S 7").is_none());
-        assert!(parse_stat("").is_none());
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use holdup_spool::Side;
 
 use crate::attach;
-use crate::proc::numbers;
+use crate::proc::{numbers, stat};
 use crate::quota::Quotas;
 
 /// Threads of the focus that are looked at while it is recorded.
@@ -50,7 +50,7 @@ impl Placements {
     /// Appends what is new of all threads, but for the kernel's own, as of time `t`.
     pub(crate) fn look_at_all(&mut self, t: u64, out: &mut Vec<Side>) {
         self.next = t + self.pause;
-        let users = numbers(Path::new("/proc")).filter(|&pid| !attach::is_kernel(pid));
+        let users = numbers(Path::new("/proc")).filter(|&pid| stat(pid).is_some_and(|stat| !stat.is_kernel));
         users.for_each(|pid| self.look(pid, t, out));
         self.quotas.tell(t, out);
     }

@@ -7,8 +7,6 @@ use std::path::Path;
 use holdup_spool::Side;
 use holdup_trace::{Host, Image};
 
-use crate::attach;
-
 /// Tells of threads and processes, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Scanner {
@@ -32,7 +30,8 @@ impl Scanner {
             if !self.processes.insert(pid) {
                 continue;
             }
-            parents.extend(attach::parent(pid).map(|parent| Side::Parent { t, pid, parent }));
+            let parent = stat(pid).map(|stat| stat.parent).filter(|&parent| parent > 0);
+            parents.extend(parent.map(|parent| Side::Parent { t, pid, parent }));
             if let Ok(maps) = fs::read(format!("{process}/maps")) {
                 let maps = String::from_utf8_lossy(&maps);
                 out.extend(maps.lines().filter_map(|l| mapping(pid, l)).map(|image| Side::Map { t, image }));
@@ -110,9 +109,46 @@ pub(crate) fn memory() -> u64 {
     kb.unwrap_or(1 << 20) * 1024
 }
 
+/// What /proc/PID/stat says.
+pub(crate) struct Stat {
+    pub(crate) state: char,
+    pub(crate) parent: u32,
+    /// Whether it is one of the kernel's own.
+    pub(crate) is_kernel: bool,
+    /// Ticks since boot.
+    pub(crate) started: u64,
+}
+
+pub(crate) fn stat(pid: u32) -> Option<Stat> {
+    let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    parse_stat(&String::from_utf8_lossy(&bytes))
+}
+
+/// The flag of a thread of the kernel.
+const PF_KTHREAD: u32 = 0x20_0000;
+
+/// The name is in parentheses, and may hold some itself.
+fn parse_stat(line: &str) -> Option<Stat> {
+    let mut fields = line.get(line.rfind(')')? + 1..)?.split_ascii_whitespace();
+    let (state, parent) = (fields.next()?.chars().next()?, fields.next()?.parse().ok()?);
+    let flags: u32 = fields.nth(4)?.parse().ok()?;
+    Some(Stat { state, parent, is_kernel: flags & PF_KTHREAD != 0, started: fields.nth(12)?.parse().ok()? })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_may_look_like_fields() {
+        let rest = "S 7 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
+        for name in ["sh", "a) R 1 (b", "", "x y"] {
+            let stat = parse_stat(&format!("12 ({name}) {rest}")).unwrap();
+            assert_eq!((stat.state, stat.parent, stat.started), ('S', 7, 4711), "{name}");
+        }
+        assert!(parse_stat("12 (sh) S 7").is_none());
+        assert!(parse_stat("").is_none());
+    }
 
     #[test]
     fn stolen_time_is_the_eighth_number() {

@@ -3,8 +3,8 @@
 use holdup_trace::{Nanos, Result, StackId, Table, ThreadIdx, Timestamp};
 use rustc_hash::FxHashMap;
 
-use super::report::{Behind, Did, Edge, End, Hop, WaitFacts, Who};
-use super::walk::{Link, Links, Parts};
+use super::report::{Behind, Did, Edge, End, EndKind, Hop, Share, WaitFacts, Who};
+use super::walk::{Link, Links, Parts, Stop};
 use super::{Study, end};
 use crate::intervals::State;
 use crate::{findings, label, segments};
@@ -12,17 +12,25 @@ use crate::{findings, label, segments};
 /// Threads named for having run in another one's place.
 const BEHIND: usize = 3;
 
-/// The hops of a chain, and its end. O(steps + samples).
-pub(super) fn describe(study: &Study, parts: &Parts, walked: &Links) -> Result<(Vec<Hop>, End)> {
+/// Hops that are described one by one: in a ping-pong of microseconds nobody reads on.
+const MOST_DESCRIBED: usize = 1000;
+
+/// The hops of a chain, its end, and what all of it adds up to. O(steps + samples + hops).
+pub(super) fn describe(study: &Study, parts: &Parts, walked: &Links) -> Result<(Vec<Hop>, End, Vec<Share>)> {
     let links = &walked.links;
     let mut all = Activities::new(links);
     all.follow(study);
     all.behind(study);
     all.sample(study)?;
+    let shares = shares(study, parts, walked, &all.of);
+    let count = links.len();
     let hops: Vec<Hop> = links
         .iter()
         .zip(all.of)
-        .map(|(link, activity)| {
+        .enumerate()
+        // The end speaks of the last.
+        .filter(|(i, _)| *i + 1 < MOST_DESCRIBED || *i + 1 == count)
+        .map(|(i, (link, activity))| {
             let inside = |t: Timestamp| t.clamp(walked.from, walked.to);
             let (from, until) = (inside(link.from), inside(link.until));
             let started = link.edge == Edge::Start;
@@ -32,12 +40,66 @@ pub(super) fn describe(study: &Study, parts: &Parts, walked: &Links) -> Result<(
                 did: did(study, link, activity),
                 wait: link.wait.map(|w| wait_facts(study, parts, w)),
                 part_s: if started { 0.0 } else { until.since(from).seconds() },
+                alone_s: if i + 1 < count { link.alone.seconds() } else { 0.0 },
                 at: !started && walked.at.is_some_and(|t| (from..until).contains(&t)),
             }
         })
         .collect();
     let end = end::of(study, parts, walked, &hops);
-    Ok((hops, end))
+    Ok((hops, end, shares))
+}
+
+/// What some hops come to.
+#[derive(Default)]
+struct Sum {
+    part: Nanos,
+    times: u64,
+    samples: FxHashMap<StackId, f64>,
+}
+
+/// What the whole first wait was, by thread and by what it did.
+fn shares(study: &Study, parts: &Parts, walked: &Links, activities: &[Activity]) -> Vec<Share> {
+    let mut sums: FxHashMap<(ThreadIdx, EndKind), Sum> = FxHashMap::default();
+    let mut add = |thread, what, part: Nanos, samples: Option<&FxHashMap<StackId, f64>>| {
+        if part > Nanos::ZERO {
+            let sum = sums.entry((thread, what)).or_default();
+            (sum.part, sum.times) = (sum.part + part, sum.times + 1);
+            samples.into_iter().flatten().for_each(|(s, n)| *sum.samples.entry(*s).or_default() += n);
+        }
+    };
+    for (link, activity) in walked.links.iter().zip(activities) {
+        if link.edge != Edge::Start {
+            let Activity { ran, ready, .. } = *activity;
+            add(link.thread, EndKind::Running, ran, Some(&activity.samples));
+            add(link.thread, EndKind::Runnable, ready, None);
+            let unknown = link.until.since(link.from).0.saturating_sub(ran.0 + ready.0);
+            add(link.thread, EndKind::Unknown, Nanos(unknown), None);
+        }
+        if let Some(wait) = link.wait {
+            add(link.thread, end::kind_of(study, parts, wait), link.alone, None);
+        }
+    }
+    let rest = match walked.stop {
+        Stop::Circle => EndKind::Circle,
+        Stop::Cut => EndKind::Cut,
+        Stop::Begin | Stop::Unknown => EndKind::Unknown,
+    };
+    add(ThreadIdx::NONE, rest, walked.rest, None);
+    let whole = walked.to.since(walked.from).seconds().max(f64::MIN_POSITIVE);
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|((thread, what), sum)| (std::cmp::Reverse(sum.part), *thread, what.name()));
+    let share = |((thread, what), sum): ((ThreadIdx, EndKind), Sum)| {
+        let function = findings::covering(study.classifier, &sum.samples).or_else(|| leaf(study, &sum.samples));
+        Share {
+            who: who(study, thread),
+            what,
+            function: function.map_or(String::new(), |l| study.trace.text(l.function).to_owned()),
+            part_s: sum.part.seconds(),
+            share: sum.part.seconds() / whole,
+            times: sum.times,
+        }
+    };
+    sums.into_iter().map(share).collect()
 }
 
 /// The thread's names and numbers.
@@ -48,6 +110,7 @@ pub(super) fn who(study: &Study, thread: ThreadIdx) -> Who {
     Who { process, pid: row.pid, thread: name, tid: row.tid }
 }
 
+/// What a thread did in its part of a chain.
 #[derive(Default, Clone)]
 struct Activity {
     ran: Nanos,
@@ -86,7 +149,7 @@ impl<'a> Activities<'a> {
         let waits = &study.intervals.waits;
         let mut awaited: Vec<(u32, Ready)> = Vec::new();
         segments::each(study.trace, study.intervals, |s| {
-            for &i in self.of_thread.get(&s.thread).map_or(&[][..], |l| l) {
+            for &i in of_span(self.of_thread.get(&s.thread), self.links, s.from, s.to) {
                 let (link, activity) = (&self.links[i], &mut self.of[i]);
                 let (from, until) = (link.from.nanos(), link.until.nanos());
                 let time = Nanos(s.within(from, until));
@@ -145,15 +208,23 @@ impl<'a> Activities<'a> {
         for chunk in study.trace.samples.chunks() {
             let chunk = chunk?;
             for i in 0..chunk.len() {
-                let Some(links) = self.of_thread.get(&chunk.thread[i]) else { continue };
                 let t = chunk.t[i];
-                for &l in links.iter().filter(|&&l| self.links[l].from <= t && t <= self.links[l].until) {
+                let links = of_span(self.of_thread.get(&chunk.thread[i]), self.links, t.nanos(), t.nanos() + 1);
+                for &l in links {
                     *self.of[l].samples.entry(chunk.stack[i]).or_default() += 1.0;
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Those links of a thread that answer for a part of `from..to`: they follow each other backwards in time.
+fn of_span<'l>(own: Option<&'l Vec<usize>>, links: &[Link], from: u64, to: u64) -> &'l [usize] {
+    let Some(own) = own else { return &[] };
+    let begin = own.partition_point(|&i| links[i].from.nanos() >= to);
+    let rest = &own[begin..];
+    &rest[..rest.partition_point(|&i| links[i].until.nanos() > from)]
 }
 
 fn did(study: &Study, link: &Link, activity: Activity) -> Did {

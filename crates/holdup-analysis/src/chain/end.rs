@@ -1,10 +1,10 @@
 //! What a chain ends at, in words.
 
-use holdup_trace::WakeContext;
+use holdup_trace::{Nanos, WakeContext};
 
 use super::Study;
 use super::report::{End, EndKind, Hop};
-use super::walk::{Links, Parts};
+use super::walk::{Links, Parts, Stop};
 use crate::classify::WaitKind;
 use crate::intervals::Wait;
 use crate::label::duration;
@@ -35,29 +35,35 @@ pub(super) fn ended_by(wait: &Wait) -> String {
 /// The end of a chain whose hops are known.
 pub(super) fn of(study: &Study, parts: &Parts, walked: &Links, hops: &[Hop]) -> End {
     let total = walked.to.since(walked.from).seconds();
-    let last = walked.links.last().and_then(|link| link.wait);
-    let (kind, text) = match last {
-        _ if walked.circle => (
+    let last = walked.links.last();
+    // It ends with a wait if nothing was left to answer for before it.
+    let wait = last.and_then(|link| link.wait.filter(|_| walked.links.len() == 1 || link.alone > Nanos::ZERO));
+    let (kind, text) = match (walked.stop, wait) {
+        (Stop::Circle, _) => (
             EndKind::Circle,
             "the chain comes back to a wait that it has passed: these threads wait for each other".into(),
         ),
-        _ if walked.cut => (EndKind::Cut, format!("the chain goes on; {} hops are shown", hops.len())),
-        Some(wait) => of_wait(study, parts, wait, hops.last()),
-        None => of_thread(study, hops.last()),
+        (Stop::Cut, _) => (EndKind::Cut, format!("the chain goes on; {} hops are followed", walked.links.len())),
+        (Stop::Begin, Some(wait)) => of_wait(study, parts, wait, hops.last()),
+        (Stop::Begin, None) => of_thread(study, hops.last()),
+        (Stop::Unknown, _) => (EndKind::Unknown, "who started that thread is not in the trace".to_owned()),
     };
-    let mut end = End { kind, text, ..End::default() };
-    if let Some(wait) = last.filter(|_| !walked.circle && !walked.cut) {
-        let inside = parts.woken(wait).min(walked.to).since(parts.start(wait).max(walked.from));
-        end.part_s = inside.seconds();
-    }
+    let part = walked.rest + last.filter(|_| wait.is_some()).map_or(Nanos::ZERO, |link| link.alone);
+    let mut end = End { kind, text, part_s: part.seconds(), ..End::default() };
     let (mut main, mut most) = (hops.len(), end.part_s);
     for (i, hop) in hops.iter().enumerate() {
-        if hop.part_s > most {
-            (main, most) = (i, hop.part_s);
+        let part = hop.part_s + hop.alone_s;
+        if part > most {
+            (main, most) = (i, part);
         }
     }
     (end.main_hop, end.main_share) = (main, if total > 0.0 { most / total } else { 0.0 });
     end
+}
+
+/// What a wait that no thread ended was for.
+pub(super) fn kind_of(study: &Study, parts: &Parts, wait: usize) -> EndKind {
+    of_wait(study, parts, wait, None).0
 }
 
 /// Ends at a thread that did not wait meanwhile.

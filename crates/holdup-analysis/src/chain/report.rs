@@ -33,10 +33,12 @@ pub struct Chain {
     pub also_waiting: usize,
     /// Why this wait, where there was a choice; else empty.
     pub note: String,
-    /// The thread that waited, then each one's waker.
+    /// The thread that waited, then each one's waker; the first thousand.
     pub hops: Vec<Hop>,
     /// Where the chain ends.
     pub end: End,
+    /// What the whole first wait was, the largest part first: their shares add up to 1.
+    pub shares: Vec<Share>,
     /// What happened at the wait's lock, if that was asked for.
     pub handoffs: Option<Handoffs>,
 }
@@ -67,8 +69,28 @@ pub struct Hop {
     pub wait: Option<WaitFacts>,
     /// The part of the first wait for which this hop answers, in seconds.
     pub part_s: f64,
+    /// The part of the first wait that lies in the wait above and for which no thread answers, but a disk, a timer, the
+    /// network; where the chain ends with it, that is in `end`.
+    pub alone_s: f64,
     /// Whether that part holds the instant that was asked for.
     pub at: bool,
+}
+
+/// A part of the first wait: all hops of one thread that did the same.
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
+pub struct Share {
+    /// Who.
+    pub who: Who,
+    /// What it did, or waited for.
+    pub what: EndKind,
+    /// Where it ran mostly; empty if it did not, or if that is unknown.
+    pub function: String,
+    /// Seconds of the first wait.
+    pub part_s: f64,
+    /// Its share, 0 to 1.
+    pub share: f64,
+    /// How often.
+    pub times: u64,
 }
 
 named! {
@@ -82,6 +104,10 @@ named! {
         Waker = "waker",
         /// This one owned its lock at the instant asked for.
         Owner = "owner",
+        /// The same thread, before the wait that no thread ended.
+        Before = "before",
+        /// This one created the one before.
+        Creator = "creator",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use holdup_analysis::chain::{Chain, Did, Edge, Handoff, Handoffs, Hop, WaitFacts, Who};
+use holdup_analysis::chain::{Chain, Did, Edge, EndKind, Handoff, Handoffs, Hop, Share, WaitFacts, Who};
 use holdup_analysis::label::duration;
 use holdup_analysis::report::LockFacts;
 use holdup_base::text::clean;
@@ -32,6 +32,7 @@ pub fn print(chain: &Chain, top: usize) -> anyhow::Result<()> {
         print_hop(&mut out, chain, i, hop)?;
     }
     end(&mut out, chain)?;
+    shares(&mut out, chain)?;
     if let Some(handoffs) = &chain.handoffs {
         writeln!(out)?;
         list(&mut out, handoffs, chain)?;
@@ -60,7 +61,7 @@ fn threads(n: usize) -> String {
 /// One line for the hops that are not shown.
 fn gap(out: &mut impl Write, hops: &mut Vec<&Hop>) -> std::io::Result<()> {
     if !hops.is_empty() {
-        let seconds: f64 = hops.iter().map(|h| h.part_s).sum();
+        let seconds: f64 = hops.iter().map(|h| h.part_s + h.alone_s).sum();
         writeln!(
             out,
             "\n{DIM}  … {} more hops, {} of the first wait (--top shows them){DIM:#}",
@@ -78,6 +79,10 @@ fn print_hop(out: &mut impl Write, chain: &Chain, i: usize, hop: &Hop) -> std::i
     writeln!(out, "{style}{}{style:#}", paragraph(&indent, &title(chain, i, hop)))?;
     if let Some(wait) = &hop.wait {
         print_wait(out, wait, i == 0, chain.hops.get(i + 1))?;
+    }
+    if hop.alone_s > 0.0 {
+        let text = format!("no thread ended that wait: {}", share(chain, hop.alone_s));
+        writeln!(out, "{}", paragraph("   alone      ", &text))?;
     }
     if let Some(hot) = hop.did.instruction.as_ref().filter(|h| !h.text.is_empty() && i == chain.end.main_hop) {
         let share = 100.0 * hot.share;
@@ -97,7 +102,12 @@ fn title(chain: &Chain, i: usize, hop: &Hop) -> String {
         let wait = hop.wait.as_ref().map_or(String::new(), waited);
         return format!("{} {wait}", name(&hop.who));
     }
-    let verb = if hop.by == Edge::Owner { "held the lock; it" } else { "readied it;" };
+    let verb = match hop.by {
+        Edge::Owner => "held the lock; it",
+        Edge::Before => "before that",
+        Edge::Creator => "created it;",
+        Edge::Start | Edge::Waker => "readied it;",
+    };
     let share = share(chain, hop.part_s);
     let mark = if hop.at { " ◂ at the time asked for" } else { "" };
     format!("{} {verb} {}: {share}{mark}", name(&hop.who), activity(&hop.did))
@@ -192,7 +202,9 @@ fn end(out: &mut impl Write, chain: &Chain) -> std::io::Result<()> {
     writeln!(out)?;
     let text = if end.part_s > 0.0 { format!("{}: {}", end.text, share(chain, end.part_s)) } else { end.text.clone() };
     writeln!(out, "{}", paragraph("  ■ ", &text))?;
-    let Some(main) = chain.hops.get(end.main_hop).filter(|_| end.main_share > 0.0) else { return Ok(()) };
+    let Some(main) = chain.hops.get(end.main_hop).filter(|h| end.main_share > 0.0 && h.part_s > h.alone_s) else {
+        return Ok(());
+    };
     let function = place(&main.did.function, &main.did.source);
     let share = 100.0 * end.main_share.min(1.0);
     writeln!(
@@ -203,6 +215,39 @@ fn end(out: &mut impl Write, chain: &Chain) -> std::io::Result<()> {
             &format!("{share:.1} % of the wait is hop {}: {}{function}", end.main_hop + 1, name(&main.who))
         )
     )
+}
+
+/// What the whole wait was, where more than one hop has a part in it.
+fn shares(out: &mut impl Write, chain: &Chain) -> std::io::Result<()> {
+    const SHOWN: usize = 8;
+    if chain.shares.len() < 2 {
+        return Ok(());
+    }
+    writeln!(out, "\n{BOLD}The whole wait{BOLD:#}")?;
+    for s in chain.shares.iter().take(SHOWN) {
+        let times = if s.times > 1 { format!(", {} times", s.times) } else { String::new() };
+        let what = format!("{}{}: {}{times}", did(s), place(&s.function, ""), duration(s.part_s));
+        let who = if s.who.thread.is_empty() { "?".to_owned() } else { name(&s.who) };
+        writeln!(out, "{}", paragraph(&format!("  {:>5.1} %  ", 100.0 * s.share), &format!("{who} {what}")))?;
+    }
+    let rest: f64 = chain.shares.iter().skip(SHOWN).map(|s| s.share).sum();
+    if rest > 0.0 { writeln!(out, "  {:>5.1} %  {} others", 100.0 * rest, chain.shares.len() - SHOWN) } else { Ok(()) }
+}
+
+fn did(share: &Share) -> &'static str {
+    match share.what {
+        EndKind::Running => "ran",
+        EndKind::Runnable => "could run, and had no CPU",
+        EndKind::Disk => "waited for a disk",
+        EndKind::Timer => "waited for a timer",
+        EndKind::Network => "waited for the network",
+        EndKind::Input => "waited for input from outside",
+        EndKind::Interrupt => "waited for an interrupt",
+        EndKind::Nobody => "waited, and nobody ended it",
+        EndKind::Circle => "is in a circle of threads that wait for each other",
+        EndKind::Lost | EndKind::Unknown => "is not known to have done anything",
+        EndKind::Cut => "is not followed so far back",
+    }
 }
 
 fn list(out: &mut impl Write, handoffs: &Handoffs, chain: &Chain) -> std::io::Result<()> {
