@@ -173,7 +173,7 @@ fn preempted(context: &Context, tally: &Tally, lines: &mut Vec<String>) {
         let time = duration(context.limits.once(Nanos(time).amount()));
         lines.push(format!("meanwhile its CPU ran {name} (pid {pid}) for {time}"));
     }
-    lines.extend(sched::constraints(context, tally.main_thread()));
+    lines.extend(sched::constraints(context, tally));
 }
 
 /// Whether several threads of the culprit's process are called like the process.

@@ -73,8 +73,15 @@ fn priority(context: &Context, thread: ThreadIdx) -> Option<String> {
     }
 }
 
-/// What is known to keep a thread from CPUs: its mask, its quota, its priority.
-pub(super) fn constraints(context: &Context, thread: ThreadIdx) -> Vec<String> {
+/// The thread with the most blame.
+fn first(tally: &Tally) -> ThreadIdx {
+    let most = tally.ends().iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
+    most.map_or(ThreadIdx::NONE, |(thread, _)| *thread)
+}
+
+/// What is known to keep the first of the threads from CPUs: its mask, its quota, its priority.
+pub(super) fn constraints(context: &Context, tally: &Tally) -> Vec<String> {
+    let thread = first(tally);
     let mask = context.timeline.affinity.restricted(thread).map(|cpus| format!("it may run on CPU {cpus} alone"));
     let low = priority(context, thread).map(|words| format!("it has {words}"));
     [mask, low, quota(context, thread)].into_iter().flatten().collect()
@@ -189,7 +196,7 @@ pub(super) fn title(context: &Context, program: StringId, why: Why, tally: &Tall
             format!("{who} was ready for {all} and not let run: the quota of its control group was used up")
         }
         Why::Barred => {
-            let mask = context.timeline.affinity.restricted(tally.main_thread()).unwrap_or("others");
+            let mask = context.timeline.affinity.restricted(first(tally)).unwrap_or("others");
             format!("{who} may run on CPU {mask} alone, and was ready for {all} while its program did not use another")
         }
         Why::Starved => {
@@ -225,7 +232,7 @@ pub(super) fn evidence(context: &Context, program: StringId, why: Why, tally: &T
         }
     }
     if !matches!(why, Why::Waking | Why::Turn) {
-        lines.extend(constraints(context, tally.main_thread()));
+        lines.extend(constraints(context, tally));
     }
     lines
 }
