@@ -3,6 +3,7 @@
 
 mod cpu;
 mod name;
+mod rest;
 mod strip;
 #[cfg(test)]
 mod tests;
@@ -10,7 +11,7 @@ mod tests;
 use std::io::{self, Write};
 
 use holdup_analysis::Explanation;
-use holdup_analysis::label::{count, duration};
+use holdup_analysis::label::duration;
 use holdup_analysis::report::{Finding, FindingKind};
 use holdup_trace::{Note, NoteKind};
 
@@ -23,8 +24,6 @@ const DIM: Style = Style::DIM;
 
 /// Findings below this share of all CPU time are not on the page.
 const SMALLEST: f64 = 0.01;
-/// What is smaller than this, all of it together, is not worth a line.
-const LEAST_REST: f64 = 0.001;
 /// Causes beside the first that get a line.
 const FURTHER: usize = 3;
 /// Lines of stalls, if no further cause takes one.
@@ -187,40 +186,10 @@ impl Page<'_> {
             text += &format!(" Not shown: {hidden} (--all).");
         }
         row(out, "Sure?", &text)?;
-        self.nameless(out)?;
+        self.nameless(out, findings)?;
         // What the caveats say, and what matters to few, stands below --all.
         let notes = self.notes.iter().filter(|note| note.kind == NoteKind::Plain);
         notes.take(2).try_for_each(|note| row(out, "Note", &note.text))
-    }
-
-    /// What would name the functions that are shown by address.
-    fn nameless(&self, out: &mut impl Write) -> io::Result<()> {
-        let Some(first) = self.answer.nameless.first() else { return Ok(()) };
-        let base = first.path.rsplit('/').next().unwrap_or(&first.path);
-        let id = if first.build_id.is_empty() { String::new() } else { format!(" for build id {}", first.build_id) };
-        let others = match self.answer.nameless.len() {
-            1 => String::new(),
-            2 => " and another file".to_owned(),
-            n => format!(" and {} other files", n - 1),
-        };
-        let what = format!("functions of {}{others} have no names", cut(&first.path, 40));
-        row(
-            out,
-            "Note",
-            &format!("{what}: install {base}-dbgsym or the like, or ask debuginfod{id}, and record again."),
-        )
-    }
-
-    /// What held threads up and has no line, added up.
-    fn rest(&self, shown: &[&Finding]) -> Option<String> {
-        let lines = &shown[..shown.len().min(1 + FURTHER)];
-        let others = self.answer.findings.iter().filter(|f| f.is_cause());
-        let others: Vec<f64> = others.filter(|f| lines.iter().all(|l| l.id != f.id)).map(|f| f.blame_cpu_s).collect();
-        let smaller = &self.answer.smaller;
-        let (n, sum) = (others.len() + smaller.causes, others.iter().sum::<f64>() + smaller.blame_cpu_s);
-        let causes = if n == 1 { "1 smaller cause".to_owned() } else { format!("{} smaller causes", count(n as u64)) };
-        let matters = sum >= LEAST_REST * self.answer.cpu_seconds.total;
-        (n > 0 && matters).then(|| format!("{causes}: {} of CPU time in all (--all)", duration(sum)))
     }
 
     /// The places of idle waiting, which are not on the page, in words.
