@@ -32,6 +32,7 @@ mod spin;
 mod stalls;
 mod stories;
 mod tally;
+mod turns;
 
 use std::cell::OnceCell;
 
@@ -182,11 +183,13 @@ impl Context<'_> {
             keep
         });
         group::settle(self, &mut groups);
+        let turns = turns::take(self, &mut groups, charged);
         let mut findings: Vec<Finding> =
             groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
         findings.iter_mut().zip(disk::facts(self, &groups)).for_each(|(finding, facts)| disk::add(finding, facts));
         findings.extend(spin::found(self));
         findings.extend(cache_line::found(self));
+        findings.extend(turns);
         findings.sort_by(|a, b| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
         if let Some((at, busy)) = profile::cpu_bound(self, charged, &findings) {
             findings.insert(at, busy);

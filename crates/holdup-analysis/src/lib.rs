@@ -28,6 +28,7 @@ pub mod servers;
 pub mod spins;
 mod stalls;
 pub mod threads;
+mod turns;
 
 pub use code::{CodeLoop, Decoded, Disassembler, NoDisassembler};
 pub use findings::explain;

@@ -8,7 +8,7 @@ use super::stories::LockStory;
 use crate::blame::Study;
 use crate::classify::WaitKind;
 use crate::intervals::{Chunk, Wait};
-use crate::stalls;
+use crate::{stalls, turns};
 
 /// What is to be learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub(crate) struct Learned {
     pub(crate) stalls: stalls::Seen,
     /// What threads of one process did to each other while both ran.
     pub(crate) meanwhile: Meanwhile,
+    /// Who takes turns.
+    pub(crate) turns: turns::Seen,
 }
 
 impl Learned {
@@ -51,6 +53,7 @@ impl Learned {
         }
         if wanted == Wanted::Findings {
             learned.stalls = stalls::Seen::of(chunk, study);
+            learned.turns = turns::Seen::of(chunk, study);
         }
         learned
     }
@@ -75,5 +78,6 @@ impl Learned {
             *sum = (sum.0.saturating_add(ns), sum.1 + count);
         }
         self.stalls.absorb(earlier.stalls);
+        self.turns.absorb(earlier.turns);
     }
 }

@@ -10,8 +10,7 @@ use super::classes::{Class, Classes};
 use super::look::Look;
 use super::record::{End, Record, Records};
 use super::{SHORTEST_NS, walk};
-use crate::classify::WaitKind;
-use crate::intervals::Wait;
+use crate::intervals::{Place, Wait};
 
 /// What a part tells of a stretch of work that crosses one of its borders.
 #[derive(Debug)]
@@ -35,7 +34,7 @@ fn is_home(look: &Look, wait: &Wait) -> bool {
     let pid = |thread: ThreadIdx| trace.threads.pid.get(thread.index()).copied();
     let outside = !wait.waker.is_real() || pid(wait.waker) != pid(wait.thread);
     let asked = look.study.focus.contains(wait.thread) && !look.study.focus.is_kernel(wait.thread);
-    wait.kind == WaitKind::Input && outside && asked && !wait.exempt
+    wait.place == Place::Home && wait.kind.is_for_input() && outside && asked && !wait.exempt
 }
 
 /// Adds the stretches that lie in the part to `classes` and `records`, and returns those that cross its borders.

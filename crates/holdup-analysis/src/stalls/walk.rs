@@ -6,7 +6,7 @@ use super::INSTANTS;
 use super::look::Look;
 use super::record::{End, How, add};
 use crate::classify::WaitKind;
-use crate::intervals::{State, Wait};
+use crate::intervals::{Place, State, Wait};
 
 /// A longer chain is a circle.
 const LONGEST_CHAIN: usize = 64;
@@ -47,10 +47,11 @@ pub(super) fn of_wait(look: &Look, wait: &Wait, t: u64) -> End {
 }
 
 /// The same for a thread that may be idle itself: who waits for one that waits for the outside, or sleeps, is idle with
-/// it unless that one keeps a lock.
+/// it at home, but not in the middle of its work.
 pub(super) fn of_own_wait(look: &Look, wait: &Wait, t: u64) -> End {
     let end = of_wait(look, wait, t);
-    let idle = matches!(end.how, How::Sleeps | How::Outside) && wait.kind != WaitKind::Lock;
+    let busy = wait.kind == WaitKind::Lock || wait.place == Place::Middle && wait.waker.is_real();
+    let idle = matches!(end.how, How::Sleeps | How::Outside) && !busy;
     if idle { End { how: How::Idle, ..end } } else { end }
 }
 

@@ -1,0 +1,210 @@
+//! Threads that take turns, and messages that the network held back: findings about two at a time, the same from either side.
+
+mod held_back;
+mod words;
+
+use holdup_trace::{Amount, Nanos, StackId, StringId, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::context::Context;
+use super::tally::{Group, Tally, Why};
+use super::{culprit, names, place};
+use crate::report::{Confidence, Culprit, Finding, FindingKind, Waiters};
+use crate::turns::{Pair, Trips};
+
+/// Whoever takes turns for less of the time than this is not worth a finding.
+const SMALLEST_SHARE: f64 = 0.02;
+/// Round trips that leave no doubt.
+const MANY: u64 = 100;
+
+/// Pairs of like threads, the first of each of one program, the second of another.
+#[derive(Debug, Default)]
+struct Pairs {
+    /// The threads on either side.
+    sides: [Vec<ThreadIdx>; 2],
+    /// Those round trips that are known from end to end.
+    trips: Trips,
+    /// Where those on either side wait.
+    stacks: [StackId; 2],
+    /// How many round trips, and how long they took, all together and those of the pair with the longest; in nanoseconds.
+    count: u64,
+    length: u64,
+    longest: u64,
+}
+
+/// Makes findings of pairs that take turns, and takes out of `groups` what is told of them there.
+pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged: Amount) -> Vec<Finding> {
+    let held_back = held_back::findings(context);
+    let mut findings = Vec::new();
+    let told: FxHashSet<ThreadIdx> = held_back.iter().flat_map(|(threads, ..)| *threads).collect();
+    let share = |taken: Amount| if charged > Amount::ZERO { f64::min(taken / charged, 1.0) } else { 0.0 };
+    for pairs in merged(context, &told) {
+        let threads = pairs.sides.concat();
+        let taken = take_groups(groups, &threads, pairs.length);
+        // What goes by until a CPU wakes up is a finding of its own.
+        let rest = could_run(context, pairs.length).0 - waking(groups, &threads).0;
+        let blame_cpu_s = context.limits.of_cpus(Amount(rest.max(taken.0)));
+        findings.push(Finding { share_of_held_up: share(taken), blame_cpu_s, ..finding(context, &pairs) });
+    }
+    for (threads, ns, finding) in held_back {
+        let share_of_held_up = share(take_groups(groups, &threads, ns));
+        findings.push(Finding { share_of_held_up, ..finding });
+    }
+    findings
+}
+
+/// Pairs of which one at least is in focus, those of like programs together; without the threads in `told`.
+fn merged(context: &Context, told: &FxHashSet<ThreadIdx>) -> Vec<Pairs> {
+    let process = |t: ThreadIdx| context.trace.threads.process.get(t.index()).copied().unwrap_or_default();
+    let mut merged: FxHashMap<[(StringId, StringId); 2], Pairs> = FxHashMap::default();
+    for pair in context.learned.turns.pairs() {
+        let seen = pair.threads.iter().any(|t| context.focus.contains(*t));
+        let small = (pair.length() as f64) < SMALLEST_SHARE * context.duration().0;
+        if !seen || small || pair.threads.iter().any(|t| told.contains(t)) {
+            continue;
+        }
+        let like = |t: ThreadIdx| (process(t), context.trace.threads.name.get(t.index()).copied().unwrap_or_default());
+        // The same order for all: by name.
+        let [one, other] = pair.threads;
+        let pair = if like(other) < like(one) { pair.turned() } else { pair };
+        merged.entry(pair.threads.map(like)).or_default().add(&pair);
+    }
+    let mut merged: Vec<_> = merged.into_iter().collect();
+    merged.sort_unstable_by_key(|(programs, pairs)| (std::cmp::Reverse(pairs.length), *programs));
+    merged.into_iter().map(|(_, pairs)| pairs).collect()
+}
+
+impl Pairs {
+    fn add(&mut self, pair: &Pair) {
+        self.sides.iter_mut().zip(pair.threads).for_each(|(side, thread)| side.push(thread));
+        if pair.length() > self.longest {
+            (self.longest, self.stacks) = (pair.length(), [pair.trips.stack, pair.back.stack]);
+        }
+        self.length += pair.length();
+        self.count += pair.count();
+        self.trips.absorb(&pair.trips);
+    }
+}
+
+/// Takes out what is about these threads alone, who spent `ns` so, and returns what was charged there.
+fn take_groups(groups: &mut Vec<(Group, Tally)>, threads: &[ThreadIdx], ns: u64) -> Amount {
+    let inside = |t: &ThreadIdx| threads.contains(t);
+    let about = |(group, tally): &(Group, Tally)| {
+        let told = match group {
+            Group::Serial(_) => true,
+            // To wait for the other is not to have nothing to do.
+            Group::Idle(..) => tally.waited.0 <= ns.saturating_mul(2),
+            _ => false,
+        };
+        told && tally.threads.iter().all(inside) && tally.by_thread.keys().all(inside)
+    };
+    let taken = groups.iter().filter(|g| about(g)).map(|(_, tally)| tally.rank).sum();
+    groups.retain(|g| !about(g));
+    taken
+}
+
+/// What is charged to the waking up of these threads.
+fn waking(groups: &[(Group, Tally)], threads: &[ThreadIdx]) -> Amount {
+    let waking = |group: &Group| matches!(group, Group::Ready(_, Why::Waking | Why::Turn));
+    let about = |g: &&(Group, Tally)| waking(&g.0) && g.1.by_thread.keys().all(|t| threads.contains(t));
+    groups.iter().filter(about).map(|(_, tally)| tally.blame()).sum()
+}
+
+/// What a round trip consists of, as shares of it.
+struct Parts {
+    /// The work of either side.
+    work: [f64; 2],
+    /// Being woken and not yet running.
+    waking: f64,
+    /// Which side works longer.
+    main: usize,
+}
+
+impl Parts {
+    /// By the CPU time of either side, as far as all of the trace is explained; else by the round trips known from end to end,
+    /// in which a thread that others keep from running counts as working.
+    fn of(context: &Context, pairs: &Pairs) -> Self {
+        let Pairs { trips, sides, .. } = pairs;
+        let known = [trips.own, trips.other].map(|ns| ns as f64 / trips.length().max(1) as f64);
+        let whole = context.blame.window == (0, context.timeline.end);
+        let ran = sides.each_ref().map(|side| {
+            let ran = |t: &ThreadIdx| context.timeline.ran.get(t.index()).copied().unwrap_or(0);
+            side.iter().map(ran).sum::<u64>() as f64 / pairs.length.max(1) as f64
+        });
+        let work = if whole && ran[0] + ran[1] <= 1.0 { ran } else { known };
+        Parts { work, waking: (1.0 - work[0] - work[1]).max(0.0), main: usize::from(work[1] > work[0]) }
+    }
+
+    fn is_mostly_waking(&self) -> bool {
+        self.waking > 0.5
+    }
+}
+
+fn finding(context: &Context, pairs: &Pairs) -> Finding {
+    let trips = &pairs.trips;
+    let parts = Parts::of(context, pairs);
+    let who = culprit_of(context, &pairs.sides[parts.main]);
+    let waits = waiters(context, pairs, &parts, 1 - parts.main);
+    let sure = pairs.count >= MANY;
+    let mut finding = Finding {
+        kind: FindingKind::Serial,
+        culprit: who,
+        wait_stack: context.stack_text(pairs.stacks[1 - parts.main]),
+        waiters: waits,
+        lasted_s: context.limits.once(Nanos(pairs.longest).amount()),
+        windows: vec![[trips.from, trips.to].map(|t| Nanos(t).seconds())],
+        confidence: if sure { Confidence::High } else { Confidence::Medium },
+        doubts: if sure { Vec::new() } else { vec![format!("{} round trips are few", pairs.count)] },
+        ..Finding::default()
+    };
+    words::describe(context, pairs, &parts, &mut finding);
+    finding
+}
+
+/// While two take turns one more CPU could be used, as far as there is one that ran nothing of the focus.
+fn could_run(context: &Context, ns: u64) -> Amount {
+    let cpu = &context.blame.cpu;
+    Amount(Nanos(ns).amount().0.min(cpu.total - cpu.running).max(0.0))
+}
+
+/// The one with the most samples of those on a side, and what they all ran.
+fn culprit_of(context: &Context, side: &[ThreadIdx]) -> Culprit {
+    let ran = |t: &&ThreadIdx| context.timeline.ran.get(t.index()).copied().unwrap_or(0);
+    let thread = side.iter().max_by_key(|t| (ran(t), std::cmp::Reverse(**t))).copied().unwrap_or(ThreadIdx::NONE);
+    let mut found = culprit::of_thread(context, thread);
+    if let Some(location) = culprit::specific(context, &samples_of(context, side)) {
+        found.function = context.trace.text(location.function).to_owned();
+        found.module = context.trace.text(location.module).to_owned();
+        found.source = context.source(&location);
+    }
+    found
+}
+
+fn samples_of(context: &Context, side: &[ThreadIdx]) -> FxHashMap<StackId, f64> {
+    let mut samples: FxHashMap<StackId, f64> = FxHashMap::default();
+    for (stack, ns) in side.iter().flat_map(|&t| context.blame.samples_of(t)) {
+        *samples.entry(stack).or_default() += ns;
+    }
+    samples
+}
+
+/// The side that waits for the culprit.
+fn waiters(context: &Context, pairs: &Pairs, parts: &Parts, side: usize) -> Waiters {
+    let threads = &pairs.sides[side];
+    // What is not its own work.
+    let total = Nanos(pairs.length).amount() * (1.0 - parts.work[side]);
+    let mut waiters = Waiters {
+        threads: threads.len(),
+        waits: pairs.count,
+        total_s: context.limits.of_threads(total, threads.len()),
+        mean_s: context.limits.once(total / pairs.count.max(1) as f64),
+        max_s: context.limits.once(Nanos(pairs.trips.longest).amount()),
+        names: names::grouped(threads.iter().map(|t| context.thread_name(*t))),
+        ..Waiters::default()
+    };
+    if let Some(at) = place::place(context, pairs.stacks[side]) {
+        waiters.function = context.trace.text(at.function).to_owned();
+        waiters.source = context.source(&at);
+    }
+    waiters
+}

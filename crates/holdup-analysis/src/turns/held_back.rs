@@ -1,0 +1,116 @@
+//! Messages that the network of this machine held back.
+//!
+//! ```text
+//!   client  ▪ writes, writes again, reads . . . . . . . . . . . . ▪
+//!   server  . ▪ reads the first, waits for the second . . . . . ▪     woken by no thread, but when a timer let it through
+//! ```
+//!
+//! The second part stays in the sender's kernel until the first is acknowledged (Nagle), and the receiver's kernel
+//! acknowledges after 40 ms unless it has something to send. Both threads wait for each other all that time.
+
+use holdup_trace::{StackId, ThreadIdx, WakeContext};
+use rustc_hash::FxHashMap;
+
+use crate::classify::WaitKind;
+use crate::intervals::{Chunk, Wait};
+
+/// An acknowledgement is held back so long in nanoseconds: 40 ms, and what a timer and a wake-up may add.
+const DELAY: std::ops::RangeInclusive<u64> = 38_000_000..=50_000_000;
+/// Linux's number of the softirq that hands packets on.
+const NET_RX: u16 = 3;
+
+/// Waits of one thread within waits of another for it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Delays {
+    pub(crate) count: u64,
+    /// All together, in nanoseconds.
+    pub(crate) ns: u64,
+    pub(crate) longest: u64,
+    /// When the first began, and the last ended.
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// Where the receiver waits.
+    pub(crate) stack: StackId,
+    /// Where the sender waits meanwhile.
+    pub(crate) sender_stack: StackId,
+}
+
+/// By receiver and sender; and how often each receiver waited so long for other reasons.
+#[derive(Debug, Default)]
+pub(crate) struct HeldBack {
+    delays: FxHashMap<(ThreadIdx, ThreadIdx), Delays>,
+}
+
+impl HeldBack {
+    /// From one part. O(waits + long waits log long waits).
+    pub(super) fn of(chunk: &Chunk) -> Self {
+        let mut received: FxHashMap<ThreadIdx, Vec<&Wait>> = FxHashMap::default();
+        for wait in chunk.waits().iter().filter(|w| is_let_through(w)) {
+            received.entry(wait.thread).or_default().push(wait);
+        }
+        let mut found = HeldBack::default();
+        if received.is_empty() {
+            return found;
+        }
+        // Each wait belongs to the part in which the sender's begins.
+        for wait in chunk.waits_begun().iter().filter(|w| w.waker.is_real() && w.length() >= *DELAY.start()) {
+            let Some(waits) = received.get(&wait.waker) else { continue };
+            // Those that end within this one; most of each has to lie in it, and it for the most part consists of them.
+            let first = waits.partition_point(|w| w.woken <= wait.start);
+            let inside = waits[first..].iter().take_while(|w| w.woken <= wait.woken);
+            for w in inside.filter(|w| w.woken - w.start.max(wait.start) > w.length() / 2) {
+                found.add(w, wait);
+            }
+        }
+        found
+    }
+
+    fn add(&mut self, received: &Wait, sent: &Wait) {
+        let ns = received.woken - received.start.max(sent.start);
+        let delay = Delays {
+            count: 1,
+            ns,
+            longest: ns,
+            from: received.start.max(sent.start),
+            to: received.woken,
+            stack: received.stack,
+            sender_stack: sent.stack,
+        };
+        self.delays.entry((received.thread, sent.thread)).or_default().absorb(&delay);
+    }
+
+    pub(super) fn absorb(&mut self, earlier: &HeldBack) {
+        earlier.delays.iter().for_each(|(pair, delays)| self.delays.entry(*pair).or_default().absorb(delays));
+    }
+
+    /// By receiver and sender, in the order of their threads.
+    pub(crate) fn pairs(&self) -> Vec<(ThreadIdx, ThreadIdx, Delays)> {
+        let often = self.delays.iter().filter(|(_, delays)| delays.count >= FEWEST);
+        let mut pairs: Vec<_> = often.map(|(&(receiver, sender), delays)| (receiver, sender, *delays)).collect();
+        pairs.sort_unstable_by_key(|(receiver, sender, _)| (*receiver, *sender));
+        pairs
+    }
+}
+
+/// Once or twice may be anything.
+const FEWEST: u64 = 3;
+
+impl Delays {
+    fn absorb(&mut self, other: &Delays) {
+        self.from = if self.count == 0 { other.from } else { self.from.min(other.from) };
+        self.count += other.count;
+        self.ns += other.ns;
+        self.longest = self.longest.max(other.longest);
+        self.to = self.to.max(other.to);
+        let known = |present: StackId, new: StackId| if present == StackId::NONE { new } else { present };
+        self.stack = known(self.stack, other.stack);
+        self.sender_stack = known(self.sender_stack, other.sender_stack);
+    }
+}
+
+/// Whether the wait was for bytes, took as long as an acknowledgement is held back, and was ended by no thread.
+fn is_let_through(wait: &Wait) -> bool {
+    let bytes = matches!(wait.kind, WaitKind::Read | WaitKind::Input);
+    let by_network = wait.context == WakeContext::SoftIrq && wait.source == NET_RX;
+    bytes && by_network && !wait.open && DELAY.contains(&wait.woken.saturating_sub(wait.start))
+}

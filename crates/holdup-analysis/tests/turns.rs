@@ -1,0 +1,147 @@
+//! Threads that take turns, and messages that the network held back: the same finding from either side.
+
+mod common;
+
+use common::traffic::{ANSWER, EPOLL, Traffic, explained};
+use common::{FUTEX, NET_RX, READ};
+use holdup_analysis::report::{Finding, FindingKind};
+use holdup_trace::{Trace, WakeContext};
+
+fn first(trace: &Trace, focus: Option<&str>) -> Finding {
+    explained(trace, focus).findings.into_iter().next().expect("something is found")
+}
+
+/// So many round trips of 1 ms: 0.1 of the client, 0.1 there, 0.6 of the server, 0.2 back.
+fn asked(call: i16, trips: usize) -> Traffic {
+    let mut traffic = Traffic::new(2, trips as f64 + 2.0).thread(10, 10, "client").thread(20, 20, "server");
+    traffic.comes(0.0, 0, 10);
+    for trip in 0..trips {
+        let t = trip as f64;
+        traffic.wakes(t + 0.1, 0, 10, 20);
+        traffic.leaves(t + 0.11, 0, 10, call);
+        traffic.comes(t + 0.2, 1, 20);
+        traffic.samples(t, t + 1.0, 1, 20, 20, ANSWER);
+        traffic.wakes(t + 0.8, 1, 20, 10);
+        traffic.leaves(t + 0.82, 1, 20, call);
+        traffic.comes(t + 1.0, 0, 10);
+    }
+    traffic
+}
+
+#[test]
+fn a_round_trip_belongs_to_whom_it_takes_longest() {
+    for call in [EPOLL, READ, FUTEX] {
+        let trace = asked(call, 200).finish();
+        for focus in [None, Some("server"), Some("client")] {
+            let f = first(&trace, focus);
+            let wanted =
+                "`server` and `client` take turns: 62 % of each round trip of 995.0 µs is `server`'s (in `answer`)";
+            assert_eq!((f.title.as_str(), f.kind), (wanted, FindingKind::Serial), "{call} {focus:?}");
+            assert_eq!((f.culprit.tid, f.waiters.names.as_slice()), (20, &["client".to_owned()][..]));
+            assert!(f.blame_cpu_s > 0.12 && f.blame_cpu_s <= 0.2001, "{}", f.blame_cpu_s);
+            assert!(f.evidence[1].contains("62 % is `server`'s work, 12 % is `client`'s, and 26 % goes"), "{f:?}");
+            assert!(f.advice.contains("pipelining"), "{f:?}");
+        }
+    }
+}
+
+#[test]
+fn where_most_of_it_is_waking_up_that_is_the_finding() {
+    let mut traffic = Traffic::new(2, 42.0).thread(10, 10, "ping").thread(20, 20, "pong");
+    traffic.comes(0.0, 0, 10);
+    for trip in 0..400 {
+        let t = f64::from(trip) * 0.1;
+        traffic.wakes(t + 0.01, 0, 10, 20);
+        traffic.leaves(t + 0.012, 0, 10, READ);
+        traffic.comes(t + 0.05, 1, 20);
+        traffic.wakes(t + 0.06, 1, 20, 10);
+        traffic.leaves(t + 0.062, 1, 20, READ);
+        traffic.comes(t + 0.1, 0, 10);
+    }
+    let answer = explained(&traffic.finish(), None);
+    let kinds: Vec<FindingKind> = answer.findings.iter().map(|f| f.kind).collect();
+    assert!(kinds.contains(&FindingKind::WakeLatency) && kinds[0] != FindingKind::Serial, "{kinds:?}");
+    let wanted = "take turns: 71 % of each round trip of 99.8 µs goes by until the other runs";
+    let turns = answer.findings.iter().find(|f| f.title.ends_with(wanted)).expect("is told as well");
+    // What wakes up is not counted twice.
+    let sum: f64 = answer.findings.iter().map(|f| f.blame_cpu_s).sum();
+    assert!(turns.blame_cpu_s > 0.0 && sum <= 0.0421, "{sum} {kinds:?}");
+}
+
+/// A client that goes on with its own work while the server answers takes no turns.
+#[test]
+fn who_works_meanwhile_takes_no_turns() {
+    let mut traffic = Traffic::new(2, 202.0).thread(10, 10, "client").thread(20, 20, "server");
+    traffic.comes(0.0, 0, 10);
+    for trip in 0..200 {
+        let t = f64::from(trip);
+        traffic.wakes(t + 0.1, 0, 10, 20);
+        traffic.comes(t + 0.1, 1, 20);
+        traffic.samples(t, t + 1.0, 1, 20, 20, ANSWER);
+        traffic.leaves(t + 0.7, 0, 10, READ);
+        traffic.wakes(t + 0.8, 1, 20, 10);
+        traffic.leaves(t + 0.82, 1, 20, READ);
+        traffic.comes(t + 0.81, 0, 10);
+    }
+    let answer = explained(&traffic.finish(), None);
+    assert!(answer.findings.iter().all(|f| !f.title.contains("take turns")), "{:?}", answer.findings);
+}
+
+/// Two who ask one server are answered while the other one works.
+#[test]
+fn two_clients_of_one_server_take_no_turns_with_it() {
+    let mut traffic = Traffic::new(3, 202.0).thread(10, 10, "client").thread(11, 11, "client").thread(20, 20, "server");
+    traffic.comes(0.0, 0, 10);
+    traffic.comes(0.0, 2, 11);
+    for trip in 0..200 {
+        let (t, cpu, client) = (f64::from(trip), [0, 2][trip as usize % 2], [10, 11][trip as usize % 2]);
+        traffic.wakes(t + 0.1, cpu, client, 20);
+        traffic.leaves(t + 0.1, cpu, client, READ);
+        traffic.comes(t + 0.1, 1, 20);
+        traffic.wakes(t + 0.6, 1, 20, client);
+        traffic.leaves(t + 0.6, 1, 20, EPOLL);
+        traffic.comes(t + 0.6, cpu, client);
+    }
+    let answer = explained(&traffic.finish(), None);
+    assert!(answer.findings.iter().all(|f| !f.title.contains("take turns")), "{:?}", answer.findings);
+}
+
+/// The client writes twice; the second part arrives `delay` later, by a timer of the kernel.
+fn written_twice(delay: f64) -> Trace {
+    let mut traffic = Traffic::new(2, 20.0 * (delay + 1.0)).thread(10, 10, "client").thread(20, 20, "server");
+    traffic.comes(0.0, 0, 10);
+    for trip in 0..18 {
+        let t = f64::from(trip) * (delay + 1.0);
+        traffic.wakes(t + 0.1, 0, 10, 20);
+        traffic.leaves(t + 0.15, 0, 10, READ);
+        traffic.comes(t + 0.12, 1, 20);
+        traffic.leaves(t + 0.2, 1, 20, READ);
+        traffic.wakes_in(t + 0.2 + delay, 1, 0, 20, WakeContext::SoftIrq, NET_RX);
+        traffic.comes(t + 0.2 + delay, 1, 20);
+        traffic.wakes(t + 0.3 + delay, 1, 20, 10);
+        traffic.leaves(t + 0.35 + delay, 1, 20, READ);
+        traffic.comes(t + 0.4 + delay, 0, 10);
+    }
+    traffic.finish()
+}
+
+#[test]
+fn a_message_held_back_is_told_from_either_side() {
+    let trace = written_twice(41.0);
+    for focus in [None, Some("server"), Some("client")] {
+        let f = first(&trace, focus);
+        let wanted = "`client` and `server` both stood still 18 times for 41.0 ms: the network held a message of `client` back \
+                      (Nagle and delayed acknowledgement)";
+        assert_eq!((f.title.as_str(), f.kind), (wanted, FindingKind::Network), "{focus:?}");
+        assert!(f.advice.contains("TCP_NODELAY"), "{f:?}");
+    }
+}
+
+/// Whatever else takes long on the network takes other times.
+#[test]
+fn other_delays_are_not_held_back() {
+    for delay in [10.0, 70.0] {
+        let answer = explained(&written_twice(delay), None);
+        assert!(answer.findings.iter().all(|f| !f.title.contains("held a message")), "{:?}", answer.findings);
+    }
+}
