@@ -9,6 +9,9 @@ use crate::report::Confidence;
 /// The share of its CPUs from which on a virtual machine that has lost them tells of its host instead.
 const MUCH_STOLEN: f64 = 0.1;
 
+/// Fewer waits than this that a sleeper ended may have been his by chance.
+const FEW: u64 = 10;
+
 /// How far, and the reasons for less than high.
 pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence, Vec<String>) {
     let mut doubts = Vec::new();
@@ -47,6 +50,9 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     if matches!(group, Group::Timer(..)) && context.timeline.place(tally.common_stack()) == Place::Unsure {
         grave = true;
         doubts.push("nothing tells whether it sleeps by design, to keep a pace, or to wait for something".to_owned());
+    }
+    if matches!(group, Group::Timer(..)) && tally.waits < FEW {
+        doubts.push(format!("it is about {} waits: some other thread may have kept them", tally.waits));
     }
     let samples = tally.samples.len();
     if matches!(group, Group::Lock(_) | Group::Serial(_)) && samples == 0 && tally.handoff < 0.5 * tally.rank {

@@ -9,6 +9,9 @@ use crate::classify::{Classifier, WaitKind, kind_of_call};
 /// CPU time between two timed waits on one lock that makes them one wait, in nanoseconds.
 pub(super) const REWAIT_NS: u64 = 300_000;
 
+/// Who wakes somebody and ends within this time has done so as the last thing, in nanoseconds.
+const LAST_NS: u64 = 1_000_000;
+
 /// What the trace's dictionaries tell of waits, looked up once.
 pub(super) struct Dictionary<'a> {
     pub(super) trace: &'a Trace,
@@ -97,10 +100,13 @@ impl<'a> Dictionary<'a> {
         wait.kind == WaitKind::Join || self.is_ended_by_exit(wait) || is_vfork()
     }
 
-    /// A futex wait that a thread ended as the last thing it did: pthread_join without names.
+    /// A wait that a thread ended as the last thing it did: joins without names, and those of runtimes, which signal a
+    /// condition and then clean up.
     fn is_ended_by_exit(&self, wait: &Wait) -> bool {
         let end = self.trace.threads.end.get(wait.waker.index()).map_or(u64::MAX, |e| e.nanos());
-        wait.kind == WaitKind::Futex && end != u64::MAX && end.abs_diff(wait.woken) < 100_000
+        matches!(wait.kind, WaitKind::Futex | WaitKind::Condition)
+            && end != u64::MAX
+            && end.abs_diff(wait.woken) < LAST_NS
     }
 }
 

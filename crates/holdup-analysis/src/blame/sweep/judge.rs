@@ -10,8 +10,8 @@ use crate::classify::{Verdict, WaitKind};
 use crate::intervals::{Place, State, Wait};
 
 impl Sweep<'_> {
-    /// How a waiting thread counts; `ends_it` is who will end the wait, or [`NONE`].
-    pub(super) fn class(&self, i: u32, wait: &Wait, ends_it: u32) -> Class {
+    /// How a waiting thread counts.
+    pub(super) fn class(&self, i: u32, wait: &Wait) -> Class {
         if wait.exempt || !self.contains(i) {
             return Class::None;
         }
@@ -19,16 +19,20 @@ impl Sweep<'_> {
             Some(Verdict::Work) => Class::HeldUp,
             Some(Verdict::Idle) => Class::Idle,
             None if is_held_up_there(wait) => Class::HeldUp,
-            None if ends_it != NONE && self.is_input(i, wait, ends_it) => Class::Idle,
             None => Class::ByEnd,
         }
     }
 
-    /// Whether thread `by` sends `i` what it waits for by design: its work, and no answer that it cannot go on without.
-    /// Clients send their servers work. Where it is not known who serves, whoever is out of focus does.
-    fn is_input(&self, i: u32, wait: &Wait, by: u32) -> bool {
-        let serves = |thread: u32| self.study.timeline.is_server(ThreadIdx(thread));
-        match (serves(i), serves(by)) {
+    /// Whether the waker of this wait sends its thread what it waits for by design: its work, and no answer that it cannot
+    /// go on without. Clients send their servers work. Where it is not known who serves, whoever is out of focus sends.
+    pub(super) fn is_input(&self, wait: &Wait) -> bool {
+        let by = wait.waker.0;
+        let user = self.study.classifier.facts(wait.stack).verdict;
+        if user == Some(Verdict::Work) || is_held_up_there(wait) {
+            return false;
+        }
+        let timeline = self.study.timeline;
+        match (timeline.is_server(wait.thread), timeline.is_server(wait.waker)) {
             (Some(true), Some(false)) => wait.kind.is_for_input(),
             (Some(false), Some(true)) => false,
             _ => wait.kind == WaitKind::Input && !self.contains(by),
@@ -72,7 +76,7 @@ impl Sweep<'_> {
 
     fn judge_wait(&self, i: u32, wait: &Wait) -> (Key, Role) {
         let terminal = terminal::of_wait(wait, 0, false);
-        let role = match self.class(i, wait, NONE) {
+        let role = match self.class(i, wait) {
             Class::None => Role::None,
             Class::HeldUp => Role::HeldUp,
             Class::ByEnd if terminal.holds_up() => Role::HeldUp,

@@ -18,7 +18,7 @@ impl Sweep<'_> {
         let real = waker.is_real() && waker.index() < self.forest.threads.len() && waker.0 != i;
         let queue = if wait.kind == WaitKind::Lock && self.locks.has(wait.lock) {
             self.lock_queue(i, wait, real)
-        } else if !real || self.comes_home(i, wait) {
+        } else if !real || self.is_input(wait) || self.comes_home(i, wait) {
             None
         } else if self.forest.leads_to(waker.0, i) {
             self.out.cycles += 1;
@@ -149,7 +149,7 @@ impl Sweep<'_> {
             counts.add(&queue.counts);
             own = queue.next();
         }
-        let class = self.class(i, wait, self.forest.queue(q).parent);
+        let class = self.class(i, wait);
         counts.add(&Counts::one(class, self.is_for_outside(wait)));
         let total = self.clock.total;
         let thread = self.forest.at_mut(i);
