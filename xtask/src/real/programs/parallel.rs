@@ -1,7 +1,7 @@
 //! OpenMP: one library, two ways to wait.
 
 use anyhow::Result;
-use holdup_analysis::report::FindingKind::{Imbalance, Serial};
+use holdup_analysis::report::FindingKind::{Imbalance, Serial, Spin};
 
 use super::instruments::stacks;
 use super::{ready, recorded, speed};
@@ -38,10 +38,10 @@ pub const OPENMP_ACTIVE: Case = Case {
     truth: "The same, with the second thread spinning in libgomp.",
     expect: Expect {
         right: &[
-            Is { title: "spin|spun", who: "^product$", function: "multiply|gomp", ..Is::ANY },
+            Is { kinds: &[Spin], who: "^product$", function: "multiply|gomp", ..Is::ANY },
             Is { kinds: &[Imbalance, Serial], who: "^product$", function: PRODUCT, ..Is::ANY },
         ],
-        vague: &[Is { title: "spin|spun", who: "^product$", ..Is::ANY }],
+        vague: &[Is { kinds: &[Spin], who: "^product$", ..Is::ANY }],
         nothing: false,
     },
     record: |scene| product(scene, "active"),
