@@ -202,9 +202,9 @@ pub fn run_as(user: &str) -> String {
 /// The number behind `before` in what a program `said`.
 pub fn number_after(said: &str, before: &str) -> Result<f64> {
     let (_, rest) = said.split_once(before).with_context(|| format!("no \"{before}\" in: {said}"))?;
-    let number: String =
-        rest.trim_start().chars().take_while(|c| c.is_ascii_digit() || ['.', ','].contains(c)).collect();
-    number.replace(',', "").parse().with_context(|| format!("no number after \"{before}\" in: {said}"))
+    let number = |c: &char| c.is_ascii_digit() || *c == '.';
+    let number: String = rest.trim_start().chars().take_while(number).collect();
+    number.parse().with_context(|| format!("no number after \"{before}\" in: {said}"))
 }
 
 /// The most frequent lines of `samples`, with their shares: what a sampling instrument has seen.

@@ -19,7 +19,7 @@ pub const ALL: &[&Case] = &[
     &postgres::IDLE_TRANSACTION,
     &postgres::GROUP_COMMIT,
     &postgres::ADVISORY,
-    &mariadb::HOT_ROW,
+    &mariadb::COMMIT,
     &sqlite::WRITERS,
     &sqlite::FSYNC,
     &redis::KEYS_COMMAND,

@@ -18,7 +18,7 @@ pub const ONE_THREAD: Case = Case {
     expect: Expect {
         right: &[Is { kinds: &[CpuBound, Serial], who: "memcached|mc-worker", ..Is::ANY }],
         vague: &[Is { who: "memcslap", ..Is::ANY }],
-        nothing: false,
+        nothing: true,
     },
     client: Some(Client {
         process: "memcslap",

@@ -113,8 +113,8 @@ pub const GROUP_COMMIT: Case = Case {
     truth: "Most clients wait for the one that writes the log (LWLock/WALWrite), which waits for the disk (IO/WALSync). \
             pg_stat_activity:",
     expect: Expect {
-        right: &[Is { kinds: &[Disk], function: "XLogFlush|XLogWrite|issue_xlog_fsync", ..Is::ANY }],
-        vague: &[Is { kinds: &[LockHeld], function: "XLogFlush|XLogWrite|issue_xlog_fsync", ..Is::ANY }],
+        right: &[Is { kinds: &[Disk], function: COMMIT, ..Is::ANY }],
+        vague: &[Is { kinds: &[LockHeld, Convoy], hung: "LWLockAcquireOrWait|XLogFlush", ..Is::ANY }],
         nothing: false,
     },
     record: |scene| record(scene, "", INSERT),
