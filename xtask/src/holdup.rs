@@ -41,6 +41,8 @@ pub struct Finding {
     pub blame_cpu_s: f64,
     /// How sure.
     pub confidence: Confidence,
+    /// How many times faster it could be without it, at most.
+    pub gain_at_most: Option<f64>,
 }
 
 /// The culprit of a finding.

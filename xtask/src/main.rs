@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod bounds;
 mod holdup;
 mod measure;
 mod pairs;
@@ -27,6 +28,7 @@ cargo xtask scenarios [NAME...]         record and explain programs with a plant
     --seconds N      how long each runs (default 4)
 cargo xtask scenarios --diff [NAME...]  record two builds each and compare them; exit 1 if a planted difference is missed
     --runs N         how often each is recorded (default 1)
+    --bounds         measure what each fix gains instead, and compare it with the bound that is printed (default 3 runs)
 cargo xtask scenarios --scale [NAME...] run `scale --trace` with one and two threads; exit 1 if a planted loss is missed
 cargo xtask bench [pipe|job|read|groups|load]...  what recording, reading, grouping and generating load cost, beside perf,
                                         DuckDB, sysbench and Latte (default: all)

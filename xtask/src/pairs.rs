@@ -8,10 +8,13 @@ use holdup_analysis::diff::report::Role;
 use regex::Regex;
 use serde::Deserialize;
 
+use crate::bounds::Fix;
 use crate::holdup::{Change, Compared, Holdup};
 use crate::truth::{build, check_names, read_truth};
-use crate::{table, take_number};
+use crate::{bounds, table, take_flag, take_number};
 
+/// How often each is run to measure what a fix gains.
+const ROUNDS: usize = 3;
 /// How many changes may come before the planted one, with itself.
 const AMONG: usize = 3;
 
@@ -47,7 +50,8 @@ struct Options {
 
 /// Runs the pairs named in `args`, or all. Whether every planted difference was found.
 pub fn run(root: &Path, holdup: Holdup, mut args: Vec<String>) -> Result<bool> {
-    let runs = take_number(&mut args, "--runs", 1)?;
+    let bounds = take_flag(&mut args, "--bounds");
+    let runs = take_number(&mut args, "--runs", if bounds { ROUNDS } else { 1 })?;
     ensure!(runs > 0, "--runs must be at least 1");
     let truths: Truths = read_truth(root)?;
     check_names(&args, truths.pair.iter().map(|p| p.name.as_str()))?;
@@ -59,8 +63,9 @@ pub fn run(root: &Path, holdup: Holdup, mut args: Vec<String>) -> Result<bool> {
     let mut all_right = true;
     for pair in chosen {
         eprintln!("{}", pair.name);
-        let (right, row) = match options.compare(pair) {
-            Ok(compared) => judge(pair, &compared)?,
+        let judged = if bounds { options.bound(pair) } else { options.compare(pair).and_then(|c| judge(pair, &c)) };
+        let (right, row) = match judged {
+            Ok(judged) => judged,
             Err(e) => {
                 eprintln!("{}: {e:#}", pair.name);
                 (false, vec![pair.name.clone(), "FAIL: no comparison".to_owned()])
@@ -69,11 +74,24 @@ pub fn run(root: &Path, holdup: Holdup, mut args: Vec<String>) -> Result<bool> {
         all_right &= right;
         rows.push(row);
     }
+    if bounds {
+        table::print(&bounds::HEAD, &rows);
+        return Ok(all_right);
+    }
     table::print(&["pair", "", "before s", "after s", "first change", "role", "delta s", "then", "then"], &rows);
     Ok(all_right)
 }
 
 impl Options {
+    /// What the fix gains, beside what is said of the fault.
+    fn bound(&self, pair: &Pair) -> Result<(bool, Vec<String>)> {
+        let scratch = self.programs.join("runs");
+        fs::create_dir_all(&scratch)?;
+        let [held, fixed] = ["held", "fixed"].map(|side| self.programs.join(side).join(&pair.name));
+        let fix = Fix { name: &pair.name, programs: [&held, &fixed], args: &pair.args, scratch: &scratch };
+        fix.judge(&self.holdup, self.runs)
+    }
+
     fn compare(&self, pair: &Pair) -> Result<Compared> {
         let sides = if pair.regression { ["fixed", "held"] } else { ["held", "fixed"] };
         let scratch = self.programs.join("runs");

@@ -12,6 +12,7 @@ mod crew;
 mod culprit;
 mod describe;
 mod disk;
+mod gain;
 mod group;
 mod held;
 mod instruction;
@@ -43,6 +44,7 @@ use crate::classify::Classifier;
 use crate::code::Disassembler;
 use crate::focus::Focus;
 use crate::intervals::Timeline;
+use crate::replay::Taken;
 use crate::report::{CpuSeconds, Explanation, Finding, Health, Options, Smaller, TraceFacts};
 use crate::spins::SpinSites;
 pub(crate) use context::Context;
@@ -66,7 +68,7 @@ const SMALLEST: Amount = Amount(1e3);
 ///
 /// Fails if the trace is damaged, if the focus names no process, or if the window is empty.
 pub fn explain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Disassembler) -> Result<Explanation> {
-    with_context(trace, path, options, disassembler, Wanted::Findings, |context| context.explanation(path, options))
+    with_context(trace, path, options, disassembler, Wanted::Findings, |context| context.explanation(path, options))?
 }
 
 /// Studies a trace and hands the result to `then`.
@@ -136,17 +138,19 @@ fn window(trace: &Trace, path: &str, options: &Options) -> Result<Window> {
 }
 
 impl Context<'_> {
-    fn explanation(&self, path: &str, options: &Options) -> Explanation {
+    fn explanation(&self, path: &str, options: &Options) -> Result<Explanation> {
         let (mut findings, mut smaller) = self.findings();
         let top = if options.top == 0 { DEFAULT_TOP } else { options.top };
         let left_out = findings.drain(top.min(findings.len())..);
-        left_out.filter(|f| f.is_cause()).for_each(|f| smaller.add(f.blame_cpu_s));
+        left_out.filter(|(f, _)| f.is_cause()).for_each(|(f, _)| smaller.add(f.blame_cpu_s));
+        gain::fill(self, &mut findings)?;
+        let mut findings: Vec<Finding> = findings.into_iter().map(|(finding, _)| finding).collect();
         for (i, finding) in findings.iter_mut().enumerate() {
             finding.id = format!("f{}", i + 1);
         }
         let cpu_seconds = self.cpu_seconds();
         let hot = profile::hot(self);
-        Explanation {
+        Ok(Explanation {
             schema: "holdup.explain/1",
             trace: TraceFacts {
                 path: path.to_owned(),
@@ -164,11 +168,11 @@ impl Context<'_> {
             smaller,
             stalls: stalls::of(self),
             health: self.health(),
-        }
+        })
     }
 
-    /// All findings, the first to begin with, and what is too small for one.
-    fn findings(&self) -> (Vec<Finding>, Smaller) {
+    /// All findings, the first to begin with, each with what it could save; and what is too small for one.
+    fn findings(&self) -> (Vec<(Finding, Option<Taken>)>, Smaller) {
         let mut groups = group::charged(self);
         let charged: Amount = groups.iter().filter(|(g, _)| g.holds_up()).map(|(_, t)| t.rank).sum();
         let most = charged.max(Amount(self.blame.cpu.running) * 0.1).max(self.duration() * 0.1);
@@ -186,13 +190,15 @@ impl Context<'_> {
         let turns = turns::take(self, &mut groups, charged);
         let mut findings: Vec<Finding> =
             groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
+        let taken = groups.iter().zip(&findings).map(|((group, tally), f)| gain::taken(self, group, tally, f));
+        let taken: Vec<Option<Taken>> = taken.collect();
         findings.iter_mut().zip(disk::facts(self, &groups)).for_each(|(finding, facts)| disk::add(finding, facts));
-        findings.extend(spin::found(self));
-        findings.extend(cache_line::found(self));
-        findings.extend(turns);
-        findings.sort_by(|a, b| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
-        if let Some((at, busy)) = profile::cpu_bound(self, charged, &findings) {
-            findings.insert(at, busy);
+        let of_samples = spin::found(self).into_iter().chain(cache_line::found(self)).map(|f| (f, None));
+        let turns = turns.into_iter().map(|f| (gain::taken_of_turns(self, &f), f)).map(|(taken, f)| (f, taken));
+        let mut findings: Vec<_> = findings.into_iter().zip(taken).chain(of_samples).chain(turns).collect();
+        findings.sort_by(|(a, _), (b, _)| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
+        if let Some((at, busy)) = profile::cpu_bound(self, charged, findings.iter().map(|(finding, _)| finding)) {
+            findings.insert(at, (busy, None));
         }
         (findings, smaller)
     }
@@ -215,7 +221,6 @@ impl Context<'_> {
             waiters,
             blame_cpu_s: self.limits.of_cpus(tally.blame()),
             share_of_held_up: share,
-            gain_at_most: self.gain(group, within, tally),
             lasted_s: match group {
                 Group::Ready(..) => self.limits.once(within.min(tally.waited).amount()),
                 _ => self.limits.once(within.amount()),
@@ -227,20 +232,6 @@ impl Context<'_> {
         describe::describe(self, group, tally, &crew, &mut finding);
         (finding.confidence, finding.doubts) = confidence::of(self, group, tally);
         finding
-    }
-
-    /// An upper bound: all time within which this was the end of some chain is gone, but the work that remains
-    /// still has to be done by the CPUs there are.
-    fn gain(&self, group: &Group, within: Nanos, tally: &Tally) -> Option<f64> {
-        // Time of many short pieces at once bounds nothing.
-        if !group.holds_up() || matches!(group, Group::Ready(..)) {
-            return None;
-        }
-        let duration = self.duration();
-        let unsampled = Amount(self.blame.cpu.running) - tally.own_samples(Amount(self.period()));
-        let work = unsampled.max(Amount::ZERO) / self.timeline.cpus.max(1) as f64;
-        let left = (duration - within.amount()).max(work).max(duration * 0.01);
-        Some((duration / left).max(1.0))
     }
 
     /// How much time is explained.

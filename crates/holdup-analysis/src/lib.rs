@@ -22,6 +22,7 @@ pub mod intervals;
 pub mod label;
 mod leaves;
 pub mod quota;
+pub mod replay;
 pub mod report;
 mod segments;
 pub mod servers;

@@ -5,10 +5,11 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::*;
-use holdup_analysis::blame::{Study, Window, blame};
+use holdup_analysis::blame::{Key, Span, Study, Window, blame};
 use holdup_analysis::classify::{Classifier, WaitKind};
 use holdup_analysis::focus::Focus;
 use holdup_analysis::intervals::Timeline;
+use holdup_analysis::replay::{AT_ONCE, Length, Lengths, Taken, bound, replay};
 use holdup_analysis::spins::SpinSites;
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
@@ -280,4 +281,67 @@ fn parts_do_not_change_the_answer() {
     }
     // In the others a timer ended a wait for a lock: by whom it was held meanwhile is a guess, and another one at a border.
     assert!(sound == 50 && same >= 45, "{same} of {sound} are the same by the ends of chains");
+}
+
+/// How long a trace is without each thing that one waited for, and without all up to each, followed in parts of so many events.
+fn lengths(trace: &Trace, events: usize) -> Lengths {
+    let focus = Focus::new(trace, None);
+    let classifier = Classifier::new(trace);
+    let timeline = Timeline::with_parts(trace, &focus, &classifier, events).unwrap();
+    let window = Window { from: 0, to: trace.meta.duration_ns };
+    // What is taken out is the same, however the trace is cut.
+    let whole = Timeline::new(trace, &focus, &classifier).unwrap();
+    let spins = SpinSites::new(trace, &classifier, &NoDisassembler);
+    let study = Study { trace, timeline: &whole, focus: &focus, classifier: &classifier, spins: &spins, window };
+    let blame = blame(&study, |_| (), |()| ()).unwrap();
+    let mut cells: Vec<_> = blame.spans.iter().filter(|(key, _)| key.terminal.holds_up()).collect();
+    cells.sort_by_key(|(key, _)| **key);
+    let of = |cells: &[(&Key, &Vec<Span>)]| {
+        let mut taken = Taken::default();
+        cells.iter().for_each(|(key, spans)| taken.add(key, spans));
+        taken
+    };
+    let cells = &cells[..cells.len().min(AT_ONCE / 2)];
+    let one = (0..cells.len()).map(|n| of(&cells[n..=n]));
+    let taken: Vec<Taken> = one.chain((0..cells.len()).map(|n| of(&cells[..=n]))).collect();
+    replay(&Study { timeline: &timeline, ..study }, &blame, &taken).unwrap()
+}
+
+/// Taking something out makes no run longer, taking more out makes it no longer than taking out less, and none is longer than it was.
+#[test]
+fn a_run_is_no_longer_without_something() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let (mut shorter, mut bounds) = (0, 0);
+    for round in 0..80 {
+        let found = lengths(&random_schedule(&mut random, round % 4 == 3), usize::MAX / 2);
+        let all = found.unchanged;
+        assert!(all.path <= found.duration && all.work <= found.duration * found.cpus as u64, "round {round}: {all:?}");
+        let is_within = |less: Length, more: Length| less.path <= more.path && less.work <= more.work;
+        let cells = found.without.len() / 2;
+        for n in 0..cells {
+            let (one, many) = (found.without[n], found.without[cells + n]);
+            let before = if n == 0 { None } else { found.without[cells + n - 1] };
+            for more in [Some(all), one, before].into_iter().flatten() {
+                assert!(many.is_none_or(|many| is_within(many, more)), "round {round}: {many:?} of {more:?}");
+            }
+            shorter += usize::from(one.is_some_and(|one| one.path < all.path));
+            let bound = bound(&found, n);
+            assert!(bound.is_none_or(|b| (1.0..=10.0).contains(&b)), "round {round}: {bound:?}");
+            bounds += usize::from(bound.is_some());
+        }
+    }
+    assert!(shorter > 30 && bounds > 30, "{shorter} made the path shorter, {bounds} have a bound");
+}
+
+/// Nor where it is cut.
+#[test]
+fn parts_do_not_change_how_long_a_run_is() {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    for round in 0..60 {
+        let trace = random_schedule(&mut random, false);
+        let whole = lengths(&trace, usize::MAX / 2);
+        for events in [40, 7] {
+            assert_eq!(lengths(&trace, events), whole, "round {round}, parts of {events} events");
+        }
+    }
 }

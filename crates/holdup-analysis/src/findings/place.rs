@@ -11,6 +11,12 @@ pub(super) fn application(context: &Context, stack: StackId) -> Option<LocationR
     context.classifier.application_frames(stack).into_iter().next().map(|(_, l)| l)
 }
 
+/// All functions of a stack.
+pub(super) fn functions(context: &Context, stack: StackId) -> impl Iterator<Item = StringId> {
+    let trace = context.trace;
+    trace.stacks.frames(stack).flat_map(|frame| trace.names.locations(frame)).map(|location| location.function)
+}
+
 /// Where a stack is in the program, by name if there is one.
 pub(super) fn place(context: &Context, stack: StackId) -> Option<LocationRow> {
     application(context, stack).or_else(|| any_user(context, stack))

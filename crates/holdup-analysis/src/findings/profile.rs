@@ -21,7 +21,11 @@ const HOT: usize = 10;
 
 /// The finding of a program that is simply busy, and where among the `others` it stands: behind all that matter beside
 /// its work. None where waiting or spinning takes a part of the time that work takes.
-pub(super) fn cpu_bound(context: &Context, charged: Amount, others: &[Finding]) -> Option<(usize, Finding)> {
+pub(super) fn cpu_bound<'a>(
+    context: &Context,
+    charged: Amount,
+    mut others: impl ExactSizeIterator<Item = &'a Finding> + DoubleEndedIterator,
+) -> Option<(usize, Finding)> {
     let running = context.blame.cpu.running;
     let spun = context.blame.cpu.spin + cache_line::known(context);
     if running <= 0.0 || charged.0 + spun > MINOR * running {
@@ -45,10 +49,10 @@ pub(super) fn cpu_bound(context: &Context, charged: Amount, others: &[Finding]) 
     let name = if found.process.is_empty() { "the program" } else { &found.process };
     let peak = context.timeline.peak_parallelism();
     let count = total / context.period().max(1.0);
-    let matters = |f: &Finding| f.kind != FindingKind::IdleByDesign && f.blame_cpu_s >= NOTABLE * seconds;
+    let matters = |f: &'a Finding| f.kind != FindingKind::IdleByDesign && f.blame_cpu_s >= NOTABLE * seconds;
     let own = context.limits.of_cpus(Amount(samples.values().sum()));
     let storm = Storm::of(context, program, own);
-    let at = others.iter().rposition(matters).map_or(0, |last| last + 1);
+    let at = others.rposition(matters).map_or(0, |last| last + 1);
     let busy = Finding {
         kind: FindingKind::CpuBound,
         title: match &storm {

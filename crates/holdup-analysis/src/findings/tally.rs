@@ -224,6 +224,11 @@ impl Tally {
         most.map_or(StackId::NONE, |(s, _)| *s)
     }
 
+    /// What it is about.
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = &Key> {
+        self.subjects.iter()
+    }
+
     /// When others waited for the subjects that `wanted` picks.
     pub(crate) fn spans<'a>(
         &'a self,
@@ -232,13 +237,6 @@ impl Tally {
     ) -> impl Iterator<Item = Span> + 'a {
         let own = self.subjects.iter().filter(move |key| wanted(key));
         own.filter_map(|key| all.get(key)).flatten().copied()
-    }
-
-    /// Sampled CPU time of the culprit itself, as far as it lies in this finding; one sample stands for `period` of it.
-    pub(crate) fn own_samples(&self, period: Amount) -> Amount {
-        // Weights count each waiter; time does not.
-        let waiters = self.threads.len().max(1) as f64;
-        Amount(self.samples.values().sum::<f64>() / waiters).max(self.samples.len() as f64 * period)
     }
 
     /// Whether most of the blame is hand-off: then the place that takes the lock is what to mend.

@@ -1,0 +1,84 @@
+//! How long a run is, and what that allows.
+
+/// How long the run is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lengths {
+    /// With nothing taken out.
+    pub unchanged: Length,
+    /// Without each finding; `None` where nothing of it was found in the window.
+    pub without: Vec<Option<Length>>,
+    /// As it was, in nanoseconds.
+    pub duration: u64,
+    /// CPUs.
+    pub cpus: usize,
+}
+
+/// What a run cannot be shorter than.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Length {
+    /// The longest path in nanoseconds.
+    pub path: u64,
+    /// The longest path of a thread that is done sooner without the finding, if that was there to the end: the others may as
+    /// well do what they do for as long as the program runs.
+    pub touched: Option<u64>,
+    /// CPU nanoseconds.
+    pub work: u64,
+}
+
+impl Length {
+    /// The least time that this takes on so many CPUs, in nanoseconds.
+    pub fn least(&self, cpus: usize) -> f64 {
+        (self.touched.unwrap_or(self.path) as f64).max(self.work as f64 / cpus.max(1) as f64)
+    }
+}
+
+/// If the unchanged run's own path explains less of the time than this, something else sets the pace.
+const EXPLAINED: f64 = 0.5;
+/// Of so small a rest nothing is known.
+const LEAST: f64 = 0.1;
+
+/// How many times faster the run could be without finding `n`, at most; `None` where that can't be said.
+pub fn bound(lengths: &Lengths, n: usize) -> Option<f64> {
+    let duration = lengths.duration as f64;
+    let left = lengths.without.get(n).copied().flatten()?.least(lengths.cpus);
+    let explained = lengths.unchanged.least(lengths.cpus) >= EXPLAINED * duration;
+    (explained && left >= LEAST * duration).then(|| (duration / left).max(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn length(path: u64, work: u64) -> Length {
+        Length { path, work, touched: None }
+    }
+
+    fn lengths(unchanged: Length, left: Length) -> Lengths {
+        Lengths { unchanged, without: vec![Some(left), None], duration: 100, cpus: 2 }
+    }
+
+    #[test]
+    fn a_run_is_no_shorter_than_its_path_nor_than_its_work_on_all_cpus() {
+        let unchanged = length(100, 120);
+        assert_eq!(bound(&lengths(unchanged, length(50, 20)), 0), Some(2.0));
+        assert_eq!(bound(&lengths(unchanged, length(10, 100)), 0), Some(2.0));
+        assert_eq!(bound(&lengths(unchanged, length(200, 0)), 0), Some(1.0));
+    }
+
+    #[test]
+    fn who_has_no_part_in_it_does_not_count() {
+        let left = Length { touched: Some(40), ..length(100, 20) };
+        assert_eq!(bound(&lengths(length(100, 120), left), 0), Some(2.5));
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_is_not_known() {
+        let unchanged = length(100, 120);
+        let left = length(50, 20);
+        assert_eq!(bound(&lengths(unchanged, left), 1), None, "nothing was taken out");
+        assert_eq!(bound(&lengths(unchanged, left), 9), None);
+        assert_eq!(bound(&lengths(unchanged, length(3, 3)), 0), None, "33 times is no bound");
+        let paced = length(30, 60);
+        assert_eq!(bound(&lengths(paced, left), 0), None, "something outside sets the pace");
+    }
+}

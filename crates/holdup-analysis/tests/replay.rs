@@ -1,0 +1,186 @@
+//! How much faster a run could be: golden schedules, and what must hold on random ones. One tick is a millisecond.
+
+mod common;
+
+use common::*;
+use holdup_analysis::report::{Finding, FindingKind};
+use holdup_analysis::{NoDisassembler, Options, explain};
+use holdup_trace::{NameEvent, SwitchState, Trace, WakeContext};
+
+const FSYNC: i16 = 74;
+const SLEEPS: SwitchState = SwitchState::Sleeping;
+
+/// The findings about a thread.
+fn about(trace: &Trace, thread: &str) -> Vec<Finding> {
+    let answer = explain(trace, "x", &Options::default(), &NoDisassembler).unwrap();
+    answer.findings.into_iter().filter(|f| f.culprit.thread == thread).collect()
+}
+
+/// The bound of a thread's finding.
+fn bound(trace: &Trace, thread: &str, kind: FindingKind) -> Option<f64> {
+    let findings = about(trace, thread);
+    let of_kind = findings.iter().find(|f| f.kind == kind);
+    of_kind.unwrap_or_else(|| panic!("no {kind} of {thread}: {findings:#?}")).gain_at_most
+}
+
+fn is(found: Option<f64>, wanted: f64) {
+    let found = found.expect("a bound");
+    assert!((found / wanted - 1.0).abs() < 0.01, "at most {found} times, wanted {wanted}");
+}
+
+/// A program of processes of one thread each: nothing names their functions, and those of one process would be one.
+fn program(cpus: u16, end: f64, threads: &[(u32, &str)]) -> Schedule {
+    let mut s = Schedule::new(cpus, end);
+    for &(tid, name) in threads {
+        let name = s.builder.string(name);
+        s.builder.push(0, NameEvent { pid: tid, tid, name });
+        s.builder.meta_mut().focus_pids.push(tid);
+    }
+    s
+}
+
+#[test]
+fn s11_without_the_producer_the_consumer_is_the_path() {
+    let mut s = program(2, 301.0, &[(10, "consumer"), (11, "producer")]).runs(11, 1, 0.0, 300.0, EXIT);
+    s = s.switch(0.0, 0, 10, SLEEPS, FUTEX, 0);
+    for item in 1..=100 {
+        let t = f64::from(3 * item);
+        s = s.by(t, 1, 11, 10).runs(10, 0, t, t + 1.0, FUTEX);
+    }
+    is(bound(&s.finish(), "producer", FindingKind::Serial), 3.01);
+}
+
+/// The holder's work has to be done in any case, by one of the CPUs.
+#[test]
+fn s2_a_lock_that_is_held_leaves_the_work() {
+    let mut s = program(4, 1000.0, &[(10, "holder"), (11, "a"), (12, "b"), (13, "c")]);
+    s = s.runs(10, 0, 0.0, 1000.0, -1);
+    for w in 11..14 {
+        s = s.futex(10.0, w, 10).runs(w, w as u16 - 10, 0.0, 10.0, FUTEX);
+    }
+    for w in 11..14 {
+        s = s.by(1000.0, 0, 10, w);
+    }
+    is(bound(&s.finish(), "holder", FindingKind::LockHeld), 1000.0 / (1030.0 / 4.0));
+}
+
+/// Three threads that hand a lock over: with a lock for each they need a third of the time, if there are CPUs for it.
+fn convoy(cpus: u16) -> Option<f64> {
+    let mut s = program(cpus, 90.0, &[(10, "a"), (11, "b"), (12, "c")]);
+    for w in 11..13 {
+        s = s.futex(0.0, w, 10).switch(0.0, w as u16 % cpus, w, SLEEPS, FUTEX, 0);
+    }
+    for turn in 0..90u32 {
+        let (t, now, next) = (f64::from(turn), 10 + turn % 3, 10 + (turn + 1) % 3);
+        let (cpu, end) = ((turn % 3) as u16 % cpus, t + 1.0);
+        s = s.switch(t, cpu, 0, SwitchState::Runnable, -1, now);
+        if turn < 89 {
+            s = s.by(end, cpu, now, next);
+        }
+        let last = turn + 3 >= 90;
+        if !last {
+            s = s.futex(end, now, next);
+        }
+        s = s.switch(end, cpu, now, if last { SwitchState::Dead } else { SLEEPS }, FUTEX, 0);
+    }
+    let answer = explain(&s.finish(), "x", &Options::default(), &NoDisassembler).unwrap();
+    let lock = answer.findings.iter().find(|f| f.lock.is_some()).expect("the lock");
+    lock.gain_at_most
+}
+
+#[test]
+fn s3_a_convoy_is_bounded_by_the_cpus() {
+    is(convoy(2), 2.0);
+    is(convoy(3), 3.0);
+    is(convoy(8), 3.0);
+}
+
+#[test]
+fn two_phases_leave_the_first() {
+    let mut s = program(4, 101.0, &[(10, "merger"), (11, "parser"), (12, "parser"), (13, "parser")]);
+    for w in 10..14 {
+        s = s.runs(w, w as u16 - 10, 0.0, if w == 10 { 100.0 } else { 50.0 }, FUTEX);
+    }
+    for w in 11..14 {
+        s = s.by(100.0, 0, 10, w).runs(w, w as u16 - 10, 100.0, 101.0, FUTEX);
+    }
+    is(bound(&s.finish(), "merger", FindingKind::Serial), 101.0 / 51.0);
+}
+
+#[test]
+fn a_disk_is_taken_out_where_it_is_the_finding_and_counts_where_it_is_not() {
+    // The writer waits for the disk, then works; the reader works, then waits for the writer.
+    let mut s = program(2, 100.0, &[(10, "reader"), (11, "writer")]);
+    s = s.switch(0.0, 0, 10, SLEEPS, FUTEX, 0).switch(0.0, 1, 11, SLEEPS, FSYNC, 0);
+    for round in 0..10 {
+        let t = f64::from(10 * round);
+        s = s.wakes(t + 6.0, 1, 0, 11, WakeContext::HardIrq, 9).runs(11, 1, t + 6.0, t + 8.0, FSYNC);
+        s = s.by(t + 8.0, 1, 11, 10).runs(10, 0, t + 8.0, t + 10.0, FUTEX);
+    }
+    let trace = s.finish();
+    // Ten rounds of 2 ms of each, which overlap but for the first.
+    is(bound(&trace, "writer", FindingKind::Disk), 100.0 / 22.0);
+    // The disk's stay, 6 ms and nine times 8, and the reader's last 2 ms.
+    is(bound(&trace, "writer", FindingKind::Serial), 100.0 / 80.0);
+}
+
+/// A dispatcher that looks every 20 ms: without the sleep the worker's own 5 ms are the path.
+#[test]
+fn sleep_that_others_wait_for_is_taken_out() {
+    let mut s = program(2, 210.0, &[(10, "worker"), (11, "dispatcher")]);
+    s = s.switch(0.0, 0, 10, SLEEPS, FUTEX, 0).switch(0.0, 1, 11, SLEEPS, SLEEP, 0);
+    for round in 0..10 {
+        let t = f64::from(21 * round);
+        s = s.wakes(t + 20.0, 1, 0, 11, WakeContext::Timer, 0).runs(11, 1, t + 20.0, t + 21.0, SLEEP);
+        s = s.by(t + 21.0, 1, 11, 10);
+        if round < 9 {
+            s = s.runs(10, 0, t + 21.0, t + 26.0, FUTEX);
+        }
+    }
+    is(bound(&s.finish(), "dispatcher", FindingKind::SleepPolling), 210.0 / 46.0);
+}
+
+#[test]
+fn stages_that_are_balanced_hold_each_other_up_next_to_nothing() {
+    let mut s = program(2, 205.0, &[(10, "second"), (11, "first")]).runs(11, 1, 0.0, 200.0, EXIT);
+    s = s.switch(0.0, 0, 10, SLEEPS, FUTEX, 0).by(5.0, 1, 11, 10).runs(10, 0, 5.0, 205.0, EXIT);
+    is(bound(&s.finish(), "first", FindingKind::Serial), 205.0 / 200.0);
+}
+
+/// Two workers take turns under a lock while the main thread sleeps until time is up; a third thread has nothing to do with it.
+#[test]
+fn a_program_that_runs_for_a_fixed_time_is_measured_by_what_it_does() {
+    let mut s = program(4, 100.0, &[(10, "main"), (11, "a"), (12, "b"), (13, "beside")]);
+    s = s.switch(0.0, 0, 10, SLEEPS, SLEEP, 0).runs(13, 3, 0.0, 100.0, -1);
+    s = s.futex(0.0, 12, 11).switch(0.0, 2, 12, SLEEPS, FUTEX, 0);
+    for turn in 0..20u32 {
+        let (t, now, next) = (f64::from(5 * turn), 11 + turn % 2, 12 - turn % 2);
+        let cpu = now as u16 - 10;
+        s = s.switch(t, cpu, 0, SwitchState::Runnable, -1, now).by(t + 5.0, cpu, now, next);
+        s = s.futex(t + 5.0, now, next).switch(t + 5.0, cpu, now, SLEEPS, FUTEX, 0);
+    }
+    let trace = s.wakes(99.9, 0, 0, 10, WakeContext::Timer, 0).runs(10, 0, 99.9, 100.0, -1).finish();
+    let answer = explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap();
+    let lock = answer.findings.iter().find(|f| f.lock.is_some()).expect("the lock");
+    is(lock.gain_at_most, 2.0);
+}
+
+#[test]
+fn without_the_server_the_clients_part_of_the_round_trip_is_left() {
+    let mut s = program(2, 400.0, &[(10, "client"), (11, "server")]);
+    s = s.switch(0.0, 1, 11, SLEEPS, READ, 0);
+    for round in 0..100 {
+        let t = f64::from(4 * round);
+        s = s.runs(10, 0, t, t + 1.0, READ).by(t + 1.0, 0, 10, 11).runs(11, 1, t + 1.0, t + 4.0, READ);
+        s = s.by(t + 4.0, 1, 11, 10);
+    }
+    let trace = s.finish();
+    is(bound(&trace, "server", FindingKind::Serial), 4.0);
+}
+
+#[test]
+fn the_whole_machine_has_no_bound() {
+    let s = Schedule::new(2, 100.0).thread(10, "waiter").thread(11, "owner").runs(11, 1, 0.0, 100.0, -1);
+    let trace = s.switch(0.0, 0, 10, SLEEPS, FUTEX, 0).by(90.0, 1, 11, 10).runs(10, 0, 90.0, 100.0, -1).finish();
+    assert_eq!(bound(&trace, "owner", FindingKind::Serial), None);
+}
