@@ -21,6 +21,7 @@ mod cells;
 mod charged;
 mod clock;
 mod forest;
+mod key;
 mod latency;
 mod locks;
 mod processors;
@@ -35,7 +36,8 @@ mod terminal;
 use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
-pub use cells::{Cell, Key, Terminal};
+pub use cells::Cell;
+pub use key::{Key, Terminal};
 pub use latency::Latency;
 pub use run::blame;
 pub use spans::Span;

@@ -19,7 +19,7 @@ mod instruction;
 mod learned;
 mod limits;
 mod lock;
-pub(crate) mod lock_names;
+mod lock_names;
 mod meanwhile;
 mod merge;
 mod nameless;

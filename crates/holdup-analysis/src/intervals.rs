@@ -18,6 +18,7 @@ mod machine;
 mod output;
 mod owners;
 mod part;
+mod place;
 mod prepare;
 mod releases;
 mod sites;
@@ -30,9 +31,9 @@ mod whole;
 
 use holdup_trace::{LossKind, Trace};
 
-pub use homes::Place;
 pub use owners::OwnerSpan;
 pub use part::{Chunk, Extra};
+pub use place::Place;
 pub use state::{State, Step};
 pub use timeline::Timeline;
 pub use wait::Wait;

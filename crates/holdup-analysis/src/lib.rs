@@ -21,6 +21,8 @@ pub mod focus;
 pub mod intervals;
 pub mod label;
 mod leaves;
+mod lock_names;
+mod lock_words;
 pub mod quota;
 pub mod replay;
 pub mod report;

@@ -4,7 +4,8 @@ use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::CpuSeconds;
-use super::cells::{Cell, Counted, Key};
+use super::cells::{Cell, Counted};
+use super::key::Key;
 use super::latency::Latency;
 use super::spans::BySubject;
 

@@ -11,7 +11,7 @@
 
 use holdup_trace::{LockId, StackId};
 
-use super::cells::Key;
+use super::key::Key;
 use crate::classify::WaitKind;
 use crate::intervals::State;
 

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::cells::Key;
+use super::key::Key;
 
 /// A stretch of time, in nanoseconds since the trace's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

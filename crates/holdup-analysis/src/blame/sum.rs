@@ -3,8 +3,9 @@
 use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
-use super::cells::{Cell, Counted, Key};
+use super::cells::{Cell, Counted};
 use super::charged::Charged;
+use super::key::Key;
 use super::latency::Latency;
 use super::spans::{BySubject, finished};
 use super::{Blame, CpuSeconds, Window};

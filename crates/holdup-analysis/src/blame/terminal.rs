@@ -2,7 +2,7 @@
 
 use holdup_trace::WakeContext;
 
-use super::cells::Terminal;
+use super::key::Terminal;
 use crate::classify::WaitKind;
 use crate::intervals::{Place, Wait};
 

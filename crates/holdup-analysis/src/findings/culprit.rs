@@ -139,8 +139,8 @@ pub(crate) fn covering(classifier: &Classifier, samples: &FxHashMap<StackId, f64
 /// begins: `mix` says nothing where `update_book` and everybody else mixes.
 pub(super) fn specific(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
     let named = wide(samples, |stack| context.classifier.application_frames(stack));
-    if named.is_empty() {
-        // A program without symbols: of its code, too, the innermost that covers most is the place.
+    if named.is_empty() || is_mostly_nameless(context.classifier, samples) {
+        // Code without symbols: there, too, the innermost that covers most is the place.
         let nameless = wide(samples, |stack| context.classifier.nameless_frames(stack));
         return nameless.into_iter().next().map(Function::hottest_line);
     }
@@ -152,6 +152,19 @@ pub(super) fn specific(context: &Context, samples: &FxHashMap<StackId, f64>) -> 
             return Some(function.hottest_line());
         }
     }
+}
+
+/// Whether most of the program's code in `samples` has no names: a helper that has one tells nothing of the rest.
+fn is_mostly_nameless(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> bool {
+    let (mut named, mut nameless) = (0.0, 0.0);
+    for (&stack, &weight) in samples {
+        if !classifier.application_frames(stack).is_empty() {
+            named += weight;
+        } else if !classifier.nameless_frames(stack).is_empty() {
+            nameless += weight;
+        }
+    }
+    nameless > named
 }
 
 /// Whether callers that do not occur in `samples` account for a part of what the function ran.

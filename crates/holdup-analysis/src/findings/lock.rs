@@ -4,10 +4,11 @@ use holdup_trace::{LockId, Nanos, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
-use super::lock_names::{self, Known};
+use super::lock_names;
 use super::stories::median;
 use super::tally::{Group, Tally};
 use super::{names, place};
+use crate::lock_names::Known;
 use crate::report::{LockFacts, Waiters};
 
 /// A convoy: many hand-offs, each longer than what is done under the lock, and no thread that holds it for most of

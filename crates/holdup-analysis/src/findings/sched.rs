@@ -103,7 +103,9 @@ pub(super) fn kind(context: &Context, why: Why, tally: &Tally) -> FindingKind {
 
 /// Who was ready, how often and how long.
 pub(super) fn waiters(context: &Context, program: StringId, why: Why, tally: &Tally) -> Waiters {
-    let latency = context.blame.latencies.get(&program).filter(|_| why == Why::Waking);
+    // Where others waited longer for a thread on its way than it was on its way itself, theirs is the time.
+    let latency =
+        context.blame.latencies.get(&program).filter(|l| why == Why::Waking && 2 * l.total.0 >= tally.waited.0);
     let (waits, total, longest) = match latency {
         Some(l) => (l.count, l.total, l.longest),
         None => (tally.waits, tally.waited, tally.longest),
@@ -157,7 +159,10 @@ pub(super) fn neighbours(context: &Context) -> Vec<Neighbour> {
 /// The greatest by name; those that are needed for half of it.
 fn neighbours_in_words(context: &Context) -> String {
     let all = neighbours(context);
-    let name = |n: &Neighbour| context.trace.text(context.program(n.thread)).to_owned();
+    let name = |n: &Neighbour| match context.trace.text(context.program(n.thread)) {
+        "holdup" => "the recorder (holdup)".to_owned(),
+        name => name.to_owned(),
+    };
     match all.as_slice() {
         [] => "other programs".to_owned(),
         [one] => name(one),
@@ -174,7 +179,8 @@ pub(super) fn title(context: &Context, program: StringId, why: Why, tally: &Tall
     let all = duration(w.total_s);
     match why {
         Why::Waking => {
-            let each = duration(quantile(context, program, 0.5).unwrap_or(w.mean_s));
+            let half = quantile(context, program, 0.5).filter(|half| *half >= 0.1 * w.mean_s);
+            let each = duration(half.unwrap_or(w.mean_s));
             format!(
                 "{who} was woken {} for a CPU that stood idle, and each time it took {each} until it ran",
                 times(w.waits)
@@ -200,7 +206,8 @@ pub(super) fn title(context: &Context, program: StringId, why: Why, tally: &Tall
             format!("{who} may run on CPU {mask} alone, and was ready for {all} while its program did not use another")
         }
         Why::Starved => {
-            format!("{who} was ready for {all} while {} used the CPUs", neighbours_in_words(context))
+            let missed = duration(f.blame_cpu_s);
+            format!("{who} was ready and missed {missed} of CPU time that {} used", neighbours_in_words(context))
         }
     }
 }

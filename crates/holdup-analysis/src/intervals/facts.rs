@@ -3,7 +3,8 @@
 use holdup_trace::{LockId, StackId, StringId, Table, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::homes::{Homes, Place};
+use super::homes::Homes;
+use super::place::Place;
 use super::prepare::Dictionary;
 use super::sites::Sites;
 use super::wait::Wait;

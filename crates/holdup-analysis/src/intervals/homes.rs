@@ -20,22 +20,11 @@ use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
 
+use super::place::Place;
 use super::prepare::Dictionary;
 use super::sites::{Origin, Seen, origin};
 use super::wait::Wait;
 use crate::classify::{WaitKind, is_kernel_module};
-
-/// What a place is to those that wait there.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Place {
-    /// Where its cycle begins, as far as is known.
-    #[default]
-    Home,
-    /// Short sleeps, one after the other, of a thread that works besides: perhaps it looks whether it may go on.
-    Unsure,
-    /// In the middle of its work.
-    Middle,
-}
 
 /// Work below this many samples and waits tells nothing of where it lies.
 const FEW: u32 = 8;

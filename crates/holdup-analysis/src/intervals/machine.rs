@@ -4,10 +4,10 @@ use holdup_trace::tables::{Futex, KernelLock, Sample, Switch, Wait as WaitRow, W
 use holdup_trace::{Cpu, LockId, StackId, SwitchState, ThreadIdx, Trace, WakeContext};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::homes::Place;
 use super::losses::Loss;
 use super::output::Output;
 use super::owners::Owners;
+use super::place::Place;
 use super::prepare::REWAIT_NS;
 use super::state::State;
 use super::streams::Follower;
@@ -37,7 +37,7 @@ pub(super) struct Early {
     stack: StackId,
 }
 
-/// What is known of a CPU at an instant.
+/// What a CPU runs at an instant.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CpuNow {
     pub(super) running: ThreadIdx,
@@ -115,9 +115,7 @@ impl<'a> Machine<'a> {
         let (before, since) = (now.state, now.since);
         (now.state, now.since) = (next, t);
         self.out.step(t, thread, before, next);
-        if let Some(tally) = &mut self.tally {
-            tally.change(thread, before, since, next, t);
-        }
+        self.tally.iter_mut().for_each(|tally| tally.change(thread, before, since, next, t));
     }
 
     /// `prev` leaves its CPU.
@@ -359,9 +357,7 @@ impl Follower for Machine<'_> {
     fn sample(&mut self, row: &Sample) {
         let slack = self.trace.meta.sample_period_ns / 2;
         self.ensure_running(row.cpu, row.thread, row.t.nanos(), slack);
-        if let Some(tally) = &mut self.tally {
-            tally.sample(row);
-        }
+        self.tally.iter_mut().for_each(|tally| tally.sample(row));
         if self.out.keeps() {
             self.out.samples.push(*row);
         }

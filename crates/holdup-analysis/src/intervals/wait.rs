@@ -2,7 +2,7 @@
 
 use holdup_trace::{Cpu, LockId, StackId, ThreadIdx, WakeContext};
 
-use super::homes::Place;
+use super::place::Place;
 use crate::classify::WaitKind;
 
 /// One wait: from leaving the CPU to running again.

@@ -3,8 +3,9 @@
 use holdup_trace::ThreadIdx;
 
 use super::super::Window;
-use super::super::cells::{As, Counted, Key, Terminal};
+use super::super::cells::{As, Counted};
 use super::super::forest::{Class, Counts, Edge, Mark, NONE, Role};
+use super::super::key::{Key, Terminal};
 use super::Sweep;
 use super::judge::idle_key;
 use crate::intervals::{State, Wait};

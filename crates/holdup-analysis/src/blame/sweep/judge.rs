@@ -2,8 +2,8 @@
 
 use holdup_trace::{LockId, StackId, ThreadIdx};
 
-use super::super::cells::{Key, Terminal};
 use super::super::forest::{Class, NONE, Role};
+use super::super::key::{Key, Terminal};
 use super::super::terminal;
 use super::Sweep;
 use crate::classify::{Verdict, WaitKind};

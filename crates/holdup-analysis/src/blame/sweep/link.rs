@@ -35,8 +35,12 @@ impl Sweep<'_> {
     /// Whether it waits for its client while others wait for what it has begun: the chain ends here, whatever the client does.
     fn comes_home(&self, i: u32, wait: &Wait) -> bool {
         let program = |thread: ThreadIdx| self.study.trace.threads.process.get(thread.index());
-        let is_home = wait.place == Place::Home && wait.kind.is_for_input();
-        is_home
+        // What is read from a pipe is the next piece of the same work; a poll may be for anything.
+        let serves = self.study.timeline.is_server(wait.thread);
+        let may_be_client = wait.kind == WaitKind::Input && serves.is_none() || serves == Some(true);
+        wait.place == Place::Home
+            && wait.kind.is_for_input()
+            && may_be_client
             && program(wait.waker) != program(wait.thread)
             && self.forest.queues_of(i).any(|q| self.forest.queue(q).counts.held > 0)
     }

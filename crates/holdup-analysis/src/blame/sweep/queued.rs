@@ -2,8 +2,8 @@
 
 use holdup_trace::{Cpu, LockId, Nanos, StackId, ThreadIdx};
 
-use super::super::cells::{Key, Terminal};
 use super::super::forest::{Mark, NONE};
+use super::super::key::{Key, Terminal};
 use super::super::ready::Use;
 use super::Sweep;
 use crate::classify::WaitKind;

@@ -3,8 +3,8 @@
 use holdup_trace::tables::Sample;
 use holdup_trace::{Cpu, LockId, StackId, ThreadIdx};
 
-use super::super::cells::{Key, Terminal};
 use super::super::forest::NONE;
+use super::super::key::{Key, Terminal};
 use super::Sweep;
 use crate::classify::WaitKind;
 

@@ -1,0 +1,421 @@
+//! Locks that have no name in a trace and are known to everybody by one: told by the functions that wait for them.
+//!
+//! To add one: a row of [`KNOWN`].
+
+// Long because it is a table.
+
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+/// A lock that people know by name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// What it is called, as the object of a sentence: `the dynamic loader's lock`.
+    pub(crate) name: &'static str,
+    /// What to do about it; `{}` is the function that takes it.
+    advice: &'static str,
+    /// Whether a process has one of it, or several that are as good as one.
+    pub(crate) is_single: bool,
+    pub(crate) place: Place,
+    /// The functions that take it.
+    functions: &'static [&'static str],
+}
+
+impl Known {
+    /// What to do about it in the function of the program that takes it.
+    pub(crate) fn advice(&self, function: &str) -> String {
+        self.advice.replace("{}", function)
+    }
+}
+
+/// Where such a function stands on the stack of a waiter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the kernel, next to what makes a thread wait.
+    Kernel,
+    /// Among the functions of the C library or the loader, before anything of the application.
+    Library,
+    /// In a program or a language's runtime, which it belongs to alone: whatever the thread waits with, it is for the lock.
+    Runtime,
+}
+
+const fn kernel(name: &'static str, advice: &'static str, functions: &'static [&'static str]) -> Known {
+    Known { name, advice, is_single: false, place: Place::Kernel, functions }
+}
+
+const fn library(name: &'static str, advice: &'static str, functions: &'static [&'static str]) -> Known {
+    Known { name, advice, is_single: true, place: Place::Library, functions }
+}
+
+const fn runtime(name: &'static str, advice: &'static str, functions: &'static [&'static str]) -> Known {
+    Known { name, advice, is_single: true, place: Place::Runtime, functions }
+}
+
+const FILES: &str = "Let fewer threads work on the same file or directory at once in {}, or spread them over several.";
+const INTERPRETER: &str = "Only one thread runs the language at a time: spread {} over processes, or do it in native code that lets the lock go.";
+const MAPPINGS: &str = "Map and unmap less often in {}: keep memory and use it again (mallopt: M_TRIM_THRESHOLD, M_MMAP_THRESHOLD), or use processes instead of threads.";
+const MALLOC: &str = "Allocate less in {}, or use an allocator with more arenas and caches for each thread (MALLOC_ARENA_MAX, jemalloc, tcmalloc, mimalloc).";
+const ONCE: &str = "Call it less often in {}: once, ahead of time, or in one thread.";
+const ROWS: &str = "Make the transactions that take this lock shorter, or let fewer of them touch the same rows.";
+
+/// The table.
+const KNOWN: &[Known] = &[
+    Known {
+        is_single: true,
+        ..kernel(
+            "the lock on the process's memory map (mmap_lock)",
+            MAPPINGS,
+            &[
+                "vm_mmap_pgoff",
+                "__vm_munmap",
+                "vm_munmap",
+                "do_user_addr_fault",
+                "lock_mm_and_find_vma",
+                "do_mprotect_pkey",
+                "__do_sys_brk",
+                "__x64_sys_brk",
+                "do_madvise",
+                "do_madvise.part.0",
+                "madvise_lock",
+                "dup_mmap",
+                "exit_mmap",
+                "exit_mm",
+                "__x64_sys_mremap",
+                "__do_sys_mremap",
+                "mmap_read_lock",
+                "mmap_write_lock",
+                "mmap_write_lock_killable",
+                "mmap_read_lock_killable",
+                "proc_pid_cmdline_read",
+                "m_start",
+                "do_mlock",
+                "apply_mlockall_flags",
+                "mmput",
+                "__mmput",
+                "task_numa_work",
+                "khugepaged_scan_mm_slot",
+                "process_vm_rw_core",
+                "get_user_pages_unlocked",
+                "fixup_user_fault",
+                "get_user_pages_fast",
+                "internal_get_user_pages_fast",
+                "uprobe_munmap",
+                "mpol_rebind_mm",
+            ],
+        )
+    },
+    kernel(
+        "the kernel's list of who maps a file (i_mmap_rwsem)",
+        MAPPINGS,
+        &[
+            "unlink_file_vma",
+            "unlink_file_vma_batch_process",
+            "unlink_file_vma_batch_final",
+            "vma_link_file",
+            "vma_link",
+            "vma_prepare",
+            "rmap_walk_file",
+            "__rmap_walk_file",
+            "unmap_mapping_range",
+            "unmap_mapping_pages",
+        ],
+    ),
+    kernel(
+        "the kernel's list of who shares memory after a fork (anon_vma)",
+        MAPPINGS,
+        &[
+            "unlink_anon_vmas",
+            "anon_vma_clone",
+            "anon_vma_fork",
+            "__anon_vma_prepare",
+            "rmap_walk_anon",
+            "folio_lock_anon_vma_read",
+            "page_lock_anon_vma_read",
+        ],
+    ),
+    kernel(
+        "a directory's lock",
+        FILES,
+        &[
+            "open_last_lookups",
+            "path_openat",
+            "do_unlinkat",
+            "filename_create",
+            "lookup_slow",
+            "walk_component",
+            "iterate_dir",
+            "do_rmdir",
+            "lock_rename",
+            "do_renameat2",
+            "start_dirop",
+            "__start_dirop",
+            "simple_start_creating",
+        ],
+    ),
+    kernel(
+        "a file's lock (inode)",
+        FILES,
+        &[
+            "ext4_buffered_write_iter",
+            "ext4_file_write_iter",
+            "ext4_file_read_iter",
+            "ext4_dio_write_iter",
+            "ext4_dio_read_iter",
+            "generic_file_write_iter",
+            "xfs_ilock",
+            "xfs_file_buffered_write",
+            "btrfs_inode_lock",
+            "btrfs_buffered_write",
+            "f2fs_file_write_iter",
+            "shmem_file_write_iter",
+            "notify_change",
+            "do_truncate",
+            "chown_common",
+            "chmod_common",
+            "ext4_map_blocks",
+            "ext4_llseek",
+            "vfs_fallocate",
+            "ext4_fallocate",
+            "inode_lock",
+            "inode_lock_shared",
+        ],
+    ),
+    kernel("a file's position, which its threads share", FILES, &["__fdget_pos", "fdget_pos"]),
+    kernel(
+        "a socket's lock",
+        "Let one thread at a time use the socket in {}, or give each its own (SO_REUSEPORT).",
+        &["__lock_sock", "lock_sock_nested", "unix_stream_read_generic", "unix_stream_sendmsg", "__unix_dgram_recvmsg"],
+    ),
+    kernel(
+        "a pipe's lock",
+        "Read and write larger pieces in {}, or use more than one pipe.",
+        &["pipe_lock", "pipe_read", "pipe_write", "anon_pipe_read", "anon_pipe_write", "pipe_double_lock"],
+    ),
+    kernel(
+        "an epoll instance's lock",
+        "Give each thread an epoll instance of its own.",
+        &["do_epoll_ctl", "ep_send_events", "ep_start_scan"],
+    ),
+    kernel(
+        "a terminal's lock",
+        "Print less in {}, or into a file.",
+        &["tty_write_lock", "file_tty_write", "file_tty_write.isra.0", "n_tty_read", "n_tty_write"],
+    ),
+    kernel(
+        "the file system's journal",
+        "Create, change and sync fewer files in {}.",
+        &["start_this_handle", "add_transaction_credits", "jbd2__journal_start", "wait_transaction_locked"],
+    ),
+    kernel(
+        "the kernel's lock on network settings (rtnl)",
+        ONCE,
+        &["rtnl_lock", "rtnetlink_rcv_msg", "rtnl_lock_killable", "netlink_dump"],
+    ),
+    kernel(
+        "the kernel's lock on control groups",
+        ONCE,
+        &[
+            "cgroup_kn_lock_live",
+            "cgroup_procs_write_start",
+            "cgroup_attach_lock",
+            "copy_cgroup_ns",
+            "cgroup_can_fork",
+            "exit_signals",
+        ],
+    ),
+    library(
+        "malloc's arena lock",
+        MALLOC,
+        &[
+            "malloc",
+            "free",
+            "calloc",
+            "realloc",
+            "memalign",
+            "aligned_alloc",
+            "posix_memalign",
+            "cfree",
+            "__libc_malloc",
+            "__libc_free",
+            "__libc_calloc",
+            "__libc_realloc",
+            "_int_malloc",
+            "_int_free",
+            "_int_realloc",
+            "_int_memalign",
+            "_int_free_chunk",
+            "_int_free_merge_chunk",
+            "arena_get2",
+            "arena_get_retry",
+            "get_free_list",
+            "sysmalloc",
+            "malloc_consolidate",
+            "tcache_init",
+            "__malloc_arena_thread_freeres",
+            "_mid_memalign",
+            "tcache_thread_shutdown",
+        ],
+    ),
+    library(
+        "the dynamic loader's lock",
+        "Load libraries and look up symbols ahead of time instead of in {}; exceptions and backtraces take this lock, too.",
+        &[
+            "_dl_open",
+            "dlopen",
+            "dlopen_doit",
+            "__dlopen",
+            "dlclose",
+            "_dl_close",
+            "dlsym",
+            "_dl_sym",
+            "dl_iterate_phdr",
+            "__dl_iterate_phdr",
+            "_dl_fixup",
+            "_dl_runtime_resolve",
+            "__tls_get_addr",
+            "tls_get_addr_tail",
+            "_dl_allocate_tls_init",
+            "_dl_addr",
+            "dladdr",
+        ],
+    ),
+    library(
+        "a stdio stream's lock (FILE)",
+        "Write larger pieces in {}, or give each thread a stream of its own.",
+        &[
+            "fwrite",
+            "_IO_fwrite",
+            "fputs",
+            "_IO_fputs",
+            "puts",
+            "_IO_puts",
+            "fputc",
+            "putc",
+            "putchar",
+            "printf",
+            "fprintf",
+            "vfprintf",
+            "__vfprintf_internal",
+            "fflush",
+            "_IO_fflush",
+            "_IO_flush_all",
+            "_IO_flush_all_lockp",
+            "fread",
+            "_IO_fread",
+            "fgets",
+            "_IO_fgets",
+            "getc",
+            "fgetc",
+            "getline",
+            "_IO_getdelim",
+            "flockfile",
+            "__flockfile",
+            "_IO_getc",
+            "_IO_putc",
+            "fclose",
+            "_IO_fclose",
+            "_IO_link_in",
+            "_IO_un_link",
+            "fopen",
+            "_IO_new_fopen",
+            "ftell",
+            "fseek",
+        ],
+    ),
+    library(
+        "the C library's time zone lock",
+        ONCE,
+        &["__tz_convert", "tzset", "localtime", "localtime_r", "mktime", "__mktime_internal"],
+    ),
+    library(
+        "the C library's lock on random()",
+        "Use a generator of its own for each thread in {} (random_r, a C++ or Rust engine).",
+        &["random", "rand", "__random", "srandom"],
+    ),
+    library(
+        "the lock on thread stacks",
+        "Start fewer threads in {}: keep them in a pool.",
+        &[
+            "allocate_stack",
+            "allocate_thread_stack",
+            "__nptl_deallocate_stack",
+            "__nptl_free_tcb",
+            "pthread_create",
+            "__make_stacks_executable",
+        ],
+    ),
+    library("the guard of a static variable", ONCE, &["__cxa_guard_acquire"]),
+    library(
+        "syslog's lock",
+        "Log less in {}, or from one thread.",
+        &["__vsyslog_internal", "__vsyslog_chk", "syslog", "openlog"],
+    ),
+    runtime("Python's interpreter lock (GIL)", INTERPRETER, &["take_gil", "drop_gil"]),
+    runtime(
+        "Ruby's interpreter lock (GVL)",
+        INTERPRETER,
+        &["gvl_acquire_worker", "thread_sched_wait_running_turn", "thread_sched_to_running_common", "rb_gvl_init"],
+    ),
+    runtime("OCaml's master lock", INTERPRETER, &["st_masterlock_acquire", "st_thread_yield"]),
+    runtime(
+        "a monitor of the Java virtual machine",
+        "Hold the monitor for less time in {}, or lock smaller parts.",
+        &["ObjectMonitor::enter_internal", "ObjectMonitor::EnterI", "ObjectMonitor::enter"],
+    ),
+    runtime(
+        "one of PostgreSQL's lightweight locks (LWLock)",
+        "pg_stat_activity names it (wait_event); fewer connections at work at once (a pooler), or batches in {}, relieve it.",
+        &["LWLockAcquire", "LWLockAcquireOrWait", "LWLockWaitForVar"],
+    ),
+    runtime("a row or table lock of PostgreSQL", ROWS, &["ProcSleep", "WaitOnLock"]),
+    runtime(
+        "SQLite's lock on the database file",
+        "One at a time can write: keep write transactions short, or write through one connection.",
+        &["sqliteDefaultBusyCallback", "sqlite3InvokeBusyHandler"],
+    ),
+    runtime("a row lock of InnoDB", ROWS, &["lock_wait_suspend_thread"]),
+    runtime(
+        "a latch of InnoDB",
+        "Let fewer threads work on the same pages and indexes at once.",
+        &["sync_array_wait_event"],
+    ),
+    runtime("jemalloc's lock", MALLOC, &["malloc_mutex_lock_slow", "je_malloc_mutex_lock_slow"]),
+];
+
+fn table() -> &'static FxHashMap<&'static str, &'static Known> {
+    static TABLE: OnceLock<FxHashMap<&'static str, &'static Known>> = OnceLock::new();
+    TABLE.get_or_init(|| KNOWN.iter().flat_map(|known| known.functions.iter().map(move |f| (*f, known))).collect())
+}
+
+/// The lock that a function takes.
+pub(crate) fn taken_in(function: &str) -> Option<&'static Known> {
+    table().get(base(function)).copied()
+}
+
+/// Whether a thread that waits in this function of a program or runtime waits for a lock, whatever it waits with.
+pub(crate) fn takes_lock(function: &str) -> bool {
+    taken_in(function).is_some_and(|known| known.place == Place::Runtime)
+}
+
+/// Without arguments of a C++ name.
+fn base(function: &str) -> &str {
+    function.split('(').next().unwrap_or(function)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_function_is_one_lock() {
+        let mut seen = std::collections::BTreeMap::new();
+        for known in KNOWN {
+            for function in known.functions {
+                let other = seen.insert(*function, known.name);
+                assert_eq!(other, None, "{function}");
+            }
+            assert!(!known.functions.is_empty() && known.advice.ends_with('.'), "{}", known.name);
+        }
+    }
+}

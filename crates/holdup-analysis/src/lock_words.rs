@@ -1,0 +1,73 @@
+//! Names that say "lock".
+
+use holdup_trace::StringId;
+
+/// The functions of the application around a wait, from the innermost on, while they may tell of a lock.
+#[derive(Default)]
+pub(crate) struct Near {
+    seen: usize,
+    pub(crate) lock: StringId,
+    is_over: bool,
+}
+
+impl Near {
+    /// Functions of the application in which a lock's name tells for what is waited.
+    const MOST: usize = 8;
+
+    pub(crate) fn see(&mut self, function: StringId, name: &str) {
+        self.seen += 1;
+        if self.is_over || self.seen > Self::MOST {
+            return;
+        }
+        if says_lock(name) {
+            self.lock = function;
+        } else {
+            self.is_over = self.lock != StringId::default();
+        }
+    }
+}
+
+/// Whether a function has a lock's name, in any common spelling: `LockAcquire`, `row_lock_wait`, `busyHandler`.
+fn says_lock(function: &str) -> bool {
+    // Every wait of Java goes through this one.
+    !function.contains("LockSupport") && words(function).any(|word| LOCK_WORDS.contains(&word.as_str()))
+}
+
+const LOCK_WORDS: &[&str] =
+    &["lock", "locked", "locking", "mutex", "spinlock", "rwlock", "lwlock", "deadlock", "busy", "monitorenter", "gil"];
+
+/// The words of a name, in small letters: parts between signs, and humps.
+fn words(name: &str) -> impl Iterator<Item = String> + '_ {
+    name.split(|c: char| !c.is_ascii_alphabetic()).flat_map(|part| {
+        let bytes = part.as_bytes();
+        let starts = |i: usize| {
+            let after_small = i > 0 && bytes[i - 1].is_ascii_lowercase() && bytes[i].is_ascii_uppercase();
+            let last_of_row =
+                i > 0 && bytes[i].is_ascii_uppercase() && bytes.get(i + 1).is_some_and(u8::is_ascii_lowercase);
+            i == 0 || after_small || last_of_row
+        };
+        let mut cuts: Vec<usize> = (0..bytes.len()).filter(|&i| starts(i)).collect();
+        cuts.push(bytes.len());
+        cuts.windows(2).map(|w| part[w[0]..w[1]].to_ascii_lowercase()).collect::<Vec<_>>()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::says_lock;
+
+    #[test]
+    fn a_lock_is_known_by_its_name_in_any_spelling() {
+        let locks =
+            ["LockAcquireExtended", "XactLockTableWait", "row_lock_wait", "sqliteDefaultBusyCallback", "PyMutex_Lock"];
+        let others = [
+            "clock_gettime",
+            "BlockingQueue::take",
+            "java.util.concurrent.locks.LockSupport.park",
+            "poll_loop",
+            "unblock",
+        ];
+        assert_eq!(locks.map(says_lock), [true; 5]);
+        assert_eq!(others.map(says_lock), [false; 5]);
+    }
+}
