@@ -1,9 +1,12 @@
 //! How far a finding can be believed.
 
+use holdup_trace::Amount;
+
 use super::context::Context;
 use super::sched;
 use super::tally::{Group, Tally};
 use crate::intervals::Place;
+use crate::label::duration;
 use crate::report::Confidence;
 
 /// The share of its CPUs from which on a virtual machine that has lost them tells of its host instead.
@@ -11,6 +14,9 @@ const MUCH_STOLEN: f64 = 0.1;
 
 /// Fewer waits than this that a sleeper ended may have been his by chance.
 const FEW: u64 = 10;
+
+/// So many times as much idleness for want of work as because of all findings together leaves in doubt what matters.
+const MOSTLY_IDLE: f64 = 5.0;
 
 /// How far, and the reasons for less than high.
 pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence, Vec<String>) {
@@ -53,6 +59,12 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     }
     if matches!(group, Group::Timer(..)) && tally.waits < FEW {
         doubts.push(format!("it is about {} waits: some other thread may have kept them", tally.waits));
+    }
+    if cpu.no_work > MOSTLY_IDLE * cpu.held_up && group.holds_up() && !context.focus.is_everything() {
+        let idle = duration(Amount(cpu.no_work).seconds());
+        doubts.push(format!(
+            "for {idle} of CPU time nobody of the program had anything to do: its input may matter more"
+        ));
     }
     let samples = tally.samples.len();
     if matches!(group, Group::Lock(_) | Group::Serial(_)) && samples == 0 && tally.handoff < 0.5 * tally.rank {

@@ -25,7 +25,9 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
     let lasted = lasted(f);
     let starved = || {
         let share = 100.0 * (tally.not_running / tally.rank.max(Amount(1.0)));
-        format!("got no CPU for {share:.0} % of {}", duration(f.lasted_s))
+        let mask =
+            sched::mask(context, tally).map_or(String::new(), |cpus| format!(" (it may run on CPU {cpus} alone)"));
+        format!("got no CPU for {share:.0} % of {}{mask}", duration(f.lasted_s))
     };
     match group {
         Group::Lock(id) if f.kind == FindingKind::Convoy => {
@@ -46,13 +48,26 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} {was} the last to finish; {}", stood(f)),
         Group::Serial(_) => format!("{who} worked{alone} for {lasted}; {}", stood(f)),
         Group::Disk(..) => format!("{who} waited for the disk for {lasted}; {}", stood(f)),
-        Group::Timer(..) => format!("{who} slept for {lasted} while others waited for it; {}", stood(f)),
+        Group::Timer(..) => match lock::known(context, tally) {
+            Some(known) => format!("{who} slept for {lasted} in tries to get {}; {}", known.name, stood(f)),
+            None if is_for_itself(tally) => format!("{who} slept for {lasted} in the middle of {} work", its(tally)),
+            None => format!("{who} slept for {lasted} while others waited for it; {}", stood(f)),
+        },
         Group::Ready(program, why) => sched::title(context, *program, *why, tally, f),
         Group::Outside(..) => format!("{who} waited for input from outside for {lasted}; {}", stood(f)),
         Group::Idle(..) => {
             format!("{} of {} waited for work that nobody sent", threads(f.waiters.threads), f.culprit.process)
         }
     }
+}
+
+/// Whether nobody waits but those that sleep.
+fn is_for_itself(tally: &Tally) -> bool {
+    tally.threads.iter().all(|thread| tally.by_thread.contains_key(thread))
+}
+
+fn its(tally: &Tally) -> &'static str {
+    if tally.by_thread.len() > 1 { "their" } else { "its" }
 }
 
 /// What whoever kept the lock did with it for most of the time, if that was no work.
@@ -190,7 +205,8 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
     let named = !c.function.is_empty() && !c.function.contains("+0x") && !is_foreign(&c.module);
     let function = if named { c.function.as_str() } else { "this code" };
     let works = !tally.starved && tally.outside <= 0.5 * tally.rank;
-    if let Some(known) = group.lock().filter(|_| works).and_then(|_| lock::known(context, tally)) {
+    let may_be_lock = group.is_lock() && works || matches!(group, Group::Timer(..));
+    if let Some(known) = may_be_lock.then(|| lock::known(context, tally)).flatten() {
         return known.advice(function);
     }
     match group {

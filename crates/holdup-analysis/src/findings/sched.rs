@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::context::Context;
 use super::tally::{Tally, Why};
 use super::{names, place};
-use crate::blame::{Key, Terminal};
+use crate::blame::{Key, Latency, Terminal};
 use crate::label::{self, duration};
 use crate::report::{Finding, FindingKind, Waiters};
 
@@ -79,6 +79,11 @@ fn first(tally: &Tally) -> ThreadIdx {
     most.map_or(ThreadIdx::NONE, |(thread, _)| *thread)
 }
 
+/// The CPUs to which the first of the threads is restricted, if it is.
+pub(super) fn mask<'a>(context: &'a Context, tally: &Tally) -> Option<&'a str> {
+    context.timeline.affinity.restricted(first(tally))
+}
+
 /// What is known to keep the first of the threads from CPUs: its mask, its quota, its priority.
 pub(super) fn constraints(context: &Context, tally: &Tally) -> Vec<String> {
     let thread = first(tally);
@@ -101,11 +106,14 @@ pub(super) fn kind(context: &Context, why: Why, tally: &Tally) -> FindingKind {
     }
 }
 
+/// How long the program's threads were on their way to idle CPUs, unless others waited longer for one of them.
+fn own_latency<'a>(context: &'a Context, program: StringId, tally: &Tally) -> Option<&'a Latency> {
+    context.blame.latencies.get(&program).filter(|l| 2 * l.total.0 >= tally.waited.0)
+}
+
 /// Who was ready, how often and how long.
 pub(super) fn waiters(context: &Context, program: StringId, why: Why, tally: &Tally) -> Waiters {
-    // Where others waited longer for a thread on its way than it was on its way itself, theirs is the time.
-    let latency =
-        context.blame.latencies.get(&program).filter(|l| why == Why::Waking && 2 * l.total.0 >= tally.waited.0);
+    let latency = (why == Why::Waking).then(|| own_latency(context, program, tally)).flatten();
     let (waits, total, longest) = match latency {
         Some(l) => (l.count, l.total, l.longest),
         None => (tally.waits, tally.waited, tally.longest),
@@ -178,6 +186,12 @@ pub(super) fn title(context: &Context, program: StringId, why: Why, tally: &Tall
     let (who, w) = (context.trace.text(program), &f.waiters);
     let all = duration(w.total_s);
     match why {
+        Why::Waking if own_latency(context, program, tally).is_none() => {
+            format!(
+                "threads waited {} for one of {who} that was on its way to an idle CPU: {all} in all",
+                times(w.waits)
+            )
+        }
         Why::Waking => {
             let half = quantile(context, program, 0.5).filter(|half| *half >= 0.1 * w.mean_s);
             let each = duration(half.unwrap_or(w.mean_s));

@@ -14,6 +14,8 @@ use crate::turns::{Pair, Trips};
 
 /// Whoever takes turns for less of the time than this is not worth a finding.
 const SMALLEST_SHARE: f64 = 0.02;
+/// Who does less than this share of both sides' work takes no turn.
+const LEAST_TURN: f64 = 0.1;
 /// Round trips that leave no doubt.
 const MANY: u64 = 100;
 
@@ -39,6 +41,9 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
     let told: FxHashSet<ThreadIdx> = held_back.iter().flat_map(|(threads, ..)| *threads).collect();
     let share = |taken: Amount| if charged > Amount::ZERO { f64::min(taken / charged, 1.0) } else { 0.0 };
     for pairs in merged(context, &told) {
+        if pairs.are_unequal(context) {
+            continue;
+        }
         let threads = pairs.sides.concat();
         let taken = take_groups(groups, &threads, pairs.length);
         // What goes by until a CPU wakes up is a finding of its own.
@@ -75,6 +80,14 @@ fn merged(context: &Context, told: &FxHashSet<ThreadIdx>) -> Vec<Pairs> {
 }
 
 impl Pairs {
+    /// Whether they are threads of one process of which one does nearly all: the other waits for it, be it at a barrier or
+    /// for its part, and takes no turns.
+    fn are_unequal(&self, context: &Context) -> bool {
+        let [one, other] = self.sides.each_ref().map(|side| side.first().map(|t| context.pid(*t)));
+        let work = Parts::of(context, self).work;
+        one == other && work[0].min(work[1]) < LEAST_TURN * (work[0] + work[1])
+    }
+
     fn add(&mut self, pair: &Pair) {
         self.sides.iter_mut().zip(pair.threads).for_each(|(side, thread)| side.push(thread));
         if pair.length() > self.longest {

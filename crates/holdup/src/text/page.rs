@@ -262,6 +262,7 @@ fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     let verb = match f.kind {
         FindingKind::Disk => "It waited",
         FindingKind::SleepPolling => "It slept",
+        FindingKind::Network => "It waited",
         FindingKind::RunnableWhileIdle | FindingKind::Throttled | FindingKind::CpuStarved => return Ok(()),
         _ => "It ran",
     };
