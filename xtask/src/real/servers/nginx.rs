@@ -80,7 +80,6 @@ pub const SLOW_BACKEND: Case = Case {
             number_after(&scene.run(&server.wrk(3))?, "Requests/sec:")
         },
     }),
-    ..ONE_WORKER
 };
 
 const SLOW: &str = "\

@@ -93,7 +93,6 @@ pub const FSYNC: Case = Case {
             number_after(&said.replace('"', ""), "SET,")
         },
     }),
-    ..KEYS_COMMAND
 };
 
 struct Server {
