@@ -212,7 +212,7 @@ pub fn page(rows: &[Row]) -> String {
          Made by `cargo xtask real --bounds --table docs/real-programs.md`, which runs each program under its load, looks \
          at it with another instrument at the same time, records it with holdup, and compares. `cargo xtask real NAME` \
          tries one again; the names are in brackets. The programs come from Debian (`scripts/install-real.sh`), most of \
-         them stripped, on a machine with 2 CPUs; with `--busy` it has other work to do too, and findings that say so \
+         them stripped, on a machine with 2 CPUs; where it has other work to do too (`cargo xtask real --busy`), findings that say so \
          (`cpu-starved`) are left out.\n\n\
          *Right*: the first finding names the kind of reason and the function that the program's author would name. \
          *Vague*: it is not false, or only the second one is right. *Wrong*: it sends one to the wrong place; in bold, \
