@@ -1,6 +1,6 @@
 //! How much could be gained: what each finding takes out of the run, and how long the run is without it.
 
-use holdup_trace::{LockKind, Result, StackId, ThreadIdx};
+use holdup_trace::{Result, StackId, ThreadIdx};
 
 use super::context::Context;
 use super::culprit::of_thread;
@@ -30,16 +30,13 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
     Some(match finding.kind {
         // What is done under the lock has to be done nevertheless, but the lock itself costs nothing any more.
         FindingKind::LockHeld | FindingKind::Convoy => {
-            let lock = finding.lock.as_ref().map(|lock| lock.kind);
-            // A lock of the kernel's own is taken less often only by asking the kernel less often.
-            let calls = if lock == Some(LockKind::Futex) { Vec::new() } else { of_function(context, finding) };
-            let calls = calls.into_iter().filter(|stack| context.classifier.facts(*stack).in_kernel);
-            taken.with_stacks(overhead(context)).with_stacks(calls).with_work(Work::Stays)
+            taken.with_stacks(overhead(context)).with_stacks(in_kernel(context)).with_work(Work::Stays)
         }
         FindingKind::Imbalance => taken.with_work(Work::Spread),
-        FindingKind::Serial | FindingKind::Disk | FindingKind::SleepPolling => {
-            taken.with_stacks(of_function(context, finding))
+        FindingKind::Disk | FindingKind::SleepPolling => {
+            taken.with_stacks(of_function(context, finding)).with_stacks(in_kernel(context))
         }
+        FindingKind::Serial => taken.with_stacks(of_function(context, finding)),
         _ => taken,
     })
 }
@@ -57,6 +54,13 @@ pub(super) fn taken_of_turns(context: &Context, finding: &Finding) -> Option<Tak
     let works = context.blame.spans.iter().filter(|(key, _)| key.is_for_thread() && of_side(key));
     works.for_each(|(key, spans)| taken.add(key, spans));
     Some(taken.with_stacks(of_function(context, finding)))
+}
+
+/// Stacks of the kernel's CPU time: who waits for a disk, a lock or a time no longer also goes to sleep, wakes others and calls
+/// the kernel less often. How much less nobody can tell, so a bound counts none of it as work that remains.
+fn in_kernel(context: &Context) -> Vec<StackId> {
+    let inside = |stack: &StackId| context.classifier.facts(*stack).in_kernel;
+    context.blame.profile.iter().map(|((_, stack), _)| *stack).filter(inside).collect()
 }
 
 /// Stacks of CPU time that goes into locks.
