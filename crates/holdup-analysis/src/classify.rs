@@ -168,16 +168,18 @@ impl<'a> Classifier<'a> {
             let foreign = module.is_empty() || is_kernel_module(module) || is_runtime_module(module);
             !foreign && self.trace.text(l.function).contains("+0x")
         };
-        let frames = self.trace.stacks.frames(stack);
-        let all = frames.flat_map(|f| self.trace.names.locations(f).map(move |l| (f, l)));
-        all.filter(|(_, l)| nameless(l)).collect()
+        self.frames_that(stack, nameless)
     }
 
     /// The application's locations of a stack, the innermost first.
     pub fn application_frames(&self, stack: StackId) -> Vec<(FrameId, LocationRow)> {
+        self.frames_that(stack, |l| self.is_application(l))
+    }
+
+    fn frames_that(&self, stack: StackId, wanted: impl Fn(&LocationRow) -> bool) -> Vec<(FrameId, LocationRow)> {
         let frames = self.trace.stacks.frames(stack);
         let all = frames.flat_map(|f| self.trace.names.locations(f).map(move |l| (f, l)));
-        all.filter(|(_, l)| self.is_application(l)).collect()
+        all.filter(|(_, l)| wanted(l)).collect()
     }
 }
 

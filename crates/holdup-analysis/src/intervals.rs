@@ -33,6 +33,7 @@ use holdup_trace::{LossKind, Trace};
 
 pub use owners::OwnerSpan;
 pub use part::{Chunk, Extra};
+pub(crate) use place::LONGEST_NAP_NS;
 pub use place::Place;
 pub use state::{State, Step};
 pub use timeline::Timeline;

@@ -2,29 +2,13 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use common::{FUTEX, MS, Schedule};
+use common::{FUTEX, MS, Namer, Schedule};
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{Cpu, Image, Location, MapEvent, SampleEvent, Symbolizer, Trace};
+use holdup_trace::{Cpu, Image, MapEvent, SampleEvent, Trace};
 
 /// Addresses of return sites and leaves, each in a function of its own.
 const NAMES: [(u64, &str); 4] =
     [(0x1000, "mix"), (0x2000, "update_ledger"), (0x3000, "prepare_order"), (0x4000, "worker_main")];
-
-struct Namer;
-
-impl Symbolizer for Namer {
-    fn locate(&mut self, _: bool, _: &[Arc<Image>], address: u64) -> Vec<Location> {
-        let found = NAMES.iter().rev().find(|(start, _)| address >= *start);
-        let name = found.map_or("", |(_, name)| name).to_owned();
-        vec![Location { function: name, module: "/bin/app".into(), ..Location::default() }]
-    }
-
-    fn code(&mut self, _: bool, _: &[Arc<Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {
-        None
-    }
-}
 
 /// `holder` runs `mix` below `update_ledger` for a second; `waiter` runs it below `prepare_order` for `elsewhere`
 /// milliseconds and then waits for a lock that `holder` has.
@@ -46,7 +30,7 @@ fn lock_held(elsewhere: u64) -> Trace {
             b.push(t * MS, SampleEvent { cpu: Cpu(cpu), tid, ip: 0x1004, chain });
         }
     }
-    schedule.finish_with(&mut Namer)
+    schedule.finish_with(&mut Namer(&NAMES))
 }
 
 fn culprit(trace: &Trace) -> (String, String) {

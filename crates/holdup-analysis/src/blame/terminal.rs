@@ -4,7 +4,7 @@ use holdup_trace::WakeContext;
 
 use super::key::Terminal;
 use crate::classify::WaitKind;
-use crate::intervals::{Place, Wait};
+use crate::intervals::{LONGEST_NAP_NS, Place, Wait};
 
 /// The end of a chain whose last thread waits for no thread. `hops` is 0 for that thread itself; `locked` tells that
 /// the others wait for a lock that it holds.
@@ -25,12 +25,9 @@ pub(super) fn of_wait(wait: &Wait, hops: usize, locked: bool) -> Terminal {
     }
 }
 
-/// A sleep longer than this is no polling: who waits for such a sleeper waits for the next period, in nanoseconds.
-const LONGEST_POLL_NS: u64 = 200_000_000;
-
 /// Whether a sleep is short enough to be a look at something now and then.
 pub(super) fn is_nap(wait: &Wait) -> bool {
-    wait.woken.saturating_sub(wait.start) <= LONGEST_POLL_NS
+    wait.woken.saturating_sub(wait.start) <= LONGEST_NAP_NS
 }
 
 /// Who sleeps by its own timer does so by design; who waits for a sleeper is held up.

@@ -29,9 +29,7 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
     }
     Some(match finding.kind {
         // What is done under the lock has to be done nevertheless, but the lock itself costs nothing any more.
-        FindingKind::LockHeld | FindingKind::Convoy => {
-            taken.with_stacks(overhead(context)).with_stacks(in_kernel(context)).with_work(Work::Stays)
-        }
+        FindingKind::LockHeld | FindingKind::Convoy => taken.with_stacks(in_kernel(context)).with_work(Work::Stays),
         FindingKind::Imbalance => taken.with_work(Work::Spread),
         FindingKind::Disk | FindingKind::SleepPolling => {
             taken.with_stacks(of_function(context, finding)).with_stacks(in_kernel(context))
@@ -61,15 +59,6 @@ pub(super) fn taken_of_turns(context: &Context, finding: &Finding) -> Option<Tak
 fn in_kernel(context: &Context) -> Vec<StackId> {
     let inside = |stack: &StackId| context.classifier.facts(*stack).in_kernel;
     context.blame.profile.iter().map(|((_, stack), _)| *stack).filter(inside).collect()
-}
-
-/// Stacks of CPU time that goes into locks.
-fn overhead(context: &Context) -> Vec<StackId> {
-    let futile = |stack: &StackId| {
-        let facts = context.classifier.facts(*stack);
-        facts.lock_overhead || facts.kernel_spin || facts.yields
-    };
-    context.blame.profile.iter().map(|((_, stack), _)| *stack).filter(futile).collect()
 }
 
 /// Stacks of the culprit's function in processes of its name.

@@ -20,7 +20,7 @@ use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
 
-use super::place::Place;
+use super::place::{LONGEST_NAP_NS, Place};
 use super::prepare::Dictionary;
 use super::sites::{Origin, Seen, origin};
 use super::wait::Wait;
@@ -32,8 +32,6 @@ const FEW: u32 = 8;
 const RARE: f64 = 0.05;
 /// A thread with less work than this beside its short sleeps, in samples and waits for each of them, keeps house.
 const HOUSEKEEPING: f64 = 0.2;
-/// A sleep longer than this on average is no look at something now and then, in nanoseconds.
-const LONGEST_NAP_NS: u64 = 200_000_000;
 
 /// What every place is.
 #[derive(Debug, Default)]

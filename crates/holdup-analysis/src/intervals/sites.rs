@@ -3,11 +3,9 @@
 use holdup_trace::{StackId, ThreadIdx, Trace, WakeContext};
 use rustc_hash::FxHashMap;
 
+use super::prepare::REWAIT_NS;
 use super::wait::Wait;
 use crate::classify::WaitKind;
-
-/// Between two looks at something, in nanoseconds.
-const AT_ONCE_NS: u64 = 300_000;
 
 /// The waits of one thread at one place.
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,7 +55,7 @@ impl Sites {
         seen.waits += 1;
         seen.ns = seen.ns.saturating_add(wait.woken.saturating_sub(wait.start));
         let last = self.last.insert(wait.thread, (wait.stack, wait.resumed));
-        let again = |&(stack, resumed): &(StackId, u64)| stack == wait.stack && wait.start < resumed + AT_ONCE_NS;
+        let again = |&(stack, resumed): &(StackId, u64)| stack == wait.stack && wait.start < resumed + REWAIT_NS;
         seen.again += u32::from(last.as_ref().is_some_and(again));
         match origin(wait, trace) {
             Origin::Outside => seen.from_outside += 1,

@@ -11,8 +11,8 @@ use holdup_analysis::focus::Focus;
 use holdup_analysis::intervals::Timeline;
 use holdup_analysis::spins::SpinSites;
 use holdup_trace::{
-    ChainId, Cpu, Destination, ExitEvent, FutexEvent, LockId, LockKey, LockKind, LossKind, LostEvent, NameEvent,
-    SwitchEvent, SwitchState, Symbolizer, Trace, TraceBuilder, WakeContext, WakeEvent,
+    ChainId, Cpu, Destination, ExitEvent, FutexEvent, Image, Location, LockId, LockKey, LockKind, LossKind, LostEvent,
+    NameEvent, SwitchEvent, SwitchState, Symbolizer, Trace, TraceBuilder, WakeContext, WakeEvent,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -154,4 +154,19 @@ pub fn tid(trace: &Trace, key: &Key) -> u32 {
 
 pub fn near(found: f64, wanted: f64) {
     assert!((found - wanted).abs() < 0.05, "found {found}, wanted {wanted}");
+}
+
+/// Functions of `/bin/app` by their addresses, in order.
+pub struct Namer(pub &'static [(u64, &'static str)]);
+
+impl Symbolizer for Namer {
+    fn locate(&mut self, _: bool, _: &[std::sync::Arc<Image>], address: u64) -> Vec<Location> {
+        let found = self.0.iter().rev().find(|(start, _)| address >= *start);
+        let name = found.map_or("", |(_, name)| name).to_owned();
+        vec![Location { function: name, module: "/bin/app".into(), ..Location::default() }]
+    }
+
+    fn code(&mut self, _: bool, _: &[std::sync::Arc<Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {
+        None
+    }
 }

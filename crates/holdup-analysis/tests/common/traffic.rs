@@ -1,15 +1,12 @@
 //! Programs that serve each other, as events: threads of several processes, samples in named functions.
 
-use std::sync::Arc;
-
 use holdup_analysis::report::Explanation;
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
-    ChainId, Cpu, Image, Location, LockId, MapEvent, NameEvent, SampleEvent, SwitchEvent, SwitchState, Symbolizer,
-    Trace, WakeContext,
+    ChainId, Cpu, Image, LockId, MapEvent, NameEvent, SampleEvent, SwitchEvent, SwitchState, Trace, WakeContext,
 };
 
-use super::{MS, Schedule, ns};
+use super::{MS, Namer, Schedule, ns};
 
 pub const EPOLL: i16 = 232;
 pub const FSYNC: i16 = 74;
@@ -19,20 +16,6 @@ const NAMES: [(u64, &str); 4] = [(0x1000, "serve"), (0x2000, "answer"), (0x3000,
 pub const ANSWER: u64 = 0x2000;
 pub const SCAN: u64 = 0x3000;
 pub const REWRITE: u64 = 0x4000;
-
-struct Namer;
-
-impl Symbolizer for Namer {
-    fn locate(&mut self, _: bool, _: &[Arc<Image>], address: u64) -> Vec<Location> {
-        let found = NAMES.iter().rev().find(|(start, _)| address >= *start);
-        let name = found.map_or("", |(_, name)| name).to_owned();
-        vec![Location { function: name, module: "/bin/app".into(), ..Location::default() }]
-    }
-
-    fn code(&mut self, _: bool, _: &[Arc<Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {
-        None
-    }
-}
 
 /// Each thread on a CPU of its own, at one time after the other.
 pub struct Traffic {
@@ -107,7 +90,7 @@ impl Traffic {
     }
 
     pub fn finish(self) -> Trace {
-        self.schedule.finish_with(&mut Namer)
+        self.schedule.finish_with(&mut Namer(&NAMES))
     }
 }
 
