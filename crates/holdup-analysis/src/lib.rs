@@ -20,6 +20,7 @@ pub mod findings;
 pub mod focus;
 pub mod intervals;
 pub mod label;
+pub mod lanes;
 mod leaves;
 mod lock_names;
 mod lock_words;

@@ -10,6 +10,7 @@ mod load;
 mod parse;
 mod scale;
 mod table;
+mod view;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,6 +25,7 @@ pub use load::{Connection, Load, LoadCompare, LoadRows, LoadRun, ScriptLimits, T
 pub use parse::parse;
 pub use scale::{Launch, Scale};
 pub use table::{Format, Table};
+pub use view::View;
 
 /// What holds your cores up?
 ///
@@ -94,6 +96,9 @@ pub enum Command {
     /// Ask for rows and groups: who waited where for how long, who ran what, who woke whom, which lock
     #[command(after_help = table::short_help(), after_long_help = table::long_help())]
     Table(Table),
+    /// Look at traces in the browser: the timeline, who waits for whom, flame graphs, tables
+    #[command(after_help = view::HELP)]
+    View(View),
     /// Print the JSON Schema of a document that --json prints
     #[command(after_help = "Examples:\n  holdup schema             the documents\n  holdup schema explain")]
     Schema {

@@ -15,6 +15,7 @@ pub mod schema;
 pub mod shell;
 pub mod table;
 pub mod threads;
+pub mod view;
 
 /// The command line contradicts itself in a way that only the command can tell.
 #[derive(Debug)]

@@ -58,6 +58,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Disasm(args) => commands::disasm::run(&args),
         Command::Threads(args) => commands::threads::run(&args),
         Command::Table(args) => commands::table::run(&args),
+        Command::View(args) => commands::view::run(&args),
         Command::Schema { document } => commands::schema::run(document.as_deref()),
         Command::Completions { shell } => commands::shell::completions(shell),
         Command::Man { folder } => commands::shell::man(&folder),

@@ -11,7 +11,10 @@ const TESTING: &str = "holdup-testing";
 
 /// Which crates of the workspace each may use, in tests too. The binary may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("holdup-server", &["holdup-analysis", "holdup-trace"]),
+    // Its tests serve made traces.
+    ("holdup-server", &["holdup-analysis", "holdup-base", "holdup-synth", "holdup-trace", "holdup-view"]),
+    // Its tests ask made traces.
+    ("holdup-view", &["holdup-analysis", "holdup-base", "holdup-synth", "holdup-trace"]),
     // Its tests explain made traces.
     ("holdup-analysis", &["holdup-base", "holdup-synth", "holdup-trace"]),
     ("holdup-synth", &["holdup-base", "holdup-trace"]),

@@ -30,9 +30,14 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the answer is wanted no more.
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
     /// Whether to end.
     pub(super) fn check(&self) -> Result<()> {
-        if self.0.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
+        if self.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
     }
 }
 

@@ -119,7 +119,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// The span of a part in nanoseconds.
-    pub(crate) fn span(&self, index: usize) -> (u64, u64) {
+    pub fn span(&self, index: usize) -> (u64, u64) {
         (self.parts[index].from, self.parts.get(index + 1).map_or(self.end, |p| p.from))
     }
 

@@ -1,0 +1,105 @@
+//! Questions of the page: a few at once, and of one gesture only the newest.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use holdup_view::{Answer, Cancel, Error, Gallery, Question};
+use tokio::sync::Semaphore;
+
+/// Questions that may wait for their turn; more are refused.
+const MOST_WAITING: usize = 64;
+/// Gestures that are remembered.
+const MOST_GESTURES: usize = 256;
+
+/// Asks a [`Gallery`].
+pub(crate) struct Asking {
+    gallery: Arc<Gallery>,
+    /// One for each question that is being answered.
+    running: Semaphore,
+    /// One for each that is here at all.
+    present: Semaphore,
+    gestures: Mutex<HashMap<String, (u64, Arc<Cancel>)>>,
+}
+
+/// What became of a question.
+pub(crate) enum Asked {
+    /// Answered, or told why not.
+    Answer(Vec<u8>),
+    /// A newer one of the same gesture came.
+    Cancelled(Vec<u8>),
+    /// There are too many.
+    Busy,
+}
+
+impl Asking {
+    /// Answers at most `at_once` questions at once.
+    pub(crate) fn new(gallery: Arc<Gallery>, at_once: usize) -> Self {
+        Asking {
+            gallery,
+            running: Semaphore::new(at_once),
+            present: Semaphore::new(at_once + MOST_WAITING),
+            gestures: Mutex::default(),
+        }
+    }
+
+    /// What there is.
+    pub(crate) fn list(&self) -> Vec<u8> {
+        self.gallery.list().0
+    }
+
+    /// Answers a question as the page sent it.
+    pub(crate) async fn ask(&self, bytes: &[u8]) -> Asked {
+        let question = match Question::parse(bytes) {
+            Ok(question) => question,
+            Err(e) => return Asked::Answer(Answer::of(Err(e)).0),
+        };
+        let Ok(_here) = self.present.try_acquire() else { return Asked::Busy };
+        let cancel = Arc::new(Cancel::default());
+        if !self.begin(&question, &cancel) {
+            return cancelled();
+        }
+        // A page that is closed drops this future, and with it the question.
+        let _gone = CancelOnDrop(cancel.clone());
+        let Ok(_turn) = self.running.acquire().await else { return Asked::Busy };
+        let gallery = self.gallery.clone();
+        let work = move || gallery.ask(&question, &cancel);
+        match tokio::task::spawn_blocking(work).await {
+            Ok(Err(Error::Cancelled)) => cancelled(),
+            Ok(result) => Asked::Answer(Answer::of(result).0),
+            Err(_) => {
+                let what = "this question met a mistake in holdup, please report it".to_owned();
+                Asked::Answer(Answer::of(Err(Error::Question(what))).0)
+            }
+        }
+    }
+
+    /// Takes the place of older questions of the same gesture. `false` if a newer one was here before.
+    fn begin(&self, question: &Question, cancel: &Arc<Cancel>) -> bool {
+        if question.gesture.is_empty() {
+            return true;
+        }
+        let mut gestures = self.gestures.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((turn, running)) = gestures.get(&question.gesture) {
+            if *turn > question.turn {
+                return false;
+            }
+            running.cancel();
+        } else if gestures.len() >= MOST_GESTURES {
+            gestures.clear();
+        }
+        gestures.insert(question.gesture.clone(), (question.turn, cancel.clone()));
+        true
+    }
+}
+
+fn cancelled() -> Asked {
+    Asked::Cancelled(Answer::of(Err(Error::Cancelled)).0)
+}
+
+struct CancelOnDrop(Arc<Cancel>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
