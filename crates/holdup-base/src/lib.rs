@@ -5,21 +5,36 @@
 //! a terminal, a table or a picture. [`output`] is the one way in which a file is made, and
 //! [`claim`] that in which one is made that a single process at a time may write.
 
+//!
+//! A page in a browser has no files: there the modules that make some are missing, and what others need of them says so.
+
 #![forbid(unsafe_code)]
 
+#[cfg(unix)]
 pub mod claim;
 mod named;
 pub mod near;
 pub mod numbers;
+#[cfg(unix)]
 pub mod output;
+#[cfg(not(unix))]
+#[path = "no_output.rs"]
+pub mod output;
+#[cfg(unix)]
+pub mod scratch;
+#[cfg(not(unix))]
+#[path = "no_scratch.rs"]
 pub mod scratch;
 pub mod stats;
 pub mod text;
+#[cfg(unix)]
 pub mod trusted;
 
 /// How perf records what holdup needs, for sentences that say so.
 pub const PERF: &str =
     "perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD";
 
+#[cfg(unix)]
 pub use claim::Claim;
+#[cfg(unix)]
 pub use output::Output;

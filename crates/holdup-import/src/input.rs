@@ -120,8 +120,8 @@ impl Input {
     }
 }
 
-/// Spooled input up to this size stays in memory.
-const SPOOL_IN_MEMORY: u64 = 4 << 20;
+/// Spooled input up to this size stays in memory: all of it where there are no files.
+const SPOOL_IN_MEMORY: u64 = if cfg!(unix) { 4 << 20 } else { u64::MAX - 1 };
 
 /// Random access.
 pub(crate) trait ReadSeek: Read + Seek {}

@@ -28,7 +28,8 @@
 //! # Why `zstd` and not `ruzstd`
 //! perf compresses its records as one long stream that is flushed, not ended, at each record. The C library's
 //! streaming call takes exactly that, has been fuzzed for years, and unpacks about three times as fast as the pure
-//! Rust decoder, which would otherwise take more time than all the rest of an import.
+//! Rust decoder, which would otherwise take more time than all the rest of an import. Where there is no C, in a page of a
+//! browser, `ruzstd` does it (feature `pure`, without `zstd`): it gives out late what its window holds.
 //!
 //! # How to add an importer
 //! 1. A variant of [`Format`] with its name, and its magic in [`detect`].

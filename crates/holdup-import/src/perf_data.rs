@@ -156,6 +156,10 @@ fn read_records<R: Read>(records: &mut Records<R>, session: &mut Session, end: O
         note(session, format!("{why}; {behind} behind it could not be read"));
         session.lose_rest((left / TYPICAL_RECORD).max(1));
     }
+    if let Err(why) = session.finish_compressed()? {
+        note(session, format!("at the end: {why}"));
+        session.lose_rest(1);
+    }
     Ok(())
 }
 

@@ -7,10 +7,10 @@ use gimli::{
     UnwindSection, Vendor,
 };
 
-use crate::disasm::Arch;
 use crate::elf::Elf;
 use crate::meter::Meter;
 use crate::metered::Metered;
+use holdup_disasm::Arch;
 
 pub(crate) type Slice<'a> = Metered<EndianSlice<'a, LittleEndian>>;
 type Fde<'a> = FrameDescriptionEntry<Slice<'a>>;

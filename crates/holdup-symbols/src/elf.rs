@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::bytes::{c_string, u16_at, u32_at, u64_at};
-use crate::disasm::Arch;
 use crate::files::open_regular;
 use crate::meter::Meter;
 use crate::unpack::decompress;
+use holdup_disasm::Arch;
 
 /// Files larger than this are left alone.
 const FILE_LIMIT: u64 = 4 << 30;

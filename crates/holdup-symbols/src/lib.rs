@@ -4,7 +4,6 @@
 //!   lines, functions compiled at run time.
 //! - [`StackUnwinder`] recovers the callers of a thread from a copy of its stack, for programs that were built
 //!   without frame pointers.
-//! - [`disasm`] turns code bytes into instructions, says what each does, and finds short loops.
 //!
 //! # Choices
 //! - **`addr2line` over `wholesym` and `blazesym`.** wholesym is async, brings its own file discovery and HTTP, and
@@ -33,7 +32,6 @@
 mod bytes;
 mod cfi;
 mod demangle;
-pub mod disasm;
 mod dwarf;
 mod elf;
 mod files;

@@ -7,13 +7,13 @@ use std::time::Duration;
 use holdup_trace::{Image, Location, SourceLine};
 
 use crate::cfi::Cfi;
-use crate::disasm::{Arch, instruction_boundary};
 use crate::dwarf::{Dwarf, SourceFrame};
 use crate::elf::Elf;
 use crate::find::{debug_file, open_image, shared_debug_file};
 use crate::meter::{Budget, Meter};
 use crate::names::Names;
 use crate::symtab::{Found, SymbolTable};
+use holdup_disasm::{Arch, instruction_boundary};
 
 /// Longest function whose start is looked up by decoding from its beginning.
 const DECODE_LIMIT: u64 = 1 << 20;

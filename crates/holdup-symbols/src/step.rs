@@ -9,7 +9,7 @@ use gimli::{
 use rustc_hash::FxHashMap;
 
 use crate::cfi::{Cfi, Entry, Slice};
-use crate::disasm::Arch;
+use holdup_disasm::Arch;
 
 /// AArch64's frame pointer, link register and stack pointer in DWARF's numbers.
 const A64_FP: Register = Register(29);

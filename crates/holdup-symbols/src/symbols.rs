@@ -6,7 +6,6 @@ use std::sync::Arc;
 use holdup_trace::{Image, Location, Note, SourceLine, Symbolizer};
 use rustc_hash::FxHashMap;
 
-use crate::disasm::Arch;
 use crate::jit::PerfMap;
 use crate::kcore::KernelCode;
 use crate::kernel::KernelSymbols;
@@ -14,6 +13,7 @@ use crate::meter::Meter;
 use crate::object::{Function, base_name, window};
 use crate::objects::{Objects, image_at, is_file};
 use crate::vdso;
+use holdup_disasm::Arch;
 
 /// Where the names of kernel functions come from.
 #[derive(Debug, Clone, PartialEq, Eq)]

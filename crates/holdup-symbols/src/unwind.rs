@@ -13,9 +13,9 @@ use std::sync::Arc;
 use holdup_trace::{Image, Note, RawStack, Unwinder};
 use rustc_hash::FxHashMap;
 
-use crate::disasm::Arch;
 use crate::objects::{Objects, image_at};
 use crate::step::{Registers, Stack, Step, Steps};
+use holdup_disasm::Arch;
 
 /// More frames are not believed.
 const FRAME_LIMIT: usize = 4096;

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{BASE, compile, flat_image, symbol};
-use holdup_symbols::disasm::{Arch, Atomic, Instruction, Kind, Loop, Register, disassemble, loops};
+use holdup_disasm::{Arch, Atomic, Instruction, Kind, Loop, Register, disassemble, loops};
 use holdup_symbols::{Kernel, Symbols};
 use holdup_trace::Symbolizer;
 

@@ -145,9 +145,9 @@ fn code_is_that_of_the_function() {
     let file = std::fs::read(&path).unwrap();
     assert_eq!(start, BASE + outer);
     assert_eq!(code, file[outer as usize..outer as usize + code.len()]);
-    let arch = holdup_symbols::disasm::Arch::host().unwrap();
-    let all = holdup_symbols::disasm::disassemble(arch, &code, start);
-    assert_eq!(all.last().unwrap().kind, holdup_symbols::disasm::Kind::Return, "{all:#?}");
+    let arch = holdup_disasm::Arch::host().unwrap();
+    let all = holdup_disasm::disassemble(arch, &code, start);
+    assert_eq!(all.last().unwrap().kind, holdup_disasm::Kind::Return, "{all:#?}");
     // A window of a function that is too long begins with an instruction.
     let (start, code) = symbols.code(false, std::slice::from_ref(&image), BASE + outer + 7, 6).unwrap();
     assert!(all.iter().any(|i| i.address == start) && code.len() <= 6 && start > BASE + outer, "{start:x}");

@@ -3,13 +3,11 @@
 mod raw;
 mod reader;
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
-use std::sync::Arc;
 
 use arrow_schema::ArrowError;
 
+use crate::bytes::Bytes;
 use crate::{Error, Result};
 pub use raw::RawBatch;
 pub use reader::ArrowReader;
@@ -17,14 +15,14 @@ pub use reader::ArrowReader;
 /// A part of a file, read by position so that many readers can share one handle.
 #[derive(Debug, Clone)]
 pub(crate) struct Section {
-    file: Arc<File>,
+    file: Bytes,
     start: u64,
     len: u64,
     at: u64,
 }
 
 impl Section {
-    pub(crate) fn new(file: Arc<File>, start: u64, len: u64) -> Self {
+    pub(crate) fn new(file: Bytes, start: u64, len: u64) -> Self {
         Section { file, start, len, at: 0 }
     }
 

@@ -7,7 +7,9 @@ mod read;
 mod write;
 
 pub use older::kind_of_loss;
-pub use read::{is_holdup, read, read_from};
+pub use read::{is_holdup, read, read_from, read_memory};
+pub use write::write_memory;
+#[cfg(unix)]
 pub use write::{create, write, write_to};
 
 /// Version of the layout. Readers refuse greater ones. Since version 2 a loss has a kind.

@@ -9,6 +9,7 @@ use arrow_ipc::writer::FileWriter;
 
 use crate::arrow::Section;
 use crate::background::Background;
+use crate::bytes::Bytes;
 use crate::store::{BATCH_ROWS, arrow_writer, write_error};
 use crate::{Error, Result, Store, Table};
 
@@ -127,7 +128,7 @@ impl<T: Table> Filler<T> {
         let ours = spill.clone();
         background.result(move || ours.finish()).unwrap_or_else(|| Err(write_error("its thread ended")))?;
         let len = spill.file.metadata().map_err(|e| Error::Input(format!("temporary table: {e}")))?.len();
-        Ok(Store::from_section(Section::new(spill.file.clone(), 0, len), self.rows))
+        Ok(Store::from_section(Section::new(Bytes::File(spill.file.clone()), 0, len), self.rows))
     }
 }
 

@@ -10,6 +10,7 @@
 mod arrow;
 mod background;
 mod builder;
+mod bytes;
 mod column;
 mod dict;
 mod error;

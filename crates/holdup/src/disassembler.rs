@@ -1,7 +1,8 @@
-//! Lends the disassembler of holdup-symbols to the analysis.
+//! Lends the disassembler to the analysis.
 
 use holdup_analysis::{CodeLoop, Decoded, Disassembler};
-use holdup_symbols::disasm::{self, Arch, Instruction, Kind, Register};
+use holdup_disasm as disasm;
+use holdup_disasm::{Arch, Instruction, Kind, Register};
 
 /// Decodes x86-64 and aarch64.
 pub struct Machine;

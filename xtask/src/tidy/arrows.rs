@@ -21,13 +21,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-record", &["holdup-base", "holdup-spool", "holdup-trace"]),
     ("holdup-spool", &["holdup-base", "holdup-trace"]),
     ("holdup-import", &["holdup-base", "holdup-trace"]),
-    ("holdup-symbols", &["holdup-base", "holdup-trace"]),
+    ("holdup-symbols", &["holdup-base", "holdup-disasm", "holdup-trace"]),
     ("holdup-trace", &["holdup-base"]),
     // These know no traces.
     ("holdup-lab", &["holdup-base", "holdup-plot", "holdup-sync"]),
     ("holdup-load", &["holdup-base", "holdup-plot"]),
     ("holdup-plot", &["holdup-base"]),
     ("holdup-base", &[]),
+    ("holdup-disasm", &[]),
     ("holdup-sync", &[]),
     (TESTING, &[]),
     // For developers alone.

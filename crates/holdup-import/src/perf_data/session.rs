@@ -71,6 +71,8 @@ impl<'b> Session<'b> {
             return Ok(Ok(Then::Record));
         }
         match r.kind {
+            // Where events come late, no round is finished before the end.
+            kinds::FINISHED_ROUND if Unpacker::IS_LATE && self.unpacker.is_some() => {}
             kinds::FINISHED_ROUND => self.decoder.sink.finish_round()?,
             kinds::COMPRESSED => return self.compressed(r.body),
             kinds::COMPRESSED2 => {
@@ -145,15 +147,27 @@ impl<'b> Session<'b> {
             },
         };
         let mut failed = Ok(());
-        let unpacked = unpacker.unpack(packed, |record| {
-            let nested = matches!(record.kind, kinds::COMPRESSED | kinds::COMPRESSED2);
-            if failed.is_ok() && !nested {
-                failed = self.record(record).map(drop);
-            }
-        });
+        let unpacked = unpacker.unpack(packed, self.unpacked(&mut failed));
         self.unpacker = Some(unpacker);
         failed?;
         Ok(unpacked.map(|()| Then::Record))
+    }
+
+    /// Takes what was still in the compressed stream at its end. The inner error is a sentence.
+    pub fn finish_compressed(&mut self) -> Result<Result<(), String>> {
+        let Some(mut unpacker) = self.unpacker.take() else { return Ok(Ok(())) };
+        let mut failed = Ok(());
+        let unpacked = unpacker.finish(self.unpacked(&mut failed));
+        failed.map(|()| unpacked)
+    }
+
+    fn unpacked(&mut self, failed: &mut Result<()>) -> impl FnMut(Record) {
+        |record| {
+            let nested = matches!(record.kind, kinds::COMPRESSED | kinds::COMPRESSED2);
+            if failed.is_ok() && !nested {
+                *failed = self.record(record).map(drop);
+            }
+        }
     }
 
     /// Records about threads, mappings and losses. `None` if it is damaged.

@@ -11,6 +11,7 @@ use zip::{CompressionMethod, ZipArchive};
 
 use super::older;
 use crate::arrow::{Section, guarded, open_arrow};
+use crate::bytes::Bytes;
 use crate::event_tables::ReadTables;
 use crate::tables::{Codes, Frames, Lines, Locations, StackNodes};
 use crate::{Dictionary, Error, EventTables, Meta, Names, Result, Stacks, Store, Table, Trace};
@@ -31,7 +32,16 @@ pub fn read(path: &Path) -> Result<Trace> {
 /// Opens a `.holdup` file that is open already; `path` is its name in messages. It has to be one that can be read by
 /// position: no pipe.
 pub fn read_from(file: File, path: &Path) -> Result<Trace> {
-    let members = Members::open(path, file)?;
+    read_bytes(Bytes::File(Arc::new(file)), path)
+}
+
+/// Opens the bytes of a `.holdup` file; `path` is its name in messages.
+pub fn read_memory(bytes: impl Into<Arc<[u8]>>, path: &Path) -> Result<Trace> {
+    read_bytes(Bytes::Memory(bytes.into()), path)
+}
+
+fn read_bytes(bytes: Bytes, path: &Path) -> Result<Trace> {
+    let members = Members::open(path, bytes)?;
     let meta: Meta = serde_json::from_slice(&members.bytes("meta.json")?)
         .map_err(|e| Error::input(path, format!("meta.json is not what holdup writes: {e}")))?;
     if meta.version > super::VERSION {
@@ -58,7 +68,7 @@ pub fn read_from(file: File, path: &Path) -> Result<Trace> {
 /// The members of the zip: where each begins and how long it is.
 struct Members<'a> {
     path: &'a Path,
-    file: Arc<File>,
+    file: Bytes,
     sections: FxHashMap<String, (u64, u64)>,
 }
 
@@ -82,12 +92,13 @@ impl ReadTables for Stored<'_> {
 }
 
 impl<'a> Members<'a> {
-    fn open(path: &'a Path, file: File) -> Result<Self> {
+    fn open(path: &'a Path, file: Bytes) -> Result<Self> {
         let bad = |e: String| {
             Error::input(path, format!("not a complete .holdup file: {e}; record again, or open its spool"))
         };
-        let total = file.metadata().map_err(|e| bad(e.to_string()))?.len();
-        let mut zip = ZipArchive::new(BufReader::new(&file)).map_err(|e| bad(e.to_string()))?;
+        let total = file.len().map_err(|e| bad(e.to_string()))?;
+        let whole = Section::new(file.clone(), 0, total);
+        let mut zip = ZipArchive::new(BufReader::new(whole.clone())).map_err(|e| bad(e.to_string()))?;
         let mut sections = FxHashMap::default();
         for i in 0..zip.len() {
             let member = zip.by_index_raw(i).map_err(|e| bad(e.to_string()))?;
@@ -101,13 +112,13 @@ impl<'a> Members<'a> {
                 return Err(bad(format!("member {name} ends behind the file's end")));
             }
             drop(member);
-            let found = checksum(&file, start, size).map_err(|e| bad(e.to_string()))?;
+            let found = checksum(whole.clone(), start, size).map_err(|e| bad(e.to_string()))?;
             if found != crc {
                 return Err(Error::at(path, start, format!("the checksum of {name} is wrong: the file is damaged")));
             }
             sections.insert(name, (start, size));
         }
-        Ok(Members { path, file: Arc::new(file), sections })
+        Ok(Members { path, file, sections })
     }
 
     fn section(&self, name: &str) -> Result<Section> {
@@ -145,7 +156,7 @@ impl<'a> Members<'a> {
     }
 }
 
-fn checksum(mut file: &File, start: u64, len: u64) -> io::Result<u32> {
+fn checksum(mut file: Section, start: u64, len: u64) -> io::Result<u32> {
     file.seek(SeekFrom::Start(start))?;
     let mut hasher = crc32fast::Hasher::new();
     let mut buffer = vec![0; 1 << 18];

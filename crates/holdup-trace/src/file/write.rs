@@ -1,28 +1,33 @@
 //! Writing a `.holdup` file.
 
-use std::io::{self, BufWriter, Seek, Write};
-use std::path::Path;
+use std::io::{self, Seek, Write};
 use std::sync::Arc;
+#[cfg(unix)]
+use std::{io::BufWriter, path::Path};
 
 use arrow_array::{RecordBatch, StringArray};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema};
-use holdup_base::Output;
-use holdup_base::output::Readers;
+#[cfg(unix)]
+use holdup_base::{Output, output::Readers};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
+#[cfg(unix)]
+use crate::Error;
 use crate::event_tables::WriteTables;
 use crate::store::{arrow_writer, write_error};
-use crate::{Error, Result, Store, Table, Trace};
+use crate::{Result, Store, Table, Trace};
 
 /// Writes `trace` to `path`, which appears only when it is complete, for its owner alone.
+#[cfg(unix)]
 pub fn write(trace: &Trace, path: &Path) -> Result<()> {
     write_to(trace, create(path)?)
 }
 
 /// Prepares to write a trace to `path`: fails now with what would make [`write_to`] fail later. Nothing is there, or
 /// changed, until then.
+#[cfg(unix)]
 pub fn create(path: &Path) -> Result<Output> {
     let output = Output::create(path, Readers::Owner).map_err(|e| Error::Input(e.to_string()))?;
     if output.is_stream() {
@@ -32,11 +37,19 @@ pub fn create(path: &Path) -> Result<Output> {
 }
 
 /// Writes `trace` as the whole of `output`.
+#[cfg(unix)]
 pub fn write_to(trace: &Trace, output: Output) -> Result<()> {
     let mut zip = ZipWriter::new(BufWriter::with_capacity(1 << 20, output));
     write_members(trace, &mut zip)?;
     let output = zip.finish().map_err(write_error)?.into_inner().map_err(write_error)?;
     output.commit().map_err(|e| Error::Input(e.to_string()))
+}
+
+/// The bytes of `trace` as a `.holdup` file.
+pub fn write_memory(trace: &Trace) -> Result<Vec<u8>> {
+    let mut zip = ZipWriter::new(io::Cursor::new(Vec::new()));
+    write_members(trace, &mut zip)?;
+    Ok(zip.finish().map_err(write_error)?.into_inner())
 }
 
 fn write_members<W: Write + Seek>(trace: &Trace, zip: &mut ZipWriter<W>) -> Result<()> {

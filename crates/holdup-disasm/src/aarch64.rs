@@ -23,7 +23,8 @@ fn instruction(word: u32, address: u64) -> Instruction {
 fn text(word: u32, address: u64, kind: Kind) -> String {
     let bytes = word.to_le_bytes();
     let decode = || InstDecoder::default().decode(&mut U8Reader::new(&bytes)).map(|i| i.to_string());
-    let Some(Ok(text)) = crate::guarded(decode) else { return format!("(bad) {word:08x}") };
+    // Its printer panics for a few encodings.
+    let Ok(Ok(text)) = std::panic::catch_unwind(decode) else { return format!("(bad) {word:08x}") };
     // `$+0x10` is the distance; people look for the address.
     let (Kind::Branch { target: Some(target), .. } | Kind::Call { target: Some(target) }) = kind else { return text };
     debug_assert_ne!(address, u64::MAX);

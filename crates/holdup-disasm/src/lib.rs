@@ -1,6 +1,9 @@
-//! Code bytes to instructions, what each does, and short loops. Pure: nothing here reads a file.
+//! Code bytes to instructions, what each does, and short loops. Pure: nothing here reads a file, and a page in a browser
+//! disassembles with it too.
 //!
 //! x86-64 is written in AT&T syntax, as `perf annotate` and `objdump` show it: `lock cmpxchg %ecx,(%rdx)`.
+
+#![forbid(unsafe_code)]
 
 mod aarch64;
 mod loops;
@@ -201,7 +204,7 @@ pub fn disassemble(arch: Arch, code: &[u8], start: u64) -> Vec<Instruction> {
 }
 
 /// The first instruction that begins at or after `wanted`, if the first begins at `start`.
-pub(crate) fn instruction_boundary(arch: Arch, code: &[u8], start: u64, wanted: u64) -> u64 {
+pub fn instruction_boundary(arch: Arch, code: &[u8], start: u64, wanted: u64) -> u64 {
     match arch {
         Arch::X86_64 => x86_64::boundary(code, start, wanted),
         Arch::Aarch64 => start + (wanted - start).next_multiple_of(4),
