@@ -72,6 +72,10 @@ struct mutex {
 	atomic_long_t owner;
 };
 
+struct rt_mutex_base {
+	struct task_struct *owner;
+};
+
 struct rw_semaphore {
 	atomic_long_t owner;
 };
@@ -119,8 +123,10 @@ struct bpf_dynptr {
 
 #define PF_IO_WORKER 0x00000010
 #define PF_KTHREAD 0x00200000
+#define TASK_DEAD 0x80
 
 enum {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
@@ -134,6 +140,7 @@ enum {
 /* Helpers, by their stable numbers. */
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
 static long (*const bpf_get_stack)(void *ctx, void *buf, u32 size, u64 flags) = (void *)67;

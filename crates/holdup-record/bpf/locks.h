@@ -10,12 +10,28 @@ INLINE u32 owner_of(u64 field)
 {
 	u64 owner = 0;
 	s32 tid = 0;
-	if (bpf_probe_read_kernel(&owner, sizeof(owner), (void *)field))
+	if (!field || bpf_probe_read_kernel(&owner, sizeof(owner), (void *)field))
 		return 0;
 	struct task_struct *task = (void *)(owner & ~7ULL);
 	if (!task || bpf_probe_read_kernel(&tid, sizeof(tid), __builtin_preserve_access_index(&task->pid)))
 		return 0;
 	return tid;
+}
+
+/* On a real-time kernel every mutex is one that inherits priority, and has its owner elsewhere. */
+INLINE u64 owner_field(u64 lock, const bool inherits)
+{
+	struct mutex *mutex = (void *)lock;
+	struct rt_mutex_base *base = (void *)lock;
+	if (inherits)
+		return field_exists(base->owner) ? (u64)__builtin_preserve_access_index(&base->owner) : 0;
+	return field_exists(mutex->owner) ? (u64)__builtin_preserve_access_index(&mutex->owner) : 0;
+}
+
+INLINE u64 owner_field_of_rwsem(u64 lock)
+{
+	struct rw_semaphore *sem = (void *)lock;
+	return field_exists(sem->owner) ? (u64)__builtin_preserve_access_index(&sem->owner) : 0;
 }
 
 SEC("tp_btf/contention_begin")
@@ -32,16 +48,16 @@ int on_contention_begin(u64 *ctx)
 		return 0;
 	}
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *w = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct thread *w = thread_of(task, 1);
 	if (!w || (u32)task->tgid == cfg.self_tgid)
 		return 0;
 	w->lock = lock;
-	if (flags & 32) {
+	if (flags & (32 | 8)) { /* a mutex, of a real-time kernel or of threads that inherit priority */
 		w->lock_kind = 1;
-		w->lock_owner = owner_of((u64)__builtin_preserve_access_index(&((struct mutex *)lock)->owner));
-	} else if ((flags & 6) && !(flags & 24)) { /* reads or writes; neither RT nor per CPU */
+		w->lock_owner = owner_of(owner_field(lock, flags & 8));
+	} else if ((flags & 6) && !(flags & 16)) { /* reads or writes; not per CPU */
 		w->lock_kind = 2;
-		w->lock_owner = owner_of((u64)__builtin_preserve_access_index(&((struct rw_semaphore *)lock)->owner));
+		w->lock_owner = owner_of(owner_field_of_rwsem(lock));
 	} else {
 		w->lock_kind = 4;
 		w->lock_owner = 0;
@@ -73,7 +89,7 @@ int on_contention_end(u64 *ctx)
 		return 0;
 	}
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *w = bpf_task_storage_get(&threads, task, 0, 0);
+	struct thread *w = thread_of(task, 0);
 	if (!w || w->lock != lock)
 		return 0;
 	if (w->lock_told && side_reserve(r, 1, &at))

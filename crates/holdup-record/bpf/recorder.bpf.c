@@ -63,8 +63,8 @@ INLINE void leave(u64 *ctx, struct ring *r, struct task_struct *prev, struct tas
 		regs = user_regs_of(prev);
 		if (regs && (u16)regs->cs != COMPAT_CS)
 			call = (s64)regs->orig_ax;
-		if (state) {
-			w = bpf_task_storage_get(&threads, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (state && !(state & TASK_DEAD)) {
+			w = thread_of(prev, 1);
 			if (w) {
 				w->since = t;
 				lock = w->lock && !w->lock_told;
@@ -92,7 +92,7 @@ INLINE void arrive(struct ring *r, struct task_struct *next, u64 t)
 	r->resumed = 0;
 	if (!next->pid)
 		return;
-	struct thread *w = bpf_task_storage_get(&threads, next, 0, 0);
+	struct thread *w = thread_of(next, 0);
 	if (w && w->since) {
 		if (t - w->since >= cfg.min_wait && (u32)next->tgid != cfg.self_tgid)
 			r->resumed = next->pid;
@@ -147,19 +147,31 @@ INLINE int resumed(void *ctx, struct ring *r, struct task_struct *task)
 	return 0;
 }
 
-SEC("tp_btf/sched_exit_tp")
-int on_resume(u64 *ctx)
+INLINE int switched_in(void *ctx)
 {
 	struct ring *r = this_ring();
 	struct task_struct *task = bpf_get_current_task_btf();
-	if (!r)
+	if (!r || !r->running) /* the hook on switches is not there yet */
 		return 0;
 	if (r->running != (u64)task)
 		missed_switch(r, task);
 	return r->resumed ? resumed(ctx, r, task) : 0;
 }
 
-/* Where sched_exit_tp is missing: the stack at the end of the system call in which the thread waited. */
+SEC("tp_btf/sched_exit_tp")
+int on_resume(u64 *ctx)
+{
+	return switched_in(ctx);
+}
+
+/* Where sched_exit_tp is missing: threads that block come back from schedule(). */
+SEC("fexit/schedule")
+int on_schedule(u64 *ctx)
+{
+	return switched_in(ctx);
+}
+
+/* Where neither can be had: the stack at the end of the system call in which the thread waited. */
 SEC("tp_btf/sys_exit")
 int on_sys_exit(u64 *ctx)
 {
@@ -211,7 +223,7 @@ INLINE bool is_sending(struct task_struct *task)
 
 INLINE bool wakes_after_long_wait(struct task_struct *wakee, u64 t)
 {
-	struct thread *w = bpf_task_storage_get(&threads, wakee, 0, 0);
+	struct thread *w = thread_of(wakee, 0);
 	return w && w->since && t - w->since >= cfg.min_wait;
 }
 
@@ -278,8 +290,11 @@ int on_exit(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	struct ring *r = this_ring();
+	u32 tid = task->pid;
 	if (r)
-		side_put_one(r, K_EXIT, bpf_ktime_get_ns(), (u32)task->pid, 0);
+		side_put_one(r, K_EXIT, bpf_ktime_get_ns(), tid, 0);
+	if (cfg.threads_by_tid)
+		bpf_map_delete_elem(&threads_by_tid, &tid);
 	return 0;
 }
 
@@ -347,7 +362,7 @@ int on_end(struct bpf_iter__task *ctx)
 	struct place p = {};
 	if (!task || !r || (u32)task->tgid == cfg.self_tgid)
 		return 0;
-	struct thread *w = bpf_task_storage_get(&threads, task, 0, 0);
+	struct thread *w = thread_of(task, 0);
 	u64 t = bpf_ktime_get_ns();
 	if (!w || !w->since || t - w->since < cfg.min_wait)
 		return 0;

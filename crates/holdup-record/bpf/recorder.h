@@ -67,6 +67,8 @@ struct config {
 	u32 chunks; /* most chunks of a stack copy */
 	u32 has_state_argument; /* sched_switch has a fourth argument */
 	u32 skip_frames; /* BPF's own kernel frames */
+	u32 threads_by_tid; /* storage of tasks cannot be had, see thread_of */
+	u32 no_stacks; /* the buffer for stacks cannot be used */
 };
 
 /* Where a stack is put together before it is known whether it is new. */
@@ -155,6 +157,14 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
+/* The same by tid, allocated in advance. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct thread);
+} threads_by_tid SEC(".maps");
+
 INLINE struct ring *this_ring(void)
 {
 	u32 cpu = bpf_get_smp_processor_id();
@@ -213,6 +223,22 @@ INLINE void side_put_one(struct ring *r, u64 kind, u64 t, u64 a, u64 b)
 	u64 at;
 	if (side_reserve(r, 1, &at))
 		side_put(r, at, kind, t, a, b);
+}
+
+/* What is known of a thread. Real-time kernels before 6.4 allocate a task's storage under a lock that sleeps, which they
+ * must not in sched_switch. */
+INLINE struct thread *thread_of(struct task_struct *task, const bool create)
+{
+	if (!cfg.threads_by_tid)
+		return bpf_task_storage_get(&threads, task, 0, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	u32 tid = task->pid;
+	struct thread *w = bpf_map_lookup_elem(&threads_by_tid, &tid);
+	if (!w && create) {
+		struct thread none = {};
+		bpf_map_update_elem(&threads_by_tid, &tid, &none, 0);
+		w = bpf_map_lookup_elem(&threads_by_tid, &tid);
+	}
+	return w;
 }
 
 INLINE struct pt_regs *user_regs_of(struct task_struct *task)

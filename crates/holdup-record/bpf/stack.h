@@ -227,6 +227,8 @@ INLINE u64 take_stack(struct ring *r, struct scratch *s, struct task_struct *tas
 	u64 end = 0;
 	u32 chunks = 0, read = 0;
 
+	if (cfg.no_stacks)
+		return 0;
 	p->seed = mix(epoch ^ (u64)task->tgid << 32 ^ task->pid, p->sp);
 	if (p->sp) {
 		end = stack_end(task, p->sp, limit);

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use holdup_trace::{Error, Result};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
 
+use crate::hooks::{self, Choice};
 use crate::kernel::Kernel;
 use crate::layout::Config;
 use crate::privilege::unsupported;
@@ -18,8 +19,11 @@ struct Aligned<T: ?Sized>(T);
 
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../bpf/recorder.bpf.o"));
 
-/// Hooks without which there is no recording.
-const REQUIRED: [&str; 2] = ["sched_switch", "sched_waking"];
+/// Threads that a kernel without storage of tasks is asked to remember.
+const THREADS: u32 = 65536;
+
+/// The first Linux whose verifier takes the programs: 5.17 loops, 5.19 pointers of unknown length.
+const OLDEST: (u32, u32) = (5, 19);
 
 /// Kernel frames of a BPF program at a tracepoint: the program itself and the way to it.
 pub(crate) const OWN_FRAMES: u32 = 2;
@@ -38,14 +42,48 @@ pub(crate) struct Programs {
     links: Vec<Link>,
     /// By which hooks events are recorded.
     pub hooks: Vec<String>,
+    /// One sentence on what this kernel does not tell.
+    pub lacks: Option<String>,
+}
+
+/// Why the programs could not be loaded.
+struct Refused {
+    /// The one that the kernel refuses, if it is one.
+    program: Option<String>,
+    error: Error,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Refused { program: None, error }
+    }
 }
 
 impl Programs {
-    /// Loads those programs whose hooks `kernel` has.
+    /// Loads those programs whose hooks `kernel` has and that it does not refuse.
     pub(crate) fn load(kernel: &Kernel, config: &Config, sizes: Sizes) -> Result<Self> {
-        if let Some(missing) = REQUIRED.iter().find(|t| !kernel.has(t)) {
+        if let Some(missing) = ["sched_switch", "sched_waking"].iter().find(|t| !kernel.has(t)) {
             return Err(unsupported(&format!("The kernel has no tracepoint {missing}")));
         }
+        let mut choice = Choice::new(kernel);
+        loop {
+            let refused = match Programs::attempt(&choice, config, sizes) {
+                Ok(programs) => return Ok(programs),
+                Err(refused) => refused,
+            };
+            if refused.program.is_some_and(|name| choice.is_without(&name)) {
+                continue;
+            }
+            if kernel.is_before(OLDEST) {
+                let (major, minor) = OLDEST;
+                let what = format!("Recording needs Linux {major}.{minor} or later, and this is {}", kernel.release);
+                return Err(unsupported(&what));
+            }
+            return Err(refused.error);
+        }
+    }
+
+    fn attempt(choice: &Choice<'_>, config: &Config, sizes: Sizes) -> std::result::Result<Self, Refused> {
         LOG.lock().map(|mut log| log.clear()).ok();
         libbpf_rs::set_print(Some((PrintLevel::Debug, keep_log)));
         let mut open = ObjectBuilder::default()
@@ -53,26 +91,31 @@ impl Programs {
             .and_then(|b| b.open_memory(&OBJECT.0))
             .map_err(|e| unsupported(&format!("The BPF programs cannot be read ({e})")))?;
         configure(&mut open, config, sizes).map_err(|e| unsupported(&format!("BPF maps cannot be set up ({e})")))?;
-        let mut hooks = Vec::new();
+        let (mut hooks, mut loaded) = (Vec::new(), Vec::new());
         for mut program in open.progs_mut() {
+            let name = program.name().to_string_lossy().into_owned();
             let section = program.section().to_string_lossy().into_owned();
-            let wanted = match section.strip_prefix("tp_btf/") {
-                Some("sys_exit") => !kernel.has("sched_exit_tp") && kernel.has("sys_exit"),
-                Some(tracepoint) => kernel.has(tracepoint),
-                None => true,
-            };
+            let wanted = choice.wants(&name, &section);
             program.set_autoload(wanted);
             if std::env::var_os("HOLDUP_BPF_LOG").is_some() {
                 program.set_log_level(4);
             }
-            if let (true, Some(tracepoint)) = (wanted, section.strip_prefix("tp_btf/")) {
-                hooks.push(format!("tp_btf:{tracepoint}"));
+            if wanted && let Some((kind @ ("tp_btf" | "fexit"), hook)) = section.split_once('/') {
+                hooks.push(format!("{kind}:{hook}"));
+            }
+            if wanted {
+                loaded.push(name);
             }
         }
-        let object = open
-            .load()
-            .map_err(|e| unsupported(&format!("The kernel refuses the BPF programs ({e}; {})", reason())))?;
-        Ok(Programs { object, links: Vec::new(), hooks })
+        let object = open.load().map_err(|e| {
+            let error = unsupported(&format!("The kernel refuses the BPF programs ({e}; {})", reason()));
+            let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
+            Refused { program: hooks::failed(&log).map(str::to_owned), error }
+        })?;
+        let mut programs = Programs { object, links: Vec::new(), hooks, lacks: choice.lacks(&loaded) };
+        // Only the attempt shows whether a kernel lets functions be traced. Until the others are attached it does nothing.
+        programs.attach_those("fexit/").map_err(|error| Refused { program: Some("on_schedule".into()), error })?;
+        Ok(programs)
     }
 
     /// Maps the rings of records.
@@ -91,9 +134,13 @@ impl Programs {
 
     /// Attaches all tracepoints. From here on events are recorded.
     pub(crate) fn attach(&mut self) -> Result<()> {
+        self.attach_those("tp_btf/")
+    }
+
+    fn attach_those(&mut self, kind: &str) -> Result<()> {
         for program in self.object.progs_mut() {
             let section = program.section().to_string_lossy().into_owned();
-            if !program.autoload() || !section.starts_with("tp_btf/") {
+            if !program.autoload() || !section.starts_with(kind) {
                 continue;
             }
             let link = program
@@ -170,6 +217,7 @@ fn configure(open: &mut OpenObject, config: &Config, sizes: Sizes) -> libbpf_rs:
                 map.set_max_entries(sizes.cpus as u32)?;
             }
             "stacks" => map.set_max_entries(sizes.stack_bytes)?,
+            "threads_by_tid" if config.threads_by_tid > 0 => map.set_max_entries(THREADS)?,
             name if name.ends_with(".rodata") => map.set_initial_value(&config.bytes())?,
             _ => {}
         }

@@ -53,6 +53,8 @@ config! {
         chunks: u32,
         has_state_argument: u32,
         skip_frames: u32,
+        threads_by_tid: u32,
+        no_stacks: u32,
     }
 }
 

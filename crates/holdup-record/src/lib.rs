@@ -12,6 +12,7 @@ mod caps;
 mod child;
 mod clock;
 mod drain;
+mod hooks;
 mod kernel;
 mod layout;
 mod limits;

@@ -188,6 +188,8 @@ fn config(options: &Options, kernel: &Kernel, sizes: Sizes) -> Config {
         chunks: ((options.stack_kb * 1024).div_ceil(CHUNK) + 1).clamp(2, MAX_CHUNKS) as u32,
         has_state_argument: kernel.has_state_argument.into(),
         skip_frames: crate::bpf::OWN_FRAMES,
+        threads_by_tid: kernel.storage_would_sleep.into(),
+        no_stacks: kernel.stacks_would_sleep.into(),
     }
 }
 
@@ -235,7 +237,7 @@ impl Recording<'_> {
     fn run(mut self, on_status: &mut dyn FnMut(&Status), stop: &AtomicBool) -> Result<Outcome> {
         let began = self.header.start_ns;
         let mut told = began;
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = self.programs.lacks.take().into_iter().collect();
         let mut signalled = false;
         loop {
             if !self.buffers.is_pressed() {
