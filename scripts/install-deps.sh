@@ -32,6 +32,10 @@ if [ "$purpose" = test ]; then
     { has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; } || want postgresql
     has redis-server || want redis-server
     has openssl || want openssl
+    # For the page of the view, and to look at it.
+    has node || want nodejs
+    has npm || want npm
+    has chromium || want chromium
     has mvn || want maven
     if ! java -version 2>&1 | grep -Eq '"(11|17)[."]'; then
         if grep -qs '^VERSION_ID="12"' /etc/os-release; then want default-jre-headless; else want openjdk-17-jre-headless; fi

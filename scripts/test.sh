@@ -37,10 +37,21 @@ check_licenses() {
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# The page that is committed must be what ui/ makes. Its packages come from the network.
+check_page() {
+    "$cargo" run --quiet --package xtask -- ui --check
+}
+
 step "tools" scripts/install-deps.sh test
 step "format" "$cargo" fmt --all --check
 step "lints" "$cargo" clippy --workspace --all-targets -- -D warnings
 step "repository rules" "$cargo" run --quiet --package xtask -- tidy
+# Before the tests, of which those in a browser need the page's packages.
+if command -v node >/dev/null && command -v npm >/dev/null; then
+    step "page" check_page
+else
+    skipped "cargo xtask ui --check" "no node and npm"
+fi
 step "tests" "$cargo" test --workspace --no-fail-fast
 step "damaged files, optimized" "$cargo" test --release --package holdup-trace --test mutations
 step "damaged files, at random" "$cargo" run --quiet --package holdup-fuzz -- --seconds 5

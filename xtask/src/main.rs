@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask tidy | scenarios | real | bench | synth`.
+//! Developer commands: `cargo xtask tidy | scenarios | real | bench | synth | ui`.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +14,7 @@ mod synth;
 mod table;
 mod tidy;
 mod truth;
+mod ui;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -52,6 +53,8 @@ cargo xtask real [NAME...]              record and explain programs of others, a
     --results DIR    where the answers are kept (default target/real/results)
     --table FILE     write the table of all that are kept, such as docs/real-programs.md
     --print          run nothing: only the table
+cargo xtask ui                          build the page of the view from ui/ (needs node)
+    --check          build it elsewhere, compare with what is committed, and test it; exit 1 if they differ
 bench, scenarios and real take --holdup PATH (default target/release/holdup)";
 
 fn main() -> ExitCode {
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Some("real") => real::run(&root(), rest),
         Some("synth") => synth::run(rest),
         Some("bench") => bench::run(&root(), rest),
+        Some("ui") => ui::run(&root(), rest),
         Some(measure::COMMAND) => return measure::child(rest),
         _ => {
             eprintln!("{USAGE}");
