@@ -28,6 +28,7 @@ struct sched_entity {
 };
 
 struct thread_struct {
+	unsigned long sp;
 	unsigned long fsbase;
 };
 
@@ -39,6 +40,7 @@ struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
 	struct sched_entity se;
+	void *stack;
 	struct mm_struct *mm;
 	unsigned int in_iowait : 1;
 	s32 pid;

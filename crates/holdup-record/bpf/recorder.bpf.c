@@ -1,6 +1,6 @@
 /* holdup's recorder in the kernel: 24-byte records of switches, wake-ups and what surrounds them go into one ring per
  * CPU; stacks of long waits, of their wakers, and of samples go into a common ring buffer. One clock read each. */
-#include "stack.h"
+#include "site.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -94,8 +94,11 @@ INLINE void arrive(struct ring *r, struct task_struct *next, u64 t)
 		return;
 	struct thread *w = thread_of(next, 0);
 	if (w && w->since) {
-		if (t - w->since >= cfg.min_wait && (u32)next->tgid != cfg.self_tgid)
+		u64 wait = t - w->since;
+		if (wait >= cfg.min_wait && (u32)next->tgid != cfg.self_tgid) {
 			r->resumed = next->pid;
+			r->waited = wait;
+		}
 		w->since = 0;
 	}
 }
@@ -111,6 +114,7 @@ int on_switch(u64 *ctx)
 	leave(ctx, r, prev, next, t);
 	r->running = (u64)next;
 	arrive(r, next, t);
+	timed(r, t);
 	return 0;
 }
 
@@ -141,7 +145,9 @@ INLINE int resumed(void *ctx, struct ring *r, struct task_struct *task)
 		return 0;
 	r->resumed = 0;
 	u64 t = bpf_ktime_get_ns();
-	u64 hash = current_stack(ctx, r, 0, task, t);
+	/* Where its kernel stack had got to when it was switched out. */
+	u64 depth = task->thread.sp - (u64)task->stack;
+	u64 hash = stack_of(ctx, r, 0, task, t, r->waited, depth, 1);
 	if (hash)
 		side_put_one(r, K_BLOCKED, t, task->pid, hash);
 	return 0;
@@ -221,10 +227,18 @@ INLINE bool is_sending(struct task_struct *task)
 	       call == 48 || call == 3;
 }
 
-INLINE bool wakes_after_long_wait(struct task_struct *wakee, u64 t)
+/* How long `wakee` has waited, if that is long; else 0. */
+INLINE u64 long_wait(struct task_struct *wakee, u64 t)
 {
 	struct thread *w = thread_of(wakee, 0);
-	return w && w->since && t - w->since >= cfg.min_wait;
+	return w && w->since && t - w->since >= cfg.min_wait ? t - w->since : 0;
+}
+
+/* How deep the kernel stack of the current task is. What was stored is no pointer to the verifier any more. */
+INLINE u64 depth_here(u64 *ctx, struct ring *r, struct task_struct *current)
+{
+	r->context = (u64)ctx;
+	return *(volatile u64 *)&r->context - (u64)current->stack;
 }
 
 SEC("tp_btf/sched_waking")
@@ -250,8 +264,9 @@ int on_waking(u64 *ctx)
 			address = regs->di;
 			key = releases_futex(op & 0x7f);
 		}
-		if (wakes_after_long_wait(wakee, t))
-			hash = current_stack(ctx, r, 1, current, t);
+		u64 wait = long_wait(wakee, t);
+		if (wait)
+			hash = stack_of(ctx, r, 1, current, t, wait, depth_here(ctx, r, current), 2);
 	} else if (context == CTX_HARDIRQ) {
 		source = r->irq ? r->irq - 1 : 0;
 	} else if (context != CTX_UNKNOWN) {
@@ -266,6 +281,8 @@ int on_waking(u64 *ctx)
 		put(r, at++, K_WAKE_STACK, t, 0, hash);
 	put(r, at, K_WAKE, t, (current->pid & TID_MASK) | (u64)(wakee->pid & TID_MASK) << BIT_SECOND |
 	    (u64)context << BIT_CONTEXT, source);
+	if (!hash)
+		timed(r, t);
 	return 0;
 }
 
@@ -349,6 +366,8 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		side_put(r, at, K_SAMPLE, t, (u32)task->pid, hash);
 		side_put(r, at + 1, K_MORE, t, ip, 0);
 	}
+	r->samples++;
+	r->sample_ns += bpf_ktime_get_ns() - t;
 	return 0;
 }
 

@@ -52,7 +52,7 @@ enum context { CTX_TASK = 0, CTX_HARDIRQ = 1, CTX_SOFTIRQ = 2, CTX_TIMER = 3, CT
 
 #define MAX_KERNEL 128
 #define CHUNK 1024
-#define HASHED_CHUNKS 4
+#define HASHED_CHUNKS 2
 #define MAX_CHUNKS 65
 #define SLOTS_AT 24576
 
@@ -71,9 +71,27 @@ struct config {
 	u32 no_stacks; /* the buffer for stacks cannot be used */
 };
 
+#define PEEK 64 /* words of the user stack that are looked at */
+#define CALLERS 8 /* how many return addresses among them tell a site */
+#define ALL_NONE 0x4040404040404040ULL /* PEEK in each */
+
+/* A place where threads wait or wake others; see site.h. */
+struct site {
+	u64 stack; /* hash of the stack that was seen there last */
+	u64 sights;
+};
+
+/* What registers tell: where return addresses lie, and the site that was seen there first. */
+struct spot {
+	u64 key; /* of the site */
+	struct site site;
+	u8 callers[CALLERS]; /* words above the stack pointer; PEEK for none */
+};
+
 /* Where a stack is put together before it is known whether it is new. */
 struct scratch {
 	u64 busy;
+	struct spot spot; /* what is looked up */
 	u64 kernel[MAX_KERNEL];
 	u64 user[HASHED_CHUNKS * CHUNK / 8];
 };
@@ -101,6 +119,22 @@ struct ring {
 	u64 running; /* the task that was switched in last: its address, only to be compared and probed */
 	u64 tail; /* slots read: written by user space */
 	u64 side_tail;
+	u64 waited; /* by the thread that is `resumed`, ns */
+	u64 context; /* address of a program's arguments, which lie on the kernel stack */
+	s64 allowance; /* ns left for stacks */
+	u64 allowed_at;
+	u64 stack_ns; /* spent on stacks */
+	u64 base_ns; /* spent on switches and wake-ups, without stacks: of one in 64, times 64 */
+	u64 looks; /* stacks put together */
+	u64 sights; /* stacks known by their site */
+	u64 skipped; /* stacks left out to keep to the budget */
+	u64 calls; /* of all programs */
+	u64 timed; /* calls at which a switch or wake-up was timed last */
+	u64 sample_ns; /* spent on samples */
+	u64 samples;
+	u64 sample_allowance; /* ns left for copies of stacks of samples */
+	u64 sampled_at;
+	u64 bare_samples; /* whose stacks were left out */
 	struct scratch scratch[3]; /* waiter, waker, sample */
 };
 
@@ -127,8 +161,18 @@ struct thread {
 	u32 lock_told; /* its K_LOCK was written */
 };
 
+/* How much of an allowance is saved up: that of so many times 2^20 ns, a second's. */
+#define SAVED 1024
+
 const volatile struct config cfg = {};
-u64 epoch = 0;
+/* What user space changes while the programs run. */
+struct control {
+	u64 epoch; /* part of all hashes: a new one makes all stacks be told again */
+	u64 allowance; /* ns for stacks per CPU and 2^20 ns */
+	u64 sample_allowance; /* the same for copies of samples' stacks */
+	u64 always; /* each stack is put together, as if no site was known */
+};
+struct control control = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -168,7 +212,21 @@ struct {
 INLINE struct ring *this_ring(void)
 {
 	u32 cpu = bpf_get_smp_processor_id();
-	return bpf_map_lookup_elem(&rings, &cpu);
+	struct ring *r = bpf_map_lookup_elem(&rings, &cpu);
+	if (r)
+		r->calls++;
+	return r;
+}
+
+#define TIMED 64
+
+/* What a program that began at `t` has cost, asked of few: a second look at the clock costs as much as what is timed. */
+INLINE void timed(struct ring *r, u64 t)
+{
+	if (r->calls - r->timed < TIMED)
+		return;
+	r->base_ns += (bpf_ktime_get_ns() - t) * TIMED;
+	r->timed = r->calls;
 }
 
 /* The first word is written last: its lap bit tells the reader that the slot is complete. */

@@ -1,7 +1,7 @@
 /* Stacks: kernel frames, user registers and a copy of the user stack, each written once.
  *
- * A stack is known by a hash over the thread, its registers, the kernel frames and what looks like return addresses
- * in the first 4 KB of the user stack. Only a hash that was not seen lately is written, and only a user part that was
+ * A stack is known by a hash over the layout of its address space, how deep it is, its instruction, the kernel frames and
+ * what looks like return addresses in the first 2 KB of the user stack, so that threads that do the same share it. Only a hash that was not seen lately is written, and only a user part that was
  * not seen lately costs a copy. */
 #ifndef HOLDUP_STACK_H
 #define HOLDUP_STACK_H
@@ -44,6 +44,16 @@ INLINE long read_chunk(void *to, u64 from, struct task_struct *task, const bool 
 	return bpf_probe_read_user(to, CHUNK, (void *)from);
 }
 
+/* What tells address spaces apart: drawn at random at each exec, and the same in what was forked from it since, so that
+ * the workers of a server share their stacks. Kernel threads have a space each. */
+INLINE u64 layout_of(struct task_struct *task)
+{
+	struct mm_struct *mm = task->mm;
+	if (!mm)
+		return task->pid;
+	return mix(mix(mm->start_code, mm->end_code), mm->start_stack);
+}
+
 #define WORDS_AT_ONCE 16
 
 struct words {
@@ -51,7 +61,7 @@ struct words {
 	u64 hash;
 	u64 at, end; /* from the loop's counter alone, which the verifier takes for unknown, or it would count */
 	u64 code, code_size; /* of the program */
-	u64 stack; /* what lies from here on is the stack's */
+	u64 stack; /* what lies from here up to 16 MB above is the stack's */
 };
 
 /* An index whose bound the verifier sees: the compiler would leave out a mask that it knows to be idle. */
@@ -82,7 +92,7 @@ static long hash_words(u64 i, struct words *w)
 			break;
 		u64 word = w->s->user[masked(at, HASHED_CHUNKS * CHUNK / 8 - 1)];
 		if (word - w->code < w->code_size ||
-		    (word - 0x7f0000000000ULL < 0x00ff00000000ULL && word - w->stack > 9 << 20))
+		    (word - 0x7f0000000000ULL < 0x00ff00000000ULL && word - w->stack > 16 << 20))
 			hash = mix(hash, word);
 	}
 	w->hash = hash;
@@ -113,7 +123,7 @@ INLINE u64 hash_user(struct scratch *s, struct task_struct *task, struct place *
 		.end = n * (CHUNK / 8),
 		.code = code,
 		.code_size = code_size,
-		.stack = p->sp - (1 << 20),
+		.stack = p->sp - (8 << 20),
 	};
 	bpf_loop(HASHED_CHUNKS * CHUNK / 8 / WORDS_AT_ONCE, hash_words, &w, 0);
 	return w.hash;
@@ -177,6 +187,29 @@ static long copy_foreign(u64 i, struct copy *c)
 	return copy_chunk(i, c, 1);
 }
 
+/* What it costs the reader to pack and write a byte of a stack, in 1/16 ns. */
+#define WRITE_COST 48
+
+/* Takes what a copy of `size` bytes for a sample costs from this CPU's allowance. Where that is spent, the sample tells its
+ * instruction alone. */
+INLINE bool affords_copy(struct ring *r, u64 t, u64 size)
+{
+	u64 since = t - r->sampled_at;
+	if (since >> 20) {
+		u64 left = r->sample_allowance + (since >> 20 > SAVED ? SAVED : since >> 20) * control.sample_allowance;
+		u64 most = control.sample_allowance * SAVED;
+		r->sample_allowance = left > most ? most : left;
+		r->sampled_at = t;
+	}
+	u64 cost = size * WRITE_COST / 16;
+	if (r->sample_allowance < cost) {
+		r->bare_samples++;
+		return 0;
+	}
+	r->sample_allowance -= cost;
+	return 1;
+}
+
 INLINE u64 new_stack(struct ring *r, struct scratch *s, struct task_struct *task, struct place *p, u64 t, u64 hash,
 		     u64 base, u32 chunks, u32 read, bool known_end, const bool foreign)
 {
@@ -185,6 +218,8 @@ INLINE u64 new_stack(struct ring *r, struct scratch *s, struct task_struct *task
 	u8 one = 1;
 	u32 size = sizeof(*head) + chunks * CHUNK;
 
+	if (p->any_ip && !control.always && !affords_copy(r, t, size))
+		return 0;
 	if (!may_capture(r, t, size))
 		return hash;
 	if (bpf_ringbuf_reserve_dynptr(&stacks, size, 0, &d)) {
@@ -229,13 +264,13 @@ INLINE u64 take_stack(struct ring *r, struct scratch *s, struct task_struct *tas
 
 	if (cfg.no_stacks)
 		return 0;
-	p->seed = mix(epoch ^ (u64)task->tgid << 32 ^ task->pid, p->sp);
 	if (p->sp) {
 		end = stack_end(task, p->sp, limit);
 		chunks = end ? (end - base + CHUNK - 1) / CHUNK : cfg.chunks;
 		if (chunks > MAX_CHUNKS)
 			chunks = MAX_CHUNKS;
 	}
+	p->seed = mix(control.epoch ^ layout_of(task), end ? end - p->sp : 0);
 	p->user = hash_user(s, task, p, base, chunks, &read, foreign);
 	u64 hash = mix(p->user, p->kernel_frames);
 	for (u32 i = 0; i < MAX_KERNEL; i++) {

@@ -1,6 +1,6 @@
 //! Records and says what was recorded: an aid while working on the recorder.
 //!
-//! `record [--freq N] [--buffer MB] [--seconds S] [--ring S] [--min-wait NS] [--pid P] [--out FILE] [--read] [-- CMD]`
+//! `record [--freq N] [--budget SHARE] [--buffer MB] [--seconds S] [--ring S] [--min-wait NS] [--pid P] [--out FILE] [--read] [-- CMD]`
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -20,6 +20,7 @@ fn main() {
         let mut number = || value().parse::<u64>().expect("a number");
         match argument.to_str().unwrap_or_default() {
             "--freq" => options.freq = number() as u32,
+            "--budget" => options.budget = value().parse().expect("a share"),
             "--buffer" => options.buffer_mb_per_cpu = number() as usize,
             "--stack-buffer" => options.stack_buffer_mb = number() as usize,
             "--stack-kb" => options.stack_kb = number() as usize,

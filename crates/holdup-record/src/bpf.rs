@@ -9,7 +9,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenO
 
 use crate::hooks::{self, Choice};
 use crate::kernel::Kernel;
-use crate::layout::Config;
+use crate::layout::{Config, Control};
 use crate::privilege::unsupported;
 use crate::rings::Rings;
 
@@ -177,10 +177,10 @@ impl Programs {
         }
     }
 
-    /// Makes the kernel write all stacks anew, under new hashes.
-    pub(crate) fn set_epoch(&self, epoch: u64) {
+    /// Tells the programs what has changed. A new epoch makes them write all stacks anew, under new hashes.
+    pub(crate) fn control(&self, control: &Control) {
         if let Some(map) = self.object.maps().find(|m| m.name().to_string_lossy().ends_with(".bss")) {
-            let _ = map.update(&0u32.to_ne_bytes(), &epoch.to_ne_bytes(), MapFlags::ANY);
+            let _ = map.update(&0u32.to_ne_bytes(), &control.bytes(), MapFlags::ANY);
         }
     }
 }

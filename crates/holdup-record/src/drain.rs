@@ -7,6 +7,7 @@ use holdup_spool::{Side, SpoolWriter, encode_stack};
 use holdup_trace::{Error, LOST_STACKS, LossKind, Result};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 
+use crate::budget::Reading;
 use crate::layout::{KernelStack, word};
 use crate::options::Status;
 use crate::perf::Mappings;
@@ -96,6 +97,11 @@ impl<'a> Buffers<'a> {
 
     fn sum(&self, index: usize) -> u64 {
         (0..self.rings.cpus()).map(|cpu| self.rings.counter(cpu, index)).sum()
+    }
+
+    /// What recording has cost so far; `reader_s` is this process's part.
+    pub(crate) fn reading(&self, reader_s: f64) -> Reading {
+        Reading::of(|index| self.sum(index), reader_s)
     }
 
     /// The counters of now.

@@ -20,17 +20,26 @@ pub(crate) mod word {
     pub(crate) const SIDE_HEAD: usize = 12;
     pub(crate) const TAIL: usize = 14;
     pub(crate) const SIDE_TAIL: usize = 15;
+    pub(crate) const STACK_NS: usize = 20;
+    pub(crate) const BASE_NS: usize = 21;
+    pub(crate) const LOOKS: usize = 22;
+    pub(crate) const SIGHTS: usize = 23;
+    pub(crate) const SKIPPED: usize = 24;
+    pub(crate) const CALLS: usize = 25;
+    pub(crate) const SAMPLE_NS: usize = 27;
+    pub(crate) const SAMPLES: usize = 28;
+    pub(crate) const BARE_SAMPLES: usize = 31;
 }
 
-/// Declares `struct config`: fields in the order of the other half, wide ones first, so that there is no gap.
-macro_rules! config {
-    ($(#[doc = $doc:literal])* struct Config { $($name:ident: $type:ty,)+ }) => {
+/// Declares a structure of the other half: fields in the same order, wide ones first, so that there is no gap.
+macro_rules! shared {
+    ($(#[doc = $doc:literal])* struct $struct:ident { $($name:ident: $type:ty,)+ }) => {
         $(#[doc = $doc])*
         #[derive(Debug, Clone, Copy, Default)]
-        pub(crate) struct Config { $(pub $name: $type,)+ }
+        pub(crate) struct $struct { $(pub $name: $type,)+ }
 
-        impl Config {
-            /// The bytes of `struct config`.
+        impl $struct {
+            /// Its bytes in the other half.
             pub(crate) fn bytes(&self) -> Vec<u8> {
                 let mut bytes = Vec::new();
                 $(bytes.extend(self.$name.to_ne_bytes());)+
@@ -40,7 +49,7 @@ macro_rules! config {
     };
 }
 
-config! {
+shared! {
     /// The programs' configuration, constant once they are loaded.
     struct Config {
         slot_mask: u64,
@@ -55,6 +64,16 @@ config! {
         skip_frames: u32,
         threads_by_tid: u32,
         no_stacks: u32,
+    }
+}
+
+shared! {
+    /// What may change while the programs run.
+    struct Control {
+        epoch: u64,
+        allowance: u64,
+        sample_allowance: u64,
+        always: u64,
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod attach;
 mod bpf;
+mod budget;
 mod caps;
 mod child;
 mod clock;
@@ -33,7 +34,7 @@ mod sink;
 pub use attach::{processes, processes_in_cgroup};
 pub use caps::{Raised, give_up, give_up_recording, lower, owner_sees_kernel_addresses};
 pub use live::{LiveProcess, LiveThread, live_threads};
-pub use options::{BUFFER_MB, FREQ, MIN_WAIT, Options, Outcome, Status, Target};
+pub use options::{BUDGET, BUFFER_MB, FREQ, MIN_WAIT, Options, Outcome, Status, Target, frequency};
 pub use session::record;
 pub use signals::Farewell;
 pub use sink::segments_of;

@@ -15,14 +15,15 @@ use holdup_spool::Side;
 
 use crate::attach;
 use crate::caps::Raised;
+use crate::options::BUDGET;
 use crate::proc::numbers;
 
 /// How long a look takes at most before the recording begins, and after its end.
 pub(crate) const OUTSIDE: Duration = Duration::from_millis(500);
 /// How long one takes at most while the buffers fill.
 pub(crate) const MEANWHILE: Duration = Duration::from_millis(20);
-/// Looks are so many times their own length apart: they take a half percent of a CPU at most,
-const APART: u32 = 200;
+/// Looks are so many times their own length apart: they take a half percent of a CPU at most, of the usual budget,
+const APART: f64 = 200.0;
 /// and no less than this.
 const LEAST_APART: Duration = Duration::from_millis(50);
 /// So many descriptors of a process are looked at. A server opens what it listens on before it has clients.
@@ -59,12 +60,15 @@ impl Found {
 #[derive(Debug)]
 pub(crate) struct Looks {
     due: Instant,
+    apart: u32,
     told: HashMap<u32, Found>,
 }
 
 impl Looks {
-    pub(crate) fn new() -> Looks {
-        Looks { due: Instant::now() + LEAST_APART, told: HashMap::new() }
+    /// `budget` is the share of the machine that recording may cost.
+    pub(crate) fn new(budget: f64) -> Looks {
+        let apart = (APART * (BUDGET / budget).clamp(1.0, 100.0)) as u32;
+        Looks { due: Instant::now() + LEAST_APART, apart, told: HashMap::new() }
     }
 
     /// Tells what has changed since the look before, if it is time for another one.
@@ -78,7 +82,7 @@ impl Looks {
                 out.push(found.at(t));
             }
         }
-        self.due = Instant::now() + (now.elapsed() * APART).max(LEAST_APART);
+        self.due = Instant::now() + (now.elapsed() * self.apart).max(LEAST_APART);
     }
 }
 
@@ -261,7 +265,7 @@ mod tests {
     #[test]
     fn only_what_changes_is_told_again() {
         let holder = Holder::of(Stdio::null());
-        let (mut looks, mut out) = (Looks::new(), Vec::new());
+        let (mut looks, mut out) = (Looks::new(BUDGET), Vec::new());
         let whom = Whom::Tree(holder.0.id());
         looks.again(whom, LONG, 4, &mut out);
         assert_eq!(out, [], "the first look has just been");

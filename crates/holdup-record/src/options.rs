@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use holdup_trace::Nanos;
+use holdup_trace::{Nanos, RecorderCost};
 
 /// Whose work the report is about. Recording is system-wide in every case: the culprit may be anyone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,9 @@ pub struct Options {
     pub duration: Option<Duration>,
     /// CPU samples per second and CPU; 0 for none.
     pub freq: u32,
+    /// The share of the machine's CPU time that recording may cost; 1 and more is no limit, and each stack is then put
+    /// together anew.
+    pub budget: f64,
     /// Waits at least this long get a stack.
     pub min_wait: Nanos,
     /// Flight recorder: only this much of the end is kept.
@@ -46,6 +49,14 @@ pub struct Options {
 
 /// CPU samples per second and CPU, where nothing else is said. No whole fraction of the usual rates of timers.
 pub const FREQ: u32 = 999;
+/// The share of the machine's CPU time that recording may cost, where nothing else is said.
+pub const BUDGET: f64 = 0.03;
+
+/// CPU samples per second and CPU, where nothing else is said: fewer under a smaller budget, of which they cost a third.
+pub fn frequency(budget: f64) -> u32 {
+    (f64::from(FREQ) * (budget / BUDGET).clamp(0.05, 1.0)) as u32
+}
+
 /// Waits of at least this length get a stack, where nothing else is said.
 pub const MIN_WAIT: Duration = Duration::from_micros(20);
 /// MB of buffer for each CPU, where nothing else is said.
@@ -57,6 +68,7 @@ impl Default for Options {
             target: Target::System,
             duration: None,
             freq: FREQ,
+            budget: BUDGET,
             min_wait: Nanos(MIN_WAIT.as_nanos() as u64),
             ring: None,
             buffer_mb_per_cpu: BUFFER_MB as usize,
@@ -101,8 +113,8 @@ pub struct Outcome {
     pub exit_code: Option<i32>,
     /// The signal that ended the command.
     pub signal: Option<i32>,
-    /// CPU seconds that this process used meanwhile.
-    pub recorder_cpu_s: f64,
+    /// What recording cost meanwhile.
+    pub cost: RecorderCost,
     /// The last status.
     pub status: Status,
     /// By which hooks events were recorded.

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use holdup_base::Claim;
 use holdup_spool::{Footer, Header, Side};
-use holdup_trace::Result;
+use holdup_trace::{Nanos, Result};
 
 use crate::attach::{self, Watched};
 use crate::bpf::{Programs, Sizes};
+use crate::budget::Budget;
 use crate::caps::Raised;
 use crate::child::Child;
 use crate::drain::Buffers;
 use crate::kernel::Kernel;
-use crate::layout::{CHUNK, Config, MAX_CHUNKS};
+use crate::layout::{CHUNK, Config, Control, MAX_CHUNKS};
 use crate::limits::Limits;
 use crate::listening::{self, Looks, Whom};
 use crate::options::{Options, Outcome, Status, Target};
@@ -99,6 +100,8 @@ fn session(
     scanner.scan(header.start_ns, &mut side);
     side.extend(listening.into_iter().map(|found| found.at(header.start_ns)));
     placements.look_at_all(header.start_ns, &mut side);
+    let budget = Budget::new(options.budget, cpus);
+    programs.control(&control(&budget, 0));
     programs.attach()?;
     samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
     scanner.scan(clock::now(), &mut side);
@@ -120,8 +123,10 @@ fn session(
         placements,
         child,
         watched,
-        looks: Looks::new(),
+        looks: Looks::new(options.budget),
         signals,
+        budget,
+        epoch: 0,
         cpu_before,
         stolen_before,
         _limits: limits,
@@ -193,6 +198,15 @@ fn config(options: &Options, kernel: &Kernel, sizes: Sizes) -> Config {
     }
 }
 
+fn control(budget: &Budget, epoch: u64) -> Control {
+    Control {
+        epoch,
+        allowance: budget.allowance(),
+        sample_allowance: budget.sample_allowance(),
+        always: budget.is_unlimited().into(),
+    }
+}
+
 fn header(options: &Options, programs: &Programs, child: Option<&Child>, sizes: Sizes) -> Header {
     let (command, focus_pids) = match &options.target {
         Target::System => (Vec::new(), Vec::new()),
@@ -228,6 +242,9 @@ struct Recording<'a> {
     watched: Option<Watched>,
     looks: Looks,
     signals: Signals,
+    budget: Budget,
+    /// Of the hashes of stacks.
+    epoch: u64,
     cpu_before: f64,
     stolen_before: Option<f64>,
     _limits: Limits,
@@ -256,6 +273,7 @@ impl Recording<'_> {
             }
             if t - told > 100_000_000 {
                 told = t;
+                self.keep_to_budget(t - began);
                 on_status(&self.status(t - began));
             }
             if over {
@@ -269,6 +287,12 @@ impl Recording<'_> {
             }
         }
         self.end(notes)
+    }
+
+    fn keep_to_budget(&mut self, elapsed: u64) {
+        let reading = self.buffers.reading(clock::cpu_seconds() - self.cpu_before);
+        self.budget.adjust(reading, Nanos(elapsed).seconds());
+        self.programs.control(&control(&self.budget, self.epoch));
     }
 
     fn status(&self, elapsed: u64) -> Status {
@@ -303,9 +327,10 @@ impl Recording<'_> {
         // Of a segment's threads only the names are told again, not who forked them.
         attach::follow(&mut self.header.focus_pids);
         let number = self.sink.rotate(&self.header)?;
-        self.programs.set_epoch(number as u64);
+        self.epoch = number as u64;
+        self.programs.control(&control(&self.budget, self.epoch));
         Scanner::default().scan(t, &mut self.side);
-        self.looks = Looks::new();
+        self.looks = Looks::new(self.options.budget);
         self.placements.forget();
         self.placements.look_at_all(t, &mut self.side);
         Ok(())
@@ -331,15 +356,15 @@ impl Recording<'_> {
         if status.limited_stacks > 0 {
             notes.push(format!("{} stacks were left out to limit the rate of copies", status.limited_stacks));
         }
-        let recorder_cpu_s = clock::cpu_seconds() - self.cpu_before;
+        let cost = self.budget.cost(self.buffers.reading(clock::cpu_seconds() - self.cpu_before));
         let stolen_cpu_s = proc::stolen_seconds().zip(self.stolen_before).map(|(now, before)| now - before);
-        let footer = Footer { end_ns, exit_code, recorder_cpu_s, stolen_cpu_s, notes: notes.clone() };
+        let footer = Footer { end_ns, exit_code, recorder: cost, stolen_cpu_s, notes: notes.clone() };
         // Without a footer, as on a full disk, the spool reads as one that was ended from outside.
         let _ = self.sink.writer.footer(&footer);
         let hooks = std::mem::take(&mut self.programs.hooks);
         let bytes = self.sink.finish()?;
         let status = Status { bytes, ..status };
-        Ok(Outcome { exit_code, signal, recorder_cpu_s, status, hooks, notes })
+        Ok(Outcome { exit_code, signal, cost, status, hooks, notes })
     }
 
     /// A command that outlives the time it was given is told to end. One that outlives its recording only because

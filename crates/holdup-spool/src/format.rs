@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use holdup_trace::Host;
+use holdup_trace::{Host, RecorderCost};
 
 /// The first bytes of a spool.
 pub(crate) const MAGIC: [u8; 8] = *b"holdspl1";
@@ -32,11 +32,29 @@ impl Kind {
     }
 }
 
+/// How the bytes of a block are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Packing {
+    None = 0,
+    Lz4 = 1,
+    /// Records: see [`crate::pack`].
+    Records = 2,
+    /// Words of eight bytes, of which many are zero.
+    Words = 3,
+}
+
+impl Packing {
+    fn from_code(code: u8) -> Option<Packing> {
+        [Packing::None, Packing::Lz4, Packing::Records, Packing::Words].into_iter().find(|&p| p as u8 == code)
+    }
+}
+
 /// A block's header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
     pub kind: Kind,
-    pub packed: bool,
+    pub packing: Packing,
     pub cpu: u16,
     pub stored: usize,
     pub raw: usize,
@@ -49,7 +67,7 @@ impl Block {
         let mut bytes = [0; HEADER];
         bytes[0..4].copy_from_slice(&MARK.to_le_bytes());
         bytes[4] = self.kind as u8;
-        bytes[5] = self.packed.into();
+        bytes[5] = self.packing as u8;
         bytes[6..8].copy_from_slice(&self.cpu.to_le_bytes());
         bytes[8..12].copy_from_slice(&(self.stored as u32).to_le_bytes());
         bytes[12..16].copy_from_slice(&(self.raw as u32).to_le_bytes());
@@ -63,7 +81,7 @@ impl Block {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let block = Block {
             kind: Kind::from_code(bytes[4])?,
-            packed: bytes[5] == 1,
+            packing: Packing::from_code(bytes[5])?,
             cpu: u16::from_le_bytes([bytes[6], bytes[7]]),
             stored: word(8) as usize,
             raw: word(12) as usize,
@@ -112,8 +130,8 @@ pub struct Footer {
     pub end_ns: u64,
     /// The command's exit code; 128 + n for signal n.
     pub exit_code: Option<i32>,
-    /// CPU seconds that the recorder used.
-    pub recorder_cpu_s: f64,
+    /// What recording cost.
+    pub recorder: RecorderCost,
     /// CPU seconds that the host took from this virtual machine meanwhile; `None` if the kernel does not tell.
     pub stolen_cpu_s: Option<f64>,
     /// What the user should know.

@@ -22,6 +22,7 @@
 mod convert;
 mod format;
 mod linux;
+mod pack;
 mod reader;
 pub mod records;
 mod side;

@@ -5,7 +5,8 @@ use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
 use crate::convert::Converter;
-use crate::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC, checksum};
+use crate::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC, Packing, checksum};
+use crate::pack::{unpack, unpack_words};
 use crate::side::Side;
 use crate::stack::decode_stack;
 use holdup_trace::{
@@ -102,11 +103,18 @@ impl<R: Read> Blocks<R> {
     }
 
     fn unpack(&self, block: &Block) -> Result<Vec<u8>, String> {
-        if !block.packed {
-            return Ok(self.stored.clone());
+        let length = block.raw.min(LONGEST);
+        match block.packing {
+            Packing::None => Ok(self.stored.clone()),
+            Packing::Records => {
+                unpack(&self.stored, length).ok_or_else(|| "a block of records cannot be unpacked".into())
+            }
+            Packing::Words => {
+                unpack_words(&self.stored, length).ok_or_else(|| "a block of stacks cannot be unpacked".into())
+            }
+            Packing::Lz4 => lz4_flex::block::decompress(&self.stored, length)
+                .map_err(|e| format!("a block cannot be unpacked: {e}")),
         }
-        lz4_flex::block::decompress(&self.stored, block.raw.min(LONGEST))
-            .map_err(|e| format!("a block cannot be unpacked: {e}"))
     }
 
     /// Reads until `into` is full or the file ends.
@@ -253,7 +261,8 @@ impl Reader {
         let footer = self.footer.unwrap_or_default();
         let meta = builder.meta_mut();
         meta.exit_code = footer.exit_code;
-        meta.recorder_cpu_s = footer.recorder_cpu_s;
+        meta.recorder_cpu_s = footer.recorder.cpu_s();
+        meta.recorder = footer.recorder;
         meta.stolen_cpu_s = footer.stolen_cpu_s;
         meta.notes.extend(footer.notes.into_iter().map(Note::from));
         if start > 0 && footer.end_ns > start {

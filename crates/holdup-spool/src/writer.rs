@@ -7,7 +7,8 @@ use std::path::Path;
 use holdup_base::output::create_new;
 use holdup_trace::{Error, Result};
 
-use crate::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC};
+use crate::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC, Packing};
+use crate::pack::{pack, pack_words};
 use crate::side::Side;
 
 /// Bytes of one block of records: the reader's memory for a round is a multiple of it.
@@ -62,12 +63,12 @@ impl SpoolWriter {
     /// Writes a CPU's records as the kernel left them.
     pub fn records(&mut self, cpu: u16, records: &[u8]) -> io::Result<()> {
         let longest = BLOCK - BLOCK % crate::records::SIZE;
-        records.chunks(longest).try_for_each(|part| self.block(Kind::Records, cpu, part, true))
+        records.chunks(longest).try_for_each(|part| self.block(Kind::Records, cpu, part, Packing::Records))
     }
 
     /// Writes stacks, as many as [`encode_stack`](crate::encode_stack) put together.
     pub fn stacks(&mut self, stacks: &[u8]) -> io::Result<()> {
-        if stacks.is_empty() { Ok(()) } else { self.block(Kind::Stacks, 0, stacks, true) }
+        if stacks.is_empty() { Ok(()) } else { self.block(Kind::Stacks, 0, stacks, Packing::Words) }
     }
 
     /// Writes information from user space.
@@ -76,16 +77,16 @@ impl SpoolWriter {
         for item in items {
             item.encode(&mut bytes);
             if bytes.len() >= BLOCK {
-                self.block(Kind::Side, 0, &bytes, true)?;
+                self.block(Kind::Side, 0, &bytes, Packing::Lz4)?;
                 bytes.clear();
             }
         }
-        if bytes.is_empty() { Ok(()) } else { self.block(Kind::Side, 0, &bytes, true) }
+        if bytes.is_empty() { Ok(()) } else { self.block(Kind::Side, 0, &bytes, Packing::Lz4) }
     }
 
     /// Ends a round: nothing that follows is older than the previous round.
     pub fn round(&mut self) -> io::Result<()> {
-        self.block(Kind::Round, 0, &[], false)
+        self.block(Kind::Round, 0, &[], Packing::None)
     }
 
     /// Writes what is known at the end. Must come last.
@@ -103,25 +104,18 @@ impl SpoolWriter {
 
     fn json(&mut self, kind: Kind, value: &impl serde::Serialize) -> io::Result<()> {
         let bytes = serde_json::to_vec(value).map_err(io::Error::other)?;
-        self.block(kind, 0, &bytes, false)
+        self.block(kind, 0, &bytes, Packing::None)
     }
 
-    fn block(&mut self, kind: Kind, cpu: u16, raw: &[u8], pack: bool) -> io::Result<()> {
+    fn block(&mut self, kind: Kind, cpu: u16, raw: &[u8], packing: Packing) -> io::Result<()> {
         if raw.len() > LONGEST {
             return Err(io::Error::other("a block of the spool would be too long"));
         }
         self.buffer.clear();
         self.buffer.resize(HEADER, 0);
-        let room = if pack { lz4_flex::block::get_maximum_output_size(raw.len()) } else { 0 };
-        self.buffer.resize(HEADER + room, 0);
-        let packed = if pack { lz4_flex::block::compress_into(raw, &mut self.buffer[HEADER..]).ok() } else { None };
-        let packed = packed.filter(|&n| n < raw.len());
-        self.buffer.truncate(HEADER + packed.unwrap_or(0));
-        if packed.is_none() {
-            self.buffer.extend_from_slice(raw);
-        }
+        let packing = self.fill(raw, packing);
         let stored = self.buffer.len() - HEADER;
-        let block = Block { kind, packed: packed.is_some(), cpu, stored, raw: raw.len(), crc: 0 };
+        let block = Block { kind, packing, cpu, stored, raw: raw.len(), crc: 0 };
         let header = block.encode(&self.buffer[HEADER..]);
         self.buffer[..HEADER].copy_from_slice(&header);
         if let Err(error) = self.file.write_all(&self.buffer) {
@@ -131,5 +125,25 @@ impl SpoolWriter {
         }
         self.length += self.buffer.len() as u64;
         Ok(())
+    }
+
+    /// Puts `raw` behind the header; as it is where packing makes it no smaller.
+    fn fill(&mut self, raw: &[u8], packing: Packing) -> Packing {
+        match packing {
+            Packing::None => {}
+            Packing::Records => pack(raw, &mut self.buffer),
+            Packing::Words => pack_words(raw, &mut self.buffer),
+            Packing::Lz4 => {
+                self.buffer.resize(HEADER + lz4_flex::block::get_maximum_output_size(raw.len()), 0);
+                let packed = lz4_flex::block::compress_into(raw, &mut self.buffer[HEADER..]).unwrap_or(raw.len());
+                self.buffer.truncate(HEADER + packed);
+            }
+        }
+        if packing != Packing::None && self.buffer.len() - HEADER < raw.len() {
+            return packing;
+        }
+        self.buffer.truncate(HEADER);
+        self.buffer.extend_from_slice(raw);
+        Packing::None
     }
 }

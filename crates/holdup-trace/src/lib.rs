@@ -44,7 +44,7 @@ pub use event::{
 };
 pub use event_tables::{EventTables, table_docs};
 pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
-pub use meta::{Host, Loss, Meta};
+pub use meta::{Host, Loss, Meta, RecorderCost};
 pub use names::Names;
 pub use note::{Note, NoteKind};
 pub use store::{Batches, Chunks, Store};

@@ -20,6 +20,37 @@ pub struct Host {
     pub cpu: String,
 }
 
+/// What recording cost the machine, and how it was kept to its budget.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct RecorderCost {
+    /// The share of the machine's CPU time that it was to cost at most; 0 if that is not known.
+    pub budget: f64,
+    /// CPU seconds of the process that wrote the recording.
+    pub reader_s: f64,
+    /// CPU seconds of the kernel's programs at switches, wake-ups and whatever else is not below.
+    pub switches_s: f64,
+    /// CPU seconds of samples.
+    pub samples_s: f64,
+    /// CPU seconds of the stacks of waits and wake-ups.
+    pub stacks_s: f64,
+    /// Stacks of waits and wake-ups that were put together.
+    pub looks: u64,
+    /// Stacks that were known by their site.
+    pub sights: u64,
+    /// Stacks that were left out to keep to the budget.
+    pub left_out: u64,
+    /// Samples whose stacks were left out: they tell their instruction alone.
+    pub bare_samples: u64,
+}
+
+impl RecorderCost {
+    /// CPU seconds in all.
+    pub fn cpu_s(&self) -> f64 {
+        self.reader_s + self.switches_s + self.samples_s + self.stacks_s
+    }
+}
+
 /// Facts about a trace, stored as `meta.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
@@ -46,8 +77,10 @@ pub struct Meta {
     pub min_wait_ns: u64,
     /// The sampling period in nanoseconds; 0 if there are no samples.
     pub sample_period_ns: u64,
-    /// CPU seconds that the recorder itself used.
+    /// CPU seconds that recording used: the recorder itself, and its programs in the kernel.
     pub recorder_cpu_s: f64,
+    /// For what.
+    pub recorder: RecorderCost,
     /// CPU seconds that the host took from this virtual machine meanwhile; `None` if that is not known.
     pub stolen_cpu_s: Option<f64>,
     /// By which hooks the trace was recorded.

@@ -183,9 +183,12 @@ pub struct Source {
     /// Stop after this time, such as 10s or 500ms
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub duration: Option<Duration>,
-    /// CPU samples per second and CPU; 0 for none
-    #[arg(long, default_value_t = holdup_record::FREQ, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=20_000))]
-    pub freq: u32,
+    /// CPU samples per second and CPU; 0 for none [default: 999, fewer if --budget is below 3%]
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=20_000))]
+    pub freq: Option<u32>,
+    /// The share of the machine's CPU time that recording may cost; 100% takes every stack anew
+    #[arg(long, default_value = "3%", value_parser = diff::percent, value_name = "PERCENT")]
+    pub budget: f64,
     /// Waits of at least this length get stacks
     #[arg(long, default_value = "20us", value_parser = duration, value_name = "TIME")]
     pub min_wait: Duration,
@@ -200,8 +203,9 @@ pub struct Source {
 impl Source {
     /// A command, recorded with the defaults.
     pub fn command(cmd: Vec<String>) -> Source {
-        let (freq, min_wait, buffer) = (holdup_record::FREQ, holdup_record::MIN_WAIT, holdup_record::BUFFER_MB);
-        Source { all: false, pid: Vec::new(), cgroup: None, duration: None, freq, min_wait, buffer, cmd }
+        let (freq, min_wait, buffer) = (None, holdup_record::MIN_WAIT, holdup_record::BUFFER_MB);
+        let budget = holdup_record::BUDGET;
+        Source { all: false, pid: Vec::new(), cgroup: None, duration: None, freq, budget, min_wait, buffer, cmd }
     }
 
     /// Whether it says what to record.
@@ -318,6 +322,7 @@ mod tests {
         let Command::Record(record) = Cli::parse_from(["holdup", "record"]).command else { panic!("no record") };
         let (said, meant) = (record.source, Source::command(Vec::new()));
         assert_eq!((said.freq, said.min_wait, said.buffer), (meant.freq, meant.min_wait, meant.buffer));
+        assert!((said.budget - meant.budget).abs() < 1e-12);
     }
 
     #[test]

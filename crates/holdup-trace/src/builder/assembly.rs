@@ -10,7 +10,7 @@ use super::waits::OpenWaits;
 use crate::event::*;
 use crate::event_tables::Fillers;
 use crate::tables::*;
-use crate::{Cpu, Dictionary, LockId, LossKind, Meta, Result, SpaceId, ThreadIdx, Timestamp};
+use crate::{ChainId, Cpu, Dictionary, LockId, LossKind, Meta, Result, SpaceId, StackId, ThreadIdx, Timestamp};
 
 /// A trace that comes into being.
 pub(super) struct Assembly {
@@ -84,7 +84,7 @@ impl Assembly {
         let &SwitchEvent { cpu, state, io_wait, syscall, .. } = e;
         self.see_cpu(cpu);
         let (prev, next) = (self.thread(e.prev), self.thread(e.next));
-        let stack = self.stacks.resolve(e.chain, &mut self.spaces);
+        let stack = self.stack(e.chain, prev);
         let lock = if e.lock == LockId::NONE && state.is_blocked() { self.waits.contended(prev) } else { e.lock };
         let row = Switch { t, cpu, prev, state, next, io_wait, syscall, lock, stack };
         self.waits.begin(&row);
@@ -95,7 +95,7 @@ impl Assembly {
     fn wake(&mut self, t: Timestamp, e: &WakeEvent) -> Result<()> {
         let &WakeEvent { cpu, context, source, target, lock, .. } = e;
         let (waker, wakee) = (self.thread(e.waker), self.thread(e.wakee));
-        let stack = self.stacks.resolve(e.chain, &mut self.spaces);
+        let stack = self.stack(e.chain, waker);
         let row = Wake { t, cpu, waker, context, source, wakee, target, lock, stack };
         self.waits.woken(&row);
         self.out.wakes.push(row)
@@ -103,7 +103,7 @@ impl Assembly {
 
     fn blocked(&mut self, e: BlockedEvent) -> Result<()> {
         let thread = self.thread(e.tid);
-        let stack = self.stacks.resolve(e.chain, &mut self.spaces);
+        let stack = self.stack(e.chain, thread);
         match self.waits.blocked(thread, stack, e.lock) {
             Some(row) => self.out.waits.push(row),
             None => Ok(()),
@@ -127,7 +127,7 @@ impl Assembly {
         let &SampleEvent { cpu, ip, chain, .. } = e;
         let thread = self.thread(e.tid);
         self.see_cpu(cpu);
-        let stack = self.stacks.resolve(chain, &mut self.spaces);
+        let stack = self.stack(chain, thread);
         let stack = self.stacks.with_leaf(chain, stack, ip);
         self.out.samples.push(Sample { t, cpu, thread, ip, stack })
     }
@@ -196,6 +196,11 @@ impl Assembly {
     #[inline]
     fn thread(&mut self, tid: u32) -> ThreadIdx {
         self.threads.of(tid, &mut self.strings)
+    }
+
+    /// The stack that a chain is in the process of `thread`.
+    fn stack(&mut self, chain: ChainId, thread: ThreadIdx) -> StackId {
+        self.stacks.resolve(chain, self.threads.pid(thread), &mut self.spaces)
     }
 
     fn see_cpu(&mut self, cpu: Cpu) {

@@ -42,6 +42,11 @@ impl Spaces {
         }
     }
 
+    /// Whether anything is known to be mapped in `pid`.
+    pub fn has_images(&self, pid: u32) -> bool {
+        self.of_process.get(&pid).is_some_and(|space| !self.images[space.index()].is_empty())
+    }
+
     /// Another number whenever any process gets another space; never 0.
     #[inline]
     pub fn changes(&self) -> u32 {

@@ -14,11 +14,13 @@ struct Resolved {
     /// Whether the outermost function was reached.
     complete: bool,
     space: SpaceId,
+    /// The process in whose space it was.
+    pid: u32,
     /// [`Spaces::changes`] when `space` was last seen to be that of the chain's process; 0 for never.
     as_of: u32,
 }
 
-const NEVER: Resolved = Resolved { stack: StackId::NONE, complete: false, space: SpaceId(u32::MAX), as_of: 0 };
+const NEVER: Resolved = Resolved { stack: StackId::NONE, complete: false, space: SpaceId(u32::MAX), pid: 0, as_of: 0 };
 
 /// Call chains as the source gave them, and the stacks that they are.
 #[derive(Default)]
@@ -44,15 +46,16 @@ impl CallStacks {
         self.chains.intern(pid, kernel, user)
     }
 
-    /// Resolves a chain in the address space that its process has now.
+    /// Resolves a chain in the address space that its process has now. A copied stack may be that of another process that was
+    /// forked from the same one, and is at the same addresses: it is resolved in the space of `pid`, whose event it is.
     #[inline]
-    pub fn resolve(&mut self, chain: ChainId, spaces: &mut Spaces) -> StackId {
+    pub fn resolve(&mut self, chain: ChainId, pid: u32, spaces: &mut Spaces) -> StackId {
         if chain == ChainId::NONE {
             return StackId::NONE;
         }
         let known = match self.last.get(chain.index()) {
             Some(known) if known.as_of == spaces.changes() => Some(*known),
-            _ => self.look_up(chain, spaces),
+            _ => self.look_up(chain, pid, spaces),
         };
         let Some(known) = known else {
             self.unresolved += 1;
@@ -72,10 +75,18 @@ impl CallStacks {
     }
 
     /// `None` if the chain's stack has not come.
-    fn look_up(&mut self, chain: ChainId, spaces: &mut Spaces) -> Option<Resolved> {
+    fn look_up(&mut self, chain: ChainId, pid: u32, spaces: &mut Spaces) -> Option<Resolved> {
         let raw = self.raw.number(chain);
         let pid = match (raw, self.chains.get(chain)) {
-            (Some(number), _) => self.raw.get(number)?.pid,
+            (Some(number), _) => {
+                let known = self.last_raw.get(number).filter(|k| k.pid == pid && k.as_of == spaces.changes());
+                if known.is_some() {
+                    return known.copied();
+                }
+                let of_copy = self.raw.get(number)?.pid;
+                // Of a thread that nobody announced, not even the process is known.
+                if spaces.has_images(pid) { pid } else { of_copy }
+            }
             (None, Some((pid, _, _))) => pid,
             // Nobody has made such a chain.
             (None, None) => return Some(NEVER),
@@ -91,7 +102,7 @@ impl CallStacks {
                 None => self.resolve_new(chain, raw, space, spaces),
             };
         }
-        found.as_of = spaces.changes();
+        (found.pid, found.as_of) = (pid, spaces.changes());
         *self.slot(chain, raw) = found;
         Some(found)
     }
@@ -122,7 +133,7 @@ impl CallStacks {
                 None => (StackId::NONE, false),
             },
         };
-        Resolved { stack, complete, space, as_of: 0 }
+        Resolved { stack, complete, space, pid: 0, as_of: 0 }
     }
 }
 
@@ -135,25 +146,47 @@ mod tests {
     fn a_chain_is_another_stack_in_another_program() {
         let (mut stacks, mut spaces) = (CallStacks::default(), Spaces::default());
         let chain = stacks.chain(7, &[], &[0x10, 0x20]);
-        let before = stacks.resolve(chain, &mut spaces);
-        assert_eq!(stacks.resolve(chain, &mut spaces), before);
+        let before = stacks.resolve(chain, 7, &mut spaces);
+        assert_eq!(stacks.resolve(chain, 7, &mut spaces), before);
         spaces.exec(9);
-        assert_eq!(stacks.resolve(chain, &mut spaces), before, "another process has changed");
+        assert_eq!(stacks.resolve(chain, 7, &mut spaces), before, "another process has changed");
         spaces.exec(7);
-        let after = stacks.resolve(chain, &mut spaces);
+        let after = stacks.resolve(chain, 7, &mut spaces);
         assert_ne!(after, before);
         assert_eq!((stacks.counts, stacks.unresolved), ((4, 4), 0));
+    }
+
+    #[test]
+    fn a_copied_stack_serves_what_was_forked_from_the_same_process() {
+        let (mut stacks, mut spaces) = (CallStacks::default(), Spaces::default());
+        let chain = stacks.raw.chain(11);
+        stacks.raw.define(11, RawStack { pid: 7, kernel: vec![0x99], ..RawStack::default() });
+        let image = spaces.announce(crate::Image { start: 0x1000, end: 0x2000, pid: 7, ..crate::Image::default() });
+        spaces.map(7, image);
+        spaces.fork(7, 8);
+        let [own, sibling] = [7, 8].map(|pid| stacks.resolve(chain, pid, &mut spaces));
+        assert_ne!(own, sibling, "each has a space of its own");
+        // The one whose stack was copied becomes another program; the other one is what it was.
+        spaces.exec(7);
+        assert_eq!(stacks.resolve(chain, 8, &mut spaces), sibling);
+        assert_ne!(stacks.resolve(chain, 7, &mut spaces), own);
+        // Of a thread that nobody announced, the process is not known.
+        assert_ne!(stacks.resolve(chain, 404, &mut spaces), StackId::NONE);
+        assert_eq!(stacks.unresolved, 0);
     }
 
     #[test]
     fn a_copied_stack_may_come_late_or_never() {
         let (mut stacks, mut spaces) = (CallStacks::default(), Spaces::default());
         let [early, never] = [11, 12].map(|hash| stacks.raw.chain(hash));
-        assert_eq!(stacks.resolve(early, &mut spaces), StackId::NONE);
+        assert_eq!(stacks.resolve(early, 7, &mut spaces), StackId::NONE);
         stacks.raw.define(11, RawStack { pid: 7, kernel: vec![0x99], ..RawStack::default() });
-        let stack = stacks.resolve(early, &mut spaces);
+        let stack = stacks.resolve(early, 7, &mut spaces);
         assert_ne!(stack, StackId::NONE);
-        assert_eq!((stacks.resolve(never, &mut spaces), stacks.resolve(early, &mut spaces)), (StackId::NONE, stack));
+        assert_eq!(
+            (stacks.resolve(never, 7, &mut spaces), stacks.resolve(early, 7, &mut spaces)),
+            (StackId::NONE, stack)
+        );
         assert_eq!((stacks.counts, stacks.unresolved), ((2, 2), 2));
         assert_ne!(stacks.with_leaf(early, stack, 0x77), stack);
     }

@@ -39,6 +39,12 @@ impl ThreadTable {
         thread
     }
 
+    /// Its process.
+    #[inline]
+    pub fn pid(&self, thread: ThreadIdx) -> u32 {
+        self.rows.pid[thread.index()]
+    }
+
     /// Its name.
     pub fn name(&self, thread: ThreadIdx) -> StringId {
         self.rows.name[thread.index()]

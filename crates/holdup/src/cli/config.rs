@@ -21,6 +21,7 @@ use crate::text::screen::{ColorChoice, say};
 const OPTIONS: &[(&str, &str, &[&str])] = &[
     ("freq", "freq", &["record", "explain"]),
     ("buffer", "buffer", &["record", "explain"]),
+    ("budget", "budget", &["record", "explain"]),
     ("min-wait", "min_wait", &["record", "explain"]),
     ("top", "top", &["explain", "chain", "diff", "table", "threads"]),
     ("idle", "idle", &["explain"]),
@@ -222,7 +223,7 @@ mod tests {
     fn the_command_line_wins_then_the_section() {
         let text = "freq = 99\ntop = 5\nidle = ['a', 'b']\nmin-wait = '1ms'\n[explain]\ntop = 3\n";
         let Chosen::Explain(args) = chosen(text, &["explain", "x"]) else { panic!("explain") };
-        assert_eq!((args.top, args.source.freq, args.source.min_wait.as_micros()), (3, 99, 1000));
+        assert_eq!((args.top, args.source.freq, args.source.min_wait.as_micros()), (3, Some(99), 1000));
         assert_eq!(args.idle, ["a", "b"]);
         let Chosen::Explain(args) = chosen(text, &["explain", "x", "--top", "9", "--idle", "c"]) else { panic!() };
         assert_eq!((args.top, args.idle), (9, vec!["c".to_owned()]));

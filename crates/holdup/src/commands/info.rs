@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use holdup_base::text::clean;
-use holdup_trace::{Table, Trace};
+use holdup_trace::{Meta, RecorderCost, Table, Trace};
 use serde_json::json;
 
 use crate::cli::Info;
@@ -57,6 +57,7 @@ fn summary(trace: &Trace, path: &Path) -> anyhow::Result<serde_json::Value> {
         "exit_code": meta.exit_code,
         "hooks": meta.hooks,
         "recorder_cpu_s": meta.recorder_cpu_s,
+        "recorder": meta.recorder,
         "stolen_cpu_s": meta.stolen_cpu_s,
         "min_wait_ns": meta.min_wait_ns,
         "sample_period_ns": meta.sample_period_ns,
@@ -93,8 +94,7 @@ fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
         writeln!(out, "stacks       {taken} taken, {:.1} % complete", 100.0 * complete as f64 / taken as f64)?;
     }
     if meta.recorder_cpu_s > 0.0 {
-        let share = 100.0 * meta.recorder_cpu_s / meta.cpu_seconds().max(1e-9);
-        writeln!(out, "recorder     {:.3} CPU s, {share:.2} % of the machine", meta.recorder_cpu_s)?;
+        print_cost(&mut out, meta)?;
     }
     if let Some(stolen) = meta.stolen_cpu_s.filter(|s| *s > 0.0) {
         let share = 100.0 * stolen / meta.cpu_seconds().max(1e-9);
@@ -112,6 +112,27 @@ fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
         writeln!(out, "lost         {} {} on {cpu}, {:.6}..{:.6} s", l.count, clean(&l.what), l.from_s, l.to_s)?;
     }
     Ok(())
+}
+
+/// What recording cost, for what, and what was left out for that.
+fn print_cost(out: &mut impl Write, meta: &Meta) -> std::io::Result<()> {
+    let share = 100.0 * meta.recorder_cpu_s / meta.cpu_seconds().max(1e-9);
+    let RecorderCost { budget, reader_s, switches_s, samples_s, stacks_s, looks, sights, left_out, bare_samples } =
+        meta.recorder;
+    write!(out, "recorder     {:.3} CPU s, {share:.2} % of the machine", meta.recorder_cpu_s)?;
+    if budget <= 0.0 {
+        return writeln!(out);
+    }
+    writeln!(out, ", of a budget of {} %", 100.0 * budget)?;
+    let parts =
+        [("switches", switches_s), ("stacks of waits", stacks_s), ("samples", samples_s), ("writing", reader_s)];
+    let parts: Vec<String> = parts.iter().map(|(what, s)| format!("{what} {s:.3} s")).collect();
+    writeln!(out, "             {}", parts.join(", "))?;
+    writeln!(
+        out,
+        "             stacks of waits and wake-ups: {looks} taken, {sights} known by their site, {left_out} left out to keep to the budget"
+    )?;
+    writeln!(out, "             samples without callers, for the same reason: {bare_samples}")
 }
 
 fn print_schema(as_json: bool) -> anyhow::Result<()> {

@@ -114,7 +114,8 @@ fn options(source: &Source, ring: Option<Duration>) -> holdup_trace::Result<Opti
     Ok(Options {
         target,
         duration: source.duration,
-        freq: source.freq,
+        freq: source.freq.unwrap_or_else(|| holdup_record::frequency(source.budget)),
+        budget: source.budget,
         min_wait: Nanos(u64::try_from(source.min_wait.as_nanos()).unwrap_or(u64::MAX)),
         ring,
         buffer_mb_per_cpu: source.buffer as usize,

@@ -1,6 +1,6 @@
 //! Schemas of documents that are printed from no type of their own.
 
-use holdup_trace::{Host, Loss};
+use holdup_trace::{Host, Loss, RecorderCost};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
@@ -68,7 +68,8 @@ pub fn info(generator: SchemaGenerator) -> Schema {
             "command": texts("The command that was recorded; empty if none was."),
             "exit_code": or_null(json!({ "type": "integer", "description": "Its exit code." })),
             "hooks": texts("By what the recorder saw events."),
-            "recorder_cpu_s": number("CPU seconds of the recorder itself."),
+            "recorder_cpu_s": number("CPU seconds that recording used: the recorder itself, and its programs in the kernel."),
+            "recorder": generator.subschema_for::<RecorderCost>(),
             "stolen_cpu_s": or_null(number("CPU seconds that the host took from this virtual machine.")),
             "min_wait_ns": whole("Waits of at least this length have stacks."),
             "sample_period_ns": whole("Time between two samples of a CPU; 0 without."),

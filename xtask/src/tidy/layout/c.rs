@@ -29,7 +29,7 @@ impl Header {
     pub(super) fn parse(text: &str) -> Result<Header> {
         let text = Regex::new(r"(?s)/\*.*?\*/")?.replace_all(text, "");
         let mut header = Header { defines: Numbers::new(), enums: BTreeMap::new(), structs: BTreeMap::new() };
-        for define in Regex::new(r"(?m)^#define (\w+) (\w+)$")?.captures_iter(&text) {
+        for define in Regex::new(r"(?m)^#define (\w+) (\w+)[ \t]*$")?.captures_iter(&text) {
             header.defines.extend(number(&define[2]).map(|value| (define[1].to_owned(), value)));
         }
         let value = Regex::new(r"(\w+) = (\w+)")?;

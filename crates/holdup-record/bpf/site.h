@@ -1,0 +1,194 @@
+/* Sites: the place at which a thread waits, or wakes another, is known again by a few words. Its stack is put together at
+ * the first sight, and now and then afterwards.
+ *
+ * A site is told in two steps. What is in registers (process, system call, instruction, how deep both stacks are) says
+ * which words of the user stack are return addresses: that is looked up once, by the call instruction before each. Those
+ * words then tell the callers. Words of data never count, so that equal stacks look equal. */
+#ifndef HOLDUP_SITE_H
+#define HOLDUP_SITE_H
+
+#include "stack.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 32768);
+	__type(key, u64);
+	__type(value, struct spot);
+} spots SEC(".maps");
+
+/* Sites that share a spot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 32768);
+	__type(key, u64);
+	__type(value, struct site);
+} sites SEC(".maps");
+
+/* Whether a call ends right before `address`: E8 with a distance, or FF /2 through a register or memory, which is 7, 6, 4, 3
+ * or 2 bytes long. A function of its own, which the verifier walks once. */
+__attribute__((noinline)) int follows_call(u64 address)
+{
+	u8 code[8];
+	if (address - 0x10000 > 0x7fffffff0000ULL || bpf_probe_read_user(code, 7, (void *)(address - 7)))
+		return 0;
+	if (code[2] == 0xe8)
+		return 1;
+	for (u32 i = 0; i < 6; i++)
+		if (i != 2 && code[i] == 0xff && (code[i + 1] & 0x38) == 0x10)
+			return 1;
+	return 0;
+}
+
+struct learn {
+	struct scratch *s;
+	u64 words; /* how many were read */
+	u64 stack; /* words between here and 16 MB above point into the stack */
+	u64 found;
+};
+
+static long learn_word(u64 i, struct learn *l)
+{
+	u64 word = l->s->user[masked(i, PEEK - 1)];
+	if (i >= l->words || l->found >= CALLERS)
+		return 1;
+	if (word - l->stack > 16 << 20 && follows_call(word))
+		l->s->spot.callers[masked(l->found++, CALLERS - 1)] = i;
+	return 0;
+}
+
+/* Finds the return addresses among the words in `s`. */
+INLINE void learn_callers(struct scratch *s, u64 words, u64 sp)
+{
+	struct learn l = { .s = s, .words = words, .stack = sp - (8 << 20) };
+	*(u64 *)s->spot.callers = ALL_NONE;
+	bpf_loop(PEEK, learn_word, &l, 0);
+}
+
+/* Without branches: the verifier would walk each way. */
+INLINE u64 hash_callers(struct scratch *s, struct spot *spot, u64 hash)
+{
+	for (u32 i = 0; i < CALLERS; i++) {
+		u64 at = spot->callers[i];
+		u64 is_one = (at >> 6 & 1) - 1; /* all ones below PEEK */
+		hash = mix(hash, s->user[masked(at, PEEK - 1)] & is_one);
+	}
+	return hash;
+}
+
+INLINE void refill(struct ring *r, u64 t)
+{
+	u64 since = t - r->allowed_at;
+	if (since >> 20) {
+		s64 left = r->allowance + (s64)((since >> 20 > SAVED ? SAVED : since >> 20) * control.allowance);
+		s64 most = (s64)control.allowance * SAVED;
+		r->allowance = left > most ? most : left;
+		r->allowed_at = t;
+	}
+}
+
+/* Whether a wait of `wait` ns may have its stack, by what is left of the allowance, in ns of this CPU's time. While half of
+ * it is left, --min-wait is enough; with each sixteenth less it takes four times as much, so that the longest waits
+ * come first; and once it is spent, none may. */
+INLINE bool affords(struct ring *r, u64 t, u64 wait)
+{
+	refill(r, t);
+	if (r->allowance <= 0)
+		return 0;
+	u64 sixteenths = (u64)r->allowance / (control.allowance * (SAVED / 16) | 1);
+	u64 missing = sixteenths < 8 ? 8 - sixteenths : 0;
+	return wait >> 2 * missing >= cfg.min_wait;
+}
+
+/* Whether the stack of a site is put together at its n-th sight: at the 16th, 64th, 256th, and each thousandth. Its callers
+ * further up may be others by now; whichever was seen there last stands for those that follow, so that each gets its share. */
+INLINE bool is_due(u64 n)
+{
+	return !(n & 1023) || (!(n & (n - 1)) && n & 0x150);
+}
+
+/* The hash of the stack that was seen at the site last; 0 if none was, or if it is time to look again. */
+INLINE u64 known_stack(struct scratch *s, u64 seed, u64 words, u64 sp)
+{
+	struct spot *spot = bpf_map_lookup_elem(&spots, &seed);
+	struct site *site;
+	if (!spot) {
+		learn_callers(s, words, sp);
+		s->spot.key = hash_callers(s, &s->spot, seed);
+		return 0;
+	}
+	u64 key = hash_callers(s, spot, seed);
+	s->spot.key = key;
+	if (spot->key == key)
+		site = &spot->site;
+	else
+		site = bpf_map_lookup_elem(&sites, &key);
+	if (!site || control.always)
+		return 0;
+	return is_due(++site->sights) ? 0 : site->stack;
+}
+
+/* `hash` is the stack of the site that was looked up last in `s`. */
+INLINE void remember(struct scratch *s, u64 seed, u64 hash)
+{
+	struct spot *spot = bpf_map_lookup_elem(&spots, &seed);
+	u64 key = s->spot.key;
+	s->spot.site.stack = hash;
+	s->spot.site.sights = 1;
+	if (!spot) {
+		bpf_map_update_elem(&spots, &seed, &s->spot, 0);
+	} else if (spot->key == key) {
+		spot->site.stack = hash;
+	} else {
+		struct site *site = bpf_map_lookup_elem(&sites, &key);
+		if (site)
+			site->stack = hash;
+		else
+			bpf_map_update_elem(&sites, &key, &s->spot.site, 0);
+	}
+}
+
+/* What a sight costs, for the allowance, without a look at the clock. */
+#define SIGHT_NS 550
+
+/* The hash of the stack of the current task, which waited, or ends a wait, of `wait` ns: that of the stack that was seen
+ * at its site before, or one that is put together now, or 0. `depth` is where its kernel stack has got to, `salt` what else
+ * tells its state. */
+INLINE u64 stack_of(void *ctx, struct ring *r, u32 which, struct task_struct *task, u64 t, u64 wait, u64 depth, u64 salt)
+{
+	struct scratch *s = &r->scratch[which];
+	if (s->busy || cfg.no_stacks)
+		return 0;
+	if (!control.always && !affords(r, t, wait)) {
+		r->skipped++;
+		return 0;
+	}
+	s->busy = 1;
+	struct pt_regs *regs = user_regs_of(task);
+	u64 words = 0, sp = 0, hash;
+	u64 seed = mix(mix(control.epoch ^ layout_of(task), salt), depth);
+	if (regs) {
+		sp = regs->sp;
+		u64 end = stack_end(task, sp, (u64)cfg.chunks * CHUNK);
+		seed = mix(mix(seed, regs->ip), regs->orig_ax << 32 ^ (end ? end - sp : 0));
+		words = PEEK;
+		if (bpf_probe_read_user(s->user, PEEK * 8, (void *)sp))
+			words = 0;
+	}
+	hash = known_stack(s, seed, words, sp);
+	s->busy = 0;
+	if (hash) {
+		r->allowance -= SIGHT_NS;
+		if (!(r->sights++ & 31))
+			r->stack_ns += 32 * (bpf_ktime_get_ns() - t);
+		return hash;
+	}
+	hash = current_stack(ctx, r, which, task, t);
+	remember(s, seed, hash);
+	u64 cost = bpf_ktime_get_ns() - t;
+	r->stack_ns += cost;
+	r->allowance -= cost;
+	r->looks++;
+	return hash;
+}
+
+#endif

@@ -1,0 +1,173 @@
+//! What recording costs, measured where it is spent, and what is left of the budget for stacks.
+//!
+//! Switches, wake-ups and samples are recorded whatever they cost. Stacks get what is left: an allowance for each CPU that
+//! the programs in the kernel draw on (`bpf/site.h`), told anew as the load changes.
+
+use holdup_trace::RecorderCost;
+
+use crate::layout::word;
+
+/// What a program's call costs beside what it measures itself: the way into it and its first look at the clock. By the
+/// pinned pipe of `perf bench` with empty programs.
+const ENTRY_NS: f64 = 50.0;
+/// What a sample costs beside its program: the timer's interrupt and the event.
+const SAMPLE_ENTRY_NS: f64 = 1_500.0;
+/// How much of the budget stacks get even where the rest costs all of it: without any, nothing can be explained.
+const LEAST: f64 = 0.1;
+/// How much of the budget the copies of samples' stacks get, which cost the reader more than the kernel.
+const SAMPLES: f64 = 0.25;
+/// Where the allowance's unit ends: 2^20 ns.
+const UNIT: f64 = (1 << 20) as f64;
+/// How far the allowance goes to meet the latest measurement.
+const STEP: f64 = 0.3;
+
+/// Counters of the kernel's programs and of this process, all since recording began.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Reading {
+    /// ns of switches and wake-ups.
+    pub base: u64,
+    /// ns of stacks.
+    pub stacks: u64,
+    /// ns of samples.
+    pub samples: u64,
+    /// Calls of all programs.
+    pub calls: u64,
+    /// Samples.
+    pub sampled: u64,
+    /// Stacks that were put together.
+    pub looks: u64,
+    /// Stacks that were known by their site.
+    pub sights: u64,
+    /// Stacks that were left out.
+    pub skipped: u64,
+    /// Samples whose stacks were left out.
+    pub bare: u64,
+    /// CPU seconds of this process.
+    pub reader_s: f64,
+}
+
+impl Reading {
+    /// `sum` adds a word of all CPUs' headers.
+    pub(crate) fn of(sum: impl Fn(usize) -> u64, reader_s: f64) -> Reading {
+        Reading {
+            base: sum(word::BASE_NS),
+            stacks: sum(word::STACK_NS),
+            samples: sum(word::SAMPLE_NS),
+            calls: sum(word::CALLS),
+            sampled: sum(word::SAMPLES),
+            looks: sum(word::LOOKS),
+            sights: sum(word::SIGHTS),
+            skipped: sum(word::SKIPPED),
+            bare: sum(word::BARE_SAMPLES),
+            reader_s,
+        }
+    }
+
+    /// Seconds of switches and wake-ups, and of all programs' entries.
+    fn switches_s(&self) -> f64 {
+        (self.base as f64 + self.calls as f64 * ENTRY_NS) / 1e9
+    }
+
+    fn samples_s(&self) -> f64 {
+        (self.samples as f64 + self.sampled as f64 * SAMPLE_ENTRY_NS) / 1e9
+    }
+
+    /// Seconds of all but stacks.
+    fn fixed_s(&self) -> f64 {
+        self.switches_s() + self.samples_s() + self.reader_s
+    }
+}
+
+/// Keeps recording to a share of the machine.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    /// The share; 1 and more is no limit.
+    share: f64,
+    cpus: f64,
+    /// What was read last, and when, in seconds.
+    last: (Reading, f64),
+    /// The share of a CPU that stacks may cost.
+    allowed: f64,
+}
+
+impl Budget {
+    /// Half of the budget is for stacks until the load is known.
+    pub(crate) fn new(share: f64, cpus: usize) -> Budget {
+        Budget { share, cpus: cpus as f64, last: (Reading::default(), 0.0), allowed: share / 2.0 }
+    }
+
+    /// Whether all stacks are taken, whatever they cost.
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.share >= 1.0
+    }
+
+    /// ns of stacks per CPU and 2^20 ns.
+    pub(crate) fn allowance(&self) -> u64 {
+        if self.is_unlimited() { UNIT as u64 } else { (self.allowed * UNIT) as u64 }
+    }
+
+    /// ns of copies of samples' stacks per CPU and 2^20 ns: a share of the budget, whatever the rest costs.
+    pub(crate) fn sample_allowance(&self) -> u64 {
+        (self.share.min(1.0) * SAMPLES * UNIT) as u64
+    }
+
+    /// Reckons anew at `t` seconds.
+    pub(crate) fn adjust(&mut self, reading: Reading, t: f64) {
+        let (before, then) = self.last;
+        let span = (t - then) * self.cpus;
+        if span <= 0.0 {
+            return;
+        }
+        let fixed = (reading.fixed_s() - before.fixed_s()) / span;
+        let left = (self.share - fixed).max(self.share * LEAST);
+        self.allowed += (left - self.allowed) * STEP;
+        self.last = (reading, t);
+    }
+
+    /// What was spent in all.
+    pub(crate) fn cost(&self, reading: Reading) -> RecorderCost {
+        RecorderCost {
+            budget: self.share,
+            reader_s: reading.reader_s,
+            switches_s: reading.switches_s(),
+            samples_s: reading.samples_s(),
+            stacks_s: reading.stacks as f64 / 1e9,
+            looks: reading.looks,
+            sights: reading.sights,
+            left_out: reading.skipped,
+            bare_samples: reading.bare,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_get_what_is_left() {
+        let mut budget = Budget::new(0.03, 4);
+        let mut reading = Reading::default();
+        for i in 1..50 {
+            // One percent of four CPUs for the reader, as much for 80 million ns of switches.
+            reading.reader_s += 0.04;
+            reading.base += 40_000_000;
+            budget.adjust(reading, f64::from(i));
+        }
+        assert!((budget.allowed - 0.01).abs() < 1e-4, "{}", budget.allowed);
+        assert_eq!(budget.allowance(), (budget.allowed * 1_048_576.0) as u64);
+    }
+
+    #[test]
+    fn stacks_keep_a_little_where_all_is_spent() {
+        let mut budget = Budget::new(0.01, 1);
+        let mut reading = Reading::default();
+        for i in 1..50 {
+            reading.calls += 10_000_000;
+            budget.adjust(reading, f64::from(i));
+        }
+        assert!((budget.allowed - 0.001).abs() < 1e-4, "{}", budget.allowed);
+        assert!(budget.cost(reading).cpu_s() > 20.0);
+        assert!(Budget::new(1.0, 1).is_unlimited());
+    }
+}
