@@ -3,8 +3,9 @@
 import { render } from "preact";
 import type { Explain, Summary, TraceInfo } from "./host/api";
 import { chooseHost } from "./host/choose";
+import "./host/wasm";
 import { applyTheme, watchTheme } from "./lib/palette";
-import { ask, setHost, theHost, timings } from "./state/ask";
+import { ask, setHost, theHost, timings, underWay } from "./state/ask";
 import { listen } from "./state/keys";
 import { current } from "./state/nav";
 import { get, set, subscribe } from "./state/store";
@@ -43,9 +44,10 @@ async function ready(id: number): Promise<TraceInfo> {
   }
 }
 
-/** What tests read: how long each question took, and where on the graph the first cause's longest stretch is, 0 to 1. */
+/** What tests read: questions under way, how long each took, and where on the graph the first cause's longest stretch is, 0 to 1. */
 const FOR_TESTS = {
   holdupTimings: timings,
+  holdupBusy: () => underWay,
   holdupFirst: () => {
     const all = [...(get().explain?.findings[0]?.windows ?? [])].sort((a, b) => b[1] - b[0] - (a[1] - a[0]));
     const [from, to] = current();

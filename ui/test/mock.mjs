@@ -119,15 +119,15 @@ export async function answers(twist = (_ask, answer) => answer) {
     }),
     chain: () => ({
       chain,
-      hops: chain.hops.map((h, i) => ({
-        row: chainRow(h.who), thread: h.who.thread, what: h.wait ? "waited" : "ran", function: h.did.function, by: h.by,
-        from: (i === 0 ? h.wait.start_s : h.did.from_s) * 1e9, to: (i === 0 ? h.wait.woken_s : h.did.to_s) * 1e9,
+      hops: chain.hops.map((h) => ({
+        row: chainRow(h.who), thread: h.who.thread, what: "ran", function: h.did.function, by: h.by,
+        from: h.did.from_s * 1e9, to: h.did.to_s * 1e9, wait_from: h.wait ? h.wait.start_s * 1e9 : null,
       })),
     }),
     table: (q) => {
       if (!q.by.length) return table;
       const k = (q.path ?? []).length;
-      if (!q.path) return table;
+      if (!q.tree) return table;
       const at = table.by.indexOf(q.by[k]);
       const rows = new Map();
       for (const r of table.rows) {

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Request, UseAnswer, Window } from "../host/api";
 import type { Answer } from "../host/frame";
 import { begin, FONT, useBox, useThemed } from "../lib/canvas";
-import { instant } from "../lib/format";
+import { count, instant } from "../lib/format";
 import { currentTheme } from "../lib/palette";
 import { useAsk } from "../state/ask";
 import { chooseFinding, current, findingOf, whole, zoomTo } from "../state/nav";
@@ -193,6 +193,8 @@ function draw(
     if (x - half > 0 && x + half < width) ctx.fillText(text, x, plot + AXIS / 2 + 1);
   }
   for (const loss of get().summary?.losses ?? []) {
+    // What is lost somewhere in all of it has no place.
+    if (loss.from <= 0 && loss.to >= whole()[1]) continue;
     const x = toX(window, width, loss.from);
     const w = Math.max(2, toX(window, width, loss.to) - x);
     if (x > width || x + w < 0) continue;
@@ -249,6 +251,7 @@ function Readout({ here, overlay, answer }: { here: UseAt | null; overlay: strin
   const { finding, explain } = use((s) => ({ finding: s.finding, explain: s.explain }));
   const [from, to] = current();
   const over = here && overlay && answer ? overlayAt(answer, here.time) : null;
+  const lost = here ? (get().summary?.losses ?? []).filter((l) => l.from <= here.time && here.time <= l.to && l.to - l.from < whole()[1]) : [];
   const shown = here?.values.filter((v) => v.value > 0.004).reverse() ?? [];
   return (
     <div class="readout">
@@ -283,6 +286,11 @@ function Readout({ here, overlay, answer }: { here: UseAt | null; overlay: strin
           {explain ? "Click where CPUs stand still: who held them up is said below, and at the left." : "Asking what held the CPUs up …"}
         </p>
       )}
+      {lost.slice(0, 2).map((l, i) => (
+        <p key={i} class="bad">
+          {count(l.count)} {l.what}
+        </p>
+      ))}
       {!here && overlay && (
         <p class="dim">
           <span class="over" /> CPU use of {overlay}

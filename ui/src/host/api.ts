@@ -161,8 +161,8 @@ export interface Summary {
   losses: Loss[];
   presets: Preset[];
   tables: TableInfo[];
-  /** A report that holds parts of a recording only. */
-  part?: { of: { duration_s: number }; windows: [number, number][]; explain?: Explain } | null;
+  /** Of which recording this is a part, and of it which windows; what held all of it up, and why no more is here. */
+  part?: { of: { duration_s: number }; windows: [number, number][]; explain?: Explain; why?: string } | null;
 }
 
 /** `use`: sections of f32, one value for each pixel, in CPUs. */
@@ -272,7 +272,7 @@ export interface ChainDocument {
       behind: { who: Who; ran_s: number }[];
     };
     wait: {
-      id: number;
+      id: number | null;
       kind: string;
       lock: LockFacts | null;
       start_s: number;
@@ -296,7 +296,18 @@ export interface ChainDocument {
 export interface ChainAnswer {
   chain: ChainDocument;
   /** As many as the chain has: what to draw where. */
-  hops: { row: string | null; thread: string; from: number; to: number; what: string; function: string; by: string }[];
+  hops: {
+    row: string | null;
+    thread: string;
+    /** What it did until it let the one before go on; for the first hop until it ran. */
+    from: number;
+    to: number;
+    /** From when its own wait lasted, by which the chain goes on. */
+    wait_from?: number | null;
+    what: string;
+    function: string;
+    by: string;
+  }[];
 }
 
 export type Cell = string | number | null;
@@ -447,6 +458,8 @@ export type Request =
       window?: Window;
       /** Values of the first columns of `by`: only rows of that group, grouped by the next column. */
       path?: Cell[];
+      /** One level of the groups alone, also without a path. */
+      tree?: boolean;
       csv?: boolean;
       selection?: Selection;
     }

@@ -25,10 +25,16 @@ export function drawChain(ctx: CanvasRenderingContext2D, chain: ChainAnswer, are
   chain.hops.forEach((h, i) => {
     const y = h.row === null ? null : area.y(h.row);
     if (y === null) return;
-    const [a, b] = [x(h.from), Math.max(x(h.to), x(h.from) + 3)];
+    const wait = chain.chain.hops[i]?.wait;
+    // The first hop is the wait that was asked for; of the others it is told what they did, and thinner how they waited.
+    const [from, to] = i === 0 && wait ? [wait.start_s * 1e9, wait.woken_s * 1e9] : [h.from, h.to];
     ctx.strokeStyle = i === hop ? theme.accent : theme.text;
-    ctx.lineWidth = i === hop ? 2.5 : 1.5;
-    ctx.strokeRect(a, y - ROW / 2 + 1, b - a, ROW - 2);
+    const frame = (from: number, to: number, width: number) => {
+      ctx.lineWidth = width;
+      ctx.strokeRect(x(from), y - ROW / 2 + 1, Math.max(x(to) - x(from), 3), ROW - 2);
+    };
+    frame(from, to, i === hop ? 2.5 : 1.5);
+    if (i > 0 && wait) frame(wait.start_s * 1e9, wait.woken_s * 1e9, 0.75);
   });
   for (let i = 0; i + 1 < chain.hops.length; i++) {
     const [to, from] = [chain.hops[i], chain.hops[i + 1]];

@@ -20,10 +20,18 @@ export const theHost = (): Host => host;
 /** Times from a question to its answer, in milliseconds, for the tests of speed. */
 export const timings: { gesture: string; ms: number }[] = [];
 
+/** Questions under way, for the tests of speed. */
+export let underWay = 0;
+
 export async function ask<T>(request: Request, gesture: string, trace = get().trace, signal?: AbortSignal): Promise<Answer<T>> {
   const from = performance.now();
-  const bytes = await host.ask({ ...request, trace, gesture: `${page} ${trace} ${gesture}`, turn: ++turns }, signal);
-  const answer = unpack<T>(bytes);
+  underWay++;
+  let answer: Answer<T>;
+  try {
+    answer = unpack<T>(await host.ask({ ...request, trace, gesture: `${page} ${trace} ${gesture}`, turn: ++turns }, signal));
+  } finally {
+    underWay--;
+  }
   if (timings.push({ gesture, ms: performance.now() - from }) > 5000) timings.splice(0, 2500);
   return answer;
 }

@@ -178,7 +178,9 @@ export function goToHop(index: number): void {
   const did = doc?.did;
   // At work, where it was; else in its wait.
   const ran = did && did.to_s > did.from_s && (did.ran_s > 0 || !doc.wait);
-  const time = ran ? ((did.from_s + did.to_s) / 2) * 1e9 : (hop.from + hop.to) / 2;
+  const wait = doc?.wait;
+  const waited = wait ? ((wait.start_s + wait.woken_s) / 2) * 1e9 : (hop.from + hop.to) / 2;
+  const time = ran && index > 0 ? ((did.from_s + did.to_s) / 2) * 1e9 : waited;
   set({ hop: index, said: `Hop ${index + 1}: ${hop.thread} ${hop.what} ${hop.function}` });
   if (did?.function) set({ code: { function: did.function, module: "" } });
   goTo(hop.row, time);

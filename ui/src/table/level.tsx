@@ -21,7 +21,7 @@ export function Level({ spec, base, path }: { spec: TableSpec; base: Base; path:
   const request: Request = {
     ...base,
     ...(sort.length > 0 ? { sort } : { sort: undefined }),
-    ...(groups > 0 ? { path } : {}),
+    ...(groups > 0 ? { path, tree: true } : {}),
     top,
   };
   const { answer, error, loading } = useAsk<TableAnswer>(request, `table ${JSON.stringify(path)}`);

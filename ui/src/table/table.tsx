@@ -5,7 +5,7 @@ import type { Request, Selection, TableAnswer, TableInfo } from "../host/api";
 import { csvLine, many } from "../lib/format";
 import { copy } from "../lib/copy";
 import { ask } from "../state/ask";
-import { current } from "../state/nav";
+import { current, findingOf } from "../state/nav";
 import { get, set, use, type TableSpec } from "../state/store";
 import { Header } from "./header";
 import { Level } from "./level";
@@ -23,13 +23,23 @@ export function question(spec: TableSpec, info: TableInfo): Omit<Extract<Request
     window: current(s),
     ...(spec.where ? { where: [spec.where] } : {}),
     ...(spec.sort.length > 0 ? { sort: spec.sort } : {}),
-    ...(s.selection && !selectionIsOfTable(s.selection) ? { selection: s.selection } : {}),
+    ...(filter(spec.table) ? { selection: filter(spec.table) } : {}),
   };
 }
 
-/** A row of the table was selected: it filters the graph, not the table that it is in. */
-function selectionIsOfTable(selection: Selection): boolean {
-  return get().tableRow !== null && !selection.finding;
+/**
+ * What the table is restricted to: of a finding where its waiters waited, or what its culprit ran. A row of the table that
+ * was selected filters the graph, not the table that it is in.
+ */
+export function filter(table: string): Selection | undefined {
+  const s = get();
+  if (!s.selection || (s.tableRow !== null && !s.selection.finding)) return undefined;
+  if (!s.selection.finding) return s.selection;
+  const f = findingOf(s, s.selection.finding);
+  if (!f) return undefined;
+  if (table === "waits" && f.waiters.function) return { function: f.waiters.function };
+  if (table === "cpu" && f.culprit.thread) return { process: f.culprit.process, thread: f.culprit.thread };
+  return undefined;
 }
 
 export function Table() {
@@ -99,9 +109,9 @@ export function Table() {
             setDraft(null);
           }}
         />
-        {s.selection && (
+        {(filter(spec.table) ?? (s.row && s.selection)) && (
           <button class="chip" title="Show all again" onClick={() => set({ selection: null, tableRow: null })}>
-            {inWords(s.selection)} <span aria-hidden="true">✕</span>
+            {inWords(filter(spec.table) ?? s.selection ?? {})} <span aria-hidden="true">✕</span>
           </button>
         )}
         <span class="space" />
@@ -124,7 +134,8 @@ export function Table() {
 
 export function inWords(s: Selection): string {
   if (s.finding) return `only ${s.finding}`;
-  return Object.values(s).filter(Boolean).join(" ");
+  const words = Object.entries(s).map(([of, what]) => what && (of === "function" ? `in ${what.replace(/^.*::/, "")}` : what));
+  return `only ${words.filter(Boolean).join(" ")}`;
 }
 
 /** All groups at full depth, as a spreadsheet takes them. */

@@ -2,6 +2,7 @@
 
 import { Component, type ComponentChildren } from "preact";
 import { Flame } from "../flame/flame";
+import type { Summary } from "../host/api";
 import { UseGraph } from "../graph/use";
 import { Lanes } from "../lanes/lanes";
 import { openTab } from "../state/nav";
@@ -87,12 +88,7 @@ function Workbench() {
     <>
       {sidebar && <Sidebar />}
       <main>
-        {part && (
-          <p class="note part">
-            This report holds {part.windows.map(([a, b]) => `${(a / 1e9).toFixed(2)}–${(b / 1e9).toFixed(2)} s`).join(", ")} of{" "}
-            {part.of.duration_s.toFixed(2)} s.
-          </p>
-        )}
+        {part && <Part part={part} />}
         <UseGraph />
         <nav class="tabs" role="tablist" aria-label="Views" onKeyDown={tabKey}>
           {TABS.map(([t, name], i) => (
@@ -124,6 +120,24 @@ function Workbench() {
         {WITH_DRAWER.has(tab) && <Drawer />}
       </main>
     </>
+  );
+}
+
+/** A report that holds a part of a recording says so, and what held up all of it. */
+function Part({ part }: { part: NonNullable<Summary["part"]> }) {
+  const windows = part.windows.map(([a, b]) => `${(a / 1e9).toFixed(2)}–${(b / 1e9).toFixed(2)} s`).join(", ");
+  const causes = part.explain?.findings.slice(0, 3) ?? [];
+  return (
+    <p class="note part">
+      This holds {windows} of {part.of.duration_s.toFixed(2)} s. {part.why}
+      {causes.length > 0 && " In the whole recording: "}
+      {causes.map((f, i) => (
+        <span key={f.id}>
+          {i > 0 && "; "}
+          {f.title}
+        </span>
+      ))}
+    </p>
   );
 }
 

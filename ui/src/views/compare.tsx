@@ -150,7 +150,7 @@ function Changes({ before, after }: { before: number; after: number }) {
         </p>
       ))}
       {d.changes.length === 0 && <p class="note">Nothing changed by more than noise.</p>}
-      <table class="changes">
+      <table class="changes" hidden={d.changes.length === 0}>
         <thead>
           <tr>
             <th>Role</th>
