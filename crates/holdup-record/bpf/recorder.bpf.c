@@ -147,7 +147,7 @@ INLINE int resumed(void *ctx, struct ring *r, struct task_struct *task)
 	u64 t = bpf_ktime_get_ns();
 	/* Where its kernel stack had got to when it was switched out. */
 	u64 depth = task->thread.sp - (u64)task->stack;
-	u64 hash = stack_of(ctx, r, 0, task, t, r->waited, depth, 1);
+	u64 hash = stack_of(ctx, r, WAITER, task, t, r->waited, depth);
 	if (hash)
 		side_put_one(r, K_BLOCKED, t, task->pid, hash);
 	return 0;
@@ -266,7 +266,7 @@ int on_waking(u64 *ctx)
 		}
 		u64 wait = long_wait(wakee, t);
 		if (wait)
-			hash = stack_of(ctx, r, 1, current, t, wait, depth_here(ctx, r, current), 2);
+			hash = stack_of(ctx, r, WAKER, current, t, wait, depth_here(ctx, r, current));
 	} else if (context == CTX_HARDIRQ) {
 		source = r->irq ? r->irq - 1 : 0;
 	} else if (context != CTX_UNKNOWN) {
@@ -346,7 +346,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	if (!r || !task->pid || (u32)task->tgid == cfg.self_tgid)
 		return 0;
 	u64 t = bpf_ktime_get_ns();
-	struct scratch *s = &r->scratch[2];
+	struct scratch *s = &r->scratch[SAMPLED];
 	if (!s->busy) {
 		s->busy = 1;
 		if (cs & 3) {
@@ -385,7 +385,7 @@ int on_end(struct bpf_iter__task *ctx)
 	u64 t = bpf_ktime_get_ns();
 	if (!w || !w->since || t - w->since < cfg.min_wait)
 		return 0;
-	struct scratch *s = &r->scratch[0];
+	struct scratch *s = &r->scratch[WAITER];
 	if (s->busy)
 		return 0;
 	s->busy = 1;

@@ -96,6 +96,9 @@ struct scratch {
 	u64 user[HASHED_CHUNKS * CHUNK / 8];
 };
 
+/* Whose stack is put together. */
+enum whose { WAITER, WAKER, SAMPLED };
+
 /* The header of a CPU's rings; the slots follow at SLOTS_AT, those of the side ring behind them.
  *
  * sched_switch and sched_waking run with interrupts off, so that their ring needs no atomic instruction, which would
@@ -135,7 +138,9 @@ struct ring {
 	u64 sample_allowance; /* ns left for copies of stacks of samples */
 	u64 sampled_at;
 	u64 bare_samples; /* whose stacks were left out */
-	struct scratch scratch[3]; /* waiter, waker, sample */
+	u64 seen_ns; /* of waits with a stack */
+	u64 skipped_ns; /* of waits whose stack was left out */
+	struct scratch scratch[3]; /* by enum whose */
 };
 
 _Static_assert(sizeof(struct ring) <= SLOTS_AT, "header");

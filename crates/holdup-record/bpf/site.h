@@ -150,22 +150,30 @@ INLINE void remember(struct scratch *s, u64 seed, u64 hash)
 /* What a sight costs, for the allowance, without a look at the clock. */
 #define SIGHT_NS 550
 
+/* What a wait counts for in the share of those whose stacks are left out: who sleeps for hours says little about the rest. */
+INLINE u64 counted(u32 which, u64 wait)
+{
+	const u64 most = 10000000;
+	return which != WAITER ? 0 : wait < most ? wait : most;
+}
+
 /* The hash of the stack of the current task, which waited, or ends a wait, of `wait` ns: that of the stack that was seen
- * at its site before, or one that is put together now, or 0. `depth` is where its kernel stack has got to, `salt` what else
- * tells its state. */
-INLINE u64 stack_of(void *ctx, struct ring *r, u32 which, struct task_struct *task, u64 t, u64 wait, u64 depth, u64 salt)
+ * at its site before, or one that is put together now, or 0. `depth` is where its kernel stack has got to. */
+INLINE u64 stack_of(void *ctx, struct ring *r, u32 which, struct task_struct *task, u64 t, u64 wait, u64 depth)
 {
 	struct scratch *s = &r->scratch[which];
 	if (s->busy || cfg.no_stacks)
 		return 0;
 	if (!control.always && !affords(r, t, wait)) {
 		r->skipped++;
+		r->skipped_ns += counted(which, wait);
 		return 0;
 	}
 	s->busy = 1;
+	r->seen_ns += counted(which, wait);
 	struct pt_regs *regs = user_regs_of(task);
 	u64 words = 0, sp = 0, hash;
-	u64 seed = mix(mix(control.epoch ^ layout_of(task), salt), depth);
+	u64 seed = mix(mix(control.epoch ^ layout_of(task), which), depth);
 	if (regs) {
 		sp = regs->sp;
 		u64 end = stack_end(task, sp, (u64)cfg.chunks * CHUNK);

@@ -42,6 +42,10 @@ pub(crate) struct Reading {
     pub skipped: u64,
     /// Samples whose stacks were left out.
     pub bare: u64,
+    /// ns of the waits with a stack.
+    pub seen: u64,
+    /// ns of the waits whose stack was left out.
+    pub unseen: u64,
     /// CPU seconds of this process.
     pub reader_s: f64,
 }
@@ -59,6 +63,8 @@ impl Reading {
             sights: sum(word::SIGHTS),
             skipped: sum(word::SKIPPED),
             bare: sum(word::BARE_SAMPLES),
+            seen: sum(word::SEEN_NS),
+            unseen: sum(word::SKIPPED_NS),
             reader_s,
         }
     }
@@ -136,6 +142,8 @@ impl Budget {
             sights: reading.sights,
             left_out: reading.skipped,
             bare_samples: reading.bare,
+            seen_s: reading.seen as f64 / 1e9,
+            unseen_s: reading.unseen as f64 / 1e9,
         }
     }
 }

@@ -29,6 +29,8 @@ pub(crate) mod word {
     pub(crate) const SAMPLE_NS: usize = 27;
     pub(crate) const SAMPLES: usize = 28;
     pub(crate) const BARE_SAMPLES: usize = 31;
+    pub(crate) const SEEN_NS: usize = 32;
+    pub(crate) const SKIPPED_NS: usize = 33;
 }
 
 /// Declares a structure of the other half: fields in the same order, wide ones first, so that there is no gap.

@@ -42,9 +42,18 @@ pub struct RecorderCost {
     pub left_out: u64,
     /// Samples whose stacks were left out: they tell their instruction alone.
     pub bare_samples: u64,
+    /// Seconds of the waits that have a stack, added up; of each 10 ms at most.
+    pub seen_s: f64,
+    /// The same of the waits whose stack was left out.
+    pub unseen_s: f64,
 }
 
 impl RecorderCost {
+    /// The share of the time of waits, of those long enough for a stack, whose stacks were left out.
+    pub fn unseen_share(&self) -> f64 {
+        self.unseen_s / (self.seen_s + self.unseen_s).max(1e-9)
+    }
+
     /// CPU seconds in all.
     pub fn cpu_s(&self) -> f64 {
         self.reader_s + self.switches_s + self.samples_s + self.stacks_s

@@ -12,6 +12,9 @@ use crate::report::Confidence;
 /// The share of its CPUs from which on a virtual machine that has lost them tells of its host instead.
 const MUCH_STOLEN: f64 = 0.1;
 
+/// The share of the time of waits from which on those without a stack may tell of another place than those with one.
+const MUCH_UNSEEN: f64 = 0.25;
+
 /// Fewer waits than this that a sleeper ended may have been his by chance.
 const FEW: u64 = 10;
 
@@ -49,6 +52,13 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     let stacks = context.trace.meta.user_stacks.0.max(1);
     if health.lost_stacks > stacks / 10 {
         doubts.push(format!("{} stacks were lost: the functions may be others", health.lost_stacks));
+    }
+    let unseen = context.trace.meta.recorder.unseen_share();
+    if unseen > MUCH_UNSEEN {
+        doubts.push(format!(
+            "{:.0} % of the time of waits has no stack, to keep recording cheap: the functions may be others",
+            100.0 * unseen
+        ));
     }
     if health.lost_mappings > 0 {
         doubts.push(format!("{} mappings of code were lost: functions may lack names", health.lost_mappings));

@@ -117,8 +117,9 @@ fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
 /// What recording cost, for what, and what was left out for that.
 fn print_cost(out: &mut impl Write, meta: &Meta) -> std::io::Result<()> {
     let share = 100.0 * meta.recorder_cpu_s / meta.cpu_seconds().max(1e-9);
-    let RecorderCost { budget, reader_s, switches_s, samples_s, stacks_s, looks, sights, left_out, bare_samples } =
-        meta.recorder;
+    let RecorderCost {
+        budget, reader_s, switches_s, samples_s, stacks_s, looks, sights, left_out, bare_samples, ..
+    } = meta.recorder;
     write!(out, "recorder     {:.3} CPU s, {share:.2} % of the machine", meta.recorder_cpu_s)?;
     if budget <= 0.0 {
         return writeln!(out);
@@ -130,7 +131,8 @@ fn print_cost(out: &mut impl Write, meta: &Meta) -> std::io::Result<()> {
     writeln!(out, "             {}", parts.join(", "))?;
     writeln!(
         out,
-        "             stacks of waits and wake-ups: {looks} taken, {sights} known by their site, {left_out} left out to keep to the budget"
+        "             stacks of waits and wake-ups: {looks} taken, {sights} known by their site, {left_out} left out to keep to the budget ({:.1} % of their time)",
+        100.0 * meta.recorder.unseen_share()
     )?;
     writeln!(out, "             samples without callers, for the same reason: {bare_samples}")
 }
