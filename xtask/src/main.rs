@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask tidy | scenarios | real | bench | synth | ui`.
+//! Developer commands: `cargo xtask tidy | scenarios | real | bench | synth | ui | wasm`.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,8 @@ mod table;
 mod tidy;
 mod truth;
 mod ui;
+#[cfg(feature = "wasm")]
+mod wasm;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -55,6 +57,8 @@ cargo xtask real [NAME...]              record and explain programs of others, a
     --print          run nothing: only the table
 cargo xtask ui                          build the page of the view from ui/ (needs node)
     --check          build it elsewhere, compare with what is committed, and test it; exit 1 if they differ
+cargo run -p xtask --features wasm -- wasm   the browser's side of holdup, for reports: into crates/holdup-report/dist
+    --check          compare with what is there instead; exit 1 if it differs
 bench, scenarios and real take --holdup PATH (default target/release/holdup)";
 
 fn main() -> ExitCode {
@@ -65,6 +69,10 @@ fn main() -> ExitCode {
         Some("scenarios") => scenarios::run(&root(), rest),
         Some("real") => real::run(&root(), rest),
         Some("synth") => synth::run(rest),
+        #[cfg(feature = "wasm")]
+        Some("wasm") => wasm::run(&root(), rest),
+        #[cfg(not(feature = "wasm"))]
+        Some("wasm") => Err(anyhow::anyhow!("built without it: cargo run -p xtask --features wasm -- wasm")),
         Some("bench") => bench::run(&root(), rest),
         Some("ui") => ui::run(&root(), rest),
         Some(measure::COMMAND) => return measure::child(rest),

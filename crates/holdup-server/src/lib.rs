@@ -17,4 +17,5 @@ mod page;
 mod serve;
 mod token;
 
+pub use page::{Files, PAGE};
 pub use serve::{Server, bind};

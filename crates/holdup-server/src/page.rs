@@ -19,11 +19,28 @@ const HEADERS: [(HeaderName, &str); 7] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
+/// The page's files as text, for a document that holds them all.
+pub struct Files {
+    /// `index.html`
+    pub html: &'static str,
+    /// `app.js`
+    pub script: &'static str,
+    /// `app.css`
+    pub style: &'static str,
+}
+
+/// The page as it was built.
+pub const PAGE: Files = Files {
+    html: include_str!("../dist/index.html"),
+    script: include_str!("../dist/app.js"),
+    style: include_str!("../dist/app.css"),
+};
+
 /// The files by their addresses behind the token.
 const FILES: [(&str, &str, &[u8]); 3] = [
-    ("", "text/html; charset=utf-8", include_bytes!("../dist/index.html")),
-    ("app.js", "text/javascript; charset=utf-8", include_bytes!("../dist/app.js")),
-    ("app.css", "text/css; charset=utf-8", include_bytes!("../dist/app.css")),
+    ("", "text/html; charset=utf-8", PAGE.html.as_bytes()),
+    ("app.js", "text/javascript; charset=utf-8", PAGE.script.as_bytes()),
+    ("app.css", "text/css; charset=utf-8", PAGE.style.as_bytes()),
 ];
 
 /// The file of the page at this address.

@@ -2,6 +2,7 @@
 
 use arrow_array::types::{ArrowPrimitiveType, Int16Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 
+use crate::refer::Refer;
 use crate::{Cpu, FrameId, LockId, LockKind, Nanos, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
 use crate::{LossKind, Timestamp, WakeContext};
 
@@ -17,10 +18,12 @@ pub trait Column: Copy {
     const WIDTH: usize = std::mem::size_of::<<Self::Arrow as ArrowPrimitiveType>::Native>();
     /// Appends values from the bytes of their stored forms, little-endian.
     fn load_all(bytes: &[u8], to: &mut Vec<Self>);
+    /// Shows itself, if it is an id.
+    fn refer(&mut self, _to: &mut dyn Refer) {}
 }
 
 macro_rules! column {
-    ($($ty:ty: $arrow:ty, |$v:ident| $store:expr, |$n:ident| $load:expr;)+) => {
+    ($($ty:ty: $arrow:ty, |$v:ident| $store:expr, |$n:ident| $load:expr $(, refers to $what:ident)?;)+) => {
         $(impl Column for $ty {
             type Arrow = $arrow;
             fn store(self) -> <Self::Arrow as ArrowPrimitiveType>::Native { let $v = self; $store }
@@ -30,6 +33,7 @@ macro_rules! column {
                 let (natives, _) = bytes.as_chunks::<{ std::mem::size_of::<Native>() }>();
                 to.extend(natives.iter().map(|n| Self::load(Native::from_le_bytes(*n))));
             }
+            $(fn refer(&mut self, to: &mut dyn Refer) { to.$what(self); })?
         })+
     };
 }
@@ -45,9 +49,9 @@ column! {
     Nanos: UInt64Type, |v| v.0, |n| Nanos(n);
     Cpu: UInt16Type, |v| v.0, |n| Cpu(n);
     ThreadIdx: UInt32Type, |v| v.0, |n| ThreadIdx(n);
-    StackId: UInt32Type, |v| v.0, |n| StackId(n);
+    StackId: UInt32Type, |v| v.0, |n| StackId(n), refers to stack;
     FrameId: UInt32Type, |v| v.0, |n| FrameId(n);
-    StringId: UInt32Type, |v| v.0, |n| StringId(n);
+    StringId: UInt32Type, |v| v.0, |n| StringId(n), refers to string;
     LockId: UInt32Type, |v| v.0, |n| LockId(n);
     SpaceId: UInt32Type, |v| v.0, |n| SpaceId(n);
     SwitchState: UInt8Type, |v| v.code(), |n| SwitchState::from_code(n);

@@ -57,6 +57,17 @@ macro_rules! event_tables {
                 Ok(())
             }
 
+            /// Brings all rows into memory.
+            pub(crate) fn load(&mut self) -> Result<()> {
+                $(self.$field.bring()?;)+
+                Ok(())
+            }
+
+            /// Shows `to` the ids in all tables, which are in memory.
+            pub(crate) fn refer(&mut self, to: &mut dyn crate::Refer) {
+                $(self.$field.refer(to);)+
+            }
+
             /// Name and number of rows of each table.
             pub(crate) fn row_counts(&self) -> Vec<(&'static str, u64)> {
                 vec![$(($table::NAME, self.$field.rows()),)+]

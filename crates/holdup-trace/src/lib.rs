@@ -12,6 +12,8 @@ mod background;
 mod builder;
 mod bytes;
 mod column;
+mod compact;
+pub mod cut;
 mod dict;
 mod error;
 mod event;
@@ -23,6 +25,8 @@ mod meta;
 mod names;
 mod naming;
 mod note;
+mod redact;
+mod refer;
 mod store;
 mod syscall;
 mod table;
@@ -33,6 +37,7 @@ mod units;
 pub use arrow::RawBatch;
 pub use builder::{Destination, TraceBuilder};
 pub use column::Column;
+pub use compact::compact;
 pub use dict::{
     Dictionary, Image, Location, LockKey, RawStack, SourceLine, Stacks, Symbolizer, Unwinder, decode_build_id,
 };
@@ -44,9 +49,11 @@ pub use event::{
 };
 pub use event_tables::{EventTables, table_docs};
 pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
-pub use meta::{Host, Loss, Meta, RecorderCost};
+pub use meta::{Host, Loss, Meta, Part, RecorderCost};
 pub use names::Names;
 pub use note::{Note, NoteKind};
+pub use redact::redact;
+pub use refer::Refer;
 pub use store::{Batches, Chunks, Store};
 pub use syscall::Syscall;
 pub use table::{ColumnDoc, Table, TableDoc};

@@ -102,8 +102,21 @@ pub struct Meta {
     pub user_stacks: (u64, u64),
     /// Whether kernel addresses are numbers in their stead: who owns the file may not see them.
     pub kernel_addresses_hidden: bool,
+    /// Of which recording this is a window; `None` if it is the whole of it.
+    pub part: Option<Part>,
+    /// Whether command lines, paths and the host's name were taken out.
+    pub redacted: bool,
     /// What the reader noticed and the user should know.
     pub notes: Vec<Note>,
+}
+
+/// What a window was cut out of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Part {
+    /// Where in the recording it begins, in nanoseconds.
+    pub from_ns: u64,
+    /// How long the recording is, in nanoseconds.
+    pub of_ns: u64,
 }
 
 impl Meta {

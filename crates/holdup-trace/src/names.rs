@@ -58,6 +58,12 @@ impl Names {
         self.lines.rows().filter(move |l| l.code == bytes && l.function == function && l.module == module)
     }
 
+    pub(crate) fn refer(&mut self, to: &mut dyn crate::Refer) {
+        self.locations.refer(to);
+        self.codes.refer(to);
+        self.lines.refer(to);
+    }
+
     pub(crate) fn tables(&self) -> (&Locations, &Codes, &Lines) {
         (&self.locations, &self.codes, &self.lines)
     }

@@ -76,6 +76,20 @@ impl<T: Table> Store<T> {
         Ok(all)
     }
 
+    /// Brings all rows into memory.
+    pub(crate) fn bring(&mut self) -> Result<()> {
+        if self.file.is_some() {
+            self.chunks = self.chunks().map(|chunk| chunk.map(Cow::into_owned)).collect::<Result<_>>()?;
+            self.file = None;
+        }
+        Ok(())
+    }
+
+    /// Shows `to` the ids in the rows that are in memory.
+    pub(crate) fn refer(&mut self, to: &mut dyn crate::Refer) {
+        self.chunks.iter_mut().for_each(|chunk| chunk.refer(to));
+    }
+
     pub(crate) fn from_section(section: Section, rows: u64) -> Self {
         Store { chunks: Vec::new(), file: Some(section), rows }
     }
@@ -156,8 +170,16 @@ impl<'a, T: Table> Iterator for Chunks<'a, T> {
 }
 
 pub(crate) fn arrow_writer<T: Table, W: io::Write>(to: W) -> Result<FileWriter<W>, arrow_schema::ArrowError> {
-    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
-    FileWriter::try_new_with_options(to, &T::schema(), options)
+    arrow_writer_packed::<T, W>(to, true)
+}
+
+/// One whose batches are packed with lz4, or not: who packs the whole file packs better what is not packed yet.
+pub(crate) fn arrow_writer_packed<T: Table, W: io::Write>(
+    to: W,
+    packed: bool,
+) -> Result<FileWriter<W>, arrow_schema::ArrowError> {
+    let how = packed.then_some(CompressionType::LZ4_FRAME);
+    FileWriter::try_new_with_options(to, &T::schema(), IpcWriteOptions::default().try_with_compression(how)?)
 }
 
 pub(crate) fn write_error(e: impl std::fmt::Display) -> Error {

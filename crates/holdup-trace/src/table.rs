@@ -41,6 +41,9 @@ pub trait Table: Default + Clone + Send + 'static {
     fn len(&self) -> usize;
     /// Takes all rows out, and keeps their room.
     fn clear(&mut self);
+    /// Shows `to` the ids in its columns.
+    #[doc(hidden)]
+    fn refer(&mut self, to: &mut dyn crate::Refer);
     /// Makes room for as many more rows.
     fn reserve(&mut self, rows: usize);
     /// Whether there is no row.
@@ -140,6 +143,9 @@ macro_rules! table {
             fn fill(&mut self, file: &$crate::arrow::ArrowReader, raw: &mut $crate::arrow::RawBatch) -> $crate::Result<()> {
                 $($crate::table::fill_column(file, raw, $name, stringify!($col), &mut self.$col)?;)+
                 Ok(())
+            }
+            fn refer(&mut self, to: &mut dyn $crate::Refer) {
+                $(self.$col.iter_mut().for_each(|value| $crate::Column::refer(value, to));)+
             }
             fn reserve(&mut self, rows: usize) { $(self.$col.reserve_exact(rows);)+ }
             fn len(&self) -> usize { let lens = [$(self.$col.len()),+]; lens[0] }

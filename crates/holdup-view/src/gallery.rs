@@ -110,6 +110,11 @@ impl Gallery {
         }
     }
 
+    /// Answers a question as the page sends it: JSON in, framed bytes out, whatever is wrong with it.
+    pub fn ask_json(&self, question: &[u8], cancel: &Cancel) -> Vec<u8> {
+        Answer::of(Question::parse(question).and_then(|q| self.ask(&q, cancel))).0
+    }
+
     /// Answers a question about any of them.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ mod at;
 mod base;
 mod cancel;
 mod cpus;
+mod disassembler;
 mod documents;
 mod error;
 mod framing;
@@ -36,6 +37,7 @@ mod window;
 
 pub use answer::Answer;
 pub use cancel::Cancel;
+pub use disassembler::Machine;
 pub use error::{Error, Result};
 pub use gallery::{Gallery, Item};
 pub use model::Model;

@@ -25,8 +25,22 @@ struct Summary<'a> {
     notes: &'a [Note],
     /// Whether the explanation is there at once.
     explained: bool,
+    /// Set for a window that was cut out of a recording.
+    part: Option<PartOf>,
     presets: Vec<PresetDocument>,
     tables: Vec<TableDocument>,
+}
+
+#[derive(Serialize)]
+struct PartOf {
+    of: Whole,
+    /// In nanoseconds of the recording.
+    windows: [[u64; 2]; 1],
+}
+
+#[derive(Serialize)]
+struct Whole {
+    duration_s: f64,
 }
 
 #[derive(Serialize)]
@@ -68,6 +82,10 @@ pub(crate) fn answer(study: &Study, explained: bool) -> Result<Answer> {
         losses: trace.losses()?.into_iter().take(MOST_LOSSES).map(lost).collect(),
         notes: &trace.meta.notes,
         explained,
+        part: trace.meta.part.map(|part| {
+            let windows = [[part.from_ns, part.from_ns + trace.meta.duration_ns]];
+            PartOf { of: Whole { duration_s: Nanos(part.of_ns).seconds() }, windows }
+        }),
         presets: documents::presets(),
         tables: documents::tables(),
     };

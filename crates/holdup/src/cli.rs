@@ -8,8 +8,10 @@ mod inspect;
 mod lab;
 mod load;
 mod parse;
+mod report;
 mod scale;
 mod table;
+mod top;
 mod view;
 
 use std::path::PathBuf;
@@ -23,8 +25,10 @@ pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
 pub use lab::{Check, Lab, LabRun};
 pub use load::{Connection, Load, LoadCompare, LoadRows, LoadRun, ScriptLimits, Target, Width};
 pub use parse::parse;
+pub use report::{Cut, Report};
 pub use scale::{Launch, Scale};
 pub use table::{Format, Table};
+pub use top::Top;
 pub use view::View;
 
 /// What holds your cores up?
@@ -99,6 +103,15 @@ pub enum Command {
     /// Look at traces in the browser: the timeline, who waits for whom, flame graphs, tables
     #[command(after_help = view::HELP)]
     View(View),
+    /// Show what holds this machine up now, page after page
+    #[command(after_help = top::HELP)]
+    Top(Top),
+    /// Write traces and the page that shows them into one file, to be shared
+    #[command(after_help = report::REPORT_HELP)]
+    Report(Report),
+    /// Write a window of a trace as a trace of its own
+    #[command(after_help = report::CUT_HELP)]
+    Cut(Cut),
     /// Print the JSON Schema of a document that --json prints
     #[command(after_help = "Examples:\n  holdup schema             the documents\n  holdup schema explain")]
     Schema {
@@ -129,7 +142,7 @@ impl Command {
     /// Whether this command records, and needs privileges for that.
     pub fn records(&self) -> bool {
         match self {
-            Command::Record(_) | Command::Demo(_) => true,
+            Command::Record(_) | Command::Demo(_) | Command::Top(_) => true,
             Command::Explain(args) => args.trace.is_none(),
             Command::Scale(args) => args.trace,
             _ => false,

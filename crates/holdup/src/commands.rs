@@ -2,6 +2,7 @@
 
 pub mod chain;
 pub mod check;
+pub mod cut;
 pub mod demo;
 pub mod diff;
 pub mod disasm;
@@ -10,11 +11,13 @@ pub mod info;
 pub mod lab;
 pub mod load;
 pub mod record;
+pub mod report;
 pub mod scale;
 pub mod schema;
 pub mod shell;
 pub mod table;
 pub mod threads;
+pub mod top;
 pub mod view;
 
 /// The command line contradicts itself in a way that only the command can tell.

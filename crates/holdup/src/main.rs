@@ -5,7 +5,6 @@
 mod cli;
 mod commands;
 mod demo;
-mod disassembler;
 mod documents;
 mod open;
 mod text;
@@ -58,6 +57,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Disasm(args) => commands::disasm::run(&args),
         Command::Threads(args) => commands::threads::run(&args),
         Command::Table(args) => commands::table::run(&args),
+        Command::Top(args) => commands::top::run(&args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::Cut(args) => commands::cut::run(&args),
         Command::View(args) => commands::view::run(&args),
         Command::Schema { document } => commands::schema::run(document.as_deref()),
         Command::Completions { shell } => commands::shell::completions(shell),

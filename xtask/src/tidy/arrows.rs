@@ -14,7 +14,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // Its tests serve made traces.
     ("holdup-server", &["holdup-analysis", "holdup-base", "holdup-synth", "holdup-trace", "holdup-view"]),
     // Its tests ask made traces.
-    ("holdup-view", &["holdup-analysis", "holdup-base", "holdup-synth", "holdup-trace"]),
+    ("holdup-view", &["holdup-analysis", "holdup-base", "holdup-disasm", "holdup-synth", "holdup-trace"]),
+    // The browser's side of what the server does here.
+    ("holdup-wasm", &["holdup-import", "holdup-trace", "holdup-view"]),
+    // Its tests report made traces.
+    ("holdup-report", &["holdup-analysis", "holdup-synth", "holdup-trace"]),
     // Its tests explain made traces.
     ("holdup-analysis", &["holdup-base", "holdup-synth", "holdup-trace"]),
     ("holdup-synth", &["holdup-base", "holdup-trace"]),

@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(found, wanted.collect::<Vec<_>>());
         // Written again it is a file of today.
         crate::file::write(&trace, &scratch).expect("write");
-        assert_eq!(std::fs::read(&scratch).expect("bytes"), crate::file::write_memory(&trace).expect("write"));
+        assert_eq!(std::fs::read(&scratch).expect("bytes"), crate::file::write_memory(&trace, true).expect("write"));
         let again = crate::file::read_memory(std::fs::read(&scratch).expect("bytes"), &scratch).expect("read");
         assert_eq!(again.losses().expect("losses"), trace.losses().expect("losses"));
         assert_eq!(again.meta.version, crate::file::VERSION);

@@ -16,7 +16,7 @@ use zip::{CompressionMethod, ZipWriter};
 #[cfg(unix)]
 use crate::Error;
 use crate::event_tables::WriteTables;
-use crate::store::{arrow_writer, write_error};
+use crate::store::{arrow_writer_packed, write_error};
 use crate::{Result, Store, Table, Trace};
 
 /// Writes `trace` to `path`, which appears only when it is complete, for its owner alone.
@@ -40,32 +40,32 @@ pub fn create(path: &Path) -> Result<Output> {
 #[cfg(unix)]
 pub fn write_to(trace: &Trace, output: Output) -> Result<()> {
     let mut zip = ZipWriter::new(BufWriter::with_capacity(1 << 20, output));
-    write_members(trace, &mut zip)?;
+    write_members(trace, &mut zip, true)?;
     let output = zip.finish().map_err(write_error)?.into_inner().map_err(write_error)?;
     output.commit().map_err(|e| Error::Input(e.to_string()))
 }
 
-/// The bytes of `trace` as a `.holdup` file.
-pub fn write_memory(trace: &Trace) -> Result<Vec<u8>> {
+/// The bytes of `trace` as a `.holdup` file. Without `packed` its tables in memory are not compressed: for who compresses the whole.
+pub fn write_memory(trace: &Trace, packed: bool) -> Result<Vec<u8>> {
     let mut zip = ZipWriter::new(io::Cursor::new(Vec::new()));
-    write_members(trace, &mut zip)?;
+    write_members(trace, &mut zip, packed)?;
     Ok(zip.finish().map_err(write_error)?.into_inner())
 }
 
-fn write_members<W: Write + Seek>(trace: &Trace, zip: &mut ZipWriter<W>) -> Result<()> {
+fn write_members<W: Write + Seek>(trace: &Trace, zip: &mut ZipWriter<W>, packed: bool) -> Result<()> {
     start(zip, "meta.json")?;
     let meta = crate::Meta { rows: trace.row_counts(), version: super::VERSION, ..trace.meta.clone() };
     serde_json::to_writer_pretty(&mut *zip, &meta).map_err(write_error)?;
-    trace.events.write(&mut Zipped(zip))?;
-    table(zip, &trace.threads)?;
-    table(zip, &trace.locks)?;
+    trace.events.write(&mut Zipped { zip, packed })?;
+    table(zip, &trace.threads, packed)?;
+    table(zip, &trace.locks, packed)?;
     let (nodes, frames) = trace.stacks.tables();
-    table(zip, nodes)?;
-    table(zip, frames)?;
+    table(zip, nodes, packed)?;
+    table(zip, frames, packed)?;
     let (locations, codes, lines) = trace.names.tables();
-    table(zip, locations)?;
-    table(zip, codes)?;
-    table(zip, lines)?;
+    table(zip, locations, packed)?;
+    table(zip, codes, packed)?;
+    table(zip, lines, packed)?;
     strings(zip, trace)
 }
 
@@ -75,17 +75,20 @@ fn start<W: Write + Seek>(zip: &mut ZipWriter<W>, name: &str) -> Result<()> {
 }
 
 /// Where the event tables become members.
-struct Zipped<'a, W: Write + Seek>(&'a mut ZipWriter<W>);
+struct Zipped<'a, W: Write + Seek> {
+    zip: &'a mut ZipWriter<W>,
+    packed: bool,
+}
 
 impl<W: Write + Seek> WriteTables for Zipped<'_, W> {
     fn write<T: Table>(&mut self, rows: &Store<T>) -> Result<()> {
-        let zip = &mut *self.0;
+        let zip = &mut *self.zip;
         start(zip, &format!("{}.arrow", T::NAME))?;
         if let Some(mut section) = rows.section() {
             io::copy(&mut section, zip).map_err(write_error)?;
             return Ok(());
         }
-        let mut writer = arrow_writer::<T, _>(zip).map_err(write_error)?;
+        let mut writer = arrow_writer_packed::<T, _>(zip, self.packed).map_err(write_error)?;
         for chunk in rows.chunks() {
             writer.write(&chunk?.to_batch()).map_err(write_error)?;
         }
@@ -93,9 +96,9 @@ impl<W: Write + Seek> WriteTables for Zipped<'_, W> {
     }
 }
 
-fn table<W: Write + Seek, T: Table>(zip: &mut ZipWriter<W>, rows: &T) -> Result<()> {
+fn table<W: Write + Seek, T: Table>(zip: &mut ZipWriter<W>, rows: &T, packed: bool) -> Result<()> {
     start(zip, &format!("{}.arrow", T::NAME))?;
-    let mut writer = arrow_writer::<T, _>(zip).map_err(write_error)?;
+    let mut writer = arrow_writer_packed::<T, _>(zip, packed).map_err(write_error)?;
     writer.write(&rows.to_batch()).map_err(write_error)?;
     writer.finish().map_err(write_error)
 }

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use holdup_analysis::chain::{Options, Start, chain};
 
 use crate::cli::Chain;
-use crate::disassembler::Machine;
 use crate::{open, text};
+use holdup_view::Machine;
 
 /// Runs the command.
 pub fn run(args: &Chain) -> anyhow::Result<ExitCode> {

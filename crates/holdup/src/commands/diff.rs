@@ -10,8 +10,8 @@ use holdup_analysis::diff::{DiffOptions, Facts, diff, folded};
 use holdup_base::output::{Output, Readers};
 
 use crate::cli::Diff;
-use crate::disassembler::Machine;
 use crate::{open, text};
+use holdup_view::Machine;
 
 /// Runs the command. Exit code 1 if something grew by more than `--fail-on` allows.
 pub fn run(args: &Diff) -> anyhow::Result<ExitCode> {

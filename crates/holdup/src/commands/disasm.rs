@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use holdup_analysis::annotate::{Annotated, annotate};
 
 use crate::cli::Disasm;
-use crate::disassembler::Machine;
 use crate::{open, text};
+use holdup_view::Machine;
 
 /// Longest source file that is read, in bytes.
 const SOURCE_LIMIT: u64 = 16 << 20;

@@ -10,10 +10,10 @@ use holdup_trace::{Error, Trace, file};
 use super::record::Then;
 use super::{Usage, record};
 use crate::cli::{self, Explain};
-use crate::disassembler::Machine;
 use crate::text::page::Page;
 use crate::text::screen::say;
 use crate::{open, text};
+use holdup_view::Machine;
 
 /// Runs the command.
 pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {

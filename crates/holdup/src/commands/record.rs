@@ -74,13 +74,19 @@ pub fn record(source: &Source, ring: Option<Duration>, output: &Path, then: Then
 
 /// Records `source` into files without names: nothing is left of it but the trace.
 pub fn record_unkept(source: &Source, then: Then) -> anyhow::Result<(Outcome, Trace)> {
+    let (outcome, trace) = record_quietly(source, then)?;
+    report(&trace, &outcome, "");
+    Ok((outcome, trace))
+}
+
+/// The same without a word of how it went.
+pub fn record_quietly(source: &Source, then: Then) -> anyhow::Result<(Outcome, Trace)> {
     let options = options(source, None)?;
     let folder = std::env::temp_dir();
     let spool = Claim::nameless(&folder).map_err(|e| Error::Input(e.to_string()))?;
     let (outcome, spool) = run_recorder(&options, spool)?;
     let trace = convert(&spool, Some(&folder), source, then)
         .context("the recording is lost: `holdup record -o FILE` keeps what it records")?;
-    report(&trace, &outcome, "");
     Ok((outcome, trace))
 }
 

@@ -8,9 +8,9 @@ use anyhow::Context;
 use holdup_view::{Gallery, Item, Model};
 
 use crate::cli::View;
-use crate::disassembler::Machine;
 use crate::open;
 use crate::text::screen::say;
+use holdup_view::Machine;
 
 /// Runs the command, until it is interrupted.
 pub fn run(args: &View) -> anyhow::Result<ExitCode> {

@@ -125,6 +125,13 @@ pub fn redraw(text: &str) {
     let _ = out.flush();
 }
 
+/// Empties the terminal, for a page that takes the place of the one before.
+pub fn clear() {
+    let mut out = io::stdout().lock();
+    let _ = write!(out, "\x1b[H\x1b[2J");
+    let _ = out.flush();
+}
+
 /// Removes the last `lines` lines on standard error.
 pub fn erase(lines: usize) {
     let _ = write!(io::stderr().lock(), "\x1b[{lines}A\x1b[J");

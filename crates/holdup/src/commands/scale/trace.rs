@@ -16,7 +16,6 @@ use holdup_trace::Amount;
 
 use super::super::record::{self, Then};
 use crate::cli::{Scale, Source};
-use crate::disassembler;
 use crate::documents::scaling::Traced;
 use crate::open;
 
@@ -82,7 +81,7 @@ fn one(plan: &Plan, n: usize, scratch: &Path, keep: Option<&Path>) -> anyhow::Re
     }
     let path = path.map(|path| path.display().to_string());
     let name = path.clone().unwrap_or_else(|| format!("n = {n}"));
-    let facts = Facts::new(&trace, &name, &Options::default(), &disassembler::Machine)?;
+    let facts = Facts::new(&trace, &name, &Options::default(), &holdup_view::Machine)?;
     let elapsed_s = Amount(facts.elapsed_ns).seconds();
     let mut written = File::open(&output)?;
     let work = plan.measure.work(Some(&mut written), elapsed_s);
