@@ -56,6 +56,7 @@ impl Cut<'_> {
             start_ns: old.start_ns + self.from.nanos(),
             duration_ns: length.0,
             recorder_cpu_s: old.recorder_cpu_s * share,
+            recorder: old.recorder.share(share),
             stolen_cpu_s: old.stolen_cpu_s.map(|s| s * share),
             part: Some(part),
             ..old.clone()

@@ -54,6 +54,14 @@ impl RecorderCost {
         self.unseen_s / (self.seen_s + self.unseen_s).max(1e-9)
     }
 
+    /// That of a part of the recording, by its share of the time.
+    pub(crate) fn share(self, share: f64) -> Self {
+        let RecorderCost { reader_s, switches_s, samples_s, stacks_s, .. } = self;
+        let [reader_s, switches_s, samples_s, stacks_s] =
+            [reader_s, switches_s, samples_s, stacks_s].map(|s| s * share);
+        RecorderCost { reader_s, switches_s, samples_s, stacks_s, ..self }
+    }
+
     /// CPU seconds in all.
     pub fn cpu_s(&self) -> f64 {
         self.reader_s + self.switches_s + self.samples_s + self.stacks_s
