@@ -20,12 +20,14 @@
 mod cells;
 mod charged;
 mod clock;
+mod course;
 mod forest;
 mod key;
 mod latency;
 mod locks;
 mod processors;
 mod ready;
+mod recorder;
 mod run;
 mod spans;
 mod study;
@@ -37,9 +39,10 @@ use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 pub use cells::Cell;
+pub use course::{Asked, Course, REST};
 pub use key::{Key, Terminal};
 pub use latency::Latency;
-pub use run::blame;
+pub use run::{blame, over_time};
 pub use spans::Span;
 pub use study::Study;
 

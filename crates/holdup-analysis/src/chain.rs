@@ -43,15 +43,6 @@ pub struct Options {
     pub top: usize,
 }
 
-/// What all parts of the answer look at.
-struct Study<'a> {
-    trace: &'a Trace,
-    focus: &'a Focus,
-    intervals: &'a Intervals,
-    classifier: &'a Classifier<'a>,
-    disassembler: &'a dyn Disassembler,
-}
-
 /// Follows the chain of one wait. `path` is only repeated in the answer. O(events).
 ///
 /// Fails if the trace is damaged, if there is no such wait, thread or time, or if hand-offs are asked for of a wait
@@ -62,12 +53,43 @@ pub fn chain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Di
     let classifier = Classifier::new(trace);
     let intervals = intervals::build(trace, &focus, &classifier)?;
     let study = Study { trace, focus: &focus, intervals: &intervals, classifier: &classifier, disassembler };
-    let parts = walk::Parts::new(&intervals);
-    let picked = pick::pick(&study, &parts, &options.start).map_err(refuse)?;
-    let links = walk::walk(&study, &parts, picked.wait, picked.at);
-    let (hops, end, shares) = activity::describe(&study, &parts, &links)?;
+    study.chain(path, options)
+}
+
+/// A trace of which some intervals are known, ready to be asked for chains.
+#[derive(Clone, Copy)]
+pub struct Study<'a> {
+    /// The trace.
+    pub trace: &'a Trace,
+    /// Whose waits are looked for.
+    pub focus: &'a Focus,
+    /// All intervals, or those of the time in which the wait lies.
+    pub intervals: &'a Intervals,
+    /// What stacks tell.
+    pub classifier: &'a Classifier<'a>,
+    /// What reads code.
+    pub disassembler: &'a dyn Disassembler,
+}
+
+impl Study<'_> {
+    /// Follows the chain of one wait; waits are numbered as in the intervals. O(intervals).
+    ///
+    /// # Errors
+    /// As [`chain`].
+    pub fn chain(&self, path: &str, options: &Options) -> Result<Chain> {
+        follow(self, path, options)
+    }
+}
+
+fn follow(study: &Study, path: &str, options: &Options) -> Result<Chain> {
+    let refuse = |what: String| Error::Input(format!("{path}: {what}"));
+    let Study { trace, focus, intervals, .. } = *study;
+    let parts = walk::Parts::new(intervals);
+    let picked = pick::pick(study, &parts, &options.start).map_err(refuse)?;
+    let links = walk::walk(study, &parts, picked.wait, picked.at);
+    let (hops, end, shares) = activity::describe(study, &parts, &links)?;
     let top = if options.top == 0 { DEFAULT_TOP } else { options.top };
-    let listed = options.follow.then(|| handoffs::of(&study, &parts, picked.wait, top)).transpose();
+    let listed = options.follow.then(|| handoffs::of(study, &parts, picked.wait, top)).transpose();
     Ok(Chain {
         schema: "holdup.chain/1",
         trace: TraceFacts {

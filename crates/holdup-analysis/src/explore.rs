@@ -12,21 +12,24 @@ pub mod filter;
 pub mod group;
 mod measure;
 mod names;
+mod narrow;
 mod presets;
 mod query;
 pub mod relation;
 mod rows;
+mod waits;
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use holdup_trace::{ThreadIdx, Trace};
 
 use crate::classify::Classifier;
 use crate::focus::Focus;
-use crate::intervals::{self, Intervals};
+use crate::intervals::{self, Intervals, Timeline};
 pub use group::Stop;
 pub use measure::Measure;
 pub use names::resolve;
+pub use narrow::Wanted;
 pub use presets::{PRESETS, Preset};
 pub use query::{Answer, Process, Query, View};
 pub(crate) use relation::MISSING;
@@ -83,13 +86,22 @@ impl Scope {
 pub struct Explorer<'a> {
     pub(crate) trace: &'a Trace,
     pub(crate) classifier: Classifier<'a>,
-    intervals: OnceCell<Intervals>,
+    intervals: OnceLock<Intervals>,
+    /// Where waits come from without all of them in memory.
+    pub(crate) timeline: Option<&'a Timeline<'a>>,
 }
 
 impl<'a> Explorer<'a> {
     /// Costs next to nothing until it is asked.
     pub fn new(trace: &'a Trace) -> Self {
-        Explorer { trace, classifier: Classifier::new(trace), intervals: OnceCell::new() }
+        Explorer { trace, classifier: Classifier::new(trace), intervals: OnceLock::new(), timeline: None }
+    }
+
+    /// With waits from `timeline`, which was made with the same focus on everything: one part of them is in memory at a time.
+    #[must_use]
+    pub fn with_timeline(mut self, timeline: &'a Timeline<'a>) -> Self {
+        self.timeline = Some(timeline);
+        self
     }
 
     /// What every thread did at every instant. O(events) for the first time.

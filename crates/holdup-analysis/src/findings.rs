@@ -37,7 +37,7 @@ mod turns;
 
 use std::cell::OnceCell;
 
-use holdup_trace::{Amount, Nanos, Result, Timestamp, Trace};
+use holdup_trace::{Amount, Nanos, Result, ThreadIdx, Timestamp, Trace};
 
 use crate::blame::{self, Study, Window};
 use crate::classify::Classifier;
@@ -45,7 +45,7 @@ use crate::code::Disassembler;
 use crate::focus::Focus;
 use crate::intervals::Timeline;
 use crate::replay::Taken;
-use crate::report::{CpuSeconds, Explanation, Finding, Health, Options, Smaller, TraceFacts};
+use crate::report::{About, CpuSeconds, Explanation, Finding, Health, Options, Smaller, TraceFacts};
 use crate::spins::SpinSites;
 pub(crate) use context::Context;
 use crew::Crew;
@@ -87,17 +87,50 @@ pub(crate) fn with_context<R>(
     let timeline = Timeline::new(trace, &focus, &classifier)?;
     let spins = SpinSites::new(trace, &classifier, disassembler);
     let study = Study { trace, timeline: &timeline, focus: &focus, classifier: &classifier, spins: &spins, window };
+    in_study(&study, path, disassembler, wanted, then)
+}
+
+/// Explains what is being studied: a trace that has been followed already. `path` is only repeated in the answer; of the options
+/// only the number of findings counts. Also tells the CPU nanoseconds charged to each thread that others waited for.
+///
+/// # Errors
+/// If the trace is damaged.
+pub fn explain_study(
+    study: &Study,
+    path: &str,
+    options: &Options,
+    disassembler: &dyn Disassembler,
+) -> Result<(Explanation, Vec<f64>)> {
+    in_study(study, path, disassembler, Wanted::Findings, |context| {
+        let mut by_thread = vec![0.0; study.trace.threads.tid.len()];
+        for (key, cell) in context.blame.cells.iter().filter(|(key, _)| key.terminal.is_of_culprit()) {
+            if let Some(sum) = by_thread.get_mut(key.thread.index()) {
+                *sum += cell.rank_ns;
+            }
+        }
+        context.explanation(path, options).map(|found| (found, by_thread))
+    })?
+}
+
+fn in_study<R>(
+    study: &Study,
+    path: &str,
+    disassembler: &dyn Disassembler,
+    wanted: Wanted,
+    then: impl FnOnce(&Context) -> R,
+) -> Result<R> {
+    let Study { trace, timeline, focus, classifier, spins, window } = *study;
     let mut learned = Learned::default();
-    let also = |chunk: &_| Learned::of(chunk, &study, wanted);
-    let blame = blame::blame(&study, also, |earlier| learned.absorb(earlier))?;
+    let also = |chunk: &_| Learned::of(chunk, study, wanted);
+    let blame = blame::blame(study, also, |earlier| learned.absorb(earlier))?;
     check_conservation(&blame.cpu, path)?;
     let limits = limits::Limits::new(window, timeline.cpus);
     let context = Context {
         trace,
-        focus: &focus,
-        timeline: &timeline,
-        classifier: &classifier,
-        spins: &spins,
+        focus,
+        timeline,
+        classifier,
+        spins,
         blame: &blame,
         disassembler,
         learned,
@@ -112,6 +145,17 @@ impl Smaller {
         self.causes += 1;
         self.blame_cpu_s += blame_cpu_s;
     }
+}
+
+/// Whom and what a tally is about.
+fn about(tally: &Tally) -> About {
+    let mut subjects: Vec<_> = tally.subjects().copied().collect();
+    subjects.sort_unstable();
+    let mut culprits: Vec<(ThreadIdx, f64)> = tally.ends().iter().map(|(t, b)| (*t, *b)).collect();
+    culprits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let mut waiters: Vec<ThreadIdx> = tally.threads.iter().copied().collect();
+    waiters.sort_unstable();
+    About { subjects, culprits: culprits.into_iter().map(|(t, _)| t).collect(), waiters }
 }
 
 /// Every CPU nanosecond is in exactly one part of the sum. This tests the bookkeeping, not the blame.
@@ -227,6 +271,7 @@ impl Context<'_> {
             },
             windows: windows.into_iter().map(|(a, b)| [Nanos(a), Nanos(b)].map(Nanos::seconds)).collect(),
             culprit,
+            about: about(tally),
             ..Finding::default()
         };
         describe::describe(self, group, tally, &crew, &mut finding);

@@ -21,6 +21,7 @@ mod owners;
 mod part;
 mod place;
 mod prepare;
+mod range;
 mod releases;
 mod sites;
 mod state;
@@ -39,7 +40,7 @@ pub(crate) use place::LONGEST_NAP_NS;
 pub use place::Place;
 pub use state::{State, Step};
 pub use stretches::Stretch;
-pub use timeline::Timeline;
+pub use timeline::{Reader, Timeline};
 pub use wait::Wait;
 pub use whole::{Intervals, build};
 

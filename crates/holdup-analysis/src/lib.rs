@@ -8,6 +8,7 @@
 //!
 //! Nothing here reads files, the clock or the machine; the same trace gives the same answer.
 
+mod about;
 pub mod affinity;
 pub mod annotate;
 pub mod blame;
@@ -35,5 +36,5 @@ pub mod threads;
 mod turns;
 
 pub use code::{CodeLoop, Decoded, Disassembler, NoDisassembler};
-pub use findings::explain;
+pub use findings::{explain, explain_study};
 pub use report::{Explanation, Options};

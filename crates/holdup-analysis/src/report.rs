@@ -4,6 +4,8 @@ use holdup_base::named;
 use holdup_trace::LockKind;
 use serde::Serialize;
 
+pub use crate::about::About;
+
 /// What to explain, and how.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -161,6 +163,10 @@ pub struct Finding {
     pub evidence: Vec<String>,
     /// What to do.
     pub advice: String,
+    /// Whom and what it is about, by the trace's own numbers: for whoever has the trace, too.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub about: About,
 }
 
 /// Stretches of time in which threads waited unusually long for the same.

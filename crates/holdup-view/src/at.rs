@@ -6,6 +6,7 @@ use holdup_analysis::label;
 use holdup_analysis::lanes::Doing;
 use holdup_analysis::report::LockFacts;
 use holdup_trace::{Cpu, StackId, ThreadIdx};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 use crate::base::Base;
@@ -83,7 +84,7 @@ pub(crate) fn answer(
         Row::Thread(thread) => thread,
         group => match people.threads(group).as_slice() {
             [one] => *one,
-            _ => return Err(Error::Question("a group of threads does many things at once: open it".into())),
+            several => busiest(study, parts, several, t)?,
         },
     };
     let found = of_thread(study, base, parts, thread, t, cancel)?;
@@ -102,6 +103,23 @@ pub(crate) fn answer(
         function,
         wait,
     }))
+}
+
+/// Of many threads the one that is held up then, or runs, or does anything.
+fn busiest(study: &Study, parts: &Parts, among: &[ThreadIdx], t: u64) -> Result<ThreadIdx> {
+    let chunk = parts.get(&study.timeline, touched(&study.timeline, t, t + 1).start)?;
+    let among: FxHashSet<ThreadIdx> = among.iter().copied().collect();
+    let mut best: Option<((bool, bool, bool, u64), ThreadIdx)> = None;
+    chunk.stretches(|s| {
+        if s.from <= t && t < s.to && among.contains(&s.thread) {
+            let doing = doing_of(study, &chunk, s.state);
+            let rank = (doing.is_held(), doing.has_cpu(), doing != Doing::Nothing, s.to - s.from);
+            if best.is_none_or(|(most, _)| rank > most) {
+                best = Some((rank, s.thread));
+            }
+        }
+    });
+    best.map(|(_, thread)| thread).ok_or_else(|| Error::Question("none of these threads lives then".into()))
 }
 
 fn idle(row: &str, cpu: u16, from: u64, to: u64) -> Answer {

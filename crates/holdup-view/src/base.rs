@@ -58,7 +58,7 @@ impl Base {
     pub(crate) fn new(study: &Study) -> Result<Self> {
         let mut maker = Maker::new(study);
         let first = |chunk: &Chunk| Seen::of(chunk, study);
-        study.timeline.each(first, |seen| maker.add(&seen, study))?;
+        study.timeline.each(0..study.timeline.len(), first, |seen| maker.add(&seen, study))?;
         Ok(maker.finish())
     }
 

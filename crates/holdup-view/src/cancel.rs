@@ -21,4 +21,9 @@ impl Cancel {
     pub fn check(&self) -> Result<()> {
         if self.0.is_stopped() { Err(Error::Cancelled) } else { Ok(()) }
     }
+
+    /// For the tables of the analysis.
+    pub(crate) fn stop(&self) -> &Stop {
+        &self.0
+    }
 }

@@ -91,6 +91,7 @@ impl Maker {
 
     pub(crate) fn finish(mut self, width: u64) -> Vec<CpuRun> {
         self.flush(width);
+        self.push(CpuRun { bucket: self.bucket as u32 + 1, who: NOBODY, busy: 0, lost: 0 });
         self.runs.shrink_to_fit();
         self.runs
     }

@@ -22,6 +22,8 @@ pub enum Numbers {
     U32(Vec<u32>),
     /// Small or rounded ones.
     F32(Vec<f32>),
+    /// Others.
+    F64(Vec<f64>),
 }
 
 impl Numbers {
@@ -30,6 +32,7 @@ impl Numbers {
             Numbers::U8(_) => "u8",
             Numbers::U32(_) => "u32",
             Numbers::F32(_) => "f32",
+            Numbers::F64(_) => "f64",
         }
     }
 
@@ -39,6 +42,7 @@ impl Numbers {
             Numbers::U8(n) => n.len(),
             Numbers::U32(n) => n.len(),
             Numbers::F32(n) => n.len(),
+            Numbers::F64(n) => n.len(),
         }
     }
 
@@ -47,6 +51,7 @@ impl Numbers {
             Numbers::U8(n) => to.extend_from_slice(n),
             Numbers::U32(n) => n.iter().for_each(|n| to.extend_from_slice(&n.to_le_bytes())),
             Numbers::F32(n) => n.iter().for_each(|n| to.extend_from_slice(&n.to_le_bytes())),
+            Numbers::F64(n) => n.iter().for_each(|n| to.extend_from_slice(&n.to_le_bytes())),
         }
     }
 }

@@ -5,7 +5,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use holdup_base::named;
 use serde::Serialize;
 
-use crate::{Answer, Cancel, Error, Model, Question, Result};
+use holdup_analysis::diff::{DiffOptions, Facts, diff};
+
+use crate::request::Ask;
+use crate::{Answer, Cancel, Error, Model, Plots, Question, Result, flame};
 
 /// Several traces, some perhaps still being read.
 #[derive(Default)]
@@ -26,6 +29,8 @@ pub enum Item {
     Reading,
     /// A trace.
     Trace(Arc<Model>),
+    /// Results of measurements.
+    Plots(Arc<Plots>),
     /// It cannot be shown, and why.
     Failed(String),
 }
@@ -79,16 +84,17 @@ impl Gallery {
             let (reading, error) = match &slot.item {
                 Item::Reading => (Some(0.0), None),
                 Item::Failed(why) => (None, Some(why.clone())),
-                Item::Trace(_) => (None, None),
+                Item::Trace(_) | Item::Plots(_) => (None, None),
             };
-            (id, slot.name.clone(), reading, error)
+            let shows = if matches!(slot.item, Item::Plots(_)) { Shows::Plots } else { Shows::Trace };
+            (id, slot.name.clone(), shows, reading, error)
         };
         let all: Vec<_> = slots.iter().enumerate().map(listed).collect();
         drop(slots);
-        let traces = all.iter().map(|(id, name, reading, error)| Listed {
+        let traces = all.iter().map(|(id, name, shows, reading, error)| Listed {
             id: *id,
             name,
-            kind: Shows::Trace,
+            kind: *shows,
             reading: *reading,
             error: error.as_deref(),
         });
@@ -106,6 +112,7 @@ impl Gallery {
             Some((_, Item::Trace(model))) => Ok(model.clone()),
             Some((name, Item::Reading)) => question(format!("{name} is still being read: ask again")),
             Some((_, Item::Failed(why))) => question(why.clone()),
+            Some((name, Item::Plots(_))) => question(format!("{name} is no trace")),
             None => question(format!("there is no trace {id}")),
         }
     }
@@ -120,6 +127,36 @@ impl Gallery {
     /// # Errors
     /// If it makes no sense, if the trace cannot be read, or if it was cancelled.
     pub fn ask(&self, question: &Question, cancel: &Cancel) -> Result<Answer> {
-        self.trace(question.trace)?.ask(&question.ask, cancel)
+        cancel.check()?;
+        match &question.ask {
+            Ask::Plots => match self.item(question.trace) {
+                Some(Item::Plots(plots)) => Ok(plots.answer()),
+                _ => self.trace(question.trace)?.ask(&question.ask, cancel),
+            },
+            Ask::Diff(of) => {
+                let facts = |ids: &[u32]| ids.iter().map(|&id| self.facts(id, cancel)).collect::<Result<Vec<Facts>>>();
+                let (before, after) = (facts(&of.before)?, facts(&of.after)?);
+                if before.is_empty() || after.is_empty() {
+                    return Err(Error::Question("a diff needs a trace before and one after".into()));
+                }
+                Ok(Answer::document(&diff(&before, &after, &DiffOptions { per: None, fail_on: None })))
+            }
+            Ask::Flame(of) if of.against.is_some() => {
+                let now = self.trace(question.trace)?.weights(of, cancel)?;
+                let before = self.trace(of.against.unwrap_or_default())?.weights(of, cancel)?;
+                flame::answer(of, &now, Some(&before))
+            }
+            ask => self.trace(question.trace)?.ask(ask, cancel),
+        }
+    }
+
+    fn facts(&self, id: u32, cancel: &Cancel) -> Result<Facts> {
+        cancel.check()?;
+        self.trace(id)?.facts()
+    }
+
+    fn item(&self, id: u32) -> Option<Item> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        slots.get(id as usize).map(|slot| slot.item.clone())
     }
 }

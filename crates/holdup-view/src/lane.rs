@@ -67,6 +67,13 @@ pub(crate) fn dominant(sums: &Sums) -> (usize, f32) {
     best
 }
 
+/// A bucket of which nothing is known.
+fn nothing(width: u64) -> Sums {
+    let mut sums = [0.0; Doing::COUNT];
+    sums[0] = width as f32;
+    sums
+}
+
 /// How long a CPU was used.
 pub(crate) fn cpu(sums: &Sums) -> f32 {
     sums[Doing::Runs as usize] + sums[Doing::Spins as usize]
@@ -142,7 +149,7 @@ impl Maker {
     fn go_on(&mut self, bucket: usize, width: u64) {
         self.flush(width);
         if bucket > self.bucket + 1 {
-            self.lane.push(Run::new(self.bucket + 1, &[0.0; Doing::COUNT], width as f32));
+            self.lane.push(Run::new(self.bucket + 1, &nothing(width), width as f32));
         }
         self.bucket = bucket;
     }
@@ -157,6 +164,10 @@ impl Maker {
 
     pub(crate) fn finish(mut self, width: u64) -> Lane {
         self.flush(width);
+        if self.bucket + 1 < MOST_BUCKETS {
+            // Nothing is known of what comes behind: it has ended, or the trace has.
+            self.lane.push(Run::new(self.bucket + 1, &nothing(width), width as f32));
+        }
         self.lane.runs.shrink_to_fit();
         self.lane
     }
@@ -169,7 +180,7 @@ mod tests {
     #[test]
     fn runs_tell_what_took_most() {
         let mut maker = Maker::new();
-        maker.add(5, 18, Doing::Lock, 10);
+        maker.add(4, 18, Doing::Lock, 10);
         maker.add(18, 20, Doing::Runs, 10);
         maker.add(20, 1000, Doing::Home, 10);
         let lane = maker.finish(10);
@@ -187,5 +198,6 @@ mod tests {
         let lane = maker.finish(10);
         let found: Vec<_> = lane.within(0, 6).map(|(r, a, b)| (r.state(), a, b)).collect();
         assert_eq!(found, [(0, 0, 5), (1, 5, 6)]);
+        assert_eq!(lane.within(6, 99).map(|(r, a, b)| (r.state(), a, b)).collect::<Vec<_>>(), [(0, 6, 99)]);
     }
 }

@@ -1,39 +1,44 @@
 //! A trace that answers the page's questions.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use holdup_analysis::report::Culprit;
+use holdup_analysis::annotate::annotate;
+use holdup_analysis::diff::Facts;
+use holdup_analysis::explore::Explorer;
 use holdup_analysis::{Disassembler, Explanation, Options};
 use holdup_trace::{Table, ThreadIdx, Trace};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 use crate::base::Base;
+use crate::explained::Explained;
+use crate::flame::{Among, Weights};
 use crate::parts::Parts;
 use crate::people::{People, Row};
-use crate::request::{Ask, Question, Selection, UseOf};
+use crate::request::{Ask, FlameOf, Question, Selection, UseOf};
 use crate::rows::Rows;
 use crate::study::Study;
+use crate::table::Views;
 use crate::window::Grid;
-use crate::{Answer, Cancel, Error, Result, at, lanes, summary, usage};
+use crate::{Answer, Cancel, Error, Result};
+use crate::{at, chains, flame, lanes, processes, search, summary, table, usage};
+
+/// Gives the text of a source file, where it is at hand.
+pub type Sources = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A trace that answers the page's questions. It may be asked by several threads at once.
 pub struct Model {
-    study: Study,
+    study: &'static Study,
+    explorer: Explorer<'static>,
     people: People,
     base: Base,
     parts: Parts,
-    rows: Mutex<Option<(bool, std::sync::Arc<Rows>)>>,
+    views: Views,
+    sources: Sources,
+    rows: Mutex<Option<(bool, Arc<Rows>)>>,
     explained: OnceLock<Explained>,
     /// Whoever explains first lets the others wait.
     explaining: Mutex<()>,
-}
-
-/// The explanation, and whom it names.
-struct Explained {
-    explanation: Explanation,
-    /// By finding.
-    culprits: Vec<Option<ThreadIdx>>,
 }
 
 #[derive(Serialize)]
@@ -49,17 +54,26 @@ impl Model {
     /// # Errors
     /// If a table is damaged.
     pub fn open(trace: Trace, name: &str, disassembler: Box<dyn Disassembler + Send>) -> Result<Self> {
-        let study = Study::new(trace, name, disassembler)?;
-        let base = Base::new(&study)?;
+        let study: &'static Study = Box::leak(Box::new(Study::new(trace, name, disassembler)?));
         Ok(Model {
-            people: People::new(&study),
-            base,
+            people: People::new(study),
+            base: Base::new(study)?,
+            explorer: Explorer::new(study.trace).with_timeline(&study.timeline),
             study,
             parts: Parts::default(),
+            views: Views::default(),
+            sources: Box::new(|_| None),
             rows: Mutex::default(),
             explained: OnceLock::new(),
             explaining: Mutex::new(()),
         })
+    }
+
+    /// With the text of source files from there.
+    #[must_use]
+    pub fn with_sources(mut self, sources: Sources) -> Self {
+        self.sources = sources;
+        self
     }
 
     /// Bytes that are kept for wide windows.
@@ -72,7 +86,7 @@ impl Model {
         Answer::of(Question::parse(question).and_then(|q| self.ask(&q.ask, cancel))).0
     }
 
-    /// Answers a question.
+    /// Answers a question about this trace alone.
     ///
     /// # Errors
     /// If it makes no sense, if the trace cannot be read, or if it was cancelled.
@@ -88,9 +102,36 @@ impl Model {
                 self.rows().answer(study, people, of, only.as_ref())
             }
             Ask::Lanes(of) => lanes::answer(study, people, base, parts, of, cancel),
-            Ask::Processes(_) => Err(Error::Question("processes are not told yet".into())),
+            Ask::Processes(of) => processes::answer(study, base, of),
             Ask::At(of) => at::answer(study, people, base, parts, of, cancel),
+            Ask::Chain(of) => {
+                let explained = of.finding.is_some().then(|| self.explanation()).transpose()?;
+                chains::answer(study, people, base, parts, explained, of, cancel)
+            }
+            Ask::Table(of) => table::answer(study, &self.explorer, &self.views, of, cancel),
+            Ask::Flame(of) => flame::answer(of, &self.weights(of, cancel)?, None),
+            Ask::Code(of) => self.code(&of.function),
+            Ask::Search(of) => search::answer(study, people, of),
+            Ask::Diff(_) => Err(Error::Question("a diff is about several traces".into())),
+            Ask::Plots => Err(Error::Question("a trace has no plots".into())),
         }
+    }
+
+    /// What a flame graph draws.
+    pub(crate) fn weights(&self, of: &FlameOf, cancel: &Cancel) -> Result<Weights> {
+        let threads = Selection { lock: None, function: None, ..of.filter.clone() };
+        let among = Among {
+            threads: self.threads_of(&threads)?,
+            lock: of.filter.lock.clone(),
+            function: of.filter.function.clone(),
+        };
+        flame::weights(self.study, of, &among, cancel)
+    }
+
+    /// What a diff compares. O(events): slow.
+    pub(crate) fn facts(&self) -> Result<Facts> {
+        let Study { trace, name, disassembler, .. } = self.study;
+        Ok(Facts::new(trace, name, &Options::default(), *disassembler)?)
     }
 
     /// What held the CPUs up. Slow for the first time: O(events).
@@ -102,95 +143,112 @@ impl Model {
         if let Some(known) = self.explained.get() {
             return Ok(known);
         }
-        let Study { trace, name, disassembler, .. } = &self.study;
-        let explanation = holdup_analysis::explain(trace, name, &Options::default(), *disassembler)?;
-        let culprits = explanation.findings.iter().map(|f| self.thread_of(&f.culprit)).collect();
-        Ok(self.explained.get_or_init(|| Explained { explanation, culprits }))
+        let found = Explained::new(self.study, &self.base)?;
+        Ok(self.explained.get_or_init(|| found))
     }
 
     fn explain(&self) -> Result<Answer> {
-        let Explained { explanation, culprits } = self.explanation()?;
+        let Explained { explanation, culprits, .. } = self.explanation()?;
         let row = |thread: &Option<ThreadIdx>| thread.map(|t| self.people.id(Row::Thread(t)));
         Ok(Answer::document(&ExplainDocument { explanation, culprit_rows: culprits.iter().map(row).collect() }))
     }
 
-    fn thread_of(&self, culprit: &Culprit) -> Option<ThreadIdx> {
-        let trace = self.study.trace;
-        let mut same = trace
-            .threads
-            .rows()
-            .enumerate()
-            .skip(1)
-            .filter(|(_, t)| t.tid == culprit.tid && t.pid == culprit.pid && trace.text(t.name) == culprit.thread);
-        same.next().map(|(i, _)| ThreadIdx(i as u32))
+    fn code(&self, function: &str) -> Result<Answer> {
+        let Study { trace, name, disassembler, .. } = self.study;
+        let mut found = annotate(trace, name, function, *disassembler)?;
+        let mut files = rustc_hash::FxHashMap::default();
+        for row in &mut found.instructions {
+            let text: &Option<String> = files.entry(row.file.clone()).or_insert_with_key(|path| (self.sources)(path));
+            let line = text.as_ref().and_then(|text| text.lines().nth((row.line as usize).checked_sub(1)?));
+            row.source_text = line.map_or(String::new(), |l| l.trim().to_owned());
+        }
+        Ok(Answer::document(&found))
     }
 
     fn usage(&self, of: &UseOf, cancel: &Cancel) -> Result<Answer> {
         let Model { study, base, parts, .. } = self;
         let grid = Grid::new(of.window, of.px, study.timeline.end)?;
-        let series = usage::plain(study, base, parts, grid, cancel)?;
-        let over = match self.threads_of(&of.overlay)? {
+        let explained = self.explained.get();
+        let series = match explained {
+            Some(explained) => explained.usage(study, base, grid, cancel)?,
+            None => usage::plain(study, base, parts, grid, cancel)?,
+        };
+        let over = match self.overlaid(&of.overlay)? {
             Some(threads) => {
                 let label = self.label_of(&of.overlay);
                 Some(usage::overlay(study, base, parts, grid, usage::Over { label, threads }, cancel)?)
             }
             None => None,
         };
-        Ok(usage::answer(study, grid, false, series, over))
+        Ok(usage::answer(study, grid, explained.is_some(), series, over))
     }
 
     /// All rows; sorted anew when blame becomes known.
-    fn rows(&self) -> std::sync::Arc<Rows> {
-        let explained = self.explained.get().is_some();
+    fn rows(&self) -> Arc<Rows> {
+        let explained = self.explained.get();
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         match &*rows {
-            Some((known, rows)) if *known == explained => rows.clone(),
+            Some((known, rows)) if *known == explained.is_some() => rows.clone(),
             _ => {
-                let new = std::sync::Arc::new(Rows::new(&self.people, &self.base, None));
-                rows.insert((explained, new)).1.clone()
+                let blame = explained.map(|e| e.blame.as_slice());
+                let new = Arc::new(Rows::new(&self.people, &self.base, blame));
+                rows.insert((explained.is_some(), new)).1.clone()
             }
         }
     }
 
-    /// The threads that are selected; `None` if nothing is.
+    /// Whose CPU use is laid over the rest: of a finding only its culprit's.
+    fn overlaid(&self, selection: &Selection) -> Result<Option<FxHashSet<ThreadIdx>>> {
+        match &selection.finding {
+            Some(id) => {
+                let explained = self.explanation()?;
+                Ok(explained.culprits[explained.finding(id)?].map(|culprit| FxHashSet::from_iter([culprit])))
+            }
+            None => self.threads_of(selection),
+        }
+    }
+
+    /// The threads that are selected; `None` if nothing is that threads have.
     fn threads_of(&self, selection: &Selection) -> Result<Option<FxHashSet<ThreadIdx>>> {
-        if selection.is_empty() {
-            return Ok(None);
-        }
+        let mut found: Option<FxHashSet<ThreadIdx>> = None;
+        let mut keep = |threads: FxHashSet<ThreadIdx>| match &mut found {
+            Some(known) => known.retain(|t| threads.contains(t)),
+            None => found = Some(threads),
+        };
         if let Some(row) = &selection.row {
-            let row = self.people.row(row, &self.study)?;
-            return Ok(Some(self.people.threads(row).into_iter().collect()));
-        }
-        if let Some(name) = &selection.process {
-            let trace = self.study.trace;
-            let named = trace.threads.rows().enumerate().skip(1).filter(|(_, t)| trace.text(t.process) == name);
-            return Ok(Some(named.map(|(i, _)| ThreadIdx(i as u32)).collect()));
+            keep(self.people.threads(self.people.row(row, self.study)?).into_iter().collect());
         }
         if let Some(id) = &selection.finding {
             let explained = self.explanation()?;
-            let at = explained.explanation.findings.iter().position(|f| f.id == *id);
-            let at = at.ok_or_else(|| Error::Question(format!("there is no finding {id}")))?;
-            return Ok(Some(explained.culprits[at].into_iter().collect()));
+            keep(explained.threads(explained.finding(id)?));
         }
-        Ok(None)
+        let trace = self.study.trace;
+        let mut named = |wanted: &String, of: fn(&holdup_trace::tables::Thread) -> holdup_trace::StringId| {
+            let all = trace.threads.rows().enumerate().skip(1).filter(|(_, t)| trace.text(of(t)) == wanted);
+            keep(all.map(|(i, _)| ThreadIdx(i as u32)).collect());
+        };
+        if let Some(name) = &selection.process {
+            named(name, |t| t.process);
+        }
+        if let Some(name) = &selection.thread {
+            named(name, |t| t.name);
+        }
+        Ok(found)
     }
 
     fn label_of(&self, selection: &Selection) -> String {
-        if let Some(name) = &selection.process {
-            return name.clone();
-        }
         let of_finding = |id: &String| {
             let explained = self.explained.get()?;
-            let at = explained.explanation.findings.iter().position(|f| f.id == *id)?;
-            explained.culprits[at].map(|t| self.study.label(t))
+            explained.culprits[explained.finding(id).ok()?].map(|t| self.study.label(t))
         };
-        let of_row = |id: &String| match self.people.row(id, &self.study).ok()? {
+        let of_row = |id: &String| match self.people.row(id, self.study).ok()? {
             Row::Thread(thread) => Some(self.study.label(thread)),
             Row::Program(p) => Some(self.study.trace.text(self.people.programs[p].id).to_owned()),
             Row::Names(p, n) => Some(self.people.programs[p].names[n].label.clone()),
             Row::Cpu(_) => None,
         };
         let label = selection.finding.as_ref().and_then(of_finding);
-        label.or_else(|| selection.row.as_ref().and_then(of_row)).unwrap_or_default()
+        let label = label.or_else(|| selection.row.as_ref().and_then(of_row));
+        label.or_else(|| selection.thread.clone()).or_else(|| selection.process.clone()).unwrap_or_default()
     }
 }

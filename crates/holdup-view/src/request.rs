@@ -50,6 +50,20 @@ pub enum Ask {
     Processes(ProcessesOf),
     /// What is at a place.
     At(AtOf),
+    /// From a wait to its cause.
+    Chain(ChainOf),
+    /// Rows and groups.
+    Table(TableOf),
+    /// A flame graph.
+    Flame(FlameOf),
+    /// A function, instruction by instruction.
+    Code(CodeOf),
+    /// What changed between traces.
+    Diff(DiffOf),
+    /// What is called so.
+    Search(SearchOf),
+    /// Results of measurements.
+    Plots,
 }
 
 /// What an answer is restricted to.
@@ -60,6 +74,8 @@ pub struct Selection {
     pub row: Option<String>,
     /// The name of processes.
     pub process: Option<String>,
+    /// The name of threads.
+    pub thread: Option<String>,
     /// A finding's id.
     pub finding: Option<String>,
     /// A lock's key.
@@ -153,4 +169,127 @@ pub struct AtOf {
     pub row: String,
     /// When, in nanoseconds since the trace's start.
     pub time: f64,
+}
+
+/// `chain`: by the number of the wait, or by a time and a row, or by a finding.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ChainOf {
+    /// The wait's number.
+    pub wait: Option<u64>,
+    /// Who waits.
+    pub row: Option<String>,
+    /// When, in nanoseconds since the trace's start.
+    pub time: Option<f64>,
+    /// For what.
+    pub finding: Option<String>,
+}
+
+/// `table`
+#[derive(Debug, Clone, Deserialize)]
+pub struct TableOf {
+    /// A table, or a ready-made question.
+    pub table: String,
+    /// Columns to group by.
+    #[serde(default)]
+    pub by: Vec<String>,
+    /// Measures of groups, or columns of rows.
+    #[serde(default)]
+    pub show: Vec<String>,
+    /// Which rows.
+    #[serde(default, rename = "where")]
+    pub filters: Vec<String>,
+    /// By what they are sorted.
+    #[serde(default)]
+    pub sort: Vec<String>,
+    /// At most this many.
+    #[serde(default)]
+    pub top: Option<usize>,
+    /// When.
+    #[serde(default)]
+    pub window: Option<Window>,
+    /// Values of the first columns of `by`: rows of that group alone, by the next column.
+    #[serde(default)]
+    pub path: Vec<serde_json::Value>,
+    /// Only the first level of the groups.
+    #[serde(default)]
+    pub tree: bool,
+    /// Only rows of what was recorded.
+    #[serde(default)]
+    pub focus: bool,
+    /// As text.
+    #[serde(default)]
+    pub csv: bool,
+    /// Only what has a part in it.
+    #[serde(default)]
+    pub selection: Selection,
+}
+
+/// What a flame graph is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Of {
+    /// What ran.
+    Cpu,
+    /// What waited.
+    Off,
+    /// Who ended waits.
+    Wakers,
+    /// Who held up whom.
+    Blame,
+}
+
+/// `flame`
+#[derive(Debug, Clone, Deserialize)]
+pub struct FlameOf {
+    /// Of what.
+    pub of: Of,
+    /// When.
+    #[serde(default)]
+    pub window: Option<Window>,
+    /// Whose.
+    #[serde(default)]
+    pub filter: Selection,
+    /// With the innermost function first.
+    #[serde(default)]
+    pub callers: bool,
+    /// With the largest first, not by name.
+    #[serde(default)]
+    pub left_heavy: bool,
+    /// Frames below this share of the whole are left out.
+    #[serde(default)]
+    pub min_share: f64,
+    /// Compared with the same of this trace.
+    #[serde(default)]
+    pub against: Option<u32>,
+}
+
+/// `code`
+#[derive(Debug, Clone, Deserialize)]
+pub struct CodeOf {
+    /// The function.
+    pub function: String,
+}
+
+/// `diff`
+#[derive(Debug, Clone, Deserialize)]
+pub struct DiffOf {
+    /// Traces.
+    pub before: Vec<u32>,
+    /// Traces.
+    pub after: Vec<u32>,
+}
+
+/// `search`
+#[derive(Debug, Clone, Deserialize)]
+pub struct SearchOf {
+    /// A part of a name, or a number.
+    pub text: String,
+    /// Hits of each kind.
+    #[serde(default = "some")]
+    pub limit: usize,
+}
+
+const fn some() -> usize {
+    50
 }

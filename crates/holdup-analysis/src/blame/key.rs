@@ -45,6 +45,14 @@ pub enum Terminal {
     Unknown,
 }
 
+impl Terminal {
+    /// Whether the thread of a key with it is one that others waited for, not one that could run itself.
+    pub(crate) const fn is_of_culprit(self) -> bool {
+        use Terminal::*;
+        matches!(self, Running | NotRunning | Handoff | Disk | Timer | Overhead | Serial | Outside)
+    }
+}
+
 /// What identifies a cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
@@ -71,7 +79,7 @@ impl Key {
     /// What a finding can be about: this without what changes while one waits for the same. Whether the thread at the end
     /// runs or is not let run, and in which ways others wait for it, is one subject; and so is a lock in one thread's hands.
     #[must_use]
-    pub(crate) fn subject(self) -> Key {
+    pub fn subject(self) -> Key {
         let kind = if self.kind == WaitKind::Lock { WaitKind::Lock } else { WaitKind::Unknown };
         let works = matches!(self.terminal, Terminal::NotRunning | Terminal::Handoff) && kind != WaitKind::Lock;
         Key { kind, terminal: if works { Terminal::Running } else { self.terminal }, ..self }

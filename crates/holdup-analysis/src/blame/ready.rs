@@ -77,7 +77,7 @@ impl Set {
 pub(super) struct Reading {
     cpu: Cpu,
     allowed: SetId,
-    at: Mark,
+    pub(super) at: Mark,
     own: Chances,
     all: Chances,
     some: Chances,

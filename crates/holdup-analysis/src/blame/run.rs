@@ -8,9 +8,10 @@ use holdup_trace::Result;
 
 use super::Blame;
 use super::charged::Charged;
+use super::course::{Asked, Course};
 use super::study::Study;
 use super::sum::Sum;
-use super::sweep::sweep;
+use super::sweep::{record, sweep};
 use crate::intervals::Chunk;
 
 /// Charges every CPU second of the window. `also` is called with each part of the trace, in any order and by several
@@ -49,6 +50,24 @@ pub fn blame<X: Send>(
     results.into_iter().collect::<Result<()>>()?;
     let order = order.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     Ok(order.sum.finish(study.window))
+}
+
+/// What was charged when, in the parts of the trace that the window touches; `stop` is asked before each.
+///
+/// # Errors
+/// If a table is damaged.
+pub fn over_time(study: &Study, asked: &Asked, stop: impl Fn() -> bool + Sync) -> Result<Course> {
+    let mut sum = Course::new(asked.steps, asked.count);
+    let touched = |part: &usize| is_inside(study, *part);
+    let parts: Vec<usize> = (0..study.timeline.len()).filter(touched).collect();
+    let (first, behind) = (parts.first().map_or(0, |p| *p), parts.last().map_or(0, |p| *p + 1));
+    let record = |chunk: &Chunk| if stop() { None } else { record(study, chunk, asked) };
+    study.timeline.each(first..behind, record, |found| {
+        if let Some((first, course)) = found {
+            sum.add(first, &course);
+        }
+    })?;
+    Ok(sum)
 }
 
 fn is_inside(study: &Study, part: usize) -> bool {

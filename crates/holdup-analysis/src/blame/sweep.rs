@@ -13,47 +13,80 @@ use rustc_hash::FxHashMap;
 use super::cells::Cells;
 use super::charged::Charged;
 use super::clock::Clock;
+use super::course::{Asked, Course};
 use super::forest::{Forest, NONE};
 use super::locks::Locks;
 use super::processors::Processors;
 use super::ready::{Reading, Ready};
+use super::recorder::Recorder;
 use super::study::Study;
 use crate::intervals::{Chunk, Extra, State, Wait};
 
 /// Sweeps one part backwards.
 pub(super) fn sweep(study: &Study, chunk: &Chunk) -> Charged {
     let mut sweep = Sweep::new(study, chunk);
-    sweep.start();
-    let (steps, inserted, extras, samples) = (chunk.steps(), chunk.inserted(), &chunk.extras, chunk.samples());
-    let (mut step, mut late, mut extra, mut sample) = (steps.len(), inserted.len(), extras.len(), samples.len());
-    loop {
-        let step_t = step.checked_sub(1).map_or(0, |i| steps[i].t);
-        let late_t = late.checked_sub(1).map_or(0, |i| inserted[i].t);
-        let extra_t = extra.checked_sub(1).map_or(0, |i| extras[i].0);
-        let sample_t = sample.checked_sub(1).map_or(0, |i| samples[i].t.nanos());
-        // Going backwards a sample at a switch belongs to what ran before it: steps first, and the late ones before them.
-        let rest = extra_t.max(sample_t);
-        if step > 0 && step_t >= rest && (late == 0 || step_t > late_t) {
-            step -= 1;
-            sweep.clock.advance(step_t);
-            sweep.set_state(steps[step].thread.0, steps[step].before());
-        } else if late > 0 && late_t >= rest {
-            late -= 1;
-            sweep.clock.advance(late_t);
-            sweep.set_state(inserted[late].thread.0, inserted[late].before());
-        } else if extra > 0 && extra_t >= sample_t {
-            extra -= 1;
-            sweep.clock.advance(extra_t);
-            sweep.extra(extras[extra].1);
-        } else if sample > 0 {
-            sample -= 1;
-            sweep.clock.advance(sample_t);
-            sweep.sample(&samples[sample]);
-        } else {
-            break;
+    sweep.run();
+    sweep.finish()
+}
+
+/// Sweeps one part backwards and says when what was charged; with the first step of which it tells.
+pub(super) fn record<'a>(study: &'a Study<'a>, chunk: &'a Chunk, asked: &'a Asked<'a>) -> Option<(usize, Course)> {
+    let mut sweep = Sweep::new(study, chunk);
+    sweep.recorder = Some(Box::new(Recorder::new(asked, (chunk.from, chunk.to), study.timeline.cpus)?));
+    sweep.run();
+    sweep.end();
+    let recorder = sweep.recorder.take()?;
+    Some(recorder.finish(&sweep.clock))
+}
+
+impl Sweep<'_> {
+    /// Follows all changes back to the part's beginning.
+    fn run(&mut self) {
+        let sweep = self;
+        sweep.start();
+        let chunk = sweep.chunk;
+        let (steps, inserted, extras, samples) = (chunk.steps(), chunk.inserted(), &chunk.extras, chunk.samples());
+        let (mut step, mut late, mut extra, mut sample) = (steps.len(), inserted.len(), extras.len(), samples.len());
+        loop {
+            let step_t = step.checked_sub(1).map_or(0, |i| steps[i].t);
+            let late_t = late.checked_sub(1).map_or(0, |i| inserted[i].t);
+            let extra_t = extra.checked_sub(1).map_or(0, |i| extras[i].0);
+            let sample_t = sample.checked_sub(1).map_or(0, |i| samples[i].t.nanos());
+            // Going backwards a sample at a switch belongs to what ran before it: steps first, and the late ones before them.
+            let rest = extra_t.max(sample_t);
+            if step > 0 && step_t >= rest && (late == 0 || step_t > late_t) {
+                step -= 1;
+                sweep.advance(step_t);
+                sweep.set_state(steps[step].thread.0, steps[step].before());
+            } else if late > 0 && late_t >= rest {
+                late -= 1;
+                sweep.advance(late_t);
+                sweep.set_state(inserted[late].thread.0, inserted[late].before());
+            } else if extra > 0 && extra_t >= sample_t {
+                extra -= 1;
+                sweep.advance(extra_t);
+                sweep.extra(extras[extra].1);
+            } else if sample > 0 {
+                sample -= 1;
+                sweep.advance(sample_t);
+                sweep.sample(&samples[sample]);
+            } else {
+                break;
+            }
         }
     }
-    sweep.finish()
+
+    /// Goes back to `t`, by way of the borders of the steps that are recorded.
+    #[inline]
+    fn advance(&mut self, t: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            while let Some(border) = recorder.border_behind(t) {
+                self.clock.advance(border);
+                recorder.cross(&self.clock);
+            }
+        }
+        self.clock.advance(t);
+    }
 }
 
 struct Sweep<'a> {
@@ -74,6 +107,8 @@ struct Sweep<'a> {
     scratch: Vec<u32>,
     /// Cells that were charged while something was linked, and until when.
     passed: Vec<(u32, u64)>,
+    /// Notes when what is charged, if that is wanted.
+    recorder: Option<Box<Recorder<'a>>>,
 }
 
 impl<'a> Sweep<'a> {
@@ -100,6 +135,7 @@ impl<'a> Sweep<'a> {
             starting: true,
             scratch: Vec::new(),
             passed: Vec::new(),
+            recorder: None,
         }
     }
 

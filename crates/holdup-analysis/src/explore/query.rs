@@ -104,12 +104,26 @@ impl Answer {
 /// The columns that a question needs, with the rows that pass its filter.
 pub struct View {
     table: TableKind,
-    relation: Relation,
+    pub(super) relation: Relation,
     chosen: Option<Vec<u32>>,
     focus: String,
 }
 
 impl View {
+    /// The table.
+    pub fn table(&self) -> TableKind {
+        self.table
+    }
+
+    /// Bytes that its columns take.
+    pub fn bytes(&self) -> usize {
+        let of = |c: &Column| match &c.data {
+            Data::Text(text) => 4 * text.ids.len(),
+            Data::Numbers(_) | Data::Reals(_) => 8 * c.data.len(),
+        };
+        self.relation.columns().iter().map(of).sum::<usize>() + self.chosen.as_ref().map_or(0, |rows| 4 * rows.len())
+    }
+
     /// The rows that passed the filter.
     pub fn rows(&self) -> Rows<'_> {
         self.chosen.as_deref().map_or(Rows::All(self.relation.len()), Rows::Some)
@@ -130,6 +144,22 @@ impl View {
     /// The rows of `group`, as [`Answer::groups`] has it, among `rows`.
     pub fn rows_of(&self, by: &[String], rows: Rows, group: u32, stop: &Stop) -> Result<Vec<u32>> {
         rows_of(&self.keys(by, rows, stop)?, group, rows, stop)
+    }
+
+    /// Answers `query` for some of the rows; of the query its groups, measures or columns, order and number count, all of which
+    /// must be among those that the view was made for. O(rows) for each of them.
+    ///
+    /// # Errors
+    /// If it makes no sense, or was stopped.
+    pub fn answer_of(&self, of: Rows, query: &Query, stop: &Stop) -> Result<Answer> {
+        let query = &with_defaults(query)?;
+        if query.by.is_empty() {
+            return rows(self, of, query, stop);
+        }
+        let mut answer = self.group(&query.by, of, &measures(query)?, stop)?;
+        let order = sorted(&answer, &group_order(&answer, query)?, query.top);
+        answer.gather(&order);
+        Ok(answer)
     }
 
     fn keys(&self, by: &[String], rows: Rows, stop: &Stop) -> Result<Keys<'_>> {
@@ -181,16 +211,7 @@ impl Explorer<'_> {
     pub fn run(&self, query: &Query, stop: &Stop) -> Result<Answer> {
         let query = &with_defaults(query)?;
         let view = self.view(query, stop)?;
-        let mut answer = if query.by.is_empty() {
-            rows(&view, query, stop)?
-        } else {
-            view.group(&query.by, view.rows(), &measures(query)?, stop)?
-        };
-        if !query.by.is_empty() {
-            let order = sorted(&answer, &group_order(&answer, query)?, query.top);
-            answer.gather(&order);
-        }
-        Ok(answer)
+        view.answer_of(view.rows(), query, stop)
     }
 
     fn scope(&self, query: &Query) -> Result<Scope> {
@@ -256,9 +277,8 @@ fn measures(query: &Query) -> Result<Vec<Measure>> {
 }
 
 /// The rows themselves.
-fn rows(view: &View, query: &Query, stop: &Stop) -> Result<Answer> {
+fn rows(view: &View, all: Rows, query: &Query, stop: &Stop) -> Result<Answer> {
     stop.check()?;
-    let all = view.rows();
     let mut answer = view.answer(&[], Vec::new(), all, Vec::new());
     answer.total = all.len();
     let keys: Vec<(String, bool)> = query.sort.iter().map(|s| key(s)).collect();

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::context::Context;
 use super::tally::{Group, Tally, Why};
 use super::{culprit, names, place};
-use crate::report::{Confidence, Culprit, Finding, FindingKind, Waiters};
+use crate::report::{About, Confidence, Culprit, Finding, FindingKind, Waiters};
 use crate::turns::{Pair, Trips};
 
 /// Whoever takes turns for less of the time than this is not worth a finding.
@@ -45,15 +45,15 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
             continue;
         }
         let threads = pairs.sides.concat();
-        let taken = take_groups(groups, &threads, pairs.length);
+        let (taken, about) = take_groups(groups, &threads, pairs.length);
         // What goes by until a CPU wakes up is a finding of its own.
         let rest = could_run(context, pairs.length).0 - waking(groups, &threads).0;
         let blame_cpu_s = context.limits.of_cpus(Amount(rest.max(taken.0)));
-        findings.push(Finding { share_of_held_up: share(taken), blame_cpu_s, ..finding(context, &pairs) });
+        findings.push(Finding { share_of_held_up: share(taken), blame_cpu_s, about, ..finding(context, &pairs) });
     }
     for (threads, ns, finding) in held_back {
-        let share_of_held_up = share(take_groups(groups, &threads, ns));
-        findings.push(Finding { share_of_held_up, ..finding });
+        let (taken, about) = take_groups(groups, &threads, ns);
+        findings.push(Finding { share_of_held_up: share(taken), about, ..finding });
     }
     findings
 }
@@ -100,7 +100,7 @@ impl Pairs {
 }
 
 /// Takes out what is about these threads alone, who spent `ns` so, and returns what was charged there.
-fn take_groups(groups: &mut Vec<(Group, Tally)>, threads: &[ThreadIdx], ns: u64) -> Amount {
+fn take_groups(groups: &mut Vec<(Group, Tally)>, threads: &[ThreadIdx], ns: u64) -> (Amount, About) {
     let inside = |t: &ThreadIdx| threads.contains(t);
     let about = |(group, tally): &(Group, Tally)| {
         let told = match group {
@@ -111,9 +111,12 @@ fn take_groups(groups: &mut Vec<(Group, Tally)>, threads: &[ThreadIdx], ns: u64)
         };
         told && tally.threads.iter().all(inside) && tally.by_thread.keys().all(inside)
     };
-    let taken = groups.iter().filter(|g| about(g)).map(|(_, tally)| tally.rank).sum();
-    groups.retain(|g| !about(g));
-    taken
+    let rank = groups.iter().filter(|g| about(g)).map(|(_, tally)| tally.rank).sum();
+    let taken =
+        groups.extract_if(.., |g| about(g)).flat_map(|(_, tally)| tally.subjects().copied().collect::<Vec<_>>());
+    let mut subjects: Vec<_> = taken.collect();
+    subjects.sort_unstable();
+    (rank, About { subjects, culprits: threads.to_vec(), waiters: threads.to_vec() })
 }
 
 /// What is charged to the waking up of these threads.

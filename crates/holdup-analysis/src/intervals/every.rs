@@ -1,6 +1,7 @@
 //! All parts of the trace, made on as many CPUs as there are.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -13,16 +14,21 @@ use super::timeline::Timeline;
 const AHEAD: usize = 2;
 
 impl Timeline<'_> {
-    /// Calls `map` with each part, by several threads where there are CPUs for them, and `fold` with what it returned, in the
+    /// Calls `map` with each of `parts`, by several threads where there are CPUs for them, and `fold` with what it returned, in the
     /// order of time. O(events).
     ///
     /// # Errors
     /// If a table is damaged.
-    pub fn each<X: Send>(&self, map: impl Fn(&Chunk) -> X + Sync, fold: impl FnMut(X) + Send) -> Result<()> {
-        let workers = std::thread::available_parallelism().map_or(1, |n| n.get()).min(self.len());
-        let next = AtomicUsize::new(0);
+    pub fn each<X: Send>(
+        &self,
+        parts: Range<usize>,
+        map: impl Fn(&Chunk) -> X + Sync,
+        fold: impl FnMut(X) + Send,
+    ) -> Result<()> {
+        let workers = std::thread::available_parallelism().map_or(1, |n| n.get()).min(parts.len());
+        let next = AtomicUsize::new(parts.start);
         let line = Line {
-            order: Mutex::new(Order { early: BTreeMap::new(), added: 0, fold, stopped: false }),
+            order: Mutex::new(Order { early: BTreeMap::new(), added: parts.start, fold, stopped: false }),
             turn: Condvar::new(),
             ahead: AHEAD * workers,
         };
@@ -31,7 +37,7 @@ impl Timeline<'_> {
             let (mut reader, mut memory) = (self.reader(), None);
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
-                if index >= self.len() {
+                if index >= parts.end {
                     return Ok(());
                 }
                 if !line.wait_for_room(index) {

@@ -32,6 +32,7 @@ pub fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     explain::page(&answer, &trace, Some(&path), String::new()).print()?;
     let file = text::page::quoted(&path);
     let questions = [
+        (format!("holdup view {file}"), "the same in the browser: the dip, the thread behind it"),
         (format!("holdup chain {file} --at 1.0"), "from one wait to its cause, hop by hop"),
         (format!("holdup disasm {file} find_free_block"), "the loop, with samples"),
         (format!("holdup table {file} switches"), "every switch: who readied whom"),

@@ -37,7 +37,8 @@ pub fn run(args: &Record) -> anyhow::Result<ExitCode> {
         );
     }
     let outcome = record(source, args.ring, &args.output, Then::Done)?;
-    say!("holdup: try  holdup explain {}", args.output.display());
+    let file = crate::text::page::quoted(&args.output.display().to_string());
+    say!("holdup: try  holdup explain {file}   or look at it:  holdup view {file}");
     Ok(exit_code(&outcome))
 }
 

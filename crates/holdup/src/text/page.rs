@@ -211,6 +211,7 @@ impl Page<'_> {
             let number = first.id.trim_start_matches('f');
             questions.insert(0, (format!("{explain} --why {number}"), "stacks, instructions, evidence"));
         }
+        questions.push((format!("holdup view {}", quoted(file)), "all of it in the browser"));
         let columns = questions.iter().map(|(q, _)| q.chars().count()).max().unwrap_or(0);
         for (i, (question, answer)) in questions.iter().enumerate() {
             let whole = format!("{question:<columns$}   {answer}");

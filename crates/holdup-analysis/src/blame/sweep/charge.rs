@@ -41,7 +41,7 @@ impl Sweep<'_> {
             return;
         }
         let passed = total.since(&edge.mark);
-        edge.mark = total;
+        let mark = std::mem::replace(&mut edge.mark, total);
         if !edge.holds {
             queue.off.add(&passed);
         }
@@ -51,7 +51,11 @@ impl Sweep<'_> {
             if edge.key.terminal != Terminal::Waking {
                 note(&mut queue.charged, edge.cell, total.t);
             }
-            let (n, cell) = (f64::from(held), self.cells.at(edge.cell));
+            let n = f64::from(held);
+            if let Some(recorder) = &mut self.recorder {
+                recorder.charge(edge.cell, &self.cells.keys, &mark, &total, n);
+            }
+            let cell = self.cells.at(edge.cell);
             cell.thread_ns = cell.thread_ns.saturating_add(u64::from(held).saturating_mul(passed.t));
             cell.cpu_ns += n * passed.cpu;
             cell.rank_ns += n * passed.rank;
@@ -221,6 +225,9 @@ impl Sweep<'_> {
         }
         let (t, outside) = (self.clock.time(), self.waits_for_outside(i));
         let key = self.cells.keys[cell as usize];
+        if let Some(recorder) = self.recorder.as_mut().filter(|_| role == Role::HeldUp) {
+            recorder.charge(cell, &self.cells.keys, &mark, &self.clock.total, 1.0);
+        }
         let charged = self.cells.at(cell);
         charged.thread_ns = charged.thread_ns.saturating_add(passed.t);
         let present = &mut self.clock.present;

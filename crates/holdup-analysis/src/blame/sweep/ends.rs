@@ -9,7 +9,20 @@ use super::Sweep;
 impl Sweep<'_> {
     /// Charges everything up to the part's beginning.
     pub(super) fn finish(mut self) -> Charged {
-        self.clock.advance(self.chunk.from);
+        self.end();
+        let mut out = self.out;
+        out.waiting = self.clock.take_waiting();
+        out.cpu = self.clock.sums;
+        self.processors.settle_neighbours(self.clock.starved);
+        out.neighbours = self.processors.neighbours;
+        out.instead = self.processors.instead;
+        (out.cells, out.spans) = self.cells.finish();
+        out
+    }
+
+    /// Charges everything up to there.
+    pub(super) fn end(&mut self) {
+        self.advance(self.chunk.from);
         let now = self.clock.total.t;
         self.processors.settle_all(now);
         for cpu in (0..self.chunk.lost_at_end.len()).map(|cpu| Cpu(cpu as u16)) {
@@ -24,14 +37,6 @@ impl Sweep<'_> {
         for q in 0..self.forest.queue_count() {
             self.retire(q);
         }
-        let mut out = self.out;
-        out.waiting = self.clock.take_waiting();
-        out.cpu = self.clock.sums;
-        self.processors.settle_neighbours(self.clock.starved);
-        out.neighbours = self.processors.neighbours;
-        out.instead = self.processors.instead;
-        (out.cells, out.spans) = self.cells.finish();
-        out
     }
 
     /// Charges a thread, and notes where its wait was charged if it has begun before the part.

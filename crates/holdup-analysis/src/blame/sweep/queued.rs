@@ -4,7 +4,7 @@ use holdup_trace::{Cpu, LockId, Nanos, StackId, ThreadIdx};
 
 use super::super::forest::{Mark, NONE};
 use super::super::key::{Key, Terminal};
-use super::super::ready::Use;
+use super::super::ready::{Reading, Use};
 use super::Sweep;
 use crate::classify::WaitKind;
 use crate::intervals::{HANDOFF_NS, State};
@@ -48,19 +48,22 @@ impl Sweep<'_> {
         let woken = matches!(self.forest.at(i).state, State::Woken(_));
         // No scheduler moves a thread for a moment.
         let turn = woken || missed.all.t < HANDOFF_NS;
-        self.charge_ready(i, if woken { Terminal::Waking } else { Terminal::Stalled }, &missed.own);
-        self.charge_ready(i, if turn { Terminal::Turn } else { Terminal::Misplaced }, &missed.allowed);
-        self.charge_ready(i, Terminal::Barred, &missed.barred);
-        self.charge_ready(i, Terminal::Starved, &missed.taken);
+        self.charge_ready(i, if woken { Terminal::Waking } else { Terminal::Stalled }, &missed.own, &reading);
+        self.charge_ready(i, if turn { Terminal::Turn } else { Terminal::Misplaced }, &missed.allowed, &reading);
+        self.charge_ready(i, Terminal::Barred, &missed.barred, &reading);
+        self.charge_ready(i, Terminal::Starved, &missed.taken, &reading);
     }
 
-    fn charge_ready(&mut self, i: u32, terminal: Terminal, passed: &Mark) {
+    fn charge_ready(&mut self, i: u32, terminal: Terminal, passed: &Mark, since: &Reading) {
         if passed.t == 0 {
             return;
         }
         let id = self.own_cell(i, ready_key(i, terminal));
         let from = self.clock.time();
         let thread = ThreadIdx(i);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.ready(id, &self.cells.keys, &since.at, &self.clock.total, passed.cpu);
+        }
         let cell = self.cells.at(id);
         if terminal != Terminal::Waking {
             // Wake-ups are counted where they are told to have met an idle CPU.

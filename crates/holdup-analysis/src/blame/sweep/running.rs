@@ -20,6 +20,7 @@ impl Sweep<'_> {
                 self.count_running(present, lost, false);
             }
             self.processors.serial_since(cpu, self.clock.serial);
+            self.record_serial(cpu, None, 0.0);
             self.processors.set_running(cpu, i, now);
             self.count_running(i, lost, true);
             self.set_use(cpu, i);
@@ -36,14 +37,22 @@ impl Sweep<'_> {
     pub(super) fn charge_serial(&mut self, cpu: Cpu, i: u32) {
         let passed = self.processors.serial_since(cpu, self.clock.serial);
         if passed.t == 0 || !self.contains(i) || self.processors.is_lost(cpu) {
-            return;
+            return self.record_serial(cpu, None, 0.0);
         }
         let id = self.serial_cell(i);
+        self.record_serial(cpu, Some(id), passed.cpu);
         let from = self.clock.time();
         self.cells.add_window(id, from, from + passed.t);
         let cell = self.cells.at(id);
         cell.cpu_ns += passed.cpu;
         cell.rank_ns += passed.rank;
+    }
+
+    fn record_serial(&mut self, cpu: Cpu, cell: Option<u32>, passed: f64) {
+        if let Some(recorder) = &mut self.recorder {
+            let cell = cell.map(|cell| (cell, self.cells.keys.as_slice()));
+            recorder.serial(cpu, cell, self.clock.time(), passed, self.clock.serial.cpu);
+        }
     }
 
     fn serial_cell(&mut self, i: u32) -> u32 {

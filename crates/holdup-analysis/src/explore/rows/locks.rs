@@ -9,7 +9,7 @@ use crate::classify::WaitKind;
 use crate::explore::relation::MISSING;
 use crate::explore::relation::Unit::{Id, Instant, Nanos, Text};
 use crate::explore::{Explorer, Result};
-use crate::intervals::{Intervals, OwnerSpan, Wait};
+use crate::intervals::{OwnerSpan, Wait};
 
 pub(super) struct Locks;
 
@@ -147,33 +147,40 @@ impl Provider for Locks {
     }
 
     fn scan(explorer: &Explorer, each: &mut dyn FnMut(&Acquisition) -> Result<()>) -> Result<()> {
-        let intervals = explorer.intervals()?;
-        let mut rows = acquisitions(explorer.trace, intervals);
+        let mut rows = acquisitions(explorer)?;
         find_holds(&mut rows);
         rows.iter().try_for_each(each)
     }
 }
 
 /// All contended acquisitions in the order of their starts. O(n log n).
-fn acquisitions(trace: &Trace, intervals: &Intervals) -> Vec<Acquisition> {
-    let mut owners: FxHashMap<LockId, Vec<OwnerSpan>> = FxHashMap::default();
-    for span in &intervals.owners {
-        owners.entry(span.lock).or_default().push(*span);
-    }
-    // Where a wait that goes on after a time-out began.
-    let mut began: FxHashMap<usize, u64> = FxHashMap::default();
+fn acquisitions(explorer: &Explorer) -> Result<Vec<Acquisition>> {
+    // Where a wait that goes on after a time-out began: it does so in the next one of its thread.
+    let mut began: FxHashMap<ThreadIdx, u64> = FxHashMap::default();
     let mut rows = Vec::new();
-    for (index, &wait) in intervals.waits.iter().enumerate().filter(|(_, w)| w.kind == WaitKind::Lock) {
-        let start = began.remove(&index).unwrap_or(wait.start);
-        if let Some(next) = wait.goes_on.checked_sub(1) {
-            began.insert(next as usize, start);
+    let mut waits = explorer.waits()?;
+    while let Some((index, wait)) = waits.next()? {
+        if wait.kind != WaitKind::Lock {
             continue;
         }
-        let owner = owners.get(&wait.lock).and_then(|spans| owner_within(spans, start, wait.woken));
-        rows.push(Acquisition { index, wait, start, kind: lock_kind(trace, wait.lock), hold: MISSING, owner });
+        let start = began.remove(&wait.thread).unwrap_or(wait.start);
+        if wait.goes_on != 0 {
+            began.insert(wait.thread, start);
+            continue;
+        }
+        let kind = lock_kind(explorer.trace, wait.lock);
+        rows.push(Acquisition { index, wait, start, kind, hold: MISSING, owner: None });
+    }
+    let mut owners: FxHashMap<LockId, Vec<OwnerSpan>> = FxHashMap::default();
+    for span in waits.owners() {
+        owners.entry(span.lock).or_default().push(span);
+    }
+    for row in &mut rows {
+        let spans = owners.get(&row.wait.lock);
+        row.owner = spans.and_then(|spans| owner_within(spans, row.start, row.wait.woken));
     }
     rows.sort_by_key(|r| (r.start, r.index));
-    rows
+    Ok(rows)
 }
 
 /// The first owner known between `from` and `to`; `spans` of one lock do not overlap and are in time order.

@@ -244,22 +244,21 @@ impl Provider for Switches {
 
     fn scan(explorer: &Explorer, each: &mut dyn FnMut(&SwitchIn) -> Result<()>) -> Result<()> {
         let trace = explorer.trace;
-        let waits = &explorer.intervals()?.waits;
+        let mut waits = explorer.waits()?;
         let on_cpu = times_on_cpu(trace)?;
         let mut left: Vec<Option<Left>> = vec![None; trace.threads.len()];
-        let mut next_wait = 0;
         for (index, switch) in trace.switches.iter().enumerate() {
             let row = switch?;
             let t = row.t.nanos();
             // Waits begin in the order of the switches that begin them.
-            while waits.get(next_wait).is_some_and(|w| w.start < t) {
-                next_wait += 1;
+            while waits.peek()?.is_some_and(|w| w.start < t) {
+                waits.next()?;
             }
             if let Some(slot) = left.get_mut(row.prev.index()) {
-                let wait = waits.get(next_wait).filter(|w| w.start == t && w.thread == row.prev);
-                next_wait += usize::from(wait.is_some());
+                let begins = waits.peek()?.is_some_and(|w| w.start == t && w.thread == row.prev);
+                let wait = if begins { waits.next()? } else { None };
                 *slot = match wait {
-                    Some(wait) => Some(Left::waiting(&row, wait)),
+                    Some((_, wait)) => Some(Left::waiting(&row, &wait)),
                     None if row.state == SwitchState::Runnable => Some(Left::preempted(&row)),
                     None => Some(Left { t: Some(t), state: row.state, ..Left::UNKNOWN }),
                 };

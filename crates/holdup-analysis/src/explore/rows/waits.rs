@@ -10,7 +10,7 @@ use crate::intervals::Wait;
 
 pub(super) struct Waits;
 
-/// A wait and its index in the intervals.
+/// A wait and its number.
 pub(super) struct Waiting {
     index: usize,
     wait: Wait,
@@ -160,7 +160,10 @@ impl Provider for Waits {
     }
 
     fn scan(explorer: &Explorer, each: &mut dyn FnMut(&Waiting) -> Result<()>) -> Result<()> {
-        let waits = &explorer.intervals()?.waits;
-        waits.iter().enumerate().try_for_each(|(index, &wait)| each(&Waiting { index, wait }))
+        let mut waits = explorer.waits()?;
+        while let Some((index, wait)) = waits.next()? {
+            each(&Waiting { index, wait })?;
+        }
+        Ok(())
     }
 }

@@ -98,6 +98,7 @@ demo.holdup: holdup (pid 22459), 2.02 s on 2 CPUs
   Also      38 smaller causes: 51.0 ms of CPU time in all (--all)
   More      holdup explain demo.holdup --why 1   stacks, instructions, evidence
             holdup explain demo.holdup --all     every cause, the sum, the notes
+            holdup view demo.holdup              all of it in the browser
 ";
     assert_eq!(text, wanted);
 }

@@ -1,0 +1,16 @@
+//! Whom and what a finding is about, for whoever has the trace, too.
+
+use holdup_trace::ThreadIdx;
+
+use crate::blame::Key;
+
+/// Whom and what a finding is about, by the trace's own numbers.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// What was charged to it ([`Key::subject`]).
+    pub subjects: Vec<Key>,
+    /// The threads at the ends of the chains, the one with most blame first.
+    pub culprits: Vec<ThreadIdx>,
+    /// Those that waited, sorted.
+    pub waiters: Vec<ThreadIdx>,
+}

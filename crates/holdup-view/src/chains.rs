@@ -1,0 +1,219 @@
+//! From a wait to its cause, hop by hop.
+
+use holdup_analysis::chain::{self, Chain, Hop, Options, Start};
+use holdup_analysis::intervals::{Chunk, State, Wait};
+use holdup_trace::{Table, ThreadIdx, Timestamp};
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::at;
+use crate::base::Base;
+use crate::explained::Explained;
+use crate::parts::{Parts, touched};
+use crate::people::{People, Row};
+use crate::request::ChainOf;
+use crate::study::Study;
+use crate::{Answer, Cancel, Error, Result};
+
+/// Parts of the trace that one chain is followed through: some 15 MB each.
+const MOST_PARTS: usize = 16;
+/// Parts that are looked through for a finding's longest wait.
+const SEARCHED: usize = 4;
+
+#[derive(Serialize)]
+struct Document {
+    chain: Value,
+    hops: Vec<Drawn>,
+}
+
+/// A hop, as it is drawn.
+#[derive(Serialize)]
+struct Drawn {
+    row: Option<String>,
+    thread: String,
+    from: u64,
+    to: u64,
+    /// From when its own wait lasted, by which the chain goes on.
+    wait_from: Option<u64>,
+    what: &'static str,
+    function: String,
+    by: Value,
+}
+
+/// Answers `chain`; `explained` is there if it is asked for a finding.
+///
+/// # Errors
+/// If there is no such wait, if a table is damaged, or if nobody wants to know any more.
+pub(crate) fn answer(
+    study: &Study,
+    people: &People,
+    base: &Base,
+    parts: &Parts,
+    explained: Option<&Explained>,
+    asked: &ChainOf,
+    cancel: &Cancel,
+) -> Result<Answer> {
+    let wait = pick(study, people, base, parts, explained, asked, cancel)?;
+    let whole = touched(&study.timeline, wait.start, wait.resumed.max(wait.start + 1));
+    let first = whole.start.max(whole.end.saturating_sub(MOST_PARTS));
+    cancel.check()?;
+    let (intervals, carried) = study.timeline.range(first..whole.end)?;
+    let same = |w: &Wait| w.thread == wait.thread && w.start == wait.start;
+    let start = intervals.waits.iter().position(same);
+    let start = start.ok_or_else(|| Error::Question("this wait is not in the trace any more".into()))?;
+    let at = chain::Study {
+        trace: study.trace,
+        focus: &study.focus,
+        intervals: &intervals,
+        classifier: study.classifier,
+        disassembler: study.disassembler,
+    };
+    let options = Options { start: Start::Wait(start), focus: None, follow: false, top: 0 };
+    let mut found = at.chain(&study.name, &options)?;
+    if first > whole.start {
+        let seconds = Timestamp::from_nanos_since_start(study.timeline.span(first).0).seconds();
+        found.note =
+            format!("the wait is longer than what is followed at once: the chain is told from {seconds:.3} s on");
+    }
+    let hops = found.hops.iter().map(|hop| drawn(study, people, hop)).collect();
+    let first_wait = base.first_wait.get(first).copied().unwrap_or(0);
+    Ok(Answer::document(&Document { chain: numbered(&found, first_wait, carried as u64), hops }))
+}
+
+/// The chain with the numbers that its waits have in the whole trace; those that begin earlier have none.
+fn numbered(chain: &Chain, first: u64, carried: u64) -> Value {
+    let mut value = serde_json::to_value(chain).unwrap_or_default();
+    for hop in value["hops"].as_array_mut().into_iter().flatten() {
+        if let Some(wait) = hop.get_mut("wait").and_then(Value::as_object_mut) {
+            let id = wait.get("id").and_then(Value::as_u64).and_then(|id| id.checked_sub(carried));
+            wait.insert("id".into(), id.map_or(Value::Null, |id| Value::from(id + first)));
+        }
+    }
+    value
+}
+
+fn drawn(study: &Study, people: &People, hop: &Hop) -> Drawn {
+    let ns = |s: f64| Timestamp::from_seconds(s).nanos();
+    let thread = thread_of(study, hop);
+    let wait_from = hop.wait.as_ref().map(|w| ns(w.start_s));
+    Drawn {
+        row: thread.map(|t| people.id(Row::Thread(t))),
+        thread: format!("{} ({})", hop.who.thread, hop.who.tid),
+        from: ns(hop.did.from_s),
+        to: ns(hop.did.to_s),
+        wait_from,
+        what: if hop.did.ran_s >= hop.did.ready_s { "ran" } else { "was ready" },
+        function: hop.did.function.clone(),
+        by: serde_json::to_value(hop.by).unwrap_or_default(),
+    }
+}
+
+/// The thread of a hop: of several with its number the one that lived then.
+fn thread_of(study: &Study, hop: &Hop) -> Option<ThreadIdx> {
+    let t = Timestamp::from_seconds(hop.did.from_s);
+    let same = |t: &holdup_trace::tables::Thread| t.tid == hop.who.tid && t.pid == hop.who.pid;
+    let all = || study.trace.threads.rows().enumerate().skip(1).filter(|(_, row)| same(row));
+    let living = all().find(|(_, row)| row.start <= t && t <= row.end);
+    living.or_else(|| all().next()).map(|(i, _)| ThreadIdx(i as u32))
+}
+
+fn pick(
+    study: &Study,
+    people: &People,
+    base: &Base,
+    parts: &Parts,
+    explained: Option<&Explained>,
+    asked: &ChainOf,
+    cancel: &Cancel,
+) -> Result<Wait> {
+    if let Some(id) = asked.wait {
+        return by_number(study, base, parts, id);
+    }
+    let t = asked.time.map(|t| (t.max(0.0) as u64).min(study.timeline.end.saturating_sub(1)));
+    if let (Some(id), Some(explained)) = (&asked.finding, explained) {
+        return of_finding(study, parts, explained, explained.finding(id)?, t, cancel);
+    }
+    let t = t.ok_or_else(|| Error::Question("say which wait: by its number, or by a time".into()))?;
+    let Some(row) = &asked.row else { return longest_at(study, parts, t, |_| true) };
+    let threads = people.threads(people.row(row, study)?);
+    match threads.as_slice() {
+        [one] => {
+            let found = at::of_thread(study, base, parts, *one, t, cancel)?;
+            let wait = found.wait.map(|(wait, _)| wait);
+            wait.ok_or_else(|| Error::Question(format!("{} does not wait then", study.label(*one))))
+        }
+        _ => {
+            let among: FxHashSet<ThreadIdx> = threads.into_iter().collect();
+            longest_at(study, parts, t, |wait| among.contains(&wait.thread))
+        }
+    }
+}
+
+fn by_number(study: &Study, base: &Base, parts: &Parts, id: u64) -> Result<Wait> {
+    let index = base.first_wait.partition_point(|&first| first <= id).saturating_sub(1);
+    let chunk = parts.get(&study.timeline, index)?;
+    let found = chunk.waits_begun().get((id - base.first_wait.get(index).copied().unwrap_or(0)) as usize);
+    found.copied().ok_or_else(|| Error::Question(format!("there is no wait {id}")))
+}
+
+/// All waits that are open at some time in a part.
+fn open_waits(chunk: &Chunk, (from, to): (u64, u64), mut see: impl FnMut(&Wait)) {
+    chunk.stretches(|s| {
+        if let State::Waiting(w) = s.state
+            && s.from < to
+            && s.to > from
+        {
+            see(&chunk.waits()[w as usize]);
+        }
+    });
+}
+
+fn longest_at(study: &Study, parts: &Parts, t: u64, wanted: impl Fn(&Wait) -> bool) -> Result<Wait> {
+    let chunk = parts.get(&study.timeline, touched(&study.timeline, t, t + 1).start)?;
+    let mut best: Option<((bool, bool, u64), Wait)> = None;
+    let look = study.look();
+    open_waits(&chunk, (t, t + 1), |wait| {
+        let rank = (study.focus.contains(wait.thread), look.at_wait(wait).is_held(), wait.woken - wait.start);
+        if wanted(wait) && best.as_ref().is_none_or(|(most, _)| rank > *most) {
+            best = Some((rank, *wait));
+        }
+    });
+    best.map(|(_, wait)| wait).ok_or_else(|| Error::Question("nobody waits then".into()))
+}
+
+/// A telling wait of a finding: of those that its culprit ended, the longest; else the longest of its waiters.
+fn of_finding(
+    study: &Study,
+    parts: &Parts,
+    explained: &Explained,
+    finding: usize,
+    t: Option<u64>,
+    cancel: &Cancel,
+) -> Result<Wait> {
+    let found = &explained.explanation.findings[finding];
+    let about = &found.about;
+    let ns = |s: f64| Timestamp::from_seconds(s).nanos();
+    let longest = found.windows.iter().max_by(|a, b| (a[1] - a[0]).total_cmp(&(b[1] - b[0])));
+    let window = match t {
+        Some(t) => (t, t + 1),
+        None => longest.map_or((0, study.timeline.end), |w| (ns(w[0]), ns(w[1]).max(ns(w[0]) + 1))),
+    };
+    let culprits: FxHashSet<ThreadIdx> = about.culprits.iter().copied().chain(explained.culprits[finding]).collect();
+    let mut best: Option<((bool, bool, u64), Wait)> = None;
+    let look = study.look();
+    let all = touched(&study.timeline, window.0, window.1);
+    for index in all.clone().take(SEARCHED) {
+        cancel.check()?;
+        open_waits(&*parts.get(&study.timeline, index)?, window, |wait| {
+            if !about.waiters.is_empty() && about.waiters.binary_search(&wait.thread).is_err() {
+                return;
+            }
+            let rank = (culprits.contains(&wait.waker), look.at_wait(wait).is_held(), wait.woken - wait.start);
+            if best.as_ref().is_none_or(|(most, _)| rank > *most) {
+                best = Some((rank, *wait));
+            }
+        });
+    }
+    best.map(|(_, wait)| wait).ok_or_else(|| Error::Question(format!("no wait of {} is seen then", found.id)))
+}

@@ -1,0 +1,236 @@
+//! Results of `holdup lab`, `holdup scale` and `holdup load` as plots.
+
+use holdup_base::named;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{Answer, Error, Result};
+
+/// The points of a law's curve.
+const CURVE: usize = 200;
+
+/// What is drawn of one document.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Plots {
+    title: String,
+    plots: Vec<Plot>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+struct Plot {
+    title: String,
+    x: Axis,
+    y: Axis,
+    series: Vec<Series>,
+    verdict: String,
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+struct Axis {
+    label: String,
+    unit: String,
+    log: bool,
+}
+
+named! {
+    /// How a series is drawn.
+    #[derive(Default)]
+    enum Style {
+        /// As what was measured.
+        #[default]
+        Points = "points",
+        /// As a law.
+        Line = "line",
+    }
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+struct Series {
+    name: String,
+    style: Style,
+    points: Vec<Point>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+struct Point {
+    x: f64,
+    y: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high: Option<f64>,
+}
+
+impl Plots {
+    /// Whether a file begins like a JSON document, which no trace does.
+    pub fn is_json(head: &[u8]) -> bool {
+        head.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'{')
+    }
+
+    /// Reads a document that `--json` printed; `name` is the file's.
+    ///
+    /// # Errors
+    /// If it is none that can be drawn: a sentence that says which can.
+    pub fn read(bytes: &[u8], name: &str) -> Result<Self> {
+        let refuse = |what: String| Error::Question(format!("{name}: {what}"));
+        let document: Value = serde_json::from_slice(bytes).map_err(|e| refuse(format!("this is no JSON: {e}")))?;
+        let schema = document["schema"].as_str().unwrap_or_default();
+        let mut plots = Plots { title: name.to_owned(), plots: Vec::new() };
+        match schema {
+            "holdup.lab/1" => list(&document["experiments"]).for_each(|e| plots.plots.extend(experiment(e))),
+            "holdup.scale/1" => plots.plots.push(scaling(&document)),
+            "holdup.load/1" => plots.plots.extend(load(&document)),
+            _ => {
+                let what = "neither a trace nor a result of holdup lab, scale or load (its `schema` would say so)";
+                return Err(refuse(what.to_owned()));
+            }
+        }
+        Ok(plots)
+    }
+
+    /// Answers `plots`.
+    pub(crate) fn answer(&self) -> Answer {
+        Answer::document(self)
+    }
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn axis(label: impl Into<String>, unit: impl Into<String>) -> Axis {
+    Axis { label: label.into(), unit: unit.into(), log: false }
+}
+
+fn point(value: &Value, [x, y, low, high]: [&str; 4]) -> Option<Point> {
+    let (x, y) = (value[x].as_f64()?, value[y].as_f64()?);
+    Some(Point { x, y, low: value[low].as_f64(), high: value[high].as_f64() })
+}
+
+fn points(value: &Value, names: [&str; 4]) -> Vec<Point> {
+    list(value).filter_map(|v| point(v, names)).collect()
+}
+
+/// One plot for each unit of an experiment.
+fn experiment(value: &Value) -> Vec<Plot> {
+    let mut plots: Vec<Plot> = Vec::new();
+    for series in list(&value["series"]) {
+        let unit = text(&series["unit"]);
+        let x = series["axis"].as_str().or(value["axis"].as_str()).unwrap_or("threads");
+        let at = plots.iter().position(|p| p.y.unit == unit && p.x.label == x).unwrap_or_else(|| {
+            let notes = list(&value["notes"]).map(text).collect();
+            plots.push(Plot {
+                title: text(&value["name"]),
+                x: axis(x, ""),
+                y: axis("median of the rounds", unit),
+                verdict: text(&value["verdict"]["because"]),
+                notes,
+                ..Plot::default()
+            });
+            plots.len() - 1
+        });
+        let drawn = points(&series["points"], ["x", "median", "low", "high"]);
+        plots[at].series.push(Series { name: text(&series["name"]), style: Style::Points, points: drawn });
+    }
+    plots.into_iter().map(logarithmic).collect()
+}
+
+/// Values that differ by more than a hundred times are drawn by their size.
+fn logarithmic(mut plot: Plot) -> Plot {
+    let values = || plot.series.iter().flat_map(|s| &s.points).map(|p| p.y).filter(|y| *y > 0.0);
+    let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    plot.y.log = most > 100.0 * least;
+    plot
+}
+
+fn scaling(document: &Value) -> Plot {
+    let measured = points(&document["points"], ["n", "throughput", "low", "high"]);
+    let most = measured.iter().map(|p| p.x).fold(1.0, f64::max);
+    let mut series = vec![Series { name: "measured".to_owned(), style: Style::Points, points: measured }];
+    for (key, name) in [("usl", "universal scalability law"), ("amdahl", "Amdahl's law")] {
+        series.extend(law(&document[key], most).map(|points| Series {
+            name: name.to_owned(),
+            style: Style::Line,
+            points,
+        }));
+    }
+    Plot {
+        title: text(&document["command"]),
+        x: axis(document["axis"].as_str().unwrap_or("threads"), ""),
+        y: axis("throughput", "units/s"),
+        series,
+        verdict: text(&document["advice"]),
+        notes: list(&document["findings"]).map(text).collect(),
+    }
+}
+
+/// X(n) = λ·n / (1 + σ·(n−1) + κ·n·(n−1))
+fn law(fitted: &Value, most: f64) -> Option<Vec<Point>> {
+    let (lambda, sigma) = (fitted["lambda"].as_f64()?, fitted["sigma"].as_f64()?);
+    let kappa = fitted["kappa"].as_f64().unwrap_or(0.0);
+    let at = |i: usize| {
+        let n = 1.0 + (most - 1.0) * i as f64 / (CURVE - 1) as f64;
+        Point { x: n, y: lambda * n / (1.0 + sigma * (n - 1.0) + kappa * n * (n - 1.0)), ..Point::default() }
+    };
+    Some((0..CURVE).map(at).collect())
+}
+
+/// Rate and response times over the run.
+fn load(document: &Value) -> Vec<Plot> {
+    let over = |y: &str| points(&document["series"], ["t_s", y, "", ""]);
+    let title = text(&document["workload"]);
+    let one = |name: &str, points| Series { name: name.to_owned(), style: Style::Line, points };
+    let rate = Plot {
+        title: format!("{title}: calls a second"),
+        x: axis("time", "s"),
+        y: axis("calls", "1/s"),
+        series: vec![one("calls a second", over("rate"))],
+        ..Plot::default()
+    };
+    let times = Plot {
+        title: format!("{title}: response times"),
+        x: axis("time", "s"),
+        y: axis("response time", "ms"),
+        series: vec![
+            one("median", over("p50_ms")),
+            one("99th percentile", over("p99_ms")),
+            one("longest", over("max_ms")),
+        ],
+        ..Plot::default()
+    };
+    vec![rate, logarithmic(times)]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_measured_and_its_law_are_drawn() {
+        let document = json!({
+            "schema": "holdup.scale/1", "command": "work {n}", "axis": "threads", "advice": "fine",
+            "points": [{"n": 1, "throughput": 10.0, "low": 9.0, "high": 11.0}, {"n": 4, "throughput": 30.0, "low": 1.0, "high": 31.0}],
+            "usl": {"lambda": 10.0, "sigma": 0.1, "kappa": 0.0}
+        });
+        let plots = Plots::read(document.to_string().as_bytes(), "scale.json").unwrap();
+        let series = &plots.plots[0].series;
+        assert_eq!(series.len(), 2);
+        assert_eq!((series[0].points[1].x, series[0].points[1].high), (4.0, Some(31.0)));
+        let last = series[1].points[CURVE - 1];
+        assert!((last.y - 40.0 / 1.3).abs() < 1e-9, "{last:?}");
+    }
+
+    #[test]
+    fn other_documents_are_refused() {
+        assert!(Plots::read(b"{\"schema\":\"holdup.table/1\"}", "t").is_err());
+        assert!(Plots::read(b"{", "t").is_err());
+        assert!(Plots::is_json(b" \n{") && !Plots::is_json(b"PK\x03\x04") && !Plots::is_json(b""));
+    }
+}

@@ -1,0 +1,221 @@
+//! Tables: the questions of `holdup table`, and their levels one by one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use holdup_analysis::explore::relation::{Column, Data, MISSING, Rows, Unit};
+use holdup_analysis::explore::{Answer as Found, Explorer, Preset, Process, Query, TableKind, View, Wanted};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::request::{Selection, TableOf};
+use crate::study::Study;
+use crate::{Answer, Cancel, Error, Result};
+
+/// Bytes of columns that are kept for the next question.
+const KEPT_BYTES: usize = 512 << 20;
+/// Rows of an answer if nobody says how many, and at most.
+const MOST_ROWS: usize = 50_000;
+
+/// The columns of questions that were asked before, the latest last.
+#[derive(Default)]
+pub(crate) struct Views {
+    kept: Mutex<Vec<(String, Arc<View>)>>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    table: &'static str,
+    focus: &'a str,
+    by: &'a [String],
+    columns: Vec<Head<'a>>,
+    rows: Vec<Vec<Value>>,
+    total_rows: usize,
+    matched_rows: usize,
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    name: &'a str,
+    unit: &'static str,
+    doc: &'static str,
+}
+
+#[derive(Serialize)]
+struct Text {
+    csv: String,
+}
+
+impl Views {
+    /// The view of a question without time and path; made if it is not kept. O(rows of the table).
+    fn get(&self, explorer: &Explorer, query: &Query, cancel: &Cancel) -> Result<Arc<View>> {
+        let key = format!("{query:?}");
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = kept.iter().position(|(k, _)| *k == key) {
+            let found = kept.remove(at);
+            kept.push(found.clone());
+            return Ok(found.1);
+        }
+        drop(kept);
+        let view = Arc::new(explorer.view(query, cancel.stop())?);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push((key, view.clone()));
+        while kept.len() > 1 && kept.iter().map(|(_, v)| v.bytes()).sum::<usize>() > KEPT_BYTES {
+            kept.remove(0);
+        }
+        Ok(view)
+    }
+}
+
+/// Answers `table`.
+///
+/// # Errors
+/// If the question makes no sense, if a table is damaged, or if nobody wants to know any more.
+pub(crate) fn answer(
+    study: &Study,
+    explorer: &Explorer,
+    views: &Views,
+    asked: &TableOf,
+    cancel: &Cancel,
+) -> Result<Answer> {
+    let all = question(asked)?;
+    let level = all.by.get(asked.path.len()).map(|by| vec![by.clone()]);
+    let query = match level {
+        Some(by) if !asked.path.is_empty() || asked.tree => Query { by, ..all.clone() },
+        Some(_) => all.clone(),
+        None if all.by.is_empty() => all.clone(),
+        None => return Err(Error::Question("the path is longer than the groups".into())),
+    };
+    let wanted = selected(&all, &asked.selection);
+    // Time and path only narrow what is there.
+    let mut base = Query { sort: Vec::new(), top: None, window: None, ..all.clone() };
+    base.columns.extend(all.sort.iter().filter(|_| all.by.is_empty()).map(|s| s.trim_start_matches('-').to_owned()));
+    base.columns.extend(all.table.span().map(str::to_owned));
+    base.columns.extend(wanted.iter().map(|(column, _)| (*column).to_owned()));
+    let view = views.get(explorer, &base, cancel)?;
+    let mut chosen: Option<Vec<u32>> = None;
+    let some = |chosen: &Option<Vec<u32>>, keep: &dyn Fn(Rows) -> Result<Vec<u32>>| match chosen {
+        Some(rows) => keep(Rows::Some(rows)),
+        None => keep(view.rows()),
+    };
+    if let Some(window) = asked.window {
+        let (from, to) = window.within(study.timeline.end)?;
+        if (from, to) != (0, study.timeline.end) {
+            chosen = Some(some(&chosen, &|rows| Ok(view.within(rows, from, to)))?);
+        }
+    }
+    let path = all.by.iter().map(String::as_str).zip(asked.path.iter().map(value_of));
+    for (column, value) in path.chain(wanted) {
+        cancel.check()?;
+        chosen = Some(some(&chosen, &|rows| Ok(view.with_value(rows, column, &value)?))?);
+    }
+    let rows = chosen.as_deref().map_or(view.rows(), Rows::Some);
+    let found = view.answer_of(rows, &query, cancel.stop())?;
+    Ok(if asked.csv { Answer::document(&Text { csv: csv(&found) }) } else { document(&found) })
+}
+
+/// The question that is asked, without time and path.
+fn question(asked: &TableOf) -> Result<Query> {
+    let table = TableKind::ALL.into_iter().find(|t| t.name() == asked.table);
+    let mut query = match (table, Preset::find(&asked.table)) {
+        (Some(table), _) => Query::new(table),
+        (None, Some(preset)) => preset.query(),
+        (None, None) => return Err(Error::Question(format!("there is no table {}", asked.table))),
+    };
+    if !asked.by.is_empty() {
+        query.by.clone_from(&asked.by);
+        query.columns.clear();
+    }
+    if !asked.show.is_empty() {
+        let to = if query.by.is_empty() { &mut query.columns } else { &mut query.measures };
+        to.clone_from(&asked.show);
+    }
+    if query.by.is_empty() && query.columns.is_empty() {
+        query.columns = query.table.default_columns().iter().map(|&c| c.to_owned()).collect();
+    }
+    if !query.by.is_empty() && query.measures.is_empty() {
+        query.measures = query.table.default_measures().iter().map(|&m| m.to_owned()).collect();
+    }
+    if !asked.sort.is_empty() {
+        query.sort.clone_from(&asked.sort);
+    }
+    query.filters.extend(asked.filters.iter().filter(|f| !f.trim().is_empty()).cloned());
+    query.top = Some(asked.top.unwrap_or(MOST_ROWS).min(MOST_ROWS));
+    query.process = if asked.focus { Process::Recorded } else { query.process };
+    Ok(query)
+}
+
+/// What a selection means to a table, as far as it has such a column.
+fn selected(query: &Query, selection: &Selection) -> Vec<(&'static str, Wanted)> {
+    let function = match query.table {
+        TableKind::Wakes | TableKind::Locks => None,
+        _ => selection.function.as_ref(),
+    };
+    let lock = match query.table {
+        TableKind::Waits | TableKind::Locks => selection.lock.as_ref(),
+        _ => None,
+    };
+    let pairs = [
+        ("process", selection.process.as_ref()),
+        ("thread", selection.thread.as_ref()),
+        ("function", function),
+        ("lock", lock),
+    ];
+    let given = |(column, value): (&'static str, Option<&String>)| Some((column, Wanted::Text(value?.clone())));
+    pairs.into_iter().filter_map(given).collect()
+}
+
+fn value_of(cell: &Value) -> Wanted {
+    match cell {
+        Value::String(text) => Wanted::Text(text.clone()),
+        Value::Number(n) => n.as_u64().map_or(Wanted::Missing, Wanted::Number),
+        _ => Wanted::Missing,
+    }
+}
+
+fn document(found: &Found) -> Answer {
+    let row = |row| found.columns.iter().map(|c| cell(c, row)).collect();
+    Answer::document(&Document {
+        schema: "holdup.table/1",
+        table: found.table.name(),
+        focus: &found.focus,
+        by: &found.by,
+        columns: found.columns.iter().map(|c| Head { name: &c.name, unit: c.unit.name(), doc: c.doc }).collect(),
+        rows: (0..found.len()).map(row).collect(),
+        total_rows: found.total,
+        matched_rows: found.matched,
+    })
+}
+
+fn cell(column: &Column, row: usize) -> Value {
+    match &column.data {
+        Data::Text(text) => Value::from(text.get(row)),
+        Data::Numbers(numbers) => match (numbers[row], column.unit) {
+            (MISSING, _) => Value::Null,
+            (n, Unit::Address) => Value::from(format!("{n:#x}")),
+            (n, _) => Value::from(n),
+        },
+        Data::Reals(reals) => Value::from(reals[row]),
+    }
+}
+
+/// By RFC 4180; a text that a spreadsheet would take for a formula gets an apostrophe before it.
+fn csv(found: &Found) -> String {
+    let quoted = |text: &str| {
+        let text = holdup_base::text::clean(text);
+        let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text.into_owned() };
+        if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+    };
+    let names: Vec<String> = found.columns.iter().map(|c| quoted(&c.name)).collect();
+    let mut out = names.join(",") + "\n";
+    for row in 0..found.len() {
+        let cells = found.columns.iter().map(|c| match cell(c, row) {
+            Value::String(text) => quoted(&text),
+            Value::Null => String::new(),
+            number => number.to_string(),
+        });
+        out.push_str(&cells.collect::<Vec<_>>().join(","));
+        out.push('\n');
+    }
+    out
+}
