@@ -5,11 +5,11 @@
 
 mod before;
 
-use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 use crate::filler::Filler;
 use crate::tables::*;
-use crate::{Error, EventTables, Part, Result, Store, Table, ThreadIdx, Timestamp, Trace};
+use crate::{Error, EventTables, Part, Result, Store, Table, Timestamp, Trace};
 use before::Before;
 
 /// A window's rows, in memory.
@@ -154,29 +154,27 @@ impl Cut<'_> {
 
     /// The counts of a group are those since the recording began; only the last row of each before the window counts.
     fn quotas(&self, quotas: &Store<Quotas>) -> Result<Store<Quotas>> {
-        let last = self.last_before(quotas, |r| r.t, |r| ThreadIdx(r.group.0))?;
+        let last = self.last_before(quotas, |r| r.t, |r| r.group)?;
         rows(quotas, last.map(|r| Quota { t: Timestamp::ZERO, ..r }), |r| {
             self.holds(r.t).then(|| Quota { t: self.shift(r.t), ..r })
         })
     }
 
-    /// The last row of each thread that is not in the window but before it, in the order of the threads.
-    fn last_before<T: Table>(
+    /// The last row of each key that is not in the window but before it, in the order of the keys.
+    fn last_before<T: Table, K: Ord>(
         &self,
         table: &Store<T>,
         time: impl Fn(&T::Row) -> Timestamp,
-        of: impl Fn(&T::Row) -> ThreadIdx,
+        key: impl Fn(&T::Row) -> K,
     ) -> Result<impl Iterator<Item = T::Row>> {
-        let mut last: FxHashMap<ThreadIdx, T::Row> = FxHashMap::default();
+        let mut last: BTreeMap<K, T::Row> = BTreeMap::new();
         for row in table.iter() {
             let row = row?;
             if time(&row) <= self.from && !self.holds(time(&row)) {
-                last.insert(of(&row), row);
+                last.insert(key(&row), row);
             }
         }
-        let mut last: Vec<(ThreadIdx, T::Row)> = last.into_iter().collect();
-        last.sort_by_key(|(thread, _)| *thread);
-        Ok(last.into_iter().map(|(_, row)| row))
+        Ok(last.into_values())
     }
 }
 

@@ -132,3 +132,16 @@ fn a_control_group_is_its_processes() {
     let focus = attached(&dir.path().join("t.holdup"), &["--cgroup", &format!("/{name}")], || end(first));
     assert!(focus.contains(&pid) && focus.contains(&child.to_string()), "{focus:?}");
 }
+
+#[test]
+fn top_looks_once_and_says_how_long() {
+    for (args, says) in [(&["top"][..], "terminal"), (&["top", "--json"], "--once")] {
+        let o = run(args);
+        assert!(code(&o) == 2 && err(&o).contains(says), "{args:?}: {}", err(&o));
+    }
+    let Some(_one) = can_record() else { return };
+    let answer = json(&["top", "--once", "--json", "--over", "400ms"]);
+    assert_eq!(answer["schema"], "holdup.explain/1");
+    let length = answer["trace"]["duration_s"].as_f64().expect("a length");
+    assert!((0.3..5.0).contains(&length), "{length} s");
+}

@@ -1,5 +1,6 @@
 //! `holdup report`: a trace and the page that shows it in one file.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
@@ -9,7 +10,6 @@ use holdup_base::output::Readers;
 use holdup_report::{Page, Shown, Source, document};
 use holdup_server::PAGE;
 use holdup_trace::Error;
-use std::io::Write;
 
 use super::{Usage, explain};
 use crate::cli::Report;
