@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 /// A profile of its own: small, in one piece.

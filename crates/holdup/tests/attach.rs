@@ -140,7 +140,7 @@ fn top_looks_once_and_says_how_long() {
         assert!(code(&o) == 2 && err(&o).contains(says), "{args:?}: {}", err(&o));
     }
     let Some(_one) = can_record() else { return };
-    let answer = json(&["top", "--once", "--json", "--over", "400ms"]);
+    let answer = json(&run(&["top", "--once", "--json", "--over", "400ms"]));
     assert_eq!(answer["schema"], "holdup.explain/1");
     let length = answer["trace"]["duration_s"].as_f64().expect("a length");
     assert!((0.3..5.0).contains(&length), "{length} s");
