@@ -45,8 +45,11 @@ fn compile(root: &Path) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // No path of the machine that builds gets into the module.
     let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|h| format!("{h}/.cargo")))?;
-    let flags =
-        [format!("--remap-path-prefix={}=", root.display()), format!("--remap-path-prefix={home}/registry/src/=")];
+    let mut flags = vec![format!("--remap-path-prefix={}=", root.display())];
+    // Each registry has a folder of its own, whose name is another one elsewhere.
+    for registry in std::fs::read_dir(format!("{home}/registry/src"))? {
+        flags.push(format!("--remap-path-prefix={}=", registry?.path().display()));
+    }
     let target = root.join("target/wasm");
     let status = Command::new(cargo)
         .args([

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{GLUE, WASM, gzip};
@@ -28,23 +28,7 @@ pub struct Shown {
     /// Its bytes as a `.holdup` file, packed by [`gzip`].
     pub packed: Vec<u8>,
     /// What is said of the recording of which it is a part; JSON null if it is the whole of it.
-    pub part: serde_json::Value,
-}
-
-#[derive(Serialize)]
-struct Host<'a> {
-    kind: &'static str,
-    traces: Vec<Brought<'a>>,
-    /// What a page of other hosts looks at: none if there is no trace.
-    trace: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct Brought<'a> {
-    element: String,
-    name: &'a str,
-    #[serde(skip_serializing_if = "serde_json::Value::is_null")]
-    part: &'a serde_json::Value,
+    pub part: Value,
 }
 
 /// Where the page links its style sheet.
@@ -66,19 +50,22 @@ pub fn document(page: &Page, traces: &[Shown]) -> Result<String, String> {
     if style.contains("</style") {
         return Err("the page's style sheet holds what ends it: it cannot stand inside the report".to_owned());
     }
-    let policy = format!(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src '{}' blob: 'wasm-unsafe-eval'; \
-         worker-src blob:; style-src '{}'; img-src data: blob:; base-uri 'none'; form-action 'none'\">",
-        hash(script),
-        hash(style)
-    );
+    let (script_hash, style_hash) = (hash(script), hash(style));
+    let policy = [
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src '",
+        &script_hash,
+        "' blob: 'wasm-unsafe-eval'; worker-src blob:; style-src '",
+        &style_hash,
+        "'; img-src data: blob:; base-uri 'none'; form-action 'none'\">",
+    ]
+    .concat();
     let mut blocks = String::new();
     let mut block = |id: &str, kind: &str, text: &str| {
         for part in [r#"<script type=""#, kind, r#"" id=""#, id, "\">", text, "</script>\n"] {
             blocks.push_str(part);
         }
     };
-    block("holdup-host", "application/json", &host(traces)?);
+    block("holdup-host", "application/json", &host(traces));
     block("holdup-glue", "text/plain", GLUE);
     block("holdup-wasm", "text/plain", wasm()?);
     for (i, shown) in traces.iter().enumerate() {
@@ -105,13 +92,21 @@ fn element(number: usize) -> String {
     format!("holdup-trace-{number}")
 }
 
-fn host(traces: &[Shown]) -> Result<String, String> {
-    let brought = |(i, shown): (usize, &'_ Shown)| (element(i), shown.name.clone(), shown.part.clone());
-    let all: Vec<_> = traces.iter().enumerate().map(brought).collect();
-    let traces = all.iter().map(|(element, name, part)| Brought { element: element.clone(), name, part }).collect();
-    let host = Host { kind: "wasm", traces, trace: all.first().map(|(_, name, _)| name.as_str()) };
+/// What the page's script is told: who answers, and which traces there are.
+fn host(traces: &[Shown]) -> String {
+    let brought = |(i, shown): (usize, &Shown)| {
+        let mut one = json!({ "element": element(i), "name": shown.name });
+        // Of a whole there is nothing to say, and what the trace itself says stays.
+        if !shown.part.is_null() {
+            one["part"] = shown.part.clone();
+        }
+        one
+    };
+    let all: Vec<Value> = traces.iter().enumerate().map(brought).collect();
+    let first = traces.first().map(|shown| &shown.name);
+    let host = json!({ "kind": "wasm", "traces": all, "trace": first });
     // JSON has `<` in strings alone.
-    Ok(serde_json::to_string(&host).map_err(|e| e.to_string())?.replace('<', "\\u003c"))
+    host.to_string().replace('<', "\\u003c")
 }
 
 fn replace(html: &str, what: &str, with: &str) -> Result<String, String> {
@@ -140,7 +135,7 @@ impl Page<'_> {
 /// Packs a trace's file for [`Shown`].
 impl Shown {
     /// A trace called `name`, with the bytes of its `.holdup` file.
-    pub fn new(name: &str, file: &[u8], part: serde_json::Value) -> Self {
+    pub fn new(name: &str, file: &[u8], part: Value) -> Self {
         Shown { name: name.to_owned(), packed: gzip(file), part }
     }
 
@@ -188,7 +183,7 @@ mod tests {
         let html = document(&PAGE, &[shown(hostile)]).expect("document");
         assert!(!html.contains("alert(1)</script>") && !html.contains("<!--"), "the name is markup");
         let json = html.split_once("id=\"holdup-host\">").expect("host").1.split_once("</script>").expect("end").0;
-        let host: serde_json::Value = serde_json::from_str(json).expect("json");
+        let host: Value = serde_json::from_str(json).expect("json");
         assert_eq!(host["traces"][0]["name"], hostile);
     }
 
