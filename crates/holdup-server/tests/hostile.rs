@@ -117,7 +117,7 @@ fn too_much_at_once_is_refused() {
         Ok((status, _)) => assert_eq!(status, 413),
         // It hung up while we were still talking.
         Err(e) => {
-            assert!(matches!(e.kind(), std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::BrokenPipe), "{e}")
+            assert!(matches!(e.kind(), std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::BrokenPipe), "{e}");
         }
     }
     let headers: String = (0..5000).map(|i| format!("X-{i}: {i}\r\n")).collect();
