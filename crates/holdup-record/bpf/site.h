@@ -87,16 +87,17 @@ INLINE void refill(struct ring *r, u64 t)
 }
 
 /* Whether a wait of `wait` ns may have its stack, by what is left of the allowance, in ns of this CPU's time. While half of
- * it is left, --min-wait is enough; with each sixteenth less it takes four times as much, so that the longest waits
- * come first; and once it is spent, none may. */
+ * it is left, --min-wait is enough; with each sixteenth less it takes twice as much. Long waits may run into debt, so that
+ * none is left out because many short ones came before it: 5 ms where nothing is left, a second where half is owed. */
 INLINE bool affords(struct ring *r, u64 t, u64 wait)
 {
 	refill(r, t);
-	if (r->allowance <= 0)
-		return 0;
-	u64 sixteenths = (u64)r->allowance / (control.allowance * (SAVED / 16) | 1);
-	u64 missing = sixteenths < 8 ? 8 - sixteenths : 0;
-	return wait >> 2 * missing >= cfg.min_wait;
+	u64 sixteenth = control.allowance * (SAVED / 16) | 1;
+	s64 missing = (s64)(8 * sixteenth) - r->allowance;
+	if (missing <= 0)
+		return wait >= cfg.min_wait;
+	u64 doubled = (u64)missing / sixteenth;
+	return doubled <= 24 && wait >> doubled >= (cfg.min_wait | 1);
 }
 
 /* Whether the stack of a site is put together at its n-th sight: at the 16th, 64th, 256th, and each thousandth. Its callers

@@ -117,17 +117,16 @@ impl Budget {
         (self.share.min(1.0) * SAMPLES * UNIT) as u64
     }
 
-    /// Reckons anew at `t` seconds.
+    /// Reckons anew at `t` seconds. What was spent before the first time is the beginning's, and no measure of what follows.
     pub(crate) fn adjust(&mut self, reading: Reading, t: f64) {
-        let (before, then) = self.last;
+        let (before, then) = std::mem::replace(&mut self.last, (reading, t));
         let span = (t - then) * self.cpus;
-        if span <= 0.0 {
+        if span <= 0.0 || then == 0.0 {
             return;
         }
         let fixed = (reading.fixed_s() - before.fixed_s()) / span;
         let left = (self.share - fixed).max(self.share * LEAST);
         self.allowed += (left - self.allowed) * STEP;
-        self.last = (reading, t);
     }
 
     /// What was spent in all.
@@ -164,6 +163,17 @@ mod tests {
         }
         assert!((budget.allowed - 0.01).abs() < 1e-4, "{}", budget.allowed);
         assert_eq!(budget.allowance(), (budget.allowed * 1_048_576.0) as u64);
+    }
+
+    #[test]
+    fn the_beginning_says_nothing_of_what_follows() {
+        let mut budget = Budget::new(0.03, 2);
+        let mut reading = Reading { reader_s: 5.0, ..Reading::default() };
+        budget.adjust(reading, 0.1);
+        assert!((budget.allowed - 0.015).abs() < 1e-9, "{}", budget.allowed);
+        reading.reader_s += 0.0004;
+        budget.adjust(reading, 0.2);
+        assert!(budget.allowed > 0.015, "{}", budget.allowed);
     }
 
     #[test]

@@ -47,14 +47,18 @@ impl<'a> Choice<'a> {
 
     /// Whether to load the program called `name` of `section`.
     pub(crate) fn wants(&self, name: &str, section: &str) -> bool {
-        // Where the preemption count tells that a softirq runs, its end need not be told: on loopback that is each message's.
-        if name == "on_softirq_exit" && self.kernel.preempt_delta.is_some() {
+        if self.is_spared(name) {
             return false;
         }
         match RESUME.contains(&name) {
             true => self.resume() == Some(name),
             false => self.can_have(name, section),
         }
+    }
+
+    /// Where the preemption count tells that a softirq runs, its end need not be told: on loopback that is each message's.
+    fn is_spared(&self, name: &str) -> bool {
+        name == "on_softirq_exit" && self.kernel.preempt_delta.is_some()
     }
 
     fn can_have(&self, name: &str, section: &str) -> bool {
@@ -87,7 +91,7 @@ impl<'a> Choice<'a> {
         let mut lost: Vec<&str> = Vec::new();
         for (name, what) in LOST {
             let is_there = if name == "on_schedule" { RESUME.iter().any(|r| is_loaded(r)) } else { is_loaded(name) };
-            if !is_there && !lost.contains(&what) {
+            if !is_there && !self.is_spared(name) && !lost.contains(&what) {
                 lost.push(what);
             }
         }
@@ -154,6 +158,19 @@ mod tests {
             "Linux 6.1.0 does not tell stacks of waits; which locks of the kernel threads wait for"
         );
         assert_eq!(told(&["on_rename"]), "Linux 6.1.0 does not tell names that threads take while it records");
+    }
+
+    #[test]
+    fn what_is_spared_is_not_missing() {
+        let spared = |preempt_delta| {
+            let kernel = Kernel { preempt_delta, ..kernel(&["softirq_exit"], &[]) };
+            let choice = Choice::new(&kernel);
+            let left: Vec<String> =
+                LOST.iter().map(|(n, _)| (*n).to_owned()).filter(|n| n != "on_softirq_exit").collect();
+            (choice.wants("on_softirq_exit", "tp_btf/softirq_exit"), choice.lacks(&left).is_some())
+        };
+        assert_eq!(spared(Some(1)), (false, false));
+        assert_eq!(spared(None), (true, true));
     }
 
     #[test]

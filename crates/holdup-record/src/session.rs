@@ -254,8 +254,8 @@ impl Recording<'_> {
     fn run(mut self, on_status: &mut dyn FnMut(&Status), stop: &AtomicBool) -> Result<Outcome> {
         let began = self.header.start_ns;
         let mut told = began;
-        let mut notes: Vec<String> = self.programs.lacks.take().into_iter().collect();
         let mut signalled = false;
+        let mut failure = None;
         loop {
             if !self.buffers.is_pressed() {
                 signals::sleep(self.options.drain_every);
@@ -268,7 +268,7 @@ impl Recording<'_> {
                 self.looks.again(whom, listening::MEANWHILE, t, &mut self.side);
             }
             if !over && let Err(error) = self.buffers.round(t, &mut self.side, &mut self.sink.writer) {
-                notes.push(format!("recording ended early: the spool cannot be written ({error})"));
+                failure = Some(format!("recording ended early: the spool cannot be written ({error})"));
                 break;
             }
             if t - told > 100_000_000 {
@@ -282,11 +282,11 @@ impl Recording<'_> {
             if self.sink.is_segment_full(t)
                 && let Err(error) = self.rotate(t)
             {
-                notes.push(format!("recording ended early: {error}"));
+                failure = Some(format!("recording ended early: {error}"));
                 break;
             }
         }
-        self.end(notes)
+        self.end(failure)
     }
 
     fn keep_to_budget(&mut self, elapsed: u64) {
@@ -336,10 +336,12 @@ impl Recording<'_> {
         Ok(())
     }
 
-    fn end(mut self, mut notes: Vec<String>) -> Result<Outcome> {
+    /// `failure` says why it ended early: then nothing more can be written.
+    fn end(mut self, failure: Option<String>) -> Result<Outcome> {
         let end_ns = clock::now();
         self.placements.look_at_all(end_ns, &mut self.side);
-        let failed = !notes.is_empty();
+        let failed = failure.is_some();
+        let mut notes: Vec<String> = self.programs.lacks.take().into_iter().chain(failure).collect();
         if !failed {
             let _raised = Raised::all();
             self.programs.take_open_waits();

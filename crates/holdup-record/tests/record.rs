@@ -211,7 +211,7 @@ fn copied_stacks_hold_return_addresses() {
     let path = dir.path().join("spool");
     // Room for the stacks of all the machine, whatever else it does.
     let target = command(&["sleep", "0.1"]);
-    let options = Options { target, stack_mb_per_s: 1000, stack_buffer_mb: 256, ..Options::default() };
+    let options = Options { target, budget: 1.0, stack_mb_per_s: 1000, stack_buffer_mb: 256, ..Options::default() };
     let outcome = run(&options, &path).expect("recording");
     assert_eq!((outcome.status.lost_stacks, outcome.status.limited_stacks), (0, 0));
     let copies = Arc::default();

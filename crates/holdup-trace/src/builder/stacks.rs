@@ -140,7 +140,15 @@ impl CallStacks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RawStack;
+    use crate::{Image, RawStack};
+
+    struct LeafOnly;
+
+    impl Unwinder for LeafOnly {
+        fn unwind(&mut self, _: &[std::sync::Arc<Image>], raw: &RawStack) -> (Vec<u64>, bool) {
+            (vec![raw.ip], true)
+        }
+    }
 
     #[test]
     fn a_chain_is_another_stack_in_another_program() {
@@ -160,8 +168,9 @@ mod tests {
     fn a_copied_stack_serves_what_was_forked_from_the_same_process() {
         let (mut stacks, mut spaces) = (CallStacks::default(), Spaces::default());
         let chain = stacks.raw.chain(11);
-        stacks.raw.define(11, RawStack { pid: 7, kernel: vec![0x99], ..RawStack::default() });
-        let image = spaces.announce(crate::Image { start: 0x1000, end: 0x2000, pid: 7, ..crate::Image::default() });
+        stacks.unwinder = Some(Box::new(LeafOnly));
+        stacks.raw.define(11, RawStack { pid: 7, kernel: vec![0x99], ip: 0x1100, ..RawStack::default() });
+        let image = spaces.announce(Image { start: 0x1000, end: 0x2000, pid: 7, ..Image::default() });
         spaces.map(7, image);
         spaces.fork(7, 8);
         let [own, sibling] = [7, 8].map(|pid| stacks.resolve(chain, pid, &mut spaces));
