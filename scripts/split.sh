@@ -22,6 +22,9 @@ if readelf -S --wide "$program" | grep -q ' \.debug_info '; then
     mv "$work/$name" "$program"
 fi
 
+# Where the C library is older than 2.36 the program holds 24 bytes for each address in it, instead of a bit (crates/holdup/build.rs).
+readelf -S --wide "$program" | grep -q ' \.relr\.dyn ' || most=$((most + 1200000))
+
 size=$(wc -c <"$program")
 if [ "$size" -gt "$most" ]; then
     echo "$program has $size bytes, more than the $most that may be shipped: see what grew with \`size -A $program\`," >&2
