@@ -135,6 +135,21 @@ pub struct Info {
     pub events: BTreeMap<String, u64>,
     /// What is missing.
     pub losses: Vec<Loss>,
+    /// How long the trace is.
+    pub duration_s: f64,
+    /// Of how many CPUs.
+    pub cpus: f64,
+    /// What recording cost; none of imported traces.
+    pub recorder: Option<Recorder>,
+}
+
+/// What recording cost, in CPU seconds.
+#[derive(Debug, Deserialize)]
+pub struct Recorder {
+    reader_s: f64,
+    samples_s: f64,
+    stacks_s: f64,
+    switches_s: f64,
 }
 
 /// One loss.
@@ -160,6 +175,12 @@ impl Info {
     /// Switches and wake-ups.
     pub fn scheduler_events(&self) -> u64 {
         ["switch", "wake"].iter().filter_map(|table| self.events.get(*table)).sum()
+    }
+
+    /// The share of the machine's CPU time that recording cost; no number where it is not known.
+    pub fn cost(&self) -> f64 {
+        let of = |r: &Recorder| (r.reader_s + r.samples_s + r.stacks_s + r.switches_s) / (self.duration_s * self.cpus);
+        self.recorder.as_ref().map_or(f64::NAN, of)
     }
 
     /// Records lost.

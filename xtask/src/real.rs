@@ -5,7 +5,7 @@ mod judge;
 mod programs;
 mod row;
 mod said;
-mod scene;
+pub mod scene;
 mod servers;
 
 use std::fs;

@@ -1,0 +1,220 @@
+//! What recording takes from real servers: their throughput bare and under recorders, in turns.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+
+use super::{Bench, median};
+use crate::holdup::perf_events;
+use crate::real::scene::{Missing, Running, Scene, free_port, number_after, program, run_as};
+use crate::table;
+
+/// Seconds of each run.
+const SECONDS: &str = "4";
+
+/// A server, or none, and what drives it.
+struct Load {
+    name: &'static str,
+    needs: &'static [&'static str],
+    start: fn(&Scene, &str) -> Result<(Vec<Running>, String)>,
+    /// What stands before the throughput in what the driver prints.
+    before: &'static str,
+    /// The processors of all of it, for taskset; empty for all.
+    pinned: &'static str,
+}
+
+/// Drivers print their throughput; `pin` stands before each command.
+const LOADS: [Load; 6] = [
+    Load { name: "pgbench", needs: POSTGRES, start: postgres, before: "tps =", pinned: "" },
+    Load { name: "pgbench, one CPU", needs: POSTGRES, start: postgres, before: "tps =", pinned: "taskset -c 0" },
+    Load {
+        name: "redis-benchmark",
+        needs: &["redis-server", "redis-benchmark"],
+        start: redis,
+        before: "SET: ",
+        pinned: "",
+    },
+    Load { name: "nginx, wrk", needs: &["nginx", "wrk"], start: nginx, before: "Requests/sec:", pinned: "" },
+    Load {
+        name: "sysbench threads",
+        needs: &["sysbench"],
+        start: sysbench,
+        before: "total number of events:",
+        pinned: "",
+    },
+    Load { name: "build, make -j2", needs: &["make", "gcc"], start: build, before: "per second:", pinned: "" },
+];
+
+const POSTGRES: &[&str] = &["initdb", "postgres", "pgbench", "psql"];
+
+/// A way to record, and what came of it.
+struct Way {
+    name: &'static str,
+    recorder: Vec<String>,
+    trace: Option<PathBuf>,
+    rates: Vec<f64>,
+    cost: Vec<f64>,
+    lost: u64,
+}
+
+pub fn run(bench: &Bench) -> Result<()> {
+    println!(
+        "\nthroughput of servers under recorders of the whole machine, medians of {} rounds of {SECONDS} s",
+        bench.rounds
+    );
+    let mut rows = Vec::new();
+    for load in &LOADS {
+        let scene = match Scene::new(&bench.holdup, &bench.scratch.join("server"), 0.0, load.needs) {
+            Err(e) if e.is::<Missing>() => {
+                eprintln!("{}: {e}", load.name);
+                continue;
+            }
+            other => other?,
+        };
+        let ways = measure(bench, load, &scene)?;
+        let bare = median(&ways[0].rates);
+        rows.extend(ways.iter().map(|way| row(bench, load, way, bare)).collect::<Result<Vec<_>>>()?);
+    }
+    table::print(
+        &["load", "recorder", "per second", "of bare", "from", "to", "cost by info", "lost", "first finding"],
+        &rows,
+    );
+    Ok(())
+}
+
+fn measure(bench: &Bench, load: &Load, scene: &Scene) -> Result<Vec<Way>> {
+    let (_servers, driver) = (load.start)(scene, load.pinned)?;
+    let mut ways = ways(bench);
+    // The first run warms caches up, and counts for nobody.
+    rate(scene, load, &[], &driver)?;
+    for round in 0..bench.rounds {
+        eprintln!("{}: round {} of {}", load.name, round + 1, bench.rounds);
+        for way in &mut ways {
+            way.rates.push(rate(scene, load, &way.recorder, &driver)?);
+            if let Some(trace) = &way.trace {
+                let info = bench.holdup.info(trace)?;
+                way.cost.push(info.cost());
+                way.lost += info.lost();
+            }
+        }
+    }
+    Ok(ways)
+}
+
+fn ways(bench: &Bench) -> Vec<Way> {
+    let holdup = |name: &'static str, file: &str, options: &[&str]| {
+        let trace = bench.scratch.join(file);
+        let words =
+            [&[bench.holdup.path(), "record", "-a", "-o", trace.to_str().unwrap_or_default()], options].concat();
+        let recorder = words.into_iter().map(str::to_owned).collect();
+        Way { name, recorder, trace: Some(trace), rates: Vec::new(), cost: Vec::new(), lost: 0 }
+    };
+    let perf = |name: &'static str, graph: bool| {
+        let file = bench.file("server.perf.data");
+        let words = ["perf", "record", "-a", "-q", "-o", &file, "-g"].map(str::to_owned).into_iter();
+        let words = words.take(if graph { 7 } else { 6 });
+        let recorder = words.chain(perf_events().map(str::to_owned)).collect();
+        Way { name, recorder, trace: None, rates: Vec::new(), cost: Vec::new(), lost: 0 }
+    };
+    vec![
+        Way { name: "none", recorder: Vec::new(), trace: None, rates: Vec::new(), cost: Vec::new(), lost: 0 },
+        holdup("holdup record", "server.holdup", &[]),
+        holdup("holdup, --budget 1%", "server-1.holdup", &["--budget", "1%"]),
+        holdup("holdup, --budget 100%", "server-100.holdup", &["--budget", "100%"]),
+        perf("perf record", false),
+        perf("perf record -g", true),
+    ]
+}
+
+fn rate(scene: &Scene, load: &Load, recorder: &[String], driver: &str) -> Result<f64> {
+    let quoted: Vec<String> = recorder.iter().map(|word| format!("'{word}'")).collect();
+    let under = if quoted.is_empty() { String::new() } else { quoted.join(" ") + " -- " };
+    let rate = number_after(&scene.run(&format!("{under}{driver}"))?, load.before)?;
+    ensure!(rate > 0.0, "{}: no throughput", load.name);
+    Ok(rate)
+}
+
+fn row(bench: &Bench, load: &Load, way: &Way, bare: f64) -> Result<Vec<String>> {
+    let share = |rate: f64| format!("{:.3}", rate / bare);
+    let ends = |pick: fn(f64, f64) -> f64| way.rates.iter().copied().reduce(pick).unwrap_or(f64::NAN);
+    let middle = median(&way.rates);
+    let mut row = vec![load.name.to_owned(), way.name.to_owned(), format!("{middle:.0}"), share(middle)];
+    row.extend([share(ends(f64::min)), share(ends(f64::max))]);
+    if let Some(trace) = &way.trace {
+        let explained = bench.holdup.explain(trace)?;
+        let first = explained.findings.first().map_or("none".to_owned(), |f| format!("{} {}", f.kind, f.function()));
+        row.extend([format!("{:.1} %", 100.0 * median(&way.cost)), way.lost.to_string(), first]);
+    }
+    Ok(row)
+}
+
+/// Eight clients insert a row each, without waiting for the disk.
+fn postgres(scene: &Scene, pin: &str) -> Result<(Vec<Running>, String)> {
+    let (data, port, user) = (scene.dir.join("data"), free_port()?, run_as("postgres"));
+    let tool = |name: &str| program(name).unwrap_or_default().display().to_string();
+    std::fs::create_dir(&data)?;
+    if !user.is_empty() {
+        scene.run(&format!("chown postgres {}", data.display()))?;
+    }
+    scene.run(&format!("{user} {} -D {} -U postgres -A trust -N", tool("initdb"), data.display()))?;
+    let options = format!("-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories= -c fsync=off");
+    let at = format!("PGHOST=127.0.0.1 PGPORT={port} PGUSER=postgres PGDATABASE=postgres");
+    let command = format!("{pin} {user} {} -D {} {options}", tool("postgres"), data.display());
+    let server = scene.start_until(&command, &format!("{at} psql -c 'select 1'"))?;
+    scene.run(&format!("{at} psql -qc 'create table log(id serial primary key, n bigint)'"))?;
+    scene.write("insert.sql", "insert into log(n) values (1);\n")?;
+    Ok((vec![server], format!("env {at} {pin} pgbench -n -c 8 -j 2 -T {SECONDS} -f insert.sql")))
+}
+
+fn redis(scene: &Scene, pin: &str) -> Result<(Vec<Running>, String)> {
+    let port = free_port()?;
+    let command = format!("{pin} redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no");
+    let server = scene.start_until(&command, &format!("redis-cli -p {port} ping"))?;
+    // About as long as the others; `-q` prints how it goes in one line, parted by carriage returns.
+    let driver = format!("{pin} redis-benchmark -p {port} -t set -n 300000 -c 50 --csv | sed 's/^\"SET\",\"/SET: /'");
+    Ok((vec![server], format!("sh -c \"{}\"", driver.replace('"', "\\\""))))
+}
+
+fn nginx(scene: &Scene, pin: &str) -> Result<(Vec<Running>, String)> {
+    let port = free_port()?;
+    let folder = scene.dir.display();
+    scene.write("index.html", "<p>hello</p>\n")?;
+    let conf = scene.write(
+        "nginx.conf",
+        &format!(
+            "daemon off;\npid {folder}/pid;\nerror_log {folder}/errors;\nworker_processes 2;\nevents {{}}\nhttp {{\n\
+             access_log off;\nserver {{ listen 127.0.0.1:{port}; root {folder}; }}\n}}\n"
+        ),
+    )?;
+    let command = format!("{pin} {} -c {}", program("nginx").unwrap_or_default().display(), conf.display());
+    let url = format!("http://127.0.0.1:{port}/");
+    let server = scene.start_until(&command, &format!("wrk -t1 -c1 -d1s {url} | grep -q Requests/sec"))?;
+    Ok((vec![server], format!("{pin} wrk -t2 -c32 -d{SECONDS}s {url}")))
+}
+
+fn sysbench(_: &Scene, pin: &str) -> Result<(Vec<Running>, String)> {
+    let driver =
+        format!("{pin} sysbench threads --threads=16 --thread-locks=4 --thread-yields=100 --time={SECONDS} run");
+    Ok((Vec::new(), driver))
+}
+
+/// Sixty small files in C, compiled by two at a time: many short processes.
+fn build(scene: &Scene, pin: &str) -> Result<(Vec<Running>, String)> {
+    let objects: Vec<String> = (0..60).map(|i| format!("f{i}.o")).collect();
+    scene.write("common.h", "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n")?;
+    for i in 0..60 {
+        let text = format!(
+            "#include \"common.h\"\nint f{i}(int x) {{ printf(\"%d\", x); return (int)strlen(\"{i}\") + x; }}\n"
+        );
+        scene.write(&format!("f{i}.c"), &text)?;
+    }
+    scene.write("Makefile", &format!("all: {}\n%.o: %.c\n\t@gcc -O2 -c $< -o $@\n", objects.join(" ")))?;
+    scene.write(
+        "build.sh",
+        &format!(
+            "rm -f *.o\na=$(date +%s%N)\n{pin} make -s -j2\nb=$(date +%s%N)\n\
+             echo \"per second: $((60000000000000 / (b - a))) thousandths\"\n"
+        ),
+    )?;
+    Ok((Vec::new(), "sh build.sh".to_owned()))
+}
