@@ -141,6 +141,12 @@ pub struct Info {
     pub cpus: f64,
     /// What recording cost; none of imported traces.
     pub recorder: Option<Recorder>,
+    /// By which hooks it was recorded.
+    #[serde(default)]
+    pub hooks: Vec<String>,
+    /// What the recorder had to say.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// What recording cost, in CPU seconds.

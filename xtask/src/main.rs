@@ -1,10 +1,11 @@
-//! Developer commands: `cargo xtask tidy | scenarios | real | bench | synth | ui | wasm`.
+//! Developer commands: `cargo xtask tidy | scenarios | real | kernels | bench | synth | ui | wasm`.
 
 #![forbid(unsafe_code)]
 
 mod bench;
 mod bounds;
 mod holdup;
+mod kernels;
 mod measure;
 mod pairs;
 mod real;
@@ -55,11 +56,20 @@ cargo xtask real [NAME...]              record and explain programs of others, a
     --results DIR    where the answers are kept (default target/real/results)
     --table FILE     write the table of all that are kept, such as docs/real-programs.md
     --print          run nothing: only the table
+cargo xtask kernels [PACKAGE...]        boot the kernels that apt offers, emulated, record in them, and compare the findings with
+                                        what is planted; exit 1 if one differs
+    --only JOB,...   only some of the recordings
+    --cpus N         how many CPUs a guest has (default 8), and
+    --many N         how many for those that are about many (default 16; 0: none of these)
+    --seconds N      how long each program runs (default 4)
+    --patience MIN   when a guest is given up (default 20)
+    --table FILE     write the table of all results that are kept in target/kernels, such as into docs/kernels.md
+    --print          boot nothing: only the table
 cargo xtask ui                          build the page of the view from ui/ (needs node)
     --check          build it elsewhere, compare with what is committed, and test it; exit 1 if they differ
 cargo run -p xtask --features wasm -- wasm   the browser's side of holdup, for reports: into crates/holdup-report/dist
     --check          compare with what is there instead; exit 1 if it differs
-bench, scenarios and real take --holdup PATH (default target/release/holdup)";
+bench, scenarios, real and kernels take --holdup PATH (default target/release/holdup)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -68,6 +78,7 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(&root()),
         Some("scenarios") => scenarios::run(&root(), rest),
         Some("real") => real::run(&root(), rest),
+        Some("kernels") => kernels::run(&root(), rest),
         Some("synth") => synth::run(rest),
         #[cfg(feature = "wasm")]
         Some("wasm") => wasm::run(&root(), rest),

@@ -5,34 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use anyhow::Result;
-use holdup_analysis::report::FindingKind;
-use regex::Regex;
-use serde::Deserialize;
 
 use crate::holdup::{Explained, Finding, Holdup, perf_events, recorded};
-use crate::truth::{build, check_names, read_truth};
+use crate::truth::{Truth, Truths, build, check_names, read_truth};
 use crate::{pairs, sweeps, table, take_flag, take_number, take_option};
-
-/// `scenarios/truth.toml`.
-#[derive(Deserialize)]
-struct Truths {
-    scenario: Vec<Truth>,
-}
-
-/// What must be said of one scenario.
-#[derive(Deserialize)]
-struct Truth {
-    name: String,
-    #[serde(default)]
-    beside: bool,
-    kind: Vec<FindingKind>,
-    #[serde(default)]
-    function: String,
-    #[serde(default)]
-    thread: String,
-    /// Upper limit of held-up CPU seconds as a share of all; with it, "no finding" is right too.
-    held_up_at_most: Option<f64>,
-}
 
 struct Options {
     holdup: Holdup,
@@ -142,14 +118,7 @@ fn judge(truth: &Truth, way: Way, explained: &Explained) -> Result<(bool, Vec<St
     let held_up = explained.cpu_seconds.get("held_up").copied().unwrap_or(0.0);
     let little = truth.held_up_at_most.is_none_or(|most| held_up <= most * total);
     let first = explained.findings.first();
-    let same = match first {
-        None => truth.held_up_at_most.is_some(),
-        Some(f) => {
-            truth.kind.contains(&f.kind)
-                && Regex::new(&truth.function)?.is_match(f.function())
-                && Regex::new(&truth.thread)?.is_match(f.thread())
-        }
-    };
+    let same = truth.is_met_by(first)?;
     let verdict = match (sums, little, same) {
         (true, true, true) => "ok".to_owned(),
         (false, ..) => format!("FAIL: parts {parts:.3} of {total:.3}"),

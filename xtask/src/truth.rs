@@ -5,7 +5,43 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use holdup_analysis::report::FindingKind;
+use regex::Regex;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+
+use crate::holdup::Finding;
+
+/// The scenarios of `scenarios/truth.toml`.
+#[derive(Deserialize)]
+pub struct Truths {
+    pub scenario: Vec<Truth>,
+}
+
+/// What must be said of one scenario.
+#[derive(Debug, Deserialize)]
+pub struct Truth {
+    pub name: String,
+    #[serde(default)]
+    pub beside: bool,
+    pub kind: Vec<FindingKind>,
+    #[serde(default)]
+    pub function: String,
+    #[serde(default)]
+    pub thread: String,
+    /// Upper limit of held-up CPU seconds as a share of all; with it, "no finding" is right too.
+    pub held_up_at_most: Option<f64>,
+}
+
+impl Truth {
+    /// Whether the first finding says it.
+    pub fn is_met_by(&self, first: Option<&Finding>) -> Result<bool> {
+        let Some(first) = first else { return Ok(self.held_up_at_most.is_some()) };
+        Ok(self.kind.contains(&first.kind)
+            && Regex::new(&self.function)?.is_match(first.function())
+            && Regex::new(&self.thread)?.is_match(first.thread()))
+    }
+}
 
 /// Reads `scenarios/truth.toml`.
 pub fn read_truth<T: DeserializeOwned>(root: &Path) -> Result<T> {
