@@ -12,11 +12,14 @@ use crate::table;
 /// Seconds of each run.
 const SECONDS: &str = "4";
 
+/// What goes on until it is dropped, and the command that drives it.
+type Started = (Vec<Running>, String);
+
 /// A server, or none, and what drives it.
 struct Load {
     name: &'static str,
     needs: &'static [&'static str],
-    start: fn(&Scene, &str) -> Result<(Vec<Running>, String)>,
+    start: fn(&Scene, &str) -> Result<Started>,
     /// What stands before the throughput in what the driver prints.
     before: &'static str,
     /// The processors of all of it, for taskset; empty for all.
@@ -149,7 +152,7 @@ fn row(bench: &Bench, load: &Load, way: &Way, bare: f64) -> Result<Vec<String>> 
 }
 
 /// Eight clients insert a row each, without waiting for the disk.
-fn postgres(scene: &Scene, pin: &str) -> Result<(Vec<Running>, String)> {
+fn postgres(scene: &Scene, pin: &str) -> Result<Started> {
     let (data, port, user) = (scene.dir.join("data"), free_port()?, run_as("postgres"));
     let tool = |name: &str| program(name).unwrap_or_default().display().to_string();
     std::fs::create_dir(&data)?;
@@ -166,7 +169,7 @@ fn postgres(scene: &Scene, pin: &str) -> Result<(Vec<Running>, String)> {
     Ok((vec![server], format!("env {at} {pin} pgbench -n -c 8 -j 2 -T {SECONDS} -f insert.sql")))
 }
 
-fn redis(scene: &Scene, pin: &str) -> Result<(Vec<Running>, String)> {
+fn redis(scene: &Scene, pin: &str) -> Result<Started> {
     let port = free_port()?;
     let command = format!("{pin} redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no");
     let server = scene.start_until(&command, &format!("redis-cli -p {port} ping"))?;
@@ -175,7 +178,7 @@ fn redis(scene: &Scene, pin: &str) -> Result<(Vec<Running>, String)> {
     Ok((vec![server], format!("sh -c \"{}\"", driver.replace('"', "\\\""))))
 }
 
-fn nginx(scene: &Scene, pin: &str) -> Result<(Vec<Running>, String)> {
+fn nginx(scene: &Scene, pin: &str) -> Result<Started> {
     let port = free_port()?;
     let folder = scene.dir.display();
     scene.write("index.html", "<p>hello</p>\n")?;
@@ -192,14 +195,14 @@ fn nginx(scene: &Scene, pin: &str) -> Result<(Vec<Running>, String)> {
     Ok((vec![server], format!("{pin} wrk -t2 -c32 -d{SECONDS}s {url}")))
 }
 
-fn sysbench(_: &Scene, pin: &str) -> Result<(Vec<Running>, String)> {
+fn sysbench(_: &Scene, pin: &str) -> Result<Started> {
     let driver =
         format!("{pin} sysbench threads --threads=16 --thread-locks=4 --thread-yields=100 --time={SECONDS} run");
     Ok((Vec::new(), driver))
 }
 
 /// Sixty small files in C, compiled by two at a time: many short processes.
-fn build(scene: &Scene, pin: &str) -> Result<(Vec<Running>, String)> {
+fn build(scene: &Scene, pin: &str) -> Result<Started> {
     let objects: Vec<String> = (0..60).map(|i| format!("f{i}.o")).collect();
     scene.write("common.h", "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n")?;
     for i in 0..60 {
