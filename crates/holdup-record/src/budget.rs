@@ -92,6 +92,8 @@ pub(crate) struct Budget {
     cpus: f64,
     /// What was read last, and when, in seconds.
     last: (Reading, f64),
+    /// CPU seconds of this process until the first reckoning.
+    to_begin_s: f64,
     /// The share of a CPU that stacks may cost.
     allowed: f64,
 }
@@ -99,7 +101,7 @@ pub(crate) struct Budget {
 impl Budget {
     /// Half of the budget is for stacks until the load is known.
     pub(crate) fn new(share: f64, cpus: usize) -> Budget {
-        Budget { share, cpus: cpus as f64, last: (Reading::default(), 0.0), allowed: share / 2.0 }
+        Budget { share, cpus: cpus as f64, last: (Reading::default(), 0.0), to_begin_s: 0.0, allowed: share / 2.0 }
     }
 
     /// Whether all stacks are taken, whatever they cost.
@@ -120,8 +122,12 @@ impl Budget {
     /// Reckons anew at `t` seconds. What was spent before the first time is the beginning's, and no measure of what follows.
     pub(crate) fn adjust(&mut self, reading: Reading, t: f64) {
         let (before, then) = std::mem::replace(&mut self.last, (reading, t));
+        if then == 0.0 {
+            self.to_begin_s = reading.reader_s;
+            return;
+        }
         let span = (t - then) * self.cpus;
-        if span <= 0.0 || then == 0.0 {
+        if span <= 0.0 {
             return;
         }
         let fixed = (reading.fixed_s() - before.fixed_s()) / span;
@@ -134,6 +140,7 @@ impl Budget {
         RecorderCost {
             budget: self.share,
             reader_s: reading.reader_s,
+            ends_s: self.to_begin_s + reading.reader_s - self.last.0.reader_s,
             switches_s: reading.switches_s(),
             samples_s: reading.samples_s(),
             stacks_s: reading.stacks as f64 / 1e9,
@@ -174,6 +181,8 @@ mod tests {
         reading.reader_s += 0.0004;
         budget.adjust(reading, 0.2);
         assert!(budget.allowed > 0.015, "{}", budget.allowed);
+        let end = Reading { reader_s: reading.reader_s + 1.0, ..reading };
+        assert!((budget.cost(end).ends_s - 6.0).abs() < 1e-9, "{:?}", budget.cost(end));
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub struct RecorderCost {
     pub budget: f64,
     /// CPU seconds of the process that wrote the recording.
     pub reader_s: f64,
+    /// How many of these it took to begin and to end, however long the recording: the look at what runs already, and what was left in
+    /// the buffers.
+    pub ends_s: f64,
     /// CPU seconds of the kernel's programs at switches, wake-ups and whatever else is not below.
     pub switches_s: f64,
     /// CPU seconds of samples.
@@ -56,10 +59,10 @@ impl RecorderCost {
 
     /// That of a part of the recording, by its share of the time.
     pub(crate) fn share(self, share: f64) -> Self {
-        let RecorderCost { reader_s, switches_s, samples_s, stacks_s, .. } = self;
-        let [reader_s, switches_s, samples_s, stacks_s] =
-            [reader_s, switches_s, samples_s, stacks_s].map(|s| s * share);
-        RecorderCost { reader_s, switches_s, samples_s, stacks_s, ..self }
+        let RecorderCost { reader_s, ends_s, switches_s, samples_s, stacks_s, .. } = self;
+        let [reader_s, ends_s, switches_s, samples_s, stacks_s] =
+            [reader_s, ends_s, switches_s, samples_s, stacks_s].map(|s| s * share);
+        RecorderCost { reader_s, ends_s, switches_s, samples_s, stacks_s, ..self }
     }
 
     /// CPU seconds in all.

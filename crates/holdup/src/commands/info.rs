@@ -118,15 +118,30 @@ fn print(trace: &Trace, path: &str) -> anyhow::Result<()> {
 fn print_cost(out: &mut impl Write, meta: &Meta) -> std::io::Result<()> {
     let share = 100.0 * meta.recorder_cpu_s / meta.cpu_seconds().max(1e-9);
     let RecorderCost {
-        budget, reader_s, switches_s, samples_s, stacks_s, looks, sights, left_out, bare_samples, ..
+        budget,
+        reader_s,
+        ends_s,
+        switches_s,
+        samples_s,
+        stacks_s,
+        looks,
+        sights,
+        left_out,
+        bare_samples,
+        ..
     } = meta.recorder;
     write!(out, "recorder     {:.3} CPU s, {share:.2} % of the machine", meta.recorder_cpu_s)?;
     if budget <= 0.0 {
         return writeln!(out);
     }
     writeln!(out, ", of a budget of {} %", 100.0 * budget)?;
-    let parts =
-        [("switches", switches_s), ("stacks of waits", stacks_s), ("samples", samples_s), ("writing", reader_s)];
+    let parts = [
+        ("switches", switches_s),
+        ("stacks of waits", stacks_s),
+        ("samples", samples_s),
+        ("writing", reader_s - ends_s),
+        ("once, to begin and to end,", ends_s),
+    ];
     let parts: Vec<String> = parts.iter().map(|(what, s)| format!("{what} {s:.3} s")).collect();
     writeln!(out, "             {}", parts.join(", "))?;
     writeln!(
