@@ -97,6 +97,11 @@ impl Lane {
         })
     }
 
+    /// How many runs it has.
+    pub(crate) fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
     /// Bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
         self.runs.len() * size_of::<Run>()

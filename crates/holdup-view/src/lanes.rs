@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use crate::base::Base;
 use crate::cpus::{NOBODY, Who};
+use crate::crowds::{Crowds, shares};
 use crate::framing::Numbers;
-use crate::lane::{Sums, cpu, dominant};
+use crate::lane::{Lane, Sums, cpu, dominant};
 use crate::parts::Parts;
 use crate::people::{People, Row};
 use crate::request::LanesOf;
@@ -45,6 +46,7 @@ pub(crate) fn answer(
     study: &Study,
     people: &People,
     base: &Base,
+    crowds: &Crowds,
     parts: &Parts,
     asked: &LanesOf,
     cancel: &Cancel,
@@ -66,7 +68,7 @@ pub(crate) fn answer(
         let cpus: Vec<u16> = rows.iter().filter_map(|r| if let Row::Cpu(c) = r { Some(*c) } else { None }).collect();
         paint_cpus(study, base, parts, &cpus, grid, cancel, &mut canvas)?;
     } else {
-        paint_threads(study, people, base, parts, &rows, grid, cancel, &mut canvas)?;
+        paint_threads(study, people, base, crowds, parts, &rows, grid, cancel, &mut canvas)?;
     }
     let names = name(study, &mut canvas.who);
     let mut sections = vec![("state", Numbers::U8(canvas.state)), ("share", Numbers::U8(canvas.share))];
@@ -95,6 +97,7 @@ fn paint_threads(
     study: &Study,
     people: &People,
     base: &Base,
+    crowds: &Crowds,
     parts: &Parts,
     rows: &[Row],
     grid: Grid,
@@ -127,31 +130,23 @@ fn paint_threads(
             for &(from, to, doing) in &did[row] {
                 grid.each(from, to, |px, ns| pixels[px][doing as usize] += ns);
             }
-        } else {
-            threads.iter().for_each(|t| add_lane(base, *t, grid, &mut pixels));
+        } else if !crowds.add(rows[row], grid, &mut pixels) {
+            let lanes = threads.iter().filter_map(|t| base.lanes.get(t.index()));
+            lanes.for_each(|lane| add_lane(lane, base.width, grid, &mut pixels));
         }
         canvas.add(&pixels, grid.width() as f32, threads.len());
     }
     Ok(())
 }
 
-/// Adds what the base tells of a thread.
-fn add_lane(base: &Base, thread: ThreadIdx, grid: Grid, pixels: &mut [Sums]) {
-    let Some(lane) = base.lanes.get(thread.index()) else { return };
-    let (first, behind) = ((grid.from / base.width) as usize, grid.to.div_ceil(base.width) as usize);
+/// Adds what a lane of buckets of `width` nanoseconds tells of its thread.
+pub(crate) fn add_lane(lane: &Lane, width: u64, grid: Grid, pixels: &mut [Sums]) {
+    let (first, behind) = ((grid.from / width) as usize, grid.to.div_ceil(width) as usize);
     for (run, from, to) in lane.within(first, behind) {
-        let (share, cpu) = (run.share(), run.run());
-        let state = run.state();
-        let of_cpu = state == Doing::Runs as usize || state == Doing::Spins as usize;
-        grid.each(from as u64 * base.width, to as u64 * base.width, |px, ns| {
-            let sums = &mut pixels[px];
-            sums[state] += ns * share;
-            // What it did besides is known only of the CPU.
-            if !of_cpu {
-                sums[Doing::Runs as usize] += ns * cpu.min(1.0 - share);
-            } else if cpu > share {
-                sums[Doing::Runs as usize] += ns * (cpu - share);
-            }
+        let (state, share, besides) = shares(run);
+        grid.each(from as u64 * width, to as u64 * width, |px, ns| {
+            pixels[px][state] += ns * share;
+            pixels[px][Doing::Runs as usize] += ns * besides;
         });
     }
 }

@@ -19,6 +19,7 @@ mod base;
 mod cancel;
 mod chains;
 mod cpus;
+mod crowds;
 mod disassembler;
 mod documents;
 mod error;

@@ -11,6 +11,7 @@ use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 use crate::base::Base;
+use crate::crowds::Crowds;
 use crate::explained::Explained;
 use crate::flame::{Among, Weights};
 use crate::parts::Parts;
@@ -32,6 +33,7 @@ pub struct Model {
     explorer: Explorer<'static>,
     people: People,
     base: Base,
+    crowds: Crowds,
     parts: Parts,
     views: Views,
     sources: Sources,
@@ -55,9 +57,11 @@ impl Model {
     /// If a table is damaged.
     pub fn open(trace: Trace, name: &str, disassembler: Box<dyn Disassembler + Send>) -> Result<Self> {
         let study: &'static Study = Box::leak(Box::new(Study::new(trace, name, disassembler)?));
+        let (people, base) = (People::new(study), Base::new(study)?);
         Ok(Model {
-            people: People::new(study),
-            base: Base::new(study)?,
+            crowds: Crowds::new(&people, &base),
+            people,
+            base,
             explorer: Explorer::new(study.trace).with_timeline(&study.timeline),
             study,
             parts: Parts::default(),
@@ -78,7 +82,7 @@ impl Model {
 
     /// Bytes that are kept for wide windows.
     pub fn base_bytes(&self) -> usize {
-        self.base.bytes()
+        self.base.bytes() + self.crowds.bytes()
     }
 
     /// Answers a question as the page sends it: JSON in, framed bytes out, whatever is wrong with it.
@@ -92,7 +96,7 @@ impl Model {
     /// If it makes no sense, if the trace cannot be read, or if it was cancelled.
     pub fn ask(&self, ask: &Ask, cancel: &Cancel) -> Result<Answer> {
         cancel.check()?;
-        let Model { study, people, base, parts, .. } = self;
+        let Model { study, people, base, crowds, parts, .. } = self;
         match ask {
             Ask::Summary => summary::answer(study, self.explained.get().is_some()),
             Ask::Explain => self.explain(),
@@ -101,7 +105,7 @@ impl Model {
                 let only = self.threads_of(&of.selection)?;
                 self.rows().answer(study, people, of, only.as_ref())
             }
-            Ask::Lanes(of) => lanes::answer(study, people, base, parts, of, cancel),
+            Ask::Lanes(of) => lanes::answer(study, people, base, crowds, parts, of, cancel),
             Ask::Processes(of) => processes::answer(study, base, of),
             Ask::At(of) => at::answer(study, people, base, parts, of, cancel),
             Ask::Chain(of) => {
