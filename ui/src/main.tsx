@@ -44,12 +44,14 @@ async function ready(id: number): Promise<TraceInfo> {
   }
 }
 
-/** What tests read: questions under way, how long each took, and where on the graph the first cause's longest stretch is, 0 to 1. */
+/** What tests read: questions under way, how long each took, and where on the graph a cause's longest stretch is, 0 to 1. */
 const FOR_TESTS = {
   holdupTimings: timings,
   holdupBusy: () => underWay,
-  holdupFirst: () => {
-    const all = [...(get().explain?.findings[0]?.windows ?? [])].sort((a, b) => b[1] - b[0] - (a[1] - a[0]));
+  holdupFirst: (culprit?: string) => {
+    const findings = get().explain?.findings ?? [];
+    const found = culprit ? findings.find((f) => f.culprit.thread === culprit) : findings[0];
+    const all = [...(found?.windows ?? [])].sort((a, b) => b[1] - b[0] - (a[1] - a[0]));
     const [from, to] = current();
     return all[0] ? (((all[0][0] + all[0][1]) / 2) * 1e9 - from) / (to - from) : null;
   },

@@ -20,6 +20,8 @@ export async function open({ width = 1280, height = 800, dark = false } = {}) {
     executablePath, args: ARGS, headless: true, viewport: { width, height }, colorScheme: dark ? "dark" : "light",
     permissions: ["clipboard-read", "clipboard-write"],
   });
+  // A machine that builds meanwhile is slow, and no test is about that.
+  context.setDefaultTimeout(180_000);
   const page = context.pages()[0] ?? (await context.newPage());
   const problems = [];
   page.on("pageerror", (e) => problems.push(`error: ${e.message}`));

@@ -16,13 +16,15 @@ after(async () => browser?.close());
 async function on(options, act) {
   const server = await serve(options);
   const { page, problems } = browser;
+  await page.goto("about:blank");
   problems.length = 0;
   try {
-    await page.goto("about:blank");
     await page.goto(server.url + (options.hash ?? ""));
     await act(page);
     assert.deepEqual(problems, []);
   } finally {
+    // Whoever still asks would be refused.
+    await page.goto("about:blank");
     server.close();
   }
 }

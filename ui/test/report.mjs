@@ -20,8 +20,8 @@ after(async () => browser?.close());
 
 async function load(file) {
   const { page, problems } = browser;
-  problems.length = 0;
   await page.goto("about:blank");
+  problems.length = 0;
   await page.goto(pathToFileURL(file).href);
   return page;
 }

@@ -16,8 +16,8 @@ after(async () => browser?.close());
 for (const [how, act] of [["mouse", story.byMouse], ["keyboard", story.byKeyboard]]) {
   test(`by ${how} alone`, async () => {
     const { page, problems } = browser;
-    problems.length = 0;
     await page.goto("about:blank");
+    problems.length = 0;
     await page.goto(url);
     await act(page, expect);
     assert.deepEqual(problems, []);
@@ -26,8 +26,8 @@ for (const [how, act] of [["mouse", story.byMouse], ["keyboard", story.byKeyboar
 
 test("every view has something to show, and no error", async () => {
   const { page, problems } = browser;
-  problems.length = 0;
   await page.goto("about:blank");
+  problems.length = 0;
   await page.goto(url);
   await page.waitForSelector(".card");
   await page.keyboard.press("j");

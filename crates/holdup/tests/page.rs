@@ -1,20 +1,32 @@
-//! The page of `holdup view` in a browser.
+//! The page of `holdup view` and of `holdup report` in a browser.
 //!
 //! The tests themselves are JavaScript (`ui/test`): they need node, Chromium and the packages that `cargo xtask ui` installs.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use holdup_testing::{Need, has};
+
+/// The demo, recorded once: a recording made here would tell of whatever else the machine does meanwhile.
+const DEMO: &str = "../../ui/test/data/demo.holdup";
+/// The same, as perf recorded it.
+const FOREIGN: &str = "../../ui/test/data/demo.perf.data.gz";
 
 fn ui() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui")
 }
 
-fn browser_is_here() -> bool {
+/// One browser at a time. `None` where there is none.
+#[track_caller]
+fn browser() -> Option<MutexGuard<'static, ()>> {
+    static ONE: Mutex<()> = Mutex::new(());
     let packages = ui().join("node_modules/playwright-core").is_dir();
     let name = "packages of the page (`cargo xtask ui` installs them)";
-    has(Need::Program("node")) && has(Need::Program("chromium")) && has(Need::Other { name, is_here: packages })
+    let here =
+        has(Need::Program("node")) && has(Need::Program("chromium")) && has(Need::Other { name, is_here: packages });
+    here.then(|| ONE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Runs a file of tests, and shows what it says if it fails.
@@ -24,13 +36,85 @@ fn node(test: &str, envs: &[(&str, &str)]) {
     let output = command.output().expect("node runs");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-    let passed = said.lines().find_map(|l| l.strip_prefix("# pass ")).and_then(|n| n.parse().ok()).unwrap_or(0);
-    assert!(passed > 0, "no test ran:\n{said}");
+    let count = |what: &str| said.lines().find_map(|l| l.strip_prefix(what)).and_then(|n| n.parse().ok()).unwrap_or(0);
+    assert!(count("# pass ") > 0 && count("# skipped ") == 0, "not all tests ran:\n{said}");
+}
+
+fn holdup() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_holdup"))
+}
+
+/// `holdup view`, until it goes out of scope.
+struct View {
+    child: Child,
+    url: String,
+}
+
+impl View {
+    fn of(traces: &[&str]) -> View {
+        let mut command = holdup();
+        command.args(["view", "--no-open"]).args(traces).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("holdup starts");
+        let mut said = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let url = said.find_map(|line| Some(line.ok()?.strip_prefix("holdup: the view is at ")?.to_owned()));
+        // What it says later is nobody's, and a full pipe would stop it.
+        std::thread::spawn(move || said.for_each(drop));
+        View { child, url: url.expect("it prints its address") }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Writes a report of `trace`; without one a page on which a trace is dropped.
+fn report(folder: &Path, name: &str, trace: Option<&str>) -> String {
+    let path = folder.join(name).display().to_string();
+    let output = holdup().arg("report").args(trace).args(["-o", &path]).output().expect("holdup runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    path
 }
 
 #[test]
 fn with_answers_that_are_made_up() {
-    if browser_is_here() {
-        node("page.mjs", &[]);
-    }
+    let Some(_one) = browser() else { return };
+    node("page.mjs", &[]);
+}
+
+/// The dip, the culprit, the chain to the holder and the hot instruction: by mouse alone, and by keyboard alone.
+#[test]
+fn the_first_story_in_the_view() {
+    let Some(_one) = browser() else { return };
+    let view = View::of(&[DEMO]);
+    node("view.mjs", &[("HOLDUP_URL", &view.url)]);
+}
+
+#[test]
+fn the_first_story_in_a_report_from_disk() {
+    let Some(_one) = browser() else { return };
+    let folder = tempfile::tempdir().expect("folder");
+    let (told, drop) = (report(folder.path(), "demo.html", Some(DEMO)), report(folder.path(), "drop.html", None));
+    node("report.mjs", &[("HOLDUP_REPORT", &told), ("HOLDUP_DROP", &drop), ("HOLDUP_TRACE", &absolute(DEMO))]);
+}
+
+/// Who recorded switches and wake-ups with perf learns the same, but for locks and instructions.
+#[test]
+fn the_first_story_on_a_foreign_trace() {
+    let Some(_one) = browser() else { return };
+    let folder = tempfile::tempdir().expect("folder");
+    let told = report(folder.path(), "perf.html", Some(FOREIGN));
+    let view = View::of(&[FOREIGN]);
+    node("foreign.mjs", &[("HOLDUP_URL", &view.url), ("HOLDUP_REPORT", &told)]);
+}
+
+fn absolute(path: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(path)
+        .canonicalize()
+        .expect("it is in the repository")
+        .display()
+        .to_string()
 }
