@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use holdup_base::Claim;
-use holdup_record::{Options, Target, record};
+use holdup_record::{Options, Ring, Target, record};
 use holdup_trace::{Destination, Nanos, TraceBuilder};
 
 fn main() {
@@ -27,7 +27,8 @@ fn main() {
             "--stack-rate" => options.stack_mb_per_s = number(),
             "--drain-ms" => options.drain_every = Duration::from_millis(number()),
             "--seconds" => options.duration = Some(Duration::from_secs(number())),
-            "--ring" => options.ring = Some(Duration::from_secs(number())),
+            "--ring" => options.ring = Some(Ring { time: Some(Duration::from_secs(number())), bytes: None }),
+            "--ring-mb" => options.ring = Some(Ring { time: None, bytes: Some(number() << 20) }),
             "--min-wait" => options.min_wait = Nanos(number()),
             "--pid" => options.target = Target::Pids(vec![number() as u32]),
             "--out" => out = value().into(),

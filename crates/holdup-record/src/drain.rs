@@ -12,6 +12,7 @@ use crate::layout::{KernelStack, word};
 use crate::options::Status;
 use crate::perf::Mappings;
 use crate::rings::Rings;
+use crate::trigger::Triggers;
 
 /// Stacks are written in blocks of about this many bytes.
 const STACK_BLOCK: usize = 1 << 20;
@@ -49,12 +50,22 @@ impl<'a> Buffers<'a> {
         Ok(Buffers { rings, stacks, blocks, mappings, records: Vec::new(), lost, lost_stacks: 0, before: 0 })
     }
 
-    /// Writes a round as of time `t`. Stacks come after records, so that those that a record names are there.
-    pub(crate) fn round(&mut self, t: u64, side: &mut Vec<Side>, spool: &mut SpoolWriter) -> io::Result<()> {
+    /// Writes a round as of time `t`. Stacks come after records, so that those that a record names are there. What was written
+    /// is shown to `triggers`.
+    pub(crate) fn round(
+        &mut self,
+        t: u64,
+        side: &mut Vec<Side>,
+        spool: &mut SpoolWriter,
+        mut triggers: Option<&mut Triggers>,
+    ) -> io::Result<()> {
         for cpu in 0..self.rings.cpus() {
             self.records.clear();
             self.rings.drain(cpu, &mut self.records);
             spool.records(cpu as u16, &self.records)?;
+            if let Some(triggers) = &mut triggers {
+                triggers.records(cpu as u16, &self.records);
+            }
         }
         let _ = self.stacks.consume();
         for block in self.blocks.borrow_mut().drain(..) {
@@ -66,6 +77,9 @@ impl<'a> Buffers<'a> {
         self.losses(t, side);
         self.before = t;
         spool.side(side)?;
+        if let Some(triggers) = triggers {
+            triggers.side(side);
+        }
         side.clear();
         spool.round()
     }

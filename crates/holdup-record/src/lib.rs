@@ -7,12 +7,14 @@
 //! What this crate is *not* for: understanding what it records. Nothing is decoded here but its own buffers.
 
 mod attach;
+mod background;
 mod bpf;
 mod budget;
 mod caps;
 mod child;
 mod clock;
 mod drain;
+mod flight;
 mod hooks;
 mod kernel;
 mod layout;
@@ -27,14 +29,20 @@ mod privilege;
 mod proc;
 mod quota;
 mod rings;
+mod segments;
 mod session;
+mod setup;
 mod signals;
 mod sink;
+mod trigger;
 
 pub use attach::{processes, processes_in_cgroup};
+pub use background::step_back;
 pub use caps::{Raised, give_up, give_up_recording, lower, owner_sees_kernel_addresses};
 pub use live::{LiveProcess, LiveThread, live_threads};
-pub use options::{BUDGET, BUFFER_MB, FREQ, MIN_WAIT, Options, Outcome, Status, Target, frequency};
-pub use session::record;
+pub use flight::{Kept, Observer};
+pub use options::{AFTER, BUDGET, BUFFER_MB, FREQ, Keep, MIN_WAIT, Options, Outcome, Ring, Status, Target, frequency};
+pub use session::{record, record_and_keep};
 pub use signals::Farewell;
-pub use sink::segments_of;
+pub use sink::Recorded;
+pub use trigger::{Condition, Resource};

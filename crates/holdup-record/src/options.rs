@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use holdup_trace::{Nanos, RecorderCost};
 
+use crate::trigger::Condition;
+
 /// Whose work the report is about. Recording is system-wide in every case: the culprit may be anyone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
@@ -17,6 +19,30 @@ pub enum Target {
         /// The program and its arguments.
         argv: Vec<OsString>,
     },
+}
+
+/// How much a flight recorder keeps: what either limit leaves of the end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ring {
+    /// At least the last stretch of this length, up to one and a half of it.
+    pub time: Option<Duration>,
+    /// At most so many bytes, and one round of the buffers more, on disk.
+    pub bytes: Option<u64>,
+}
+
+impl Ring {
+    pub(crate) fn nanos(&self) -> Option<u64> {
+        self.time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// How often a flight recorder keeps what it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keep {
+    /// So often, then recording ends; 0 for without end.
+    pub count: u64,
+    /// No condition counts for so long after the last time.
+    pub pause: Duration,
 }
 
 /// How to record.
@@ -33,8 +59,14 @@ pub struct Options {
     pub budget: f64,
     /// Waits at least this long get a stack.
     pub min_wait: Nanos,
-    /// Flight recorder: only this much of the end is kept.
-    pub ring: Option<Duration>,
+    /// Flight recorder: only so much of the end is kept.
+    pub ring: Option<Ring>,
+    /// Conditions of which the first that holds ends the recording, or makes a flight recorder [keep](Self::keep) what it has.
+    pub until: Vec<Condition>,
+    /// How long recording goes on after that.
+    pub after: Duration,
+    /// Flight recorder: what there is is kept each time a condition holds, and at SIGUSR1, and recording goes on.
+    pub keep: Option<Keep>,
     /// Buffer for records of each CPU; rounded to a power of two of slots, and cut to an eighth of the memory in all.
     pub buffer_mb_per_cpu: usize,
     /// Buffer for stacks of all CPUs.
@@ -59,6 +91,8 @@ pub fn frequency(budget: f64) -> u32 {
 
 /// Waits of at least this length get a stack, where nothing else is said.
 pub const MIN_WAIT: Duration = Duration::from_micros(20);
+/// How long recording goes on after a condition, where nothing else is said.
+pub const AFTER: Duration = Duration::from_secs(1);
 /// MB of buffer for each CPU, where nothing else is said.
 pub const BUFFER_MB: u32 = 24;
 
@@ -71,6 +105,9 @@ impl Default for Options {
             budget: BUDGET,
             min_wait: Nanos(MIN_WAIT.as_nanos() as u64),
             ring: None,
+            until: Vec::new(),
+            after: AFTER,
+            keep: None,
             buffer_mb_per_cpu: BUFFER_MB as usize,
             stack_buffer_mb: 32,
             stack_kb: 16,
@@ -119,6 +156,8 @@ pub struct Outcome {
     pub status: Status,
     /// By which hooks events were recorded.
     pub hooks: Vec<String>,
+    /// How often a flight recorder has kept what it had.
+    pub kept: u64,
     /// What the user should know: a full disk, hooks that are missing.
     pub notes: Vec<String>,
 }

@@ -9,21 +9,20 @@ use holdup_spool::{Footer, Header, Side};
 use holdup_trace::{Nanos, Result};
 
 use crate::attach::{self, Watched};
-use crate::bpf::{Programs, Sizes};
+use crate::bpf::Programs;
 use crate::budget::Budget;
 use crate::caps::Raised;
 use crate::child::Child;
 use crate::drain::Buffers;
-use crate::kernel::Kernel;
-use crate::layout::{CHUNK, Config, Control, MAX_CHUNKS};
+use crate::flight::{Flight, Kept, Observer, Step};
 use crate::limits::Limits;
 use crate::listening::{self, Looks, Whom};
 use crate::options::{Options, Outcome, Status, Target};
-use crate::perf::{Event, Mappings};
 use crate::placement::Placements;
 use crate::proc::Scanner;
+use crate::setup::{config, control, header, open_events, sizes};
 use crate::signals::Signals;
-use crate::sink::Sink;
+use crate::sink::{Recorded, Sink};
 use crate::{clock, limits, privilege, proc, signals};
 
 /// How long a command that was told to end is waited for.
@@ -47,10 +46,32 @@ pub fn record(
     spool: Claim,
     on_status: &mut dyn FnMut(&Status),
     stop: &AtomicBool,
-) -> Result<(Outcome, Claim)> {
+) -> Result<(Outcome, Recorded)> {
+    record_and_keep(options, spool, &mut OnlyStatus(on_status), stop)
+}
+
+struct OnlyStatus<'a>(&'a mut dyn FnMut(&Status));
+
+impl Observer for OnlyStatus<'_> {
+    fn status(&mut self, status: &Status) {
+        (self.0)(status);
+    }
+}
+
+/// As [`record`], of a flight recorder too that [keeps](Options::keep) what it has again and again: `observer` gets it. SIGUSR1
+/// then asks for what there is, and ends nothing.
+///
+/// # Errors
+/// As [`record`].
+pub fn record_and_keep(
+    options: &Options,
+    spool: Claim,
+    observer: &mut dyn Observer,
+    stop: &AtomicBool,
+) -> Result<(Outcome, Recorded)> {
     let mut began = false;
-    match session(options, &spool, on_status, stop, &mut began) {
-        Ok(outcome) => Ok((outcome, spool)),
+    match session(options, &spool, observer, stop, &mut began) {
+        Ok((outcome, sink)) => Ok((outcome, sink.finish(spool))),
         Err(error) => {
             if !began {
                 let _ = spool.remove();
@@ -64,10 +85,10 @@ pub fn record(
 fn session(
     options: &Options,
     spool: &Claim,
-    on_status: &mut dyn FnMut(&Status),
+    observer: &mut dyn Observer,
     stop: &AtomicBool,
     began: &mut bool,
-) -> Result<Outcome> {
+) -> Result<(Outcome, Sink)> {
     let kernel = privilege::check()?;
     let watched = match &options.target {
         Target::Pids(pids) => Some(Watched::new(pids)?),
@@ -96,6 +117,7 @@ fn session(
     let mut side = Vec::new();
     let mut header = header(options, &programs, child.as_ref(), sizes);
     header.sample_period_ns = if samples.is_empty() { 0 } else { 1_000_000_000 / u64::from(options.freq) };
+    let flight = Flight::new(options, &header.focus_pids, usize::from(header.cpus), header.start_ns)?;
     let mut sink = Sink::create(spool, options.ring, &header)?;
     scanner.scan(header.start_ns, &mut side);
     side.extend(listening.into_iter().map(|found| found.at(header.start_ns)));
@@ -124,109 +146,16 @@ fn session(
         child,
         watched,
         looks: Looks::new(options.budget),
+        flight,
         signals,
         budget,
         epoch: 0,
         cpu_before,
         stolen_before,
+        reasons: Vec::new(),
         _limits: limits,
     };
-    recording.run(on_status, stop)
-}
-
-/// Buffers of mappings, each with its CPU.
-type MappingsByCpu = Vec<(usize, Mappings)>;
-
-/// Sampling events and buffers of mappings for each CPU. Machines without either are recorded all the same.
-fn open_events(options: &Options, programs: &mut Programs) -> Result<(MappingsByCpu, Vec<Event>)> {
-    let cpus = proc::online_cpus();
-    let cycles = crate::perf::has_cycles();
-    let mappings = open_each(&cpus, |cpu| Ok((cpu, Mappings::open(cpu)?)))?;
-    let wanted: &[usize] = if options.freq > 0 { &cpus } else { &[] };
-    let samples = open_each(wanted, |cpu| Event::sampling(cpu, options.freq, cycles))?;
-    if !mappings.is_empty() {
-        programs.hooks.push("perf:mmap2".into());
-    }
-    if !samples.is_empty() {
-        programs.hooks.push(format!("perf:{}", if cycles { "cycles" } else { "cpu-clock" }));
-    }
-    Ok((mappings, samples))
-}
-
-/// Opens something for each CPU. Those that cannot are left out, unless it is for want of descriptors.
-fn open_each<T>(cpus: &[usize], open: impl Fn(usize) -> std::io::Result<T>) -> Result<Vec<T>> {
-    let mut all = Vec::new();
-    for &cpu in cpus {
-        match open(cpu) {
-            Ok(one) => all.push(one),
-            Err(e) if matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
-                return Err(limits::too_many_files(cpus.len(), &format!("is reached ({e})")));
-            }
-            Err(_) => {}
-        }
-    }
-    Ok(all)
-}
-
-fn sizes(options: &Options) -> Result<Sizes> {
-    let cpus = libbpf_rs::num_possible_cpus()
-        .map_err(|e| holdup_trace::Error::Unsupported(format!("The number of CPUs cannot be read: {e}.")))?;
-    let share = proc::memory() / 8 / cpus as u64;
-    let bytes = ((options.buffer_mb_per_cpu as u64) << 20).min(share).min(1 << 30);
-    let slots = (bytes / 24).max(4096);
-    let slots = if slots.is_power_of_two() { slots } else { slots.next_power_of_two() / 2 };
-    let stack_bytes = (options.stack_buffer_mb.clamp(1, 1024) as u32) << 20;
-    Ok(Sizes { cpus, slots, stack_bytes: stack_bytes.next_power_of_two() })
-}
-
-fn config(options: &Options, kernel: &Kernel, sizes: Sizes) -> Config {
-    let rate = options.stack_mb_per_s << 20;
-    Config {
-        slot_mask: sizes.slots - 1,
-        side_mask: crate::rings::Rings::side_slots(sizes.slots) - 1,
-        min_wait: options.min_wait.0,
-        // In units of 2^20 ns, a little more than a millisecond.
-        stack_rate: rate / 954,
-        stack_burst: rate / 2,
-        preempt_delta: kernel.preempt_delta.unwrap_or(0),
-        self_tgid: std::process::id(),
-        chunks: ((options.stack_kb * 1024).div_ceil(CHUNK) + 1).clamp(2, MAX_CHUNKS) as u32,
-        has_state_argument: kernel.has_state_argument.into(),
-        skip_frames: crate::bpf::OWN_FRAMES,
-        threads_by_tid: kernel.storage_would_sleep.into(),
-        no_stacks: kernel.stacks_would_sleep.into(),
-    }
-}
-
-fn control(budget: &Budget, epoch: u64) -> Control {
-    Control {
-        epoch,
-        allowance: budget.allowance(),
-        sample_allowance: budget.sample_allowance(),
-        always: budget.is_unlimited().into(),
-    }
-}
-
-fn header(options: &Options, programs: &Programs, child: Option<&Child>, sizes: Sizes) -> Header {
-    let (command, focus_pids) = match &options.target {
-        Target::System => (Vec::new(), Vec::new()),
-        Target::Pids(pids) => (Vec::new(), attach::with_descendants(pids)),
-        Target::Command { argv } => {
-            let argv = argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-            (argv, child.iter().map(|c| c.pid()).collect())
-        }
-    };
-    Header {
-        start_ns: clock::now(),
-        host: proc::host(),
-        cpus: proc::online_cpus().into_iter().max().map_or(sizes.cpus, |n| n + 1) as u16,
-        hooks: programs.hooks.clone(),
-        min_wait_ns: options.min_wait.0,
-        sample_period_ns: 0,
-        command,
-        focus_pids,
-        recorder_pid: std::process::id(),
-    }
+    recording.run(observer, stop)
 }
 
 /// A recording that is active.
@@ -241,17 +170,25 @@ struct Recording<'a> {
     child: Option<Child>,
     watched: Option<Watched>,
     looks: Looks,
+    flight: Flight,
     signals: Signals,
     budget: Budget,
     /// Of the hashes of stacks.
     epoch: u64,
     cpu_before: f64,
     stolen_before: Option<f64>,
+    /// Notes for the end.
+    reasons: Vec<String>,
     _limits: Limits,
 }
 
+/// What a trace says of the condition that made it.
+fn kept_because(why: &str) -> String {
+    format!("kept because of the condition {why}")
+}
+
 impl Recording<'_> {
-    fn run(mut self, on_status: &mut dyn FnMut(&Status), stop: &AtomicBool) -> Result<Outcome> {
+    fn run(mut self, observer: &mut dyn Observer, stop: &AtomicBool) -> Result<(Outcome, Sink)> {
         let began = self.header.start_ns;
         let mut told = began;
         let mut signalled = false;
@@ -262,19 +199,34 @@ impl Recording<'_> {
             }
             let t = clock::now();
             self.placements.look_at_some(&self.header.focus_pids, t, &mut self.side);
-            let over = self.is_over(t - began, stop, &mut signalled);
+            let mut over = self.is_over(t - began, stop, &mut signalled, observer);
             if !over {
                 let whom = self.child.as_ref().map_or(Whom::All, |child| Whom::Tree(child.pid()));
                 self.looks.again(whom, listening::MEANWHILE, t, &mut self.side);
             }
-            if !over && let Err(error) = self.buffers.round(t, &mut self.side, &mut self.sink.writer) {
+            if !over && let Err(error) = self.round(t) {
                 failure = Some(format!("recording ended early: the spool cannot be written ({error})"));
                 break;
             }
             if t - told > 100_000_000 {
                 told = t;
                 self.keep_to_budget(t - began);
-                on_status(&self.status(t - began));
+                observer.status(&self.status(t - began));
+            }
+            match self.flight.step(t, || observer.is_busy()) {
+                _ if over => {}
+                Step::Go => {}
+                Step::End(why) => {
+                    self.reasons.push(kept_because(&why));
+                    over = true;
+                }
+                Step::Keep(why) => {
+                    if let Err(error) = self.keep(t, why, observer) {
+                        failure = Some(format!("recording ended early: {error}"));
+                        break;
+                    }
+                    over = self.flight.is_done();
+                }
             }
             if over {
                 break;
@@ -289,6 +241,30 @@ impl Recording<'_> {
         self.end(failure)
     }
 
+    fn round(&mut self, t: u64) -> std::io::Result<()> {
+        self.buffers.round(t, &mut self.side, &mut self.sink.writer, self.flight.triggers())
+    }
+
+    /// Hands on what there is, with the stacks of those that wait now, and goes on in a new segment.
+    fn keep(&mut self, t: u64, why: String, observer: &mut dyn Observer) -> Result<()> {
+        {
+            let _raised = Raised::all();
+            self.programs.take_open_waits();
+        }
+        let unwritable = |e| holdup_trace::Error::Input(format!("the spool cannot be written ({e})"));
+        self.round(clock::now()).map_err(unwritable)?;
+        let cost = self.budget.cost(self.buffers.reading(clock::cpu_seconds() - self.cpu_before));
+        let (end_ns, notes) = (clock::now(), vec![kept_because(&why)]);
+        let footer = Footer { end_ns, recorder: cost, notes, ..Footer::default() };
+        self.sink.writer.footer(&footer).map_err(unwritable)?;
+        self.rotate(t.max(end_ns))?;
+        let parts = self.sink.complete().map_err(|e| holdup_trace::Error::Input(format!("the segments: {e}")))?;
+        if let Err(error) = observer.keep(Kept { parts, why }) {
+            self.reasons.push(format!("what was to be kept was lost: {error}"));
+        }
+        Ok(())
+    }
+
     fn keep_to_budget(&mut self, elapsed: u64) {
         let reading = self.buffers.reading(clock::cpu_seconds() - self.cpu_before);
         self.budget.adjust(reading, Nanos(elapsed).seconds());
@@ -297,12 +273,22 @@ impl Recording<'_> {
 
     fn status(&self, elapsed: u64) -> Status {
         let elapsed = Duration::from_nanos(elapsed);
-        Status { elapsed, bytes: self.sink.writer.bytes(), ..self.buffers.status() }
+        Status { elapsed, bytes: self.sink.bytes(), ..self.buffers.status() }
     }
 
     /// Whether recording ends now; passes signals on.
-    fn is_over(&mut self, elapsed: u64, stop: &AtomicBool, signalled: &mut bool) -> bool {
+    fn is_over(
+        &mut self,
+        elapsed: u64,
+        stop: &AtomicBool,
+        signalled: &mut bool,
+        observer: &mut dyn Observer,
+    ) -> bool {
         if let Some(signal) = self.signals.take() {
+            if signal.number == libc::SIGUSR1 && self.flight.keeps() {
+                self.flight.ask(clock::now(), observer.is_busy());
+                return false;
+            }
             let Some(child) = self.child.as_ref().filter(|_| !*signalled && signal.number != libc::SIGUSR1) else {
                 return true;
             };
@@ -327,7 +313,7 @@ impl Recording<'_> {
         // Of a segment's threads only the names are told again, not who forked them.
         attach::follow(&mut self.header.focus_pids);
         let number = self.sink.rotate(&self.header)?;
-        self.epoch = number as u64;
+        self.epoch = number;
         self.programs.control(&control(&self.budget, self.epoch));
         Scanner::default().scan(t, &mut self.side);
         self.looks = Looks::new(self.options.budget);
@@ -337,11 +323,13 @@ impl Recording<'_> {
     }
 
     /// `failure` says why it ended early: then nothing more can be written.
-    fn end(mut self, failure: Option<String>) -> Result<Outcome> {
+    fn end(mut self, failure: Option<String>) -> Result<(Outcome, Sink)> {
         let end_ns = clock::now();
         self.placements.look_at_all(end_ns, &mut self.side);
         let failed = failure.is_some();
         let mut notes: Vec<String> = self.programs.lacks.take().into_iter().chain(failure).collect();
+        notes.append(&mut self.reasons);
+        notes.extend(self.flight.notes());
         if !failed {
             let _raised = Raised::all();
             self.programs.take_open_waits();
@@ -350,7 +338,7 @@ impl Recording<'_> {
         let listening = listening::look(Whom::All, listening::OUTSIDE, &Raised::all());
         self.side.extend(listening.into_iter().map(|found| found.at(end_ns)));
         // After a round that failed, another would hide that there is a hole.
-        if !failed && let Err(error) = self.buffers.round(clock::now(), &mut self.side, &mut self.sink.writer) {
+        if !failed && let Err(error) = self.round(clock::now()) {
             notes.push(format!("the end of the recording is missing: the spool cannot be written ({error})"));
         }
         let (exit_code, signal) = self.wait_for_command(failed, &mut notes);
@@ -364,9 +352,8 @@ impl Recording<'_> {
         // Without a footer, as on a full disk, the spool reads as one that was ended from outside.
         let _ = self.sink.writer.footer(&footer);
         let hooks = std::mem::take(&mut self.programs.hooks);
-        let bytes = self.sink.finish()?;
-        let status = Status { bytes, ..status };
-        Ok(Outcome { exit_code, signal, cost, status, hooks, notes })
+        let status = Status { bytes: self.sink.bytes(), ..status };
+        Ok((Outcome { exit_code, signal, cost, status, hooks, kept: self.flight.kept(), notes }, self.sink))
     }
 
     /// A command that outlives the time it was given is told to end. One that outlives its recording only because

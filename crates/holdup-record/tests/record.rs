@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::time::Duration;
 
 use holdup_base::Claim;
-use holdup_record::{Options, Outcome, Status, Target, record};
+use holdup_record::{Options, Outcome, Ring, Status, Target, record};
 use holdup_testing::{Need, has};
 use holdup_trace::{Destination, Error, Image, RawStack, Table, Trace, TraceBuilder, Unwinder};
 
@@ -253,7 +253,7 @@ fn a_flight_recorder_keeps_the_end() {
     let options = Options {
         freq: 0,
         min_wait: holdup_trace::Nanos(1_000_000_000),
-        ring: Some(Duration::from_millis(500)),
+        ring: Some(Ring { time: Some(Duration::from_millis(500)), bytes: None }),
         ..Options::default()
     };
     let (mut before, mut longest, mut whole) = (0.0, 0.0_f64, 0.0);
@@ -268,7 +268,7 @@ fn a_flight_recorder_keeps_the_end() {
     let seconds = open(&path, None).meta.duration().seconds();
     // Two halves of the ring, the one that is being written, and what the recorder is late for each.
     assert!(seconds > 0.45 && seconds < 1.0 + 4.0 * longest, "{seconds} of {whole}, late by up to {longest}");
-    assert_eq!(std::fs::read_dir(dir.path()).expect("dir").count(), 1, "no segment is left");
+    assert_eq!(std::fs::read_dir(dir.path()).expect("dir").count(), 4, "the spool and three segments");
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn a_secret_on_a_stack_is_in_the_spool_and_not_in_the_result() {
     let copies = Arc::default();
     let mut builder = TraceBuilder::new(&Destination::Memory).expect("builder");
     builder.set_unwinder(Box::new(Worst(Arc::clone(&copies))));
-    holdup_spool::read_file(spool.file().expect("file"), &spool_path, &mut builder).expect("spool");
+    holdup_spool::read_parts(spool.parts().expect("files"), &spool_path, &mut builder).expect("spool");
     let result = dir.path().join("a.holdup");
     file::write(&builder.finish(None).expect("trace"), &result).expect("write");
     let copies = copies.lock().expect("copies");

@@ -168,9 +168,7 @@ fn second_half(builder: &mut TraceBuilder, cpu: Cpu, first: Record, second: Reco
         builder.push(first.t, SampleEvent { cpu, tid: first.a as u32, ip: second.a, chain });
         return;
     }
-    let bytes = [first.b.to_le_bytes(), second.a.to_le_bytes()].concat();
-    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
-    let name = builder.string(&String::from_utf8_lossy(&bytes[..end]));
+    let name = builder.string(&crate::happening::name(first.b, second.a));
     builder.push(first.t, NameEvent { pid: (first.a >> bit::PROCESS) as u32, tid: first.a as u32, name });
 }
 

@@ -23,12 +23,13 @@ pub(crate) enum Kind {
     Side = 4,
     Round = 5,
     Footer = 6,
+    Ring = 7,
 }
 
 impl Kind {
     pub(crate) fn from_code(code: u8) -> Option<Kind> {
         use Kind::*;
-        [Header, Records, Stacks, Side, Round, Footer].into_iter().find(|&k| k as u8 == code)
+        [Header, Records, Stacks, Side, Round, Footer, Ring].into_iter().find(|&k| k as u8 == code)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Reads a spool, complete or not, into a builder.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek};
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use crate::convert::Converter;
 use crate::format::{Block, Footer, HEADER, Header, Kind, LONGEST, MAGIC, Packing, checksum};
 use crate::pack::{unpack, unpack_words};
+use crate::segments::segments;
 use crate::side::Side;
 use crate::stack::decode_stack;
 use holdup_trace::{
@@ -35,10 +36,14 @@ pub fn read_opened(file: File, path: &Path, builder: &mut TraceBuilder) -> Resul
     read_all(file, path, builder, is_held)
 }
 
-/// As [`read`], of a spool that this process has written.
-pub fn read_file(mut file: File, path: &Path, builder: &mut TraceBuilder) -> Result<()> {
-    file.rewind().map_err(|e| Error::input(path, format_args!("cannot be read: {e}")))?;
-    read_all(file, path, builder, false)
+/// As [`read`], of a recording in several files, the segments of a flight recorder in their order; `path` is its name in
+/// messages.
+pub fn read_parts(parts: Vec<File>, path: &Path, builder: &mut TraceBuilder) -> Result<()> {
+    let mut reader = Reader::default();
+    for part in parts {
+        reader.part(part, path, builder)?;
+    }
+    reader.finish(builder, false)
 }
 
 /// As [`read`], from anything that gives the spool's bytes, a pipe too.
@@ -48,21 +53,19 @@ pub fn read_from(from: impl Read, path: &Path, builder: &mut TraceBuilder) -> Re
 
 /// `is_held`: a recorder is still at work on the file.
 fn read_all(from: impl Read, path: &Path, builder: &mut TraceBuilder, is_held: bool) -> Result<()> {
-    let mut input = BufReader::with_capacity(1 << 20, from);
-    let mut magic = [0; MAGIC.len()];
-    if input.read_exact(&mut magic).is_err() || !is_spool(&magic) {
-        return Err(Error::input(path, "is no spool of holdup"));
-    }
     let mut reader = Reader::default();
-    let mut blocks = Blocks { input, offset: MAGIC.len() as u64, stored: Vec::new() };
-    loop {
-        match blocks.next() {
-            Ok(Some((block, payload))) => reader.block(builder, block, payload)?,
-            Ok(None) => break,
-            Err(what) => {
-                reader.cut(builder, blocks.offset, &what);
-                break;
+    reader.part(from, path, builder)?;
+    if let Some(mark) = reader.ring.take() {
+        let mut found = 0;
+        for segment in segments(path, mark) {
+            // The recorder may have removed it just now.
+            if let Ok(part) = File::open(&segment) {
+                reader.part(part, &segment, builder)?;
+                found += 1;
             }
+        }
+        if found == 0 {
+            return Err(Error::input(path, format_args!("is a flight recorder's, and its segments are gone: files of the mark {mark:016x}")));
         }
     }
     reader.finish(builder, is_held)
@@ -140,15 +143,42 @@ struct Reader {
     held_bytes: usize,
     header: Option<Header>,
     footer: Option<Footer>,
+    /// The mark of the segments, where the recording is elsewhere.
+    ring: Option<u64>,
     damaged: bool,
     mappings: u64,
     stacks: u64,
 }
 
 impl Reader {
+    /// Reads a spool, or a segment of one: each stands for itself, whatever became of the one before.
+    fn part(&mut self, from: impl Read, path: &Path, builder: &mut TraceBuilder) -> Result<()> {
+        let mut input = BufReader::with_capacity(1 << 20, from);
+        let mut magic = [0; MAGIC.len()];
+        if input.read_exact(&mut magic).is_err() || !is_spool(&magic) {
+            return Err(Error::input(path, "is no spool of holdup"));
+        }
+        let mut blocks = Blocks { input, offset: MAGIC.len() as u64, stored: Vec::new() };
+        loop {
+            match blocks.next() {
+                Ok(Some((block, payload))) => self.block(builder, block, payload)?,
+                Ok(None) => return Ok(()),
+                Err(what) => {
+                    self.cut(builder, blocks.offset, &what);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
     fn block(&mut self, builder: &mut TraceBuilder, block: Block, payload: Vec<u8>) -> Result<()> {
         match block.kind {
-            Kind::Header => self.begin(builder, serde_json::from_slice(&payload).unwrap_or_default()),
+            Kind::Header => {
+                // What a footer said of a segment's end is not that of the recording's.
+                self.footer = None;
+                self.begin(builder, serde_json::from_slice(&payload).unwrap_or_default());
+            }
+            Kind::Ring => self.ring = payload.first_chunk::<8>().map(|mark| u64::from_le_bytes(*mark)),
             Kind::Footer => self.footer = serde_json::from_slice(&payload).ok(),
             Kind::Records => {
                 self.converter.learn_forks(&payload);

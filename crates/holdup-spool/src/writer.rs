@@ -94,12 +94,9 @@ impl SpoolWriter {
         self.json(Kind::Footer, footer)
     }
 
-    /// Appends the blocks of another spool.
-    pub fn append(&mut self, other: &mut impl io::Read) -> io::Result<()> {
-        let mut magic = [0; MAGIC.len()];
-        other.read_exact(&mut magic)?;
-        self.length += io::copy(other, &mut self.file)?;
-        Ok(())
+    /// Writes that the recording is in segments, beside this spool, whose names have that `mark`. Nothing follows it.
+    pub fn ring(&mut self, mark: u64) -> io::Result<()> {
+        self.block(Kind::Ring, 0, &mark.to_le_bytes(), Packing::None)
     }
 
     fn json(&mut self, kind: Kind, value: &impl serde::Serialize) -> io::Result<()> {

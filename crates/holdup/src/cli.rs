@@ -8,6 +8,7 @@ mod inspect;
 mod lab;
 mod load;
 mod parse;
+mod record;
 mod report;
 mod scale;
 mod table;
@@ -25,6 +26,7 @@ pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
 pub use lab::{Check, Lab, LabRun};
 pub use load::{Connection, Load, LoadCompare, LoadRows, LoadRun, ScriptLimits, Target, Width};
 pub use parse::parse;
+pub use record::{KeepRing, Record};
 pub use report::{Cut, Report};
 pub use scale::{Launch, Scale};
 pub use table::{Format, Table};
@@ -55,7 +57,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  sudo holdup demo")]
     Demo(Demo),
     /// Record a command, a process or the whole machine
-    #[command(after_help = RECORD_HELP)]
+    #[command(after_help = record::HELP)]
     Record(Record),
     /// Tell what is inside a trace
     #[command(
@@ -133,6 +135,9 @@ pub enum Command {
     /// Become a command on some CPUs, with a variable and a file for its output: what `holdup scale --trace` records
     #[command(hide = true)]
     Launch(Launch),
+    /// Turn what a flight recorder kept into a trace, beside it
+    #[command(hide = true)]
+    KeepRing(KeepRing),
     /// The program that `holdup demo` records
     #[command(hide = true)]
     DemoProgram,
@@ -142,24 +147,13 @@ impl Command {
     /// Whether this command records, and needs privileges for that.
     pub fn records(&self) -> bool {
         match self {
-            Command::Record(_) | Command::Demo(_) | Command::Top(_) => true,
+            Command::Record(_) | Command::Demo(_) | Command::Top(_) | Command::KeepRing(_) => true,
             Command::Explain(args) => args.trace.is_none(),
             Command::Scale(args) => args.trace,
             _ => false,
         }
     }
 }
-
-const RECORD_HELP: &str = "\
-Examples:
-  holdup record -- make -j16             a command and everything it starts
-  holdup record -p 4711 --duration 10s   a running process; -p 4711,4712 for several
-  holdup record -p nginx                 all processes of that name, until the last of them ends
-  holdup record --cgroup system.slice/nginx.service
-  holdup record -a --ring 30s            the last 30 seconds, written on Ctrl-C or SIGUSR1
-
-Recording needs root and a kernel with BTF; SECURITY.md says how others may be let record. The file is for its owner alone. The machine is recorded as a \
-whole, so that culprits outside the program are found too.";
 
 const EXPLAIN_HELP: &str = "\
 Examples:
@@ -225,23 +219,6 @@ impl Source {
     pub fn is_given(&self) -> bool {
         self.all || !self.pid.is_empty() || self.cgroup.is_some() || !self.cmd.is_empty()
     }
-}
-
-/// `holdup record`
-#[derive(Debug, Args)]
-pub struct Record {
-    /// The file to write
-    #[arg(short, long, default_value = "trace.holdup", value_name = "FILE")]
-    pub output: PathBuf,
-    /// Keep only the last stretch of this length
-    #[arg(long, value_parser = duration, value_name = "TIME")]
-    pub ring: Option<Duration>,
-    /// The same as --machine
-    #[arg(long = "all", id = "everything", hide = true)]
-    pub everything: bool,
-    /// What to record
-    #[command(flatten)]
-    pub source: Source,
 }
 
 /// `holdup info`

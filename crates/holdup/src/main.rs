@@ -51,6 +51,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Lab { command } => commands::lab::run(&command),
         Command::Load { command } => commands::load::run(&command),
         Command::Scale(args) => commands::scale::run(&args),
+        Command::KeepRing(args) => commands::flight::keep(&args),
         Command::Launch(args) => commands::scale::launch(&args),
         Command::Diff(args) => commands::diff::run(&args),
         Command::Chain(args) => commands::chain::run(&args),

@@ -196,15 +196,28 @@ fn what_a_killed_recorder_left_is_set_aside_and_can_be_completed() {
 }
 
 #[test]
-fn segments_of_a_killed_flight_recorder_are_named() {
+fn a_killed_flight_recorder_leaves_what_it_had() {
     let Some(_one) = can_record() else { return };
     let dir = tempfile::tempdir().expect("dir");
     let path = dir.path().join("a.holdup");
-    killed_recording(&path, &["--ring", "2s"], "sleep 0.3");
-    let segment = names(dir.path()).into_iter().find(|n| n.contains(".segment")).expect("a segment");
+    killed_recording(&path, &["--ring", "400ms", "--ring-size", "64MB"], "sleep 0.7");
+    // The spool finds its segments, also under another name, and each stands for itself.
+    let whole = ask(&["info"], &dir.path().join("a.holdup.spool"));
+    assert!(whole.contains("ended from outside"), "{whole}");
+    let segments: Vec<String> = names(dir.path()).into_iter().filter(|n| n.contains(".segment")).collect();
+    assert!(segments.len() > 1, "{segments:?}");
+    for segment in &segments {
+        assert!(ask(&["info"], &dir.path().join(segment)).contains("ended from outside"));
+    }
     let o = run(record(&path, &LIGHT, &["true"]));
-    assert!(o.status.success() && err(&o).contains(&segment), "{}", err(&o));
-    assert!(ask(&["info"], &dir.path().join(&segment)).contains("ended from outside"));
+    let words = err(&o);
+    assert!(o.status.success() && words.contains("a.holdup.spool.1") && words.contains("segments"), "{words}");
+    assert!(ask(&["info"], &dir.path().join("a.holdup.spool.1")).contains("ended from outside"));
+    for segment in segments {
+        fs::remove_file(dir.path().join(segment)).expect("remove");
+    }
+    let gone = Command::new(BINARY).arg("info").arg(dir.path().join("a.holdup.spool.1")).output().expect("it starts");
+    refused(&gone, "its segments are gone");
 }
 
 /// A recording of the machine that is ended by `signal` again and again until it has ended; its exit and its words.

@@ -266,7 +266,7 @@ fn script_time(text: &str) -> Result<Duration, String> {
 }
 
 /// Bytes, such as 256M, 1.5GiB or 4096.
-fn size(text: &str) -> Result<usize, String> {
+pub(super) fn size(text: &str) -> Result<usize, String> {
     let (number, unit) = numbers::split_unit(text);
     let scale = match unit.trim_end_matches("iB").trim_end_matches('B') {
         "" => 1.0,

@@ -42,6 +42,7 @@ impl Command {
                 | Command::Man { .. }
                 | Command::Schema { .. }
                 | Command::Launch(_)
+                | Command::KeepRing(_)
                 | Command::DemoProgram
         )
     }

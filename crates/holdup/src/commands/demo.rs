@@ -20,7 +20,7 @@ pub fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     );
     let program = std::env::current_exe()?.display().to_string();
     let source = Source::command(vec![program, "demo-program".into()]);
-    record::record(&source, None, &args.output, record::Then::Done)?;
+    record::record(&source, &args.output, record::Then::Done)?;
     let trace = open::open(&args.output)?;
     let path = args.output.display().to_string();
     let top = if args.json { 3 } else { usize::MAX };

@@ -114,7 +114,7 @@ fn record_first(args: &Explain) -> anyhow::Result<(Trace, String, Option<Outcome
             Ok((trace, describe(source), Some(outcome)))
         }
         Some(kept) => {
-            let outcome = record::record(source, None, kept, Then::Done)?;
+            let outcome = record::record(source, kept, Then::Done)?;
             Ok((open::open(kept)?, kept.display().to_string(), Some(outcome)))
         }
     }

@@ -1,15 +1,15 @@
 //! `holdup record`: records into a spool, then turns it into a `.holdup` file.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use anyhow::Context;
 use holdup_base::Claim;
 use holdup_base::text::clean;
-use holdup_record::{Farewell, Options, Outcome, Raised, Status, Target};
+use holdup_record::{Farewell, Options, Outcome, Raised, Recorded, Status, Target};
 use holdup_symbols::StackUnwinder;
 use holdup_trace::{Destination, Error, Nanos, Trace, TraceBuilder, file};
 
@@ -36,7 +36,14 @@ pub fn run(args: &Record) -> anyhow::Result<ExitCode> {
             super::Usage("nothing to record: give -- CMD, -p PID or -a; see holdup record --help".into()).into()
         );
     }
-    let outcome = record(source, args.ring, &args.output, Then::Done)?;
+    let options = Options { ring: args.ring(), until: args.until.clone(), after: args.after, keep: args.keep(), ..options(source)? };
+    if options.keep.is_some() {
+        if options.ring.is_none() {
+            return Err(super::Usage("--count writes what a ring keeps: give --ring 30s, or --ring-size 512MB".into()).into());
+        }
+        return super::flight::record(&options, source, &args.output);
+    }
+    let outcome = record_with(&options, source, &args.output, Then::Done)?;
     let file = crate::text::page::quoted(&args.output.display().to_string());
     say!("holdup: try  holdup explain {file}   or look at it:  holdup view {file}");
     Ok(exit_code(&outcome))
@@ -48,20 +55,30 @@ pub fn exit_code(outcome: &Outcome) -> ExitCode {
 }
 
 /// Records `source` into the file `output`, which is as it was until the recording is complete.
-pub fn record(source: &Source, ring: Option<Duration>, output: &Path, then: Then) -> anyhow::Result<Outcome> {
-    let options = options(source, ring)?;
+pub fn record(source: &Source, output: &Path, then: Then) -> anyhow::Result<Outcome> {
+    record_with(&options(source)?, source, output, then)
+}
+
+/// Makes the spool of `output`, and says what an earlier recorder left there.
+pub fn claim(output: &Path) -> anyhow::Result<(Claim, PathBuf)> {
+    let path = spool_beside(output);
+    let (spool, aside) = Claim::take(&path).map_err(|e| Error::Input(e.to_string()))?;
+    tell_of_remains(&path, aside.as_deref(), output);
+    Ok((spool, path))
+}
+
+fn record_with(options: &Options, source: &Source, output: &Path, then: Then) -> anyhow::Result<Outcome> {
     let result = file::create(output)?;
-    let spool_path = spool_beside(output);
-    let (spool, aside) = Claim::take(&spool_path).map_err(|e| Error::Input(e.to_string()))?;
-    tell_of_remains(&spool_path, aside.as_deref(), output);
+    let (spool, spool_path) = claim(output)?;
+    let segments = if options.ring.is_some() { ", and its segments" } else { "" };
     let kept = format!(
-        "the recording is kept, with copies of stack memory in it: holdup explain {0} --keep {1} completes {1}; then remove {0}",
+        "the recording is kept, with copies of stack memory in it: holdup explain {0} --keep {1} completes {1}; then remove {0}{segments}",
         spool_path.display(),
         output.display()
     );
     // Ctrl-C while recording ends the recording; afterwards it ends the conversion.
     let farewell = (then == Then::Done).then(|| Farewell::new(&format!("holdup: ended; {}", clean(&kept))));
-    let (outcome, spool) = run_recorder(&options, spool)?;
+    let (outcome, spool) = run_recorder(options, spool)?;
     let trace = convert(&spool, output.parent(), source, then).with_context(|| kept.clone())?;
     let writing = Progress::of_step("writing the recording");
     file::write_to(&trace, result).with_context(|| kept.clone())?;
@@ -82,7 +99,7 @@ pub fn record_unkept(source: &Source, then: Then) -> anyhow::Result<(Outcome, Tr
 
 /// The same without a word of how it went.
 pub fn record_quietly(source: &Source, then: Then) -> anyhow::Result<(Outcome, Trace)> {
-    let options = options(source, None)?;
+    let options = options(source)?;
     let folder = std::env::temp_dir();
     let spool = Claim::nameless(&folder).map_err(|e| Error::Input(e.to_string()))?;
     let (outcome, spool) = run_recorder(&options, spool)?;
@@ -91,7 +108,7 @@ pub fn record_quietly(source: &Source, then: Then) -> anyhow::Result<(Outcome, T
     Ok((outcome, trace))
 }
 
-fn run_recorder(options: &Options, spool: Claim) -> anyhow::Result<(Outcome, Claim)> {
+fn run_recorder(options: &Options, spool: Claim) -> anyhow::Result<(Outcome, Recorded)> {
     let has_command = matches!(options.target, Target::Command { .. });
     let mut line = StatusLine::new(has_command);
     let mut show = |status: &Status| line.update(status);
@@ -103,7 +120,7 @@ fn run_recorder(options: &Options, spool: Claim) -> anyhow::Result<(Outcome, Cla
     Ok(done?)
 }
 
-fn options(source: &Source, ring: Option<Duration>) -> holdup_trace::Result<Options> {
+fn options(source: &Source) -> holdup_trace::Result<Options> {
     let mut pids = match source.pid.as_slice() {
         [] => Vec::new(),
         wanted => holdup_record::processes(wanted)?,
@@ -124,7 +141,6 @@ fn options(source: &Source, ring: Option<Duration>) -> holdup_trace::Result<Opti
         freq: source.freq.unwrap_or_else(|| holdup_record::frequency(source.budget)),
         budget: source.budget,
         min_wait: Nanos(u64::try_from(source.min_wait.as_nanos()).unwrap_or(u64::MAX)),
-        ring,
         buffer_mb_per_cpu: source.buffer as usize,
         ..Options::default()
     })
@@ -141,22 +157,32 @@ fn spool_beside(output: &Path) -> PathBuf {
 fn tell_of_remains(spool: &Path, aside: Option<&Path>, output: &Path) {
     let what = "it holds copies of stack memory: remove it when it is of no use";
     if let Some(aside) = aside {
+        let segments = match holdup_spool::ring_of(aside).map(|mark| holdup_spool::segments(aside, mark).len()) {
+            Some(n) if n > 0 => format!(", with {n} segments of {}", spool.display()),
+            _ => String::new(),
+        };
         let (aside, output) = (aside.display(), output.display());
         say!(
-            "holdup: an earlier recording into {output} was ended before it was complete, and is now {aside}. \
+            "holdup: an earlier recording into {output} was ended before it was complete, and is now {aside}{segments}. \
              holdup explain {aside} shows it, with --keep FILE as a .holdup file; {what}"
-        );
-    }
-    for segment in holdup_record::segments_of(spool) {
-        let segment = segment.display();
-        say!(
-            "holdup: {segment} is a part of an earlier flight recording that was killed. holdup explain {segment} shows it; {what}"
         );
     }
 }
 
-/// Tables go through files in `folder`, so that memory stays bounded however long the recording was.
-fn convert(spool: &Claim, folder: Option<&Path>, source: &Source, then: Then) -> holdup_trace::Result<Trace> {
+fn convert(spool: &Recorded, folder: Option<&Path>, source: &Source, then: Then) -> holdup_trace::Result<Trace> {
+    let parts = spool.parts().map_err(|e| Error::input(spool.path(), e))?;
+    convert_parts(parts, spool.path(), folder, source.all, then)
+}
+
+/// Tables go through files in `folder`, so that memory stays bounded however long the recording was. `path` is its name in
+/// messages; `all` says that the focus is the machine.
+pub fn convert_parts(
+    parts: Vec<File>,
+    path: &Path,
+    folder: Option<&Path>,
+    all: bool,
+    then: Then,
+) -> holdup_trace::Result<Trace> {
     if then == Then::Done {
         holdup_record::give_up_recording();
     }
@@ -166,9 +192,11 @@ fn convert(spool: &Claim, folder: Option<&Path>, source: &Source, then: Then) ->
     if !holdup_record::owner_sees_kernel_addresses() {
         builder.hide_kernel_addresses();
     }
-    let file = spool.file().map_err(|e| Error::input(spool.path(), e))?;
-    let progress = Progress::of_file("reading the recording", &file);
-    holdup_spool::read_file(file, spool.path(), &mut builder)?;
+    let progress = match parts.as_slice() {
+        [file] => Progress::of_file("reading the recording", file),
+        _ => Progress::of_step("reading the recording"),
+    };
+    holdup_spool::read_parts(parts, path, &mut builder)?;
     progress.next("naming its functions");
     let mut trace = {
         let _names = Raised::for_names();
@@ -177,7 +205,7 @@ fn convert(spool: &Claim, folder: Option<&Path>, source: &Source, then: Then) ->
     if then == Then::Done {
         holdup_record::give_up();
     }
-    if source.all {
+    if all {
         trace.meta.focus_pids.clear();
     }
     Ok(trace)

@@ -72,7 +72,7 @@ fn one(plan: &Plan, n: usize, scratch: &Path, keep: Option<&Path>) -> anyhow::Re
     let source = source(plan, n, &output)?;
     let (outcome, trace) = match &path {
         None => record::record_unkept(&source, Then::Again)?,
-        Some(path) => (record::record(&source, None, path, Then::Again)?, open::open(path)?),
+        Some(path) => (record::record(&source, path, Then::Again)?, open::open(path)?),
     };
     match outcome.exit_code {
         Some(0) => {}

@@ -1,0 +1,109 @@
+//! What is settled before a recording begins: sizes of buffers, what the kernel's programs are told, events, the header.
+
+use holdup_spool::Header;
+use holdup_trace::Result;
+
+use crate::attach;
+use crate::bpf::{Programs, Sizes};
+use crate::budget::Budget;
+use crate::child::Child;
+use crate::kernel::Kernel;
+use crate::layout::{CHUNK, Config, Control, MAX_CHUNKS};
+use crate::options::{Options, Target};
+use crate::perf::{Event, Mappings};
+use crate::{clock, limits, proc};
+
+/// Buffers of mappings, each with its CPU.
+pub(crate) type MappingsByCpu = Vec<(usize, Mappings)>;
+
+/// Sampling events and buffers of mappings for each CPU. Machines without either are recorded all the same.
+pub(crate) fn open_events(options: &Options, programs: &mut Programs) -> Result<(MappingsByCpu, Vec<Event>)> {
+    let cpus = proc::online_cpus();
+    let cycles = crate::perf::has_cycles();
+    let mappings = open_each(&cpus, |cpu| Ok((cpu, Mappings::open(cpu)?)))?;
+    let wanted: &[usize] = if options.freq > 0 { &cpus } else { &[] };
+    let samples = open_each(wanted, |cpu| Event::sampling(cpu, options.freq, cycles))?;
+    if !mappings.is_empty() {
+        programs.hooks.push("perf:mmap2".into());
+    }
+    if !samples.is_empty() {
+        programs.hooks.push(format!("perf:{}", if cycles { "cycles" } else { "cpu-clock" }));
+    }
+    Ok((mappings, samples))
+}
+
+/// Opens something for each CPU. Those that cannot are left out, unless it is for want of descriptors.
+fn open_each<T>(cpus: &[usize], open: impl Fn(usize) -> std::io::Result<T>) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    for &cpu in cpus {
+        match open(cpu) {
+            Ok(one) => all.push(one),
+            Err(e) if matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                return Err(limits::too_many_files(cpus.len(), &format!("is reached ({e})")));
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(all)
+}
+
+pub(crate) fn sizes(options: &Options) -> Result<Sizes> {
+    let cpus = libbpf_rs::num_possible_cpus()
+        .map_err(|e| holdup_trace::Error::Unsupported(format!("The number of CPUs cannot be read: {e}.")))?;
+    let share = proc::memory() / 8 / cpus as u64;
+    let bytes = ((options.buffer_mb_per_cpu as u64) << 20).min(share).min(1 << 30);
+    let slots = (bytes / 24).max(4096);
+    let slots = if slots.is_power_of_two() { slots } else { slots.next_power_of_two() / 2 };
+    let stack_bytes = (options.stack_buffer_mb.clamp(1, 1024) as u32) << 20;
+    Ok(Sizes { cpus, slots, stack_bytes: stack_bytes.next_power_of_two() })
+}
+
+pub(crate) fn config(options: &Options, kernel: &Kernel, sizes: Sizes) -> Config {
+    let rate = options.stack_mb_per_s << 20;
+    Config {
+        slot_mask: sizes.slots - 1,
+        side_mask: crate::rings::Rings::side_slots(sizes.slots) - 1,
+        min_wait: options.min_wait.0,
+        // In units of 2^20 ns, a little more than a millisecond.
+        stack_rate: rate / 954,
+        stack_burst: rate / 2,
+        preempt_delta: kernel.preempt_delta.unwrap_or(0),
+        self_tgid: std::process::id(),
+        chunks: ((options.stack_kb * 1024).div_ceil(CHUNK) + 1).clamp(2, MAX_CHUNKS) as u32,
+        has_state_argument: kernel.has_state_argument.into(),
+        skip_frames: crate::bpf::OWN_FRAMES,
+        threads_by_tid: kernel.storage_would_sleep.into(),
+        no_stacks: kernel.stacks_would_sleep.into(),
+    }
+}
+
+pub(crate) fn control(budget: &Budget, epoch: u64) -> Control {
+    Control {
+        epoch,
+        allowance: budget.allowance(),
+        sample_allowance: budget.sample_allowance(),
+        always: budget.is_unlimited().into(),
+    }
+}
+
+pub(crate) fn header(options: &Options, programs: &Programs, child: Option<&Child>, sizes: Sizes) -> Header {
+    let (command, focus_pids) = match &options.target {
+        Target::System => (Vec::new(), Vec::new()),
+        Target::Pids(pids) => (Vec::new(), attach::with_descendants(pids)),
+        Target::Command { argv } => {
+            let argv = argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+            (argv, child.iter().map(|c| c.pid()).collect())
+        }
+    };
+    Header {
+        start_ns: clock::now(),
+        host: proc::host(),
+        cpus: proc::online_cpus().into_iter().max().map_or(sizes.cpus, |n| n + 1) as u16,
+        hooks: programs.hooks.clone(),
+        min_wait_ns: options.min_wait.0,
+        sample_period_ns: 0,
+        command,
+        focus_pids,
+        recorder_pid: std::process::id(),
+    }
+}
