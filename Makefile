@@ -12,7 +12,7 @@ help:
 	@echo "make demo     build holdup, record a built-in program, explain it"
 	@echo "make test     format, lints, repository rules and all tests"
 	@echo "make build    only build $(HOLDUP)"
-	@echo "make install  install below PREFIX=$(PREFIX): binary, man pages, completions"
+	@echo "make install  install below PREFIX=$(PREFIX): binary, man pages, completions, systemd unit"
 
 # What cargo builds has the lines of its code in it. What is shipped has not: they are in $(HOLDUP).debug.
 build:
@@ -46,6 +46,8 @@ install:
 	$(HOLDUP) completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdup
 	$(HOLDUP) completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_holdup
 	$(HOLDUP) completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdup.fish
+	mkdir -p $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|@PREFIX@|$(PREFIX)|' packaging/holdup.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/holdup.service
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/holdup $(DESTDIR)$(PREFIX)/bin/.debug/holdup.debug \
@@ -53,4 +55,5 @@ uninstall:
 		$(DESTDIR)$(PREFIX)/share/man/man1/holdup-*.1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdup \
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_holdup \
-		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdup.fish
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdup.fish \
+		$(DESTDIR)$(PREFIX)/lib/systemd/system/holdup.service

@@ -4,12 +4,15 @@
 
 mod bench;
 mod bounds;
+mod faults;
 mod holdup;
 mod kernels;
+mod load;
 mod measure;
 mod pairs;
 mod real;
 mod scenarios;
+mod soak;
 mod sweeps;
 mod synth;
 mod table;
@@ -65,11 +68,18 @@ cargo xtask kernels [PACKAGE...]        boot the kernels that apt offers, emulat
     --patience MIN   when a guest is given up (default 20)
     --table FILE     write the table of all results that are kept in target/kernels, such as into docs/kernels.md
     --print          boot nothing: only the table
+cargo xtask soak                        a flight recorder under load with three planted stalls; exit 1 if it grows or misses one
+    --minutes N      how long (default 60)
+    --every SECONDS  between samples of memory, files and CPU time (default 10)
+    --ring-size SIZE its bound (default 64MB)
+cargo xtask faults [NAME...]            what is left of a recording when something goes wrong; exit 1 if more than it should
+    --times N        how often each is injected (default: one to twelve times)
+    --table FILE     write the table, such as docs/faults.md
 cargo xtask ui                          build the page of the view from ui/ (needs node)
     --check          build it elsewhere, compare with what is committed, and test it; exit 1 if they differ
 cargo run -p xtask --features wasm -- wasm   the browser's side of holdup, for reports: into crates/holdup-report/dist
     --check          compare with what is there instead; exit 1 if it differs
-bench, scenarios, real and kernels take --holdup PATH (default target/release/holdup)";
+bench, scenarios, real, kernels, soak and faults take --holdup PATH (default target/release/holdup)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -85,6 +95,9 @@ fn main() -> ExitCode {
         #[cfg(not(feature = "wasm"))]
         Some("wasm") => Err(anyhow::anyhow!("built without it: cargo run -p xtask --features wasm -- wasm")),
         Some("bench") => bench::run(&root(), rest),
+        Some("faults") => faults::run(&root(), rest),
+        Some("soak") => soak::run(&root(), rest),
+        Some(load::COMMAND) => return load::run(rest),
         Some("ui") => ui::run(&root(), rest),
         Some(measure::COMMAND) => return measure::child(rest),
         _ => {

@@ -145,7 +145,9 @@ impl Flight {
     /// What the user should know at the end.
     pub(crate) fn notes(&self) -> Option<String> {
         let missed = self.missed;
-        (missed > 0).then(|| format!("{missed} more times a condition held, during the pause or while a trace was being written"))
+        (missed > 0).then(|| {
+            format!("{missed} more times a condition held, during the pause or while a trace was being written")
+        })
     }
 
     /// How often what there was was kept.

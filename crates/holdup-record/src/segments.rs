@@ -62,12 +62,7 @@ impl Segment {
 
 impl Segments {
     /// The first segment at time `t`. The spool itself says where its segments are: whoever finds it finds them.
-    pub(crate) fn begin(
-        spool: &Path,
-        limits: Ring,
-        t: u64,
-        mut whole: SpoolWriter,
-    ) -> Result<(Segments, SpoolWriter)> {
+    pub(crate) fn begin(spool: &Path, limits: Ring, t: u64, mut whole: SpoolWriter) -> Result<(Segments, SpoolWriter)> {
         let mark = std::hash::RandomState::new().build_hasher().finish();
         whole.ring(mark).map_err(|e| unwritable(spool, &e))?;
         let (current, writer) = Segment::create(spool, mark, 0)?;

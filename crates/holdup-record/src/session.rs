@@ -277,13 +277,7 @@ impl Recording<'_> {
     }
 
     /// Whether recording ends now; passes signals on.
-    fn is_over(
-        &mut self,
-        elapsed: u64,
-        stop: &AtomicBool,
-        signalled: &mut bool,
-        observer: &mut dyn Observer,
-    ) -> bool {
+    fn is_over(&mut self, elapsed: u64, stop: &AtomicBool, signalled: &mut bool, observer: &mut dyn Observer) -> bool {
         if let Some(signal) = self.signals.take() {
             if signal.number == libc::SIGUSR1 && self.flight.keeps() {
                 self.flight.ask(clock::now(), observer.is_busy());

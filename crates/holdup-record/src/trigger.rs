@@ -16,8 +16,8 @@ use holdup_trace::Result;
 
 pub use cond::{Condition, Resource};
 use files::{Appearance, Log};
-use pressure::Pressure;
 use names::Whose;
+use pressure::Pressure;
 use threads::Threads;
 
 /// Files are looked at so often, in nanoseconds.

@@ -125,7 +125,8 @@ fn happening(cpu: u16, r: Record, prefix: &mut Prefix) -> Option<Happening> {
             return None;
         }
         kind::SWITCH | kind::MISSED_SWITCH => {
-            let waits = prefix.futex.take().is_some_and(|f| f.t == r.t && linux::is_futex_wait((f.a >> bit::OPERATION) as u8));
+            let waits =
+                prefix.futex.take().is_some_and(|f| f.t == r.t && linux::is_futex_wait((f.a >> bit::OPERATION) as u8));
             let (from, to) = (part(r.a, 0), part(r.a, bit::SECOND));
             What::Switch { cpu, from, pid: part(r.b, bit::PID), left: left(linux::task_state(r.b as u16), waits), to }
         }
@@ -223,7 +224,10 @@ mod tests {
             _ => None,
         };
         assert_eq!(all[0], What::Name { pid: 4, tid: 5, name: "checkpoin".into() });
-        assert_eq!(all[1..4].iter().filter_map(left).collect::<Vec<_>>(), [Left::Futex, Left::Asleep, Left::Uninterruptibly]);
+        assert_eq!(
+            all[1..4].iter().filter_map(left).collect::<Vec<_>>(),
+            [Left::Futex, Left::Asleep, Left::Uninterruptibly]
+        );
         assert_eq!(all[4..], [What::Fork { parent: 5, parent_pid: 4, pid: 6, tid: 6 }]);
     }
 }

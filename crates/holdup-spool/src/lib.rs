@@ -26,8 +26,8 @@ mod happening;
 mod linux;
 mod pack;
 mod reader;
-mod segments;
 pub mod records;
+mod segments;
 mod side;
 mod stack;
 #[cfg(test)]

@@ -65,7 +65,10 @@ fn read_all(from: impl Read, path: &Path, builder: &mut TraceBuilder, is_held: b
             }
         }
         if found == 0 {
-            return Err(Error::input(path, format_args!("is a flight recorder's, and its segments are gone: files of the mark {mark:016x}")));
+            return Err(Error::input(
+                path,
+                format_args!("is a flight recorder's, and its segments are gone: files of the mark {mark:016x}"),
+            ));
         }
     }
     reader.finish(builder, is_held)

@@ -100,7 +100,9 @@ impl FromStr for Condition {
             "log" => {
                 let (path, text) = split(rest);
                 let known = !path.is_empty() && !text.is_empty();
-                known.then(|| Condition::Log { path: path.into(), text: text.into() }).ok_or_else(|| bad(text, "log PATH TEXT"))
+                known
+                    .then(|| Condition::Log { path: path.into(), text: text.into() })
+                    .ok_or_else(|| bad(text, "log PATH TEXT"))
             }
             "file" if !rest.is_empty() => Ok(Condition::File { path: rest.into() }),
             _ => Err(format!("{text:?} is no condition; {FORMS}")),
@@ -128,7 +130,10 @@ fn wait(rest: &str) -> Result<Condition, String> {
         _ => (name, false),
     };
     if name.is_empty() {
-        return Err(bad(rest, "wait TIME NAME, such as wait 5s postgres: every machine has threads that wait for long"));
+        return Err(bad(
+            rest,
+            "wait TIME NAME, such as wait 5s postgres: every machine has threads that wait for long",
+        ));
     }
     Ok(Condition::Wait { time: length(time)?, name: name.to_owned(), any })
 }

@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn the_average_of_ten_seconds_is_found() {
-        let text = "some avg10=12.50 avg60=1.00 avg300=0.10 total=123\nfull avg10=0.25 avg60=0.00 avg300=0.00 total=4\n";
+        let text =
+            "some avg10=12.50 avg60=1.00 avg300=0.10 total=123\nfull avg10=0.25 avg60=0.00 avg300=0.00 total=4\n";
         assert_eq!((average(text, false), average(text, true)), (Some(0.125), Some(0.0025)));
         assert_eq!(average("some avg10=1.00 total=1", true), None);
         assert_eq!(average("nonsense", false), None);

@@ -97,7 +97,8 @@ impl Threads {
             What::Ready { tid } => {
                 let Some(thread) = self.known.get_mut(tid) else { return };
                 if matches!(thread.state, State::Waits(_)) {
-                    let before = std::mem::replace(thread, Thread { state: State::Ready, since: t, told: 0, ..*thread });
+                    let before =
+                        std::mem::replace(thread, Thread { state: State::Ready, since: t, told: 0, ..*thread });
                     self.ends(*tid, &before, t, fired);
                 }
             }
@@ -155,7 +156,10 @@ impl Threads {
                 idle.tell();
                 let (share, who) = (window.share * 100.0, label(*tid));
                 let how = if thread.state == State::Waits(Left::Futex) { "in futex" } else { "uninterruptibly" };
-                fired.push_back(Fired { t, why: format!("{condition}: {share:.0}% of the CPUs were idle while {who} waited {how}") });
+                fired.push_back(Fired {
+                    t,
+                    why: format!("{condition}: {share:.0}% of the CPUs were idle while {who} waited {how}"),
+                });
             }
         }
     }

@@ -17,12 +17,12 @@ Examples:
   holdup record --cgroup system.slice/nginx.service
   holdup record -a --ring 30s            the last 30 seconds, written on Ctrl-C or SIGUSR1
   holdup record -a --ring 10m --ring-size 512MB    as much of the last 10 minutes as there is room for
-  holdup record -a --ring 30s --until "idle 50% 200ms" --until "log /var/log/app.log timeout"
-  holdup record -a --ring 30s --ring-size 512MB --until "wait 5s postgres" --count 3 --pause 5m
+  holdup record -a --ring 30s --until \"idle 50% 200ms\" --until \"log /var/log/app.log timeout\"
+  holdup record -a --ring 30s --ring-size 512MB --until \"wait 5s postgres\" --count 3 --pause 5m
 
---until "idle 50% 200ms": for that long so many CPUs had no work, while a thread of the target waited in futex or uninterruptibly. \
-"queue 20ms": a thread of the target, or called so, was ready and had no CPU. "wait 5s NAME": a thread or process called so waited in \
-futex or uninterruptibly; with any, in whatever way. "psi …": the average of 10 seconds rises above it. "log …": a line with the text \
+--until \"idle 50% 200ms\": for that long so many CPUs had no work, while a thread of the target waited in futex or uninterruptibly. \
+\"queue 20ms\": a thread of the target, or called so, was ready and had no CPU. \"wait 5s NAME\": a thread or process called so waited in \
+futex or uninterruptibly; with any, in whatever way. \"psi …\": the average of 10 seconds rises above it. \"log …\": a line with the text \
 is added.
 
 Recording needs root and a kernel with BTF; SECURITY.md says how others may be let record. The file is for its owner alone. The machine is recorded as a \

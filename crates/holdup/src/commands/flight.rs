@@ -6,7 +6,6 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use holdup_base::Claim;
 use holdup_record::{Kept, Observer, Options, Status};
 use holdup_trace::{Error, Result, file};
 

@@ -36,10 +36,18 @@ pub fn run(args: &Record) -> anyhow::Result<ExitCode> {
             super::Usage("nothing to record: give -- CMD, -p PID or -a; see holdup record --help".into()).into()
         );
     }
-    let options = Options { ring: args.ring(), until: args.until.clone(), after: args.after, keep: args.keep(), ..options(source)? };
+    let options = Options {
+        ring: args.ring(),
+        until: args.until.clone(),
+        after: args.after,
+        keep: args.keep(),
+        ..options(source)?
+    };
     if options.keep.is_some() {
         if options.ring.is_none() {
-            return Err(super::Usage("--count writes what a ring keeps: give --ring 30s, or --ring-size 512MB".into()).into());
+            return Err(
+                super::Usage("--count writes what a ring keeps: give --ring 30s, or --ring-size 512MB".into()).into()
+            );
         }
         return super::flight::record(&options, source, &args.output);
     }
