@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) => commands::demo::run(&args),
-        Command::Record(args) => commands::record::run(&args),
+        Command::Record(args) => commands::flight::run(&args),
         Command::Info(args) => commands::info::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Check(args) => commands::check::run(&args),

@@ -58,7 +58,7 @@ fn full(scene: &Scene, times: usize, what: &'static str, size: &str, options: &[
         let ended = recorder.and_then(|recorder| {
             // It ends by itself.
             let output = recorder.wait_with_output()?;
-            Ok((now_s()?, words(output)))
+            Ok((now_s()?, words(&output)))
         });
         stop(load);
         let (at, words) = ended?;
@@ -102,7 +102,7 @@ pub fn stopped(scene: &Scene, times: usize) -> Result<Row> {
         std::thread::sleep(Duration::from_secs(1));
         let ended = end(recorder)?;
         stop(load);
-        ensure!(ended.status.success(), "{}", words(ended));
+        ensure!(ended.status.success(), "{}", words(&ended));
         let seen = scene.look(&output)?;
         (lost, events) = (lost + seen.lost, events + seen.native);
         open += usize::from(scene.opens(&output));
@@ -136,7 +136,7 @@ pub fn cpu_offline(scene: &Scene, times: usize) -> Result<Row> {
         stop(load);
         off.context("cpu1 cannot be taken offline")?;
         on.context("cpu1 does not come back")?;
-        ensure!(ended.status.success(), "{}", words(ended));
+        ensure!(ended.status.success(), "{}", words(&ended));
         lost += scene.look(&output)?.lost;
         open += usize::from(scene.opens(&output));
     }
@@ -173,7 +173,7 @@ pub fn same_file(scene: &Scene, times: usize) -> Result<Row> {
         let output = scene.fresh("same")?.join("t.holdup");
         let recorder = scene.start(&output, &[])?;
         let second = scene.record(&output, &[], &["true"])?;
-        refused += usize::from(second.status.code() == Some(3) && words(second).contains("another holdup"));
+        refused += usize::from(second.status.code() == Some(3) && words(&second).contains("another holdup"));
         ensure!(end(recorder)?.status.success(), "the first one failed");
         open += usize::from(scene.opens(&output));
     }

@@ -52,7 +52,7 @@ impl Scene {
         let end = Instant::now() + Duration::from_secs(60);
         // More than the header and the first look at /proc.
         while size_of_spool(output) < 20_000 {
-            ensure!(child.try_wait()?.is_none(), "the recorder ended: {}", words(child.wait_with_output()?));
+            ensure!(child.try_wait()?.is_none(), "the recorder ended: {}", words(&child.wait_with_output()?));
             ensure!(Instant::now() < end, "the recorder does not begin");
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -72,7 +72,7 @@ impl Scene {
             let output = Command::new(&self.holdup).arg(command).arg(path).output();
             let good = output.as_ref().is_ok_and(|o| o.status.success());
             if !good {
-                eprintln!("{command} {}: {}", path.display(), output.map_or_else(|e| e.to_string(), words));
+                eprintln!("{command} {}: {}", path.display(), output.map_or_else(|e| e.to_string(), |o| words(&o)));
             }
             good
         };
@@ -81,7 +81,7 @@ impl Scene {
 
     pub fn look(&self, path: &Path) -> Result<Seen> {
         let output = Command::new(&self.holdup).args(["info", "--json"]).arg(path).output()?;
-        ensure!(output.status.success(), "info {}: {}", path.display(), words(output));
+        ensure!(output.status.success(), "info {}: {}", path.display(), words(&output));
         let info: serde_json::Value = serde_json::from_slice(&output.stdout)?;
         let number = |at: &str| info.pointer(at).and_then(serde_json::Value::as_f64).unwrap_or(0.0);
         let sum = |at: &str| -> u64 {
@@ -110,7 +110,7 @@ pub fn end(child: Child) -> Result<Output> {
     Ok(child.wait_with_output()?)
 }
 
-pub fn words(output: Output) -> String {
+pub fn words(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).trim().to_owned()
 }
 

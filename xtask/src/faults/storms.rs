@@ -15,7 +15,7 @@ fn recorded(scene: &Scene, name: &str, command: &[&str]) -> Result<(Seen, bool, 
     let output = scene.fresh(name)?.join("t.holdup");
     let ended = scene.record(&output, &[], command)?;
     let code = ended.status.code();
-    let said = words(ended);
+    let said = words(&ended);
     ensure!(code == Some(0), "{said}");
     Ok((scene.look(&output)?, scene.opens(&output), said))
 }
@@ -69,7 +69,7 @@ pub fn unlinked(scene: &Scene, times: usize) -> Result<Row> {
         fs::copy(this()?, &copy)?;
         let script = format!("{0} {1} spin 2 & sleep 0.3; rm {0}; wait", copy.display(), load::COMMAND);
         let ended = scene.record(&output, &[], &["sh", "-c", &script])?;
-        ensure!(ended.status.success(), "{}", words(ended));
+        ensure!(ended.status.success(), "{}", words(&ended));
         lost += scene.look(&output)?.lost;
         named += usize::from(text_of(scene, &output)?.contains("gone"));
         open += usize::from(scene.opens(&output));

@@ -1,4 +1,4 @@
-//! `holdup record --count`: a flight recorder whose traces are written by another process, while it goes on.
+//! `holdup record`; with `--count` a flight recorder whose traces are written by another process, while it goes on.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,29 @@ use anyhow::Context;
 use holdup_record::{Kept, Observer, Options, Status};
 use holdup_trace::{Error, Result, file};
 
+use super::Usage;
 use super::record::{self, Then};
-use crate::cli::{KeepRing, Source};
+use crate::cli::{KeepRing, Record, Source};
 use crate::text::screen::say;
 use crate::text::status::{self, StatusLine};
 
+/// Runs `holdup record`, which is this command with `--count`.
+pub fn run(args: &Record) -> anyhow::Result<ExitCode> {
+    let source = &Source { all: args.source.all || args.everything, ..args.source.clone() };
+    if !source.is_given() {
+        return Err(Usage("nothing to record: give -- CMD, -p PID or -a; see holdup record --help".into()).into());
+    }
+    match (args.count, args.ring()) {
+        (None, _) => record::run(args, source),
+        (Some(_), None) => {
+            Err(Usage("--count writes what a ring keeps: give --ring 30s, or --ring-size 512MB".into()).into())
+        }
+        (Some(_), Some(_)) => record(&record::all_options(args, source)?, source, &args.output),
+    }
+}
+
 /// Records until all is kept that is asked for, or until it is told to end: then what is in the ring is nobody's.
-pub fn record(options: &Options, source: &Source, output: &Path) -> anyhow::Result<ExitCode> {
+fn record(options: &Options, source: &Source, output: &Path) -> anyhow::Result<ExitCode> {
     // Whether the result can be written is said now.
     drop(file::create(&numbered(output, 1))?);
     let (spool, _) = record::claim(output)?;

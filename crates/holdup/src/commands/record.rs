@@ -28,33 +28,18 @@ pub enum Then {
     Done,
 }
 
-/// Runs the command. Its exit code is that of the recorded command.
-pub fn run(args: &Record) -> anyhow::Result<ExitCode> {
-    let source = &Source { all: args.source.all || args.everything, ..args.source.clone() };
-    if !source.is_given() {
-        return Err(
-            super::Usage("nothing to record: give -- CMD, -p PID or -a; see holdup record --help".into()).into()
-        );
-    }
-    let options = Options {
-        ring: args.ring(),
-        until: args.until.clone(),
-        after: args.after,
-        keep: args.keep(),
-        ..options(source)?
-    };
-    if options.keep.is_some() {
-        if options.ring.is_none() {
-            return Err(
-                super::Usage("--count writes what a ring keeps: give --ring 30s, or --ring-size 512MB".into()).into()
-            );
-        }
-        return super::flight::record(&options, source, &args.output);
-    }
-    let outcome = record_with(&options, source, &args.output, Then::Done)?;
+/// Records what `source` says into one trace. Its exit code is that of the recorded command.
+pub fn run(args: &Record, source: &Source) -> anyhow::Result<ExitCode> {
+    let outcome = record_with(&all_options(args, source)?, source, &args.output, Then::Done)?;
     let file = crate::text::page::quoted(&args.output.display().to_string());
     say!("holdup: try  holdup explain {file}   or look at it:  holdup view {file}");
     Ok(exit_code(&outcome))
+}
+
+/// With what `holdup record` alone can do.
+pub fn all_options(args: &Record, source: &Source) -> holdup_trace::Result<Options> {
+    let (ring, keep, until) = (args.ring(), args.keep(), args.until.clone());
+    Ok(Options { ring, until, after: args.after, keep, ..options(source)? })
 }
 
 /// The exit code of the recorded command; 128 + n if it was ended by signal n.
