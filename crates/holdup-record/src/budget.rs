@@ -69,6 +69,24 @@ impl Reading {
         }
     }
 
+    /// What was counted after `before`.
+    pub(crate) fn since(&self, before: &Reading) -> Reading {
+        Reading {
+            base: self.base.saturating_sub(before.base),
+            stacks: self.stacks.saturating_sub(before.stacks),
+            samples: self.samples.saturating_sub(before.samples),
+            calls: self.calls.saturating_sub(before.calls),
+            sampled: self.sampled.saturating_sub(before.sampled),
+            looks: self.looks.saturating_sub(before.looks),
+            sights: self.sights.saturating_sub(before.sights),
+            skipped: self.skipped.saturating_sub(before.skipped),
+            bare: self.bare.saturating_sub(before.bare),
+            seen: self.seen.saturating_sub(before.seen),
+            unseen: self.unseen.saturating_sub(before.unseen),
+            reader_s: (self.reader_s - before.reader_s).max(0.0),
+        }
+    }
+
     /// Seconds of switches and wake-ups, and of all programs' entries.
     fn switches_s(&self) -> f64 {
         (self.base as f64 + self.calls as f64 * ENTRY_NS) / 1e9

@@ -17,6 +17,9 @@ use crate::trigger::Triggers;
 /// Stacks are written in blocks of about this many bytes.
 const STACK_BLOCK: usize = 1 << 20;
 
+/// Records of a CPU in a round, in bytes, for which room is kept.
+const USUAL: usize = 1 << 20;
+
 /// The kernel's buffers.
 pub(crate) struct Buffers<'a> {
     rings: Rings,
@@ -67,6 +70,9 @@ impl<'a> Buffers<'a> {
                 triggers.records(cpu as u16, &self.records);
             }
         }
+        // A round that came late is as long as a ring; its room is given back.
+        self.records.clear();
+        self.records.shrink_to(USUAL);
         let _ = self.stacks.consume();
         for block in self.blocks.borrow_mut().drain(..) {
             spool.stacks(&block)?;

@@ -13,6 +13,7 @@ mod budget;
 mod caps;
 mod child;
 mod clock;
+mod costs;
 mod drain;
 mod flight;
 mod hooks;

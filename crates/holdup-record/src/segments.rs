@@ -76,6 +76,11 @@ impl Segments {
         self.is_kept = true;
     }
 
+    /// The number of the oldest that is kept.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.count - self.complete.len() as u64
+    }
+
     /// Bytes of the complete ones.
     pub(crate) fn bytes(&self) -> u64 {
         self.complete.iter().map(|c| c.bytes).sum()
@@ -213,6 +218,7 @@ mod tests {
             }
         }
         assert_eq!(segments.complete.len(), 2, "and the one that is written");
+        assert_eq!(segments.oldest(), segments.count - 2);
         drop(segments);
         assert_eq!(files_in(folder.path()), 4, "they are kept");
     }

@@ -10,9 +10,10 @@ use holdup_trace::{Nanos, Result};
 
 use crate::attach::{self, Watched};
 use crate::bpf::Programs;
-use crate::budget::Budget;
+use crate::budget::{Budget, Reading};
 use crate::caps::Raised;
 use crate::child::Child;
+use crate::costs::Costs;
 use crate::drain::Buffers;
 use crate::flight::{Flight, Kept, Observer, Step};
 use crate::limits::Limits;
@@ -129,7 +130,7 @@ fn session(
     scanner.scan(clock::now(), &mut side);
     drop(raised);
     // Loading the programs is not yet recording.
-    let (cpu_before, stolen_before) = (clock::cpu_seconds(), proc::stolen_seconds());
+    let costs = Costs::begin();
     if let Some(child) = &mut child {
         child.start()?;
     }
@@ -150,8 +151,8 @@ fn session(
         signals,
         budget,
         epoch: 0,
-        cpu_before,
-        stolen_before,
+        costs,
+        began: clock::now(),
         reasons: Vec::new(),
         _limits: limits,
     };
@@ -175,8 +176,9 @@ struct Recording<'a> {
     budget: Budget,
     /// Of the hashes of stacks.
     epoch: u64,
-    cpu_before: f64,
-    stolen_before: Option<f64>,
+    costs: Costs,
+    /// When recording began; the header's time is that of the segment.
+    began: u64,
     /// Notes for the end.
     reasons: Vec<String>,
     _limits: Limits,
@@ -253,9 +255,8 @@ impl Recording<'_> {
         }
         let unwritable = |e| holdup_trace::Error::Input(format!("the spool cannot be written ({e})"));
         self.round(clock::now()).map_err(unwritable)?;
-        let cost = self.budget.cost(self.buffers.reading(clock::cpu_seconds() - self.cpu_before));
-        let (end_ns, notes) = (clock::now(), vec![kept_because(&why)]);
-        let footer = Footer { end_ns, recorder: cost, notes, ..Footer::default() };
+        let end_ns = clock::now();
+        let footer = self.footer(end_ns, None, vec![kept_because(&why)]);
         self.sink.writer.footer(&footer).map_err(unwritable)?;
         self.rotate(t.max(end_ns))?;
         let parts = self.sink.complete().map_err(|e| holdup_trace::Error::Input(format!("the segments: {e}")))?;
@@ -265,8 +266,20 @@ impl Recording<'_> {
         Ok(())
     }
 
+    /// What was counted since recording began.
+    fn reading(&self) -> Reading {
+        self.buffers.reading(self.costs.cpu_s())
+    }
+
+    /// What is known of all that is kept, at its end.
+    fn footer(&mut self, end_ns: u64, exit_code: Option<i32>, notes: Vec<String>) -> Footer {
+        let now = self.reading();
+        let (spent, stolen_cpu_s) = self.costs.since(self.sink.oldest(), &now);
+        Footer { end_ns, exit_code, recorder: self.budget.cost(spent), stolen_cpu_s, notes }
+    }
+
     fn keep_to_budget(&mut self, elapsed: u64) {
-        let reading = self.buffers.reading(clock::cpu_seconds() - self.cpu_before);
+        let reading = self.reading();
         self.budget.adjust(reading, Nanos(elapsed).seconds());
         self.programs.control(&control(&self.budget, self.epoch));
     }
@@ -307,12 +320,14 @@ impl Recording<'_> {
         // Of a segment's threads only the names are told again, not who forked them.
         attach::follow(&mut self.header.focus_pids);
         let number = self.sink.rotate(&self.header)?;
+        self.costs.segment(number, self.sink.oldest(), self.reading());
         self.epoch = number;
         self.programs.control(&control(&self.budget, self.epoch));
         Scanner::default().scan(t, &mut self.side);
         self.looks = Looks::new(self.options.budget);
         self.placements.forget();
         self.placements.look_at_all(t, &mut self.side);
+        limits::return_memory();
         Ok(())
     }
 
@@ -336,13 +351,12 @@ impl Recording<'_> {
             notes.push(format!("the end of the recording is missing: the spool cannot be written ({error})"));
         }
         let (exit_code, signal) = self.wait_for_command(failed, &mut notes);
-        let status = self.status(end_ns - self.header.start_ns);
+        let status = self.status(end_ns - self.began);
         if status.limited_stacks > 0 {
             notes.push(format!("{} stacks were left out to limit the rate of copies", status.limited_stacks));
         }
-        let cost = self.budget.cost(self.buffers.reading(clock::cpu_seconds() - self.cpu_before));
-        let stolen_cpu_s = proc::stolen_seconds().zip(self.stolen_before).map(|(now, before)| now - before);
-        let footer = Footer { end_ns, exit_code, recorder: cost, stolen_cpu_s, notes: notes.clone() };
+        let footer = self.footer(end_ns, exit_code, notes.clone());
+        let cost = footer.recorder;
         // Without a footer, as on a full disk, the spool reads as one that was ended from outside.
         let _ = self.sink.writer.footer(&footer);
         let hooks = std::mem::take(&mut self.programs.hooks);

@@ -100,6 +100,11 @@ impl Sink {
         ring.rotate(header, &mut self.writer)
     }
 
+    /// The number of the oldest segment that is kept.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.ring.as_ref().map_or(0, Segments::oldest)
+    }
+
     /// The complete segments, each open at its begin.
     pub(crate) fn complete(&self) -> io::Result<Vec<File>> {
         self.ring.as_ref().map_or(Ok(Vec::new()), Segments::complete)

@@ -107,7 +107,9 @@ impl Happenings {
     pub fn until(&mut self, t: u64) -> impl Iterator<Item = Happening> {
         self.held.sort_by_key(|h| h.t);
         let n = self.held.partition_point(|h| h.t <= t);
-        self.held.drain(..n)
+        let rest = self.held.split_off(n);
+        // What came late at once leaves no room behind.
+        std::mem::replace(&mut self.held, rest).into_iter()
     }
 
     /// Forgets what is held: records were lost.

@@ -140,13 +140,13 @@ pub fn cpu_offline(scene: &Scene, times: usize) -> Result<Row> {
         lost += scene.look(&output)?.lost;
         open += usize::from(scene.opens(&output));
     }
-    let lost = format!("{lost} events; samples of that CPU from then on");
+    let lost = format!("{lost} records and stacks counted as lost; samples of that CPU from then on");
     Ok(Row { what: "a CPU goes offline and comes back", times, lost, open, results: times, is_good: true })
 }
 
-/// Two recorders see the same switches.
+/// Both record.
 pub fn two_recorders(scene: &Scene, times: usize) -> Result<Row> {
-    let (mut open, mut lost, mut apart) = (0, 0, 0.0_f64);
+    let (mut open, mut lost, mut least) = (0, 0, u64::MAX);
     for _ in 0..times {
         let folder = scene.fresh("two")?;
         let outputs = ["a.holdup", "b.holdup"].map(|name| folder.join(name));
@@ -158,12 +158,11 @@ pub fn two_recorders(scene: &Scene, times: usize) -> Result<Row> {
         ensure!(ended.iter().all(|o| o.status.success()), "one of them failed");
         let seen = [scene.look(&outputs[0])?, scene.look(&outputs[1])?];
         lost += seen[0].lost + seen[1].lost;
-        let counts = [seen[0].events as f64, seen[1].events as f64];
-        apart = apart.max((counts[0] / counts[1] - 1.0).abs());
+        least = least.min(seen[0].events).min(seen[1].events);
         open += outputs.iter().filter(|path| scene.opens(path)).count();
     }
-    let lost = format!("{lost} events; what both counted in their 4 s differs by {:.0} %", apart * 100.0);
-    Ok(Row { what: "two recorders at once", times, lost, open, results: 2 * times, is_good: true })
+    let lost = format!("{lost} records and stacks; each had {least} switches or more in its 4 s");
+    Ok(Row { what: "two recorders at once", times, lost, open, results: 2 * times, is_good: least > 1000 })
 }
 
 /// The second one is refused before it does anything.
