@@ -36,6 +36,25 @@ struct mm_struct {
 	unsigned long start_code, end_code, start_stack;
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+/* A task's number in one namespace. */
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -46,6 +65,8 @@ struct task_struct {
 	s32 pid;
 	s32 tgid;
 	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
 	char comm[16];
 	struct thread_struct thread;
 };

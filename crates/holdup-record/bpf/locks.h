@@ -9,13 +9,10 @@
 INLINE u32 owner_of(u64 field)
 {
 	u64 owner = 0;
-	s32 tid = 0;
 	if (!field || bpf_probe_read_kernel(&owner, sizeof(owner), (void *)field))
 		return 0;
 	struct task_struct *task = (void *)(owner & ~7ULL);
-	if (!task || bpf_probe_read_kernel(&tid, sizeof(tid), __builtin_preserve_access_index(&task->pid)))
-		return 0;
-	return tid;
+	return task ? tid_at(task) : 0;
 }
 
 /* On a real-time kernel every mutex is one that inherits priority, and has its owner elsewhere. */
@@ -49,7 +46,7 @@ int on_contention_begin(u64 *ctx)
 	}
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *w = thread_of(task, 1);
-	if (!w || (u32)task->tgid == cfg.self_tgid)
+	if (!w || is_own(task))
 		return 0;
 	w->lock = lock;
 	if (flags & (32 | 8)) { /* a mutex, of a real-time kernel or of threads that inherit priority */
@@ -70,9 +67,9 @@ INLINE void end_of_spin(struct ring *r, u64 lock)
 	u64 at, t = bpf_ktime_get_ns();
 	if (t - r->spin_since >= cfg.min_wait && side_reserve(r, 2, &at)) {
 		struct thread w = { .lock = lock, .lock_kind = 3 };
-		struct task_struct *task = bpf_get_current_task_btf();
-		side_put(r, at, K_LOCK, r->spin_since, lock, lock_word(&w, task->pid, 1));
-		side_put(r, at + 1, K_LOCK, t, lock, lock_word(&w, task->pid, 0));
+		u32 tid = tid_of(r, bpf_get_current_task_btf());
+		side_put(r, at, K_LOCK, r->spin_since, lock, lock_word(&w, tid, 1));
+		side_put(r, at + 1, K_LOCK, t, lock, lock_word(&w, tid, 0));
 	}
 	r->spin_lock = 0;
 }
@@ -93,7 +90,7 @@ int on_contention_end(u64 *ctx)
 	if (!w || w->lock != lock)
 		return 0;
 	if (w->lock_told && side_reserve(r, 1, &at))
-		side_put(r, at, K_LOCK, bpf_ktime_get_ns(), lock, lock_word(w, task->pid, 0));
+		side_put(r, at, K_LOCK, bpf_ktime_get_ns(), lock, lock_word(w, tid_of(r, task), 0));
 	w->lock = 0;
 	w->lock_told = 0;
 	return 0;
@@ -101,13 +98,14 @@ int on_contention_end(u64 *ctx)
 
 /* ---- block I/O ---- */
 
-INLINE int block_io(u64 *ctx, u32 tid, bool issue, u64 bytes)
+INLINE int block_io(u64 *ctx, bool issue, u64 bytes)
 {
 	struct request *rq = (void *)ctx[0];
 	struct ring *r = this_ring();
 	u64 at, device = 0;
 	if (!r)
 		return 0;
+	u32 tid = issue ? tid_of(r, bpf_get_current_task_btf()) : 0;
 	struct gendisk *disk = field_exists(rq->q->disk) ? rq->q->disk : 0;
 	if (disk)
 		device = (u64)disk->major << 20 | disk->first_minor;
@@ -123,14 +121,13 @@ SEC("tp_btf/block_rq_issue")
 int on_block_issue(u64 *ctx)
 {
 	struct request *rq = (void *)ctx[0];
-	struct task_struct *task = bpf_get_current_task_btf();
-	return block_io(ctx, task->pid, 1, rq->__data_len);
+	return block_io(ctx, 1, rq->__data_len);
 }
 
 SEC("tp_btf/block_rq_complete")
 int on_block_complete(u64 *ctx)
 {
-	return block_io(ctx, 0, 0, (u32)ctx[2]);
+	return block_io(ctx, 0, (u32)ctx[2]);
 }
 
 #endif

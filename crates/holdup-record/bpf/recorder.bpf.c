@@ -69,21 +69,22 @@ INLINE void leave(u64 *ctx, struct ring *r, struct task_struct *prev, struct tas
 				w->since = t;
 				lock = w->lock && !w->lock_told;
 			}
-			futex = call == FUTEX && (u32)prev->tgid != cfg.self_tgid;
+			futex = call == FUTEX && !is_own(prev);
 		}
 	}
+	u64 prev_tid = tid_of(r, prev), next_tid = tid_of(r, next), prev_tgid = tgid_of(r, prev);
 	n += futex + lock;
 	if (!reserve(r, n, &at))
 		return;
 	if (lock && w) {
-		put(r, at++, K_LOCK, t, w->lock, lock_word(w, prev->pid, 1));
+		put(r, at++, K_LOCK, t, w->lock, lock_word(w, prev_tid, 1));
 		w->lock_told = 1;
 	}
 	if (futex && regs)
 		put_futex(r, at++, t, regs);
 	u64 io = waits_for_io(prev);
-	put(r, at, K_SWITCH, t, (prev->pid & TID_MASK) | (u64)(next->pid & TID_MASK) << BIT_SECOND | (u64)call << BIT_CALL,
-	    state | (u64)(prev->tgid & TID_MASK) << BIT_PID | io << BIT_IO_WAIT);
+	put(r, at, K_SWITCH, t, (prev_tid & TID_MASK) | (next_tid & TID_MASK) << BIT_SECOND | (u64)call << BIT_CALL,
+	    state | (prev_tgid & TID_MASK) << BIT_PID | io << BIT_IO_WAIT);
 }
 
 /* Whether `next` comes back from a long wait, for the end of this switch. */
@@ -95,7 +96,7 @@ INLINE void arrive(struct ring *r, struct task_struct *next, u64 t)
 	struct thread *w = thread_of(next, 0);
 	if (w && w->since) {
 		u64 wait = t - w->since;
-		if (wait >= cfg.min_wait && (u32)next->tgid != cfg.self_tgid) {
+		if (wait >= cfg.min_wait && !is_own(next)) {
 			r->resumed = next->pid;
 			r->waited = wait;
 		}
@@ -123,15 +124,17 @@ INLINE void missed_switch(struct ring *r, struct task_struct *task)
 {
 	struct task_struct *prev = (void *)r->running;
 	u32 state = 0;
-	s32 prev_tid = 0, prev_pid = 0;
+	u32 prev_tid = 0, prev_pid = 0;
 	u64 t = bpf_ktime_get_ns();
 	if (prev) {
-		bpf_probe_read_kernel(&prev_tid, sizeof(prev_tid), __builtin_preserve_access_index(&prev->pid));
-		bpf_probe_read_kernel(&prev_pid, sizeof(prev_pid), __builtin_preserve_access_index(&prev->tgid));
+		struct task_struct *leader = 0;
+		read_field(leader, prev->group_leader);
+		prev_tid = tid_at(prev);
+		prev_pid = leader ? tid_at(leader) : 0;
 		if (field_exists(prev->__state))
 			bpf_probe_read_kernel(&state, sizeof(state), __builtin_preserve_access_index(&prev->__state));
 		side_put_one(r, K_MISSED_SWITCH, t,
-			     (prev_tid & TID_MASK) | (u64)(task->pid & TID_MASK) << BIT_SECOND | 0xffffULL << BIT_CALL,
+			     (prev_tid & TID_MASK) | (u64)(tid_of(r, task) & TID_MASK) << BIT_SECOND | 0xffffULL << BIT_CALL,
 			     (state & 0xffff) | (u64)(prev_pid & TID_MASK) << BIT_PID);
 	}
 	r->running = (u64)task;
@@ -149,7 +152,7 @@ INLINE int resumed(void *ctx, struct ring *r, struct task_struct *task)
 	u64 depth = task->thread.sp - (u64)task->stack;
 	u64 hash = stack_of(ctx, r, WAITER, task, t, r->waited, depth);
 	if (hash)
-		side_put_one(r, K_BLOCKED, t, task->pid, hash);
+		side_put_one(r, K_BLOCKED, t, tid_of(r, task), hash);
 	return 0;
 }
 
@@ -256,7 +259,7 @@ int on_waking(u64 *ctx)
 	if (context == CTX_SOFTIRQ && r->softirq == 4 && current->pid && is_sending(current))
 		context = CTX_TASK;
 	if (context == CTX_TASK) {
-		if ((u32)current->tgid == cfg.self_tgid)
+		if (is_own(current))
 			return 0;
 		struct pt_regs *regs = user_regs_of(current);
 		if (regs && regs->orig_ax == FUTEX && (u16)regs->cs != COMPAT_CS) {
@@ -276,10 +279,10 @@ int on_waking(u64 *ctx)
 	if (!reserve(r, n, &at))
 		return 0;
 	if (key)
-		put(r, at++, K_WAKE_KEY, t, address, (u32)current->tgid | (op & 0xff) << BIT_KEY_OPERATION);
+		put(r, at++, K_WAKE_KEY, t, address, tgid_of(r, current) | (op & 0xff) << BIT_KEY_OPERATION);
 	if (hash)
 		put(r, at++, K_WAKE_STACK, t, 0, hash);
-	put(r, at, K_WAKE, t, (current->pid & TID_MASK) | (u64)(wakee->pid & TID_MASK) << BIT_SECOND |
+	put(r, at, K_WAKE, t, (tid_of(r, current) & TID_MASK) | (u64)(tid_of(r, wakee) & TID_MASK) << BIT_SECOND |
 	    (u64)context << BIT_CONTEXT, source);
 	if (!hash)
 		timed(r, t);
@@ -296,9 +299,13 @@ int on_fork(u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	struct ring *r = this_ring();
-	if (r)
-		side_put_one(r, K_FORK, bpf_ktime_get_ns(), (u32)parent->pid | (u64)parent->tgid << BIT_PROCESS,
-			(u32)child->pid | (u64)child->tgid << BIT_PROCESS);
+	if (!r)
+		return 0;
+	u64 inner = inner_number(child);
+	if (inner)
+		side_put_one(r, K_INNER, bpf_ktime_get_ns(), tid_of(r, child) | (u64)tgid_of(r, child) << BIT_PROCESS, inner);
+	side_put_one(r, K_FORK, bpf_ktime_get_ns(), tid_of(r, parent) | (u64)tgid_of(r, parent) << BIT_PROCESS,
+		tid_of(r, child) | (u64)tgid_of(r, child) << BIT_PROCESS);
 	return 0;
 }
 
@@ -309,7 +316,7 @@ int on_exit(u64 *ctx)
 	struct ring *r = this_ring();
 	u32 tid = task->pid;
 	if (r)
-		side_put_one(r, K_EXIT, bpf_ktime_get_ns(), tid, 0);
+		side_put_one(r, K_EXIT, bpf_ktime_get_ns(), tid_of(r, task), 0);
 	if (cfg.threads_by_tid)
 		bpf_map_delete_elem(&threads_by_tid, &tid);
 	return 0;
@@ -326,7 +333,7 @@ int on_rename(u64 *ctx)
 	t = bpf_ktime_get_ns();
 	bpf_probe_read_kernel_str(name, sizeof(name), (void *)ctx[1]);
 	if (side_reserve(r, 2, &at)) {
-		side_put(r, at, K_NAME, t, (u32)task->pid | (u64)task->tgid << BIT_PROCESS, name[0]);
+		side_put(r, at, K_NAME, t, tid_of(r, task) | (u64)tgid_of(r, task) << BIT_PROCESS, name[0]);
 		side_put(r, at + 1, K_MORE, t, name[1], 0);
 	}
 	return 0;
@@ -343,12 +350,14 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	/* Volatile, or the compiler moves the context pointer, which the verifier refuses. */
 	volatile struct user_regs *regs = &ctx->regs;
 	u64 at, hash = 0, ip = regs->ip, sp = regs->sp, bp = regs->bp, cs = regs->cs;
-	if (!r || !task->pid || (u32)task->tgid == cfg.self_tgid)
+	if (!r || !task->pid || is_own(task))
 		return 0;
 	u64 t = bpf_ktime_get_ns();
 	struct scratch *s = &r->scratch[SAMPLED];
+	s->tid = tid_of(r, task);
 	if (!s->busy) {
 		s->busy = 1;
+		s->tgid = tgid_of(r, task);
 		if (cs & 3) {
 			p.ip = ip;
 			p.sp = sp;
@@ -363,7 +372,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		s->busy = 0;
 	}
 	if (side_reserve(r, 2, &at)) {
-		side_put(r, at, K_SAMPLE, t, (u32)task->pid, hash);
+		side_put(r, at, K_SAMPLE, t, s->tid, hash);
 		side_put(r, at + 1, K_MORE, t, ip, 0);
 	}
 	r->samples++;
@@ -379,7 +388,13 @@ int on_end(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	struct ring *r = this_ring();
 	struct place p = {};
-	if (!task || !r || (u32)task->tgid == cfg.self_tgid)
+	if (!task || !r)
+		return 0;
+	if (cfg.namespace && !control.level) { /* before the beginning */
+		find_self(task);
+		return 0;
+	}
+	if (is_own(task))
 		return 0;
 	struct thread *w = thread_of(task, 0);
 	u64 t = bpf_ktime_get_ns();
@@ -389,11 +404,12 @@ int on_end(struct bpf_iter__task *ctx)
 	if (s->busy)
 		return 0;
 	s->busy = 1;
+	s->tgid = tgid_of(r, task);
 	long bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
 	p.kernel_frames = bytes > 0 ? (u64)bytes / 8 : 0;
 	set_user(&p, user_regs_of(task));
 	u64 hash = take_stack(r, s, task, &p, t, 1);
 	s->busy = 0;
-	side_put_one(r, K_BLOCKED, t, (u32)task->pid, hash);
+	side_put_one(r, K_BLOCKED, t, tid_of(r, task), hash);
 	return 0;
 }

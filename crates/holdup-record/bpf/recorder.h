@@ -24,6 +24,7 @@ enum kind {
 	K_NAME = 12, /* followed by a K_MORE */
 	K_EXIT = 13,
 	K_MISSED_SWITCH = 14, /* no tracepoint told it; its time is that of its end */
+	K_INNER = 15, /* a thread's number in a container: what its process calls it */
 };
 
 /* Where the parts of a record's words begin. */
@@ -45,7 +46,7 @@ enum bit {
 	BIT_ISSUER = 40, /* K_BLOCK_IO */
 	BIT_ISSUE = 63,
 	BIT_BYTES = 32,
-	BIT_PROCESS = 32, /* K_FORK, K_NAME: above the tid */
+	BIT_PROCESS = 32, /* K_FORK, K_NAME, K_INNER: above the tid */
 };
 
 enum context { CTX_TASK = 0, CTX_HARDIRQ = 1, CTX_SOFTIRQ = 2, CTX_TIMER = 3, CTX_UNKNOWN = 255 };
@@ -63,12 +64,14 @@ struct config {
 	u64 stack_rate; /* bytes of new stacks per CPU and 2^20 ns */
 	u64 stack_burst; /* bytes */
 	s64 preempt_delta; /* &__preempt_count - &runqueues; 0 for unknown */
-	u32 self_tgid;
+	u32 namespace; /* the recorder's, of processes, by its number; 0 for that of the whole machine */
+	u32 own; /* the recorder's process there */
 	u32 chunks; /* most chunks of a stack copy */
 	u32 has_state_argument; /* sched_switch has a fourth argument */
 	u32 skip_frames; /* BPF's own kernel frames */
 	u32 threads_by_tid; /* storage of tasks cannot be had, see thread_of */
 	u32 no_stacks; /* the buffer for stacks cannot be used */
+	u32 padding;
 };
 
 #define PEEK 64 /* words of the user stack that are looked at */
@@ -91,6 +94,7 @@ struct spot {
 /* Where a stack is put together before it is known whether it is new. */
 struct scratch {
 	u64 busy;
+	u32 tid, tgid; /* whose it is: kept here, not in a register, where the verifier would follow each of their values */
 	struct spot spot; /* what is looked up */
 	u64 kernel[MAX_KERNEL];
 	u64 user[HASHED_CHUNKS * CHUNK / 8];
@@ -150,7 +154,8 @@ struct raw_stack {
 	u64 hash;
 	u64 ip, sp, bp;
 	u64 base;
-	u32 tgid, tid;
+	u32 tgid;
+	u32 unused;
 	u32 kernel_frames;
 	u32 filled; /* chunks */
 	u64 user; /* hash of the user part: a stack without chunks shares that of another one */
@@ -164,6 +169,7 @@ struct thread {
 	u32 lock_kind; /* as LockKind: 1 mutex, 2 rwsem, 4 other */
 	u32 lock_owner;
 	u32 lock_told; /* its K_LOCK was written */
+	u32 tid, tgid; /* in cfg.namespace; 0 while they are not known */
 };
 
 /* How much of an allowance is saved up: that of so many times 2^20 ns, a second's. */
@@ -176,6 +182,8 @@ struct control {
 	u64 allowance; /* ns for stacks per CPU and 2^20 ns */
 	u64 sample_allowance; /* the same for copies of samples' stacks */
 	u64 always; /* each stack is put together, as if no site was known */
+	u32 self_tgid; /* the recorder's process */
+	u32 level; /* how deep cfg.namespace lies; 0 while it is not known */
 };
 struct control control = {};
 
@@ -310,5 +318,7 @@ INLINE struct pt_regs *user_regs_of(struct task_struct *task)
 		return 0;
 	return (struct pt_regs *)bpf_task_pt_regs(task);
 }
+
+#include "number.h"
 
 #endif

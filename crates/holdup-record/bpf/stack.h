@@ -237,8 +237,7 @@ INLINE u64 new_stack(struct ring *r, struct scratch *s, struct task_struct *task
 	head->sp = p->sp;
 	head->bp = p->bp;
 	head->base = base;
-	head->tgid = task->tgid;
-	head->tid = task->pid;
+	head->tgid = s->tgid;
 	head->kernel_frames = p->kernel_frames;
 	head->user = p->user;
 	bpf_dynptr_write(&d, __builtin_offsetof(struct raw_stack, kernel), s->kernel, sizeof(s->kernel), 0);
@@ -305,6 +304,7 @@ INLINE u64 current_stack(void *ctx, struct ring *r, u32 which, struct task_struc
 	if (s->busy)
 		return 0;
 	s->busy = 1;
+	s->tgid = tgid_of(r, task);
 	long bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), cfg.skip_frames & 0xff);
 	p.kernel_frames = bytes > 0 ? (u64)bytes / 8 : 0;
 	set_user(&p, user_regs_of(task));

@@ -10,6 +10,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenO
 use crate::hooks::{self, Choice};
 use crate::kernel::Kernel;
 use crate::layout::{Config, Control};
+use crate::namespace::{Namespace, Place};
 use crate::privilege::unsupported;
 use crate::rings::Rings;
 
@@ -151,6 +152,11 @@ impl Programs {
         Ok(())
     }
 
+    /// Whether the kernel took the program for samples.
+    pub(crate) fn can_sample(&self) -> bool {
+        self.program("on_sample").is_some_and(|program| program.autoload())
+    }
+
     /// Samples by a perf event.
     pub(crate) fn attach_sampling(&mut self, event: &crate::perf::Event) -> Result<()> {
         let attach = |p: libbpf_rs::ProgramMut<'_>| p.attach_perf_event(event.duplicate().ok()?).ok();
@@ -175,6 +181,28 @@ impl Programs {
         if let Some(mut iterator) = iterator.and_then(|link| libbpf_rs::Iter::new(&link).ok()) {
             let _ = iterator.read_to_end(&mut Vec::new());
         }
+    }
+
+    /// Where this process lies in the whole machine, whose numbers the programs see.
+    ///
+    /// # Errors
+    /// If the kernel cannot tell.
+    pub(crate) fn place(&self, namespace: Namespace) -> Result<Place> {
+        if namespace.is_whole() {
+            return Ok(Place { tgid: namespace.own, level: 0 });
+        }
+        // In its first round, the iterator over all tasks looks for this process.
+        self.take_open_waits();
+        let map = self.object.maps().find(|m| m.name().to_string_lossy().ends_with(".bss"));
+        let value = map.and_then(|map| map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten());
+        let place = value.map(|bytes| Control::place(&bytes)).unwrap_or_default();
+        if place.level == 0 {
+            return Err(unsupported(
+                "The kernel does not tell which processes are this container's: record from outside, or in a container \
+                 that has the machine's processes (such as docker run --pid=host)",
+            ));
+        }
+        Ok(place)
     }
 
     /// Tells the programs what has changed. A new epoch makes them write all stacks anew, under new hashes.

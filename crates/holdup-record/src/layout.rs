@@ -60,12 +60,14 @@ shared! {
         stack_rate: u64,
         stack_burst: u64,
         preempt_delta: i64,
-        self_tgid: u32,
+        namespace: u32,
+        own: u32,
         chunks: u32,
         has_state_argument: u32,
         skip_frames: u32,
         threads_by_tid: u32,
         no_stacks: u32,
+        padding: u32,
     }
 }
 
@@ -76,6 +78,18 @@ shared! {
         allowance: u64,
         sample_allowance: u64,
         always: u64,
+        self_tgid: u32,
+        level: u32,
+    }
+}
+
+impl Control {
+    /// What the programs found, in their bytes.
+    pub(crate) fn place(bytes: &[u8]) -> crate::namespace::Place {
+        // They are its last two.
+        let at = Control::default().bytes().len() - 8;
+        let number = |at: usize| bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_ne_bytes);
+        crate::namespace::Place { tgid: number(at), level: number(at + 4) }
     }
 }
 

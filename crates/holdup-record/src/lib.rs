@@ -23,6 +23,7 @@ mod limits;
 mod listening;
 mod live;
 mod mappings;
+mod namespace;
 mod options;
 mod perf;
 mod placement;

@@ -32,6 +32,7 @@ impl Scanner {
             }
             let parent = stat(pid).map(|stat| stat.parent).filter(|&parent| parent > 0);
             parents.extend(parent.map(|parent| Side::Parent { t, pid, parent }));
+            inner_numbers(pid, t, out);
             if let Ok(maps) = fs::read(format!("{process}/maps")) {
                 let maps = String::from_utf8_lossy(&maps);
                 out.extend(maps.lines().filter_map(|l| mapping(pid, l)).map(|image| Side::Map { t, image }));
@@ -40,6 +41,24 @@ impl Scanner {
         // Only now all of them have names.
         out.append(&mut parents);
     }
+}
+
+/// Appends the numbers that a process's threads have for themselves, if it is in a container.
+fn inner_numbers(pid: u32, t: u64, out: &mut Vec<Side>) {
+    let inner = |path: &str| inner_number(&fs::read_to_string(path).ok()?);
+    if inner(&format!("/proc/{pid}/status")).is_none() {
+        return;
+    }
+    for tid in numbers(Path::new(&format!("/proc/{pid}/task"))) {
+        let number = inner(&format!("/proc/{pid}/task/{tid}/status"));
+        out.extend(number.map(|inner| Side::Inner { t, pid, tid, inner }));
+    }
+}
+
+/// The last of the numbers in /proc/PID/status, if there are several: those in the namespaces from here inwards.
+fn inner_number(status: &str) -> Option<u32> {
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    numbers.split_whitespace().skip(1).last()?.parse().ok()
 }
 
 /// CPU seconds that the host has taken from this virtual machine since it was started.
@@ -148,6 +167,14 @@ mod tests {
         }
         assert!(parse_stat("12 (sh) S 7").is_none());
         assert!(parse_stat("").is_none());
+    }
+
+    #[test]
+    fn a_number_in_a_container_is_the_last_of_several() {
+        let status = |numbers: &str| format!("Name:\tx\nTgid:\t700\nNSpid:{numbers}\nNSpgid:\t1\t2\n");
+        assert_eq!(inner_number(&status("\t700\t12\t3")), Some(3));
+        assert_eq!(inner_number(&status("\t700")), None);
+        assert_eq!(inner_number("Name:\tx\n"), None);
     }
 
     #[test]

@@ -18,13 +18,14 @@ use crate::drain::Buffers;
 use crate::flight::{Flight, Kept, Observer, Step};
 use crate::limits::Limits;
 use crate::listening::{self, Looks, Whom};
+use crate::namespace::{Namespace, Place};
 use crate::options::{Options, Outcome, Status, Target};
 use crate::placement::Placements;
 use crate::proc::Scanner;
 use crate::setup::{config, control, header, open_events, sizes};
 use crate::signals::Signals;
 use crate::sink::{Recorded, Sink};
-use crate::{clock, limits, privilege, proc, signals};
+use crate::{clock, limits, namespace, privilege, proc, signals};
 
 /// How long a command that was told to end is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -91,6 +92,7 @@ fn session(
     began: &mut bool,
 ) -> Result<(Outcome, Sink)> {
     let kernel = privilege::check()?;
+    let namespace = Namespace::of_self()?;
     let watched = match &options.target {
         Target::Pids(pids) => Some(Watched::new(pids)?),
         _ => None,
@@ -108,7 +110,8 @@ fn session(
     let cpus = proc::online_cpus().len();
     let limits = Limits::raise(cpus);
     limits::check_files(cpus)?;
-    let mut programs = Programs::load(&kernel, &config(options, &kernel, sizes), sizes)?;
+    let mut programs = Programs::load(&kernel, &config(options, &kernel, namespace, sizes), sizes)?;
+    let place = programs.place(namespace)?;
     let (mappings, samples) = open_events(options, &mut programs)?;
     let (stacks, blocks) = (programs.map("stacks")?, RefCell::default());
     let buffers = Buffers::new(programs.rings(sizes)?, &stacks, &blocks, mappings)?;
@@ -124,7 +127,7 @@ fn session(
     side.extend(listening.into_iter().map(|found| found.at(header.start_ns)));
     placements.look_at_all(header.start_ns, &mut side);
     let budget = Budget::new(options.budget, cpus);
-    programs.control(&control(&budget, 0));
+    programs.control(&control(&budget, place, 0));
     programs.attach()?;
     samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
     scanner.scan(clock::now(), &mut side);
@@ -150,6 +153,7 @@ fn session(
         flight,
         signals,
         budget,
+        place,
         epoch: 0,
         costs,
         began: clock::now(),
@@ -174,6 +178,7 @@ struct Recording<'a> {
     flight: Flight,
     signals: Signals,
     budget: Budget,
+    place: Place,
     /// Of the hashes of stacks.
     epoch: u64,
     costs: Costs,
@@ -281,7 +286,7 @@ impl Recording<'_> {
     fn keep_to_budget(&mut self, elapsed: u64) {
         let reading = self.reading();
         self.budget.adjust(reading, Nanos(elapsed).seconds());
-        self.programs.control(&control(&self.budget, self.epoch));
+        self.programs.control(&control(&self.budget, self.place, self.epoch));
     }
 
     fn status(&self, elapsed: u64) -> Status {
@@ -322,7 +327,7 @@ impl Recording<'_> {
         let number = self.sink.rotate(&self.header)?;
         self.costs.segment(number, self.sink.oldest(), self.reading());
         self.epoch = number;
-        self.programs.control(&control(&self.budget, self.epoch));
+        self.programs.control(&control(&self.budget, self.place, self.epoch));
         Scanner::default().scan(t, &mut self.side);
         self.looks = Looks::new(self.options.budget);
         self.placements.forget();
@@ -337,6 +342,7 @@ impl Recording<'_> {
         self.placements.look_at_all(end_ns, &mut self.side);
         let failed = failure.is_some();
         let mut notes: Vec<String> = self.programs.lacks.take().into_iter().chain(failure).collect();
+        notes.extend((self.place.level > 0).then(|| namespace::NOTE.to_owned()));
         notes.append(&mut self.reasons);
         notes.extend(self.flight.notes());
         if !failed {

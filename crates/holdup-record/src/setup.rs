@@ -9,6 +9,7 @@ use crate::budget::Budget;
 use crate::child::Child;
 use crate::kernel::Kernel;
 use crate::layout::{CHUNK, Config, Control, MAX_CHUNKS};
+use crate::namespace::{Namespace, Place};
 use crate::options::{Options, Target};
 use crate::perf::{Event, Mappings};
 use crate::{clock, limits, proc};
@@ -21,7 +22,7 @@ pub(crate) fn open_events(options: &Options, programs: &mut Programs) -> Result<
     let cpus = proc::online_cpus();
     let cycles = crate::perf::has_cycles();
     let mappings = open_each(&cpus, |cpu| Ok((cpu, Mappings::open(cpu)?)))?;
-    let wanted: &[usize] = if options.freq > 0 { &cpus } else { &[] };
+    let wanted: &[usize] = if options.freq > 0 && programs.can_sample() { &cpus } else { &[] };
     let samples = open_each(wanted, |cpu| Event::sampling(cpu, options.freq, cycles))?;
     if !mappings.is_empty() {
         programs.hooks.push("perf:mmap2".into());
@@ -58,7 +59,7 @@ pub(crate) fn sizes(options: &Options) -> Result<Sizes> {
     Ok(Sizes { cpus, slots, stack_bytes: stack_bytes.next_power_of_two() })
 }
 
-pub(crate) fn config(options: &Options, kernel: &Kernel, sizes: Sizes) -> Config {
+pub(crate) fn config(options: &Options, kernel: &Kernel, namespace: Namespace, sizes: Sizes) -> Config {
     let rate = options.stack_mb_per_s << 20;
     Config {
         slot_mask: sizes.slots - 1,
@@ -68,21 +69,25 @@ pub(crate) fn config(options: &Options, kernel: &Kernel, sizes: Sizes) -> Config
         stack_rate: rate / 954,
         stack_burst: rate / 2,
         preempt_delta: kernel.preempt_delta.unwrap_or(0),
-        self_tgid: std::process::id(),
+        namespace: namespace.number,
+        own: namespace.own,
         chunks: ((options.stack_kb * 1024).div_ceil(CHUNK) + 1).clamp(2, MAX_CHUNKS) as u32,
         has_state_argument: kernel.has_state_argument.into(),
         skip_frames: crate::bpf::OWN_FRAMES,
         threads_by_tid: kernel.storage_would_sleep.into(),
         no_stacks: kernel.stacks_would_sleep.into(),
+        padding: 0,
     }
 }
 
-pub(crate) fn control(budget: &Budget, epoch: u64) -> Control {
+pub(crate) fn control(budget: &Budget, place: Place, epoch: u64) -> Control {
     Control {
         epoch,
         allowance: budget.allowance(),
         sample_allowance: budget.sample_allowance(),
         always: budget.is_unlimited().into(),
+        self_tgid: place.tgid,
+        level: place.level,
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Converter {
     prefixes: FxHashMap<u16, Prefix>,
     /// Which process each thread belongs to.
     pids: FxHashMap<u32, u32>,
+    /// Threads of containers by their process and the number that they have for themselves.
+    inner: FxHashMap<(u32, u32), u32>,
     counts: [u64; 16],
     futexes: u64,
     /// The latest time seen.
@@ -61,10 +63,19 @@ impl Converter {
         self.pids.insert(tid, pid);
     }
 
+    /// Notes the number that a thread of a container has for itself: in its locks stands that one.
+    pub(crate) fn learn_inner(&mut self, tid: u32, pid: u32, inner: u32) {
+        self.inner.insert((pid, inner), tid);
+    }
+
     /// Learns the new threads of a block before any block of the round is converted.
     pub(crate) fn learn_forks(&mut self, records: &[u8]) {
-        for r in Record::all(records).filter(|r| r.kind == kind::FORK) {
-            self.learn(r.b as u32, (r.b >> bit::PROCESS) as u32);
+        for r in Record::all(records) {
+            match r.kind {
+                kind::FORK => self.learn(r.b as u32, (r.b >> bit::PROCESS) as u32),
+                kind::INNER => self.learn_inner(r.a as u32, (r.a >> bit::PROCESS) as u32, r.b as u32),
+                _ => {}
+            }
         }
     }
 
@@ -150,6 +161,7 @@ impl Converter {
 
     /// What lies behind a futex word is an owner only if it is another thread of the process.
     fn plausible_owner(&self, owner: u32, waiter: u32, pid: u32) -> u32 {
+        let owner = self.inner.get(&(pid, owner)).copied().unwrap_or(owner);
         let same_process = self.pids.get(&owner) == Some(&pid);
         if same_process && owner != waiter && owner != 0 { owner } else { 0 }
     }

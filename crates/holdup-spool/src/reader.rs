@@ -245,6 +245,7 @@ impl Reader {
             Side::Exec { t, pid } => builder.push(t, ExecEvent { pid }),
             Side::Listener { t, pid, parent, listens } => builder.push(t, ListenerEvent { pid, parent, listens }),
             Side::Parent { t, pid, parent } => builder.push(t, ParentEvent { pid, parent }),
+            Side::Inner { t: _, pid, tid, inner } => self.converter.learn_inner(tid, pid, inner),
             Side::Placement { t, tid, cpus, nice, policy, group, span } => {
                 let (cpus, group, span) = (builder.string(&cpus), builder.string(&group), Nanos(span));
                 builder.push(t, PlacementEvent { tid, cpus, nice, policy, group, span });

@@ -28,6 +28,7 @@ pub mod kind {
     pub const NAME: u8 = 12;
     pub const EXIT: u8 = 13;
     pub const MISSED_SWITCH: u8 = 14;
+    pub const INNER: u8 = 15;
 }
 
 /// Where the parts of a record's words begin, in bits.

@@ -51,6 +51,17 @@ pub enum Side {
         /// The one that started it.
         parent: u32,
     },
+    /// The number that a thread of a container has for itself.
+    Inner {
+        /// When that was seen.
+        t: u64,
+        /// The process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+        /// What it calls itself.
+        inner: u32,
+    },
     /// Where and how a thread may run.
     Placement {
         /// When that was seen.
@@ -129,6 +140,12 @@ impl Side {
                 put(out, *t);
                 put(out, (u64::from(*parent) << 32) | u64::from(*pid));
             }
+            Side::Inner { t, pid, tid, inner } => {
+                out.push(10);
+                for word in [*t, (u64::from(*pid) << 32) | u64::from(*tid), (*inner).into()] {
+                    put(out, word);
+                }
+            }
             Side::Placement { t, tid, cpus, nice, policy, group, span } => {
                 out.push(8);
                 put(out, *t);
@@ -192,6 +209,10 @@ impl Side {
                 let ids = take(bytes)?;
                 Side::Parent { t, pid: ids as u32, parent: (ids >> 32) as u32 }
             }
+            10 => {
+                let (ids, inner) = (take(bytes)?, take(bytes)? as u32);
+                Side::Inner { t, pid: (ids >> 32) as u32, tid: ids as u32, inner }
+            }
             8 => {
                 let word = take(bytes)?;
                 let (tid, policy, nice) = (word as u32, (word >> 32) as u8, ((word >> 48) as u16).cast_signed());
@@ -252,7 +273,8 @@ mod tests {
         let placement =
             Side::Placement { t: 9, tid: 7, cpus: "0-3,8".into(), nice: -5, policy: 3, group: "/a b".into(), span: 4 };
         let quota = Side::Quota { t: 9, group: "/a".into(), limit: [50_000, 100_000], counts: [30, 29, u32::MAX] };
-        let all = [Side::Parent { t: 1, pid: 3, parent: 4 }, placement, quota];
+        let inner = Side::Inner { t: 2, pid: 4711, tid: 4712, inner: 7 };
+        let all = [Side::Parent { t: 1, pid: 3, parent: 4 }, inner, placement, quota];
         let mut bytes = Vec::new();
         all.iter().for_each(|item| item.encode(&mut bytes));
         let mut rest = bytes.as_slice();

@@ -88,6 +88,37 @@ fn what_was_written_is_read() {
     assert!(names.contains(&"new name longer"), "{names:?}");
 }
 
+/// In the locks of a container's process stand the numbers that its threads have for themselves.
+#[test]
+fn owners_in_containers_are_found_by_their_own_numbers() {
+    let dir = tempfile::tempdir().expect("dir");
+    let path = dir.path().join("spool");
+    let mut spool = SpoolWriter::create(&path).expect("create");
+    spool.header(&Header { start_ns: 1000, cpus: 1, ..Header::default() }).expect("header");
+    let names = [(700, "main"), (701, "worker"), (9, "another")];
+    let mut side: Vec<Side> = names
+        .map(|(tid, name)| Side::Name { t: 1000, pid: if tid == 9 { 9 } else { 700 }, tid, name: name.into() })
+        .into();
+    side.push(Side::Inner { t: 1000, pid: 700, tid: 701, inner: 9 });
+    spool.side(&side).expect("side");
+    let mut records = Vec::new();
+    let mut put = |t, kind, a, b| records.extend(Record { t, kind, a, b }.encode());
+    put(1500, kind::INNER, 702 | 700 << 32, 10);
+    put(1500, kind::FORK, 700 | 700 << 32, 702 | 700 << 32);
+    for (t, owner) in [(2000, 9), (3000, 10), (4000, 11)] {
+        put(t, kind::FUTEX, 0x7000 | 9 << 48 | 1 << 56, 2 | owner << 32);
+        put(t, kind::SWITCH, 700 | 202 << 48, 1 | 700 << 16);
+        put(t + 500, kind::SWITCH, 700 << 24 | 0xffff << 48, 0);
+    }
+    spool.records(0, &records).expect("records");
+    spool.round().expect("round");
+    spool.footer(&Footer { end_ns: 5000, ..Footer::default() }).expect("footer");
+    let trace = trace_of(&path).expect("trace");
+    let owners = trace.futexes.load().expect("futexes").owner;
+    let tids: Vec<Option<u32>> = owners.iter().map(|&owner| trace.thread(owner).map(|thread| thread.tid)).collect();
+    assert_eq!(tids, [Some(701), Some(702), None], "known at the beginning, known since its start, and not known");
+}
+
 #[test]
 fn waits_have_stacks_ended_or_not() {
     let dir = tempfile::tempdir().expect("dir");
