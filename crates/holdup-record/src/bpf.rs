@@ -11,7 +11,7 @@ use crate::hooks::{self, Choice};
 use crate::kernel::Kernel;
 use crate::layout::{Config, Control};
 use crate::namespace::{Namespace, Place};
-use crate::privilege::unsupported;
+use crate::privilege::{self, unsupported};
 use crate::rings::Rings;
 
 /// The committed object is aligned as its ELF headers want it.
@@ -80,7 +80,7 @@ impl Programs {
                 let what = format!("Recording needs Linux {major}.{minor} or later, and this is {}", kernel.release);
                 return Err(unsupported(&what));
             }
-            return Err(refused.error);
+            return Err(privilege::locked_down().unwrap_or(refused.error));
         }
     }
 

@@ -34,3 +34,30 @@ pub(crate) fn check() -> Result<Kernel, Error> {
         )
     })
 }
+
+/// The sentence for a kernel that lets nobody read its memory, which is what the programs do.
+pub(crate) fn locked_down() -> Option<Error> {
+    let state = std::fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
+    is_confidential(&state).then(|| {
+        unsupported(
+            "The kernel is locked down (confidentiality), so that nobody may read its memory, which recording does: boot it without \
+             lockdown=confidentiality (lockdown=integrity, as with secure boot, does not hinder it)",
+        )
+    })
+}
+
+/// From `none integrity [confidentiality]`.
+fn is_confidential(state: &str) -> bool {
+    state.contains("[confidentiality]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_mode_in_brackets_is_in_force() {
+        assert!(is_confidential("none integrity [confidentiality]\n"));
+        assert!(!is_confidential("none [integrity] confidentiality\n") && !is_confidential(""));
+    }
+}

@@ -3,10 +3,12 @@
 mod outside;
 mod recording;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use holdup_testing::{Need, has};
+use holdup_testing::{Need, has, skip};
+use holdup_trace::file;
 use outside::{code, err, json, run};
 use recording::can_record;
 use serde_json::Value;
@@ -62,9 +64,8 @@ fn a_recording_inside_a_container_has_its_numbers_and_names() {
     assert!(all.iter().all(|row| row["name"] != "bitmap-scan" || !outside(&row)), "{all:?}");
 
     // Code is found by the namespace's numbers, too.
-    let why = json(&run(&["explain", &out, "--json"]));
-    let functions = why["findings"].to_string();
-    assert!(functions.contains("find_free_block"), "{functions}");
+    let cpu = json(&run(&["table", &out, "cpu", "--by", "function", "--where", "thread == bitmap-scan", "--json"]));
+    assert!(cpu.to_string().contains("find_free_block"), "{cpu}");
 }
 
 #[test]
@@ -95,5 +96,51 @@ fn without_a_proc_of_its_own_a_container_is_no_place_to_record() {
     let o = contained(&["--pid", "--fork"], "\"$0\" record -o \"$1\" -- true", &path);
     assert_eq!(code(&o), 4, "{}", err(&o));
     assert!(err(&o).contains("/proc is not that of this namespace"), "{}", err(&o));
-    assert_eq!(std::fs::read_dir(dir.path()).expect("dir").count(), 0);
+    assert_eq!(fs::read_dir(dir.path()).expect("dir").count(), 0);
+}
+
+/// A control group with a fifth of a CPU, of either version, and how processes are put into it.
+fn limited() -> Option<Group> {
+    let name = format!("holdup-quota-{}", std::process::id());
+    let make = |root: &str, files: [(&str, &str); 2]| {
+        let group = Group(Path::new(root).join(&name));
+        let is_made = fs::create_dir(&group.0).is_ok();
+        let written = |(file, text): (&str, &str)| fs::write(group.0.join(file), text).is_ok();
+        (is_made && files.into_iter().filter(|(file, _)| !file.is_empty()).all(written)).then_some(group)
+    };
+    let old = [("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "20000")];
+    make("/sys/fs/cgroup/cpu", old).or_else(|| make("/sys/fs/cgroup", [("cpu.max", "20000 100000"), ("", "")]))
+}
+
+/// A control group that is removed in the end.
+struct Group(PathBuf);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn the_quota_of_a_control_group_and_its_throttling_are_in_the_recording() {
+    let Some(_one) = can_record() else { return };
+    let Some(group) = limited() else {
+        return skip(Need::ControlGroups, "none can be made that limits CPU time");
+    };
+    let dir = tempfile::tempdir().expect("dir");
+    let path = dir.path().join("t.holdup");
+    let script = "echo $$ > \"$0/cgroup.procs\" && i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    let mut record = outside::holdup();
+    record.args(["record", "-o"]).arg(&path).args(["--", "sh", "-c", script]).arg(&group.0);
+    let o = record.output().expect("runs");
+    assert_eq!(code(&o), 0, "{}", err(&o));
+    let trace = file::read(&path).expect("trace");
+    let name = group.0.file_name().and_then(|name| name.to_str()).expect("a name");
+    let quotas = trace.quotas.load().expect("quotas");
+    let of_it: Vec<_> = quotas.rows().filter(|row| trace.text(row.group).ends_with(name)).collect();
+    let last = of_it.last().expect("its quota is told");
+    assert_eq!((last.quota_us, last.period_us), (20_000, 100_000));
+    assert!(last.throttled > 0 && last.throttled <= last.periods && last.throttled_us > 0, "{last:?}");
+    let placements = trace.placements.load().expect("placements");
+    assert!(placements.rows().any(|row| trace.text(row.group).ends_with(name)), "whose thread is in it");
 }

@@ -5,6 +5,7 @@ export PATH=/bin HOME=/out TMPDIR=/tmp NO_COLOR=1
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
+mount -t securityfs securityfs /sys/kernel/security
 mount -t tmpfs tmpfs /tmp
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 ip link set lo up

@@ -96,7 +96,7 @@ pub fn all(root: &Path) -> Result<Vec<Job>> {
         Job {
             name: "locked",
             guests: Guests::Locked,
-            expected: Expected::Refusal("lock"),
+            expected: Expected::Refusal("locked down"),
             command: "holdup record -o locked.holdup -- true",
             program: None,
         },
