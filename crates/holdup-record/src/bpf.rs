@@ -86,7 +86,7 @@ impl Programs {
 
     fn attempt(choice: &Choice<'_>, config: &Config, sizes: Sizes) -> std::result::Result<Self, Refused> {
         LOG.lock().map(|mut log| log.clear()).ok();
-        libbpf_rs::set_print(Some((PrintLevel::Debug, keep_log)));
+        keep_what_is_said();
         let mut open = ObjectBuilder::default()
             .name("holdup")
             .and_then(|b| b.open_memory(&OBJECT.0))
@@ -211,6 +211,11 @@ impl Programs {
             let _ = map.update(&0u32.to_ne_bytes(), &control.bytes(), MapFlags::ANY);
         }
     }
+}
+
+/// From here on what libbpf says is kept instead of printed.
+pub(crate) fn keep_what_is_said() {
+    libbpf_rs::set_print(Some((PrintLevel::Debug, keep_log)));
 }
 
 /// What libbpf had to say about a failure. HOLDUP_BPF_LOG=1 prints all of it.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use holdup_testing::{Need, has, skip};
-use holdup_trace::file;
+use holdup_trace::{Table, file};
 use outside::{code, err, json, run};
 use recording::can_record;
 use serde_json::Value;
@@ -76,13 +76,16 @@ fn a_process_is_attached_by_its_number_in_the_container() {
     }
     let dir = tempfile::tempdir().expect("dir");
     let path = dir.path().join("t.holdup");
-    let script = "\"$0\" demo-program & pid=$!; \"$0\" record -o \"$1\" -p $pid || exit; echo $pid";
+    let script = "(while :; do sleep 0.01; done) & pid=$!; \"$0\" record -o \"$1\" -p $pid --duration 1s; code=$?; \
+                  kill $pid; echo $pid; exit $code";
     let o = contained(&CONTAINER, script, &path);
     assert_eq!(code(&o), 0, "{}", err(&o));
     let pid: u64 = String::from_utf8_lossy(&o.stdout).trim().parse().expect("a number");
     let rows = threads(&path.display().to_string(), &[]);
-    assert!(rows.iter().any(|row| row["name"] == "bitmap-scan"), "{rows:?}");
-    assert!(rows.iter().all(|row| number(row, "pid") == pid), "{pid}: {rows:?}");
+    assert!(rows.iter().any(|row| number(row, "tid") == pid && row["name"] == "sh"), "{pid}: {rows:?}");
+    // The others are its children.
+    let is_child = |row: &Value| row["process"] == "sleep" || row["process"] == "sh";
+    assert!(rows.iter().all(|row| is_child(row) && number(row, "tid") & OUTSIDE == 0), "{pid}: {rows:?}");
 }
 
 #[test]
@@ -99,7 +102,7 @@ fn without_a_proc_of_its_own_a_container_is_no_place_to_record() {
     assert_eq!(fs::read_dir(dir.path()).expect("dir").count(), 0);
 }
 
-/// A control group with a fifth of a CPU, of either version, and how processes are put into it.
+/// A control group with a twentieth of a CPU, of either version, and how processes are put into it.
 fn limited() -> Option<Group> {
     let name = format!("holdup-quota-{}", std::process::id());
     let make = |root: &str, files: [(&str, &str); 2]| {
@@ -108,8 +111,8 @@ fn limited() -> Option<Group> {
         let written = |(file, text): (&str, &str)| fs::write(group.0.join(file), text).is_ok();
         (is_made && files.into_iter().filter(|(file, _)| !file.is_empty()).all(written)).then_some(group)
     };
-    let old = [("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "20000")];
-    make("/sys/fs/cgroup/cpu", old).or_else(|| make("/sys/fs/cgroup", [("cpu.max", "20000 100000"), ("", "")]))
+    let old = [("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "5000")];
+    make("/sys/fs/cgroup/cpu", old).or_else(|| make("/sys/fs/cgroup", [("cpu.max", "5000 100000"), ("", "")]))
 }
 
 /// A control group that is removed in the end.
@@ -129,7 +132,8 @@ fn the_quota_of_a_control_group_and_its_throttling_are_in_the_recording() {
     };
     let dir = tempfile::tempdir().expect("dir");
     let path = dir.path().join("t.holdup");
-    let script = "echo $$ > \"$0/cgroup.procs\" && i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    let script = "echo $$ > \"$0/cgroup.procs\" && while grep -q '^nr_throttled 0$' \"$0/cpu.stat\"; do \
+                  i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; done";
     let mut record = outside::holdup();
     record.args(["record", "-o"]).arg(&path).args(["--", "sh", "-c", script]).arg(&group.0);
     let o = record.output().expect("runs");
@@ -139,7 +143,7 @@ fn the_quota_of_a_control_group_and_its_throttling_are_in_the_recording() {
     let quotas = trace.quotas.load().expect("quotas");
     let of_it: Vec<_> = quotas.rows().filter(|row| trace.text(row.group).ends_with(name)).collect();
     let last = of_it.last().expect("its quota is told");
-    assert_eq!((last.quota_us, last.period_us), (20_000, 100_000));
+    assert_eq!((last.quota_us, last.period_us), (5_000, 100_000));
     assert!(last.throttled > 0 && last.throttled <= last.periods && last.throttled_us > 0, "{last:?}");
     let placements = trace.placements.load().expect("placements");
     assert!(placements.rows().any(|row| trace.text(row.group).ends_with(name)), "whose thread is in it");

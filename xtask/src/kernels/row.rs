@@ -61,10 +61,11 @@ impl Row {
         let said = read("log").unwrap_or_default();
         let truth = match &job.expected {
             Expected::Refusal(words) => {
-                let sentence = said.lines().find(|line| line.contains(words)).unwrap_or(&said);
+                let sentence = said.lines().rfind(|line| line.contains(words)).unwrap_or(&said);
                 return Ok((code.trim() == "4" && said.contains(words), format!("code {}: {sentence}", code.trim())));
             }
-            Expected::Finding(truth) => truth,
+            Expected::Finding(truth) => Some(truth),
+            Expected::Answer => None,
         };
         if code.trim() != "0" {
             return Ok((false, format!("code {}: {}", code.trim(), said.lines().last().unwrap_or_default())));
@@ -77,7 +78,8 @@ impl Row {
             "" => f.kind.to_string(),
             function => format!("{} `{function}`", f.kind),
         });
-        Ok((truth.is_met_by(first)?, text))
+        let is_right = truth.map_or(Ok(first.is_some()), |truth| truth.is_met_by(first))?;
+        Ok((is_right, text))
     }
 
     fn add(&mut self, info: &crate::holdup::Info) {
