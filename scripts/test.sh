@@ -42,6 +42,12 @@ check_page() {
     "$cargo" run --quiet --package xtask -- ui --check
 }
 
+# So must be the browser's side of the analysis. Another compiler makes other bytes of the same source.
+wasm_compiler=crates/holdup-report/dist/rustc
+can_make_wasm() {
+    [ "$(rustc --version)" = "$(cat "$wasm_compiler")" ] && [ -d "$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ]
+}
+
 step "tools" scripts/install-deps.sh test
 step "format" "$cargo" fmt --all --check
 step "lints" "$cargo" clippy --workspace --all-targets -- -D warnings
@@ -51,6 +57,11 @@ if command -v node >/dev/null && command -v npm >/dev/null; then
     step "page" check_page
 else
     skipped "cargo xtask ui --check" "no node and npm"
+fi
+if can_make_wasm; then
+    step "WebAssembly" "$cargo" run --quiet --package xtask --features wasm -- wasm --check
+else
+    skipped "cargo xtask wasm --check" "no $(cat "$wasm_compiler") with wasm32-unknown-unknown"
 fi
 step "tests" "$cargo" test --workspace --no-fail-fast
 step "damaged files, optimized" "$cargo" test --release --package holdup-trace --test mutations

@@ -24,6 +24,7 @@ const message = (e: unknown): string => (e instanceof Error ? e.message : String
 async function ready(id: number): Promise<TraceInfo> {
   for (;;) {
     const traces = await theHost().traces();
+    set({ asked: true });
     if (traces.length === 0) {
       set({ traces });
       await new Promise<void>((go) => {

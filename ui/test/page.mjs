@@ -166,7 +166,9 @@ test("help and search open and close by keyboard; search goes where it says", as
     await page.getByRole("dialog", { name: "Help" }).waitFor();
     await page.keyboard.press("Escape");
     await page.keyboard.press("/");
+    // The field is there for the very next key.
     await page.keyboard.type("compiler-03");
+    assert.equal(await page.getByRole("dialog").getByRole("searchbox").inputValue(), "compiler-03");
     await page.getByRole("option").first().waitFor();
     await page.keyboard.press("Enter");
     await page.locator(".label.on", { hasText: "compiler-03" }).waitFor();

@@ -13,8 +13,8 @@ mkdirSync(folder, { recursive: true });
 async function settled(page) {
   let last = -1;
   for (let i = 0; i < 60; i++) {
-    const asked = await page.evaluate(() => globalThis.holdupTimings.length);
-    if (asked === last) return;
+    const [asked, busy] = await page.evaluate(() => [globalThis.holdupTimings.length, globalThis.holdupBusy()]);
+    if (asked === last && busy === 0) return;
     last = asked;
     await page.waitForTimeout(350);
   }

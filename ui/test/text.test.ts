@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ticks, timeTicks, toTime, toX } from "../src/graph/axis";
+import { calm } from "../src/graph/stack";
 import { unpack } from "../src/host/frame";
 import { Cancelled } from "../src/host/host";
 import { cell, count, csvLine, instant, percent, span } from "../src/lib/format";
@@ -110,4 +111,14 @@ test("a damaged answer is an error in words", () => {
   for (let n = 0; n < whole.length; n++) assert.throws(() => unpack(bytes(whole.subarray(0, n))), Error);
   assert.throws(() => unpack(bytes(pack({ error: "no such row" }))), /no such row/);
   assert.throws(() => unpack(bytes(pack({ cancelled: true }))), Cancelled);
+});
+
+test("a line that would be a black ground is averaged, a calm one stays", () => {
+  const sum = (v: Float32Array) => v.reduce((a, b) => a + b, 0);
+  const steps = Float32Array.from({ length: 640 }, (_, i) => (i < 300 ? 0 : 1));
+  assert.equal(calm(steps, 1, 100), steps);
+  const wild = Float32Array.from({ length: 640 }, (_, i) => i % 2);
+  const calmer = calm(wild, 1, 100);
+  assert.equal(sum(calmer), sum(wild));
+  assert.ok(calmer.every((v) => v === 0.5));
 });

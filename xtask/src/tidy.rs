@@ -6,6 +6,7 @@ mod features;
 mod kinds;
 mod layout;
 mod links;
+mod packages;
 mod places;
 mod sources;
 
@@ -25,6 +26,7 @@ pub fn run(root: &Path) -> Result<bool> {
     complaints.extend(places::check(root, &files)?);
     complaints.extend(links::check(root, &files)?);
     complaints.extend(kinds::check(root, &files)?);
+    complaints.extend(packages::check(root)?);
     complaints.iter().for_each(|c| eprintln!("{c}"));
     println!("tidy: {} files, {} complaints", files.len(), complaints.len());
     Ok(complaints.is_empty())

@@ -14,6 +14,8 @@ const PROFILE: &str = "wasm";
 const LEVEL: i32 = 19;
 /// Where the report crate takes it from.
 const DIST: &str = "crates/holdup-report/dist";
+/// What `rustc --version` said to whoever made it: another one makes other bytes.
+const COMPILER: &str = "rustc";
 
 /// Builds it; with `--check` compares it with what is committed instead of replacing that.
 pub fn run(root: &Path, args: &[String]) -> Result<bool> {
@@ -24,11 +26,13 @@ pub fn run(root: &Path, args: &[String]) -> Result<bool> {
     let (size, small) = (wasm.len(), packed.len());
     eprintln!("{size} bytes, packed {small}; script {} bytes", script.len());
     let dist = root.join(DIST);
-    let [script_file, wasm_file] = ["holdup.js", "holdup.wasm.zst"].map(|name| dist.join(name));
+    let [script_file, wasm_file, compiler_file] =
+        ["holdup.js", "holdup.wasm.zst", COMPILER].map(|name| dist.join(name));
     if !check {
         std::fs::create_dir_all(&dist)?;
         std::fs::write(script_file, script)?;
         std::fs::write(wasm_file, packed)?;
+        std::fs::write(compiler_file, compiler()?)?;
         return Ok(true);
     }
     // What packs may be of another version: what is packed counts.
@@ -39,6 +43,10 @@ pub fn run(root: &Path, args: &[String]) -> Result<bool> {
         eprintln!("{DIST} is not what this source and this compiler make: cargo run -p xtask --features wasm -- wasm");
     }
     Ok(same)
+}
+
+fn compiler() -> Result<Vec<u8>> {
+    Ok(Command::new("rustc").arg("--version").output()?.stdout)
 }
 
 fn compile(root: &Path) -> Result<PathBuf> {

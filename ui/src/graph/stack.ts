@@ -131,9 +131,31 @@ function tag(ctx: CanvasRenderingContext2D, text: string, x: number, y: number, 
   ctx.fillText(text, x, y);
 }
 
+/** How much a line may rise and fall on average, in pixels for each pixel of its width: more of it is a black ground. */
+const MOST_RESTLESS = 3;
+
+/** The mean of as many neighbours as it takes for a calm line. */
+export function calm(values: Float32Array, wide: number, scale: number): Float32Array {
+  const restless = (v: Float32Array): number => {
+    let sum = 0;
+    for (let i = 1; i < v.length; i++) sum += Math.abs((v[i] ?? 0) - (v[i - 1] ?? 0));
+    return (sum * scale) / Math.max(1, v.length * wide);
+  };
+  let calmer = values;
+  for (let group = 2; group <= 32 && restless(calmer) > MOST_RESTLESS; group *= 2) {
+    calmer = Float32Array.from(values);
+    for (let i = 0; i < values.length; i += group) {
+      const part = values.subarray(i, i + group);
+      calmer.fill(part.reduce((a, b) => a + b, 0) / part.length, i, i + group);
+    }
+  }
+  return calmer;
+}
+
 /** What the culprit used: a line with a halo, so that it shows on every ground. */
-function line(ctx: CanvasRenderingContext2D, values: Float32Array, left: number, wide: number, floor: number, scale: number): void {
+function line(ctx: CanvasRenderingContext2D, all: Float32Array, left: number, wide: number, floor: number, scale: number): void {
   const theme = currentTheme();
+  const values = calm(all, wide, scale);
   ctx.beginPath();
   for (let i = 0; i < values.length; i++) {
     const y = floor - (values[i] ?? 0) * scale;

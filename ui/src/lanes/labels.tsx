@@ -24,7 +24,7 @@ function Label({ row, top, chosen }: { row: Row; top: number; chosen: boolean })
   const group = row.kind === "program" || row.kind === "name";
   const figures = [
     row.blame_s > 0 && `held others up for ${spanS(row.blame_s)} of CPU time`,
-    `ran ${spanS(row.cpu_s)}`,
+    row.kind !== "cpu" && `ran ${spanS(row.cpu_s)}`,
     row.held_s > 0 && `was held up for ${spanS(row.held_s)}`,
   ].filter(Boolean);
   return (
@@ -51,7 +51,7 @@ function Label({ row, top, chosen }: { row: Row; top: number; chosen: boolean })
         {group && row.threads > 1 && <span class="dim"> ×{count(row.threads)}</span>}
         {!group && row.detail && <span class="dim"> {row.detail}</span>}
       </span>
-      {row.blame_s > 0 ? <span class="blame">{spanS(row.blame_s)}</span> : <span class="dim">{spanS(row.cpu_s)}</span>}
+      {row.blame_s > 0 ? <span class="blame">{spanS(row.blame_s)}</span> : row.kind !== "cpu" && <span class="dim">{spanS(row.cpu_s)}</span>}
     </div>
   );
 }

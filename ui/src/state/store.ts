@@ -62,6 +62,8 @@ export interface View {
 
 export interface State extends View {
   traces: TraceInfo[];
+  /** Whether the host has told which traces there are. */
+  asked: boolean;
   summary: Summary | null;
   /** The answer to what held the program up; it takes longer than all else. */
   explain: Explain | null;
@@ -115,6 +117,7 @@ export const DEFAULT_VIEW: View = {
 let state: State = {
   ...DEFAULT_VIEW,
   traces: [],
+  asked: false,
   summary: null,
   explain: null,
   explainError: null,

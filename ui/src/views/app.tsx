@@ -63,8 +63,9 @@ export function App({ choose }: { choose: (trace: number) => void }) {
 }
 
 function Waiting() {
-  const now = use((s) => ({ traces: s.traces, trace: s.trace }));
+  const now = use((s) => ({ traces: s.traces, trace: s.trace, asked: s.asked }));
   const t = now.traces.find((t) => t.id === now.trace);
+  if (!now.asked) return <main class="message"><p role="status">Asking what there is to show …</p></main>;
   if (now.traces.length === 0) return <Drop />;
   return (
     <main class="message">

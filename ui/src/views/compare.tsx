@@ -165,10 +165,10 @@ function Changes({ before, after }: { before: number; after: number }) {
         <tbody>
           {d.changes.map((c, i) => (
             <tr key={i} class={c.role}>
-              <td>
+              <td class="word">
                 <span class={`role ${c.role}`}>{ROLE[c.role]}</span>
               </td>
-              <td class="dim">{c.what}</td>
+              <td class="word dim">{c.what}</td>
               <td>
                 {c.what === "function" ? <Fn name={c.name} /> : c.name}
                 {c.process && <span class="dim"> {c.process}</span>}

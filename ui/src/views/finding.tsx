@@ -133,7 +133,7 @@ function Details({ f }: { f: Finding }) {
         {c.function && <button onClick={() => openCode(c.function, c.module)}>Code</button>}
       </p>
       <p class="dim small">
-        {percent(f.share_of_held_up)} of what is charged · lasted {spanS(f.lasted_s)} in {many(f.windows.length, "stretch", "stretches")}
+        {f.share_of_held_up >= 0.005 && `${percent(f.share_of_held_up)} of what is charged · `}lasted {spanS(f.lasted_s)} in {many(f.windows.length, "stretch", "stretches")}
       </p>
     </div>
   );

@@ -1,4 +1,4 @@
-/** What the recording cannot tell, and how far it can be believed. */
+/** What the recording cannot tell, and how far it can be believed: what is missing altogether stands above the causes. */
 
 import type { Explain } from "../host/api";
 import { count, many, percent } from "../lib/format";
@@ -17,12 +17,9 @@ const WORDS: Record<string, [string, string]> = {
 };
 
 export function Caveats({ explain }: { explain: Explain }) {
-  const summary = use((s) => s.summary);
-  const unsure = Object.entries(WORDS).filter(([key]) => (explain.health[key] ?? 0) > 0);
-  const unknown = explain.health["share_unknown"] ?? 0;
+  if (explain.caveats.length === 0) return null;
   return (
-    <section class="health" aria-label="How sure">
-      <h2>How sure</h2>
+    <section class="health" aria-label="What is missing">
       {explain.caveats.map((c, i) => (
         <div key={i} class="note warn">
           {c.what}
@@ -31,6 +28,17 @@ export function Caveats({ explain }: { explain: Explain }) {
           ))}
         </div>
       ))}
+    </section>
+  );
+}
+
+export function Unsure({ explain }: { explain: Explain }) {
+  const summary = use((s) => s.summary);
+  const unsure = Object.entries(WORDS).filter(([key]) => (explain.health[key] ?? 0) > 0);
+  const unknown = explain.health["share_unknown"] ?? 0;
+  return (
+    <section class="health" aria-label="How sure">
+      <h2>How sure</h2>
       {unsure.length === 0 && unknown === 0 && explain.caveats.length === 0 && (
         <p class="note">Nothing was lost, and every wait has its waker.</p>
       )}

@@ -23,7 +23,7 @@ export function Plots() {
       {plots.length === 0 && <p class="note">This result has nothing to draw.</p>}
       <div class="grid">
         {plots.map((p, i) => (
-          <Figure key={i} plot={p} />
+          <Figure key={i} plot={p} after={plots[i - 1]} />
         ))}
       </div>
     </div>
@@ -75,7 +75,8 @@ export function short(v: number): string {
   return String(Number(v.toPrecision(3)));
 }
 
-function Figure({ plot }: { plot: Plot }) {
+/** What was said of the experiment with the figure before is not said again. */
+function Figure({ plot, after }: { plot: Plot; after: Plot | undefined }) {
   const [ref, box] = useBox<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useThemed();
@@ -130,7 +131,7 @@ function Figure({ plot }: { plot: Plot }) {
     <figure>
       <figcaption>
         <b>{plot.title}</b>
-        {plot.verdict && <p>{plot.verdict}</p>}
+        {plot.verdict && plot.verdict !== after?.verdict && <p>{plot.verdict}</p>}
       </figcaption>
       <p class="keys">
         {plot.series.map((s, i) => (

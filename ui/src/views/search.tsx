@@ -1,6 +1,6 @@
 /** Finds threads, processes, functions and locks by a part of their names. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SearchAnswer } from "../host/api";
 import { many, spanS } from "../lib/format";
 import { useAsk } from "../state/ask";
@@ -33,7 +33,8 @@ function Dialog() {
   const list = useRef<HTMLDivElement>(null);
   const { answer, to, error, loading } = useAsk<SearchAnswer>(text.trim() ? { ask: "search", text: text.trim(), limit: 12 } : null, "search");
   const hits = useMemo(() => (answer && text.trim() ? hitsOf(answer.json) : []), [answer, text]);
-  useEffect(() => input.current?.focus(), []);
+  // At once: the next key is meant for it.
+  useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => setAt(0), [answer]);
   // Enter that came before the answer to what was typed waits for it.
   const hasty = useRef(false);

@@ -6,7 +6,7 @@ import { chooseStall } from "../state/nav";
 import { use } from "../state/store";
 import { Accounting } from "./accounting";
 import { FindingCard } from "./finding";
-import { Caveats } from "./health";
+import { Caveats, Unsure } from "./health";
 
 export function Sidebar() {
   const { explain, error, stallAt } = use((s) => ({
@@ -22,34 +22,46 @@ export function Sidebar() {
       {explain && (
         <>
           <Accounting explain={explain} />
+          <Caveats explain={explain} />
           <Findings explain={explain} />
           {explain.stalls.length > 0 && <Stalls explain={explain} at={stallAt} />}
-          <Caveats explain={explain} />
+          <Unsure explain={explain} />
         </>
       )}
     </aside>
   );
 }
 
+/** Nobody was held up there: said, and not counted among the causes. */
+const IDLE = "idle-by-design";
+
 function Findings({ explain }: { explain: Explain }) {
   const { findings, smaller } = explain;
+  const chosen = use((s) => s.finding);
+  const cards = findings.map((f, i) => ({ f, card: <FindingCard key={f.id} finding={f} index={i} /> }));
+  const causes = cards.filter(({ f }) => f.kind !== IDLE);
+  const idle = cards.filter(({ f }) => f.kind === IDLE);
   return (
     <section class="findings" aria-label="Causes">
       <h2>
         Causes <span class="dim">by CPU seconds lost</span>
       </h2>
-      {findings.length === 0 && (
+      {causes.length === 0 && (
         <p class="note">
-          Nothing held the program up. {nothingFound(explain)}
+          {explain.caveats.length > 0 ? "Who held whom up cannot be told from this recording." : `Nothing held the program up. ${nothingFound(explain)}`}
         </p>
       )}
-      {findings.map((f, i) => (
-        <FindingCard key={f.id} finding={f} index={i} />
-      ))}
+      {causes.map(({ card }) => card)}
       {smaller.causes > 0 && (
         <p class="note">
           {many(smaller.causes, "smaller cause")} together: {spanS(smaller.blame_cpu_s)} of CPU time.
         </p>
+      )}
+      {idle.length > 0 && (
+        <details class="idle" open={idle.some(({ f }) => f.id === chosen)}>
+          <summary>{many(idle.length, "place")} of waiting for work that nobody sent</summary>
+          {idle.map(({ card }) => card)}
+        </details>
       )}
     </section>
   );
