@@ -2,10 +2,9 @@
 
 use std::io::Read;
 use std::os::fd::AsFd;
-use std::sync::Mutex;
 
 use holdup_trace::{Error, Result};
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject};
 
 use crate::hooks::{self, Choice};
 use crate::kernel::Kernel;
@@ -13,6 +12,7 @@ use crate::layout::{Config, Control};
 use crate::namespace::{Namespace, Place};
 use crate::privilege::{self, unsupported};
 use crate::rings::Rings;
+use crate::said;
 
 /// The committed object is aligned as its ELF headers want it.
 #[repr(align(8))]
@@ -85,8 +85,7 @@ impl Programs {
     }
 
     fn attempt(choice: &Choice<'_>, config: &Config, sizes: Sizes) -> std::result::Result<Self, Refused> {
-        LOG.lock().map(|mut log| log.clear()).ok();
-        keep_what_is_said();
+        said::keep();
         let mut open = ObjectBuilder::default()
             .name("holdup")
             .and_then(|b| b.open_memory(&OBJECT.0))
@@ -109,9 +108,8 @@ impl Programs {
             }
         }
         let object = open.load().map_err(|e| {
-            let error = unsupported(&format!("The kernel refuses the BPF programs ({e}; {})", reason()));
-            let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
-            Refused { program: hooks::failed(&log).map(str::to_owned), error }
+            let error = unsupported(&format!("The kernel refuses the BPF programs ({e}; {})", said::reason()));
+            Refused { program: hooks::failed(&said::all()).map(str::to_owned), error }
         })?;
         let mut programs = Programs { object, links: Vec::new(), hooks, lacks: choice.lacks(&loaded) };
         // Only the attempt shows whether a kernel lets functions be traced. Until the others are attached it does nothing.
@@ -211,34 +209,6 @@ impl Programs {
             let _ = map.update(&0u32.to_ne_bytes(), &control.bytes(), MapFlags::ANY);
         }
     }
-}
-
-/// From here on what libbpf says is kept instead of printed.
-pub(crate) fn keep_what_is_said() {
-    libbpf_rs::set_print(Some((PrintLevel::Debug, keep_log)));
-}
-
-/// What libbpf had to say about a failure. HOLDUP_BPF_LOG=1 prints all of it.
-static LOG: Mutex<String> = Mutex::new(String::new());
-
-#[expect(clippy::needless_pass_by_value, reason = "the library's signature")]
-fn keep_log(_: PrintLevel, text: String) {
-    if std::env::var_os("HOLDUP_BPF_LOG").is_some() {
-        eprint!("{text}");
-    }
-    if let Ok(mut log) = LOG.lock() {
-        log.push_str(&text);
-    }
-}
-
-/// The first failure in the log.
-fn reason() -> String {
-    let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
-    let line = log
-        .lines()
-        .find(|l| l.contains("not allowed") || (l.contains("failed") && !l.contains("optional")))
-        .or_else(|| log.lines().next());
-    line.unwrap_or("libbpf says no more").trim().to_owned()
 }
 
 fn configure(open: &mut OpenObject, config: &Config, sizes: Sizes) -> libbpf_rs::Result<()> {

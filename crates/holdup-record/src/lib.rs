@@ -31,6 +31,7 @@ mod privilege;
 mod proc;
 mod quota;
 mod rings;
+mod said;
 mod segments;
 mod session;
 mod setup;

@@ -27,7 +27,7 @@ pub(crate) fn check() -> Result<Kernel, Error> {
              /usr/local/bin/holdup-rec` (Linux 5.8 or later; SECURITY.md says what these allow)",
         ));
     }
-    crate::bpf::keep_what_is_said();
+    crate::said::keep();
     Kernel::probe().ok_or_else(|| {
         unsupported(
             "The kernel has no type information at /sys/kernel/btf/vmlinux: recording needs a kernel built with \

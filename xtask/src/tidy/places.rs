@@ -25,7 +25,7 @@ const RULES: [Rule; 2] = [
         place: "crates/holdup/src/text/screen.rs",
         but: &[
             ("crates/holdup-load/src/script/printing.rs", "a script's own lines, cleaned there"),
-            ("crates/holdup-record/src/bpf.rs", "the BPF library's log, for those who ask for it"),
+            ("crates/holdup-record/src/said.rs", "the BPF library's log, for those who ask for it"),
         ],
     },
     Rule {
