@@ -17,8 +17,9 @@ while read -r name command; do
     echo "guest: $name"
     sh -c "$command" >"$name.log" 2>&1 </dev/null
     echo $? >"$name.code"
+    dmesg >dmesg.log
+    # After each, so that a guest that falls over hands back what it had.
+    tar -cf /dev/vda .
+    sync
 done </jobs
-dmesg >dmesg.log
-tar -cf /dev/vda .
-sync
 poweroff -f

@@ -62,6 +62,7 @@ impl Row {
         let truth = match &job.expected {
             Expected::Refusal(words) => {
                 let sentence = said.lines().rfind(|line| line.contains(words)).unwrap_or(&said);
+                let sentence = sentence.split(". ").next().unwrap_or_default();
                 return Ok((code.trim() == "4" && said.contains(words), format!("code {}: {sentence}", code.trim())));
             }
             Expected::Finding(truth) => Some(truth),
