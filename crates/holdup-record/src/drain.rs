@@ -20,6 +20,9 @@ const STACK_BLOCK: usize = 1 << 20;
 /// Records of a CPU in a round, in bytes, for which room is kept.
 const USUAL: usize = 1 << 20;
 
+/// How long a CPU may have been back when that is seen, in nanoseconds.
+const TWO_LOOKS: u64 = 200_000_000;
+
 /// The kernel's buffers.
 pub(crate) struct Buffers<'a> {
     rings: Rings,
@@ -88,6 +91,14 @@ impl<'a> Buffers<'a> {
         }
         side.clear();
         spool.round()
+    }
+
+    /// A CPU came back: its buffer of mappings is another one, and what was mapped there meanwhile is not known.
+    pub(crate) fn come_back(&mut self, cpu: usize, mappings: Mappings, t: u64, side: &mut Vec<Side>) {
+        self.mappings.retain(|(other, _)| *other != cpu);
+        self.mappings.push((cpu, mappings));
+        let (kind, what) = (LossKind::Mappings, "mappings of code, when the CPU came back".into());
+        side.push(Side::Lost { kind, t, cpu: cpu as u16, span: TWO_LOOKS, count: 1, what });
     }
 
     /// Whether a ring fills so fast that there is no time to sleep.

@@ -53,6 +53,15 @@ pub trait Observer {
     }
 }
 
+/// Who wants to know nothing but how it goes.
+pub(crate) struct OnlyStatus<'a>(pub &'a mut dyn FnMut(&Status));
+
+impl Observer for OnlyStatus<'_> {
+    fn status(&mut self, status: &Status) {
+        (self.0)(status);
+    }
+}
+
 /// What is to be done now.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -62,6 +71,11 @@ pub(crate) enum Step {
     End(String),
     /// What there is is kept, for this reason.
     Keep(String),
+}
+
+/// What a trace says of the condition that made it.
+pub(crate) fn kept_because(why: &str) -> String {
+    format!("kept because of the condition {why}")
 }
 
 /// The state between conditions and what comes of them.

@@ -24,6 +24,7 @@ mod listening;
 mod live;
 mod mappings;
 mod namespace;
+mod online;
 mod options;
 mod perf;
 mod placement;

@@ -15,11 +15,13 @@ use crate::caps::Raised;
 use crate::child::Child;
 use crate::costs::Costs;
 use crate::drain::Buffers;
-use crate::flight::{Flight, Kept, Observer, Step};
+use crate::flight::{Flight, Kept, Observer, OnlyStatus, Step, kept_because};
 use crate::limits::Limits;
 use crate::listening::{self, Looks, Whom};
 use crate::namespace::{Namespace, Place};
+use crate::online::Online;
 use crate::options::{Options, Outcome, Status, Target};
+use crate::perf::Mappings;
 use crate::placement::Placements;
 use crate::proc::Scanner;
 use crate::setup::{config, control, header, open_events, sizes};
@@ -50,14 +52,6 @@ pub fn record(
     stop: &AtomicBool,
 ) -> Result<(Outcome, Recorded)> {
     record_and_keep(options, spool, &mut OnlyStatus(on_status), stop)
-}
-
-struct OnlyStatus<'a>(&'a mut dyn FnMut(&Status));
-
-impl Observer for OnlyStatus<'_> {
-    fn status(&mut self, status: &Status) {
-        (self.0)(status);
-    }
 }
 
 /// As [`record`], of a flight recorder too that [keeps](Options::keep) what it has again and again: `observer` gets it. SIGUSR1
@@ -151,6 +145,7 @@ fn session(
         watched,
         looks: Looks::new(options.budget),
         flight,
+        online: Online::now(),
         signals,
         budget,
         place,
@@ -176,6 +171,7 @@ struct Recording<'a> {
     watched: Option<Watched>,
     looks: Looks,
     flight: Flight,
+    online: Online,
     signals: Signals,
     budget: Budget,
     place: Place,
@@ -187,11 +183,6 @@ struct Recording<'a> {
     /// Notes for the end.
     reasons: Vec<String>,
     _limits: Limits,
-}
-
-/// What a trace says of the condition that made it.
-fn kept_because(why: &str) -> String {
-    format!("kept because of the condition {why}")
 }
 
 impl Recording<'_> {
@@ -218,6 +209,7 @@ impl Recording<'_> {
             if t - told > 100_000_000 {
                 told = t;
                 self.keep_to_budget(t - began);
+                self.follow_cpus(t);
                 observer.status(&self.status(t - began));
             }
             match self.flight.step(t, || observer.is_busy()) {
@@ -246,6 +238,17 @@ impl Recording<'_> {
             }
         }
         self.end(failure)
+    }
+
+    /// Samples and mappings of CPUs that have come back.
+    fn follow_cpus(&mut self, t: u64) {
+        for cpu in self.online.came() {
+            let _raised = Raised::all();
+            crate::setup::sample(self.options, &mut self.programs, cpu);
+            if let Ok(mappings) = Mappings::open(cpu) {
+                self.buffers.come_back(cpu, mappings, t, &mut self.side);
+            }
+        }
     }
 
     fn round(&mut self, t: u64) -> std::io::Result<()> {

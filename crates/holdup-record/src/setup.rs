@@ -33,6 +33,15 @@ pub(crate) fn open_events(options: &Options, programs: &mut Programs) -> Result<
     Ok((mappings, samples))
 }
 
+/// Samples a CPU that came back, as far as it can be had.
+pub(crate) fn sample(options: &Options, programs: &mut Programs, cpu: usize) {
+    if options.freq > 0
+        && let Ok(event) = Event::sampling(cpu, options.freq, crate::perf::has_cycles())
+    {
+        let _ = programs.attach_sampling(&event);
+    }
+}
+
 /// Opens something for each CPU. Those that cannot are left out, unless it is for want of descriptors.
 fn open_each<T>(cpus: &[usize], open: impl Fn(usize) -> std::io::Result<T>) -> Result<Vec<T>> {
     let mut all = Vec::new();

@@ -140,7 +140,7 @@ pub fn cpu_offline(scene: &Scene, times: usize) -> Result<Row> {
         lost += scene.look(&output)?.lost;
         open += usize::from(scene.opens(&output));
     }
-    let lost = format!("{lost} records and stacks counted as lost; samples of that CPU from then on");
+    let lost = format!("{lost} losses: what was mapped there in the fifth of a second after it came back");
     Ok(Row { what: "a CPU goes offline and comes back", times, lost, open, results: times, is_good: true })
 }
 
