@@ -91,6 +91,8 @@ impl Keeper {
 impl Observer for Keeper {
     fn status(&mut self, status: &Status) {
         self.line.update(status);
+        // A writer that has ended is buried at once, not at the next condition.
+        self.is_busy();
     }
 
     fn is_busy(&mut self) -> bool {

@@ -1,5 +1,7 @@
 //! `holdup view`: the page in the browser.
 
+mod browser;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -30,6 +32,7 @@ pub fn run(args: &View) -> anyhow::Result<ExitCode> {
     say!("holdup: the view is at {url}");
     say!("holdup: from another machine: ssh -L {port}:127.0.0.1:{port} {}, then the same address", host());
     say!("holdup: Ctrl-C ends it");
+    let _door = if args.no_open { None } else { browser::open(&url) };
     let (later, rest) = (gallery.clone(), rest.to_vec());
     std::thread::spawn(move || {
         for (id, path) in rest {
