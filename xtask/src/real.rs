@@ -6,7 +6,7 @@ mod programs;
 mod row;
 mod said;
 pub mod scene;
-mod servers;
+pub mod servers;
 
 use std::fs;
 use std::path::{Path, PathBuf};

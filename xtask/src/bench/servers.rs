@@ -6,7 +6,8 @@ use anyhow::{Result, ensure};
 
 use super::{Bench, median};
 use crate::holdup::perf_events;
-use crate::real::scene::{Missing, Running, Scene, free_port, number_after, program, run_as};
+use crate::real::scene::{Missing, Running, Scene, free_port, number_after, program};
+use crate::real::servers::{postgres, redis};
 use crate::table;
 
 /// Seconds of each run.
@@ -104,28 +105,31 @@ fn measure(bench: &Bench, load: &Load, scene: &Scene) -> Result<Vec<Way>> {
     Ok(ways)
 }
 
+impl Way {
+    fn new(name: &'static str, recorder: Vec<String>, trace: Option<PathBuf>) -> Way {
+        Way { name, recorder, trace, rates: Vec::new(), cost: Vec::new(), lost: 0 }
+    }
+}
+
 fn ways(bench: &Bench) -> Vec<Way> {
-    let holdup = |name: &'static str, file: &str, options: &[&str]| {
-        let trace = bench.scratch.join(file);
-        let words =
-            [&[bench.holdup.path(), "record", "-a", "-o", trace.to_str().unwrap_or_default()], options].concat();
-        let recorder = words.into_iter().map(str::to_owned).collect();
-        Way { name, recorder, trace: Some(trace), rates: Vec::new(), cost: Vec::new(), lost: 0 }
+    let holdup = |name, file: &str, options: &[&str]| {
+        let trace = bench.file(file);
+        let words = [&[bench.holdup.path(), "record", "-a", "-o", &trace], options].concat();
+        Way::new(name, words.into_iter().map(str::to_owned).collect(), Some(trace.into()))
     };
-    let perf = |name: &'static str, graph: bool| {
+    let perf = |name, options: &[&str]| {
         let file = bench.file("server.perf.data");
-        let words = ["perf", "record", "-a", "-q", "-o", &file, "-g"].map(str::to_owned).into_iter();
-        let words = words.take(if graph { 7 } else { 6 });
-        let recorder = words.chain(perf_events().map(str::to_owned)).collect();
-        Way { name, recorder, trace: None, rates: Vec::new(), cost: Vec::new(), lost: 0 }
+        let words = [&["perf", "record", "-a", "-q", "-o", &file], options].concat();
+        let words = words.into_iter().map(str::to_owned);
+        Way::new(name, words.chain(perf_events().map(str::to_owned)).collect(), None)
     };
     vec![
-        Way { name: "none", recorder: Vec::new(), trace: None, rates: Vec::new(), cost: Vec::new(), lost: 0 },
+        Way::new("none", Vec::new(), None),
         holdup("holdup record", "server.holdup", &[]),
         holdup("holdup, --budget 1%", "server-1.holdup", &["--budget", "1%"]),
         holdup("holdup, --budget 100%", "server-100.holdup", &["--budget", "100%"]),
-        perf("perf record", false),
-        perf("perf record -g", true),
+        perf("perf record", &[]),
+        perf("perf record -g", &["-g"]),
     ]
 }
 
@@ -153,29 +157,18 @@ fn row(bench: &Bench, load: &Load, way: &Way, bare: f64) -> Result<Vec<String>> 
 
 /// Eight clients insert a row each, without waiting for the disk.
 fn postgres(scene: &Scene, pin: &str) -> Result<Started> {
-    let (data, port, user) = (scene.dir.join("data"), free_port()?, run_as("postgres"));
-    let tool = |name: &str| program(name).unwrap_or_default().display().to_string();
-    std::fs::create_dir(&data)?;
-    if !user.is_empty() {
-        scene.run(&format!("chown postgres {}", data.display()))?;
-    }
-    scene.run(&format!("{user} {} -D {} -U postgres -A trust -N", tool("initdb"), data.display()))?;
-    let options = format!("-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories= -c fsync=off");
-    let at = format!("PGHOST=127.0.0.1 PGPORT={port} PGUSER=postgres PGDATABASE=postgres");
-    let command = format!("{pin} {user} {} -D {} {options}", tool("postgres"), data.display());
-    let server = scene.start_until(&command, &format!("{at} psql -c 'select 1'"))?;
-    scene.run(&format!("{at} psql -qc 'create table log(id serial primary key, n bigint)'"))?;
+    let server = postgres::Server::start_under(scene, pin, "fsync = off")?;
     scene.write("insert.sql", "insert into log(n) values (1);\n")?;
-    Ok((vec![server], format!("env {at} {pin} pgbench -n -c 8 -j 2 -T {SECONDS} -f insert.sql")))
+    let driver = format!("env {} {pin} pgbench -n -c 8 -j 2 -T {SECONDS} -f insert.sql", server.at);
+    Ok((vec![server.running], driver))
 }
 
 fn redis(scene: &Scene, pin: &str) -> Result<Started> {
-    let port = free_port()?;
-    let command = format!("{pin} redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no");
-    let server = scene.start_until(&command, &format!("redis-cli -p {port} ping"))?;
+    let server = redis::Server::start(scene, "--bind 127.0.0.1 --appendonly no")?;
     // About as long as the others; `-q` prints how it goes in one line, parted by carriage returns.
-    let driver = format!("{pin} redis-benchmark -p {port} -t set -n 300000 -c 50 --csv | sed 's/^\"SET\",\"/SET: /'");
-    Ok((vec![server], format!("sh -c \"{}\"", driver.replace('"', "\\\""))))
+    let driver =
+        format!("{pin} redis-benchmark -p {} -t set -n 300000 -c 50 --csv | sed 's/^\"SET\",\"/SET: /'", server.port);
+    Ok((vec![server.running], format!("sh -c \"{}\"", driver.replace('"', "\\\""))))
 }
 
 fn nginx(scene: &Scene, pin: &str) -> Result<Started> {

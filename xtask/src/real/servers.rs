@@ -4,9 +4,9 @@ mod instruments;
 mod mariadb;
 mod memcached;
 mod nginx;
-mod postgres;
+pub mod postgres;
 mod python;
-mod redis;
+pub mod redis;
 mod sqlite;
 mod sysbench;
 

@@ -155,15 +155,21 @@ const LOCK: &str = "select pg_advisory_xact_lock(7);";
 const SUM: &str = "begin;\nLOCK\nselect sum(id) from t where n < 1000000;\ncommit;\n";
 
 /// A server of the case's own.
-struct Server {
-    running: Running,
+pub struct Server {
+    /// Its first process.
+    pub running: Running,
     /// Where it is, for the environment of psql and pgbench.
-    at: String,
+    pub at: String,
 }
 
 impl Server {
     /// With `conf` in its configuration, and the tables `t` of 20,000 rows and `log`.
     fn start(scene: &Scene, conf: &str) -> Result<Server> {
+        Server::start_under(scene, "", conf)
+    }
+
+    /// The same, started by the command `under`, such as taskset.
+    pub fn start_under(scene: &Scene, under: &str, conf: &str) -> Result<Server> {
         let (data, port, user) = (scene.dir.join("data"), free_port()?, run_as("postgres"));
         let _ = std::fs::remove_dir_all(&data);
         std::fs::create_dir(&data)?;
@@ -178,7 +184,7 @@ impl Server {
         let main = Path::new(&data).join("postgresql.conf");
         std::fs::write(&main, std::fs::read_to_string(&main)? + &conf)?;
         let at = format!("PGHOST=127.0.0.1 PGPORT={port} PGUSER=postgres PGDATABASE=postgres");
-        let command = format!("{user} {} -D {}", tool("postgres")?, data.display());
+        let command = format!("{under} {user} {} -D {}", tool("postgres")?, data.display());
         let running = scene.start_until(&command, &format!("{at} psql -c 'select 1'"))?;
         let server = Server { running, at };
         server.query(scene, "create table t(id int primary key, n bigint) with (fillfactor = 50)")?;

@@ -95,13 +95,17 @@ pub const FSYNC: Case = Case {
     }),
 };
 
-struct Server {
-    running: Running,
-    port: u16,
+/// A server of the case's own.
+pub struct Server {
+    /// Its process.
+    pub running: Running,
+    /// Where it listens.
+    pub port: u16,
 }
 
 impl Server {
-    fn start(scene: &Scene, options: &str) -> Result<Server> {
+    /// With `options` on its command line.
+    pub fn start(scene: &Scene, options: &str) -> Result<Server> {
         scene.run("rm -rf appendonlydir data; mkdir data")?;
         let (port, user) = (free_port()?, run_as("redis"));
         if !user.is_empty() {
