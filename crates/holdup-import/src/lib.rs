@@ -42,7 +42,10 @@
 
 #![forbid(unsafe_code)]
 
+mod bytes;
 mod input;
+#[allow(dead_code)] // Until the next importer uses it.
+mod linux;
 mod perf_data;
 
 use std::path::Path;

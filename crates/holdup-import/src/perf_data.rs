@@ -1,31 +1,24 @@
 //! `perf.data` of Linux perf: files and streams, plain and zstd, of kernels from 3.2 on.
 //!
 //! ```text
-//! bytes ─ reader ─▶ records ─ session ─┬▶ samples ▶ sched, irq, lock  ┐
-//!           ▲                          ├▶ threads, mmap, lost         ├▶ sink ─▶ TraceBuilder
-//!           └── compressed ◀───────────┘                              ┘
+//! bytes ─ reader ─▶ records ─ session ─┬▶ samples ▶ linux::Kernel ┐
+//!           ▲                          ├▶ threads, mmap, lost     ├▶ linux::sink ─▶ TraceBuilder
+//!           └── compressed ◀───────────┘                          ┘
 //! ```
 //!
 //! Tracepoints are decoded by the formats that the trace brings along: offsets and the meaning of `prev_state`
 //! differ between kernels. Files of the other byte order are refused: perf writes them on s390 and old POWER only.
 
 mod attr;
-mod block;
-mod bytes;
 mod chain;
 mod compressed;
-mod cpus;
 mod decoder;
 mod events;
 mod features;
-mod fields;
 mod finish;
-mod format;
 mod guess;
 mod header;
-mod irq;
 mod kinds;
-mod lock;
 mod lost;
 mod mmap;
 mod plan;
@@ -34,16 +27,13 @@ mod recent;
 mod samples;
 mod sched;
 mod session;
-mod sink;
-mod state;
-mod syscalls;
 mod threads;
-mod tracing;
 
 use std::io::{Read, SeekFrom};
 
 use holdup_trace::{Error, Result, TraceBuilder};
 
+use crate::bytes;
 use crate::input::{Input, ReadSeek};
 use header::{Header, read_section};
 use reader::{Records, Stop};
@@ -116,7 +106,7 @@ fn import_file(input: Input, mut session: Session) -> Result<()> {
 }
 
 fn note(session: &mut Session, text: String) {
-    session.decoder.sink.builder.meta_mut().notes.push(text.into());
+    session.decoder.kernel.sink.builder.meta_mut().notes.push(text.into());
 }
 
 fn read_features(header: &Header, file: &mut dyn ReadSeek, session: &mut Session) {

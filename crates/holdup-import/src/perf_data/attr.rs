@@ -1,6 +1,6 @@
 //! `perf_event_attr`: what one event is and which fields its records have.
 
-use super::bytes::{u32_at, u64_at};
+use crate::bytes::{u32_at, u64_at};
 
 /// Bits of `sample_type`, named as in `perf_event.h`.
 pub mod sample {

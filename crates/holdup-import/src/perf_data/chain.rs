@@ -5,6 +5,7 @@ use std::hash::Hasher;
 
 use super::plan::{Plan, Sample};
 use super::recent::{Owner, Place, Recent};
+use crate::linux::tracepoint::At;
 
 const CONTEXT_KERNEL: u64 = -128_i64 as u64;
 const CONTEXT_USER: u64 = -512_i64 as u64;
@@ -22,17 +23,6 @@ pub struct Splitter {
     kernel: Vec<u64>,
     user: Vec<u64>,
     recent: Recent,
-}
-
-/// At what kind of event a chain was taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum At {
-    /// A thread leaves its CPU.
-    Switch,
-    /// A thread wakes another.
-    Wake,
-    /// A thread runs. If there is no chain, the instruction stands for it.
-    Sample,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -162,7 +152,7 @@ impl Registers {
         let register = |number: u32| {
             let below = (mask & ((1_u64 << number) - 1)).count_ones() as usize;
             let present = mask >> number & 1 == 1;
-            present.then(|| super::bytes::u64_at(s.registers, below * 8))?
+            present.then(|| crate::bytes::u64_at(s.registers, below * 8))?
         };
         Some(Registers {
             ip: register(ip)?,

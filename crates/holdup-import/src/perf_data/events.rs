@@ -3,12 +3,12 @@
 use rustc_hash::FxHashMap;
 
 use super::attr::{self, Attr, sample};
-use super::bytes::u64_at;
 use super::features::Features;
-use super::fields::{BlockFields, LockFields, SwitchFields, WakeFields};
-use super::format::{Field, Format};
-use super::irq::Interrupt;
-use super::plan::{Plan, Stamp};
+use super::plan::Plan;
+use crate::bytes::u64_at;
+use crate::linux::Instant;
+use crate::linux::format::Format;
+use crate::linux::tracepoint::Tracepoint;
 
 /// What an event's samples are used for.
 #[derive(Debug, Clone, Default)]
@@ -20,26 +20,20 @@ pub enum Role {
     Unformatted,
     /// Where CPU time goes.
     CpuTime,
-    /// `sched:sched_switch`.
-    Switch(SwitchFields),
-    /// `sched:sched_waking` and its relatives.
-    Wake(WakeFields),
-    /// `sched:sched_process_exec`, where COMM records do not tell of execs.
-    Exec,
-    /// A system call begins; the field holds its number.
-    SysEnter(Field),
-    /// A system call ends.
-    SysExit,
-    /// `lock:contention_begin`.
-    LockBegin(LockFields),
-    /// `lock:contention_end`.
-    LockEnd(LockFields),
-    /// `block:block_rq_issue` (true) and `block_rq_complete`.
-    Block(BlockFields, bool),
-    /// An interrupt handler, softirq or timer begins; the field holds its number.
-    InterruptBegin(Interrupt, Option<Field>),
-    /// It ends.
-    InterruptEnd(Interrupt),
+    /// What the machine did.
+    Tracepoint(Tracepoint),
+}
+
+impl Role {
+    /// Whether switches come from it.
+    pub fn is_switch(&self) -> bool {
+        matches!(self, Role::Tracepoint(point) if point.is_switch())
+    }
+
+    /// Whether wake-ups come from it.
+    pub fn is_wake(&self) -> bool {
+        matches!(self, Role::Tracepoint(point) if point.is_wake())
+    }
 }
 
 /// One event of the trace.
@@ -129,8 +123,8 @@ impl Events {
     }
 
     /// When and where a record other than a sample was written.
-    pub fn stamp(&self, body: &[u8]) -> Stamp {
-        self.plan_of_other(body).map_or(Stamp::NONE, |plan| plan.stamp(body))
+    pub fn stamp(&self, body: &[u8]) -> Instant {
+        self.plan_of_other(body).map_or(Instant::NONE, |plan| plan.stamp(body))
     }
 
     /// The plan by which a record other than a sample ends.
@@ -155,12 +149,11 @@ impl Events {
             attr::TRACEPOINT => features.formats.get(&attr.config),
             _ => None,
         };
-        let has_waking = self.list.iter().filter_map(|s| formats(&s.attr)).any(|f| f.name == "sched_waking");
         for source in &mut self.list {
             let format = formats(&source.attr);
             source.name = name(source, format, features, &self.updated_names);
             source.role = match format {
-                Some(format) => role(format, has_waking),
+                Some(format) => Tracepoint::of(format).map_or(Role::Counted, Role::Tracepoint),
                 None if source.attr.kind == attr::TRACEPOINT && features.formats.is_empty() => Role::Unformatted,
                 None if best.is_some() && source.attr.cpu_time_rank() == best => Role::CpuTime,
                 None => Role::Counted,
@@ -181,38 +174,4 @@ fn name(source: &Source, format: Option<&Format>, features: &Features, updated: 
         (_, Some(format)) => format.full_name(),
         _ => source.attr.default_name(),
     }
-}
-
-fn role(format: &Format, has_waking: bool) -> Role {
-    let begins = |what, number: &str| Role::InterruptBegin(what, format.field(number));
-    let known = match (format.system.as_str(), format.name.as_str()) {
-        ("sched", "sched_switch") => SwitchFields::of(format).map(Role::Switch),
-        ("sched", "sched_wakeup") if has_waking => None,
-        ("sched", "sched_waking" | "sched_wakeup" | "sched_wakeup_new") => WakeFields::of(format).map(Role::Wake),
-        ("sched", "sched_process_exec") => Some(Role::Exec),
-        ("raw_syscalls", "sys_enter") => format.field("id").map(Role::SysEnter),
-        ("syscalls", name) if name.starts_with("sys_enter_") => {
-            format.field("__syscall_nr").or_else(|| format.field("nr")).map(Role::SysEnter)
-        }
-        ("raw_syscalls", "sys_exit") => Some(Role::SysExit),
-        ("syscalls", name) if name.starts_with("sys_exit_") => Some(Role::SysExit),
-        ("lock", "contention_begin") => LockFields::of(format).map(Role::LockBegin),
-        ("lock", "contention_end") => LockFields::of(format).map(Role::LockEnd),
-        ("block", "block_rq_issue") => BlockFields::of(format).map(|f| Role::Block(f, true)),
-        ("block", "block_rq_complete") => BlockFields::of(format).map(|f| Role::Block(f, false)),
-        ("irq", "irq_handler_entry") => Some(begins(Interrupt::Hard, "irq")),
-        ("irq", "irq_handler_exit") => Some(Role::InterruptEnd(Interrupt::Hard)),
-        ("irq", "softirq_entry") => Some(begins(Interrupt::Soft, "vec")),
-        ("irq", "softirq_exit") => Some(Role::InterruptEnd(Interrupt::Soft)),
-        ("timer", "hrtimer_expire_entry" | "timer_expire_entry") => Some(begins(Interrupt::Timer, "")),
-        ("timer", "hrtimer_expire_exit" | "timer_expire_exit") => Some(Role::InterruptEnd(Interrupt::Timer)),
-        ("irq_vectors", "reschedule_entry" | "call_function_entry" | "call_function_single_entry") => {
-            Some(begins(Interrupt::Ipi, "vector"))
-        }
-        ("irq_vectors", "reschedule_exit" | "call_function_exit" | "call_function_single_exit") => {
-            Some(Role::InterruptEnd(Interrupt::Ipi))
-        }
-        _ => None,
-    };
-    known.unwrap_or_default()
 }

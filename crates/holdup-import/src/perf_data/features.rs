@@ -4,8 +4,8 @@ use holdup_trace::Meta;
 use rustc_hash::FxHashMap;
 
 use super::attr::Attr;
-use super::bytes::{Cursor, text, u16_at, u32_at};
-use super::tracing::{self, Formats};
+use crate::bytes::{Cursor, text, u16_at, u32_at};
+use crate::linux::tracing::{self, Formats};
 
 /// Feature numbers, named as in perf's `header.h`.
 mod feature {
@@ -56,7 +56,7 @@ impl Features {
             feature::CPUDESC => meta.host.cpu = line(&mut c),
             feature::NRCPUS => {
                 if let (Some(_available), Some(online)) = (c.u32(), c.u32()) {
-                    meta.cpus = u16::try_from(online).unwrap_or(0).min(super::cpus::MAX_CPUS);
+                    meta.cpus = u16::try_from(online).unwrap_or(0).min(crate::linux::cpus::MAX_CPUS);
                 }
             }
             feature::CMDLINE => {

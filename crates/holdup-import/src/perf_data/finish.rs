@@ -5,19 +5,18 @@ use holdup_trace::{Note, NoteKind, Result};
 
 use super::events::{Events, Role};
 use super::kinds;
-use super::lost;
 use super::session::Session;
 
 /// Completes `session`.
 pub fn finish(mut session: Session) -> Result<()> {
     session.prepare();
     let decoder = &mut session.decoder;
-    decoder.losses.finish(&mut decoder.sink);
+    decoder.losses.finish(&mut decoder.kernel.sink);
     if session.damaged > 0 {
-        lost::everywhere(session.damaged, "damaged records", &mut decoder.sink);
+        decoder.kernel.sink.lost_anywhere(session.damaged, "damaged records");
     }
     let Session { events, decoder, counts, damaged, timeless, guessed, .. } = session;
-    let mut sink = decoder.sink;
+    let mut sink = decoder.kernel.sink;
     sink.release();
     for (name, count) in counts.named() {
         sink.builder.count_native(&name, count);
@@ -56,16 +55,16 @@ pub fn finish(mut session: Session) -> Result<()> {
 fn missing(events: &Events, switch_records: bool) -> Vec<Note> {
     let used = |role: fn(&Role) -> bool| events.any(role);
     let mut notes = Vec::new();
-    if switch_records && !used(|r| matches!(r, Role::Switch(_))) {
+    if switch_records && !used(Role::is_switch) {
         notes.push("switches come from perf's own records, without call chains and wakers".into());
-    } else if !used(|r| matches!(r, Role::Switch(_))) {
+    } else if !used(Role::is_switch) {
         let what = "no sched_switch in this trace, so waits are unknown";
         notes.push(Note::new(NoteKind::MissingEvents, format!("{what}; record with {PERF}")));
-    } else if !used(|r| matches!(r, Role::Wake(_))) {
+    } else if !used(Role::is_wake) {
         let what = "no sched_waking in this trace, so wakers are unknown; record with -e sched:sched_waking too";
         notes.push(Note::new(NoteKind::MissingEvents, what));
     }
-    let switches = || events.list.iter().filter(|s| matches!(s.role, Role::Switch(_)));
+    let switches = || events.list.iter().filter(|s| s.role.is_switch());
     if switches().any(|s| !s.plan.has_cpu()) {
         notes.push("switches without CPU numbers; record with perf record -a or --sample-cpu".into());
     }
@@ -74,7 +73,7 @@ fn missing(events: &Events, switch_records: bool) -> Vec<Note> {
             "switches without call chains, so it is unknown where threads wait; record with perf record -g".into(),
         );
     }
-    let mut scheduler = events.list.iter().filter(|s| matches!(s.role, Role::Switch(_) | Role::Wake(_)));
+    let mut scheduler = events.list.iter().filter(|s| s.role.is_switch() || s.role.is_wake());
     if let Some(sampled) = scheduler.find(|s| s.attr.freq || s.attr.period > 1) {
         let name = &sampled.name;
         notes.push(

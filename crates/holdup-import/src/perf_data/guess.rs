@@ -2,8 +2,11 @@
 //! records, but not its file's end. Only the layout of kernels since 5.14 is known here.
 
 use super::events::Role;
-use super::fields::{SwitchFields, WakeFields};
-use super::format::Format;
+use crate::linux::cpus::MAX_CPUS;
+use crate::linux::fields::{SwitchFields, WakeFields};
+use crate::linux::format::Format;
+use crate::linux::kernel::WakeKind;
+use crate::linux::tracepoint::Tracepoint;
 
 const COMMON: &str = "\
 field:unsigned char common_flags;offset:2;size:1;signed:0;
@@ -36,7 +39,7 @@ fn switch(raw: &[u8]) -> Option<Role> {
     let value = |name: &str| format.field(name).map(|f| f.low(raw));
     let text = |name: &str| format.field(name).is_some_and(|f| is_comm(f.bytes(raw)));
     let fits = raw.len() == LEN && text("prev_comm") && text("next_comm") && value("prev_pid") == value("common_pid");
-    fits.then(|| SwitchFields::of(&format).map(Role::Switch))?
+    fits.then(|| SwitchFields::of(&format).map(|f| Role::Tracepoint(Tracepoint::Switch(f))))?
 }
 
 fn waking(raw: &[u8]) -> Option<Role> {
@@ -44,10 +47,10 @@ fn waking(raw: &[u8]) -> Option<Role> {
     let format = Format::parse("sched", &format!("{WAKING}{COMMON}"))?;
     let value = |name: &str| format.field(name).map_or(u32::MAX, |f| f.low(raw));
     let text = format.field("comm").is_some_and(|f| is_comm(f.bytes(raw)));
-    let numbers = value("prio") <= MAX_PRIORITY && value("target_cpu") < super::cpus::MAX_CPUS.into();
+    let numbers = value("prio") <= MAX_PRIORITY && value("target_cpu") < MAX_CPUS.into();
     // Other events of this length are about the running thread itself.
     let fits = raw.len() == LEN && text && numbers && value("pid") != value("common_pid");
-    fits.then(|| WakeFields::of(&format).map(Role::Wake))?
+    fits.then(|| WakeFields::of(&format).map(|f| Role::Tracepoint(Tracepoint::Wake(WakeKind::Waking, f))))?
 }
 
 fn is_comm(bytes: &[u8]) -> bool {

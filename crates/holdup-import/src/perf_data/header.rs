@@ -3,7 +3,7 @@
 use std::io::{self, Read, Seek, SeekFrom};
 
 use super::attr::{self, Attr};
-use super::bytes::{Cursor, u64_at};
+use crate::bytes::{Cursor, u64_at};
 
 /// First bytes of a perf.data of either kind.
 pub const MAGIC: &[u8] = b"PERFILE2";

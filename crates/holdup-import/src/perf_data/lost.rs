@@ -1,12 +1,11 @@
 //! What perf could not record: LOST, LOST_SAMPLES.
 
-use holdup_trace::{Cpu, LossKind, LostEvent, Nanos};
 use rustc_hash::FxHashMap;
 
-use super::bytes::u64_at;
-use super::cpus::{MAX_CPUS, cpu};
-use super::plan::Stamp;
-use super::sink::Sink;
+use crate::bytes::u64_at;
+use crate::linux::Instant;
+use crate::linux::cpus::{MAX_CPUS, cpu};
+use crate::linux::sink::Sink;
 
 /// `PERF_RECORD_MISC_LOST_SAMPLES_BPF`: a filter of the user's dropped them, nothing was lost.
 const DROPPED_BY_FILTER: u16 = 1 << 15;
@@ -37,13 +36,13 @@ impl Losses {
     }
 
     /// `PERF_RECORD_LOST`.
-    pub fn lost(&mut self, body: &[u8], stamp: Stamp, sink: &mut Sink) -> Option<()> {
+    pub fn lost(&mut self, body: &[u8], stamp: Instant, sink: &mut Sink) -> Option<()> {
         self.lose(u64_at(body, 8)?, stamp, sink);
         Some(())
     }
 
     /// `PERF_RECORD_LOST_SAMPLES`: by the kernel with a time, or perf's own total without one.
-    pub fn lost_samples(&mut self, body: &[u8], misc: u16, stamp: Stamp, sink: &mut Sink) -> Option<()> {
+    pub fn lost_samples(&mut self, body: &[u8], misc: u16, stamp: Instant, sink: &mut Sink) -> Option<()> {
         let count = u64_at(body, 0)?;
         if misc & DROPPED_BY_FILTER != 0 {
             return Some(());
@@ -57,12 +56,12 @@ impl Losses {
         Some(())
     }
 
-    fn lose(&mut self, count: u64, stamp: Stamp, sink: &mut Sink) {
+    fn lose(&mut self, count: u64, stamp: Instant, sink: &mut Sink) {
         let since = self.last.get(stamp.cpu as usize).copied().filter(|&t| t != 0);
         let since = since.or(sink.start()).unwrap_or(stamp.time);
         self.placed = self.placed.saturating_add(count);
         let time = if sink.is_plausible(stamp.time) { stamp.time } else { sink.latest() };
-        push(time, cpu(stamp.cpu), time.saturating_sub(since), count, "records lost by perf's buffer", sink);
+        sink.lost(time, cpu(stamp.cpu), time.saturating_sub(since), count, "records lost by perf's buffer");
         self.seen(stamp.cpu, time);
     }
 
@@ -71,24 +70,7 @@ impl Losses {
         let total = self.totals.values().fold(0_u64, |a, &b| a.saturating_add(b));
         let missing = total.saturating_sub(self.placed);
         if missing > 0 {
-            everywhere(missing, "samples lost by the kernel, at a time that perf does not tell", sink);
+            sink.lost_anywhere(missing, "samples lost by the kernel, at a time that perf does not tell");
         }
     }
-}
-
-/// A loss of all that comes after what was read.
-pub fn behind(count: u64, what: &str, sink: &mut Sink) {
-    push(sink.latest(), Cpu::NONE, 0, count, what, sink);
-}
-
-/// A loss anywhere in the trace so far.
-pub fn everywhere(count: u64, what: &str, sink: &mut Sink) {
-    let span = sink.latest() - sink.start().unwrap_or(sink.latest());
-    push(sink.latest(), Cpu::NONE, span, count, what, sink);
-}
-
-fn push(t: u64, cpu: Cpu, span: u64, count: u64, what: &str, sink: &mut Sink) {
-    let what = sink.builder.string(what);
-    let count = u32::try_from(count).unwrap_or(u32::MAX);
-    sink.maybe_timed(t, LostEvent { kind: LossKind::Events, cpu, span: Nanos(span), count, what });
 }

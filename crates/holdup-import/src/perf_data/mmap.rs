@@ -3,9 +3,9 @@
 use holdup_trace::{Image, MapEvent};
 use rustc_hash::FxHashMap;
 
-use super::bytes::{text, u32_at, u64_at};
-use super::plan::Stamp;
-use super::sink::Sink;
+use crate::bytes::{text, u32_at, u64_at};
+use crate::linux::Instant;
+use crate::linux::sink::Sink;
 
 /// `PERF_RECORD_MISC_MMAP_DATA`: not executable.
 const DATA: u16 = 1 << 13;
@@ -18,7 +18,7 @@ const KERNEL: u32 = u32::MAX;
 type BuildIds = FxHashMap<String, Vec<u8>>;
 
 /// `PERF_RECORD_MMAP`.
-pub fn mmap(body: &[u8], misc: u16, stamp: Stamp, known: &BuildIds, sink: &mut Sink) -> Option<()> {
+pub fn mmap(body: &[u8], misc: u16, stamp: Instant, known: &BuildIds, sink: &mut Sink) -> Option<()> {
     if misc & DATA != 0 {
         return Some(());
     }
@@ -26,7 +26,7 @@ pub fn mmap(body: &[u8], misc: u16, stamp: Stamp, known: &BuildIds, sink: &mut S
 }
 
 /// `PERF_RECORD_MMAP2`.
-pub fn mmap2(body: &[u8], misc: u16, stamp: Stamp, known: &BuildIds, sink: &mut Sink) -> Option<()> {
+pub fn mmap2(body: &[u8], misc: u16, stamp: Instant, known: &BuildIds, sink: &mut Sink) -> Option<()> {
     let protection = u32_at(body, 56)?;
     if misc & DATA != 0 || protection & PROT_EXEC == 0 {
         return Some(());
@@ -40,7 +40,7 @@ fn add(
     body: &[u8],
     path: String,
     build_id: Option<Vec<u8>>,
-    stamp: Stamp,
+    stamp: Instant,
     known: &BuildIds,
     sink: &mut Sink,
 ) -> Option<()> {

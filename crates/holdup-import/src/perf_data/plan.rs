@@ -1,7 +1,8 @@
 //! A decoding plan for each event: where each field lies is worked out once, not for each record.
 
 use super::attr::{Attr, sample};
-use super::bytes::{u32_at, u64_at};
+use crate::bytes::{u32_at, u64_at};
+use crate::linux::Instant;
 
 /// "This field is not there."
 const ABSENT: u16 = u16::MAX;
@@ -53,20 +54,6 @@ pub struct Sample<'a> {
     pub registers: &'a [u8],
     /// A copy of the user stack's top.
     pub stack: &'a [u8],
-}
-
-/// When and where a record other than a sample was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
-    /// Nanoseconds of perf's clock; 0 if the record has no time.
-    pub time: u64,
-    /// The CPU; `u32::MAX` if absent.
-    pub cpu: u32,
-}
-
-impl Stamp {
-    /// For records without time and CPU.
-    pub const NONE: Stamp = Stamp { time: 0, cpu: u32::MAX };
 }
 
 impl Plan {
@@ -198,12 +185,12 @@ impl Plan {
     }
 
     /// When and where a record other than a sample was written, from its last bytes.
-    pub fn stamp(&self, body: &[u8]) -> Stamp {
+    pub fn stamp(&self, body: &[u8]) -> Instant {
         let word = |back: u16| {
             let at = (back != ABSENT).then(|| body.len().checked_sub(back.into()))??;
             u64_at(body, at)
         };
-        Stamp {
+        Instant {
             time: word(self.trailer.time).unwrap_or(0),
             cpu: word(self.trailer.cpu).map_or(u32::MAX, |cpu| cpu as u32),
         }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::bytes::{u16_at, u32_at};
+use crate::bytes::{u16_at, u32_at};
 
 /// Read at once. Larger chunks fall out of the cache before they are decoded.
 const CHUNK: usize = 1 << 18;

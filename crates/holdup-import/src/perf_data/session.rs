@@ -3,15 +3,15 @@
 use holdup_trace::{Result, TraceBuilder};
 
 use super::attr::Attr;
-use super::bytes::{u32_at, u64_at};
 use super::compressed::Unpacker;
 use super::decoder::Decoder;
 use super::events::{Events, Role, Source};
 use super::features::{Features, updated_name};
 use super::kinds::{self, Counts};
-use super::lost;
 use super::reader::Record;
-use super::{mmap, samples};
+use super::{mmap, samples, threads};
+use crate::bytes::{u32_at, u64_at};
+use crate::linux::tracepoint::Tracepoint;
 
 /// An import under way.
 pub struct Session<'b> {
@@ -73,7 +73,7 @@ impl<'b> Session<'b> {
         match r.kind {
             // Where events come late, no round is finished before the end.
             kinds::FINISHED_ROUND if Unpacker::IS_LATE && self.unpacker.is_some() => {}
-            kinds::FINISHED_ROUND => self.decoder.sink.finish_round()?,
+            kinds::FINISHED_ROUND => self.decoder.kernel.sink.finish_round()?,
             kinds::COMPRESSED => return self.compressed(r.body),
             kinds::COMPRESSED2 => {
                 let size = u64_at(r.body, 0).and_then(|n| usize::try_from(n).ok());
@@ -100,7 +100,7 @@ impl<'b> Session<'b> {
 
     /// Formats of tracepoints, or any other feature.
     pub fn add_feature(&mut self, number: u64, section: &[u8]) {
-        self.features.add(number, section, self.decoder.sink.builder.meta_mut());
+        self.features.add(number, section, self.decoder.kernel.sink.builder.meta_mut());
         self.stale = true;
     }
 
@@ -134,8 +134,8 @@ impl<'b> Session<'b> {
             return;
         }
         self.events.prepare(&self.features);
-        self.decoder.calls.with_exits = self.events.any(|r| matches!(r, Role::SysExit));
-        self.has_switches = self.events.any(|r| matches!(r, Role::Switch(_)));
+        self.decoder.kernel.calls.with_exits = self.events.any(|r| matches!(r, Role::Tracepoint(Tracepoint::SysExit)));
+        self.has_switches = self.events.any(Role::is_switch);
     }
 
     fn compressed(&mut self, packed: &[u8]) -> Result<Result<Then, String>> {
@@ -174,15 +174,15 @@ impl<'b> Session<'b> {
     fn side_band(&mut self, r: Record) -> Option<()> {
         let Record { kind, misc, body } = r;
         let stamp = self.events.stamp(body);
-        let Decoder { sink, threads, losses, .. } = &mut self.decoder;
+        let Decoder { kernel, losses, .. } = &mut self.decoder;
         match kind {
-            kinds::COMM => threads.comm(body, misc, stamp, sink),
-            kinds::FORK => threads.fork(body, stamp, sink),
-            kinds::EXIT => threads.exit(body, stamp, sink),
-            kinds::MMAP => mmap::mmap(body, misc, stamp, &self.features.build_ids, sink),
-            kinds::MMAP2 => mmap::mmap2(body, misc, stamp, &self.features.build_ids, sink),
-            kinds::LOST => losses.lost(body, stamp, sink),
-            kinds::LOST_SAMPLES => losses.lost_samples(body, misc, stamp, sink),
+            kinds::COMM => threads::comm(body, misc, stamp, kernel),
+            kinds::FORK => threads::fork(body, stamp, kernel),
+            kinds::EXIT => threads::exit(body, stamp, kernel),
+            kinds::MMAP => mmap::mmap(body, misc, stamp, &self.features.build_ids, &mut kernel.sink),
+            kinds::MMAP2 => mmap::mmap2(body, misc, stamp, &self.features.build_ids, &mut kernel.sink),
+            kinds::LOST => losses.lost(body, stamp, &mut kernel.sink),
+            kinds::LOST_SAMPLES => losses.lost_samples(body, misc, stamp, &mut kernel.sink),
             kinds::SWITCH_CPU_WIDE if !self.has_switches => {
                 let thread = self.events.plan_of_other(body)?.stamp_thread(body)?;
                 self.decoder.switch_record(body, misc, stamp, thread)
@@ -220,7 +220,7 @@ impl<'b> Session<'b> {
 
     /// What lies behind could not be read.
     pub fn lose_rest(&mut self, count: u64) {
-        lost::behind(count, "records behind damage (estimated)", &mut self.decoder.sink);
+        self.decoder.kernel.sink.lost_behind(count, "records behind damage (estimated)");
     }
 }
 

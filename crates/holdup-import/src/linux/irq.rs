@@ -32,6 +32,18 @@ struct Nest {
     depth: usize,
 }
 
+impl Nest {
+    fn innermost(&self) -> (WakeContext, u16) {
+        match self.handlers[..self.depth].last().copied().flatten() {
+            Some((Interrupt::Timer, source)) => (WakeContext::Timer, source),
+            Some((Interrupt::Hard, source)) => (WakeContext::HardIrq, source),
+            Some((Interrupt::Ipi, source)) => (WakeContext::Ipi, source),
+            Some((Interrupt::Soft, source)) => (WakeContext::SoftIrq, source),
+            None => (WakeContext::Task, 0),
+        }
+    }
+}
+
 /// Every CPU's handlers.
 #[derive(Debug, Default)]
 pub struct Contexts(Vec<Nest>);
@@ -60,22 +72,22 @@ impl Contexts {
         }
     }
 
-    /// In which context an event with these `common_flags` was on `cpu`.
+    /// In which context an event was on `cpu`: by its `common_flags`, or where the source has none by the handlers alone.
     #[inline]
-    pub fn of(&mut self, cpu: u32, flags: u8) -> (WakeContext, u16) {
+    pub fn of(&mut self, cpu: u32, flags: Option<u8>) -> (WakeContext, u16) {
         let nest = self.0.get_mut(cpu as usize);
+        let Some(flags) = flags else { return nest.map_or((WakeContext::Task, 0), |nest| nest.innermost()) };
         if flags & (flag::HARD | flag::SOFT | flag::NMI) == 0 {
             // What is still open had its end lost.
             nest.into_iter().for_each(|nest| nest.depth = 0);
             return (WakeContext::Task, 0);
         }
         let hard = flags & (flag::HARD | flag::NMI) != 0;
-        let innermost = nest.and_then(|n| n.handlers[..n.depth].last().copied().flatten());
-        match innermost {
-            Some((Interrupt::Timer, source)) => (WakeContext::Timer, source),
-            Some((Interrupt::Hard, source)) if hard => (WakeContext::HardIrq, source),
-            Some((Interrupt::Ipi, source)) if hard => (WakeContext::Ipi, source),
-            Some((Interrupt::Soft, source)) if !hard => (WakeContext::SoftIrq, source),
+        let innermost = nest.map_or((WakeContext::Task, 0), |nest| nest.innermost());
+        match innermost.0 {
+            WakeContext::Timer => innermost,
+            WakeContext::HardIrq | WakeContext::Ipi if hard => innermost,
+            WakeContext::SoftIrq if !hard => innermost,
             _ if hard => (WakeContext::HardIrq, UNKNOWN_SOURCE),
             _ => (WakeContext::SoftIrq, UNKNOWN_SOURCE),
         }
@@ -89,22 +101,22 @@ mod tests {
     #[test]
     fn the_innermost_handler_wakes() {
         let mut c = Contexts::default();
-        assert_eq!(c.of(0, 0), (WakeContext::Task, 0));
-        assert_eq!(c.of(0, flag::HARD), (WakeContext::HardIrq, UNKNOWN_SOURCE));
+        assert_eq!(c.of(0, Some(0)), (WakeContext::Task, 0));
+        assert_eq!(c.of(0, Some(flag::HARD)), (WakeContext::HardIrq, UNKNOWN_SOURCE));
         c.begin(0, Interrupt::Soft, 3);
         c.begin(0, Interrupt::Hard, 27);
-        assert_eq!(c.of(0, flag::HARD | flag::SOFT), (WakeContext::HardIrq, 27));
+        assert_eq!(c.of(0, Some(flag::HARD | flag::SOFT)), (WakeContext::HardIrq, 27));
         c.end(0, Interrupt::Hard);
-        assert_eq!(c.of(0, flag::SOFT), (WakeContext::SoftIrq, 3));
-        assert_eq!(c.of(1, flag::SOFT), (WakeContext::SoftIrq, UNKNOWN_SOURCE));
+        assert_eq!(c.of(0, Some(flag::SOFT)), (WakeContext::SoftIrq, 3));
+        assert_eq!(c.of(1, Some(flag::SOFT)), (WakeContext::SoftIrq, UNKNOWN_SOURCE));
     }
 
     #[test]
     fn a_lost_end_is_forgotten_in_thread_context() {
         let mut c = Contexts::default();
         c.begin(0, Interrupt::Timer, 0);
-        assert_eq!(c.of(0, flag::HARD).0, WakeContext::Timer);
-        assert_eq!(c.of(0, 0).0, WakeContext::Task);
-        assert_eq!(c.of(0, flag::HARD), (WakeContext::HardIrq, UNKNOWN_SOURCE));
+        assert_eq!(c.of(0, Some(flag::HARD)).0, WakeContext::Timer);
+        assert_eq!(c.of(0, Some(0)).0, WakeContext::Task);
+        assert_eq!(c.of(0, Some(flag::HARD)), (WakeContext::HardIrq, UNKNOWN_SOURCE));
     }
 }

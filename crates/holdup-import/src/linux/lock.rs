@@ -2,10 +2,10 @@
 
 use holdup_trace::{KernelLockEvent, LockKey, LockKind};
 
+use super::Instant;
 use super::cpus::cpu;
-use super::decoder::Decoder;
 use super::fields::LockFields;
-use super::plan::Sample;
+use super::kernel::Kernel;
 
 /// The kind by the `LCB_F_*` flags.
 fn kind(flags: u64) -> LockKind {
@@ -22,15 +22,20 @@ fn kind(flags: u64) -> LockKind {
     }
 }
 
-impl Decoder<'_> {
-    /// A sample of `contention_begin` or `contention_end`; `None` if it is damaged.
-    pub fn lock(&mut self, f: &LockFields, begin: bool, s: &Sample) -> Option<()> {
-        if !f.lock.is_within(s.raw) {
+impl Kernel<'_> {
+    /// `contention_begin` or `contention_end`, as the kernel lays it out; `None` if it is damaged.
+    pub fn lock(&mut self, f: &LockFields, begin: bool, at: Instant, raw: &[u8]) -> Option<()> {
+        if !f.lock.is_within(raw) {
             return None;
         }
-        let (tid, address) = (f.thread.low(s.raw), f.lock.value(s.raw));
-        let flags = f.flags.map_or(0, |flags| flags.value(s.raw));
-        let key = LockKey { kind: kind(flags), pid: 0, address };
+        let flags = f.flags.map(|flags| flags.value(raw));
+        self.contention(at, f.thread.low(raw), (f.lock.value(raw), flags), begin);
+        Some(())
+    }
+
+    /// `tid` begins to contend for the lock at `address`, or has got it. Flags come only with the begin.
+    pub fn contention(&mut self, at: Instant, tid: u32, (address, flags): (u64, Option<u64>), begin: bool) {
+        let key = LockKey { kind: kind(flags.unwrap_or(0)), pid: 0, address };
         // The end does not tell the lock's kind.
         let lock = match (begin, self.contended.get(&tid)) {
             (false, Some(&(started, lock))) if started == address => lock,
@@ -41,7 +46,6 @@ impl Decoder<'_> {
         } else {
             self.contended.remove(&tid);
         }
-        self.sink.timed(s.time, KernelLockEvent { cpu: cpu(s.cpu), tid, lock, begin, owner: 0 });
-        Some(())
+        self.sink.timed(at.time, KernelLockEvent { cpu: cpu(at.cpu), tid, lock, begin, owner: 0 });
     }
 }

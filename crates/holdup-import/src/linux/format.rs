@@ -42,10 +42,16 @@ impl Field {
         self.value(raw) as u32
     }
 
+    /// All bytes of the field; none where `raw` is too short.
+    #[inline]
+    pub fn all(self, raw: &[u8]) -> &[u8] {
+        let start = self.offset as usize;
+        raw.get(start..start.saturating_add(self.size as usize)).unwrap_or(&[])
+    }
+
     /// The bytes of the field up to the first NUL.
     pub fn bytes(self, raw: &[u8]) -> &[u8] {
-        let start = self.offset as usize;
-        let bytes = raw.get(start..start.saturating_add(self.size as usize)).unwrap_or(&[]);
+        let bytes = self.all(raw);
         &bytes[..bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len())]
     }
 

@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::bytes::{Cursor, text};
 use super::format::Format;
+use crate::bytes::{Cursor, text};
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 

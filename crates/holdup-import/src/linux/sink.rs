@@ -1,6 +1,6 @@
 //! Gives events to the builder, and settles when those without a time happened.
 
-use holdup_trace::{Event, Result, TraceBuilder};
+use holdup_trace::{Cpu, Event, LossKind, LostEvent, Nanos, Result, TraceBuilder};
 
 /// Rounds before everything older than the first round's events has been seen.
 const ROUNDS_UNTIL_START_IS_KNOWN: u8 = 2;
@@ -9,7 +9,7 @@ const PLAUSIBLE: u64 = 1 << 52;
 
 /// Where the importer's events go.
 ///
-/// perf describes what existed before the recording (threads, mappings) without a time. Those events are held back
+/// Sources describe what existed before the recording (threads, mappings) without a time. Those events are held back
 /// until the earliest time of the trace is certain, and then pushed just before it.
 pub struct Sink<'b> {
     /// The builder. Events go through [`timed`](Self::timed) and [`maybe_timed`](Self::maybe_timed).
@@ -61,7 +61,25 @@ impl<'b> Sink<'b> {
         self.latest
     }
 
-    /// perf has written all its buffers once more.
+    /// `count` records of `cpu` were lost in the `span` nanoseconds before `t`.
+    pub fn lost(&mut self, t: u64, cpu: Cpu, span: u64, count: u64, what: &str) {
+        let what = self.builder.string(what);
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        self.maybe_timed(t, LostEvent { kind: LossKind::Events, cpu, span: Nanos(span), count, what });
+    }
+
+    /// `count` records were lost after all that was read.
+    pub fn lost_behind(&mut self, count: u64, what: &str) {
+        self.lost(self.latest, Cpu::NONE, 0, count, what);
+    }
+
+    /// `count` records were lost anywhere in the trace so far.
+    pub fn lost_anywhere(&mut self, count: u64, what: &str) {
+        let span = self.latest - self.start().unwrap_or(self.latest);
+        self.lost(self.latest, Cpu::NONE, span, count, what);
+    }
+
+    /// The source has written all its buffers once more.
     pub fn finish_round(&mut self) -> Result<()> {
         // Rounds before the first event tell nothing about the start.
         self.rounds = self.rounds.saturating_add(u8::from(self.latest != 0));
