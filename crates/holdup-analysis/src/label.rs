@@ -32,7 +32,7 @@ pub fn stack_lines(trace: &Trace, stack: StackId) -> Vec<String> {
 }
 
 /// Whether a kernel function only called the recorder.
-pub(crate) fn is_recorder(function: &str) -> bool {
+pub fn is_recorder(function: &str) -> bool {
     RECORDER_FRAMES.iter().any(|p| function.starts_with(p))
 }
 

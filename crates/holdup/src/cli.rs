@@ -3,6 +3,7 @@
 pub mod complete;
 mod config;
 mod diff;
+mod export;
 mod hints;
 mod inspect;
 mod lab;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 pub use diff::Diff;
+pub use export::Export;
 pub use hints::is_program;
 use holdup_base::numbers;
 pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
@@ -114,6 +116,9 @@ pub enum Command {
     /// Write a window of a trace as a trace of its own
     #[command(after_help = report::CUT_HELP)]
     Cut(Cut),
+    /// Write a trace, or what was found in it, in the format of another tool
+    #[command(after_help = export::HELP)]
+    Export(Export),
     /// Print the JSON Schema of a document that --json prints
     #[command(after_help = "Examples:\n  holdup schema             the documents\n  holdup schema explain")]
     Schema {

@@ -7,6 +7,7 @@ pub mod demo;
 pub mod diff;
 pub mod disasm;
 pub mod explain;
+pub mod export;
 pub mod flight;
 pub mod info;
 pub mod lab;

@@ -19,6 +19,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-wasm", &["holdup-import", "holdup-trace", "holdup-view"]),
     // Its tests report made traces.
     ("holdup-report", &["holdup-analysis", "holdup-synth", "holdup-trace"]),
+    // Its tests export made traces.
+    ("holdup-export", &["holdup-analysis", "holdup-base", "holdup-synth", "holdup-trace"]),
     // Its tests explain made traces.
     ("holdup-analysis", &["holdup-base", "holdup-synth", "holdup-trace"]),
     ("holdup-synth", &["holdup-base", "holdup-trace"]),

@@ -1,0 +1,70 @@
+//! Traces, and what was found in them, in the formats of other tools.
+//!
+//! ```text
+//!   Trace ─▶ stacks by what they took (on-CPU, off-CPU, wakers, blame) ─▶ folded, speedscope
+//! ```
+//!
+//! One module for each format: a [`Source`] in, bytes out. Nothing here opens a file, reads a clock or prints.
+//!
+//! *Invariant:* names of a trace are data: in JSON they are strings, in lines of text what would end a line or a frame is taken out.
+
+#![forbid(unsafe_code)]
+
+mod error;
+pub mod folded;
+pub mod speedscope;
+pub mod stacks;
+mod study;
+
+use std::io::Write;
+
+use holdup_analysis::{Disassembler, Options};
+use holdup_base::named;
+use holdup_trace::Trace;
+
+pub use error::{Error, Result};
+pub use stacks::{Choice, Kind};
+
+named! {
+    /// In which format.
+    pub enum Format {
+        /// A file for speedscope.app: flame graphs to look at.
+        Speedscope = "speedscope",
+        /// One line for each stack, with what it took: for flamegraph.pl, inferno, and grep.
+        Folded = "folded",
+    }
+}
+
+impl Format {
+    /// What it is good for, in a line.
+    pub const fn help(self) -> &'static str {
+        match self {
+            Format::Speedscope => "flame graphs for speedscope.app",
+            Format::Folded => "a line for each stack, for flamegraph.pl and inferno",
+        }
+    }
+}
+
+/// What is exported.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// The trace.
+    pub trace: &'a Trace,
+    /// Its name, for titles.
+    pub name: &'a str,
+    /// Whose waits count, and which sites are idle by design.
+    pub options: &'a Options,
+    /// Tells loops that only wait.
+    pub disassembler: &'a dyn Disassembler,
+}
+
+/// Writes `source` as one file of `format`; of which stacks, tells `choice` where the format has any.
+///
+/// # Errors
+/// If the trace is damaged, if the focus names no process, or if `out` takes no more.
+pub fn write(source: &Source, format: Format, choice: &Choice, out: &mut dyn Write) -> Result<()> {
+    match format {
+        Format::Speedscope => speedscope::write(source, choice, out),
+        Format::Folded => folded::write(source, choice, out),
+    }
+}

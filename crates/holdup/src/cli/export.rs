@@ -1,0 +1,56 @@
+//! The arguments of `holdup export`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use holdup_export::{Format, Kind};
+
+use super::window;
+
+pub const HELP: &str = "\
+Examples:
+  holdup export build.holdup --format speedscope -o build.speedscope.json      drop it on speedscope.app
+  holdup export build.holdup --format folded -o cpu.folded                     for flamegraph.pl or inferno
+  holdup export build.holdup --format folded --stacks off-cpu --per-thread -o waits.folded
+  grep -v '^idle;' waits.folded | inferno-flamegraph > waits.svg               without those that had nothing to do";
+
+/// `holdup export`
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The trace; - for standard input
+    pub trace: PathBuf,
+    /// In which format
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub format: Format,
+    /// What to write
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
+    /// Of stacks (folded, speedscope): on-cpu, off-cpu, wakers, blame [default: on-cpu in folded, all in speedscope]
+    #[arg(long, value_name = "KIND,…", value_delimiter = ',', value_parser = kinds(), hide_possible_values = true)]
+    pub stacks: Vec<Kind>,
+    /// Of stacks: each thread for itself
+    #[arg(long)]
+    pub per_thread: bool,
+    /// Only this part, in seconds since the trace's start
+    #[arg(long, value_name = "A..B", value_parser = window)]
+    pub window: Option<(f64, f64)>,
+    /// Only this process (name or pid) and its children can be held up, and only their stacks count
+    #[arg(long, value_name = "PROC")]
+    pub focus: Option<String>,
+    /// Without command lines, paths and the host's name
+    #[arg(long)]
+    pub redact: bool,
+}
+
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let named = Format::ALL.iter().map(|f| PossibleValue::new(f.name()).help(f.help()));
+    PossibleValuesParser::new(named).map(|word| {
+        Format::ALL.iter().copied().find(|f| f.name() == word).expect("clap allows no other word")
+    })
+}
+
+fn kinds() -> impl TypedValueParser<Value = Kind> {
+    PossibleValuesParser::new(Kind::ALL.iter().map(|k| k.name()))
+        .map(|word| Kind::ALL.iter().copied().find(|k| k.name() == word).expect("clap allows no other word"))
+}
