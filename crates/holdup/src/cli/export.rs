@@ -45,9 +45,8 @@ pub struct Export {
 
 fn formats() -> impl TypedValueParser<Value = Format> {
     let named = Format::ALL.iter().map(|f| PossibleValue::new(f.name()).help(f.help()));
-    PossibleValuesParser::new(named).map(|word| {
-        Format::ALL.iter().copied().find(|f| f.name() == word).expect("clap allows no other word")
-    })
+    PossibleValuesParser::new(named)
+        .map(|word| Format::ALL.iter().copied().find(|f| f.name() == word).expect("clap allows no other word"))
 }
 
 fn kinds() -> impl TypedValueParser<Value = Kind> {
