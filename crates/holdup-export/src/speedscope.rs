@@ -6,12 +6,21 @@
 use std::io::Write;
 
 use holdup_analysis::label;
+use holdup_base::named;
 use holdup_trace::Trace;
 use serde::Serialize;
 
 use crate::stacks::{Choice, Group, Kind, NameId, Named, Unit, weigh};
 use crate::study::studied;
 use crate::{Result, Source};
+
+named! {
+    /// What a profile is made of.
+    enum Type {
+        /// Stacks with weights.
+        Sampled = "sampled",
+    }
+}
 
 #[derive(Serialize)]
 struct File<'a> {
@@ -39,7 +48,7 @@ struct Frame<'a> {
 #[serde(rename_all = "camelCase")]
 struct Profile<'a> {
     #[serde(rename = "type")]
-    kind: &'static str,
+    of: Type,
     name: String,
     unit: Unit,
     start_value: u64,
@@ -83,7 +92,7 @@ fn profile<'a>(trace: &Trace, group: &'a Group) -> Profile<'a> {
         None => group.kind.name().to_owned(),
     };
     Profile {
-        kind: "sampled",
+        of: Type::Sampled,
         name,
         unit: group.unit,
         start_value: 0,
