@@ -44,9 +44,10 @@
 
 mod bytes;
 mod input;
-#[allow(dead_code)] // Until the next importer uses it.
 mod linux;
 mod perf_data;
+mod trace_dat;
+mod unpack;
 
 use std::path::Path;
 
@@ -60,6 +61,8 @@ pub use input::{HEAD_BYTES, Input, from_file, from_reader, open};
 pub enum Format {
     /// `perf.data` of Linux perf, as a file or as the stream of `perf record -o -`.
     PerfData,
+    /// `trace.dat` of trace-cmd.
+    TraceDat,
 }
 
 impl Format {
@@ -67,6 +70,7 @@ impl Format {
     pub const fn name(self) -> &'static str {
         match self {
             Format::PerfData => "perf.data",
+            Format::TraceDat => "trace.dat",
         }
     }
 }
@@ -80,7 +84,9 @@ pub fn detect(head: &[u8]) -> Option<Format> {
 }
 
 fn detect_plain(head: &[u8]) -> Option<Format> {
-    perf_data::is_perf_data(head).then_some(Format::PerfData)
+    let known =
+        [(Format::PerfData, perf_data::is_perf_data as fn(&[u8]) -> bool), (Format::TraceDat, trace_dat::is_trace_dat)];
+    known.into_iter().find(|(_, is)| is(head)).map(|(format, _)| format)
 }
 
 /// Imports the trace at `path` (`-` is standard input), which must be of kind `format`.
@@ -104,6 +110,7 @@ impl Input {
     pub fn import(self, builder: &mut TraceBuilder) -> Result<()> {
         match self.format() {
             Some(Format::PerfData) => perf_data::import(self, builder),
+            Some(Format::TraceDat) => trace_dat::import(self, builder),
             None => Err(Error::input(
                 self.path(),
                 "is no trace that holdup knows (perf.data, also piped, compressed or in gzip); `holdup info --help` lists them",

@@ -7,6 +7,7 @@ pub mod fields;
 pub mod format;
 pub mod irq;
 pub mod kernel;
+pub mod lifecycle;
 pub mod lock;
 pub mod sink;
 pub mod state;

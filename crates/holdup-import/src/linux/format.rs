@@ -19,6 +19,8 @@ pub struct Format {
 pub struct Field {
     offset: u32,
     size: u32,
+    /// Whether the bytes lie elsewhere: here are their offset and, in the upper half, their number (`__data_loc`).
+    dynamic: bool,
 }
 
 impl Field {
@@ -42,11 +44,26 @@ impl Field {
         self.value(raw) as u32
     }
 
+    /// Where it begins.
+    pub const fn offset(self) -> usize {
+        self.offset as usize
+    }
+
+    /// How many bytes it has.
+    pub const fn size(self) -> usize {
+        self.size as usize
+    }
+
     /// All bytes of the field; none where `raw` is too short.
     #[inline]
     pub fn all(self, raw: &[u8]) -> &[u8] {
-        let start = self.offset as usize;
-        raw.get(start..start.saturating_add(self.size as usize)).unwrap_or(&[])
+        let (start, size) = if self.dynamic {
+            let place = self.low(raw);
+            (place as usize & 0xffff, place as usize >> 16)
+        } else {
+            (self.offset as usize, self.size as usize)
+        };
+        raw.get(start..start.saturating_add(size)).unwrap_or(&[])
     }
 
     /// The bytes of the field up to the first NUL.
@@ -95,7 +112,7 @@ impl Format {
 fn parse_field(line: &str) -> Option<(String, Field)> {
     let mut parts = line.split(';').map(str::trim);
     let declaration = parts.next()?.split_once(':')?.1;
-    let mut field = Field::default();
+    let mut field = Field { dynamic: declaration.starts_with("__data_loc"), ..Field::default() };
     for part in parts {
         match part.split_once(':') {
             Some(("offset", n)) => field.offset = n.trim().parse().ok()?,

@@ -1,8 +1,8 @@
 //! What is known while a trace of Linux is read, and the events that follow from what its records say.
 
 use holdup_trace::{
-    BlockIoEvent, ChainId, ExecEvent, ExitEvent, ForkEvent, LockId, NameEvent, Result, SwitchEvent, SwitchState,
-    TraceBuilder, WakeContext, WakeEvent,
+    BlockIoEvent, ChainId, ExecEvent, ExitEvent, ForkEvent, LockId, NameEvent, SwitchEvent, SwitchState, TraceBuilder,
+    WakeContext, WakeEvent,
 };
 use rustc_hash::FxHashMap;
 
@@ -149,6 +149,7 @@ impl<'b> Kernel<'b> {
     }
 
     /// Who runs on `cpu`, by its last switch; `None` before the first.
+    #[allow(dead_code)] // For sources that do not say who wakes.
     pub fn running(&self, cpu: u32) -> Option<u32> {
         self.running.get(cpu as usize).copied().flatten()
     }
@@ -218,9 +219,13 @@ impl<'b> Kernel<'b> {
         self.sink.lost(at.time, cpu(at.cpu), span, count, what);
     }
 
+    /// The name of a thread, where nothing better told it.
+    pub fn seen(&mut self, time: u64, tid: u32, name: &[u8]) {
+        self.threads.seen_name(time, tid, name, &mut self.sink);
+    }
+
     /// Completes the trace's events.
-    pub fn finish(&mut self) -> Result<()> {
+    pub fn finish(&mut self) {
         self.sink.release();
-        Ok(())
     }
 }

@@ -8,6 +8,8 @@ use holdup_import::Input;
 use holdup_trace::{Destination, Result, Trace, TraceBuilder};
 
 /// Every fixture, by name.
+pub mod trace_dat;
+
 pub const FIXTURES: [&str; 5] =
     ["task.perf.data", "pipe.perf.data", "zstd.perf.data", "dwarf.perf.data", "contexts.perf.data.gz"];
 
