@@ -8,6 +8,8 @@
 //!
 //! Who may read it: what runs as root writes for its owner alone, and under sudo the owner is who called it.
 
+mod folder;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -16,6 +18,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
+
+pub use folder::Folder;
 
 /// Who may read what is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,7 +17,7 @@ const USUAL: [Kind; 1] = [Kind::OnCpu];
 /// Writes the lines; of several kinds, each begins with its kind.
 ///
 /// # Errors
-/// As [`crate::write`].
+/// If the trace is damaged, if the focus names no process, or if `out` takes no more.
 pub fn write(source: &Source, choice: &Choice, out: &mut dyn Write) -> Result<()> {
     let kinds = if choice.kinds.is_empty() { &USUAL } else { choice.kinds.as_slice() };
     let found = studied(source, |study| weigh(study, kinds, choice.per_thread))?;

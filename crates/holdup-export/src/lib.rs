@@ -1,7 +1,8 @@
 //! Traces, and what was found in them, in the formats of other tools.
 //!
 //! ```text
-//!   Trace ─▶ stacks by what they took (on-CPU, off-CPU, wakers, blame) ─▶ folded, speedscope
+//!   Trace ─▶ tables ─▶ Parquet
+//!         └▶ stacks by what they took (on-CPU, off-CPU, wakers, blame) ─▶ folded, speedscope
 //! ```
 //!
 //! One module for each format: a [`Source`] in, bytes out. Nothing here opens a file, reads a clock or prints.
@@ -12,11 +13,10 @@
 
 mod error;
 pub mod folded;
+pub mod parquet;
 pub mod speedscope;
 pub mod stacks;
 mod study;
-
-use std::io::Write;
 
 use holdup_analysis::{Disassembler, Options};
 use holdup_base::named;
@@ -28,6 +28,8 @@ pub use stacks::{Choice, Kind};
 named! {
     /// In which format.
     pub enum Format {
+        /// All tables, in a folder.
+        Parquet = "parquet",
         /// A file for speedscope.app: flame graphs to look at.
         Speedscope = "speedscope",
         /// One line for each stack, with what it took: for flamegraph.pl, inferno, and grep.
@@ -39,6 +41,7 @@ impl Format {
     /// What it is good for, in a line.
     pub const fn help(self) -> &'static str {
         match self {
+            Format::Parquet => "a folder of all tables, for DuckDB, pyarrow, polars",
             Format::Speedscope => "flame graphs for speedscope.app",
             Format::Folded => "a line for each stack, for flamegraph.pl and inferno",
         }
@@ -56,15 +59,4 @@ pub struct Source<'a> {
     pub options: &'a Options,
     /// Tells loops that only wait.
     pub disassembler: &'a dyn Disassembler,
-}
-
-/// Writes `source` as one file of `format`; of which stacks, tells `choice` where the format has any.
-///
-/// # Errors
-/// If the trace is damaged, if the focus names no process, or if `out` takes no more.
-pub fn write(source: &Source, format: Format, choice: &Choice, out: &mut dyn Write) -> Result<()> {
-    match format {
-        Format::Speedscope => speedscope::write(source, choice, out),
-        Format::Folded => folded::write(source, choice, out),
-    }
 }

@@ -60,7 +60,7 @@ struct Profile<'a> {
 /// Writes the file.
 ///
 /// # Errors
-/// As [`crate::write`].
+/// If the trace is damaged, if the focus names no process, or if `out` takes no more.
 pub fn write(source: &Source, choice: &Choice, out: &mut dyn Write) -> Result<()> {
     let kinds = if choice.kinds.is_empty() { Kind::ALL } else { choice.kinds.as_slice() };
     let found = studied(source, |study| weigh(study, kinds, choice.per_thread))?;

@@ -5,28 +5,30 @@
 use holdup_analysis::explore::relation::Data;
 use holdup_analysis::explore::{Explorer, Query, Stop, TableKind};
 use holdup_analysis::{NoDisassembler, Options};
-use holdup_export::{Choice, Format, Kind, Source, write};
+use holdup_export::{Choice, Kind, Result, Source, folded, speedscope};
 use holdup_synth::{Shape, Spec, generate};
 use holdup_trace::{Destination, Trace};
 use serde_json::Value;
 
-const LONG: u64 = 600_000;
+const LONG: u64 = 300_000;
 
 fn made(shape: Shape, events: u64) -> Trace {
     let spec = Spec { shape, cpus: 4, threads: 24, events, seed: 7, losses: 0 };
     generate(&spec, &Destination::Memory).unwrap().trace
 }
 
-fn exported(trace: &Trace, format: Format, choice: &Choice) -> String {
+type Writer = fn(&Source, &Choice, &mut dyn std::io::Write) -> Result<()>;
+
+fn exported(trace: &Trace, write: Writer, choice: &Choice) -> String {
     let options = Options::default();
     let source = Source { trace, name: "made", options: &options, disassembler: &NoDisassembler };
     let mut out = Vec::new();
-    write(&source, format, choice, &mut out).unwrap();
+    write(&source, choice, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
-fn folded(trace: &Trace, kind: Kind, per_thread: bool) -> Vec<(String, u64)> {
-    let text = exported(trace, Format::Folded, &Choice { kinds: vec![kind], per_thread });
+fn lines(trace: &Trace, kind: Kind, per_thread: bool) -> Vec<(String, u64)> {
+    let text = exported(trace, folded::write, &Choice { kinds: vec![kind], per_thread });
     let line = |line: &str| {
         let (path, weight) = line.rsplit_once(' ').unwrap();
         (path.to_owned(), weight.parse().unwrap())
@@ -57,7 +59,7 @@ fn what_ran_comes_to_samples_times_their_period() {
     let meant = trace.samples.rows() as f64 * trace.meta.sample_period_ns as f64 / 1e9;
     assert_near(table(&trace, TableKind::Cpu, "weight"), meant, 1);
     for per_thread in [false, true] {
-        let lines = folded(&trace, Kind::OnCpu, per_thread);
+        let lines = lines(&trace, Kind::OnCpu, per_thread);
         assert_near(weight(&lines), meant, lines.len());
     }
 }
@@ -68,7 +70,7 @@ fn waits_and_wakers_come_to_the_waits_of_the_table() {
         let trace = made(shape, events);
         let meant = table(&trace, TableKind::Waits, "wait");
         for (kind, per_thread) in [(Kind::OffCpu, false), (Kind::OffCpu, true), (Kind::Wakers, false)] {
-            let lines = folded(&trace, kind, per_thread);
+            let lines = lines(&trace, kind, per_thread);
             assert_near(weight(&lines), meant, lines.len());
         }
     }
@@ -80,7 +82,7 @@ fn blame_comes_to_the_causes_of_the_explanation() {
     let options = Options { top: usize::MAX, ..Options::default() };
     let explained = holdup_analysis::explain(&trace, "made", &options, &NoDisassembler).unwrap();
     let causes = explained.findings.iter().filter(|f| f.is_cause()).map(|f| f.blame_cpu_s).sum::<f64>();
-    let lines = folded(&trace, Kind::Blame, false);
+    let lines = lines(&trace, Kind::Blame, false);
     let charged = causes + explained.smaller.blame_cpu_s;
     assert!((weight(&lines) - charged).abs() < 0.001 * charged, "{} {charged}", weight(&lines));
     // The first finding's thread has the most of it.
@@ -100,8 +102,8 @@ fn blame_comes_to_the_causes_of_the_explanation() {
 #[test]
 fn threads_are_apart_if_asked_for() {
     let trace = made(Shape::Lock, 50_000);
-    let together = folded(&trace, Kind::OnCpu, false);
-    let apart = folded(&trace, Kind::OnCpu, true);
+    let together = lines(&trace, Kind::OnCpu, false);
+    let apart = lines(&trace, Kind::OnCpu, true);
     assert!(apart.len() > together.len());
     let second = |path: &str| path.split(';').nth(1).unwrap().to_owned();
     assert!(apart.iter().all(|(path, _)| second(path).ends_with(')') && second(path).contains(" (")));
@@ -112,7 +114,7 @@ fn threads_are_apart_if_asked_for() {
 fn several_kinds_in_one_file_are_told_apart() {
     let trace = made(Shape::Hub, 50_000);
     let kinds = vec![Kind::OnCpu, Kind::OffCpu];
-    let text = exported(&trace, Format::Folded, &Choice { kinds, per_thread: false });
+    let text = exported(&trace, folded::write, &Choice { kinds, per_thread: false });
     assert!(text.lines().all(|l| l.starts_with("on-cpu;") || l.starts_with("off-cpu;")));
     assert!(text.lines().any(|l| l.starts_with("off-cpu;")) && text.starts_with("off-cpu;"));
 }
@@ -139,7 +141,7 @@ fn check_speedscope(file: &Value) {
 #[test]
 fn speedscope_files_follow_its_schema_and_add_up() {
     let trace = made(Shape::Lock, LONG);
-    let file: Value = serde_json::from_str(&exported(&trace, Format::Speedscope, &Choice::default())).unwrap();
+    let file: Value = serde_json::from_str(&exported(&trace, speedscope::write, &Choice::default())).unwrap();
     check_speedscope(&file);
     let profiles = file["profiles"].as_array().unwrap();
     let names: Vec<&str> = profiles.iter().map(|p| p["name"].as_str().unwrap()).collect();
@@ -149,7 +151,7 @@ fn speedscope_files_follow_its_schema_and_add_up() {
     assert_near(seconds(1), table(&trace, TableKind::Waits, "wait"), 1);
     assert_near(seconds(2), seconds(1), 1);
 
-    let apart = exported(&trace, Format::Speedscope, &Choice { kinds: vec![Kind::OnCpu], per_thread: true });
+    let apart = exported(&trace, speedscope::write, &Choice { kinds: vec![Kind::OnCpu], per_thread: true });
     let apart: Value = serde_json::from_str(&apart).unwrap();
     check_speedscope(&apart);
     let profiles = apart["profiles"].as_array().unwrap();
@@ -161,6 +163,6 @@ fn speedscope_files_follow_its_schema_and_add_up() {
 #[test]
 fn a_trace_without_events_has_no_stacks() {
     let trace = Trace::default();
-    assert_eq!(exported(&trace, Format::Folded, &Choice::default()), "");
-    check_speedscope(&serde_json::from_str(&exported(&trace, Format::Speedscope, &Choice::default())).unwrap());
+    assert_eq!(exported(&trace, folded::write, &Choice::default()), "");
+    check_speedscope(&serde_json::from_str(&exported(&trace, speedscope::write, &Choice::default())).unwrap());
 }

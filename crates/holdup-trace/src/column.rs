@@ -18,11 +18,15 @@ pub trait Column: Copy {
     const WIDTH: usize = std::mem::size_of::<<Self::Arrow as ArrowPrimitiveType>::Native>();
     /// Appends values from the bytes of their stored forms, little-endian.
     fn load_all(bytes: &[u8], to: &mut Vec<Self>);
+    /// Whether it names one of the trace's strings.
+    const IS_STRING: bool = false;
     /// Shows itself, if it is an id.
     fn refer(&mut self, _to: &mut dyn Refer) {}
 }
 
 macro_rules! column {
+    (@is string) => { const IS_STRING: bool = true; };
+    (@is stack) => {};
     ($($ty:ty: $arrow:ty, |$v:ident| $store:expr, |$n:ident| $load:expr $(, refers to $what:ident)?;)+) => {
         $(impl Column for $ty {
             type Arrow = $arrow;
@@ -33,6 +37,7 @@ macro_rules! column {
                 let (natives, _) = bytes.as_chunks::<{ std::mem::size_of::<Native>() }>();
                 to.extend(natives.iter().map(|n| Self::load(Native::from_le_bytes(*n))));
             }
+            $(column!(@is $what);)?
             $(fn refer(&mut self, to: &mut dyn Refer) { to.$what(self); })?
         })+
     };

@@ -18,10 +18,22 @@ pub(crate) trait ReadTables {
     fn read<T: Table>(&self) -> Result<Store<T>>;
 }
 
-/// Takes tables one after the other.
-pub(crate) trait WriteTables {
-    /// Takes the table `T`.
-    fn write<T: Table>(&mut self, rows: &Store<T>) -> Result<()>;
+/// Takes tables one after the other: see [`Trace::tables`](crate::Trace::tables).
+pub trait TakeTables {
+    /// What goes wrong; reading a stored table can.
+    type Error: From<crate::Error>;
+
+    /// Takes the event table `T`.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or be put where it goes.
+    fn events<T: Table>(&mut self, rows: &Store<T>) -> Result<(), Self::Error>;
+
+    /// Takes the dictionary `T`, which is in memory. Ids of other columns name its rows, where they do, from the number `first` on.
+    ///
+    /// # Errors
+    /// Where it cannot be put where it goes.
+    fn dictionary<T: Table>(&mut self, rows: &T, first: Option<u32>) -> Result<(), Self::Error>;
 }
 
 macro_rules! event_tables {
@@ -51,9 +63,9 @@ macro_rules! event_tables {
                 Ok(EventTables { $($field: from.read()?,)+ })
             }
 
-            /// Writes each table.
-            pub(crate) fn write(&self, to: &mut impl WriteTables) -> Result<()> {
-                $(to.write(&self.$field)?;)+
+            /// Hands over each table.
+            pub(crate) fn take<W: TakeTables>(&self, to: &mut W) -> Result<(), W::Error> {
+                $(to.events(&self.$field)?;)+
                 Ok(())
             }
 

@@ -47,7 +47,7 @@ pub use event::{
     LOST_STACKS, ListenerEvent, LossKind, LostEvent, MapEvent, NameEvent, ParentEvent, PlacementEvent, QuotaEvent,
     SampleEvent, SwitchEvent, WakeContext, WakeEvent,
 };
-pub use event_tables::{EventTables, table_docs};
+pub use event_tables::{EventTables, TakeTables, table_docs};
 pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
 pub use meta::{Host, Loss, Meta, Part, RecorderCost};
 pub use names::Names;

@@ -33,6 +33,9 @@ pub trait Table: Default + Clone + Send + 'static {
     /// The columns in order.
     const COLUMNS: &'static [ColumnDoc];
 
+    /// By column: whether its values name strings of the trace.
+    const STRINGS: &'static [bool];
+
     /// Appends a row.
     fn push(&mut self, row: Self::Row);
     /// The row at `index`. Panics if out of range.
@@ -136,6 +139,8 @@ macro_rules! table {
             const COLUMNS: &'static [$crate::ColumnDoc] = &[$($crate::ColumnDoc {
                 name: stringify!($col), unit: $unit, doc: concat!($($cdoc),*),
             }),+];
+
+            const STRINGS: &'static [bool] = &[$(<$ty as $crate::Column>::IS_STRING),+];
 
             fn push(&mut self, row: $row) { $(self.$col.push(row.$col);)+ }
             fn row(&self, index: usize) -> $row { $row { $($col: self.$col[index]),+ } }

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::tables::{Locks, StackNodes, Thread, Threads};
-use crate::{Cpu, Dictionary, EventTables, Image, Loss, Meta, Names, Stacks, StringId, Symbolizer, Table, ThreadIdx};
+use crate::{Cpu, Dictionary, EventTables, Image, Loss, Meta, Names, Stacks, StringId, Symbolizer, Table, TakeTables, ThreadIdx};
 
 /// A trace: facts, dictionaries, tables. Rows of each table are in time order.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +48,24 @@ impl Trace {
     /// The share of its CPUs that the host took from a virtual machine meanwhile; 0 if that is not known.
     pub fn stolen_share(&self) -> f64 {
         self.meta.stolen_cpu_s.map_or(0.0, |stolen| (stolen / self.meta.cpu_seconds().max(1e-9)).clamp(0.0, 1.0))
+    }
+
+    /// Hands over all tables in the order of [`table_docs`](crate::table_docs): the event tables, then the dictionaries. Strings are no
+    /// table.
+    ///
+    /// # Errors
+    /// What `to` says.
+    pub fn tables<W: TakeTables>(&self, to: &mut W) -> Result<(), W::Error> {
+        self.events.take(to)?;
+        to.dictionary(&self.threads, Some(0))?;
+        to.dictionary(&self.locks, Some(0))?;
+        let (nodes, frames) = self.stacks.tables();
+        to.dictionary(nodes, Some(1))?;
+        to.dictionary(frames, Some(0))?;
+        let (locations, codes, lines) = self.names.tables();
+        to.dictionary(locations, None)?;
+        to.dictionary(codes, None)?;
+        to.dictionary(lines, None)
     }
 
     /// Rows of each event table, by name.

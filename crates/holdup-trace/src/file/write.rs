@@ -13,11 +13,9 @@ use holdup_base::{Output, output::Readers};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-#[cfg(unix)]
-use crate::Error;
-use crate::event_tables::WriteTables;
+use crate::event_tables::TakeTables;
 use crate::store::{arrow_writer_packed, write_error};
-use crate::{Result, Store, Table, Trace};
+use crate::{Error, Result, Store, Table, Trace};
 
 /// Writes `trace` to `path`, which appears only when it is complete, for its owner alone.
 #[cfg(unix)]
@@ -56,16 +54,7 @@ fn write_members<W: Write + Seek>(trace: &Trace, zip: &mut ZipWriter<W>, packed:
     start(zip, "meta.json")?;
     let meta = crate::Meta { rows: trace.row_counts(), version: super::VERSION, ..trace.meta.clone() };
     serde_json::to_writer_pretty(&mut *zip, &meta).map_err(write_error)?;
-    trace.events.write(&mut Zipped { zip, packed })?;
-    table(zip, &trace.threads, packed)?;
-    table(zip, &trace.locks, packed)?;
-    let (nodes, frames) = trace.stacks.tables();
-    table(zip, nodes, packed)?;
-    table(zip, frames, packed)?;
-    let (locations, codes, lines) = trace.names.tables();
-    table(zip, locations, packed)?;
-    table(zip, codes, packed)?;
-    table(zip, lines, packed)?;
+    trace.tables(&mut Zipped { zip, packed })?;
     strings(zip, trace)
 }
 
@@ -74,14 +63,16 @@ fn start<W: Write + Seek>(zip: &mut ZipWriter<W>, name: &str) -> Result<()> {
     zip.start_file(name, options).map_err(write_error)
 }
 
-/// Where the event tables become members.
+/// Where the tables become members.
 struct Zipped<'a, W: Write + Seek> {
     zip: &'a mut ZipWriter<W>,
     packed: bool,
 }
 
-impl<W: Write + Seek> WriteTables for Zipped<'_, W> {
-    fn write<T: Table>(&mut self, rows: &Store<T>) -> Result<()> {
+impl<W: Write + Seek> TakeTables for Zipped<'_, W> {
+    type Error = Error;
+
+    fn events<T: Table>(&mut self, rows: &Store<T>) -> Result<()> {
         let zip = &mut *self.zip;
         start(zip, &format!("{}.arrow", T::NAME))?;
         if let Some(mut section) = rows.section() {
@@ -94,13 +85,13 @@ impl<W: Write + Seek> WriteTables for Zipped<'_, W> {
         }
         writer.finish().map_err(write_error)
     }
-}
 
-fn table<W: Write + Seek, T: Table>(zip: &mut ZipWriter<W>, rows: &T, packed: bool) -> Result<()> {
-    start(zip, &format!("{}.arrow", T::NAME))?;
-    let mut writer = arrow_writer_packed::<T, _>(zip, packed).map_err(write_error)?;
-    writer.write(&rows.to_batch()).map_err(write_error)?;
-    writer.finish().map_err(write_error)
+    fn dictionary<T: Table>(&mut self, rows: &T, _: Option<u32>) -> Result<()> {
+        start(self.zip, &format!("{}.arrow", T::NAME))?;
+        let mut writer = arrow_writer_packed::<T, _>(&mut *self.zip, self.packed).map_err(write_error)?;
+        writer.write(&rows.to_batch()).map_err(write_error)?;
+        writer.finish().map_err(write_error)
+    }
 }
 
 fn strings<W: Write + Seek>(zip: &mut ZipWriter<W>, trace: &Trace) -> Result<()> {

@@ -10,6 +10,7 @@ use super::window;
 
 pub const HELP: &str = "\
 Examples:
+  holdup export build.holdup --format parquet -o build                         a folder: build/switch.parquet, …
   holdup export build.holdup --format speedscope -o build.speedscope.json      drop it on speedscope.app
   holdup export build.holdup --format folded -o cpu.folded                     for flamegraph.pl or inferno
   holdup export build.holdup --format folded --stacks off-cpu --per-thread -o waits.folded

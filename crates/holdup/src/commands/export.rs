@@ -1,13 +1,14 @@
 //! `holdup export`: a trace, and what was found in it, in the formats of other tools.
 
-use std::io::{BufWriter, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::anyhow;
 use holdup_analysis::Options;
 use holdup_base::Output;
-use holdup_base::output::Readers;
-use holdup_export::{Choice, Source};
+use holdup_base::output::{Folder, Readers};
+use holdup_export::{Choice, Format, Source, folded, parquet, speedscope};
 use holdup_trace::{Error, Timestamp, Trace, compact, cut};
 use holdup_view::Machine;
 
@@ -16,26 +17,63 @@ use crate::open;
 use crate::text::progress::Progress;
 use crate::text::screen::say;
 
+/// Bytes that are collected before they are written.
+const BUFFER: usize = 1 << 18;
+
 /// Runs the command.
 pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
+    let choice = Choice { kinds: args.stacks.clone(), per_thread: args.per_thread };
+    match args.format {
+        Format::Parquet => to_folder(args, |source, folder| parquet::write(source.trace, folder))?,
+        Format::Speedscope => to_file(args, |source, out| speedscope::write(source, &choice, out))?,
+        Format::Folded => to_file(args, |source, out| folded::write(source, &choice, out))?,
+    }
+    say!("holdup: {} → {}", args.format, args.output.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the result can be put there is known before the trace is read.
+fn to_file(
+    args: &Export,
+    write: impl FnOnce(&Source, &mut dyn Write) -> holdup_export::Result<()>,
+) -> anyhow::Result<()> {
     let output = Output::create(&args.output, Readers::Owner).map_err(|e| Error::Input(e.to_string()))?;
+    let mut out = BufWriter::with_capacity(BUFFER, output);
+    export(args, |source| {
+        write(source, &mut out)?;
+        Ok(out.flush()?)
+    })?;
+    let output = out.into_inner().map_err(|e| error(args, e.into_error().into()))?;
+    Ok(output.commit().map_err(|e| Error::Input(e.to_string()))?)
+}
+
+fn to_folder(
+    args: &Export,
+    write: impl FnOnce(&Source, &mut dyn parquet::Folder) -> holdup_export::Result<()>,
+) -> anyhow::Result<()> {
+    let mut folder = Files(Folder::create(&args.output).map_err(|e| Error::Input(e.to_string()))?);
+    export(args, |source| write(source, &mut folder))?;
+    Ok(folder.0.commit().map_err(|e| Error::Input(e.to_string()))?)
+}
+
+struct Files(Folder);
+
+impl parquet::Folder for Files {
+    fn file(&mut self, name: &str) -> io::Result<Box<dyn Write>> {
+        Ok(Box::new(BufWriter::<File>::with_capacity(BUFFER, self.0.file(name)?)))
+    }
+}
+
+fn export(args: &Export, write: impl FnOnce(&Source) -> holdup_export::Result<()>) -> anyhow::Result<()> {
     let trace = trace(args)?;
     let name = match args.trace.file_name() {
         Some(name) if !args.redact => name.to_string_lossy().into_owned(),
         _ => "trace".to_owned(),
     };
     let options = Options { focus: args.focus.clone(), ..Options::default() };
-    let source = Source { trace: &trace, name: &name, options: &options, disassembler: &Machine };
-    let choice = Choice { kinds: args.stacks.clone(), per_thread: args.per_thread };
-    let progress = Progress::of_step("exporting");
-    let mut out = BufWriter::with_capacity(1 << 20, output);
-    holdup_export::write(&source, args.format, &choice, &mut out).map_err(|e| error(args, e))?;
-    out.flush().map_err(|e| error(args, e.into()))?;
-    let output = out.into_inner().map_err(|e| error(args, e.into_error().into()))?;
-    output.commit().map_err(|e| Error::Input(e.to_string()))?;
-    drop(progress);
-    say!("holdup: {} → {}", args.format, args.output.display());
-    Ok(ExitCode::SUCCESS)
+    let _progress = Progress::of_step("exporting");
+    write(&Source { trace: &trace, name: &name, options: &options, disassembler: &Machine })
+        .map_err(|e| error(args, e))
 }
 
 /// The trace, or the window of it that is asked for.
@@ -54,7 +92,7 @@ fn trace(args: &Export) -> anyhow::Result<Trace> {
 fn error(args: &Export, error: holdup_export::Error) -> anyhow::Error {
     match error {
         holdup_export::Error::Trace(e) => e.into(),
-        holdup_export::Error::Write(e) if e.kind() == std::io::ErrorKind::BrokenPipe => e.into(),
+        holdup_export::Error::Write(e) if e.kind() == io::ErrorKind::BrokenPipe => e.into(),
         holdup_export::Error::Write(e) => anyhow!("{} cannot be written: {e}", args.output.display()),
     }
 }
