@@ -133,8 +133,9 @@ fn facts(table: &OneTable, columns: &[Column]) -> Vec<(String, String)> {
 fn arrow_schema(schema: &Schema) -> String {
     let options = IpcWriteOptions::default();
     let encoder = IpcDataGenerator::default();
-    let message =
-        encoder.schema_to_bytes_with_dictionary_tracker(schema, &mut DictionaryTracker::new(true), &options).ipc_message;
+    let message = encoder
+        .schema_to_bytes_with_dictionary_tracker(schema, &mut DictionaryTracker::new(true), &options)
+        .ipc_message;
     let mut bytes = vec![0xff; 4];
     bytes.extend_from_slice(&(message.len() as u32).to_le_bytes());
     bytes.extend_from_slice(&message);

@@ -63,10 +63,8 @@ fn every_table_has_a_file() {
     let mut names: Vec<String> = holdup_trace::table_docs().iter().map(|t| format!("{}.parquet", t.name)).collect();
     names.push("meta.json".into());
     names.sort();
-    let mut there: Vec<String> = std::fs::read_dir(folder.path())
-        .unwrap()
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut there: Vec<String> =
+        std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     there.sort();
     assert_eq!(there, names);
     for name in names.iter().filter(|n| n.ends_with(".parquet")) {

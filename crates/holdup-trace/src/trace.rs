@@ -5,7 +5,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::tables::{Locks, StackNodes, Thread, Threads};
-use crate::{Cpu, Dictionary, EventTables, Image, Loss, Meta, Names, Stacks, StringId, Symbolizer, Table, TakeTables, ThreadIdx};
+use crate::{
+    Cpu, Dictionary, EventTables, Image, Loss, Meta, Names, Stacks, StringId, Symbolizer, Table, TakeTables, ThreadIdx,
+};
 
 /// A trace: facts, dictionaries, tables. Rows of each table are in time order.
 #[derive(Debug, Clone, Default)]

@@ -97,7 +97,10 @@ fn is_empty(folder: OwnedFd) -> io::Result<bool> {
 }
 
 fn occupied() -> io::Error {
-    io::Error::new(io::ErrorKind::AlreadyExists, "there is something; name a folder that does not exist, or an empty one")
+    io::Error::new(
+        io::ErrorKind::AlreadyExists,
+        "there is something; name a folder that does not exist, or an empty one",
+    )
 }
 
 #[cfg(test)]
@@ -108,7 +111,8 @@ mod tests {
 
     fn names(folder: &Path) -> Vec<String> {
         let all = std::fs::read_dir(folder).expect("a folder");
-        let mut names: Vec<String> = all.map(|e| e.expect("an entry").file_name().into_string().expect("text")).collect();
+        let mut names: Vec<String> =
+            all.map(|e| e.expect("an entry").file_name().into_string().expect("text")).collect();
         names.sort();
         names
     }

@@ -72,8 +72,7 @@ fn export(args: &Export, write: impl FnOnce(&Source) -> holdup_export::Result<()
     };
     let options = Options { focus: args.focus.clone(), ..Options::default() };
     let _progress = Progress::of_step("exporting");
-    write(&Source { trace: &trace, name: &name, options: &options, disassembler: &Machine })
-        .map_err(|e| error(args, e))
+    write(&Source { trace: &trace, name: &name, options: &options, disassembler: &Machine }).map_err(|e| error(args, e))
 }
 
 /// The trace, or the window of it that is asked for.
