@@ -36,8 +36,14 @@ pub struct File<'a> {
 struct Group {
     rows: usize,
     at: u64,
-    /// By column: how long it is, how long it was, its least and greatest value.
-    columns: Vec<(u64, u64, Option<(u64, u64)>)>,
+    columns: Vec<Written>,
+}
+
+/// A column of it.
+struct Written {
+    length: u64,
+    unpacked: u64,
+    limits: Option<(u64, u64)>,
 }
 
 impl<'a> File<'a> {
@@ -70,10 +76,10 @@ impl<'a> File<'a> {
     fn end_group(&mut self) -> Result<()> {
         let mut group = Group { rows: self.in_group, at: self.at, columns: Vec::new() };
         for pages in &mut self.pages {
-            let pages = std::mem::take(pages);
-            self.out.write_all(&pages.bytes)?;
-            group.columns.push((pages.bytes.len() as u64, pages.unpacked, pages.limits));
-            self.at += pages.bytes.len() as u64;
+            let Pages { bytes, unpacked, limits } = std::mem::take(pages);
+            self.out.write_all(&bytes)?;
+            group.columns.push(Written { length: bytes.len() as u64, unpacked, limits });
+            self.at += bytes.len() as u64;
         }
         self.rows += self.in_group as u64;
         self.in_group = 0;
@@ -130,7 +136,7 @@ impl<'a> File<'a> {
         to.open();
         to.list(1, Element::Struct, group.columns.len());
         let mut at = group.at;
-        for (column, (length, unpacked, limits)) in self.columns.iter().zip(&group.columns) {
+        for (column, Written { length, unpacked, limits }) in self.columns.iter().zip(&group.columns) {
             to.open();
             to.i64(2, 0);
             to.begin(3);
@@ -156,7 +162,7 @@ impl<'a> File<'a> {
             to.close();
             at += length;
         }
-        to.i64(2, group.columns.iter().map(|(_, unpacked, _)| unpacked).sum::<u64>().cast_signed());
+        to.i64(2, group.columns.iter().map(|c| c.unpacked).sum::<u64>().cast_signed());
         to.i64(3, group.rows as i64);
         to.i64(5, group.at.cast_signed());
         to.i64(6, (at - group.at).cast_signed());
