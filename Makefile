@@ -2,6 +2,8 @@
 
 TARGET_DIR ?= $(or $(CARGO_TARGET_DIR),target)
 HOLDUP = $(TARGET_DIR)/release/holdup
+# What `holdup load` and `holdup lab` become.
+GENERATOR = $(TARGET_DIR)/release/holdup-load
 CARGO ?= cargo
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -19,6 +21,7 @@ build:
 	@scripts/install-deps.sh build
 	$(CARGO) build --release --package holdup
 	@scripts/split.sh $(HOLDUP)
+	@scripts/split.sh $(GENERATOR)
 
 # Recording needs privilege: the demo runs through sudo where that is there and needed. It is built without the scripts
 # and drivers of `holdup load`, which take longer to build than all the rest; `make build` has them.
@@ -37,8 +40,9 @@ test:
 install:
 	@$(HOLDUP) load list workloads/empty.rn >/dev/null 2>&1 || $(MAKE) build
 	@scripts/split.sh $(HOLDUP)
-	install -D -m 755 $(HOLDUP) $(DESTDIR)$(PREFIX)/bin/holdup
-	install -D -m 644 $(HOLDUP).debug $(DESTDIR)$(PREFIX)/bin/.debug/holdup.debug
+	@scripts/split.sh $(GENERATOR)
+	install -D -m 755 $(HOLDUP) $(GENERATOR) -t $(DESTDIR)$(PREFIX)/bin
+	install -D -m 644 $(HOLDUP).debug $(GENERATOR).debug -t $(DESTDIR)$(PREFIX)/bin/.debug
 	mkdir -p $(DESTDIR)$(PREFIX)/share/man/man1
 	$(HOLDUP) man $(DESTDIR)$(PREFIX)/share/man/man1
 	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
@@ -51,6 +55,7 @@ install:
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/holdup $(DESTDIR)$(PREFIX)/bin/.debug/holdup.debug \
+		$(DESTDIR)$(PREFIX)/bin/holdup-load $(DESTDIR)$(PREFIX)/bin/.debug/holdup-load.debug \
 		$(DESTDIR)$(PREFIX)/share/man/man1/holdup.1 \
 		$(DESTDIR)$(PREFIX)/share/man/man1/holdup-*.1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdup \

@@ -33,14 +33,23 @@ pub const ALL: &[&Experiment] = &[
     &memory::EXPERIMENT,
 ];
 
+/// Their names, for who offers them without running any: no experiment becomes part of that program.
+pub const NAMES: [&str; ALL.len()] = {
+    let (mut names, mut i) = ([""; ALL.len()], 0);
+    while i < ALL.len() {
+        names[i] = ALL[i].name;
+        i += 1;
+    }
+    names
+};
+
 /// The experiment of this name.
 ///
 /// # Errors
 /// There is none; the message has the nearest name.
 pub fn find(name: &str) -> Result<&'static Experiment> {
-    let names: Vec<&str> = ALL.iter().map(|e| e.name).collect();
     ALL.iter().find(|e| e.name == name).copied().ok_or_else(|| {
-        let near = hint(name, &names);
+        let near = hint(name, &NAMES);
         Error::Usage(format!("there is no experiment `{name}`{near}; `holdup lab list` names all"))
     })
 }

@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub mod beside;
 pub mod chain;
 pub mod check;
 pub mod cut;

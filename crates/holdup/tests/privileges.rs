@@ -38,8 +38,11 @@ impl Copy {
         fs::create_dir(&own).expect("folder");
         std::os::unix::fs::chown(&own, Some(65534), Some(65534)).expect("owner");
         // By a process of its own, as in `attach`: else another test's child may hold it open for writing.
-        assert!(Command::new("cp").arg(BINARY).arg(&binary).status().expect("cp").success());
-        let given = Command::new("setcap").arg(format!("{capabilities}=ep")).arg(&binary).status();
+        let generator = env!("CARGO_BIN_EXE_holdup-load");
+        assert!(Command::new("cp").args([BINARY, generator]).arg(dir.path()).status().expect("cp").success());
+        let (given, both) = (format!("{capabilities}=ep"), [&binary, &dir.path().join("holdup-load")]);
+        let given =
+            Command::new("setcap").args(both.iter().flat_map(|file| [given.as_ref(), file.as_os_str()])).status();
         let copy = Copy { dir, binary, own };
         let works = given.is_ok_and(|s| s.success()) && copy.nobody(&["--version"]).is_ok_and(|o| o.status.success());
         if !works {

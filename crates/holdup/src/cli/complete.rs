@@ -51,7 +51,7 @@ fn offers() -> Vec<Offer> {
     let mut columns: Vec<&str> = TableKind::ALL.into_iter().flat_map(TableKind::columns).map(|c| c.name).collect();
     columns.sort_unstable();
     columns.dedup();
-    let experiments: Vec<&str> = holdup_lab::experiments::ALL.iter().map(|e| e.name).collect();
+    let experiments = holdup_lab::experiments::NAMES.to_vec();
     let documents: Vec<&str> = DOCUMENTS.iter().map(|document| document.name).collect();
     let mut offers: Vec<Offer> =
         ["by", "sum", "columns", "sort"].map(|arg| (&["table"][..], arg, columns.clone())).to_vec();
