@@ -142,7 +142,7 @@ pub(crate) fn peek_gzip(head: &[u8]) -> Option<Vec<u8>> {
     if !is_gzip(head) {
         return None;
     }
-    let mut unpacked = vec![0; 64];
+    let mut unpacked = vec![0; 256];
     let mut gzip = MultiGzDecoder::new(head);
     let mut len = 0;
     while let Ok(n @ 1..) = gzip.read(&mut unpacked[len..]) {

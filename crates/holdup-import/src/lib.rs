@@ -43,6 +43,7 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod etl;
 mod input;
 mod linux;
 mod perf_data;
@@ -63,6 +64,8 @@ pub enum Format {
     PerfData,
     /// `trace.dat` of trace-cmd.
     TraceDat,
+    /// `.etl` of Event Tracing for Windows.
+    Etl,
 }
 
 impl Format {
@@ -71,6 +74,7 @@ impl Format {
         match self {
             Format::PerfData => "perf.data",
             Format::TraceDat => "trace.dat",
+            Format::Etl => "etl",
         }
     }
 }
@@ -84,8 +88,11 @@ pub fn detect(head: &[u8]) -> Option<Format> {
 }
 
 fn detect_plain(head: &[u8]) -> Option<Format> {
-    let known =
-        [(Format::PerfData, perf_data::is_perf_data as fn(&[u8]) -> bool), (Format::TraceDat, trace_dat::is_trace_dat)];
+    let known = [
+        (Format::PerfData, perf_data::is_perf_data as fn(&[u8]) -> bool),
+        (Format::Etl, etl::is_etl),
+        (Format::TraceDat, trace_dat::is_trace_dat),
+    ];
     known.into_iter().find(|(_, is)| is(head)).map(|(format, _)| format)
 }
 
@@ -111,6 +118,7 @@ impl Input {
         match self.format() {
             Some(Format::PerfData) => perf_data::import(self, builder),
             Some(Format::TraceDat) => trace_dat::import(self, builder),
+            Some(Format::Etl) => etl::import(self, builder),
             None => Err(Error::input(
                 self.path(),
                 "is no trace that holdup knows (perf.data, also piped, compressed or in gzip); `holdup info --help` lists them",

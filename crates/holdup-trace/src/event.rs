@@ -179,6 +179,13 @@ events! {
         /// Its name.
         name: StringId,
     }
+    /// A process has a name of its own, which is not that of its main thread.
+    Process(ProcessEvent) {
+        /// The process.
+        pid: u32,
+        /// Its name.
+        name: StringId,
+    }
     /// A process that existed already was started by another. Where that one is still there.
     Parent(ParentEvent) {
         /// The process.

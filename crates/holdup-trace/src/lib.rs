@@ -25,6 +25,7 @@ mod meta;
 mod names;
 mod naming;
 mod note;
+mod pdb_id;
 mod redact;
 mod refer;
 mod store;
@@ -44,14 +45,15 @@ pub use dict::{
 pub use error::{Error, Result};
 pub use event::{BlockIoEvent, BlockedEvent, Event, ExecEvent, ExitEvent, ForkEvent, FutexEvent, KernelLockEvent};
 pub use event::{
-    LOST_STACKS, ListenerEvent, LossKind, LostEvent, MapEvent, NameEvent, ParentEvent, PlacementEvent, QuotaEvent,
-    SampleEvent, SwitchEvent, WakeContext, WakeEvent,
+    LOST_STACKS, ListenerEvent, LossKind, LostEvent, MapEvent, NameEvent, ParentEvent, PlacementEvent, ProcessEvent,
+    QuotaEvent, SampleEvent, SwitchEvent, WakeContext, WakeEvent,
 };
 pub use event_tables::{EventTables, TakeTables, table_docs};
 pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
 pub use meta::{Host, Loss, Meta, Part, RecorderCost};
 pub use names::Names;
 pub use note::{Note, NoteKind};
+pub use pdb_id::PdbId;
 pub use redact::redact;
 pub use refer::Refer;
 pub use store::{Batches, Chunks, Store};

@@ -59,11 +59,91 @@ const AARCH64: &[(Syscall, &[i16])] = &[
     (Syscall::Exit, &[93, 94]),
 ];
 
+/// Where Windows tells why a thread waits (`KWAIT_REASON`), the reason stands where Linux has the system call, from this number on:
+/// no machine has so many.
+const WAIT_REASONS: i16 = 0x1000;
+
+/// The reasons by their numbers, as Windows names them.
+const REASONS: [&str; 40] = [
+    "Executive",
+    "FreePage",
+    "PageIn",
+    "PoolAllocation",
+    "DelayExecution",
+    "Suspended",
+    "UserRequest",
+    "WrExecutive",
+    "WrFreePage",
+    "WrPageIn",
+    "WrPoolAllocation",
+    "WrDelayExecution",
+    "WrSuspended",
+    "WrUserRequest",
+    "WrSpare0",
+    "WrQueue",
+    "WrLpcReceive",
+    "WrLpcReply",
+    "WrVirtualMemory",
+    "WrPageOut",
+    "WrRendezvous",
+    "WrKeyedEvent",
+    "WrTerminated",
+    "WrProcessInSwap",
+    "WrCpuRateControl",
+    "WrCalloutStack",
+    "WrKernel",
+    "WrResource",
+    "WrPushLock",
+    "WrMutex",
+    "WrQuantumEnd",
+    "WrDispatchInt",
+    "WrPreempted",
+    "WrYieldExecution",
+    "WrFastMutex",
+    "WrGuardedMutex",
+    "WrRundown",
+    "WrAlertByThreadId",
+    "WrDeferredPreempt",
+    "WrPhysicalFault",
+];
+
 impl Syscall {
+    /// The number that stands for a reason to wait of Windows.
+    pub const fn number_of_wait_reason(reason: u8) -> i16 {
+        WAIT_REASONS + reason as i16
+    }
+
+    /// The reason to wait of Windows that a number stands for; `None` if it is a system call's.
+    pub fn wait_reason(number: i16) -> Option<&'static str> {
+        let reason = reason_of(number)?;
+        Some(REASONS.get(reason).copied().unwrap_or("a reason that is not known"))
+    }
+
+    /// What a wait for that reason means. Only those that mean the same wherever they occur have a meaning: `WrUserRequest`, of which most
+    /// are, is a wait for anything.
+    fn from_wait_reason(reason: usize) -> Self {
+        match reason {
+            // DelayExecution.
+            4 | 11 => Syscall::Sleep,
+            // WrQueue: a pool's worker has nothing to do, no completion in its port and no item in its queue.
+            15 => Syscall::Poll,
+            // WrLpcReceive: a server's thread has no request.
+            16 => Syscall::Accept,
+            // WrKeyedEvent, WrAlertByThreadId: the locks and conditions of user space.
+            21 | 37 => Syscall::Futex,
+            // PageIn.
+            2 | 9 => Syscall::None,
+            _ => Syscall::Other,
+        }
+    }
+
     /// By the number that a machine of architecture `arch` uses; negative is [`Syscall::None`].
     pub fn from_number(arch: &str, number: i16) -> Self {
         if number < 0 {
             return Syscall::None;
+        }
+        if let Some(reason) = reason_of(number) {
+            return Syscall::from_wait_reason(reason);
         }
         let table = if arch == "aarch64" { AARCH64 } else { X86_64 };
         table.iter().find(|(_, numbers)| numbers.contains(&number)).map_or(Syscall::Other, |(call, _)| *call)
@@ -88,5 +168,24 @@ impl Syscall {
             "exit" | "exit_group" => Syscall::Exit,
             _ => Syscall::Other,
         })
+    }
+}
+
+/// Windows' reason to wait that a number stands for.
+fn reason_of(number: i16) -> Option<usize> {
+    usize::try_from(number.checked_sub(WAIT_REASONS)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_to_wait_stand_beside_system_calls() {
+        let [delay, queue, request] = [4, 15, 6].map(Syscall::number_of_wait_reason);
+        let meanings = [delay, queue, request, 35].map(|number| Syscall::from_number("x86_64", number));
+        assert_eq!(meanings, [Syscall::Sleep, Syscall::Poll, Syscall::Other, Syscall::Sleep]);
+        assert_eq!([queue, 35, -1].map(Syscall::wait_reason), [Some("WrQueue"), None, None]);
+        assert!(Syscall::wait_reason(Syscall::number_of_wait_reason(255)).is_some());
     }
 }

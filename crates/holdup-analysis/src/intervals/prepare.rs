@@ -40,8 +40,8 @@ impl<'a> Dictionary<'a> {
     }
 
     fn call(&self, number: i16) -> Syscall {
-        let other = if number < 0 { Syscall::None } else { Syscall::Other };
-        usize::try_from(number).ok().and_then(|n| self.calls.get(n)).copied().unwrap_or(other)
+        let known = usize::try_from(number).ok().and_then(|n| self.calls.get(n)).copied();
+        known.unwrap_or_else(|| Syscall::from_number(&self.trace.meta.host.arch, number))
     }
 
     /// Kind and lock, as far as the wait itself tells.

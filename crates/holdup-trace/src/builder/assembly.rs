@@ -61,6 +61,10 @@ impl Assembly {
                 Ok(())
             }
             Event::Name(e) => self.name(t, e),
+            Event::Process(ProcessEvent { pid, name }) => {
+                self.threads.name_process(pid, name);
+                Ok(())
+            }
             Event::Parent(ParentEvent { pid, parent }) => {
                 let (thread, parent) = (self.thread(pid), self.thread(parent));
                 self.threads.descend(thread, parent);

@@ -11,6 +11,8 @@ use crate::{Dictionary, StringId, Table, ThreadIdx, Timestamp};
 pub(super) struct ThreadTable {
     rows: Threads,
     by_tid: Tids,
+    /// Processes that have a name of their own, now.
+    processes: FxHashMap<u32, StringId>,
 }
 
 impl ThreadTable {
@@ -34,7 +36,8 @@ impl ThreadTable {
     /// A new thread, which has `tid` from now on.
     pub fn add(&mut self, tid: u32, pid: u32, start: Timestamp, parent: ThreadIdx, name: StringId) -> ThreadIdx {
         let thread = ThreadIdx(self.rows.len() as u32);
-        self.rows.push(Thread { tid, pid, start, end: Timestamp::MAX, parent, name, process: name });
+        let process = self.processes.get(&pid).copied().unwrap_or_default();
+        self.rows.push(Thread { tid, pid, start, end: Timestamp::MAX, parent, name, process });
         self.by_tid.set(tid, thread);
         thread
     }
@@ -53,7 +56,13 @@ impl ThreadTable {
     /// Gives the thread its process and name; says whether the name is a new one.
     pub fn rename(&mut self, thread: ThreadIdx, pid: u32, name: StringId) -> bool {
         self.rows.pid[thread.index()] = pid;
+        self.rows.process[thread.index()] = self.processes.get(&pid).copied().unwrap_or_default();
         std::mem::replace(&mut self.rows.name[thread.index()], name) != name
+    }
+
+    /// The process has a name of its own from now on: for threads that begin in it, or are named, from here on.
+    pub fn name_process(&mut self, pid: u32, name: StringId) {
+        self.processes.insert(pid, name);
     }
 
     /// The thread was created by that one, unless it is known by whom.
@@ -69,13 +78,15 @@ impl ThreadTable {
         self.rows.end[thread.index()] = t;
     }
 
-    /// The table. A process is named after its main thread.
+    /// The table. A process without a name of its own is named after its main thread.
     pub fn finish(mut self) -> Threads {
         let rows = &mut self.rows;
         let main: FxHashMap<u32, StringId> =
             rows.rows().filter(|thread| thread.tid == thread.pid).map(|thread| (thread.pid, thread.name)).collect();
         for i in 0..rows.len() {
-            rows.process[i] = main.get(&rows.pid[i]).copied().unwrap_or(rows.name[i]);
+            if rows.process[i] == StringId::default() {
+                rows.process[i] = main.get(&rows.pid[i]).copied().unwrap_or(rows.name[i]);
+            }
         }
         self.rows
     }
@@ -113,6 +124,10 @@ mod tests {
         let (one, two) = (threads.of(5, &mut strings), threads.of(6, &mut strings));
         assert!(threads.rename(one, 5, server) && threads.rename(two, 5, worker));
         assert!(!threads.rename(two, 5, worker), "the same name is no new one");
-        assert_eq!(threads.finish().process, [server, server]);
+        let (program, late) = (strings.intern("program"), threads.of(7, &mut strings));
+        threads.name_process(6, program);
+        assert!(threads.rename(late, 6, worker));
+        let third = threads.add(8, 6, Timestamp::ZERO, late, worker);
+        assert_eq!(threads.finish().process, [server, server, program, program], "{third:?} too");
     }
 }

@@ -180,6 +180,9 @@ fn call_key(number: i16) -> u32 {
 
 fn call(trace: &Trace, key: u32) -> String {
     let number = key as i32 - 1;
+    if let Some(reason) = i16::try_from(number).ok().and_then(Syscall::wait_reason) {
+        return reason.to_owned();
+    }
     let meaning = i16::try_from(number).map_or(Syscall::None, |n| Syscall::from_number(&trace.meta.host.arch, n));
     let word = match meaning {
         Syscall::None => return String::new(),

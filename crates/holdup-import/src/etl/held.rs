@@ -1,0 +1,191 @@
+//! Events that wait for their stacks. Windows walks a stack after the event that asked for it, and the part in user space when the thread
+//! is about to return there: 99.9 % of them within a millisecond, the last ones a tenth of a second later.
+
+use std::collections::VecDeque;
+
+use holdup_trace::{BlockedEvent, Cpu, LockId, SampleEvent, TraceBuilder, WakeContext, WakeEvent};
+
+use super::image::is_kernel;
+use super::keys::MOST_FRAMES;
+
+/// The number of an interrupt that nobody knows.
+pub const UNKNOWN_SOURCE: u16 = u16::MAX;
+
+/// What waits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum What {
+    /// A sample at an instruction.
+    Sample(u64),
+    /// A thread was switched in: its stack says where it had blocked. Without one there is nothing to say.
+    Resumed,
+    /// A thread becomes runnable.
+    Wake {
+        wakee: u32,
+        context: WakeContext,
+        /// Interrupt or DPC by the model's numbers.
+        source: u16,
+    },
+}
+
+#[derive(Debug)]
+struct Entry {
+    ticks: u64,
+    /// The same in nanoseconds.
+    time: u64,
+    cpu: u16,
+    /// The thread whose stack it is; `None` if nobody knows who ran.
+    tid: Option<u32>,
+    /// Its process.
+    pid: u32,
+    what: What,
+    kernel: Vec<u64>,
+    user: Vec<u64>,
+}
+
+/// What became of a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Its event has it.
+    Taken,
+    /// Its event is none that is kept, or has left already.
+    Homeless,
+}
+
+/// A stack, or a part of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Walk {
+    /// When its event was.
+    pub ticks: u64,
+    /// The CPU that logged it.
+    pub cpu: u16,
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// Whether addresses have 64 bits.
+    pub wide: bool,
+}
+
+/// Events in the order of time.
+#[derive(Debug, Default)]
+pub struct Held {
+    /// Whether DPCs are in the log. Windows ends sleeps and time-outs before it runs DPCs, at the same level: a wake-up from that level
+    /// but from no DPC is a timer's then.
+    with_dpcs: bool,
+    queue: VecDeque<Entry>,
+    spare: Vec<Vec<u64>>,
+}
+
+impl Held {
+    /// Of a log with or without DPCs.
+    pub fn new(with_dpcs: bool) -> Self {
+        Held { with_dpcs, ..Held::default() }
+    }
+
+    /// Holds an event of a thread; of one that nobody knows, `None`.
+    #[inline]
+    pub fn push(&mut self, (ticks, time): (u64, u64), cpu: u16, (pid, tid): (u32, Option<u32>), what: What) {
+        let (kernel, user) = (Vec::new(), Vec::new());
+        self.queue.push_back(Entry { ticks, time, cpu, tid, pid, what, kernel, user });
+    }
+
+    /// Gives a stack to the event that it is of: that with its time and thread.
+    #[inline]
+    pub fn stack(&mut self, walk: Walk, frames: impl Iterator<Item = u64>) -> Fate {
+        let mut found = None;
+        let behind = self.behind(walk.ticks);
+        for (at, entry) in self.queue.range(..behind).enumerate().rev() {
+            if entry.ticks != walk.ticks {
+                break;
+            }
+            let is_its = entry.tid.map_or(entry.cpu == walk.cpu, |tid| tid == walk.tid);
+            // Of two events of a thread in one tick the first has its stack first.
+            let is_bare = entry.kernel.is_empty() && entry.user.is_empty();
+            if is_its && (is_bare || found.is_none()) {
+                found = Some(at);
+            }
+        }
+        let Some(entry) = found.and_then(|at| self.queue.get_mut(at)) else { return Fate::Homeless };
+        entry.pid = walk.pid;
+        for frame in frames.filter(|&frame| frame != 0).take(MOST_FRAMES) {
+            let part = if is_kernel(frame, walk.wide) { &mut entry.kernel } else { &mut entry.user };
+            if part.capacity() == 0 {
+                *part = self.spare.pop().unwrap_or_default();
+            }
+            if part.len() < MOST_FRAMES {
+                part.push(frame);
+            }
+        }
+        Fate::Taken
+    }
+
+    /// How many entries are not later than `ticks`. Nearly always all but the last few.
+    fn behind(&self, ticks: u64) -> usize {
+        let near = self.queue.len().saturating_sub(64);
+        match self.queue.get(near) {
+            Some(entry) if entry.ticks <= ticks => {
+                let later = self.queue.iter().rev().take_while(|entry| entry.ticks > ticks).count();
+                self.queue.len() - later
+            }
+            _ => self.queue.partition_point(|entry| entry.ticks <= ticks),
+        }
+    }
+
+    /// An interrupt or DPC ran on `cpu` from `ticks` until now: the wake-ups meanwhile that came from none so far are its own.
+    pub fn interrupted(&mut self, cpu: u16, ticks: u64, by: (WakeContext, u16)) {
+        for entry in self.queue.iter_mut().rev().take_while(|entry| entry.ticks >= ticks).filter(|e| e.cpu == cpu) {
+            if let What::Wake { context: context @ WakeContext::SoftIrq, source, .. } = &mut entry.what
+                && *source == UNKNOWN_SOURCE
+            {
+                (*context, *source) = by;
+            }
+        }
+    }
+
+    /// Hands on all events up to `time`.
+    pub fn release(&mut self, time: u64, builder: &mut TraceBuilder) {
+        while self.queue.front().is_some_and(|entry| entry.time <= time) {
+            let Some(mut entry) = self.queue.pop_front() else { return };
+            if let What::Wake { context: context @ WakeContext::SoftIrq, source, .. } = &mut entry.what
+                && *source == UNKNOWN_SOURCE
+                && self.with_dpcs
+            {
+                (*context, *source) = (WakeContext::Timer, 0);
+            }
+            hand_on(&entry, builder);
+            for mut part in [entry.kernel, entry.user] {
+                if part.capacity() > 0 && self.spare.len() < 1 << 16 {
+                    part.clear();
+                    self.spare.push(part);
+                }
+            }
+        }
+    }
+}
+
+fn hand_on(entry: &Entry, builder: &mut TraceBuilder) {
+    let mut kernel = &entry.kernel[..];
+    let mut user = &entry.user[..];
+    let cpu = Cpu(entry.cpu);
+    let tid = entry.tid.unwrap_or(0);
+    match entry.what {
+        What::Sample(ip) => {
+            let leaf = [ip];
+            if kernel.is_empty() && user.is_empty() {
+                *(if is_kernel(ip, true) { &mut kernel } else { &mut user }) = &leaf;
+            }
+            let chain = builder.chain(entry.pid, kernel, user);
+            builder.push(entry.time, SampleEvent { cpu, tid, ip, chain });
+        }
+        What::Resumed if kernel.is_empty() && user.is_empty() => {}
+        What::Resumed => {
+            let chain = builder.chain(entry.pid, kernel, user);
+            builder.push(entry.time, BlockedEvent { tid, chain, lock: LockId::NONE });
+        }
+        What::Wake { wakee, context, source } => {
+            let chain = builder.chain(entry.pid, kernel, user);
+            let (target, lock) = (Cpu::NONE, LockId::NONE);
+            builder.push(entry.time, WakeEvent { cpu, waker: tid, wakee, context, source, target, lock, chain });
+        }
+    }
+}
