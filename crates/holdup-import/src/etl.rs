@@ -14,6 +14,7 @@
 mod buffer;
 mod clock;
 mod counts;
+mod drivers;
 mod events;
 mod existing;
 mod fields;

@@ -204,25 +204,32 @@ impl<'a> Events<'a> {
     fn ready(&mut self, at: At, record: &Record) -> Option<()> {
         const FROM_DPC: u8 = 1;
         let wakee = u32_at(record.body, 0)?;
-        let flags = *record.body.get(6)?;
+        let from_dpc = *record.body.get(6)? & FROM_DPC != 0;
         let waker = self.cpu(at.cpu).running;
         let (context, source) = match waker {
-            _ if flags & FROM_DPC != 0 => (WakeContext::SoftIrq, UNKNOWN_SOURCE),
+            _ if from_dpc => (WakeContext::SoftIrq, UNKNOWN_SOURCE),
             // The idle thread wakes nobody.
             None | Some(0) => (WakeContext::Unknown, UNKNOWN_SOURCE),
             Some(_) => (WakeContext::Task, 0),
         };
         let owner = (waker.map_or(0, |tid| self.people.process_of(tid)), waker);
-        self.held.push((at.ticks, at.time), at.cpu, owner, What::Wake { wakee, context, source });
+        self.held.push((at.ticks, at.time), at.cpu, owner, What::Wake { wakee, context, source, settled: !from_dpc });
         Some(())
     }
 
     /// A service routine or DPC is over, and tells when it began.
     fn interrupted(&mut self, at: At, record: &Record, context: WakeContext) -> Option<()> {
-        let began = u64_at(record.body, 0)?;
-        if began <= at.ticks {
-            self.held.interrupted(at.cpu, began, (context, 0));
+        let mut fields = Fields::new(record.body, record.wide);
+        let (began, routine) = (fields.u64()?, fields.pointer()?);
+        if began > at.ticks {
+            return Some(());
         }
+        let source = match context {
+            WakeContext::SoftIrq => self.people.drivers.source(routine),
+            WakeContext::HardIrq => fields.skip(1).and_then(|()| fields.u8()).map_or(UNKNOWN_SOURCE, u16::from),
+            _ => 0,
+        };
+        self.held.interrupted(at.cpu, began, (context, source));
         Some(())
     }
 

@@ -24,6 +24,8 @@ pub enum What {
         context: WakeContext,
         /// Interrupt or DPC by the model's numbers.
         source: u16,
+        /// Whether an interrupt or DPC is known that it came from, or it came from none.
+        settled: bool,
     },
 }
 
@@ -92,20 +94,21 @@ impl Held {
     /// Gives a stack to the event that it is of: that with its time and thread.
     #[inline]
     pub fn stack(&mut self, walk: Walk, frames: impl Iterator<Item = u64>) -> Fate {
-        let mut found = None;
+        let mut found: Option<(usize, (bool, bool))> = None;
         let behind = self.behind(walk.ticks);
         for (at, entry) in self.queue.range(..behind).enumerate().rev() {
             if entry.ticks != walk.ticks {
                 break;
             }
             let is_its = entry.tid.map_or(entry.cpu == walk.cpu, |tid| tid == walk.tid);
-            // Of two events of a thread in one tick the first has its stack first.
+            // Of two events of a thread in one tick the first has its stack first; stacks at switches are rarer than others.
             let is_bare = entry.kernel.is_empty() && entry.user.is_empty();
-            if is_its && (is_bare || found.is_none()) {
-                found = Some(at);
+            let rank = (is_bare, entry.what != What::Resumed);
+            if is_its && found.is_none_or(|(_, best)| rank >= best) {
+                found = Some((at, rank));
             }
         }
-        let Some(entry) = found.and_then(|at| self.queue.get_mut(at)) else { return Fate::Homeless };
+        let Some(entry) = found.and_then(|(at, _)| self.queue.get_mut(at)) else { return Fate::Homeless };
         entry.pid = walk.pid;
         for frame in frames.filter(|&frame| frame != 0).take(MOST_FRAMES) {
             let part = if is_kernel(frame, walk.wide) { &mut entry.kernel } else { &mut entry.user };
@@ -134,10 +137,8 @@ impl Held {
     /// An interrupt or DPC ran on `cpu` from `ticks` until now: the wake-ups meanwhile that came from none so far are its own.
     pub fn interrupted(&mut self, cpu: u16, ticks: u64, by: (WakeContext, u16)) {
         for entry in self.queue.iter_mut().rev().take_while(|entry| entry.ticks >= ticks).filter(|e| e.cpu == cpu) {
-            if let What::Wake { context: context @ WakeContext::SoftIrq, source, .. } = &mut entry.what
-                && *source == UNKNOWN_SOURCE
-            {
-                (*context, *source) = by;
+            if let What::Wake { context, source, settled: settled @ false, .. } = &mut entry.what {
+                ((*context, *source), *settled) = (by, true);
             }
         }
     }
@@ -146,8 +147,7 @@ impl Held {
     pub fn release(&mut self, time: u64, builder: &mut TraceBuilder) {
         while self.queue.front().is_some_and(|entry| entry.time <= time) {
             let Some(mut entry) = self.queue.pop_front() else { return };
-            if let What::Wake { context: context @ WakeContext::SoftIrq, source, .. } = &mut entry.what
-                && *source == UNKNOWN_SOURCE
+            if let What::Wake { context, source, settled: false, .. } = &mut entry.what
                 && self.with_dpcs
             {
                 (*context, *source) = (WakeContext::Timer, 0);
@@ -182,7 +182,7 @@ fn hand_on(entry: &Entry, builder: &mut TraceBuilder) {
             let chain = builder.chain(entry.pid, kernel, user);
             builder.push(entry.time, BlockedEvent { tid, chain, lock: LockId::NONE });
         }
-        What::Wake { wakee, context, source } => {
+        What::Wake { wakee, context, source, .. } => {
             let chain = builder.chain(entry.pid, kernel, user);
             let (target, lock) = (Cpu::NONE, LockId::NONE);
             builder.push(entry.time, WakeEvent { cpu, waker: tid, wakee, context, source, target, lock, chain });

@@ -3,6 +3,7 @@
 use holdup_trace::{ExecEvent, ExitEvent, ForkEvent, Image as Mapped, MapEvent, NameEvent, ProcessEvent, TraceBuilder};
 use rustc_hash::FxHashMap;
 
+use super::drivers::Drivers;
 use super::existing::{Existing, hook};
 use super::image::Image;
 use super::process::{Process, Thread};
@@ -17,12 +18,15 @@ pub struct People<'a> {
     processes: FxHashMap<u32, u32>,
     /// Images by process, address, size and path: a program that loads a library often has one.
     images: FxHashMap<(u32, u64, u64, String), u32>,
+    /// The kernel's.
+    pub drivers: Drivers,
 }
 
 impl<'a> People<'a> {
     /// Before the log's first event.
     pub fn new(existing: &'a Existing) -> Self {
         People {
+            drivers: Drivers::default(),
             existing,
             programs: FxHashMap::default(),
             processes: FxHashMap::default(),
@@ -106,6 +110,9 @@ impl<'a> People<'a> {
     fn image(&mut self, time: u64, image: &Image, builder: &mut TraceBuilder) {
         let &Image { base, size, pid, ref path } = image;
         let existing = self.existing;
+        if pid == 0 {
+            self.drivers.add(image);
+        }
         let number = self.images.entry((pid, base, size, path.clone())).or_insert_with(|| {
             let build_id = existing.pdb(pid, base).and_then(|pdb| pdb.to_build_id());
             let end = base.saturating_add(size);
