@@ -46,17 +46,20 @@ mod metered;
 mod names;
 mod object;
 mod objects;
+mod panics;
+mod pdb;
+mod sources;
 mod step;
+mod symbol_path;
 mod symbols;
 mod symtab;
 mod unpack;
 mod unwind;
 mod vdso;
+mod windows;
 
+use panics::guarded;
+
+pub use sources::Sources;
 pub use symbols::{Kernel, Symbols};
 pub use unwind::StackUnwinder;
-
-/// Runs a parser on bytes from a file that may be damaged: `None` if it panics.
-fn guarded<T>(parse: impl FnOnce() -> T) -> Option<T> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(parse)).ok()
-}

@@ -12,7 +12,9 @@ use crate::kernel::KernelSymbols;
 use crate::meter::Meter;
 use crate::object::{Function, base_name, window};
 use crate::objects::{Objects, image_at, is_file};
+use crate::sources::Sources;
 use crate::vdso;
+use crate::windows::{Windows, is_windows};
 use holdup_disasm::Arch;
 
 /// Where the names of kernel functions come from.
@@ -38,6 +40,7 @@ pub struct Symbols {
     /// (index of the file, address in its terms)
     located: FxHashMap<(usize, u64), Vec<Location>>,
     jit: FxHashMap<u32, Option<PerfMap>>,
+    windows: Windows,
 }
 
 impl Symbols {
@@ -49,7 +52,15 @@ impl Symbols {
 
     pub(crate) fn of(kernel: Kernel, objects: Objects) -> Symbols {
         let (located, jit) = (FxHashMap::default(), FxHashMap::default());
-        Symbols { source: kernel, kernel: None, kernel_code: None, objects, located, jit }
+        let windows = Windows::default();
+        Symbols { source: kernel, kernel: None, kernel_code: None, objects, located, jit, windows }
+    }
+
+    /// Looks there, too.
+    #[must_use]
+    pub fn with(mut self, sources: &Sources) -> Symbols {
+        self.windows = Windows::new(sources.path.clone());
+        self
     }
 
     /// What could not be read, in sentences, each once, in the order of discovery; then what was left out of files that
@@ -156,10 +167,14 @@ impl Symbols {
 
 impl Symbolizer for Symbols {
     fn locate(&mut self, kernel: bool, images: &[Arc<Image>], address: u64) -> Vec<Location> {
+        let image = image_at(images, address);
+        if let Some(image) = image.filter(|image| is_windows(image)) {
+            return self.windows.locate(image, address, &mut self.objects);
+        }
         if kernel {
             return self.locate_kernel(images, address);
         }
-        let Some(image) = image_at(images, address) else {
+        let Some(image) = image else {
             let pid = images.first().map_or(0, |i| i.pid);
             return self.locate_jit(pid, address);
         };
