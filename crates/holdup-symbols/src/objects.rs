@@ -15,6 +15,10 @@ use crate::vdso;
 /// Problems beyond this are not kept: a trace of a whole machine can have thousands of unreadable files.
 const PROBLEM_LIMIT: usize = 200;
 
+/// Why a file of a trace from elsewhere is left alone.
+const UNPROVEN: &str = "the trace is of another machine or kernel, and without a build id nothing tells whether this machine's file \
+                        is the same";
+
 /// The opened files.
 pub(crate) struct Objects {
     budget: Arc<Budget>,
@@ -26,6 +30,8 @@ pub(crate) struct Objects {
     roots: FxHashMap<u32, Option<PathBuf>>,
     /// Whether this kernel's vdso is that of the trace.
     own_vdso: bool,
+    /// Whether the trace is from elsewhere: a file of this machine is the same only if its build id proves it.
+    foreign: bool,
     problems: Vec<Note>,
     /// Problems that are not kept.
     more_problems: usize,
@@ -56,6 +62,7 @@ impl Objects {
             images: FxHashMap::default(),
             roots: FxHashMap::default(),
             own_vdso,
+            foreign: false,
             problems: Vec::new(),
             more_problems: 0,
         }
@@ -66,13 +73,25 @@ impl Objects {
         &self.budget
     }
 
+    /// From now on files of this machine are used only if their build ids prove that they are those of the trace.
+    pub fn set_foreign(&mut self) {
+        self.foreign = true;
+    }
+
+    /// Whether the trace is from elsewhere.
+    pub fn is_foreign(&self) -> bool {
+        self.foreign
+    }
+
     /// The file behind an image; opens it at the first time.
     pub fn index(&mut self, image: &Arc<Image>) -> Option<usize> {
         let id = Arc::as_ptr(image) as usize;
         if let Some((_, object)) = self.images.get(&id) {
             return *object;
         }
-        let root = self.roots.entry(image.pid).or_insert_with(|| process_root(image.pid)).clone();
+        let foreign = self.foreign;
+        let root = || if foreign { None } else { process_root(image.pid) };
+        let root = self.roots.entry(image.pid).or_insert_with(root).clone();
         let place = image.path.ends_with(" (deleted)").then_some((image.pid, image.start));
         let version = version(&image.path, root.as_deref());
         let key = FileKey { path: image.path.clone(), build_id: image.build_id.clone(), root, place, version };
@@ -120,6 +139,10 @@ impl Objects {
             return Some(self.objects.len() - 1);
         }
         if !is_file(&image.path) {
+            return None;
+        }
+        if self.foreign && image.build_id.is_none() {
+            self.note(Note::new(NoteKind::NoNames, format!("no names for {}: {UNPROVEN}", image.path)));
             return None;
         }
         match Object::open(image, root, &self.budget) {

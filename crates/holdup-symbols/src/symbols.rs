@@ -56,10 +56,19 @@ impl Symbols {
         Symbols { source: kernel, kernel: None, kernel_code: None, objects, located, jit, windows }
     }
 
+    /// For a trace from elsewhere: a file of this machine is used only if its build id proves that it is the same, and what
+    /// programs of this machine tell of their compiled code is not.
+    #[must_use]
+    pub fn of_another_machine(mut self) -> Symbols {
+        self.objects.set_foreign();
+        self
+    }
+
     /// Looks there, too.
     #[must_use]
     pub fn with(mut self, sources: &Sources) -> Symbols {
         self.windows = Windows::new(sources.path.clone());
+        sources.notes.iter().for_each(|note| self.objects.note(note.as_str()));
         self
     }
 
@@ -153,7 +162,7 @@ impl Symbols {
     }
 
     fn perf_map(&mut self, pid: u32) -> Option<&PerfMap> {
-        if pid != 0 && !self.jit.contains_key(&pid) {
+        if pid != 0 && !self.objects.is_foreign() && !self.jit.contains_key(&pid) {
             let meter = Meter::new(self.objects.budget());
             let map = PerfMap::of_process(pid, &meter).unwrap_or_else(|e| {
                 self.objects.note(e);

@@ -50,6 +50,9 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// Where names are for traces that lack them: folders and servers with PDBs, as in _NT_SYMBOL_PATH
+    #[arg(long, global = true, value_name = "PATH", help_heading = "For traces from elsewhere")]
+    pub symbols: Option<String>,
 }
 
 /// The commands.

@@ -46,6 +46,7 @@ fn start(run: impl FnOnce(Command) -> anyhow::Result<ExitCode>) -> ExitCode {
     if !cli.command.records() {
         holdup_record::give_up();
     }
+    open::look_for_names_in(cli.symbols);
     match lowered.map_err(Into::into).and_then(|()| run(cli.command)) {
         Ok(code) => code,
         Err(error) => {

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{self, Cursor, IsTerminal, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use holdup_base::scratch;
-use holdup_symbols::{Kernel, StackUnwinder, Symbols};
-use holdup_trace::{Destination, Error, Result, Trace, TraceBuilder, file};
+use holdup_symbols::{Kernel, Sources, StackUnwinder, Symbols};
+use holdup_trace::{Destination, Error, Host, Result, Trace, TraceBuilder, file};
 
 use crate::text::progress::Progress;
 
@@ -37,12 +38,23 @@ pub fn is_spool(path: &Path) -> bool {
     is_file && File::open(path).is_ok_and(begins_so)
 }
 
+/// Where `--symbols` says that names are.
+static SYMBOLS: OnceLock<String> = OnceLock::new();
+
+/// Looks for names there, too, from now on: a symbol path.
+pub fn look_for_names_in(path: Option<String>) {
+    if let Some(path) = path {
+        SYMBOLS.get_or_init(|| path);
+    }
+}
+
 /// Completes a trace with the names that this machine knows.
 pub fn finish(mut builder: TraceBuilder) -> Result<Trace> {
-    let here = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    // perf writes the release alone, the recorder the system before it.
-    let same_kernel = !here.is_empty() && builder.meta_mut().host.os.ends_with(here.trim());
-    let mut symbols = Symbols::new(if same_kernel { Kernel::Live } else { Kernel::None });
+    let here = is_here(&builder.meta_mut().host);
+    let variable = std::env::var("_NT_SYMBOL_PATH").ok();
+    let sources = Sources::new(SYMBOLS.get().map(String::as_str), variable.as_deref());
+    let symbols = if here { Symbols::new(Kernel::Live) } else { Symbols::new(Kernel::None).of_another_machine() };
+    let mut symbols = symbols.with(&sources);
     let mut trace = builder.finish(Some(&mut symbols))?;
     // The unwinder reads the same files, and says the same of what it cannot read.
     let notes = &mut trace.meta.notes;
@@ -52,6 +64,16 @@ pub fn finish(mut builder: TraceBuilder) -> Result<Trace> {
         }
     }
     Ok(trace)
+}
+
+/// Whether a trace was made here, with the kernel that runs.
+fn is_here(host: &Host) -> bool {
+    let read = |what: &str| std::fs::read_to_string(format!("/proc/sys/kernel/{what}")).unwrap_or_default();
+    let (release, name) = (read("osrelease"), read("hostname"));
+    // perf writes the release alone, the recorder the system before it.
+    let same_kernel = !release.is_empty() && host.os.ends_with(release.trim());
+    // Many machines run the same kernel.
+    same_kernel && (host.name.is_empty() || host.name == name.trim())
 }
 
 fn from_input() -> Result<Trace> {
