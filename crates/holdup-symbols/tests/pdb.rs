@@ -45,13 +45,24 @@ fn unpacked(name: &str) -> Vec<u8> {
 
 /// The id of `fixture.pdb` or `public.pdb`, as llvm-pdbutil prints it.
 fn id(name: &str) -> PdbId {
-    let guid = if name == "fixture.pdb" { 0xcfb7_7243_16b4_82ef_4c4c_4420_5044_422e } else { 0x0678_b0d7_20e4_f9fc_4c4c_4420_5044_422e_u128 };
+    let guid = if name == "fixture.pdb" {
+        0xcfb7_7243_16b4_82ef_4c4c_4420_5044_422e
+    } else {
+        0x0678_b0d7_20e4_f9fc_4c4c_4420_5044_422e_u128
+    };
     PdbId { guid: guid.to_be_bytes(), age: 1, name: name.into() }
 }
 
 fn image(id: &PdbId) -> Vec<Arc<Image>> {
     let path = r"\Device\HarddiskVolume2\work\fixture.exe".into();
-    vec![Arc::new(Image { start: BASE, end: BASE + 0x6000, path, build_id: id.to_build_id(), pid: 12, ..Image::default() })]
+    vec![Arc::new(Image {
+        start: BASE,
+        end: BASE + 0x6000,
+        path,
+        build_id: id.to_build_id(),
+        pid: 12,
+        ..Image::default()
+    })]
 }
 
 fn symbols(path: &Path) -> Symbols {
@@ -114,7 +125,9 @@ fn a_symbol_store_is_searched_as_debuggers_do() {
     let id = id("fixture.pdb");
     let key = id.key();
     assert_eq!(key, "CFB7724316B482EF4C4C44205044422E1");
-    for path in ["fixture.pdb".into(), format!("fixture.pdb/{key}/fixture.pdb"), format!("fi/fixture.pdb/{key}/fixture.pdb")] {
+    for path in
+        ["fixture.pdb".into(), format!("fixture.pdb/{key}/fixture.pdb"), format!("fi/fixture.pdb/{key}/fixture.pdb")]
+    {
         let dir = folder_with("fixture.pdb", &path);
         let text = format!("/nowhere;srv*{}*http://127.0.0.1:1/never", dir.path().display());
         let mut symbols = Symbols::new(Kernel::None).with(&Sources::new(None, Some(&text)));
@@ -132,9 +145,16 @@ fn a_pdb_of_another_build_names_nothing() {
         let mut symbols = symbols(dir.path());
         assert_eq!(at(&mut symbols, &image(&wrong), 0x1110)[0].function, "fixture.exe+0x1110");
         let notes = symbols.notes();
-        assert!(notes.len() == 1 && notes[0].text.contains("of another build") && notes[0].text.contains(&wrong.key()), "{notes:?}");
+        assert!(
+            notes.len() == 1 && notes[0].text.contains("of another build") && notes[0].text.contains(&wrong.key()),
+            "{notes:?}"
+        );
     }
-    std::fs::write(dir.path().join("fixture.pdb"), "nothing of the kind, but long enough to be read as a header of a file").unwrap();
+    std::fs::write(
+        dir.path().join("fixture.pdb"),
+        "nothing of the kind, but long enough to be read as a header of a file",
+    )
+    .unwrap();
     let mut symbols = symbols(dir.path());
     assert_eq!(at(&mut symbols, &image(&good), 0x1110)[0].function, "fixture.exe+0x1110");
     assert!(symbols.notes()[0].text.contains("is not a PDB file"), "{:?}", symbols.notes());

@@ -254,3 +254,40 @@ fn code_compiled_at_run_time_and_unknown_memory() {
     assert_eq!(symbols.notes().len(), 1);
     assert_eq!(symbols.locate(false, &[], 0x1234), []);
 }
+
+#[test]
+fn a_file_of_the_same_path_names_nothing_of_another_machine_unless_its_id_proves_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("spin");
+    if compile("gcc", &["-O2", "-Wl,--build-id=0x0123456789abcdef"], &["inline.c"], &path).is_none() {
+        return;
+    }
+    let place = BASE + symbol(&path, "outer");
+    let of = |id: Option<&str>| {
+        let build_id = id.and_then(decode_build_id);
+        let image = Arc::new(Image { build_id, pid: std::process::id(), ..(*flat_image(&path)).clone() });
+        let mut symbols = Symbols::new(Kernel::None).of_another_machine();
+        let found = symbols.locate(false, &[image], place);
+        (found[0].function.clone(), symbols.notes())
+    };
+    assert_eq!(of(Some("0123456789abcdef")), ("outer".into(), vec![]));
+    let (name, notes) = of(Some("0123456789abcdee"));
+    assert!(name.starts_with("spin+0x") && notes[0].text.contains("another build"), "{name} {notes:?}");
+    let (name, notes) = of(None);
+    assert!(name.starts_with("spin+0x") && notes[0].text.contains("without a build id"), "{name} {notes:?}");
+
+    // Nor does a process of this machine that has the same number.
+    let map = std::path::PathBuf::from(format!("/tmp/perf-{}.map", std::process::id()));
+    std::fs::write(&map, format!("{:x} 100 compiled\n", BASE)).unwrap();
+    let anonymous = [Arc::new(Image {
+        start: BASE,
+        end: BASE + 4096,
+        path: "//anon".into(),
+        pid: std::process::id(),
+        ..Image::default()
+    })];
+    let name = |mut symbols: Symbols| symbols.locate(false, &anonymous, BASE + 4)[0].function.clone();
+    let (here, elsewhere) = (name(Symbols::new(Kernel::None)), name(Symbols::new(Kernel::None).of_another_machine()));
+    std::fs::remove_file(&map).unwrap();
+    assert_eq!((here.as_str(), elsewhere.as_str()), ("compiled", "//anon"));
+}

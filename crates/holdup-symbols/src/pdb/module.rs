@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use pdb2::{
-    FallibleIterator, FileIndex, IdIndex, Inlinee, InlineSiteSymbol, LineProgram, ModuleInfo, PdbInternalSectionOffset,
+    FallibleIterator, FileIndex, IdIndex, InlineSiteSymbol, Inlinee, LineProgram, ModuleInfo, PdbInternalSectionOffset,
     ProcedureSymbol, StringTable, SymbolData,
 };
 use rustc_hash::FxHashMap;
@@ -105,7 +105,11 @@ pub(super) struct Module {
 
 impl Module {
     /// Reads all that fits.
-    pub fn load(info: &ModuleInfo<'static>, strings: Option<&StringTable<'static>>, meter: &Meter) -> pdb2::Result<Module> {
+    pub fn load(
+        info: &ModuleInfo<'static>,
+        strings: Option<&StringTable<'static>>,
+        meter: &Meter,
+    ) -> pdb2::Result<Module> {
         let mut module = Module::default();
         let program = info.line_program().ok();
         let mut files = Files { strings, program: program.as_ref(), known: FxHashMap::default() };
