@@ -278,7 +278,7 @@ fn a_file_of_the_same_path_names_nothing_of_another_machine_unless_its_id_proves
 
     // Nor does a process of this machine that has the same number.
     let map = std::path::PathBuf::from(format!("/tmp/perf-{}.map", std::process::id()));
-    std::fs::write(&map, format!("{:x} 100 compiled\n", BASE)).unwrap();
+    std::fs::write(&map, format!("{BASE:x} 100 compiled\n")).unwrap();
     let anonymous = [Arc::new(Image {
         start: BASE,
         end: BASE + 4096,
