@@ -47,6 +47,7 @@ mod etl;
 mod input;
 mod linux;
 mod perf_data;
+mod perfetto;
 mod trace_dat;
 mod unpack;
 
@@ -66,6 +67,8 @@ pub enum Format {
     TraceDat,
     /// `.etl` of Event Tracing for Windows.
     Etl,
+    /// A trace of Perfetto, as its service, Android and other recorders write them.
+    Perfetto,
 }
 
 impl Format {
@@ -75,6 +78,7 @@ impl Format {
             Format::PerfData => "perf.data",
             Format::TraceDat => "trace.dat",
             Format::Etl => "etl",
+            Format::Perfetto => "perfetto",
         }
     }
 }
@@ -92,6 +96,8 @@ fn detect_plain(head: &[u8]) -> Option<Format> {
         (Format::PerfData, perf_data::is_perf_data as fn(&[u8]) -> bool),
         (Format::Etl, etl::is_etl),
         (Format::TraceDat, trace_dat::is_trace_dat),
+        // It has no magic: last.
+        (Format::Perfetto, perfetto::is_perfetto),
     ];
     known.into_iter().find(|(_, is)| is(head)).map(|(format, _)| format)
 }
@@ -119,9 +125,10 @@ impl Input {
             Some(Format::PerfData) => perf_data::import(self, builder),
             Some(Format::TraceDat) => trace_dat::import(self, builder),
             Some(Format::Etl) => etl::import(self, builder),
+            Some(Format::Perfetto) => perfetto::import(self, builder),
             None => Err(Error::input(
                 self.path(),
-                "is no trace that holdup knows (perf.data, also piped, compressed or in gzip); `holdup info --help` lists them",
+                "is no trace that holdup knows (perf.data, also piped, compressed or in gzip; Perfetto); `holdup info --help` lists them",
             )),
         }
     }

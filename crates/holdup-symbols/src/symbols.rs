@@ -175,6 +175,12 @@ impl Symbols {
 }
 
 impl Symbolizer for Symbols {
+    fn demangle(&self, name: &str) -> String {
+        // Of what is not mangled nothing is cut off: a source chose to write it so.
+        let mangled = ["_Z", "_R", "___Z"].iter().any(|prefix| name.starts_with(prefix));
+        if mangled { crate::demangle::demangle(name).text } else { name.to_owned() }
+    }
+
     fn locate(&mut self, kernel: bool, images: &[Arc<Image>], address: u64) -> Vec<Location> {
         let image = image_at(images, address);
         if let Some(image) = image.filter(|image| is_windows(image)) {

@@ -17,8 +17,10 @@ mod threads;
 mod tids;
 mod waits;
 
+use crate::naming::Given;
 use crate::trace::Trace;
-use crate::{ChainId, Event, Image, LockId, LockKey, Meta, RawStack, Result, Store, StringId, Symbolizer, Unwinder};
+use crate::{ChainId, Event, Image, Location, LockId, LockKey, Meta, RawStack};
+use crate::{Result, Store, StringId, Symbolizer, Unwinder};
 use assembly::Assembly;
 pub use out::Destination;
 use out::Maker;
@@ -93,6 +95,24 @@ impl TraceBuilder {
         self.trace.spaces.announce(image)
     }
 
+    /// The text of an interned string.
+    pub fn text(&self, id: StringId) -> &str {
+        self.trace.strings.get(id)
+    }
+
+    /// What the source itself calls the code at `address` in process `pid` (0: the kernel), the innermost inlined function first.
+    /// The address is that of a frame: a caller's lies inside its call. It holds before what a symbolizer knows; the first
+    /// word stays.
+    pub fn name(&mut self, pid: u32, address: u64, locations: Vec<Location>) {
+        self.trace.given.entry((pid, address)).or_insert(locations);
+    }
+
+    /// The events that are held because older ones may still come, in no order: a source that tells late what belongs to them
+    /// completes them here before it finishes their round. O(events held).
+    pub fn held_mut(&mut self) -> impl Iterator<Item = (u64, &mut Event)> {
+        self.sorter.held_mut()
+    }
+
     /// Pushes an event with the source's clock in nanoseconds.
     #[inline]
     pub fn push(&mut self, t: u64, event: impl Into<Event>) {
@@ -114,9 +134,8 @@ impl TraceBuilder {
         // Names come after all strings of the events.
         let with_kernel = !trace.meta.kernel_addresses_hidden;
         let (stacks, spaces) = (&trace.stacks.interner.stacks, trace.spaces.all());
-        let names = symbolizer.map_or_else(crate::Names::default, |symbolizer| {
-            crate::naming::name_frames(stacks, spaces, &mut trace.strings, symbolizer, with_kernel)
-        });
+        let given = Given { names: std::mem::take(&mut trace.given), processes: trace.spaces.processes() };
+        let names = crate::naming::name_frames(stacks, spaces, &given, &mut trace.strings, symbolizer, with_kernel);
         if trace.meta.kernel_addresses_hidden {
             hide::hide(&mut trace, &names, &tables)?;
         }

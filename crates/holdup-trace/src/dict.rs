@@ -160,6 +160,11 @@ pub trait Symbolizer {
     /// The code bytes of the function around `address`, and the address of the first one; at most `limit` bytes.
     fn code(&mut self, kernel: bool, images: &[Arc<Image>], address: u64, limit: usize) -> Option<(u64, Vec<u8>)>;
 
+    /// A function's name, which may be mangled, as [`locate`](Self::locate) gives names.
+    fn demangle(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
     /// The source lines of `length` bytes of user code from `start` on, by offset; each holds up to the next one.
     /// Empty if nothing is known.
     fn lines(&mut self, _images: &[Arc<Image>], _start: u64, _length: usize) -> Vec<SourceLine> {

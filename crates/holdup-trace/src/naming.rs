@@ -2,21 +2,39 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::tables::{Code, Codes, Frame, LineRow, Lines, LocationRow, Locations};
-use crate::{Dictionary, FrameId, Image, Names, SpaceId, Stacks, StringId, Symbolizer, Table};
+use crate::{Dictionary, FrameId, Image, Location, Names, SpaceId, Stacks, StringId, Symbolizer, Table};
 
 /// Longest function whose code is kept, in bytes.
 const CODE_LIMIT: usize = 64 << 10;
+
+/// What a source itself calls addresses.
+pub(crate) struct Given<'a> {
+    /// By process and address.
+    pub names: FxHashMap<(u32, u64), Vec<Location>>,
+    /// The process of each space.
+    pub processes: &'a [u32],
+}
+
+/// Of a source that names nothing.
+pub(crate) const NOTHING_GIVEN: Given = Given { names: FxHashMap::with_hasher(FxBuildHasher), processes: &[] };
+
+impl Given<'_> {
+    fn at(&self, space: SpaceId, address: u64) -> Option<&Vec<Location>> {
+        self.names.get(&(*self.processes.get(space.index())?, address))
+    }
+}
 
 /// Names every frame, and keeps the code of every function that is a stack's leaf; of the kernel's only `with_kernel`:
 /// code that was moved at boot has the addresses in it.
 pub(crate) fn name_frames(
     stacks: &Stacks,
     spaces: &[Vec<Arc<Image>>],
+    given: &Given,
     strings: &mut Dictionary,
-    symbolizer: &mut dyn Symbolizer,
+    mut symbolizer: Option<&mut dyn Symbolizer>,
     with_kernel: bool,
 ) -> Names {
     let mut locations = Locations::default();
@@ -27,12 +45,17 @@ pub(crate) fn name_frames(
         let frame = FrameId(index as u32);
         let Some(Frame { space, address }) = stacks.frame(frame) else { continue };
         let images = spaces.get(space.index()).unwrap_or(&none);
-        let found = symbolizer.locate(space == SpaceId::KERNEL, images, address);
-        if let Some(outer) = found.last().filter(|_| is_leaf && (with_kernel || space != SpaceId::KERNEL))
+        let found = match (given.at(space, address), &mut symbolizer) {
+            (Some(locations), symbolizer) => demangled(locations, symbolizer.as_deref()),
+            (None, Some(symbolizer)) => symbolizer.locate(space == SpaceId::KERNEL, images, address),
+            (None, None) => continue,
+        };
+        if let Some(symbolizer) = &mut symbolizer
+            && let Some(outer) = found.last().filter(|_| is_leaf && (with_kernel || space != SpaceId::KERNEL))
             && kept.functions.insert((space, address - outer.offset.min(address)))
         {
             let names = (strings.intern(&outer.function), strings.intern(&outer.module));
-            kept.add(names, (space, address), images, strings, symbolizer);
+            kept.add(names, (space, address), images, strings, *symbolizer);
         }
         for l in found {
             let (function, module) = (strings.intern(&l.function), strings.intern(&l.module));
@@ -41,6 +64,15 @@ pub(crate) fn name_frames(
         }
     }
     Names::new(locations, kept.codes, kept.lines, stacks.frame_count())
+}
+
+/// The source's own names, in the form in which a symbolizer gives them.
+fn demangled(locations: &[Location], symbolizer: Option<&dyn Symbolizer>) -> Vec<Location> {
+    let mut locations = locations.to_vec();
+    if let Some(symbolizer) = symbolizer {
+        locations.iter_mut().for_each(|l| l.function = symbolizer.demangle(&l.function));
+    }
+    locations
 }
 
 /// What is kept of functions.

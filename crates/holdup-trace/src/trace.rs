@@ -106,7 +106,14 @@ impl Trace {
             let at = images.partition_point(|i| i.start < start);
             images.insert(at, Arc::new(Image { start, end, file_offset, path, build_id, pid: 0 }));
         }
-        self.names = crate::naming::name_frames(&self.stacks, &spaces, &mut self.strings, symbolizer, true);
+        self.names = crate::naming::name_frames(
+            &self.stacks,
+            &spaces,
+            &crate::naming::NOTHING_GIVEN,
+            &mut self.strings,
+            Some(symbolizer),
+            true,
+        );
         Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! Applies events in time order: identities, address spaces, rows.
 
+use rustc_hash::FxHashMap;
+
 use super::clock::Clock;
 use super::locks::LockTable;
 use super::out::Maker;
@@ -10,7 +12,9 @@ use super::waits::OpenWaits;
 use crate::event::*;
 use crate::event_tables::Fillers;
 use crate::tables::*;
-use crate::{ChainId, Cpu, Dictionary, LockId, LossKind, Meta, Result, SpaceId, StackId, ThreadIdx, Timestamp};
+use crate::{
+    ChainId, Cpu, Dictionary, Location, LockId, LossKind, Meta, Result, SpaceId, StackId, ThreadIdx, Timestamp,
+};
 
 /// A trace that comes into being.
 pub(super) struct Assembly {
@@ -21,6 +25,8 @@ pub(super) struct Assembly {
     pub spaces: Spaces,
     pub stacks: CallStacks,
     pub locks: LockTable,
+    /// What the source calls addresses of processes.
+    pub given: FxHashMap<(u32, u64), Vec<Location>>,
     pub waits: OpenWaits,
     pub out: Fillers,
 }
@@ -37,6 +43,7 @@ impl Assembly {
             spaces: Spaces::default(),
             stacks: CallStacks::default(),
             locks: LockTable::default(),
+            given: FxHashMap::default(),
             waits: OpenWaits::default(),
             out: Fillers::new(tables)?,
         })

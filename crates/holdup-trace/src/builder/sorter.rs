@@ -24,6 +24,12 @@ impl Sorter {
         self.events.push(event);
     }
 
+    /// The events that are held.
+    pub fn held_mut(&mut self) -> impl Iterator<Item = (u64, &mut Event)> {
+        // Between rounds both lists have the same order.
+        self.order.iter().map(|&(t, _)| t).zip(&mut self.events)
+    }
+
     /// At the end of a round: gives the events that nothing older can precede any more to `each`, in order.
     pub fn finish_round(&mut self, each: impl FnMut(u64, Event) -> Result<()>) -> Result<()> {
         let horizon = std::mem::replace(&mut self.horizon, self.newest);

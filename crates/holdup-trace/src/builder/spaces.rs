@@ -13,6 +13,8 @@ pub(super) struct Spaces {
     /// The images of each space, sorted by start.
     images: Vec<Vec<Arc<Image>>>,
     of_process: FxHashMap<u32, SpaceId>,
+    /// Whose each space is.
+    processes: Vec<u32>,
     changes: u32,
 }
 
@@ -22,6 +24,7 @@ impl Default for Spaces {
             announced: Vec::new(),
             images: vec![Vec::new()],
             of_process: FxHashMap::from_iter([(0, SpaceId::KERNEL)]),
+            processes: vec![0],
             changes: 1,
         }
     }
@@ -63,6 +66,11 @@ impl Spaces {
         &self.images
     }
 
+    /// The process of each space.
+    pub fn processes(&self) -> &[u32] {
+        &self.processes
+    }
+
     /// `pid` maps an image that was announced under `number`. It replaces what it covers.
     pub fn map(&mut self, pid: u32, number: u32) -> Option<(SpaceId, Arc<Image>)> {
         let image = self.announced.get(number as usize)?.clone();
@@ -93,6 +101,7 @@ impl Spaces {
         }
         let space = SpaceId(self.images.len() as u32);
         self.images.push(images);
+        self.processes.push(pid);
         self.of_process.insert(pid, space);
         self.changes = self.changes.wrapping_add(1).max(1);
         space
