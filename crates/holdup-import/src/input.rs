@@ -1,12 +1,16 @@
 //! Opens a path or standard input, looks at its first bytes, and takes gzip off.
 
+mod gzip;
+
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use flate2::bufread::MultiGzDecoder;
 use holdup_base::scratch;
 use holdup_trace::{Error, Result};
+
+pub(crate) use gzip::peek;
+pub use gzip::{is_gzip, unpack};
 
 /// As many first bytes of a file tell its kind, even inside gzip.
 pub const HEAD_BYTES: usize = 4096;
@@ -65,8 +69,7 @@ pub fn from_reader(path: &Path, mut from: Box<dyn Read>) -> Result<Input> {
     let failed = |e: io::Error| Error::input(path, format!("cannot be read: {e}"));
     let mut head = read_head(&mut from).map_err(failed)?;
     if is_gzip(&head) {
-        let packed = BufReader::with_capacity(1 << 17, io::Cursor::new(head).chain(from));
-        from = Box::new(MultiGzDecoder::new(packed));
+        from = gzip::unpack(io::Cursor::new(head).chain(from));
         head = read_head(&mut from).map_err(|e| Error::input(path, format!("is damaged gzip: {e}")))?;
     }
     Ok(Input { path: path.to_owned(), head, stream: Stream::Pipe(from) })
@@ -131,23 +134,4 @@ fn read_head(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     from.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
     Ok(head)
-}
-
-fn is_gzip(head: &[u8]) -> bool {
-    head.starts_with(&[0x1f, 0x8b, 8])
-}
-
-/// The first bytes inside gzip; `None` if `head` is no gzip.
-pub(crate) fn peek_gzip(head: &[u8]) -> Option<Vec<u8>> {
-    if !is_gzip(head) {
-        return None;
-    }
-    let mut unpacked = vec![0; 256];
-    let mut gzip = MultiGzDecoder::new(head);
-    let mut len = 0;
-    while let Ok(n @ 1..) = gzip.read(&mut unpacked[len..]) {
-        len += n;
-    }
-    unpacked.truncate(len);
-    Some(unpacked)
 }

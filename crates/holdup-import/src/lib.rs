@@ -55,7 +55,7 @@ use std::path::Path;
 
 use holdup_trace::{Error, Result, TraceBuilder};
 
-pub use input::{HEAD_BYTES, Input, from_file, from_reader, open};
+pub use input::{HEAD_BYTES, Input, from_file, from_reader, is_gzip, open, unpack};
 
 /// A kind of trace that can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,7 +85,7 @@ impl Format {
 
 /// Tells the kind of a trace from its first bytes ([`HEAD_BYTES`] are enough), gzip or not.
 pub fn detect(head: &[u8]) -> Option<Format> {
-    match input::peek_gzip(head) {
+    match input::peek(head) {
         Some(unpacked) => detect_plain(&unpacked),
         None => detect_plain(head),
     }

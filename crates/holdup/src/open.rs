@@ -24,8 +24,9 @@ pub fn open(path: &Path) -> Result<Trace> {
     }
     let file = File::open(path).map_err(|e| Error::input(path, format!("cannot be opened: {e}")))?;
     match file.metadata() {
+        Ok(there) if there.is_file() && is_packed(&file) => from_pipe(path, holdup_import::unpack(file)),
         // Links to standard input, and what a shell makes of <(COMMAND).
-        Ok(there) if !there.is_file() && !there.is_dir() => from_pipe(path, file),
+        Ok(there) if !there.is_file() && !there.is_dir() => from_pipe(path, Box::new(file)),
         _ => from_file(path, file),
     }
 }
@@ -90,7 +91,7 @@ fn from_input() -> Result<Trace> {
     let mut file = File::from(input.as_fd().try_clone_to_owned().map_err(cannot)?);
     // `holdup info - < trace.holdup` has the file itself.
     let is_whole = file.metadata().is_ok_and(|m| m.is_file()) && file.stream_position().is_ok_and(|at| at == 0);
-    if is_whole { from_file(path, file) } else { from_pipe(path, file) }
+    if is_whole && !is_packed(&file) { from_file(path, file) } else { from_pipe(path, Box::new(file)) }
 }
 
 /// `path` is the file's name in messages.
@@ -113,9 +114,13 @@ fn from_file(path: &Path, mut file: File) -> Result<Trace> {
 }
 
 /// What can be read only once. A `.holdup` file is read from its end, so it is copied first.
-fn from_pipe(path: &Path, mut pipe: File) -> Result<Trace> {
+fn from_pipe(path: &Path, mut pipe: Box<dyn Read>) -> Result<Trace> {
     let progress = Progress::of_step(&format!("reading {}", name(path)));
-    let head = head(path, &mut pipe)?;
+    let mut head = head(path, &mut pipe)?;
+    if holdup_import::is_gzip(&head) {
+        pipe = holdup_import::unpack(Cursor::new(head).chain(pipe));
+        head = self::head(path, &mut pipe)?;
+    }
     let whole = Cursor::new(head.clone()).chain(pipe);
     if file::is_holdup(&head) {
         let copy = scratch::copy(whole).map_err(|e| Error::input(path, format!("cannot be read: {e}")))?;
@@ -137,8 +142,15 @@ fn builder() -> Result<TraceBuilder> {
     Ok(builder)
 }
 
+/// Whether a file is gzip of something; it is at its beginning then, as before.
+fn is_packed(mut file: &File) -> bool {
+    let mut head = Vec::new();
+    let read = file.take(HEAD).read_to_end(&mut head);
+    file.seek(SeekFrom::Start(0)).is_ok() && read.is_ok() && holdup_import::is_gzip(&head)
+}
+
 /// The first bytes; the importer has the sentence about folders.
-fn head(path: &Path, file: &mut File) -> Result<Vec<u8>> {
+fn head(path: &Path, file: &mut impl Read) -> Result<Vec<u8>> {
     let mut head = Vec::new();
     match file.take(HEAD).read_to_end(&mut head) {
         Err(e) if e.kind() != io::ErrorKind::IsADirectory => Err(Error::input(path, format!("cannot be read: {e}"))),

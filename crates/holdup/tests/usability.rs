@@ -99,6 +99,28 @@ fn every_command_reads_every_format_from_a_pipe() {
     assert_eq!(of_fifo, json(&run(&["info", &trace, "--json"])));
 }
 
+/// gzip of a trace is that trace, as a file and on a pipe.
+#[test]
+fn packed_traces_are_unpacked() {
+    let dir = tempfile::tempdir().expect("dir");
+    let own = dir.path().join("t.holdup");
+    let perf = format!("{FIXTURES}/task.perf.data");
+    let o = run(&["cut", &perf, "-o", &own.display().to_string()]);
+    assert_eq!(code(&o), 0, "{}", err(&o));
+    for trace in [own.display().to_string(), perf] {
+        let packed = dir.path().join("packed");
+        let mut gzip =
+            flate2::write::GzEncoder::new(File::create(&packed).expect("a file"), flate2::Compression::fast());
+        gzip.write_all(&fs::read(&trace).expect("the trace")).expect("room");
+        gzip.finish().expect("room");
+        let answer = |o: Output| json(&o)["events"].clone();
+        let plain = answer(run(&["info", &trace, "--json"]));
+        assert_eq!(answer(run(&["info", &packed.display().to_string(), "--json"])), plain, "{trace}");
+        let packed = File::open(&packed).expect("a file");
+        assert_eq!(answer(piped(&["info", "-", "--json"], packed)), plain, "{trace}");
+    }
+}
+
 #[test]
 fn what_is_no_trace_on_a_pipe_is_a_sentence() {
     let dir = tempfile::tempdir().expect("dir");
