@@ -23,6 +23,12 @@ fn windows_7_slow_ppt() {
     assert!((meta.duration().seconds() - 17.0737).abs() < 1e-3, "{}", meta.duration_ns);
     assert_eq!((trace.switches.rows(), trace.samples.rows(), trace.wakes.rows()), (29_533, 136_370, 0));
     assert_eq!(trace.losses.rows(), 0);
+    // 42 of the 138,474 walks are of a sample in whose tick there is a switch, too; the README leaves them out. No walk is without its sample.
+    assert!(!meta.notes.iter().any(|note| note.text.contains("stacks are of events")), "{:?}", meta.notes);
+    let depths: Vec<_> =
+        trace.samples.iter().map(|row| trace.stacks.frames(row.expect("a row").stack).count()).collect();
+    // Ten samples have no walk, and so their instruction alone; two of the frames are null.
+    assert_eq!(depths.iter().sum::<usize>(), 682_793 + 10 - 2);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! [`Need`] looks for itself, so that a broken test or tool is not taken for a machine without.
 
 pub mod damage;
+pub mod etl;
 mod need;
 
 use std::io::Write;

@@ -21,8 +21,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-report", &["holdup-analysis", "holdup-synth", "holdup-trace"]),
     // Its tests export made traces.
     ("holdup-export", &["holdup-analysis", "holdup-base", "holdup-synth", "holdup-trace"]),
-    // Its tests explain made traces.
-    ("holdup-analysis", &["holdup-base", "holdup-synth", "holdup-trace"]),
+    // Its tests explain made traces, and logs as other systems would have written them.
+    ("holdup-analysis", &["holdup-base", "holdup-import", "holdup-synth", "holdup-trace"]),
     ("holdup-synth", &["holdup-base", "holdup-trace"]),
     ("holdup-record", &["holdup-base", "holdup-spool", "holdup-trace"]),
     ("holdup-spool", &["holdup-base", "holdup-trace"]),

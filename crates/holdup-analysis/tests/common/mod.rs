@@ -111,29 +111,27 @@ impl Schedule {
     }
 
     pub fn blame(self) -> (Trace, Blame) {
-        let trace = self.finish();
-        let focus = Focus::new(&trace, None);
-        let classifier = Classifier::new(&trace);
-        let window = Window { from: 0, to: trace.meta.duration_ns };
-        let blame = {
-            let timeline = Timeline::new(&trace, &focus, &classifier).unwrap();
-            let spins = SpinSites::new(&trace, &classifier, &NoDisassembler);
-            let study = Study {
-                trace: &trace,
-                timeline: &timeline,
-                focus: &focus,
-                classifier: &classifier,
-                spins: &spins,
-                window,
-            };
-            blame(&study, |_| (), |()| ()).unwrap()
-        };
-        drop(classifier);
-        let cpu = &blame.cpu;
-        let sum = cpu.running + cpu.other + cpu.held_up + cpu.runnable_idle + cpu.no_work + cpu.lost;
-        assert!((sum - cpu.total).abs() <= 1e-3 * cpu.total, "{cpu:?}");
-        (trace, blame)
+        blame_of(self.finish())
     }
+}
+
+/// Who is to blame for a trace, which adds up.
+pub fn blame_of(trace: Trace) -> (Trace, Blame) {
+    let focus = Focus::new(&trace, None);
+    let classifier = Classifier::new(&trace);
+    let window = Window { from: 0, to: trace.meta.duration_ns };
+    let blame = {
+        let timeline = Timeline::new(&trace, &focus, &classifier).unwrap();
+        let spins = SpinSites::new(&trace, &classifier, &NoDisassembler);
+        let study =
+            Study { trace: &trace, timeline: &timeline, focus: &focus, classifier: &classifier, spins: &spins, window };
+        blame(&study, |_| (), |()| ()).unwrap()
+    };
+    drop(classifier);
+    let cpu = &blame.cpu;
+    let sum = cpu.running + cpu.other + cpu.held_up + cpu.runnable_idle + cpu.no_work + cpu.lost;
+    assert!((sum - cpu.total).abs() <= 1e-3 * cpu.total, "{cpu:?}");
+    (trace, blame)
 }
 
 pub const SLEEP: i16 = 230;

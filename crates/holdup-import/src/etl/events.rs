@@ -1,7 +1,6 @@
 //! The kernel's records become events.
 
-use holdup_trace::{BlockIoEvent, ChainId, Cpu, LockId, LossKind, LostEvent, Nanos, Result};
-use holdup_trace::{SwitchEvent, TraceBuilder, WakeContext};
+use holdup_trace::{BlockIoEvent, Cpu, LossKind, LostEvent, Nanos, Result, TraceBuilder, WakeContext};
 
 use super::clock::Clock;
 use super::fields::Fields;
@@ -192,12 +191,8 @@ impl<'a> Events<'a> {
             0 => (holdup_trace::SwitchState::Runnable, false, -1),
             _ => waits::of(state, reason),
         };
-        let (lock, chain, cpu) = (LockId::NONE, ChainId::NONE, Cpu(at.cpu));
-        self.builder.push(at.time, SwitchEvent { cpu, prev, next, state, io_wait, syscall, lock, chain });
-        if next != 0 {
-            let owner = (self.people.process_of(next), Some(next));
-            self.held.push((at.ticks, at.time), at.cpu, owner, What::Resumed);
-        }
+        let owner = (self.people.process_of(next), Some(next));
+        self.held.push((at.ticks, at.time), at.cpu, owner, What::Switch { prev, state, io_wait, syscall });
         Some(())
     }
 

@@ -1,9 +1,12 @@
 //! Events that wait for their stacks. Windows walks a stack after the event that asked for it, and the part in user space when the thread
-//! is about to return there: 99.9 % of them within a millisecond, the last ones a tenth of a second later.
+//! is about to return there: 99.9 % of them within a millisecond, the last ones a tenth of a second later. All that threads do is held,
+//! whether it has stacks or not: events of one instant keep their order.
 
 use std::collections::VecDeque;
 
-use holdup_trace::{BlockedEvent, Cpu, LockId, SampleEvent, TraceBuilder, WakeContext, WakeEvent};
+use holdup_trace::{
+    BlockedEvent, ChainId, Cpu, LockId, SampleEvent, SwitchEvent, SwitchState, TraceBuilder, WakeContext, WakeEvent,
+};
 
 use super::image::is_kernel;
 use super::keys::MOST_FRAMES;
@@ -16,8 +19,14 @@ pub const UNKNOWN_SOURCE: u16 = u16::MAX;
 pub enum What {
     /// A sample at an instruction.
     Sample(u64),
-    /// A thread was switched in: its stack says where it had blocked. Without one there is nothing to say.
-    Resumed,
+    /// A thread is switched in for another one. Its stack says where it had blocked.
+    Switch {
+        prev: u32,
+        state: SwitchState,
+        io_wait: bool,
+        /// The reason to wait.
+        syscall: i16,
+    },
     /// A thread becomes runnable.
     Wake {
         wakee: u32,
@@ -94,16 +103,17 @@ impl Held {
     /// Gives a stack to the event that it is of: that with its time and thread.
     #[inline]
     pub fn stack(&mut self, walk: Walk, frames: impl Iterator<Item = u64>) -> Fate {
-        let mut found: Option<(usize, (bool, bool))> = None;
+        let mut found: Option<(usize, (bool, bool, bool))> = None;
         let behind = self.behind(walk.ticks);
         for (at, entry) in self.queue.range(..behind).enumerate().rev() {
             if entry.ticks != walk.ticks {
                 break;
             }
             let is_its = entry.tid.map_or(entry.cpu == walk.cpu, |tid| tid == walk.tid);
-            // Of two events of a thread in one tick the first has its stack first; stacks at switches are rarer than others.
+            // Idle threads are on all CPUs. Of two events of a thread in one tick the first has its stack first; stacks at switches
+            // are rarer than others.
             let is_bare = entry.kernel.is_empty() && entry.user.is_empty();
-            let rank = (is_bare, entry.what != What::Resumed);
+            let rank = (entry.cpu == walk.cpu, is_bare, !matches!(entry.what, What::Switch { .. }));
             if is_its && found.is_none_or(|(_, best)| rank >= best) {
                 found = Some((at, rank));
             }
@@ -177,10 +187,13 @@ fn hand_on(entry: &Entry, builder: &mut TraceBuilder) {
             let chain = builder.chain(entry.pid, kernel, user);
             builder.push(entry.time, SampleEvent { cpu, tid, ip, chain });
         }
-        What::Resumed if kernel.is_empty() && user.is_empty() => {}
-        What::Resumed => {
-            let chain = builder.chain(entry.pid, kernel, user);
-            builder.push(entry.time, BlockedEvent { tid, chain, lock: LockId::NONE });
+        What::Switch { prev, state, io_wait, syscall } => {
+            let (lock, chain) = (LockId::NONE, ChainId::NONE);
+            builder.push(entry.time, SwitchEvent { cpu, prev, next: tid, state, io_wait, syscall, lock, chain });
+            if !kernel.is_empty() || !user.is_empty() {
+                let chain = builder.chain(entry.pid, kernel, user);
+                builder.push(entry.time, BlockedEvent { tid, chain, lock });
+            }
         }
         What::Wake { wakee, context, source, .. } => {
             let chain = builder.chain(entry.pid, kernel, user);

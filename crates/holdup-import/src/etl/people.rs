@@ -36,6 +36,9 @@ impl<'a> People<'a> {
 
     /// Tells of all that was there at `time`, when the log began.
     pub fn introduce(&mut self, time: u64, builder: &mut TraceBuilder) {
+        // The trace begins with its first event: let that be when the log did.
+        let name = builder.string("Idle");
+        builder.push(time, ProcessEvent { pid: 0, name });
         for process in self.existing.processes() {
             self.process(time, process, builder);
         }
