@@ -31,6 +31,11 @@ pub fn perf_data(bytes: &[u8]) {
     }
 }
 
+/// Any bytes as a log of ETW.
+pub fn etl(bytes: &[u8]) {
+    perf_data(bytes);
+}
+
 /// Any bytes as a `.holdup` file.
 pub fn holdup_file(bytes: &[u8]) {
     let file = file(bytes);

@@ -7,7 +7,7 @@ mod mend;
 mod panics;
 mod seeds;
 
-pub use bodies::{demangle, holdup_file, object, perf_data, spool};
+pub use bodies::{demangle, etl, holdup_file, object, perf_data, spool};
 pub use driver::{Failure, Limits, Run, run};
 
 /// A reader of foreign bytes.
@@ -24,8 +24,9 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     Target { name: "perf_data", body: perf_data, seeds: seeds::perf_data, mend: None },
+    Target { name: "etl", body: etl, seeds: seeds::etl, mend: None },
     Target { name: "holdup_file", body: holdup_file, seeds: seeds::holdup_file, mend: Some(mend::zip) },
     Target { name: "spool", body: spool, seeds: seeds::spool, mend: Some(seeds::spools::mend_checksums) },
     Target { name: "demangle", body: demangle, seeds: seeds::demangle, mend: None },

@@ -34,6 +34,18 @@ pub fn perf_data() -> Vec<Vec<u8>> {
     seeds
 }
 
+/// Logs of ETW as the tests write them: packed or not, stacks by keys or not, and with more than a buffer of each CPU.
+pub fn etl() -> Vec<Vec<u8>> {
+    use holdup_testing::etl::{Log, Packing};
+    let kinds = [(Packing::Plain, false), (Packing::Plain, true), (Packing::Lz77, true), (Packing::Huffman, false)];
+    let log = |(packing, by_keys)| {
+        let mut log = Log::example(packing, by_keys);
+        log.buffer_size = 700;
+        log.finish()
+    };
+    kinds.into_iter().map(log).collect()
+}
+
 /// The same traces as `.holdup` files.
 pub fn holdup_file() -> Vec<Vec<u8>> {
     let folder = tempfile::tempdir().expect("a folder");

@@ -4,46 +4,10 @@ mod common;
 
 use common::{import_bytes, native};
 use holdup_testing::damage::{Random, mutate};
-use holdup_testing::etl::{Header, IMAGE_ID, Log, MS, Packing, reason, state};
+use holdup_testing::etl::{Header, IMAGE_ID, KERNEL, Log, MS, Packing, reason, state};
 use holdup_trace::{PdbId, SpaceId, StackId, SwitchState, Syscall, ThreadIdx, Trace, WakeContext};
 
 const WAITS: (u8, u8) = (state::WAITING, reason::USER_REQUEST);
-const KERNEL: u64 = 0xffff_f800_0010_0000;
-const GUID: [u8; 16] = [0xb9, 0x4b, 0x84, 0x38, 0x17, 0x20, 0x67, 0x49, 0xbe, 0x7a, 0xa4, 0xa2, 0xc2, 0x04, 0x30, 0xfa];
-
-/// A thread waits for another one, with stacks at the switch and the wake-up, told in full or by keys.
-fn small(packing: Packing, by_keys: bool) -> Log {
-    let mut log = Log::new(2);
-    log.packing = packing;
-    log.process(0, 3, 100, "app.exe");
-    log.thread(0, 3, (100, 104), "", 4);
-    log.thread(0, 3, (100, 108), "pool worker", 4);
-    log.image(0, 3, 100, (0x40_0000, 0x1000), "\\Device\\HarddiskVolume2\\app\\app.exe");
-    log.image(0, 3, 0, (KERNEL, 0x10_0000), "\\SystemRoot\\system32\\ntoskrnl.exe");
-    log.pdb(9 * MS, 100, 0x40_0000, GUID, 2, "c:\\build\\app.pdb");
-    log.switch(0, MS, 104, WAITS, 0);
-    log.switch(1, MS, 0, (state::READY, 0), 108);
-    log.ready(1, 3 * MS, 104, false);
-    log.switch(0, 4 * MS, 0, (state::READY, 0), 104);
-    log.sample(1, 4 * MS, 108, 0x40_0123);
-    let (waker, waiter) = ([KERNEL + 1, KERNEL + 2], [KERNEL + 3, 0x40_0200, 0x40_0300]);
-    if by_keys {
-        log.stack_key(1, (3 * MS, 3 * MS + 2), (100, 108), true, 0xabc0);
-        log.stack_key(0, (4 * MS, 4 * MS + 2), (100, 104), true, 0xabc8);
-        log.stack_key(0, (4 * MS, 5 * MS), (100, 104), false, 0xabc0);
-        // The key is used again: what it meant is told when it is forgotten.
-        log.key(1, 4 * MS + 1, false, 0xabc0, &waker);
-        log.key(0, 9 * MS, true, 0xabc0, &waiter[1..]);
-        log.key(0, 9 * MS, true, 0xabc8, &waiter[..1]);
-    } else {
-        log.stack(1, (3 * MS, 3 * MS + 2), (100, 108), &waker);
-        // The kernel's part at once, the other one when the thread returns there.
-        log.stack(0, (4 * MS, 4 * MS + 2), (100, 104), &waiter[..1]);
-        log.stack(0, (4 * MS, 5 * MS), (100, 104), &waiter[1..]);
-    }
-    log.thread_name(6 * MS, (100, 104), "named later");
-    log
-}
 
 fn addresses(trace: &Trace, stack: StackId) -> Vec<u64> {
     trace.stacks.frames(stack).map(|frame| trace.stacks.frame(frame).expect("a frame").address).collect()
@@ -53,7 +17,7 @@ fn addresses(trace: &Trace, stack: StackId) -> Vec<u64> {
 fn stacks_of_waits_and_wakers() {
     for packing in [Packing::Plain, Packing::Lz77, Packing::Huffman] {
         for by_keys in [false, true] {
-            let trace = import_bytes(small(packing, by_keys).finish()).expect("it can be read");
+            let trace = import_bytes(Log::example(packing, by_keys).finish()).expect("it can be read");
             let wake = trace.wakes.iter().next().expect("a wake-up").expect("a row");
             let tid = |thread: ThreadIdx| trace.threads.tid[thread.index()];
             assert_eq!((tid(wake.waker), tid(wake.wakee), wake.context), (108, 104, WakeContext::Task));
@@ -69,7 +33,7 @@ fn stacks_of_waits_and_wakers() {
 
 #[test]
 fn names_and_images() {
-    let trace = import_bytes(small(Packing::Plain, false).finish()).expect("it can be read");
+    let trace = import_bytes(Log::example(Packing::Plain, false).finish()).expect("it can be read");
     let threads = &trace.threads;
     let thread = |tid| threads.tid.iter().position(|&t| t == tid).expect("it is there");
     let names = [104, 108].map(|tid| (trace.text(threads.name[thread(tid)]), trace.text(threads.process[thread(tid)])));
@@ -149,7 +113,7 @@ fn who_wakes_from_interrupts() {
 
 #[test]
 fn threads_and_processes_that_use_a_number_again() {
-    let mut log = small(Packing::Plain, false);
+    let mut log = Log::example(Packing::Plain, false);
     log.thread(6 * MS, 2, (100, 104), "", 104);
     log.process(7 * MS, 1, 100, "other.exe");
     log.thread(7 * MS, 1, (100, 104), "", 108);
@@ -178,7 +142,7 @@ fn who_was_there_before_a_rings_end_is_told_at_the_end() {
 
 #[test]
 fn disks_have_a_beginning_and_an_end() {
-    let mut log = small(Packing::Plain, false);
+    let mut log = Log::example(Packing::Plain, false);
     log.disk_read(0, 8 * MS, 3 * MS, (1 << 20, 4096), 104);
     let trace = import_bytes(log.finish()).expect("it can be read");
     let rows: Vec<_> = trace.block_ios.iter().map(|row| row.expect("a row")).collect();
@@ -188,7 +152,7 @@ fn disks_have_a_beginning_and_an_end() {
 
 #[test]
 fn headers_that_are_not_read_are_counted() {
-    let mut log = small(Packing::Plain, false);
+    let mut log = Log::example(Packing::Plain, false);
     log.add(0, MS, Header::Event { guid: IMAGE_ID, id: 7 }, (0, 1), b"12345");
     log.add(0, MS, Header::Compact { tid: 104 }, (0x0f99, 2), &[0; 3]);
     for kind in [0x0b, 0x0d, 0x0f, 0x15] {
@@ -213,7 +177,7 @@ fn notes(trace: &Trace) -> String {
 
 #[test]
 fn what_is_damaged_is_skipped_and_told() {
-    let mut log = small(Packing::Plain, false);
+    let mut log = Log::example(Packing::Plain, false);
     log.add_raw(1, 3 * MS - 1, &[7; 64]);
     let trace = import_bytes(log.finish()).expect("it can be read");
     assert!(notes(&trace).contains("what stands there is no record"), "{}", notes(&trace));
@@ -224,7 +188,7 @@ fn what_is_damaged_is_skipped_and_told() {
 
 #[test]
 fn packed_buffers_cannot_grow_beyond_what_they_say() {
-    let mut log = small(Packing::Lz77, false);
+    let mut log = Log::example(Packing::Lz77, false);
     log.buffer_size = 512;
     let sound = log.clone().finish();
     // The last buffer says that it has 16 MB, of which there is nothing.
@@ -251,7 +215,7 @@ fn last_buffer(bytes: &[u8]) -> usize {
 
 #[test]
 fn lost_events_are_told() {
-    let mut log = small(Packing::Plain, false);
+    let mut log = Log::example(Packing::Plain, false);
     log.lost_events = 7;
     let trace = import_bytes(log.finish()).expect("it can be read");
     assert!(notes(&trace).contains("Windows lost 7 events"), "{}", notes(&trace));
@@ -268,7 +232,7 @@ fn without_wakers_it_says_how_to_record_them() {
 
 #[test]
 fn cut_anywhere_it_is_read_up_to_there() {
-    let whole = small(Packing::Lz77, true).finish();
+    let whole = Log::example(Packing::Lz77, true).finish();
     for len in (0..whole.len()).step_by(7) {
         match import_bytes(whole[..len].to_vec()) {
             Ok(_) => {}
@@ -280,7 +244,7 @@ fn cut_anywhere_it_is_read_up_to_there() {
 #[test]
 fn mutations() {
     for (seed, packing) in [(1, Packing::Plain), (2, Packing::Lz77), (3, Packing::Huffman)] {
-        let mut log = small(packing, seed == 2);
+        let mut log = Log::example(packing, seed == 2);
         log.buffer_size = 700;
         log.disk_read(0, 8 * MS, 3 * MS, (1 << 20, 4096), 104);
         log.interrupt(1, (2 * MS, 3 * MS + 5), 0x45, KERNEL);

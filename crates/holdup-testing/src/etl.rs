@@ -2,9 +2,11 @@
 //! classes of the kernel's events, [MS-XCA] for packed buffers), not from holdup's reader.
 
 mod body;
+mod example;
 mod pack;
 
 pub use body::*;
+pub use example::KERNEL;
 
 use std::collections::BTreeMap;
 
