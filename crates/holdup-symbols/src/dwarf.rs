@@ -1,18 +1,20 @@
 //! Inlined functions and source lines from DWARF.
 
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::Arc;
 
-use addr2line::{Context, FunctionName};
+use addr2line::{Context, FrameIter, FunctionName, LookupContinuation, LookupResult};
 use gimli::{EndianArcSlice, LittleEndian, SectionId};
 use holdup_trace::SourceLine;
 
+use crate::dwo::Split;
 use crate::elf::Elf;
 use crate::meter::{Cut, Meter};
 use crate::metered::Metered;
 use crate::names::Names;
 
-type Reader = Metered<EndianArcSlice<LittleEndian>>;
+pub(crate) type Reader = Metered<EndianArcSlice<LittleEndian>>;
 
 /// Deeper nesting than compilers make; what lies farther out is left out, but for the function itself.
 const INLINED: usize = 96;
@@ -30,6 +32,7 @@ pub(crate) struct SourceFrame {
 /// The debug information of one file.
 pub(crate) struct Dwarf {
     context: Context<Reader>,
+    split: Split,
     meter: Arc<Meter>,
     names: Arc<Names>,
 }
@@ -40,17 +43,20 @@ impl Dwarf {
         [".debug_info", ".debug_line"].iter().any(|name| elf.section(name).is_some_and(|s| s.size > 0))
     }
 
-    /// Reads the sections of `elf`, and of the file that `dwz` moved shared parts to.
-    pub fn load(elf: &Elf, shared: Option<&Elf>, names: &Arc<Names>) -> Result<Dwarf, String> {
+    /// Reads the sections of `elf`, and of the file that `dwz` moved shared parts to. What the compiler left in files of
+    /// their own is looked for below `root`.
+    pub fn load(elf: &Elf, shared: Option<&Elf>, root: Option<&Path>, names: &Arc<Names>) -> Result<Dwarf, String> {
         let load = || -> gimli::Result<Context<Reader>> {
-            let mut dwarf = gimli::Dwarf::load(|id| Ok::<_, gimli::Error>(section(elf, id)))?;
+            let mut dwarf = gimli::Dwarf::load(|id| Ok::<_, gimli::Error>(section(elf, id.name(), id)))?;
             if let Some(shared) = shared {
-                dwarf.load_sup(|id| Ok::<_, gimli::Error>(section(shared, id)))?;
+                dwarf.load_sup(|id| Ok::<_, gimli::Error>(section(shared, id.name(), id)))?;
             }
             Context::from_dwarf(dwarf)
         };
         match crate::guarded(load) {
-            Some(Ok(context)) => Ok(Dwarf { context, meter: elf.meter().clone(), names: names.clone() }),
+            Some(Ok(context)) => {
+                Ok(Dwarf { context, split: Split::new(elf, root), meter: elf.meter().clone(), names: names.clone() })
+            }
             Some(Err(e)) => Err(format!("its debug information is damaged: {e}")),
             None => Err("its debug information is damaged".into()),
         }
@@ -94,14 +100,24 @@ impl Dwarf {
 
     /// The innermost function inlined at an address; empty if none is.
     fn inlined_at(&self, addr: u64) -> String {
-        let Ok(mut frames) = self.context.find_frames(addr).skip_all_loads() else { return String::new() };
+        let Ok(mut frames) = self.find(addr) else { return String::new() };
         let (Ok(Some(inner)), Ok(Some(_))) = (frames.next(), frames.next()) else { return String::new() };
         inner.function.and_then(|f| f.raw_name().ok().map(|raw| self.names.name(&raw))).unwrap_or_default()
     }
 
+    fn find(&self, addr: u64) -> gimli::Result<FrameIter<'_, Reader>> {
+        let mut found = self.context.find_frames(addr);
+        loop {
+            match found {
+                LookupResult::Output(frames) => return frames,
+                LookupResult::Load { load, continuation } => found = continuation.resume(self.split.load(&load)),
+            }
+        }
+    }
+
     fn collect(&self, addr: u64) -> Vec<SourceFrame> {
         let mut found = Vec::new();
-        let Ok(mut frames) = self.context.find_frames(addr).skip_all_loads() else {
+        let Ok(mut frames) = self.find(addr) else {
             // The functions of the unit are too much; its lines may not be.
             let place = self.context.find_location(addr).ok().flatten();
             return place.map(|l| self.frame(None, Some(&l))).into_iter().collect();
@@ -123,8 +139,9 @@ impl Dwarf {
     }
 }
 
-fn section(elf: &Elf, id: SectionId) -> Reader {
-    let data: Arc<[u8]> = elf.shared(id.name()).unwrap_or_default();
+/// A section by its name in the file; `id` says how it is read.
+pub(crate) fn section(elf: &Elf, name: &str, id: SectionId) -> Reader {
+    let data: Arc<[u8]> = elf.shared(name).unwrap_or_default();
     Metered::new(EndianArcSlice::new(data, LittleEndian), elf.meter(), weight(id))
 }
 

@@ -36,9 +36,9 @@ pub(crate) fn open_image(image: &Image, root: Option<&Path>, meter: &Arc<Meter>)
 }
 
 /// perf pads build ids to 20 bytes with zeros.
-fn same_id(found: Option<&[u8]>, wanted: &[u8]) -> bool {
+pub(crate) fn same_id(found: Option<&[u8]>, wanted: &[u8]) -> bool {
     let trim = |id: &[u8]| id.len() - id.iter().rev().take_while(|&&b| b == 0).count();
-    found.is_some_and(|found| found[..trim(found)] == wanted[..trim(wanted)])
+    found.is_some_and(|found| !found.is_empty() && found[..trim(found)] == wanted[..trim(wanted)])
 }
 
 fn image_candidates(image: &Image, root: Option<&Path>) -> Vec<PathBuf> {

@@ -17,6 +17,8 @@
 //!   pointer, so that one cannot know whether a chain is complete.
 //! - **`cpp_demangle` behind a pass of our own.** Its parser backtracks without bound; what one name may cost is found out
 //!   before, see `demangle/cost.rs`.
+//! - **`pdb2` without `pdb-addr2line`.** The latter follows scopes and inlined calls by recursion, which a damaged file
+//!   can make endless; what is needed of it is a few flat tables.
 //! - **Reading over mapping.** Mapping a file needs `unsafe`, and a file truncated under a mapping kills the process.
 //!   Only the sections in use are read.
 //!
@@ -25,15 +27,19 @@
 //! use and in CPU time, for itself and with all others; names are bounded in length and work. [`Symbols::notes`] says
 //! what was left out. Only regular files are opened, and links below another process's root stay there.
 //!
-//! What this crate is *not* for: deciding which frames matter, and fetching debug information from the network.
+//! What this crate is *not* for: deciding which frames matter. Of the network it knows only the servers that it is told of
+//! ([`Sources`]); what they give is bounded and compared with the id that was asked for (`fetch.rs`).
 
 #![forbid(unsafe_code)]
 
 mod bytes;
 mod cfi;
+mod debuginfod;
 mod demangle;
 mod dwarf;
+mod dwo;
 mod elf;
+mod fetch;
 mod files;
 mod find;
 mod jit;

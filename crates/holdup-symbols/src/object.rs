@@ -7,6 +7,7 @@ use std::time::Duration;
 use holdup_trace::{Image, Location, SourceLine};
 
 use crate::cfi::Cfi;
+use crate::debuginfod::{Artifact, Debuginfod};
 use crate::dwarf::{Dwarf, SourceFrame};
 use crate::elf::Elf;
 use crate::find::{debug_file, open_image, shared_debug_file};
@@ -34,6 +35,7 @@ pub(crate) struct Object {
     /// The path as the traced process saw it.
     name: String,
     root: Option<PathBuf>,
+    remote: Option<Arc<Debuginfod>>,
     meter: Arc<Meter>,
     names: Arc<Names>,
     debug: OnceLock<Option<Elf>>,
@@ -44,14 +46,24 @@ pub(crate) struct Object {
 
 impl Object {
     /// Opens the file behind an image. `Ok(None)`: nothing is left of the budget.
-    pub fn open(image: &Image, root: Option<&Path>, budget: &Arc<Budget>) -> Result<Option<Object>, String> {
+    pub fn open(
+        image: &Image,
+        root: Option<&Path>,
+        remote: Option<&Arc<Debuginfod>>,
+        budget: &Arc<Budget>,
+    ) -> Result<Option<Object>, String> {
         let meter = Meter::new(budget);
         if !meter.hold(OBJECT) || !meter.has_time() {
             return Ok(None);
         }
         let opened = meter.timed(Duration::ZERO, || open_image(image, root, &meter));
-        let elf = opened.unwrap_or_else(|| Err("is damaged".into()))?;
-        Ok(Some(Object::new(elf, image.path.clone(), root.map(Path::to_owned))))
+        let opened = opened.unwrap_or_else(|| Err("is damaged".into()));
+        let elf = opened.or_else(|e| {
+            let id = image.build_id.as_deref();
+            remote.zip(id).and_then(|(remote, id)| remote.get(id, Artifact::Executable, &meter)).ok_or(e)
+        })?;
+        let object = Object::new(elf, image.path.clone(), root.map(Path::to_owned));
+        Ok(Some(Object { remote: remote.cloned(), ..object }))
     }
 
     /// An ELF image that is in memory, like the vdso.
@@ -62,7 +74,18 @@ impl Object {
     fn new(elf: Elf, name: String, root: Option<PathBuf>) -> Object {
         let (debug, symbols, meter) = (OnceLock::new(), OnceLock::new(), elf.meter().clone());
         let names = Arc::new(Names::new(&meter));
-        Object { elf, name, root, meter, names, debug, symbols, cfi: OnceLock::new(), dwarf: OnceLock::new() }
+        Object {
+            elf,
+            name,
+            root,
+            remote: None,
+            meter,
+            names,
+            debug,
+            symbols,
+            cfi: OnceLock::new(),
+            dwarf: OnceLock::new(),
+        }
     }
 
     /// Only x86-64 and AArch64 have an architecture here.
@@ -81,7 +104,11 @@ impl Object {
     }
 
     fn debug(&self) -> Option<&Elf> {
-        self.debug.get_or_init(|| debug_file(&self.elf, self.root.as_deref())).as_ref()
+        let fetch = || {
+            let id = self.elf.build_id.as_deref()?;
+            self.remote.as_ref()?.get(id, Artifact::Debuginfo, &self.meter)
+        };
+        self.debug.get_or_init(|| debug_file(&self.elf, self.root.as_deref()).or_else(fetch)).as_ref()
     }
 
     fn symbols(&self) -> &SymbolTable {
@@ -107,7 +134,7 @@ impl Object {
         let load = || {
             let source = if Dwarf::is_in(&self.elf) { Some(&self.elf) } else { self.debug() };
             let Some(source) = source.filter(|s| Dwarf::is_in(s)) else { return Ok(None) };
-            Dwarf::load(source, shared_debug_file(source).as_ref(), &self.names).map(Some)
+            Dwarf::load(source, shared_debug_file(source).as_ref(), self.root.as_deref(), &self.names).map(Some)
         };
         self.dwarf.get_or_init(load).as_ref().ok()?.as_ref()
     }

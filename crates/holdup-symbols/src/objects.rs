@@ -7,6 +7,7 @@ use std::sync::Arc;
 use holdup_trace::{Image, Note, NoteKind};
 use rustc_hash::FxHashMap;
 
+use crate::debuginfod::Debuginfod;
 use crate::find::process_root;
 use crate::meter::{Budget, Limits};
 use crate::object::Object;
@@ -32,6 +33,8 @@ pub(crate) struct Objects {
     own_vdso: bool,
     /// Whether the trace is from elsewhere: a file of this machine is the same only if its build id proves it.
     foreign: bool,
+    /// Servers to ask for what this machine lacks.
+    remote: Option<Arc<Debuginfod>>,
     problems: Vec<Note>,
     /// Problems that are not kept.
     more_problems: usize,
@@ -63,6 +66,7 @@ impl Objects {
             roots: FxHashMap::default(),
             own_vdso,
             foreign: false,
+            remote: None,
             problems: Vec::new(),
             more_problems: 0,
         }
@@ -76,6 +80,11 @@ impl Objects {
     /// From now on files of this machine are used only if their build ids prove that they are those of the trace.
     pub fn set_foreign(&mut self) {
         self.foreign = true;
+    }
+
+    /// From now on these servers are asked for what this machine lacks.
+    pub fn set_remote(&mut self, remote: Option<Debuginfod>) {
+        self.remote = remote.map(Arc::new);
     }
 
     /// Whether the trace is from elsewhere.
@@ -145,7 +154,7 @@ impl Objects {
             self.note(Note::new(NoteKind::NoNames, format!("no names for {}: {UNPROVEN}", image.path)));
             return None;
         }
-        match Object::open(image, root, &self.budget) {
+        match Object::open(image, root, self.remote.as_ref(), &self.budget) {
             Ok(None) => None,
             Ok(Some(object)) => {
                 self.objects.push(object);

@@ -67,15 +67,17 @@ impl Symbols {
     /// Looks there, too.
     #[must_use]
     pub fn with(mut self, sources: &Sources) -> Symbols {
-        self.windows = Windows::new(sources.path.clone());
-        sources.notes.iter().for_each(|note| self.objects.note(note.as_str()));
+        self.windows = Windows::new(sources.clone());
+        self.objects.set_remote(sources.debuginfod());
         self
     }
 
     /// What could not be read, in sentences, each once, in the order of discovery; then what was left out of files that
     /// would have cost too much, with how often.
     pub fn notes(&self) -> Vec<Note> {
-        self.objects.problems()
+        let sources = self.windows.sources();
+        let fetched = sources.fetch.notes().into_iter().chain(sources.notes.iter().cloned());
+        self.objects.problems().into_iter().chain(fetched.map(Note::from)).collect()
     }
 
     fn kernel(&mut self) -> &KernelSymbols {

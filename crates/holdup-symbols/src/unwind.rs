@@ -14,6 +14,7 @@ use holdup_trace::{Image, Note, RawStack, Unwinder};
 use rustc_hash::FxHashMap;
 
 use crate::objects::{Objects, image_at};
+use crate::sources::Sources;
 use crate::step::{Registers, Stack, Step, Steps};
 use holdup_disasm::Arch;
 
@@ -55,6 +56,13 @@ impl StackUnwinder {
     /// For stacks of processes on this machine.
     pub fn new() -> StackUnwinder {
         StackUnwinder::of(Objects::new(true))
+    }
+
+    /// Asks servers for the files that this machine lacks.
+    #[must_use]
+    pub fn with(mut self, sources: &Sources) -> StackUnwinder {
+        self.objects.set_remote(sources.debuginfod());
+        self
     }
 
     pub(crate) fn of(objects: Objects) -> StackUnwinder {

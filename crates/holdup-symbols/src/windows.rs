@@ -10,7 +10,8 @@ use crate::dwarf::SourceFrame;
 use crate::meter::Meter;
 use crate::objects::Objects;
 use crate::pdb::{Found, Pdb};
-use crate::symbol_path::{Place, SymbolPath, candidates, packed};
+use crate::sources::Sources;
+use crate::symbol_path::{Place, candidates, file_name, packed};
 
 /// Memory that every PDB takes, beside what is in it.
 const PDB: u64 = 16 << 10;
@@ -18,7 +19,7 @@ const PDB: u64 = 16 << 10;
 /// The PDBs of all images, each opened when the first address in it is asked for.
 #[derive(Default)]
 pub(crate) struct Windows {
-    path: SymbolPath,
+    sources: Sources,
     /// By the image's build id.
     pdbs: FxHashMap<Vec<u8>, Option<Pdb>>,
     located: FxHashMap<(Vec<u8>, u64), Vec<Location>>,
@@ -35,8 +36,13 @@ fn base_name(path: &str) -> &str {
 }
 
 impl Windows {
-    pub fn new(path: SymbolPath) -> Windows {
-        Windows { path, ..Windows::default() }
+    pub fn new(sources: Sources) -> Windows {
+        Windows { sources, ..Windows::default() }
+    }
+
+    /// Where PDBs are looked for.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
     }
 
     /// What lies at an address of an image.
@@ -69,8 +75,14 @@ impl Windows {
         let mut note = |path: &Path, e: &str| {
             objects.note(Note::new(NoteKind::NoNames, format!("no names from {}: it {e}", path.display())));
         };
-        for place in &self.path.0 {
-            let Place::Folder(folder) = place else { continue };
+        for place in &self.sources.path.0 {
+            let folder = match place {
+                Place::Folder(folder) => folder.as_path(),
+                Place::Server(server, _) => match self.fetch(server, self.sources.cache_of(place), id, &meter) {
+                    Some(pdb) => return Some(pdb),
+                    None => continue,
+                },
+            };
             for path in candidates(folder, id) {
                 if path.is_file() {
                     match Pdb::open(&path, id, &meter) {
@@ -82,6 +94,24 @@ impl Windows {
                 }
             }
         }
+        None
+    }
+
+    /// The PDB that a server has, or had: what it gave once is in the cache.
+    fn fetch(&self, server: &str, cache: Option<&Path>, id: &PdbId, meter: &Arc<Meter>) -> Option<Pdb> {
+        let (name, key) = (file_name(id)?, id.key());
+        let kept = cache?.join(name).join(&key).join(name);
+        let mut pdb = None;
+        let mut accept = |path: &Path| Pdb::open(path, id, meter).map(|opened| pdb = Some(opened));
+        let path = self.sources.fetch.get(server, &[name, &key, name], &kept, &mut accept);
+        if let Some(path) = path {
+            return pdb.or_else(|| Pdb::open(&path, id, meter).ok());
+        }
+        // Some servers have them packed alone.
+        let packed = packed(Path::new(name))?;
+        let mut refuse =
+            |_: &Path| Err("is compressed: unpack it with `cabextract`, or `expand` on Windows".to_owned());
+        self.sources.fetch.get(server, &[name, &key, packed.to_str()?], &kept.with_file_name(&packed), &mut refuse);
         None
     }
 }

@@ -66,7 +66,7 @@ fn image(id: &PdbId) -> Vec<Arc<Image>> {
 }
 
 fn symbols(path: &Path) -> Symbols {
-    Symbols::new(Kernel::None).with(&Sources::new(Some(path.to_str().unwrap()), None))
+    Symbols::new(Kernel::None).with(&Sources::new(Some(path.to_str().unwrap()), None, None))
 }
 
 fn at(symbols: &mut Symbols, images: &[Arc<Image>], rva: u64) -> Vec<Location> {
@@ -130,7 +130,7 @@ fn a_symbol_store_is_searched_as_debuggers_do() {
     {
         let dir = folder_with("fixture.pdb", &path);
         let text = format!("/nowhere;srv*{}*http://127.0.0.1:1/never", dir.path().display());
-        let mut symbols = Symbols::new(Kernel::None).with(&Sources::new(None, Some(&text)));
+        let mut symbols = Symbols::new(Kernel::None).with(&Sources::new(None, Some(&text), None));
         assert_eq!(at(&mut symbols, &image(&id), 0x1110)[0].function, "plain_function", "{path}");
     }
 }

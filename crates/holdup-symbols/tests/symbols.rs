@@ -291,3 +291,39 @@ fn a_file_of_the_same_path_names_nothing_of_another_machine_unless_its_id_proves
     std::fs::remove_file(&map).unwrap();
     assert_eq!((here.as_str(), elsewhere.as_str()), ("compiled", "//anon"));
 }
+
+#[test]
+fn split_debug_information_is_found_beside_objects_and_in_packages() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("split");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/inline.c");
+    for format in ["-gdwarf-5", "-gdwarf-4"] {
+        let object = dir.path().join("split.o");
+        let (object, text) = (object.to_str().unwrap(), source.to_str().unwrap());
+        if tool("gcc", &["-O2", "-g", format, "-gsplit-dwarf", "-c", text, "-o", object]).is_none() {
+            return;
+        }
+        tool("gcc", &[object, "-o", path.to_str().unwrap()]).unwrap();
+        let dwo = dir.path().join("split.dwo");
+        assert!(dwo.is_file());
+        let outer = symbol(&path, "outer");
+        assert_inlined(&mut Symbols::new(Kernel::None), &flat_image(&path), outer);
+
+        // The part of another build is not used; lines are in the program itself.
+        let good = std::fs::read(&dwo).unwrap();
+        tool("gcc", &["-O1", "-g", format, "-gsplit-dwarf", "-DOTHER=1", "-c", text, "-o", object]).unwrap();
+        let all = rows(&mut Symbols::new(Kernel::None), &flat_image(&path), outer, 8);
+        assert!(
+            all.iter().all(|found| found.len() == 1 && found[0].function == "outer" && found[0].line > 0),
+            "{all:?}"
+        );
+
+        std::fs::write(&dwo, &good).unwrap();
+        let package = dir.path().join("split.dwp");
+        if tool("llvm-dwp", &[dwo.to_str().unwrap(), "-o", package.to_str().unwrap()]).is_some() {
+            std::fs::remove_file(&dwo).unwrap();
+            assert_inlined(&mut Symbols::new(Kernel::None), &flat_image(&path), outer);
+            std::fs::remove_file(&package).unwrap();
+        }
+    }
+}

@@ -12,6 +12,7 @@ use holdup_symbols::{Kernel, Sources, StackUnwinder, Symbols};
 use holdup_trace::{Destination, Error, Host, Result, Trace, TraceBuilder, file};
 
 use crate::text::progress::Progress;
+use crate::text::screen::say;
 
 /// As many first bytes tell a file of holdup from all others.
 const HEAD: u64 = 64;
@@ -49,11 +50,19 @@ pub fn look_for_names_in(path: Option<String>) {
     }
 }
 
+fn sources() -> Sources {
+    let variable = |name: &str| std::env::var(name).ok();
+    let (path, urls) = (variable("_NT_SYMBOL_PATH"), variable("DEBUGINFOD_URLS"));
+    Sources::new(SYMBOLS.get().map(String::as_str), path.as_deref(), urls.as_deref())
+}
+
 /// Completes a trace with the names that this machine knows.
 pub fn finish(mut builder: TraceBuilder) -> Result<Trace> {
     let here = is_here(&builder.meta_mut().host);
-    let variable = std::env::var("_NT_SYMBOL_PATH").ok();
-    let sources = Sources::new(SYMBOLS.get().map(String::as_str), variable.as_deref());
+    let sources = sources();
+    if !sources.servers().is_empty() && rustix::process::geteuid().is_root() {
+        say!("holdup: note: as root, names are asked for at {}", sources.servers().join(", "));
+    }
     let symbols = if here { Symbols::new(Kernel::Live) } else { Symbols::new(Kernel::None).of_another_machine() };
     let mut symbols = symbols.with(&sources);
     let mut trace = builder.finish(Some(&mut symbols))?;
@@ -138,7 +147,7 @@ fn from_pipe(path: &Path, mut pipe: Box<dyn Read>) -> Result<Trace> {
 
 fn builder() -> Result<TraceBuilder> {
     let mut builder = TraceBuilder::new(&Destination::MemoryThenFolder(std::env::temp_dir()))?;
-    builder.set_unwinder(Box::new(StackUnwinder::new()));
+    builder.set_unwinder(Box::new(StackUnwinder::new().with(&sources())));
     Ok(builder)
 }
 
