@@ -5,16 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use addr2line::{Context, FrameIter, FunctionName, LookupContinuation, LookupResult};
-use gimli::{EndianArcSlice, LittleEndian, SectionId};
 use holdup_trace::SourceLine;
 
 use crate::dwo::Split;
 use crate::elf::Elf;
 use crate::meter::{Cut, Meter};
-use crate::metered::Metered;
 use crate::names::Names;
-
-pub(crate) type Reader = Metered<EndianArcSlice<LittleEndian>>;
+use crate::sections::{Reader, section};
 
 /// Deeper nesting than compilers make; what lies farther out is left out, but for the function itself.
 const INLINED: usize = 96;
@@ -136,22 +133,5 @@ impl Dwarf {
         let name = function.and_then(|f| f.raw_name().ok()).map(|raw| self.names.name(&raw));
         let file = self.names.path(place.and_then(|l| l.file).unwrap_or_default());
         SourceFrame { function: name.unwrap_or_default(), file, line: place.and_then(|l| l.line).unwrap_or(0) }
-    }
-}
-
-/// A section by its name in the file; `id` says how it is read.
-pub(crate) fn section(elf: &Elf, name: &str, id: SectionId) -> Reader {
-    let data: Arc<[u8]> = elf.shared(name).unwrap_or_default();
-    Metered::new(EndianArcSlice::new(data, LittleEndian), elf.meter(), weight(id))
-}
-
-/// Bytes that may stay in memory after one read of a section: rows of line tables have 24 and take a byte, ranges 24 and
-/// take two reads, functions about 130 and take several. Of most reads nothing stays.
-fn weight(id: SectionId) -> u64 {
-    match id {
-        SectionId::DebugInfo | SectionId::DebugTypes => 32,
-        SectionId::DebugLine | SectionId::DebugAbbrev => 24,
-        SectionId::DebugRanges | SectionId::DebugRngLists | SectionId::DebugAranges => 24,
-        _ => 0,
     }
 }

@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 use addr2line::SplitDwarfLoad;
 use gimli::{Dwarf, DwarfPackage, Error, Reader as _, SectionId};
 
-use crate::dwarf::{Reader, section};
 use crate::elf::Elf;
 use crate::meter::Meter;
+use crate::sections::{Reader, section};
 
 /// Where the parts of one file's debug information are.
 pub(crate) struct Split {

@@ -54,6 +54,7 @@ mod object;
 mod objects;
 mod panics;
 mod pdb;
+mod sections;
 mod sources;
 mod step;
 mod symbol_path;

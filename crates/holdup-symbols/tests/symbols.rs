@@ -320,7 +320,7 @@ fn split_debug_information_is_found_beside_objects_and_in_packages() {
 
         std::fs::write(&dwo, &good).unwrap();
         let package = dir.path().join("split.dwp");
-        if tool("llvm-dwp", &[dwo.to_str().unwrap(), "-o", package.to_str().unwrap()]).is_some() {
+        if tool("dwp", &[dwo.to_str().unwrap(), "-o", package.to_str().unwrap()]).is_some() {
             std::fs::remove_file(&dwo).unwrap();
             assert_inlined(&mut Symbols::new(Kernel::None), &flat_image(&path), outer);
             std::fs::remove_file(&package).unwrap();

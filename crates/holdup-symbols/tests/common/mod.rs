@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test uses another part
 
 pub mod elf;
+pub mod server;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
