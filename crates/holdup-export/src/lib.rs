@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   Trace ─▶ tables ─▶ Parquet
+//!         ├▶ threads over time, findings ─▶ Firefox Profiler
 //!         └▶ stacks by what they took (on-CPU, off-CPU, wakers, blame) ─▶ folded, speedscope
 //! ```
 //!
@@ -12,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod firefox;
 pub mod folded;
 pub mod parquet;
 pub mod speedscope;
@@ -30,6 +32,8 @@ named! {
     pub enum Format {
         /// All tables, in a folder.
         Parquet = "parquet",
+        /// A profile for profiler.firefox.com: threads over time, with waits and findings.
+        Firefox = "firefox",
         /// A file for speedscope.app: flame graphs to look at.
         Speedscope = "speedscope",
         /// One line for each stack, with what it took: for flamegraph.pl, inferno, and grep.
@@ -42,6 +46,7 @@ impl Format {
     pub const fn help(self) -> &'static str {
         match self {
             Format::Parquet => "a folder of all tables, for DuckDB, pyarrow, polars",
+            Format::Firefox => "threads over time with waits and findings, for profiler.firefox.com",
             Format::Speedscope => "flame graphs for speedscope.app",
             Format::Folded => "a line for each stack, for flamegraph.pl and inferno",
         }

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use holdup_analysis::Options;
 use holdup_base::Output;
 use holdup_base::output::{Folder, Readers};
-use holdup_export::{Choice, Format, Source, folded, parquet, speedscope};
+use holdup_export::{Choice, Format, Source, firefox, folded, parquet, speedscope};
 use holdup_trace::{Error, Timestamp, Trace, compact, cut};
 use holdup_view::Machine;
 
@@ -25,11 +25,18 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
     let choice = Choice { kinds: args.stacks.clone(), per_thread: args.per_thread };
     match args.format {
         Format::Parquet => to_folder(args, |source, folder| parquet::write(source.trace, folder))?,
+        Format::Firefox => to_file(args, |source, out| Ok(left_out(firefox::write(source, out)?)))?,
         Format::Speedscope => to_file(args, |source, out| speedscope::write(source, &choice, out))?,
         Format::Folded => to_file(args, |source, out| folded::write(source, &choice, out))?,
     }
     say!("holdup: {} → {}", args.format, args.output.display());
     Ok(ExitCode::SUCCESS)
+}
+
+fn left_out(firefox::LeftOut { waits }: firefox::LeftOut) {
+    if waits > 0 {
+        say!("note: the {waits} shortest waits have no marker: --window A..B leaves fewer out");
+    }
 }
 
 /// Whether the result can be put there is known before the trace is read.
