@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   Trace ─▶ tables ─▶ Parquet
+//!         ├▶ explanation, accounts of threads ─▶ JSON
 //!         ├▶ threads over time, findings ─▶ Firefox Profiler
 //!         └▶ stacks by what they took (on-CPU, off-CPU, wakers, blame) ─▶ folded, speedscope
 //! ```
@@ -15,6 +16,7 @@
 mod error;
 pub mod firefox;
 pub mod folded;
+pub mod json;
 pub mod parquet;
 pub mod speedscope;
 pub mod stacks;
@@ -36,6 +38,8 @@ named! {
         Firefox = "firefox",
         /// A file for speedscope.app: flame graphs to look at.
         Speedscope = "speedscope",
+        /// What was found, and the accounts that it rests on, in one document.
+        Json = "json",
         /// One line for each stack, with what it took: for flamegraph.pl, inferno, and grep.
         Folded = "folded",
     }
@@ -48,6 +52,7 @@ impl Format {
             Format::Parquet => "a folder of all tables, for DuckDB, pyarrow, polars",
             Format::Firefox => "threads over time with waits and findings, for profiler.firefox.com",
             Format::Speedscope => "flame graphs for speedscope.app",
+            Format::Json => "what was found, all of it, with facts, losses and each thread's time",
             Format::Folded => "a line for each stack, for flamegraph.pl and inferno",
         }
     }

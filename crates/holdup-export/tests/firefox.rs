@@ -57,8 +57,19 @@ fn check_meta(profile: &Value) {
     }
     assert!(meta["product"].is_string() && meta["sampleUnits"]["threadCPUDelta"] == "ns");
     let colors = [
-        "transparent", "purple", "green", "orange", "yellow", "lightblue", "blue", "brown", "magenta", "red",
-        "lightred", "darkgrey", "grey",
+        "transparent",
+        "purple",
+        "green",
+        "orange",
+        "yellow",
+        "lightblue",
+        "blue",
+        "brown",
+        "magenta",
+        "red",
+        "lightred",
+        "darkgrey",
+        "grey",
     ];
     let categories = meta["categories"].as_array().unwrap();
     assert!(categories.iter().any(|c| c["color"] == "grey"));
@@ -191,7 +202,12 @@ fn cpu_use_is_that_of_the_threads() {
     for thread in &profile["threads"].as_array().unwrap()[1..] {
         let meant = list.threads.iter().find(|t| t.tid == thread["tid"]).unwrap();
         let found = sum(&thread["samples"]["threadCPUDelta"]) / 1e9;
-        assert!(found <= meant.ran_s + 1e-6 && found > 0.8 * meant.ran_s - 10.0 * period, "{} {found} {}", meant.name, meant.ran_s);
+        assert!(
+            found <= meant.ran_s + 1e-6 && found > 0.8 * meant.ran_s - 10.0 * period,
+            "{} {found} {}",
+            meant.name,
+            meant.ran_s
+        );
     }
 }
 

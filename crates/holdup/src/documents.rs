@@ -61,6 +61,12 @@ pub const DOCUMENTS: &[Document] = &[
     Document { name: "table", id: "holdup.table/1", of: "holdup table TRACE TABLE --json", make: by_hand::table },
     Document { name: "threads", id: "holdup.threads/1", of: "holdup threads TRACE --json", make: of::<ThreadList> },
     Document { name: "threads-live", id: "holdup.threads/1", of: "holdup threads PID --json", make: of::<Live> },
+    Document {
+        name: "export",
+        id: holdup_export::json::SCHEMA,
+        of: "holdup export TRACE --format json -o FILE",
+        make: of::<holdup_export::json::Document>,
+    },
     Document { name: "chain", id: "holdup.chain/1", of: "holdup chain TRACE --json", make: of::<Chain> },
     Document {
         name: "disasm",

@@ -135,6 +135,7 @@ fn of_traces(checked: &mut Checked, traces: &[String]) {
         checked.check("info", &["info", trace, "--json"]);
         checked.check("explain", &["explain", trace, "--json"]);
         checked.check("threads", &["threads", trace, "--json"]);
+        checked.check("export", &["export", trace, "--format", "json", "-o", "/dev/stdout"]);
         for table in ["waits", "cpu", "switches", "wakes", "locks", "who-waits-longest"] {
             checked.check("table", &["table", trace, table, "--json"]);
         }

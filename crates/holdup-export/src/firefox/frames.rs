@@ -88,13 +88,7 @@ struct FrameKey {
 
 impl Tables {
     /// The number of a stack; with what is waited for as its innermost frame. O(depth) when it is new.
-    pub fn stack(
-        &mut self,
-        trace: &Trace,
-        strings: &mut Strings,
-        stack: StackId,
-        waits: Option<Doing>,
-    ) -> Option<u32> {
+    pub fn stack(&mut self, trace: &Trace, strings: &mut Strings, stack: StackId, waits: Option<Doing>) -> Option<u32> {
         if let Some(&known) = self.known_stacks.get(&(stack, waits)) {
             return known;
         }

@@ -1,9 +1,9 @@
 //! Markers: waits on their threads, findings and stalls on a track of their own.
 
 use holdup_analysis::Explanation;
+use holdup_analysis::intervals::Wait;
 use holdup_analysis::label;
 use holdup_analysis::lanes::Doing;
-use holdup_analysis::intervals::Wait;
 use holdup_trace::{Timestamp, Trace};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -99,7 +99,10 @@ pub(super) fn waits(trace: &Trace, strings: &mut Strings, tables: &mut Tables, w
             }
         };
         if let Some(lock) = label::lock(trace, wait.lock) {
-            tell("lock", &format!("{} {}", if lock.name.is_empty() { lock.kind.name() } else { &lock.name }, lock.address));
+            tell(
+                "lock",
+                &format!("{} {}", if lock.name.is_empty() { lock.kind.name() } else { &lock.name }, lock.address),
+            );
         }
         tell("waitsFor", wait.kind.name());
         match trace.thread(wait.waker).filter(|_| wait.waker.is_real()) {

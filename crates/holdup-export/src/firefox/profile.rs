@@ -93,7 +93,8 @@ pub(super) struct Profile {
 pub(super) fn build(source: &Source, followed: Followed, explanation: &Explanation, blame: &[f64]) -> Profile {
     let trace = source.trace;
     let mut strings = Strings::default();
-    let mut threads = vec![thread::of_markers("holdup: what held the CPUs up", markers::found(explanation, &mut strings))];
+    let mut threads =
+        vec![thread::of_markers("holdup: what held the CPUs up", markers::found(explanation, &mut strings))];
     let mut rank: Vec<(usize, f64, u64)> = Vec::new();
     for (i, row) in trace.threads.rows().enumerate().skip(1) {
         let (rows, waits) = (followed.rows.get(i), followed.waits.get(i));

@@ -12,6 +12,8 @@ pub const HELP: &str = "\
 Examples:
   holdup export build.holdup --format parquet -o build                         a folder: build/switch.parquet, …
   holdup export build.holdup --format speedscope -o build.speedscope.json      drop it on speedscope.app
+  holdup export build.holdup --format firefox -o build.json                    drop it on profiler.firefox.com
+  holdup export build.holdup --format json -o build.json                       what was found, and each thread's time
   holdup export build.holdup --format folded -o cpu.folded                     for flamegraph.pl or inferno
   holdup export build.holdup --format folded --stacks off-cpu --per-thread -o waits.folded
   grep -v '^idle;' waits.folded | inferno-flamegraph > waits.svg               without those that had nothing to do";

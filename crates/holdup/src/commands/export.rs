@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use holdup_analysis::Options;
 use holdup_base::Output;
 use holdup_base::output::{Folder, Readers};
-use holdup_export::{Choice, Format, Source, firefox, folded, parquet, speedscope};
+use holdup_export::{Choice, Format, Source, firefox, folded, json, parquet, speedscope};
 use holdup_trace::{Error, Timestamp, Trace, compact, cut};
 use holdup_view::Machine;
 
@@ -26,6 +26,7 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
     match args.format {
         Format::Parquet => to_folder(args, |source, folder| parquet::write(source.trace, folder))?,
         Format::Firefox => to_file(args, |source, out| Ok(left_out(firefox::write(source, out)?)))?,
+        Format::Json => to_file(args, json::write)?,
         Format::Speedscope => to_file(args, |source, out| speedscope::write(source, &choice, out))?,
         Format::Folded => to_file(args, |source, out| folded::write(source, &choice, out))?,
     }
