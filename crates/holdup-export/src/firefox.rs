@@ -52,7 +52,7 @@ pub fn write(source: &Source, out: &mut dyn Write) -> Result<LeftOut> {
         let (explanation, blame) = explain_study(study, source.name, source.options, source.disassembler)?;
         let followed = follow::follow(study, MOST_WAITS)?;
         let left_out = LeftOut { waits: followed.left_out };
-        let profile = profile::build(source, followed, &explanation, &blame);
+        let profile = profile::build(source, &followed, &explanation, &blame);
         serde_json::to_writer(&mut *out, &profile)?;
         out.write_all(b"\n")?;
         Ok(left_out)

@@ -90,7 +90,7 @@ pub(super) struct Profile {
 }
 
 /// Puts everything together; `blame` are CPU nanoseconds by thread that others waited for.
-pub(super) fn build(source: &Source, followed: Followed, explanation: &Explanation, blame: &[f64]) -> Profile {
+pub(super) fn build(source: &Source, followed: &Followed, explanation: &Explanation, blame: &[f64]) -> Profile {
     let trace = source.trace;
     let mut strings = Strings::default();
     let mut threads =
@@ -109,7 +109,7 @@ pub(super) fn build(source: &Source, followed: Followed, explanation: &Explanati
     }
     rank.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.2.cmp(&a.2)).then(a.0.cmp(&b.0)));
     let shown: Vec<usize> = std::iter::once(0).chain(rank.iter().map(|(at, _, _)| *at).take(SHOWN)).collect();
-    let meta = meta(source, &followed, &shown);
+    let meta = meta(source, followed, &shown);
     let length = strings.files.len();
     let shared = json!({
         "stringArray": strings.all,
