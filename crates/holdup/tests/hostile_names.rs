@@ -163,6 +163,17 @@ fn no_page_of_a_trace_acts() {
         &["table", &t, "cpu", "--by", "function,thread,process"],
         &["table", &t, "wakes"],
         &["table", &t, "locks"],
+        &[
+            "export",
+            &t,
+            "--format",
+            "folded",
+            "--stacks",
+            "on-cpu,off-cpu,wakers,blame",
+            "--per-thread",
+            "-o",
+            "/dev/stdout",
+        ],
     ] {
         shows(args, "\\x1b");
     }
@@ -180,6 +191,9 @@ fn no_document_of_a_trace_acts_and_each_says_the_same() {
         &["disasm", &t, "spins", "--json"],
         &["diff", &t, "--vs", &t, "--per", "2:1", "--json"],
         &["table", &t, "switches", "--json"],
+        &["export", &t, "--format", "json", "-o", "/dev/stdout"],
+        &["export", &t, "--format", "speedscope", "--per-thread", "-o", "/dev/stdout"],
+        &["export", &t, "--format", "firefox", "-o", "/dev/stdout"],
     ] {
         let text = shows(args, "\\u001b");
         let document: serde_json::Value = serde_json::from_str(&text).expect("one document");
@@ -229,6 +243,17 @@ fn titles(svg: &str) -> Vec<String> {
     let document = roxmltree::Document::parse_with_options(svg, options).expect("valid XML");
     assert!(!document.descendants().any(|node| node.has_tag_name("b")));
     document.descendants().filter(|n| n.has_tag_name("title")).filter_map(|n| n.text()).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_folded_line_is_one_stack_whatever_it_is_called() {
+    let folder = tempfile::tempdir().expect("dir");
+    let t = written(folder.path());
+    let text = harmless(&["export", &t, "--format", "folded", "-o", "/dev/stdout"]);
+    // The process and its function: 40 samples of a millisecond.
+    let (path, weight) = text.trim_end().rsplit_once(' ').expect("a weight");
+    let framed = |part: &str| clean(&evil(part)).replace(';', ":");
+    assert_eq!((path, weight), (format!("{};{}", framed("app"), framed("spins")).as_str(), "40000"));
 }
 
 #[test]

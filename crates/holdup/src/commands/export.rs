@@ -15,7 +15,7 @@ use holdup_view::Machine;
 use crate::cli::Export;
 use crate::open;
 use crate::text::progress::Progress;
-use crate::text::screen::say;
+use crate::text::screen::{self, say};
 
 /// Bytes that are collected before they are written.
 const BUFFER: usize = 1 << 18;
@@ -25,16 +25,20 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
     let choice = Choice { kinds: args.stacks.clone(), per_thread: args.per_thread };
     match args.format {
         Format::Parquet => to_folder(args, |source, folder| parquet::write(source.trace, folder))?,
-        Format::Firefox => to_file(args, |source, out| Ok(left_out(firefox::write(source, out)?)))?,
-        Format::Json => to_file(args, json::write)?,
-        Format::Speedscope => to_file(args, |source, out| speedscope::write(source, &choice, out))?,
+        Format::Firefox => to_file(args, |source, out| {
+            let left_out = firefox::write(source, &mut screen::json(out))?;
+            note(left_out);
+            Ok(())
+        })?,
+        Format::Json => to_file(args, |source, out| json::write(source, &mut screen::json(out)))?,
+        Format::Speedscope => to_file(args, |source, out| speedscope::write(source, &choice, &mut screen::json(out)))?,
         Format::Folded => to_file(args, |source, out| folded::write(source, &choice, out))?,
     }
     say!("holdup: {} → {}", args.format, args.output.display());
     Ok(ExitCode::SUCCESS)
 }
 
-fn left_out(firefox::LeftOut { waits }: firefox::LeftOut) {
+fn note(firefox::LeftOut { waits }: firefox::LeftOut) {
     if waits > 0 {
         say!("note: the {waits} shortest waits have no marker: --window A..B leaves fewer out");
     }
