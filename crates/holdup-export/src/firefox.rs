@@ -13,6 +13,7 @@ mod follow;
 mod frames;
 mod markers;
 mod profile;
+mod shared;
 mod thread;
 
 use std::io::Write;

@@ -8,7 +8,7 @@ use holdup_trace::{FrameId, StackId, StringId, Trace};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::profile::{Strings, category};
+use super::shared::{KERNEL, Strings, USER, category};
 
 /// Who calls whom.
 #[derive(Debug, Default, Serialize)]
@@ -124,7 +124,7 @@ impl Tables {
         };
         let source = (location.file != StringId::default()).then(|| strings.source(trace.text(location.file)));
         let func = self.func(strings.of(trace.text(location.function)), resource, source);
-        let category = if is_kernel_module(module) { super::profile::KERNEL } else { super::profile::USER };
+        let category = if is_kernel_module(module) { KERNEL } else { USER };
         FrameKey { func, category: Some(category), line: Some(location.line).filter(|&l| l > 0), depth }
     }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::frames::Tables;
-use super::profile::{Strings, category, ms};
+use super::shared::{Strings, category, ms};
 
 /// A marker with a beginning and an end, as the format numbers it.
 const INTERVAL: u8 = 1;

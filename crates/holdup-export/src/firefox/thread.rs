@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::follow::Row;
 use super::frames::{FrameTable, FuncTable, ResourceTable, StackTable, Tables};
 use super::markers::Markers;
-use super::profile::{Strings, ms};
+use super::shared::{Strings, ms};
 use crate::stacks::{Unit, period};
 
 #[derive(Debug, Default, Serialize)]
