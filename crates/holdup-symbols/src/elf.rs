@@ -29,6 +29,7 @@ const SECTION_NAMES: u64 = 1 << 20;
 const NOTES: usize = 16;
 const BUILD_ID: u32 = 64;
 
+const ET_REL: u16 = 1;
 const PT_LOAD: u32 = 1;
 const SHT_NOTE: u32 = 7;
 const SHT_NOBITS: u32 = 8;
@@ -54,6 +55,7 @@ pub(crate) struct Section {
     pub offset: u64,
     pub size: u64,
     pub executable: bool,
+    align: u64,
     compressed: bool,
 }
 
@@ -69,6 +71,8 @@ enum Source {
 pub(crate) struct Elf {
     source: Source,
     pub is_64: bool,
+    /// Whether it is not linked, like the kernel's modules. Its sections have the addresses that they get when it is loaded.
+    pub relocatable: bool,
     /// `None` for machines whose code this crate neither unwinds nor disassembles.
     pub arch: Option<Arch>,
     pub segments: Vec<Segment>,
@@ -110,7 +114,11 @@ impl Elf {
             _ => None,
         };
         let segments = read_segments(&reader, &header, is_64).unwrap_or_default();
-        let sections = read_sections(&reader, &header, is_64).unwrap_or_default();
+        let mut sections = read_sections(&reader, &header, is_64).unwrap_or_default();
+        let relocatable = u16_at(&header, 16) == Some(ET_REL);
+        if relocatable {
+            lay_out(&mut sections);
+        }
         if segments.is_empty() && sections.is_empty() {
             return Err("is damaged: neither segments nor sections can be read".into());
         }
@@ -119,7 +127,8 @@ impl Elf {
         if !meter.hold(held as u64) {
             return Err("is left out: too much was read already".into());
         }
-        let mut elf = Elf { source, is_64, arch, segments, sections, build_id: None, meter: meter.clone() };
+        let mut elf =
+            Elf { source, is_64, relocatable, arch, segments, sections, build_id: None, meter: meter.clone() };
         elf.build_id = elf.find_build_id();
         Ok(elf)
     }
@@ -299,15 +308,27 @@ fn read_sections(reader: &Reader, header: &[u8], is_64: bool) -> Option<Vec<Sect
 /// Offset of the name, and the section without it.
 fn read_section(h: &[u8], is_64: bool) -> Option<(u32, Section)> {
     let word = |at| u32_at(h, at).map(u64::from);
-    let (flags, addr, offset, size) = if is_64 {
-        (u64_at(h, 8)?, u64_at(h, 16)?, u64_at(h, 24)?, u64_at(h, 32)?)
+    let (flags, addr, offset, size, align) = if is_64 {
+        (u64_at(h, 8)?, u64_at(h, 16)?, u64_at(h, 24)?, u64_at(h, 32)?, u64_at(h, 48)?)
     } else {
-        (word(8)?, word(12)?, word(16)?, word(20)?)
+        (word(8)?, word(12)?, word(16)?, word(20)?, word(32)?)
     };
     let executable = flags & SHF_EXECINSTR != 0;
     let compressed = flags & SHF_COMPRESSED != 0;
-    let section = Section { name: String::new(), kind: u32_at(h, 4)?, addr, offset, size, executable, compressed };
+    let section =
+        Section { name: String::new(), kind: u32_at(h, 4)?, addr, offset, size, executable, align, compressed };
     Some((u32_at(h, 0)?, section))
+}
+
+/// Gives sections of code the addresses that the kernel gives them in a module, from 0 on: in their order, but for those
+/// that are needed only while it is loaded, which lie elsewhere.
+fn lay_out(sections: &mut [Section]) {
+    let mut end = 0u64;
+    for section in sections.iter_mut().filter(|s| s.executable && !s.name.starts_with(".init")) {
+        let aligned = end.checked_next_multiple_of(section.align.max(1)).unwrap_or(u64::MAX);
+        section.addr = aligned;
+        end = aligned.saturating_add(section.size);
+    }
 }
 
 fn build_id_in(notes: &[u8]) -> Option<Vec<u8>> {

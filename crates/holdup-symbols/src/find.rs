@@ -79,11 +79,21 @@ pub(crate) fn debug_file(elf: &Elf, root: Option<&Path>) -> Option<Elf> {
 }
 
 fn by_build_id(elf: &Elf, root: &Path) -> Option<Elf> {
-    let id = elf.build_id.as_deref().filter(|id| id.len() > 2)?;
-    let (first, rest) = (hex(&id[..1]), hex(&id[1..]));
-    let path = root.join(format!("usr/lib/debug/.build-id/{first}/{rest}.debug"));
-    let found = Elf::open(&path, elf.meter()).ok()?;
+    let id = elf.build_id.as_deref()?;
+    let found = Elf::open(&root.join(path_of_id(id)?), elf.meter()).ok()?;
     found.build_id.as_deref().is_none_or(|found| found == id).then_some(found)
+}
+
+/// The debug file of this machine with a build id, which it must have itself.
+pub(crate) fn by_id(id: &[u8], meter: &Arc<Meter>) -> Option<Elf> {
+    let path = Path::new("/").join(path_of_id(id)?);
+    Elf::open(&path, meter).ok().filter(|found| same_id(found.build_id.as_deref(), id))
+}
+
+/// Where distributions put debug files, below the root.
+fn path_of_id(id: &[u8]) -> Option<String> {
+    let (first, rest) = id.split_at_checked(1).filter(|(_, rest)| rest.len() > 1)?;
+    Some(format!("usr/lib/debug/.build-id/{}/{}.debug", hex(first), hex(rest)))
 }
 
 fn by_link(elf: &Elf, root: &Path) -> Option<Elf> {

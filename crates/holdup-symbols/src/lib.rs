@@ -45,6 +45,7 @@ mod find;
 mod jit;
 mod kcore;
 mod kernel;
+mod kernel_files;
 #[cfg(test)]
 mod limits_tests;
 mod meter;

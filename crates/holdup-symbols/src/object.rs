@@ -71,6 +71,11 @@ impl Object {
         Ok(Object::new(Elf::from_bytes(bytes, &Meter::new(budget))?, name.to_owned(), None))
     }
 
+    /// An open file that no image was mapped from.
+    pub fn from_elf(elf: Elf, name: String) -> Object {
+        Object::new(elf, name, None)
+    }
+
     fn new(elf: Elf, name: String, root: Option<PathBuf>) -> Object {
         let (debug, symbols, meter) = (OnceLock::new(), OnceLock::new(), elf.meter().clone());
         let names = Arc::new(Names::new(&meter));
@@ -133,7 +138,8 @@ impl Object {
     fn dwarf(&self) -> Option<&Dwarf> {
         let load = || {
             let source = if Dwarf::is_in(&self.elf) { Some(&self.elf) } else { self.debug() };
-            let Some(source) = source.filter(|s| Dwarf::is_in(s)) else { return Ok(None) };
+            // Before it is linked, debug information has no addresses.
+            let Some(source) = source.filter(|s| Dwarf::is_in(s) && !s.relocatable) else { return Ok(None) };
             Dwarf::load(source, shared_debug_file(source).as_ref(), self.root.as_deref(), &self.names).map(Some)
         };
         self.dwarf.get_or_init(load).as_ref().ok()?.as_ref()

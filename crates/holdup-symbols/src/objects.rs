@@ -87,6 +87,11 @@ impl Objects {
         self.remote = remote.map(Arc::new);
     }
 
+    /// The servers.
+    pub fn remote(&self) -> Option<&Arc<Debuginfod>> {
+        self.remote.as_ref()
+    }
+
     /// Whether the trace is from elsewhere.
     pub fn is_foreign(&self) -> bool {
         self.foreign

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::jit::PerfMap;
 use crate::kcore::KernelCode;
 use crate::kernel::KernelSymbols;
+use crate::kernel_files::KernelFiles;
 use crate::meter::Meter;
 use crate::object::{Function, base_name, window};
 use crate::objects::{Objects, image_at, is_file};
@@ -36,6 +37,7 @@ pub struct Symbols {
     /// Read when the first kernel address is asked for.
     kernel: Option<KernelSymbols>,
     kernel_code: Option<Option<KernelCode>>,
+    kernel_files: KernelFiles,
     objects: Objects,
     /// (index of the file, address in its terms)
     located: FxHashMap<(usize, u64), Vec<Location>>,
@@ -53,7 +55,8 @@ impl Symbols {
     pub(crate) fn of(kernel: Kernel, objects: Objects) -> Symbols {
         let (located, jit) = (FxHashMap::default(), FxHashMap::default());
         let windows = Windows::default();
-        Symbols { source: kernel, kernel: None, kernel_code: None, objects, located, jit, windows }
+        let kernel_files = KernelFiles::default();
+        Symbols { source: kernel, kernel: None, kernel_code: None, kernel_files, objects, located, jit, windows }
     }
 
     /// For a trace from elsewhere: a file of this machine is used only if its build id proves that it is the same, and what
@@ -110,6 +113,10 @@ impl Symbols {
     }
 
     fn locate_kernel(&mut self, images: &[Arc<Image>], address: u64) -> Vec<Location> {
+        if self.source == Kernel::None {
+            let image = image_at(images, address);
+            return image.and_then(|i| self.kernel_files.locate(i, address, &self.objects)).unwrap_or_default();
+        }
         let address = self.unslide(images, address);
         let Some(f) = self.kernel().find(address) else {
             // Nothing is known but that it is the kernel; a made-up name would only hide that.

@@ -2,7 +2,7 @@
 
 use crate::bytes::{c_string, u16_at, u32_at, u64_at};
 use crate::demangle::MANGLED_LIMIT;
-use crate::elf::{Elf, Section};
+use crate::elf::Elf;
 use crate::unpack::unxz;
 
 const SHN_UNDEF: u16 = 0;
@@ -74,8 +74,7 @@ impl SymbolTable {
     fn read(elf: &Elf, table: &str, strings: &str) -> SymbolTable {
         let (Some(table), Some(names)) = (elf.data(table), elf.data(strings)) else { return SymbolTable::default() };
         let size = if elf.is_64 { 24 } else { 16 };
-        let symbols: Vec<Symbol> =
-            table.chunks_exact(size).filter_map(|s| read_symbol(s, elf.is_64, &elf.sections, &names)).collect();
+        let symbols: Vec<Symbol> = table.chunks_exact(size).filter_map(|s| read_symbol(s, elf, &names)).collect();
         drop(table);
         if !elf.meter().hold((symbols.len() * size_of::<Symbol>() + names.len()) as u64) {
             return SymbolTable::default();
@@ -121,6 +120,15 @@ impl SymbolTable {
     }
 }
 
+/// The address of a symbol in a linked file, be it a function or a mark. Costs a pass over the table.
+pub(crate) fn address_of(elf: &Elf, name: &str) -> Option<u64> {
+    let (table, names) = (elf.data(".symtab")?, elf.data(".strtab")?);
+    let size = if elf.is_64 { 24 } else { 16 };
+    let is_it = |s: &&[u8]| u32_at(s, 0).is_some_and(|at| c_string(&names, at as usize, COMPARED) == name.as_bytes());
+    let found = table.chunks_exact(size).take_while(|_| elf.meter().read(0)).find(is_it)?;
+    if elf.is_64 { u64_at(found, 8) } else { u32_at(found, 4).map(u64::from) }
+}
+
 /// An ELF file packed with xz, inside of `elf`.
 fn unpack(elf: &Elf, packed: &[u8]) -> Option<Elf> {
     let meter = elf.meter();
@@ -128,9 +136,9 @@ fn unpack(elf: &Elf, packed: &[u8]) -> Option<Elf> {
     Elf::from_bytes(unpacked, meter).ok()
 }
 
-fn read_symbol(s: &[u8], is_64: bool, sections: &[Section], names: &[u8]) -> Option<Symbol> {
+fn read_symbol(s: &[u8], elf: &Elf, names: &[u8]) -> Option<Symbol> {
     let word = |at| u32_at(s, at).map(u64::from);
-    let (info, section, addr, size) = if is_64 {
+    let (info, section, mut addr, size) = if elf.is_64 {
         (s[4], u16_at(s, 6)?, u64_at(s, 8)?, u64_at(s, 16)?)
     } else {
         (s[12], u16_at(s, 14)?, word(4)?, word(8)?)
@@ -139,7 +147,7 @@ fn read_symbol(s: &[u8], is_64: bool, sections: &[Section], names: &[u8]) -> Opt
     if section == SHN_UNDEF || !matches!(kind, STT_NOTYPE | STT_FUNC | STT_GNU_IFUNC) {
         return None;
     }
-    let home = sections.get(usize::from(section));
+    let home = elf.sections.get(usize::from(section));
     // Hand-written assembler often leaves the type out; elsewhere such symbols are data or marks.
     let code = home.is_some_and(|h| h.executable);
     if kind == STT_NOTYPE && !code {
@@ -153,6 +161,10 @@ fn read_symbol(s: &[u8], is_64: bool, sections: &[Section], names: &[u8]) -> Opt
     // `$x`, `$d`: marks of the ARM toolchain. `.L…`: labels.
     if kind == STT_NOTYPE && (text.starts_with(b"$") || text.starts_with(b".L")) {
         return None;
+    }
+    if elf.relocatable {
+        // Counted from the section's beginning; what has no address has no name either.
+        addr = addr.checked_add(home.filter(|h| h.executable && !h.name.starts_with(".init"))?.addr)?;
     }
     let limit = home.map_or(addr, |h| h.addr.saturating_add(h.size)).max(addr);
     Some(Symbol { addr, size, name, rank: rank(text, kind, binding), limit })

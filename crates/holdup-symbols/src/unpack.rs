@@ -46,6 +46,24 @@ pub(crate) fn unxz(packed: &[u8], limit: u64) -> Option<Vec<u8>> {
     Some(unpacked)
 }
 
+/// A file that may be packed as a whole, by gzip, xz or zstd: what is in it, if that has at most `limit` bytes.
+pub(crate) fn unpack_file(file: Vec<u8>, limit: u64) -> Option<Vec<u8>> {
+    let bounded = |from: &mut dyn Read| {
+        let mut out = Vec::new();
+        from.take(limit.saturating_add(1)).read_to_end(&mut out).ok()?;
+        (out.len() as u64 <= limit).then_some(out)
+    };
+    match file.get(..4)? {
+        [0x1f, 0x8b, ..] => bounded(&mut flate2::read::GzDecoder::new(&file[..])),
+        [0x28, 0xb5, 0x2f, 0xfd] => {
+            let decoder = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(&file[..], limit.min(WINDOW));
+            bounded(&mut decoder.ok()?)
+        }
+        magic if XZ_MAGIC.starts_with(magic) => unxz(&file, limit),
+        _ => Some(file),
+    }
+}
+
 /// What the chunks of an xz file say that they unpack to, which is what the unpacker goes by. `None` for filters other
 /// than a single LZMA2.
 fn unpacked_size(file: &[u8]) -> Option<u64> {

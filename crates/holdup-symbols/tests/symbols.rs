@@ -320,7 +320,8 @@ fn split_debug_information_is_found_beside_objects_and_in_packages() {
 
         std::fs::write(&dwo, &good).unwrap();
         let package = dir.path().join("split.dwp");
-        if tool("dwp", &[dwo.to_str().unwrap(), "-o", package.to_str().unwrap()]).is_some() {
+        // GNU's dwp writes an index of version 2 for DWARF 5, too, which its standard does not have.
+        if format == "-gdwarf-4" && tool("dwp", &[dwo.to_str().unwrap(), "-o", package.to_str().unwrap()]).is_some() {
             std::fs::remove_file(&dwo).unwrap();
             assert_inlined(&mut Symbols::new(Kernel::None), &flat_image(&path), outer);
             std::fs::remove_file(&package).unwrap();
