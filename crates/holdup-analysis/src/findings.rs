@@ -218,6 +218,10 @@ impl Context<'_> {
     /// All findings, the first to begin with, each with what it could save; and what is too small for one.
     fn findings(&self) -> (Vec<(Finding, Option<Taken>)>, Smaller) {
         let mut groups = group::charged(self);
+        if !caveats::has_switches(self) {
+            // Between two samples of a thread nobody knows what it did.
+            groups.retain(|(group, _)| !group.holds_up());
+        }
         let charged: Amount = groups.iter().filter(|(g, _)| g.holds_up()).map(|(_, t)| t.rank).sum();
         let most = charged.max(Amount(self.blame.cpu.running) * 0.1).max(self.duration() * 0.1);
         let matters =

@@ -34,6 +34,13 @@ pub mod trusted;
 pub const PERF: &str =
     "perf record -a -g -c 1 -e sched:sched_switch -e sched:sched_waking -e cpu-clock/freq=999/ -- CMD";
 
+/// How Windows' tools record the same, with stacks: the newer one comes with Windows. Both write OUT.etl when they are told to stop.
+pub const ETW: [&str; 2] = [
+    "wpr -start GeneralProfile -filemode & CMD & wpr -stop OUT.etl",
+    "xperf -on PROC_THREAD+LOADER+PROFILE+CSWITCH+DISPATCHER+DISK_IO+INTERRUPT+DPC -stackwalk Profile+CSwitch+ReadyThread & CMD & \
+     xperf -d OUT.etl",
+];
+
 #[cfg(unix)]
 pub use claim::Claim;
 #[cfg(unix)]

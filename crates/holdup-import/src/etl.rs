@@ -32,7 +32,7 @@ mod scan;
 mod waits;
 mod xpress;
 
-use holdup_trace::{Error, Note, NoteKind, Result, TraceBuilder};
+use holdup_trace::{Error, LossKind, Note, NoteKind, Result, TraceBuilder};
 
 use crate::input::Input;
 use buffer::Loader;
@@ -56,10 +56,15 @@ pub(crate) fn import(input: Input, builder: &mut TraceBuilder) -> Result<()> {
     merge::merge(&mut loader, &scan.buffers, &mut crowded, &mut events)?;
     events.finish(end);
     let told = u64::from(log.lost_events) + u64::from(log.lost_buffers);
-    if told > events.missing {
-        events.lost(end, told - events.missing, "events that Windows lost, nobody knows where");
-    }
-    let (homeless, damaged) = (events.homeless, events.damaged.max(scan.damaged));
+    events.lost(
+        end,
+        LossKind::Events,
+        told.saturating_sub(events.missing),
+        "events that Windows lost, nobody knows where",
+    );
+    let homeless = events.homeless;
+    events.lost(end, LossKind::LimitedStacks, homeless, "stacks of events that are not kept, or that came too late");
+    let damaged = events.damaged.max(scan.damaged);
     scan.counts.push(builder);
     for sentence in scan.skipped.sentences().chain(crowded.sentences()) {
         note(builder, NoteKind::Plain, sentence);
@@ -71,7 +76,7 @@ pub(crate) fn import(input: Input, builder: &mut TraceBuilder) -> Result<()> {
             format!("{damaged} records are shorter than what they are, or of another time, and were left out"),
         );
     }
-    tell_what_is_missing(&scan, &log, homeless, builder);
+    tell_what_is_missing(&scan, &log, builder);
     Ok(())
 }
 
@@ -95,15 +100,15 @@ fn describe(scan: &Scan, log: &LogHeader, (start, end): (u64, u64), builder: &mu
     }
 }
 
-fn tell_what_is_missing(scan: &Scan, log: &LogHeader, homeless: u64, builder: &mut TraceBuilder) {
-    const RECORD: &str = "record with `xperf -on PROC_THREAD+LOADER+PROFILE+CSWITCH+DISPATCHER+INTERRUPT+DPC+DISK_IO \
-                          -stackwalk Profile+CSwitch+ReadyThread`, or with `wpr -start GeneralProfile`";
+fn tell_what_is_missing(scan: &Scan, log: &LogHeader, builder: &mut TraceBuilder) {
+    let [newer, older] = holdup_base::ETW;
+    let record = format!("record with `{newer}`, or with `{older}`");
     let [switches, readies] = [hook::SWITCH, hook::READY].map(|hook| scan.counts.of(hook));
     if switches == 0 {
-        let text = format!("there are no context switches: who waited is not known; {RECORD}");
+        let text = format!("there are no context switches: who waited is not known; {record}");
         note(builder, NoteKind::MissingEvents, text);
     } else if readies == 0 {
-        let text = format!("there are no ReadyThread events: who ended a wait is not known; {RECORD}");
+        let text = format!("there are no ReadyThread events: who ended a wait is not known; {record}");
         note(builder, NoteKind::MissingEvents, text);
     }
     let lost = u64::from(log.lost_events) + u64::from(log.lost_buffers);
@@ -112,11 +117,6 @@ fn tell_what_is_missing(scan: &Scan, log: &LogHeader, homeless: u64, builder: &m
         let text = format!(
             "Windows lost {events} events and {buffers} buffers: record with more and larger buffers (-buffersize 1024 -minbuffers 300)"
         );
-        note(builder, NoteKind::Plain, text);
-    }
-    if homeless > 0 {
-        let text =
-            format!("{homeless} stacks are of events that are not kept (page faults, loads, …), or came too late");
         note(builder, NoteKind::Plain, text);
     }
 }

@@ -1,6 +1,6 @@
 //! What a trace cannot tell: said before anything else, so that nobody takes silence for an all-clear.
 
-use holdup_trace::{Amount, Trace};
+use holdup_trace::{Amount, ThreadIdx, Trace};
 
 use super::context::Context;
 use crate::label::duration;
@@ -13,16 +13,18 @@ const LITTLE_SHARE: f64 = 0.01;
 
 /// What records everything, with holdup and without it.
 const RECORD: [&str; 2] = ["holdup record -- CMD", holdup_base::PERF];
+/// The same where the trace is of Windows.
+const RECORD_ON_WINDOWS: [&str; 2] = holdup_base::ETW;
 
 /// The gravest first.
 pub(super) fn of(context: &Context, cpu: &CpuSeconds) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     let trace = context.trace;
     if !has_switches(context) {
-        return vec![needs_recording(without_switches(trace))];
+        return vec![needs_recording(trace, without_switches(trace))];
     }
     if trace.wakes.rows() == 0 && context.timeline.waits() > 0 {
-        caveats.push(needs_recording("There are no wake-ups in this trace: who ended a wait is not known."));
+        caveats.push(needs_recording(trace, "There are no wake-ups in this trace: who ended a wait is not known."));
     }
     let worked = cpu.busy + cpu.spin;
     let stood = cpu.held_up + cpu.runnable_idle;
@@ -41,8 +43,9 @@ pub(super) fn has_switches(context: &Context) -> bool {
     context.trace.switches.rows() > 0
 }
 
-fn needs_recording(what: &str) -> Caveat {
-    Caveat { what: what.to_owned(), record: RECORD.map(str::to_owned).to_vec() }
+fn needs_recording(trace: &Trace, what: &str) -> Caveat {
+    let how = if trace.meta.host.os.starts_with("Windows") { RECORD_ON_WINDOWS } else { RECORD };
+    Caveat { what: what.to_owned(), record: how.map(str::to_owned).to_vec() }
 }
 
 fn without_switches(trace: &Trace) -> &'static str {
@@ -56,11 +59,18 @@ fn without_switches(trace: &Trace) -> &'static str {
 /// Without switches: what was sampled ran, and of the rest nothing is known.
 pub(super) fn sampled(context: &Context) -> CpuSeconds {
     let total = Amount(context.blame.cpu.total).seconds();
-    let (mut busy, mut other) = (0.0, 0.0);
+    let (mut busy, mut other, mut no_work) = (0.0, 0.0, 0.0);
     for ((thread, _), weight) in &context.blame.profile {
-        *(if context.focus.contains(*thread) { &mut busy } else { &mut other }) += Amount(*weight).seconds();
+        // Some sources sample idle CPUs, too.
+        let sum = match *thread {
+            ThreadIdx::IDLE => &mut no_work,
+            thread if context.focus.contains(thread) => &mut busy,
+            _ => &mut other,
+        };
+        *sum += Amount(*weight).seconds();
     }
-    let busy: f64 = f64::min(busy, total);
+    let busy = f64::min(busy, total);
     let other = f64::min(other, total - busy);
-    CpuSeconds { total, busy, other, lost: total - busy - other, ..CpuSeconds::default() }
+    let no_work = f64::min(no_work, total - busy - other);
+    CpuSeconds { total, busy, other, no_work, lost: total - busy - other - no_work, ..CpuSeconds::default() }
 }

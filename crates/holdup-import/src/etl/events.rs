@@ -92,11 +92,13 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Events that the log counted as lost without saying where.
-    pub fn lost(&mut self, end: u64, count: u64, what: &str) {
-        let what = self.builder.string(what);
-        let count = u32::try_from(count).unwrap_or(u32::MAX);
-        self.builder.push(end, LostEvent { kind: LossKind::Events, cpu: Cpu::NONE, span: Nanos(0), count, what });
+    /// What is missing, if anything is, of which nobody knows when and on which CPU it was.
+    pub fn lost(&mut self, end: u64, kind: LossKind, count: u64, what: &str) {
+        if count > 0 {
+            let (cpu, what) = (Cpu::NONE, self.builder.string(what));
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            self.builder.push(end, LostEvent { kind, cpu, span: Nanos(0), count, what });
+        }
     }
 
     fn cpu(&mut self, cpu: u16) -> &mut Processor {

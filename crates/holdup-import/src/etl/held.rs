@@ -14,6 +14,9 @@ use super::keys::MOST_FRAMES;
 /// The number of an interrupt that nobody knows.
 pub const UNKNOWN_SOURCE: u16 = u16::MAX;
 
+/// More than two rounds have.
+const MOST: usize = 1 << 18;
+
 /// What waits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum What {
@@ -153,9 +156,9 @@ impl Held {
         }
     }
 
-    /// Hands on all events up to `time`.
+    /// Hands on all events up to `time`, and more where the log's own order is wrong and so many wait that memory would grow with it.
     pub fn release(&mut self, time: u64, builder: &mut TraceBuilder) {
-        while self.queue.front().is_some_and(|entry| entry.time <= time) {
+        while self.queue.len() > MOST || self.queue.front().is_some_and(|entry| entry.time <= time) {
             let Some(mut entry) = self.queue.pop_front() else { return };
             if let What::Wake { context, source, settled: false, .. } = &mut entry.what
                 && self.with_dpcs
