@@ -7,6 +7,8 @@ use std::path::Path;
 
 use common::{blame_of, ms, near, tid};
 use holdup_analysis::blame::{Blame, Key, Terminal};
+use holdup_analysis::report::FindingKind;
+use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_import::Input;
 use holdup_testing::etl::{Log, MS, Packing, reason, state};
 use holdup_trace::{Destination, SwitchState, Trace, TraceBuilder, WakeContext};
@@ -230,4 +232,31 @@ fn s8_timed_rewaits_are_as_from_any_source_that_knows_no_lock() {
             near(of(&trace, &blame, terminal, thread), of(&other_trace, &other_blame, terminal, thread));
         }
     }
+}
+
+/// A log of samples alone, of idle CPUs too: what ran is known, and nobody is said to have waited.
+#[test]
+fn samples_alone_tell_what_ran() {
+    let mut log = Log::new(2);
+    log.process(0, 3, PID, "app.exe");
+    log.thread(0, 3, (PID, 10), "", 4);
+    log.thread(0, 3, (PID, 11), "", 4);
+    // Two threads in turns on one CPU, with idle time between them; the other CPU is idle.
+    for ms in 0..1000 {
+        let tid = [10, IDLE, 11, IDLE][ms as usize / 10 % 4];
+        log.sample(0, ms * MS, tid, 0x40_0000);
+        log.sample(1, ms * MS, IDLE, NDIS.0);
+    }
+    let mut builder = TraceBuilder::new(&Destination::Memory).unwrap();
+    let mut body = [0_u32, 10_000, 10_000].map(u32::to_le_bytes).concat();
+    body.extend([0, 0]);
+    log.add(0, 0, holdup_testing::etl::Header::System { tid: 0, pid: 0 }, (0x0f4a, 3), &body);
+    Input::from_bytes(Path::new("samples.etl"), log.finish()).unwrap().import(&mut builder).unwrap();
+    let trace = builder.finish(None).unwrap();
+    let answer = explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap();
+    let cpu = &answer.cpu_seconds;
+    assert!((cpu.busy - 0.5).abs() < 0.01 && (cpu.no_work - 1.5).abs() < 0.01, "{cpu:?}");
+    let waited = answer.findings.iter().filter(|finding| finding.kind != FindingKind::CpuBound);
+    assert_eq!(waited.map(|finding| &*finding.title).collect::<Vec<_>>(), [] as [&str; 0]);
+    assert!(answer.caveats[0].record.iter().any(|line| line.starts_with("xperf -on ")), "{:?}", answer.caveats);
 }
