@@ -11,6 +11,7 @@ use holdup_trace::{Error, Result};
 
 pub(crate) use gzip::peek;
 pub use gzip::{is_gzip, unpack};
+use crate::folder::{self, Member};
 
 /// As many first bytes of a file tell its kind, even inside gzip.
 pub const HEAD_BYTES: usize = 4096;
@@ -27,11 +28,13 @@ enum Stream {
     File(File),
     /// What follows the head: standard input, a pipe, or gzip's content.
     Pipe(Box<dyn Read>),
+    /// The files of a folder.
+    Folder(Vec<Member>),
 }
 
-/// Opens `path`; `-` is standard input.
+/// Opens `path`; `-` is standard input. Of a folder, the trace in it or below it.
 ///
-/// Fails if it cannot be read or is a folder.
+/// Fails if it cannot be read, or is a folder without a CTF trace.
 pub fn open(path: &Path) -> Result<Input> {
     let failed = |e: io::Error| Error::input(path, format!("cannot be read: {e}"));
     if path == Path::new("-") {
@@ -40,15 +43,14 @@ pub fn open(path: &Path) -> Result<Input> {
     from_file(path, File::open(path).map_err(failed)?)
 }
 
-/// A trace in a file that is open already, from the file's beginning; `path` is its name in messages.
+/// A trace in a file that is open already, from the file's beginning; `path` is its name in messages, or the folder's.
 ///
-/// Fails if it cannot be read or is a folder.
+/// Fails if it cannot be read, or is a folder without a CTF trace.
 pub fn from_file(path: &Path, file: File) -> Result<Input> {
     let failed = |e: io::Error| Error::input(path, format!("cannot be read: {e}"));
     let kind = file.metadata().map_err(failed)?.file_type();
     if kind.is_dir() {
-        let what = "is a folder; of perf's folders (perf record --threads) only single files can be read: record without --threads";
-        return Err(Error::input(path, what));
+        return from_folder(path);
     }
     if !kind.is_file() {
         return from_reader(path, Box::new(file));
@@ -60,6 +62,16 @@ pub fn from_file(path: &Path, file: File) -> Result<Input> {
     }
     (&file).seek(SeekFrom::Start(0)).map_err(failed)?;
     from_reader(path, Box::new(file))
+}
+
+fn from_folder(path: &Path) -> Result<Input> {
+    let Some(folder) = folder::find_trace(path)? else {
+        let what = "is a folder, and none with a CTF trace (a file \"metadata\"); of perf's folders (perf record --threads) only \
+                    single files can be read: record without --threads";
+        return Err(Error::input(path, what));
+    };
+    let members = folder::members(&folder)?;
+    Ok(Input { path: folder, head: Vec::new(), stream: Stream::Folder(members) })
 }
 
 /// A trace that comes from anywhere, to be read once; `path` is its name in messages.
@@ -81,6 +93,25 @@ impl Input {
         from_reader(path, Box::new(io::Cursor::new(bytes)))
     }
 
+    /// A trace of several files in memory: their names, and what is in them.
+    pub fn from_files(path: &Path, files: Vec<(String, Vec<u8>)>) -> Self {
+        let files = files.into_iter().map(|(name, bytes)| Member::in_memory(name, bytes)).collect();
+        Input { path: path.to_owned(), head: Vec::new(), stream: Stream::Folder(files) }
+    }
+
+    /// Whether it consists of several files.
+    pub(crate) fn is_folder(&self) -> bool {
+        matches!(self.stream, Stream::Folder(_))
+    }
+
+    /// The folder and its files; no files if it is none.
+    pub(crate) fn into_members(self) -> (PathBuf, Vec<Member>) {
+        match self.stream {
+            Stream::Folder(members) => (self.path, members),
+            Stream::File(_) | Stream::Pipe(_) => (self.path, Vec::new()),
+        }
+    }
+
     /// Where it came from, for messages.
     pub fn path(&self) -> &Path {
         &self.path
@@ -99,6 +130,7 @@ impl Input {
                 Ok(Box::new(file))
             }
             Stream::Pipe(rest) => Ok(Box::new(io::Cursor::new(self.head).chain(rest))),
+            Stream::Folder(_) => Err(Error::input(&self.path, "is a folder, not a file")),
         }
     }
 

@@ -44,6 +44,8 @@
 
 mod bytes;
 mod etl;
+mod ctf;
+mod folder;
 mod input;
 mod linux;
 mod perf_data;
@@ -63,6 +65,8 @@ pub use input::{HEAD_BYTES, Input, from_file, from_reader, is_gzip, open, unpack
 pub enum Format {
     /// `perf.data` of Linux perf, as a file or as the stream of `perf record -o -`.
     PerfData,
+    /// A folder of CTF 1.8: LTTng's kernel tracer, or `perf data convert --to-ctf`.
+    Ctf,
     /// `trace.dat` of trace-cmd.
     TraceDat,
     /// `.etl` of Event Tracing for Windows.
@@ -76,6 +80,7 @@ impl Format {
     pub const fn name(self) -> &'static str {
         match self {
             Format::PerfData => "perf.data",
+            Format::Ctf => "ctf",
             Format::TraceDat => "trace.dat",
             Format::Etl => "etl",
             Format::Perfetto => "perfetto",
@@ -114,7 +119,7 @@ pub fn import(path: &Path, format: Format, builder: &mut TraceBuilder) -> Result
 impl Input {
     /// The kind of this trace; `None` if no importer knows it.
     pub fn format(&self) -> Option<Format> {
-        detect_plain(self.head())
+        if self.is_folder() { Some(Format::Ctf) } else { detect_plain(self.head()) }
     }
 
     /// Imports this trace.
@@ -126,9 +131,16 @@ impl Input {
             Some(Format::TraceDat) => trace_dat::import(self, builder),
             Some(Format::Etl) => etl::import(self, builder),
             Some(Format::Perfetto) => perfetto::import(self, builder),
+            Some(Format::Ctf) => {
+                let (path, members) = self.into_members();
+                ctf::import(&path, members, builder)
+            }
+            None if ctf::is_metadata(self.head()) => {
+                Err(Error::input(self.path(), "is the metadata of a CTF trace; name the folder that it is in"))
+            }
             None => Err(Error::input(
                 self.path(),
-                "is no trace that holdup knows (perf.data, also piped, compressed or in gzip; Perfetto); `holdup info --help` lists them",
+                "is no trace that holdup knows (perf.data, also piped, compressed or in gzip; Perfetto; a folder of CTF); `holdup info --help` lists them",
             )),
         }
     }

@@ -15,6 +15,7 @@ pub mod syscalls;
 pub mod threads;
 pub mod tracepoint;
 pub mod tracing;
+pub mod x86_64;
 
 /// When and where something happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

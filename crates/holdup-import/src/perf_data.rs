@@ -10,7 +10,7 @@
 //! differ between kernels. Files of the other byte order are refused: perf writes them on s390 and old POWER only.
 
 mod attr;
-mod chain;
+pub(crate) mod chain;
 mod compressed;
 mod decoder;
 mod events;

@@ -72,6 +72,11 @@ impl Contexts {
         }
     }
 
+    /// Another thread runs on `cpu`: no handler goes on in it.
+    pub fn leave(&mut self, cpu: u32) {
+        self.0.get_mut(cpu as usize).into_iter().for_each(|nest| nest.depth = 0);
+    }
+
     /// In which context an event was on `cpu`: by its `common_flags`, or where the source has none by the handlers alone.
     #[inline]
     pub fn of(&mut self, cpu: u32, flags: Option<u8>) -> (WakeContext, u16) {

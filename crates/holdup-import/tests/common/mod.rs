@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use holdup_import::Input;
 use holdup_trace::{Destination, Result, Trace, TraceBuilder};
 
-/// Every fixture, by name.
+pub mod ctf;
 pub mod trace_dat;
 
+/// Every fixture, by name.
 pub const FIXTURES: [&str; 5] =
     ["task.perf.data", "pipe.perf.data", "zstd.perf.data", "dwarf.perf.data", "contexts.perf.data.gz"];
 
