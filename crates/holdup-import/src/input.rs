@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use holdup_base::scratch;
 use holdup_trace::{Error, Result};
 
+use crate::folder::{self, Member};
 pub(crate) use gzip::peek;
 pub use gzip::{is_gzip, unpack};
-use crate::folder::{self, Member};
 
 /// As many first bytes of a file tell its kind, even inside gzip.
 pub const HEAD_BYTES: usize = 4096;

@@ -43,8 +43,8 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
-mod etl;
 mod ctf;
+mod etl;
 mod folder;
 mod input;
 mod linux;
