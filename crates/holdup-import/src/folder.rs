@@ -1,13 +1,15 @@
 //! Traces that are folders: their files, on a disk or in memory.
 
 use std::fs::{self, File};
-use std::io::{self, Cursor};
+use std::io::{self, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use holdup_trace::{Error, Result};
 
-use crate::input::ReadSeek;
+/// Random access.
+pub trait ReadSeek: Read + Seek {}
+impl<T: Read + Seek> ReadSeek for T {}
 
 /// A folder has no more files than this.
 const MAX_FILES: usize = 1 << 16;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use holdup_base::scratch;
 use holdup_trace::{Error, Result};
 
+pub(crate) use crate::folder::ReadSeek;
 use crate::folder::{self, Member};
 pub(crate) use gzip::peek;
 pub use gzip::{is_gzip, unpack};
@@ -157,10 +158,6 @@ impl Input {
 
 /// Spooled input up to this size stays in memory: all of it where there are no files.
 const SPOOL_IN_MEMORY: u64 = if cfg!(unix) { 4 << 20 } else { u64::MAX - 1 };
-
-/// Random access.
-pub(crate) trait ReadSeek: Read + Seek {}
-impl<T: Read + Seek> ReadSeek for T {}
 
 fn read_head(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
