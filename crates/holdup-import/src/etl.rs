@@ -89,7 +89,7 @@ fn describe(scan: &Scan, log: &LogHeader, (start, end): (u64, u64), builder: &mu
     let meta = builder.meta_mut();
     let (major, minor, build) = log.windows;
     "etl".clone_into(&mut meta.format);
-    meta.cpus = u16::try_from(log.cpus).unwrap_or(0);
+    meta.cpus = log.cpus();
     meta.duration_ns = end - start;
     meta.sample_period_ns = if scan.counts.of(hook::SAMPLE) > 0 { u64::from(scan.interval.max(1)) * 100 } else { 0 };
     meta.host.os = format!("Windows {major}.{minor}.{build}");

@@ -16,6 +16,8 @@ pub const UNKNOWN_SOURCE: u16 = u16::MAX;
 
 /// More than two rounds have.
 const MOST: usize = 1 << 18;
+/// So many events are looked at for one stack or interrupt: more than all CPUs have in a tick, or while a DPC runs. Damage may claim more.
+const NEAR: usize = 1024;
 
 /// What waits.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -108,7 +110,7 @@ impl Held {
     pub fn stack(&mut self, walk: Walk, frames: impl Iterator<Item = u64>) -> Fate {
         let mut found: Option<(usize, (bool, bool, bool))> = None;
         let behind = self.behind(walk.ticks);
-        for (at, entry) in self.queue.range(..behind).enumerate().rev() {
+        for (at, entry) in self.queue.range(..behind).enumerate().rev().take(NEAR) {
             if entry.ticks != walk.ticks {
                 break;
             }
@@ -149,7 +151,8 @@ impl Held {
 
     /// An interrupt or DPC ran on `cpu` from `ticks` until now: the wake-ups meanwhile that came from none so far are its own.
     pub fn interrupted(&mut self, cpu: u16, ticks: u64, by: (WakeContext, u16)) {
-        for entry in self.queue.iter_mut().rev().take_while(|entry| entry.ticks >= ticks).filter(|e| e.cpu == cpu) {
+        let near = self.queue.iter_mut().rev().take(NEAR);
+        for entry in near.take_while(|entry| entry.ticks >= ticks).filter(|e| e.cpu == cpu) {
             if let What::Wake { context, source, settled: settled @ false, .. } = &mut entry.what {
                 ((*context, *source), *settled) = (by, true);
             }

@@ -17,8 +17,7 @@ pub struct LogHeader {
     pub buffer_size: u32,
     /// Major, minor and build number of Windows.
     pub windows: (u8, u8, u32),
-    /// CPUs.
-    pub cpus: u32,
+    cpus: u32,
     /// The CPUs' speed.
     pub mhz: u32,
     /// Events for which there was no room.
@@ -48,8 +47,8 @@ impl LogHeader {
         Some(LogHeader { buffer_size, windows: (major, minor, build), cpus, mhz, lost_events, lost_buffers, clock })
     }
 
-    /// Whether the machine has that CPU.
-    pub fn has(&self, cpu: u16) -> bool {
-        u32::from(cpu) < self.cpus.clamp(1, MOST_CPUS)
+    /// How many CPUs there are.
+    pub fn cpus(&self) -> u16 {
+        self.cpus.clamp(1, MOST_CPUS) as u16
     }
 }

@@ -83,7 +83,7 @@ impl Scan {
                 scan.skipped.add(reason, buffer.offset, bytes);
             }
             scan.buffer(&buffer, &records);
-            match scan.log.is_some_and(|log| log.has(buffer.cpu)) {
+            match scan.log.is_some_and(|log| buffer.cpu < log.cpus()) {
                 true => scan.buffers.push(buffer),
                 false => scan.skipped.add(Reason::Cpu, buffer.offset, records.len() as u64),
             }
