@@ -105,7 +105,7 @@ fn packed_traces_are_unpacked() {
     let dir = tempfile::tempdir().expect("dir");
     let own = dir.path().join("t.holdup");
     let perf = format!("{FIXTURES}/task.perf.data");
-    let o = run(&["cut", &perf, "-o", &own.display().to_string()]);
+    let o = run(&["cut", &perf, "--redact", "-o", &own.display().to_string()]);
     assert_eq!(code(&o), 0, "{}", err(&o));
     for trace in [own.display().to_string(), perf] {
         let packed = dir.path().join("packed");
