@@ -210,7 +210,7 @@ impl Context<'_> {
             hot,
             findings,
             smaller,
-            stalls: stalls::of(self),
+            stalls: if caveats::has_wakes(self) { stalls::of(self) } else { Vec::new() },
             health: self.health(),
         })
     }

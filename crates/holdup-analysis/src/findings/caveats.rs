@@ -23,7 +23,7 @@ pub(super) fn of(context: &Context, cpu: &CpuSeconds) -> Vec<Caveat> {
     if !has_switches(context) {
         return vec![needs_recording(trace, without_switches(trace))];
     }
-    if trace.wakes.rows() == 0 && context.timeline.waits() > 0 {
+    if !has_wakes(context) && context.timeline.waits() > 0 {
         caveats.push(needs_recording(trace, "There are no wake-ups in this trace: who ended a wait is not known."));
     }
     let worked = cpu.busy + cpu.spin;
@@ -41,6 +41,11 @@ pub(super) fn of(context: &Context, cpu: &CpuSeconds) -> Vec<Caveat> {
 /// Whether waits can be told at all.
 pub(super) fn has_switches(context: &Context) -> bool {
     context.trace.switches.rows() > 0
+}
+
+/// Whether it can be told who ended a wait.
+pub(super) fn has_wakes(context: &Context) -> bool {
+    context.trace.wakes.rows() > 0
 }
 
 fn needs_recording(trace: &Trace, what: &str) -> Caveat {

@@ -3,6 +3,7 @@
 use holdup_trace::{Amount, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::caveats;
 use super::context::Context;
 use super::place::{self, is_on};
 use super::tally::{Group, Tally};
@@ -26,15 +27,16 @@ pub(super) fn cpu_bound<'a>(
     charged: Amount,
     mut others: impl ExactSizeIterator<Item = &'a Finding> + DoubleEndedIterator,
 ) -> Option<(usize, Finding)> {
-    let running = context.blame.cpu.running;
+    let total: f64 =
+        context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)).map(|(_, w)| w).sum();
+    // Without switches samples alone say who ran.
+    let running = if caveats::has_switches(context) { context.blame.cpu.running } else { total };
     let spun = context.blame.cpu.spin + cache_line::known(context);
     if running <= 0.0 || charged.0 + spun > MINOR * running {
         return None;
     }
     let program = busiest_program(context)?;
     let samples = samples_of(context, program);
-    let total: f64 =
-        context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)).map(|(_, w)| w).sum();
     let location = culprit::specific(context, &samples).or_else(|| widest(context, &samples))?;
     let thread = busiest_in(context, program, location.function)?;
     let mut found = culprit::of_thread(context, thread);
@@ -47,8 +49,17 @@ pub(super) fn cpu_bound<'a>(
     let seconds = context.limits.of_cpus(Amount(running));
     let share = inside / total.max(1.0);
     let name = if found.process.is_empty() { "the program" } else { &found.process };
-    let peak = context.timeline.peak_parallelism();
     let count = total / context.period().max(1.0);
+    let evidence = if caveats::has_switches(context) {
+        let (peak, cpus) = (context.timeline.peak_parallelism(), context.timeline.cpus);
+        let waited = label::duration(charged.seconds());
+        vec![
+            format!("{count:.0} samples; next to nobody waited ({waited} of CPU time)"),
+            format!("at most {peak} threads worked at once on {cpus} CPUs"),
+        ]
+    } else {
+        vec![format!("{count:.0} samples; who waited is not known")]
+    };
     let matters = |f: &'a Finding| f.kind != FindingKind::IdleByDesign && f.blame_cpu_s >= NOTABLE * seconds;
     let own = context.limits.of_cpus(Amount(samples.values().sum()));
     let storm = Storm::of(context, program, own);
@@ -64,10 +75,7 @@ pub(super) fn cpu_bound<'a>(
                 found.function
             ),
         },
-        evidence: vec![
-            format!("{count:.0} samples; next to nobody waited ({} of CPU time)", label::duration(charged.seconds())),
-            format!("at most {peak} threads worked at once on {} CPUs", context.timeline.cpus),
-        ],
+        evidence,
         advice: if storm.is_some() { FEWER } else { FASTER }.to_owned(),
         culprit: found,
         blame_cpu_s: seconds * share,
