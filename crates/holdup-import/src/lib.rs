@@ -49,6 +49,7 @@ mod folder;
 mod input;
 mod linux;
 mod perf_data;
+mod perf_script;
 mod perfetto;
 mod trace_dat;
 mod unpack;
@@ -67,6 +68,8 @@ pub enum Format {
     PerfData,
     /// A folder of CTF 1.8: LTTng's kernel tracer, or `perf data convert --to-ctf`.
     Ctf,
+    /// The text that `perf script` prints.
+    PerfScript,
     /// `trace.dat` of trace-cmd.
     TraceDat,
     /// `.etl` of Event Tracing for Windows.
@@ -81,6 +84,7 @@ impl Format {
         match self {
             Format::PerfData => "perf.data",
             Format::Ctf => "ctf",
+            Format::PerfScript => "perf-script",
             Format::TraceDat => "trace.dat",
             Format::Etl => "etl",
             Format::Perfetto => "perfetto",
@@ -101,6 +105,7 @@ fn detect_plain(head: &[u8]) -> Option<Format> {
         (Format::PerfData, perf_data::is_perf_data as fn(&[u8]) -> bool),
         (Format::Etl, etl::is_etl),
         (Format::TraceDat, trace_dat::is_trace_dat),
+        (Format::PerfScript, perf_script::is_perf_script),
         // It has no magic: last.
         (Format::Perfetto, perfetto::is_perfetto),
     ];
@@ -131,6 +136,7 @@ impl Input {
             Some(Format::TraceDat) => trace_dat::import(self, builder),
             Some(Format::Etl) => etl::import(self, builder),
             Some(Format::Perfetto) => perfetto::import(self, builder),
+            Some(Format::PerfScript) => perf_script::import(self, builder),
             Some(Format::Ctf) => {
                 let (path, members) = self.into_members();
                 ctf::import(&path, members, builder)
