@@ -4,6 +4,7 @@
 //!   Trace ─▶ tables ─▶ Parquet
 //!         ├▶ explanation, accounts of threads ─▶ JSON
 //!         ├▶ threads over time, findings ─▶ Firefox Profiler
+//!         ├▶ events, stacks, findings ─▶ Perfetto
 //!         └▶ stacks by what they took (on-CPU, off-CPU, wakers, blame) ─▶ folded, speedscope
 //! ```
 //!
@@ -18,6 +19,7 @@ pub mod firefox;
 pub mod folded;
 pub mod json;
 pub mod parquet;
+pub mod perfetto;
 pub mod speedscope;
 pub mod stacks;
 mod study;
@@ -36,6 +38,8 @@ named! {
         Parquet = "parquet",
         /// A profile for profiler.firefox.com: threads over time, with waits and findings.
         Firefox = "firefox",
+        /// A trace for Perfetto's page: what the threads did, and what was found.
+        Perfetto = "perfetto",
         /// A file for speedscope.app: flame graphs to look at.
         Speedscope = "speedscope",
         /// What was found, and the accounts that it rests on, in one document.
@@ -51,6 +55,7 @@ impl Format {
         match self {
             Format::Parquet => "a folder of all tables, for DuckDB, pyarrow, polars",
             Format::Firefox => "threads over time with waits and findings, for profiler.firefox.com",
+            Format::Perfetto => "a trace for ui.perfetto.dev, with stacks and findings",
             Format::Speedscope => "flame graphs for speedscope.app",
             Format::Json => "what was found, all of it, with facts, losses and each thread's time",
             Format::Folded => "a line for each stack, for flamegraph.pl and inferno",

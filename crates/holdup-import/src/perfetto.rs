@@ -12,6 +12,7 @@
 //! Packets of different writers are in no order. What is older than the last flush but one is complete when the service says
 //! that it has read all its buffers: there a round ends. A trace that never says so is held until its end.
 
+mod calls;
 mod clocks;
 mod compact;
 mod detect;

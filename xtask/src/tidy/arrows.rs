@@ -19,8 +19,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-wasm", &["holdup-import", "holdup-trace", "holdup-view"]),
     // Its tests report made traces.
     ("holdup-report", &["holdup-analysis", "holdup-synth", "holdup-trace"]),
-    // Its tests export made traces.
-    ("holdup-export", &["holdup-analysis", "holdup-base", "holdup-synth", "holdup-trace"]),
+    // Its tests export made traces, and read again what they wrote.
+    ("holdup-export", &["holdup-analysis", "holdup-base", "holdup-import", "holdup-synth", "holdup-trace"]),
     // Its tests explain made traces, and logs as other systems would have written them.
     ("holdup-analysis", &["holdup-base", "holdup-import", "holdup-synth", "holdup-trace"]),
     ("holdup-synth", &["holdup-base", "holdup-trace"]),

@@ -3,6 +3,7 @@
 use holdup_trace::{BlockIoEvent, ChainId, ForkEvent, SwitchState};
 use rustc_hash::FxHashMap;
 
+use super::calls::Calls;
 use super::compact::{Row, Rows};
 use super::names::Counts;
 use super::processes::Processes;
@@ -49,6 +50,8 @@ pub struct Ftrace {
     pub generic: std::collections::BTreeMap<String, u64>,
     /// Events that are cut, or of an instant that cannot be.
     pub damaged: u64,
+    /// System calls.
+    pub calls: Calls,
     /// The bits of states.
     pub states: Option<StateBits>,
     /// Who runs on each CPU, by compact switches.
@@ -160,10 +163,8 @@ impl Ftrace {
             IPI_EXIT => kernel.interrupt_end(cpu, Interrupt::Ipi),
             HRTIMER_ENTRY | TIMER_ENTRY => kernel.interrupt_begin(cpu, Interrupt::Timer, UNKNOWN_SOURCE),
             HRTIMER_EXIT | TIMER_EXIT => kernel.interrupt_end(cpu, Interrupt::Timer),
-            SYS_ENTER => {
-                kernel.system_call(time, head.tid, Some(field(body, 1).map_or(-1, |v| v.number().cast_signed())));
-            }
-            SYS_EXIT => kernel.system_call(time, head.tid, None),
+            SYS_ENTER => self.calls.seen(time, head.tid, Some(field(body, 1).map_or(u64::MAX, Value::number))),
+            SYS_EXIT => self.calls.seen(time, head.tid, None),
             EXEC => kernel.exec(time, if low(2) == 0 { head.tid } else { low(2) }),
             EXIT => kernel.exit(time, if low(2) == 0 { head.tid } else { low(2) }),
             NEW_TASK | FORK => self.fork(number, head, body, kernel, known),

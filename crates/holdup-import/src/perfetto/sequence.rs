@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use holdup_trace::ChainId;
+use holdup_trace::{ChainId, Timestamp};
 
-use super::wire::{Fields, field};
+use super::wire::{Fields, Value, field};
 
 /// At what a profiler's samples are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,7 +18,7 @@ pub enum Timebase {
     Waking,
     /// At another tracepoint.
     Tracepoint,
-    /// By a clock, cycles or another counter; so many times a second, 0 if that is not said.
+    /// By a clock, cycles or another counter; nanoseconds between two samples, 0 if that is not said.
     Counter(u64),
 }
 
@@ -220,12 +220,23 @@ impl Sequence {
 fn timebase(message: &[u8]) -> Timebase {
     let number = |n| field(message, n);
     let Some(tracepoint) = number(3) else {
-        return Timebase::Counter(number(2).map_or(0, |frequency| frequency.number()));
+        return Timebase::Counter(period(number(1), number(2), number(4)));
     };
     let name = field(tracepoint.bytes(), 1).map_or(&[][..], |name| name.bytes());
     match name.rsplit(|&b| b == b':' || b == b'/').next() {
         Some(b"sched_switch") => Timebase::Switch,
         Some(b"sched_waking") => Timebase::Waking,
         _ => Timebase::Tracepoint,
+    }
+}
+
+/// Nanoseconds between two samples: by their number in a second, or as the period of a counter that counts nanoseconds.
+fn period(period: Option<Value>, frequency: Option<Value>, counter: Option<Value>) -> u64 {
+    const CPU_CLOCK: u64 = 1;
+    const TASK_CLOCK: u64 = 3;
+    match (period.map(Value::number), frequency.map(Value::number)) {
+        (_, Some(frequency @ 1..)) => Timestamp::from_seconds(1.0 / frequency as f64).nanos(),
+        (Some(period), _) if counter.is_some_and(|c| [CPU_CLOCK, TASK_CLOCK].contains(&c.number())) => period,
+        _ => 0,
     }
 }

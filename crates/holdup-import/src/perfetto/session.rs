@@ -26,6 +26,7 @@ mod number {
     pub const PROCESS_TREE: u32 = 2;
     pub const CLOCKS: u32 = 6;
     pub const PROCESS_STATS: u32 = 9;
+    pub const TRACE_CONFIG: u32 = 33;
     pub const FTRACE_STATS: u32 = 34;
     pub const TRACE_STATS: u32 = 35;
     pub const MARKER: u32 = 36;
@@ -236,6 +237,7 @@ impl<'b> Session<'b> {
             }
             number::PROCESS_STATS => self.processes.stats(data, &mut self.kernel),
             number::TRACK => self.processes.track(data, &mut self.kernel),
+            number::TRACE_CONFIG => self.ftrace.calls.with_exits |= system::System::asks_for_exits(data),
             number::FTRACE_STATS => self.system.ftrace_stats(data),
             number::TRACE_STATS => self.system.trace_stats(data),
             number::SYSTEM => {
@@ -305,8 +307,8 @@ impl<'b> Session<'b> {
         let (chain, ip) = self.stacks.chain(s.stack, s.pid, &mut sequence.interned, &mut self.kernel);
         let taken = Taken { time, cpu: s.cpu, tid: s.tid, chain, ip, base, rounds: 0 };
         match base {
-            Timebase::Counter(frequency) => {
-                self.system.sampled(frequency, self.kernel.sink.builder.meta_mut());
+            Timebase::Counter(period) => {
+                self.system.sampled(period, self.kernel.sink.builder.meta_mut());
                 sample(&taken, &mut self.kernel.sink);
             }
             Timebase::Switch | Timebase::Waking | Timebase::Unknown if chain != ChainId::NONE => self.join.add(taken),
@@ -335,12 +337,15 @@ impl<'b> Session<'b> {
 
     fn finish_round(&mut self) -> Result<()> {
         self.settle(false);
-        self.kernel.sink.finish_round()
+        self.kernel.sink.finish_round()?;
+        self.ftrace.calls.kept(self.kernel.sink.builder);
+        Ok(())
     }
 
     /// Completes what is held with what became known.
     pub fn settle(&mut self, last: bool) {
         self.processes.finish_round(&mut self.kernel);
+        self.ftrace.calls.finish_round(self.kernel.sink.builder);
         self.join.finish_round(&mut self.kernel.sink, last);
     }
 }

@@ -36,7 +36,20 @@ pub struct Stacks {
 struct Place {
     kernel: bool,
     address: u64,
-    function: String,
+    /// The innermost inlined function first.
+    locations: Vec<Location>,
+}
+
+impl Place {
+    /// Whether the other is the function into which this is inlined: another one at the same address.
+    fn is_inlined_in(&self, outer: &Place) -> bool {
+        let function = |place: &Place| place.locations.last().map(|l| l.function.clone());
+        (self.kernel, self.address) == (outer.kernel, outer.address) && function(self) != function(outer)
+    }
+
+    fn is_of_a_probe(&self) -> bool {
+        self.kernel && self.locations.iter().any(|location| is_of_a_probe(&location.function))
+    }
 }
 
 impl Stacks {
@@ -52,12 +65,16 @@ impl Stacks {
             self.undefined += 1;
             return (ChainId::NONE, 0);
         };
-        let mut places = Vec::with_capacity(stack.len());
+        let mut places: Vec<Place> = Vec::with_capacity(stack.len());
         for frame in stack.iter().rev() {
             let Some(frame) = interned.frames.get(frame) else { continue };
-            places.push(self.place(frame, pid, interned, kernel));
+            let mut place = self.place(frame, pid, interned, kernel);
+            match places.last_mut().filter(|inner| inner.is_inlined_in(&place)) {
+                Some(inner) => inner.locations.append(&mut place.locations),
+                None => places.push(place),
+            }
         }
-        let probe = places.iter().take_while(|place| place.kernel && is_of_a_probe(&place.function)).count();
+        let probe = places.iter().take_while(|place| place.is_of_a_probe()).count();
         let addresses = |of_kernel: bool| {
             let part = places.iter().skip(probe).filter(|place| place.kernel == of_kernel).enumerate();
             // The builder moves callers' return addresses into the call, where these are already.
@@ -65,6 +82,12 @@ impl Stacks {
         };
         let (of_kernel, of_user) = (addresses(true), addresses(false));
         let ip = of_kernel.first().or(of_user.first()).copied().unwrap_or(0);
+        for place in places {
+            let owner = if place.kernel { 0 } else { pid };
+            if !place.locations.is_empty() && self.named.insert((owner, place.address)) {
+                kernel.sink.builder.name(owner, place.address, place.locations);
+            }
+        }
         let chain = kernel.sink.builder.chain(pid, &of_kernel, &of_user);
         interned.chains.insert((iid, pid), (chain, ip));
         (chain, ip)
@@ -90,12 +113,12 @@ impl Stacks {
         if mapping.start < mapping.end && self.mapped.insert((owner, mapping.start, mapping.end)) {
             self.map(mapping, &module, owner, interned, kernel);
         }
-        if !function.is_empty() && self.named.insert((owner, address)) {
+        let mut locations = Vec::new();
+        if !function.is_empty() {
             let file = text(interned.string(List::Sources, frame.source));
-            let location = Location { function: function.clone(), module, file, line: frame.line, offset: 0 };
-            kernel.sink.builder.name(owner, address, vec![location]);
+            locations.push(Location { function, module, file, line: frame.line, offset: 0 });
         }
-        Place { kernel: of_kernel, address, function }
+        Place { kernel: of_kernel, address, locations }
     }
 
     fn own_address(&mut self, kernel: bool, module: &str, function: &str, offset: u64) -> u64 {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_trace::{Meta, Timestamp};
+use holdup_trace::Meta;
 
 use super::wire::{Fields, Value, field};
 use crate::bytes::text;
@@ -70,6 +70,16 @@ impl System {
         }
     }
 
+    /// A `TraceConfig`: were the ends of system calls asked for, too?
+    pub fn asks_for_exits(message: &[u8]) -> bool {
+        let each = |message, number| Fields::new(message).filter(move |&(n, _)| n == number).map(|(_, v)| v.bytes());
+        each(message, 2)
+            .flat_map(|source| each(source, 1))
+            .flat_map(|config| each(config, 100))
+            .flat_map(|ftrace| each(ftrace, 1))
+            .any(|event| [&b"raw_syscalls/sys_exit"[..], b"raw_syscalls/*"].contains(&event))
+    }
+
     /// An `FtraceStats`, at the recording's begin or end.
     pub fn ftrace_stats(&mut self, message: &[u8]) {
         const END: u64 = 2;
@@ -105,12 +115,12 @@ impl System {
         self.packets_lost = lost;
     }
 
-    /// A CPU sample was taken, `frequency` times a second; 0 if that is not told.
+    /// CPU samples are taken every `period` nanoseconds; 0 if that is not told.
     #[inline]
-    pub fn sampled(&mut self, frequency: u64, meta: &mut Meta) {
-        if !self.has_period && frequency > 0 {
+    pub fn sampled(&mut self, period: u64, meta: &mut Meta) {
+        if !self.has_period && period > 0 {
             self.has_period = true;
-            meta.sample_period_ns = Timestamp::from_seconds(1.0 / frequency as f64).nanos();
+            meta.sample_period_ns = period;
         }
     }
 }
