@@ -145,9 +145,10 @@ fn a_trace_of_perfetto_comes_back() {
     let back = again(&trace);
     assert_rows(&switches(&trace), &switches(&back));
     assert_rows(&wakes(&trace), &wakes(&back));
-    let names = |trace: &Trace| -> Vec<Vec<Vec<String>>> {
-        let all = stacks(trace).into_values();
-        all.map(|stack| stack.into_iter().map(|(_, names)| names).collect()).collect()
+    // Frames of the kernel without a place have numbers of their own in each trace.
+    let names = |trace: &Trace| -> Vec<_> {
+        let all = stacks(trace).into_iter();
+        all.map(|(key, stack)| (key, stack.into_iter().map(|(_, names)| names).collect::<Vec<_>>())).collect()
     };
     assert_rows(&names(&trace), &names(&back));
 }

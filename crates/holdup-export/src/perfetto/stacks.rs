@@ -161,7 +161,7 @@ impl Told {
                 mapping.number(7, image.path.0.into());
             });
         }
-        (number, frame.address - image.start + image.file_offset)
+        (number, (frame.address - image.start).wrapping_add(image.file_offset))
     }
 
     /// A mapping without a place. Its path has a number that no string of the trace has.

@@ -100,14 +100,15 @@ impl Stacks {
         let path = path(mapping, interned);
         let of_kernel = frame.kernel || is_kernel(&path) || frame.address >= KERNEL;
         let module = if of_kernel { "[kernel]".to_owned() } else { path };
-        let address = if mapping.start < mapping.end {
-            frame.address.wrapping_sub(mapping.bias).wrapping_add(mapping.start)
-        } else {
-            frame.address
-        };
-        // No code lies so low: what is there is an offset, or nothing.
+        // What is interpreted has an offset of its own kind, which may lead out of the mapping; where nothing is mapped, the
+        // address is the frame's. No code lies so low as an offset does.
         const LOWEST: u64 = 4096;
-        let known = mapping.start < mapping.end || (address >= LOWEST && (address >= KERNEL) == of_kernel);
+        let (address, known) = if mapping.start < mapping.end {
+            let address = frame.address.wrapping_sub(mapping.bias).wrapping_add(mapping.start);
+            (address, (mapping.start..mapping.end).contains(&address))
+        } else {
+            (frame.address, frame.address >= LOWEST && (frame.address >= KERNEL) == of_kernel)
+        };
         let address = if known { address } else { self.own_address(of_kernel, &module, &function, frame.address) };
         let owner = if of_kernel { 0 } else { pid };
         if mapping.start < mapping.end && self.mapped.insert((owner, mapping.start, mapping.end)) {
