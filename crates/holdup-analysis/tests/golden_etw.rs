@@ -258,9 +258,6 @@ fn samples_alone_tell_what_ran() {
     assert!((cpu.busy - 0.5).abs() < 0.01 && (cpu.no_work - 1.5).abs() < 0.01, "{cpu:?}");
     let waited = answer.findings.iter().filter(|finding| finding.kind != FindingKind::CpuBound);
     assert_eq!(waited.map(|finding| &*finding.title).collect::<Vec<_>>(), [] as [&str; 0]);
-    // Samples are all that says how much was worked.
-    let busy = answer.findings.iter().find(|finding| finding.kind == FindingKind::CpuBound).expect("work");
-    assert!(busy.title.starts_with("500.0 ms of CPU time"), "{}", busy.title);
     assert!(answer.stalls.is_empty(), "{:?}", answer.stalls);
     assert!(answer.caveats[0].record.iter().any(|line| line.starts_with("xperf -on ")), "{:?}", answer.caveats);
 }
