@@ -92,6 +92,7 @@ fn what_makes_no_sense_is_refused() {
     let out = here.path("out");
     refused(&["export", &here.trace, "--format", "excel", "-o", &out], 2, "possible values");
     refused(&["export", &here.trace, "--format", "folded", "--stacks", "heap", "-o", &out], 2, "off-cpu");
+    refused(&["export", &here.trace, "--format", "json", "--per-thread", "-o", &out], 2, "not for json");
     refused(&["export", &here.trace, "--format", "folded", "--focus", "nobody", "-o", &out], 3, "nobody");
     refused(&["export", &here.trace, "--format", "folded", "-o", &here.path("no/out")], 3, "there is no folder");
     refused(&["export", &here.path("none"), "--format", "folded", "-o", &out], 3, "cannot be opened");

@@ -12,6 +12,7 @@ use holdup_export::{Choice, Format, Source, firefox, folded, json, parquet, perf
 use holdup_trace::{Error, Timestamp, Trace, compact, cut};
 use holdup_view::Machine;
 
+use super::Usage;
 use crate::cli::Export;
 use crate::open;
 use crate::text::progress::Progress;
@@ -22,6 +23,11 @@ const BUFFER: usize = 1 << 18;
 
 /// Runs the command.
 pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
+    let has_stacks = matches!(args.format, Format::Folded | Format::Speedscope);
+    if !has_stacks && (args.per_thread || !args.stacks.is_empty()) {
+        let what = format!("--stacks and --per-thread are for folded and speedscope, not for {}", args.format);
+        return Err(Usage(what).into());
+    }
     let choice = Choice { kinds: args.stacks.clone(), per_thread: args.per_thread };
     match args.format {
         Format::Parquet => to_folder(args, |source, folder| parquet::write(source.trace, folder))?,
