@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| holdup_fuzz::etl(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| holdup_fuzz::import(bytes));

@@ -22,18 +22,27 @@ fn builder() -> TraceBuilder {
     TraceBuilder::new(&Destination::Memory).expect("memory needs no folder")
 }
 
-/// Any bytes as perf.data.
-pub fn perf_data(bytes: &[u8]) {
-    let mut builder = builder();
-    let imported = Input::from_bytes(Path::new("fuzz"), bytes.to_vec()).and_then(|i| i.import(&mut builder));
-    if imported.is_ok() {
-        drop(builder.finish(None));
-    }
+/// Any bytes as a trace of any kind.
+pub fn import(bytes: &[u8]) {
+    imported(Input::from_bytes(Path::new("fuzz"), bytes.to_vec()));
 }
 
-/// Any bytes as a log of ETW.
-pub fn etl(bytes: &[u8]) {
-    perf_data(bytes);
+/// Any bytes as a folder of CTF: the length of its description, which comes next, and one stream.
+pub fn ctf(bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let (len, rest) = bytes.split_at(bytes.len().min(4));
+    let len = len.iter().rev().fold(0, |len, &byte| len << 8 | usize::from(byte)).min(rest.len());
+    for (name, part) in [("metadata", &rest[..len]), ("channel0_0", &rest[len..])] {
+        std::fs::write(folder.path().join(name), part).expect("room for a small file");
+    }
+    imported(holdup_import::open(folder.path()));
+}
+
+fn imported(input: holdup_trace::Result<Input>) {
+    let mut builder = builder();
+    if input.and_then(|input| input.import(&mut builder)).is_ok() {
+        drop(builder.finish(None));
+    }
 }
 
 /// Any bytes as a `.holdup` file.

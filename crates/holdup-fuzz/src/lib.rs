@@ -7,7 +7,7 @@ mod mend;
 mod panics;
 mod seeds;
 
-pub use bodies::{demangle, etl, holdup_file, object, perf_data, spool};
+pub use bodies::{ctf, demangle, holdup_file, import, object, spool};
 pub use driver::{Failure, Limits, Run, run};
 
 /// A reader of foreign bytes.
@@ -24,9 +24,13 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 6] = [
-    Target { name: "perf_data", body: perf_data, seeds: seeds::perf_data, mend: None },
-    Target { name: "etl", body: etl, seeds: seeds::etl, mend: None },
+pub const TARGETS: [Target; 10] = [
+    Target { name: "perf_data", body: import, seeds: seeds::perf_data, mend: None },
+    Target { name: "etl", body: import, seeds: seeds::etl, mend: None },
+    Target { name: "perfetto", body: import, seeds: seeds::perfetto, mend: None },
+    Target { name: "trace_dat", body: import, seeds: seeds::trace_dat, mend: None },
+    Target { name: "ctf", body: ctf, seeds: seeds::ctf, mend: None },
+    Target { name: "perf_script", body: import, seeds: seeds::perf_script, mend: None },
     Target { name: "holdup_file", body: holdup_file, seeds: seeds::holdup_file, mend: Some(mend::zip) },
     Target { name: "spool", body: spool, seeds: seeds::spool, mend: Some(seeds::spools::mend_checksums) },
     Target { name: "demangle", body: demangle, seeds: seeds::demangle, mend: None },

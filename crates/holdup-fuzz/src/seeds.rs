@@ -6,6 +6,9 @@ pub mod elf;
 #[path = "../../holdup-spool/tests/spools/mod.rs"]
 #[allow(missing_docs, reason = "it is that crate's")]
 pub mod spools;
+#[path = "../../holdup-import/tests/common/trace_dat.rs"]
+#[allow(missing_docs, dead_code, reason = "it is that crate's")]
+pub mod trace_dat;
 
 use std::fs;
 use std::io::Read;
@@ -15,23 +18,67 @@ use std::process::Command;
 use holdup_testing::Need;
 use holdup_trace::{Destination, TraceBuilder, file};
 
-/// The fixtures of the importer; those that are packed also as what is in them.
-pub fn perf_data() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../holdup-import/tests/fixtures");
-    let mut paths: Vec<_> = fs::read_dir(folder).expect("the fixtures").flatten().map(|e| e.path()).collect();
-    paths.retain(|path| path.to_string_lossy().contains(".data"));
+/// The importer's fixtures whose names have `part`; those that are packed also as what is in them.
+fn fixtures(part: &str) -> Vec<Vec<u8>> {
+    let mut paths: Vec<_> = fs::read_dir(FIXTURES).expect("the fixtures").flatten().map(|e| e.path()).collect();
+    paths.retain(|path| path.is_file() && path.to_string_lossy().contains(part));
     paths.sort();
     let mut seeds = Vec::new();
     for path in paths {
         let bytes = fs::read(&path).expect("a fixture");
         if path.extension().is_some_and(|e| e == "gz") {
-            let mut plain = Vec::new();
-            flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut plain).expect("sound gzip");
-            seeds.push(plain);
+            seeds.push(unpacked(&bytes));
         }
         seeds.push(bytes);
     }
+    assert!(!seeds.is_empty(), "{part}");
     seeds
+}
+
+fn unpacked(gzip: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    flate2::read::GzDecoder::new(gzip).read_to_end(&mut plain).expect("sound gzip");
+    plain
+}
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../holdup-import/tests/fixtures");
+
+/// Files and streams of perf.
+pub fn perf_data() -> Vec<Vec<u8>> {
+    fixtures(".data")
+}
+
+/// A trace with a packet of every kind.
+pub fn perfetto() -> Vec<Vec<u8>> {
+    fixtures(".pftrace")
+}
+
+/// What perf prints.
+pub fn perf_script() -> Vec<Vec<u8>> {
+    fixtures("script")
+}
+
+/// Both versions of trace-cmd's files, packed and not.
+pub fn trace_dat() -> Vec<Vec<u8>> {
+    use trace_dat::{page, stack, switch, version6, version7, waking};
+    let pages = [
+        page(&[(1000, switch((7, "seven", 1), (0, "swapper/0"))), (1000, stack(7, &[0xffff_ffff_8100_0010]))], None),
+        page(&[(2000, waking(8, (7, "seven"), 0)), (9000, switch((8, "eight", 2), (7, "seven")))], Some(5)),
+    ];
+    let cpus: Vec<_> = pages.into_iter().map(|page| vec![page]).collect();
+    vec![version6(&cpus), version7(&cpus, false), version7(&cpus, true)]
+}
+
+/// Folders with one stream each, in one piece.
+pub fn ctf() -> Vec<Vec<u8>> {
+    let folder = |name: &str| {
+        let mut files: Vec<_> = fs::read_dir(Path::new(FIXTURES).join(name)).expect("it").flatten().collect();
+        files.sort_by_key(|file| (!file.file_name().to_string_lossy().starts_with("metadata"), file.file_name()));
+        let read = |file: &fs::DirEntry| unpacked(&fs::read(file.path()).expect("a fixture"));
+        let (description, stream) = (read(&files[0]), read(&files[1]));
+        [&(description.len() as u32).to_le_bytes()[..], &description, &stream].concat()
+    };
+    ["perf.ctf", "ust.ctf"].map(folder).to_vec()
 }
 
 /// Logs of ETW as the tests write them: packed or not, stacks by keys or not, and with more than a buffer of each CPU.

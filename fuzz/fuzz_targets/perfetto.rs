@@ -1,0 +1,5 @@
+//! Any bytes as a trace of Perfetto: an error or a trace, never a panic.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| holdup_fuzz::import(bytes));
