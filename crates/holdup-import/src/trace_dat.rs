@@ -11,6 +11,7 @@ mod cpu_stream;
 mod description;
 mod file;
 mod finish;
+mod functions;
 mod merge;
 mod options;
 mod pages;

@@ -31,6 +31,10 @@ fn check(trace: &Trace) {
     let (sleeping, runnable) = (SwitchState::Sleeping, SwitchState::Runnable);
     let expected = [(0, 0, sleeping, true), (2000, 0, runnable, false), (4000, 1, SwitchState::Uninterruptible, false)];
     assert_eq!(what, expected);
+    let stack = switches[0].stack;
+    let frames: Vec<_> =
+        trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f)).map(|l| trace.text(l.function)).collect();
+    assert_eq!(frames, ["leaf", "caller"]);
     let wakes: Vec<_> = trace.wakes.iter().map(|w| w.expect("a row")).collect();
     assert_eq!((wakes.len(), wakes[0].t.nanos(), wakes[0].wakee), (1, 1000, switches[0].prev));
     let nine = trace.threads.tid.iter().position(|&tid| tid == 9).expect("a thread");

@@ -1,5 +1,6 @@
 //! What a file says about its machine, its events and where they are.
 
+use super::functions::Functions;
 use crate::linux::format::Format;
 use crate::linux::tracing::Formats;
 use crate::unpack::Packing;
@@ -71,6 +72,8 @@ pub struct Description {
     pub formats: Formats,
     /// Names of threads when the recording ended: tid and name.
     pub names: Vec<(u32, String)>,
+    /// The kernel's functions.
+    pub functions: Functions,
     /// Where the events are.
     pub buffers: Vec<Buffer>,
     /// What the machine is called, and which kernel it runs (`uname`).
@@ -93,6 +96,7 @@ impl Description {
             long,
             formats: Formats::default(),
             names: Vec::new(),
+            functions: Functions::default(),
             buffers: Vec::new(),
             uname: String::new(),
             cpus: 0,

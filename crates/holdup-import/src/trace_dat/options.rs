@@ -15,6 +15,7 @@ pub mod number {
     pub const HEADER_INFO: u16 = 16;
     pub const FTRACE_EVENTS: u16 = 17;
     pub const EVENT_FORMATS: u16 = 18;
+    pub const KALLSYMS: u16 = 19;
     pub const CMDLINES: u16 = 21;
 }
 

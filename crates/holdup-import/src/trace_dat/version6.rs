@@ -2,6 +2,7 @@
 
 use super::description::{Buffer, CpuData, Description, PageLayout};
 use super::file::{Damage, File, Head, expect};
+use super::functions::Functions;
 use super::options::{self, number};
 use crate::bytes::{Cursor, u64_at};
 use crate::linux::cpus::MAX_CPUS;
@@ -23,11 +24,11 @@ pub fn read(file: &mut File, head: &Head) -> Result<Description, Damage> {
         let system = file.c_string()?;
         formats(file, &system, &mut d)?;
     }
-    // Addresses of functions, and texts of trace_printk.
-    for _ in 0..2 {
-        let size = file.u32()?;
-        file.take(size.into())?;
-    }
+    let size = file.u32()?;
+    d.functions = Functions::parse(&file.take(size.into())?);
+    // Texts of trace_printk.
+    let size = file.u32()?;
+    file.take(size.into())?;
     let size = file.u64()?;
     let names = file.take(size)?;
     d.add_names(&names);

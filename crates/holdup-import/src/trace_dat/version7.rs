@@ -2,6 +2,7 @@
 
 use super::description::{Buffer, CpuData, Description, PageLayout};
 use super::file::{Damage, File, Head, expect, text_of};
+use super::functions::Functions;
 use super::options::{self, number};
 use crate::bytes::{Cursor, u16_at, u64_at};
 use crate::linux::cpus::MAX_CPUS;
@@ -67,6 +68,12 @@ impl Reader<'_> {
                 let place = place()?;
                 let section = self.section(place, id)?;
                 expect(self.describe(id, &section), place, "a description")
+            }
+            number::KALLSYMS => {
+                let place = place()?;
+                let section = self.section(place, id)?;
+                self.d.functions = Functions::parse(section.get(4..).unwrap_or(&[]));
+                Ok(())
             }
             number::CMDLINES => {
                 let place = place()?;

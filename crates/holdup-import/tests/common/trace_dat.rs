@@ -110,6 +110,7 @@ pub fn page(events: &[(u64, Vec<u8>)], missed: Option<u64>) -> Vec<u8> {
 }
 
 const HEADER_PAGE: &str = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+const FUNCTIONS: &[u8] = b"ffffffff81000000 t leaf\nffffffff8100001f T caller\n";
 const NAMES: &[u8] = b"7 seven\n8 eight\n";
 
 fn head(version: &str) -> Vec<u8> {
@@ -149,7 +150,9 @@ fn systems() -> (Vec<u8>, Vec<u8>) {
 pub fn version6(cpus: &[Vec<Vec<u8>>]) -> Vec<u8> {
     let (ftrace, others) = systems();
     let mut file = [head("6"), header_info(), ftrace, others].concat();
-    file.extend([0; 8]); // no functions, no texts
+    file.extend((FUNCTIONS.len() as u32).to_le_bytes());
+    file.extend(FUNCTIONS);
+    file.extend([0; 4]); // no texts
     file.extend(sized(NAMES));
     file.extend((cpus.len() as u32).to_le_bytes());
     file.extend(b"options  \0");
@@ -199,7 +202,8 @@ pub fn version7(cpus: &[Vec<Vec<u8>>], packed: bool) -> Vec<u8> {
     let pointer = file.len();
     file.extend([0; 8]);
     let mut options = Vec::new();
-    let sections = [(16, header_info()), (17, ftrace), (18, others), (21, sized(NAMES))];
+    let functions = [&(FUNCTIONS.len() as u32).to_le_bytes()[..], FUNCTIONS].concat();
+    let sections = [(16, header_info()), (17, ftrace), (18, others), (19, functions), (21, sized(NAMES))];
     for (id, content) in sections {
         options.extend(option(id, &(file.len() as u64).to_le_bytes()));
         file.extend(section(id, packed, &content));
