@@ -48,9 +48,11 @@ pub fn perf_data() -> Vec<Vec<u8>> {
     fixtures(".data")
 }
 
-/// A trace with a packet of every kind.
+/// A trace with a packet of every kind, and its beginning.
 pub fn perfetto() -> Vec<Vec<u8>> {
-    fixtures(".pftrace")
+    let mut seeds = fixtures(".pftrace");
+    seeds.extend(seeds.first().map(|whole| whole[..whole.len() / 2].to_vec()));
+    seeds
 }
 
 /// What perf prints.
