@@ -45,6 +45,15 @@ impl Functions {
         }
     }
 
+    /// How many frames at the leaf are the tracer's own: it takes stacks from inside of a tracepoint.
+    pub fn of_tracer(&self, stack: &[u64]) -> usize {
+        const TRACER: [&str; 3] = ["trace_event_", "__traceiter_", "__trace_"];
+        let is_tracer = |&&address: &&u64| {
+            self.find(address).is_some_and(|l| TRACER.iter().any(|begin| l.function.starts_with(begin)))
+        };
+        stack.iter().take_while(is_tracer).count()
+    }
+
     fn find(&self, address: u64) -> Option<Location> {
         let behind = self.starts.partition_point(|&(start, _)| start <= address);
         let (start, name) = *self.starts.get(behind.checked_sub(1)?)?;
@@ -69,6 +78,14 @@ mod tests {
         assert_eq!(name(0xffff_ffff_8100_0020), kernel("second", 0));
         assert_eq!(name(0xffff_ffff_c000_0001), Some(("of".to_owned(), "[module]".to_owned(), 1)));
         assert_eq!(name(0xffff_ffff_8100_0000), None);
+    }
+
+    #[test]
+    fn frames_of_the_tracer_are_told_from_those_of_the_kernel() {
+        let f = Functions::parse(
+            b"10 t trace_event_raw_event_sched_switch\n20 T __traceiter_sched_switch\n30 t __schedule\n",
+        );
+        assert_eq!([&[0x11, 0x21, 0x31][..], &[0x31, 0x11], &[]].map(|stack| f.of_tracer(stack)), [2, 0, 0]);
     }
 
     #[test]

@@ -118,6 +118,7 @@ impl Merge<'_> {
     fn event(&mut self, stream: usize, time: u64) {
         let at = Instant { time: self.nanoseconds(time), cpu: self.streams[stream].cpu };
         let Merge { raw, kinds, kernel, processes, stack: (in_kernel, in_user), damaged, description, .. } = self;
+        in_kernel.drain(..description.functions.of_tracer(in_kernel));
         description.functions.name(in_kernel, kernel.sink.builder);
         let Some(kind) = kinds.count(raw) else { return };
         if !kernel.is_plausible(at) {
