@@ -1,4 +1,4 @@
-// The first story on what perf recorded, in the view (HOLDUP_URL) and in a report from disk (HOLDUP_REPORT): the dip, the
+// The first story on a trace of another tool, in the view (HOLDUP_URL) and in a report from disk (HOLDUP_REPORT): the dip, the
 // culprit and the chain to the holder. The code is not in such a file, and the page says so.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { open } from "./browser.mjs";
 import * as story from "./story.mjs";
 
-const expect = { culprit: "bitmap-scan", confidence: "medium" };
+const expect = { culprit: "bitmap-scan", confidence: process.env.HOLDUP_CONFIDENCE };
 let browser;
 before(async () => {
   browser = await open();

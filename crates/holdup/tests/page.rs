@@ -105,9 +105,25 @@ fn the_first_story_in_a_report_from_disk() {
 fn the_first_story_on_a_foreign_trace() {
     let Some(_one) = browser() else { return };
     let folder = tempfile::tempdir().expect("folder");
-    let told = report(folder.path(), "perf.html", Some(FOREIGN));
-    let view = View::of(&[FOREIGN]);
-    node("foreign.mjs", &[("HOLDUP_URL", &view.url), ("HOLDUP_REPORT", &told)]);
+    foreign_story(folder.path(), FOREIGN, "medium");
+}
+
+/// The demo as Perfetto has it: no code, and the lock is known by its function alone.
+#[test]
+fn the_first_story_on_a_trace_of_perfetto() {
+    let Some(_one) = browser() else { return };
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("demo.pftrace").display().to_string();
+    let output = holdup().args(["export", DEMO, "--format", "perfetto", "-o", &path]).output().expect("holdup runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    foreign_story(folder.path(), &path, "high");
+}
+
+fn foreign_story(folder: &Path, trace: &str, confidence: &str) {
+    let told = report(folder, "told.html", Some(trace));
+    let view = View::of(&[trace]);
+    let said = [("HOLDUP_URL", view.url.as_str()), ("HOLDUP_REPORT", &told), ("HOLDUP_CONFIDENCE", confidence)];
+    node("foreign.mjs", &said);
 }
 
 fn absolute(path: &str) -> String {
