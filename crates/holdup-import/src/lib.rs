@@ -146,7 +146,7 @@ impl Input {
             }
             None => Err(Error::input(
                 self.path(),
-                "is no trace that holdup knows (perf.data, also piped, compressed or in gzip; Perfetto; a folder of CTF); `holdup info --help` lists them",
+                "is no trace that holdup knows (.holdup, perf.data, text of perf script, ETW, Perfetto, trace.dat, a CTF folder; also in gzip)",
             )),
         }
     }
