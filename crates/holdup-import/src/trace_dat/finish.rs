@@ -39,10 +39,10 @@ pub fn finish(merge: Merge) -> Result<()> {
         notes
             .push(format!("{damaged} events are damaged and were left out; the file may be cut or overwritten").into());
     }
-    if let Some(start) = kernel.sink.start() {
-        for (tid, name) in &description.names {
-            kernel.seen(start, *tid, name.as_bytes());
-        }
+    // As they were called when the recording ended.
+    let end = kernel.sink.latest();
+    for (tid, name) in description.names.iter().filter(|_| end > 0) {
+        kernel.seen(end, *tid, name.as_bytes());
     }
     kernel.finish();
     let builder = kernel.sink.builder;
