@@ -26,7 +26,6 @@ mod sequence;
 mod session;
 mod stacks;
 mod system;
-mod unpack;
 mod wire;
 
 use holdup_trace::{Error, Result, TraceBuilder};

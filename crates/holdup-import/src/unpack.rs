@@ -1,6 +1,6 @@
-//! Packed parts of a file, whose plain length the file states.
+//! Packed parts of a file.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 /// How a part is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +26,7 @@ pub fn whole(packing: Option<Packing>, packed: &[u8], plain: u32) -> Result<Vec<
         return Err(format!("{plain} unpacked bytes at once are not plausible"));
     }
     let mut bytes = Vec::new();
-    let unpacked = match packing {
-        Packing::Zstd => zstd(packed, plain, &mut bytes),
-        Packing::Zlib => flate2::read::ZlibDecoder::new(packed).take(plain + 1).read_to_end(&mut bytes),
-    };
-    match unpacked {
+    match stream(packing, packed).and_then(|unpacked| unpacked.take(plain + 1).read_to_end(&mut bytes)) {
         Err(e) => Err(format!("damaged packed data: {e}")),
         Ok(n) if n as u64 != plain => {
             Err(format!("expected {plain} unpacked bytes, found {n}{}", if n as u64 > plain { " or more" } else { "" }))
@@ -39,13 +35,20 @@ pub fn whole(packing: Option<Packing>, packed: &[u8], plain: u32) -> Result<Vec<
     }
 }
 
+/// What `packed` holds, which may be any number of bytes: who reads has a limit.
+pub fn stream(packing: Packing, packed: &[u8]) -> io::Result<Box<dyn Read + '_>> {
+    Ok(match packing {
+        Packing::Zstd => Box::new(zstd(packed)?),
+        Packing::Zlib => Box::new(flate2::bufread::ZlibDecoder::new(packed)),
+    })
+}
+
 #[cfg(feature = "zstd")]
-fn zstd(packed: &[u8], plain: u64, to: &mut Vec<u8>) -> std::io::Result<usize> {
-    zstd::stream::read::Decoder::with_buffer(packed)?.take(plain + 1).read_to_end(to)
+fn zstd(packed: &[u8]) -> io::Result<impl Read> {
+    zstd::stream::read::Decoder::with_buffer(packed)
 }
 
 #[cfg(not(feature = "zstd"))]
-fn zstd(packed: &[u8], plain: u64, to: &mut Vec<u8>) -> std::io::Result<usize> {
-    let decoder = ruzstd::decoding::StreamingDecoder::new(packed).map_err(std::io::Error::other)?;
-    decoder.take(plain + 1).read_to_end(to)
+fn zstd(packed: &[u8]) -> io::Result<impl Read> {
+    ruzstd::decoding::StreamingDecoder::new(packed).map_err(io::Error::other)
 }

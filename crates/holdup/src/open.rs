@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use holdup_base::scratch;
 use holdup_symbols::{Kernel, Sources, StackUnwinder, Symbols};
-use holdup_trace::{Destination, Error, Host, Result, Trace, TraceBuilder, file};
+use holdup_trace::{Destination, Error, Host, Result, Timestamp, Trace, TraceBuilder, compact, cut, file, redact};
 
 use crate::text::progress::Progress;
 use crate::text::screen::say;
@@ -30,6 +30,19 @@ pub fn open(path: &Path) -> Result<Trace> {
         Ok(there) if !there.is_file() && !there.is_dir() => from_pipe(path, Box::new(file)),
         _ => from_file(path, file),
     }
+}
+
+/// The trace at `path`, or the window of it that is asked for, without what tells of people and places where that is.
+pub fn part(path: &Path, window: Option<(f64, f64)>, redacted: bool) -> Result<Trace> {
+    let mut trace = open(path)?;
+    if let Some((from, to)) = window {
+        trace = cut::window(&trace, Timestamp::from_seconds(from), Timestamp::from_seconds(to))?;
+        compact(&mut trace, |_| true)?;
+    }
+    if redacted {
+        redact(&mut trace)?;
+    }
+    Ok(trace)
 }
 
 /// Whether `path` is what a recorder left that was killed, or is still at work. A pipe is not looked at: it can be read

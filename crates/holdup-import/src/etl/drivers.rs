@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::held::UNKNOWN_SOURCE;
 use super::image::Image;
+use crate::linux::irq::UNKNOWN_SOURCE;
 
 /// What the model calls the interrupts of network and disks: Linux's soft interrupts.
 const NETWORK: u16 = 3;

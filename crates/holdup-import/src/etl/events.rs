@@ -4,7 +4,7 @@ use holdup_trace::{BlockIoEvent, Cpu, LossKind, LostEvent, Nanos, Result, TraceB
 
 use super::clock::Clock;
 use super::fields::Fields;
-use super::held::{Fate, Held, UNKNOWN_SOURCE, Walk, What};
+use super::held::{Fate, Held, Walk, What};
 use super::keys::Keys;
 use super::merge::Consumer;
 use super::people::People;
@@ -12,6 +12,7 @@ use super::record::{Record, Source};
 use super::scan::Scan;
 use super::waits;
 use crate::bytes::{u32_at, u64_at};
+use crate::linux::irq::UNKNOWN_SOURCE;
 
 /// Hooks that become events.
 pub mod hook {

@@ -11,9 +11,6 @@ use holdup_trace::{
 use super::image::is_kernel;
 use super::keys::MOST_FRAMES;
 
-/// The number of an interrupt that nobody knows.
-pub const UNKNOWN_SOURCE: u16 = u16::MAX;
-
 /// More than two rounds have.
 const MOST: usize = 1 << 18;
 /// So many events are looked at for one stack or interrupt: more than all CPUs have in a tick, or while a DPC runs. Damage may claim more.

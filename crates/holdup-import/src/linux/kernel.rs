@@ -149,7 +149,6 @@ impl<'b> Kernel<'b> {
     }
 
     /// Who runs on `cpu`, by its last switch; `None` before the first.
-    #[allow(dead_code)] // For sources that do not say who wakes.
     pub fn running(&self, cpu: u32) -> Option<u32> {
         self.running.get(cpu as usize).copied().flatten()
     }

@@ -14,11 +14,14 @@ use super::processes::Processes;
 use super::sequence::{Sequence, Timebase, execution, task};
 use super::stacks::Stacks;
 use super::system;
-use super::unpack;
 use super::wire::{Fields, Value};
 use crate::linux::Instant;
 use crate::linux::cpus::cpu;
 use crate::linux::kernel::Kernel;
+use crate::unpack::{self, Packing};
+
+/// Greatest content of one compressed packet. The tracing service makes them of half a megabyte.
+const MOST_UNPACKED: u64 = 128 << 20;
 
 /// Fields of a packet, after the published schema.
 mod number {
@@ -149,14 +152,11 @@ impl<'b> Session<'b> {
     /// Takes a packet.
     pub fn packet(&mut self, packet: &[u8]) -> Result<()> {
         match Envelope::parse(packet) {
-            Some(Envelope { data: Some((number::DEFLATE, packed)), .. }) => {
-                self.counts.add(number::DEFLATE, 1);
-                self.unpacked(Packets::new(unpack::deflate(packed)))
-            }
-            Some(Envelope { data: Some((number::ZSTD, packed)), .. }) => {
-                self.counts.add(number::ZSTD, 1);
-                match unpack::zstd(packed) {
-                    Ok(unpacked) => self.unpacked(Packets::new(unpacked)),
+            Some(Envelope { data: Some((kind @ (number::DEFLATE | number::ZSTD), packed)), .. }) => {
+                self.counts.add(kind, 1);
+                let packing = if kind == number::ZSTD { Packing::Zstd } else { Packing::Zlib };
+                match unpack::stream(packing, packed) {
+                    Ok(unpacked) => self.unpacked(Packets::new(unpacked.take(MOST_UNPACKED))),
                     Err(_) => {
                         self.lost.damaged += 1;
                         Ok(())

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use holdup_trace::{Timestamp, compact, cut, file};
+use holdup_trace::file;
 
 use super::Usage;
 use crate::cli::Cut;
@@ -15,14 +15,7 @@ pub fn run(args: &Cut) -> anyhow::Result<ExitCode> {
         return Err(Usage("nothing to cut: give --window A..B, --redact, or both".into()).into());
     }
     let output = file::create(&args.output)?;
-    let mut trace = open::open(&args.trace)?;
-    if let Some((from, to)) = args.window {
-        trace = cut::window(&trace, Timestamp::from_seconds(from), Timestamp::from_seconds(to))?;
-        compact(&mut trace, |_| true)?;
-    }
-    if args.redact {
-        holdup_trace::redact(&mut trace)?;
-    }
+    let trace = open::part(&args.trace, args.window, args.redact)?;
     file::write_to(&trace, output)?;
     let (length, threads) = (trace.meta.duration().seconds(), trace.threads.tid.len().saturating_sub(1));
     say!("holdup: {length:.3} s, {threads} threads → {}", args.output.display());

@@ -9,7 +9,7 @@ use holdup_analysis::Options;
 use holdup_base::Output;
 use holdup_base::output::{Folder, Readers};
 use holdup_export::{Choice, Format, Source, firefox, folded, json, parquet, perfetto, speedscope};
-use holdup_trace::{Error, Timestamp, Trace, compact, cut};
+use holdup_trace::Error;
 use holdup_view::Machine;
 
 use super::Usage;
@@ -84,7 +84,7 @@ impl parquet::Folder for Files {
 }
 
 fn export(args: &Export, write: impl FnOnce(&Source) -> holdup_export::Result<()>) -> anyhow::Result<()> {
-    let trace = trace(args)?;
+    let trace = open::part(&args.trace, args.window, args.redact)?;
     let name = match args.trace.file_name() {
         Some(name) if !args.redact => name.to_string_lossy().into_owned(),
         _ => "trace".to_owned(),
@@ -92,19 +92,6 @@ fn export(args: &Export, write: impl FnOnce(&Source) -> holdup_export::Result<()
     let options = Options { focus: args.focus.clone(), ..Options::default() };
     let _progress = Progress::of_step("exporting");
     write(&Source { trace: &trace, name: &name, options: &options, disassembler: &Machine }).map_err(|e| error(args, e))
-}
-
-/// The trace, or the window of it that is asked for.
-fn trace(args: &Export) -> anyhow::Result<Trace> {
-    let mut trace = open::open(&args.trace)?;
-    if let Some((from, to)) = args.window {
-        trace = cut::window(&trace, Timestamp::from_seconds(from), Timestamp::from_seconds(to))?;
-        compact(&mut trace, |_| true)?;
-    }
-    if args.redact {
-        holdup_trace::redact(&mut trace)?;
-    }
-    Ok(trace)
 }
 
 fn error(args: &Export, error: holdup_export::Error) -> anyhow::Error {
