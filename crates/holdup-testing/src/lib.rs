@@ -44,12 +44,12 @@ pub fn skip(need: Need, why: &str) {
     );
 }
 
-/// The file `name` among the traces of other machines, which stand beside the repository or where `HOLDUP_SHARED_TRACES` says.
+/// The file or folder `name` among the traces of other machines, which stand beside the repository or where `HOLDUP_SHARED_TRACES` says.
 #[track_caller]
 pub fn shared_trace(name: &str) -> Option<PathBuf> {
     let folder = shared_traces()?;
     let path = folder.join(name);
-    assert!(path.is_file(), "{} has no {name}", folder.display());
+    assert!(path.exists(), "{} has no {name}", folder.display());
     Some(path)
 }
 
