@@ -88,7 +88,7 @@ fn schedule(big: bool) -> Files {
         bits.put(0x3ff0_0000_0000_0000, 64);
     }
     switch(&mut one, START + 10, (0, 0, 8));
-    one.event(FUTEX, START + 20).put(0x1000, 64);
+    one.event(FUTEX, START + 20).put(0x1000, 64).put(0x80, 32);
     switch(&mut one, START + 150, (8, 1, 0));
     let mut later = Packet::new(big, 1, START + 320, START + 2 * TURN);
     (later.discarded, later.sequence) = (12, 1);
@@ -122,6 +122,9 @@ fn check(trace: &Trace) {
     ];
     assert_eq!(rows, expected);
     assert_eq!(switches[5].state, SwitchState::Uninterruptible);
+    let futex = trace.futexes.iter().next().expect("one").expect("a row");
+    assert_eq!((futex.t.nanos(), tid(futex.thread), futex.lock), (150, 8, switches[2].lock));
+    assert_eq!(trace.locks.address[futex.lock.index()], 0x1000);
     let wake = trace.wakes.iter().next().expect("one").expect("a row");
     assert_eq!((wake.t.nanos(), tid(wake.waker), tid(wake.wakee), wake.target.0), (300, 7, 8, 1));
     assert_eq!(wake.context, WakeContext::Task);

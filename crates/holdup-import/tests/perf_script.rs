@@ -69,6 +69,21 @@ fn what_plugins_print() {
 }
 
 #[test]
+fn a_futex_is_known_by_its_address_and_process() {
+    let text = "
+ a  7/8 [001] 10.000001: syscalls:sys_enter_futex: uaddr: 0x7f0000001000, op: 0x00000080, val: 0x00000002
+ a  7/8 [001] 10.000002: sched:sched_switch: prev_comm=a prev_pid=8 prev_prio=120 prev_state=S ==> next_comm=b next_pid=9 next_prio=120
+ a  7/9 [001] 10.000003: syscalls:sys_enter_futex: uaddr: 0x7f0000001000, op: 0x00000081, val: 0x00000001
+ a  7/9 [001] 10.000004: sched:sched_switch: prev_comm=b prev_pid=9 prev_prio=120 prev_state=S ==> next_comm=a next_pid=8 next_prio=120
+";
+    let trace = import(text);
+    let futexes: Vec<_> = trace.futexes.iter().map(|f| f.expect("a row")).collect();
+    assert_eq!(futexes.len(), 1, "who wakes others waits for nothing");
+    let (lock, locks) = (futexes[0].lock.index(), &trace.locks);
+    assert_eq!((locks.address[lock], locks.pid[lock], futexes[0].operation), (0x7f00_0000_1000, 7, 0));
+}
+
+#[test]
 fn other_text_is_no_trace() {
     let is =
         |text: &str| Input::from_bytes("x".as_ref(), text.into()).expect("memory").format() == Some(Format::PerfScript);

@@ -12,6 +12,7 @@ use holdup_trace::{SwitchState, Trace};
 fn cpus() -> Vec<Vec<Vec<u8>>> {
     let first = page(
         &[
+            (1000, futex(7, 0x7f00_0000_1000, 0x80)),
             (1000, switch((7, "seven", 1), (0, "swapper/0"))),
             (1000, stack(7, &[0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020])),
             (3000, switch((0, "swapper/0", 0), (7, "seven"))),
@@ -24,13 +25,16 @@ fn cpus() -> Vec<Vec<Vec<u8>>> {
 }
 
 fn check(trace: &Trace) {
-    let counts = ["sched_switch", "sched_waking", "kernel_stack", "task_newtask"].map(|n| native(trace, n));
-    assert_eq!(counts, [3, 1, 1, 1]);
+    let counts = ["sched_switch", "sched_waking", "kernel_stack", "task_newtask", "sys_enter_futex"];
+    assert_eq!(counts.map(|n| native(trace, n)), [3, 1, 1, 1, 1]);
     let switches: Vec<_> = trace.switches.iter().map(|s| s.expect("a row")).collect();
     let what: Vec<_> = switches.iter().map(|s| (s.t.nanos(), s.cpu.0, s.state, s.stack.0 != 0)).collect();
     let (sleeping, runnable) = (SwitchState::Sleeping, SwitchState::Runnable);
     let expected = [(0, 0, sleeping, true), (2000, 0, runnable, false), (4000, 1, SwitchState::Uninterruptible, false)];
     assert_eq!(what, expected);
+    let futex = trace.futexes.iter().next().expect("one").expect("a row");
+    assert_eq!((futex.lock, futex.thread), (switches[0].lock, switches[0].prev));
+    assert_eq!(trace.locks.address[futex.lock.index()], 0x7f00_0000_1000);
     let stack = switches[0].stack;
     let frames: Vec<_> =
         trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f)).map(|l| trace.text(l.function)).collect();

@@ -11,6 +11,7 @@ use crate::linux::cpus::cpu;
 use crate::linux::irq::{Interrupt, UNKNOWN_SOURCE};
 use crate::linux::kernel::{Kernel, Switch, Wake, WakeKind};
 use crate::linux::state::StateBits;
+use crate::linux::syscalls::{Call, Futex};
 use crate::linux::tracepoint::{At, Current};
 use crate::perf_data::chain::Splitter;
 
@@ -52,6 +53,13 @@ impl Fields<'_> {
 
     fn slot(&self, slot: Slot) -> Option<u64> {
         (slot != UNUSED).then(|| self.source.values.number(slot))
+    }
+
+    /// The futex whose address is in the field `first`, and its operation in the next; in which process, if that is known.
+    fn futex(&self, first: usize, current: Current) -> Option<(Futex, u32)> {
+        let [address, operation] = [first, first + 1].map(|i| self.slot(*self.used.fields.get(i)?));
+        let pid = if current.pid == NOBODY { 0 } else { current.pid };
+        Some((Futex { address: address?, operation: operation? as u32 }, pid))
     }
 
     /// Who ran, as far as the event says it.
@@ -134,8 +142,12 @@ impl Events<'_> {
             }
             Role::Exec => self.exec(at, f),
             Role::Exit => self.kernel.exit(at.time, f.low(0)),
-            Role::Call(number) => self.call(at, runner, Some(number.into())),
-            Role::CallOfField => self.call(at, runner, Some(f.number(0) as i64)),
+            Role::Call(number) => {
+                self.call(at, runner, Some(Call { futex: f.futex(0, current), ..Call::of(number.into()) }));
+            }
+            Role::CallOfField => {
+                self.call(at, runner, Some(Call { futex: f.futex(1, current), ..Call::of(f.number(0) as i64) }));
+            }
             Role::CallEnd => self.call(at, runner, None),
             Role::InterruptBegin(what) => {
                 let source =
@@ -153,9 +165,9 @@ impl Events<'_> {
         }
     }
 
-    fn call(&mut self, at: Instant, runner: Option<u32>, number: Option<i64>) {
+    fn call(&mut self, at: Instant, runner: Option<u32>, call: Option<Call>) {
         if let Some(tid) = runner {
-            self.kernel.system_call(at.time, tid, number);
+            self.kernel.system_call(at.time, tid, call);
         }
     }
 

@@ -29,9 +29,9 @@ pub enum Role {
     InterruptBegin(Interrupt),
     /// It ends.
     InterruptEnd(Interrupt),
-    /// The system call of this number begins.
+    /// The system call of this number begins; of `futex` with its address and operation.
     Call(i16),
-    /// A system call begins, whose number is a field.
+    /// A system call begins, whose number is a field; of `futex` with its address and operation.
     CallOfField,
     /// It ends.
     CallEnd,
@@ -182,10 +182,11 @@ impl Dialect {
             return None;
         }
         if !self.is_perf {
-            return find(SCHEDULER, name).or_else(|| find(LTTNG, name)).or_else(|| Some((lttng_call(name)?, &[][..])));
+            return find(SCHEDULER, name).or_else(|| find(LTTNG, name)).or_else(|| lttng_call(name));
         }
         match name.split_once(':') {
             Some((system, name)) if SYSTEMS.contains(&system) => find(SCHEDULER, name),
+            Some(("syscalls", "sys_enter_futex")) => Some((Role::CallOfField, &["_syscall_nr|nr", "uaddr|?", "op|?"])),
             Some(("syscalls", call)) if call.starts_with("sys_enter_") => {
                 Some((Role::CallOfField, &["_syscall_nr|nr"]))
             }
@@ -223,11 +224,12 @@ fn fields(names: &[&str], c: &mut Compiler) -> Option<[Slot; 5]> {
 }
 
 /// `syscall_entry_futex`, `compat_syscall_exit_read`, and `sys_futex` of LTTng before 2.6.
-fn lttng_call(name: &str) -> Option<Role> {
+fn lttng_call(name: &str) -> Option<(Role, &'static [&'static str])> {
     let name = name.strip_prefix("compat_").unwrap_or(name);
     if name.starts_with("syscall_exit_") {
-        return Some(Role::CallEnd);
+        return Some((Role::CallEnd, &[]));
     }
     let call = name.strip_prefix("syscall_entry_").or_else(|| name.strip_prefix("sys_"))?;
-    Some(Role::Call(x86_64::number(call)))
+    let fields: &[&str] = if call == "futex" { &["uaddr|?", "op|?"] } else { &[] };
+    Some((Role::Call(x86_64::number(call)), fields))
 }

@@ -2,6 +2,7 @@
 
 use super::format::{Field, Format};
 use super::state::StateBits;
+use super::syscalls::{Call, Futex};
 
 /// Fields of `sched_switch`.
 #[derive(Debug, Clone)]
@@ -56,6 +57,32 @@ impl WakeFields {
             target: format.field("target_cpu").or_else(|| format.field("cpu"))?,
             success: format.field("success"),
         })
+    }
+}
+
+/// Fields of `raw_syscalls:sys_enter` and `syscalls:sys_enter_*`.
+#[derive(Debug, Clone)]
+pub struct CallFields {
+    pub number: Field,
+    /// The address and the operation of a futex; only of `sys_enter_futex`.
+    pub futex: Option<(Field, Field)>,
+}
+
+impl CallFields {
+    /// `None` if its number is missing.
+    pub fn of(format: &Format) -> Option<Self> {
+        let number = ["id", "__syscall_nr", "nr"].iter().find_map(|name| format.field(name))?;
+        let futex = if format.name == "sys_enter_futex" { format.field("uaddr").zip(format.field("op")) } else { None };
+        Some(CallFields { number, futex })
+    }
+
+    /// The call that a thread of the process `pid` enters.
+    pub fn call(&self, raw: &[u8], pid: u32) -> Call {
+        let futex = |(address, operation): (Field, Field)| {
+            let futex = Futex { address: address.value(raw), operation: operation.low(raw) };
+            (operation.is_within(raw) && address.is_within(raw)).then_some((futex, pid))
+        };
+        Call { futex: self.futex.and_then(futex), ..Call::of(self.number.low(raw).into()) }
     }
 }
 

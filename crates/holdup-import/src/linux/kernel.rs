@@ -1,7 +1,7 @@
 //! What is known while a trace of Linux is read, and the events that follow from what its records say.
 
 use holdup_trace::{
-    BlockIoEvent, ChainId, ExecEvent, ExitEvent, ForkEvent, LockId, NameEvent, SwitchEvent, SwitchState, TraceBuilder,
+    BlockIoEvent, ChainId, ExecEvent, ExitEvent, ForkEvent, FutexEvent, LockId, NameEvent, SwitchEvent, SwitchState, TraceBuilder,
     WakeContext, WakeEvent,
 };
 use rustc_hash::FxHashMap;
@@ -10,7 +10,7 @@ use super::Instant;
 use super::cpus::{MAX_CPUS, cpu};
 use super::irq::{Contexts, Interrupt, UNKNOWN_SOURCE};
 use super::sink::Sink;
-use super::syscalls::Calls;
+use super::syscalls::{Call, Calls};
 use super::threads::Threads;
 
 /// A thread leaves a CPU to another.
@@ -108,18 +108,28 @@ impl<'b> Kernel<'b> {
         }
         self.threads.seen_name(at.time, s.next, s.next_name, &mut self.sink);
         self.runs(at.cpu, s.next);
-        let syscall = self.calls.blocked_in(s.prev, s.state);
+        let call = self.calls.blocked_in(s.prev, s.state);
+        let lock = self.waits_for(at.time, s.prev, call);
         let event = SwitchEvent {
             cpu: cpu(at.cpu),
             prev: s.prev,
             next: s.next,
             state: s.state,
             io_wait: false,
-            syscall,
-            lock: LockId::NONE,
+            syscall: call.number,
+            lock,
             chain: s.chain,
         };
         self.sink.timed(at.time, event);
+    }
+
+    /// The futex that `tid` begins to wait for in `call`.
+    fn waits_for(&mut self, time: u64, tid: u32, call: Call) -> LockId {
+        let Some((futex, pid)) = call.futex else { return LockId::NONE };
+        let Some(operation) = futex.waits() else { return LockId::NONE };
+        let lock = self.sink.builder.lock(futex.key(pid));
+        self.sink.timed(time, FutexEvent { tid, lock, owner: 0, operation, timed: false });
+        lock
     }
 
     /// A wake-up.
@@ -164,10 +174,10 @@ impl<'b> Kernel<'b> {
         }
     }
 
-    /// `tid` enters the system call `number`, or leaves the one that it is in.
-    pub fn system_call(&mut self, time: u64, tid: u32, number: Option<i64>) {
-        self.calls.with_exits |= number.is_none();
-        self.calls.seen(time, tid, number.and_then(|n| i16::try_from(n).ok()).unwrap_or(-1));
+    /// `tid` enters a system call, or leaves the one that it is in.
+    pub fn system_call(&mut self, time: u64, tid: u32, call: Option<Call>) {
+        self.calls.with_exits |= call.is_none();
+        self.calls.seen(time, tid, call.unwrap_or(Call::NONE));
     }
 
     /// A handler begins on `cpu`. `source` is the interrupt's number or the softirq's vector.

@@ -3,7 +3,7 @@
 use holdup_trace::{ChainId, SwitchState, TraceBuilder};
 
 use super::Instant;
-use super::fields::{BlockFields, LockFields, SwitchFields, WakeFields};
+use super::fields::{BlockFields, CallFields, LockFields, SwitchFields, WakeFields};
 use super::format::{Field, Format};
 use super::irq::{Interrupt, UNKNOWN_SOURCE};
 use super::kernel::{Kernel, Switch, Wake, WakeKind};
@@ -17,8 +17,8 @@ pub enum Tracepoint {
     Wake(WakeKind, WakeFields),
     /// `sched_process_exec`.
     Exec,
-    /// A system call begins; the field holds its number.
-    SysEnter(Field),
+    /// A system call begins.
+    SysEnter(CallFields),
     /// A system call ends.
     SysExit,
     /// `contention_begin` (true) or `contention_end`.
@@ -61,10 +61,8 @@ impl Tracepoint {
             ("sched", "sched_wakeup") => WakeFields::of(format).map(|f| Tracepoint::Wake(WakeKind::Woken, f)),
             ("sched", "sched_wakeup_new") => WakeFields::of(format).map(|f| Tracepoint::Wake(WakeKind::New, f)),
             ("sched", "sched_process_exec") => Some(Tracepoint::Exec),
-            ("raw_syscalls", "sys_enter") => format.field("id").map(Tracepoint::SysEnter),
-            ("syscalls", name) if name.starts_with("sys_enter_") => {
-                format.field("__syscall_nr").or_else(|| format.field("nr")).map(Tracepoint::SysEnter)
-            }
+            ("raw_syscalls", "sys_enter") => CallFields::of(format).map(Tracepoint::SysEnter),
+            ("syscalls", name) if name.starts_with("sys_enter_") => CallFields::of(format).map(Tracepoint::SysEnter),
             ("raw_syscalls", "sys_exit") => Some(Tracepoint::SysExit),
             ("syscalls", name) if name.starts_with("sys_exit_") => Some(Tracepoint::SysExit),
             ("lock", "contention_begin") => LockFields::of(format).map(|f| Tracepoint::Lock(f, true)),
@@ -159,7 +157,10 @@ impl Kernel<'_> {
 
     fn rarer(&mut self, point: &Tracepoint, (at, current): (Instant, Current), raw: &[u8]) -> Option<()> {
         match point {
-            Tracepoint::SysEnter(number) => self.system_call(at.time, current.tid, Some(number.low(raw).into())),
+            Tracepoint::SysEnter(fields) => {
+                let pid = if current.pid == u32::MAX { 0 } else { current.pid };
+                self.system_call(at.time, current.tid, Some(fields.call(raw, pid)));
+            }
             Tracepoint::SysExit => self.system_call(at.time, current.tid, None),
             Tracepoint::Lock(fields, begin) => return self.lock(fields, *begin, at, raw),
             Tracepoint::Block(fields, issue) => return self.raw_block(fields, *issue, at, raw),

@@ -9,6 +9,7 @@ use crate::linux::block::SECTOR;
 use crate::linux::cpus::cpu;
 use crate::linux::irq::{Interrupt, UNKNOWN_SOURCE};
 use crate::linux::kernel::{Switch, Wake, WakeKind};
+use crate::linux::syscalls::{Call, Futex};
 use crate::linux::x86_64;
 
 /// Events whose samples are CPU time.
@@ -71,6 +72,16 @@ fn woken(text: &str) -> Option<(&str, u32, u32)> {
     Some((comm, tid, number(rest, "CPU:")?))
 }
 
+/// `uaddr: 0x7f11c8000b60, op: 0x00000080, …`
+fn futex(text: &str) -> Option<Futex> {
+    let hexadecimal = |name: &str| {
+        let (_, rest) = text.split_once(name)?;
+        let digits = rest.trim_start().trim_start_matches("0x");
+        u64::from_str_radix(digits.split(|c: char| !c.is_ascii_hexdigit()).next()?, 16).ok()
+    };
+    Some(Futex { address: hexadecimal("uaddr:")?, operation: hexadecimal(" op:")? as u32 })
+}
+
 impl Script<'_> {
     /// Takes an event with its call chain. `None` if its text is not what it should be.
     pub fn event(&mut self, h: &Head, pid: u32) -> Option<()> {
@@ -92,7 +103,7 @@ impl Script<'_> {
             ("sched", "sched_process_exit") => self.kernel.exit(at.time, number(h.text, " pid=")?),
             ("sched", "sched_process_exec") => self.kernel.exec(at.time, number(h.text, " pid=")?),
             ("irq" | "timer" | "irq_vectors", _) => self.interrupt(at, name, h.text),
-            ("raw_syscalls" | "syscalls", _) => self.call(at, name, h),
+            ("raw_syscalls" | "syscalls", _) => self.call(at, name, h, pid),
             _ => self.sample(at, h, pid),
         }
         Some(())
@@ -140,13 +151,17 @@ impl Script<'_> {
         }
     }
 
-    fn call(&mut self, at: Instant, name: &str, h: &Head) {
+    fn call(&mut self, at: Instant, name: &str, h: &Head, pid: u32) {
         let entered = match name.strip_prefix("sys_enter") {
             None => None,
-            Some("") => Some(number(h.text, "NR ").unwrap_or(x86_64::OTHER.into())),
+            Some("") => Some(Call::of(number(h.text, "NR ").unwrap_or(x86_64::OTHER.into()))),
             // Numbers by name are known of one architecture.
             Some(_) if self.is_other_machine => return,
-            Some(call) => Some(x86_64::number(call.trim_start_matches('_')).into()),
+            Some(call) => {
+                let call = call.trim_start_matches('_');
+                let futex = if call == "futex" { futex(h.text) } else { None };
+                Some(Call { futex: futex.map(|f| (f, pid)), ..Call::of(x86_64::number(call).into()) })
+            }
         };
         self.kernel.system_call(at.time, h.tid, entered);
     }

@@ -13,6 +13,7 @@ pub const SWITCH: u16 = 10;
 pub const WAKING: u16 = 11;
 pub const STACK: u16 = 4;
 pub const NEW: u16 = 12;
+pub const FUTEX: u16 = 13;
 
 fn formats() -> Vec<(&'static str, Vec<String>)> {
     let switch = [
@@ -23,10 +24,12 @@ fn formats() -> Vec<(&'static str, Vec<String>)> {
         ("pid_t next_pid", 56, 4),
     ];
     let waking = [("char comm[16]", 8, 16), ("pid_t pid", 24, 4), ("int target_cpu", 28, 4)];
+    let futex = [("int __syscall_nr", 8, 4), ("u32 * uaddr", 16, 8), ("int op", 24, 8), ("u32 val", 32, 8)];
     let new = [("pid_t pid", 8, 4), ("char comm[16]", 12, 16), ("u64 clone_flags", 32, 8)];
     vec![
         ("ftrace", vec![format(STACK, "kernel_stack", &[("int size", 8, 4), ("unsigned long caller[8]", 16, 64)])]),
         ("sched", vec![format(SWITCH, "sched_switch", &switch), format(WAKING, "sched_waking", &waking)]),
+        ("syscalls", vec![format(FUTEX, "sys_enter_futex", &futex)]),
         ("task", vec![format(NEW, "task_newtask", &new)]),
     ]
 }
@@ -61,6 +64,13 @@ pub fn waking(waker: u32, wakee: (u32, &str), cpu: u32) -> Vec<u8> {
     raw.extend(name(wakee.1));
     raw.extend(wakee.0.to_le_bytes());
     raw.extend(cpu.to_le_bytes());
+    raw
+}
+
+/// `tid` calls futex.
+pub fn futex(tid: u32, address: u64, operation: u64) -> Vec<u8> {
+    let mut raw = common(FUTEX, tid);
+    raw.extend([202, address, operation, 2].iter().flat_map(|word: &u64| word.to_le_bytes()));
     raw
 }
 
