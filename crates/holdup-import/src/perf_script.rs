@@ -207,7 +207,9 @@ impl<'b> Script<'b> {
                 .push(format!("{} lines are none that perf script prints, and were left out", self.strange).into());
         }
         if !self.with_process {
-            meta.notes.push("only threads are named, not their processes; print with perf script -F +pid,+ip,+sym,+dso".into());
+            meta.notes.push(
+                "only threads are named, not their processes; print with perf script -F +pid,+ip,+sym,+dso".into(),
+            );
         }
         if !has(&["sched:sched_switch"]) {
             let what =

@@ -1,8 +1,8 @@
 //! What is known while a trace of Linux is read, and the events that follow from what its records say.
 
 use holdup_trace::{
-    BlockIoEvent, ChainId, ExecEvent, ExitEvent, ForkEvent, FutexEvent, LockId, NameEvent, SwitchEvent, SwitchState, TraceBuilder,
-    WakeContext, WakeEvent,
+    BlockIoEvent, ChainId, ExecEvent, ExitEvent, ForkEvent, FutexEvent, LockId, NameEvent, SwitchEvent, SwitchState,
+    TraceBuilder, WakeContext, WakeEvent,
 };
 use rustc_hash::FxHashMap;
 
