@@ -2,6 +2,7 @@
 
 mod groups;
 mod job;
+mod lab;
 mod load;
 mod pipe;
 mod read;
@@ -36,16 +37,17 @@ pub fn run(root: &Path, args: &[String]) -> Result<bool> {
     let scratch = root.join("target/bench");
     fs::create_dir_all(&scratch)?;
     let bench = Bench { holdup, rounds, scratch, root: root.to_owned(), cassandra };
-    let known: [(&str, Run); 6] = [
+    let known: [(&str, Run); 7] = [
         ("pipe", pipe::run),
         ("servers", servers::run),
         ("job", job::run),
         ("read", read::run),
         ("groups", groups::run),
         ("load", load::run),
+        ("lab", lab::run),
     ];
     let unknown = args.iter().find(|a| !known.iter().any(|(name, _)| name == a));
-    ensure!(unknown.is_none(), "no bench {}: pipe, servers, job, read, groups or load", unknown.map_or("", |n| n));
+    ensure!(unknown.is_none(), "no bench {}: pipe, servers, job, read, groups, load or lab", unknown.map_or("", |n| n));
     for (name, run) in known {
         if args.is_empty() || args.iter().any(|a| a == name) {
             run(&bench)?;

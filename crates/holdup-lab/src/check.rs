@@ -9,6 +9,7 @@ mod measure;
 
 use serde::Serialize;
 
+use crate::harness::cycles;
 use crate::machine;
 use crate::{Error, Result, hint};
 
@@ -141,7 +142,7 @@ fn processor(read: Read) -> Cpu {
         model: machine::cpu_model(&info),
         cpus: limits::online(read),
         tsc_ghz: crate::harness::clock::ticks_per_ns(),
-        core_ghz: measure::core_ghz(),
+        core_ghz: cycles::core_ghz(),
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod affinity;
 pub mod case;
 pub mod clock;
+pub mod cycles;
 pub mod pool;
 pub mod rounds;
 pub mod stats;

@@ -133,6 +133,11 @@ impl Values {
         }
     }
 
+    /// Whether a list was left to the machine.
+    pub fn is_auto(&self, name: &str) -> bool {
+        self.text(name) == "auto"
+    }
+
     /// A list of words.
     pub fn words(&self, name: &str) -> Vec<&'static str> {
         let Some(Knob { kind: Kind::Words(all), .. }) = self.knobs.iter().find(|k| k.name == name) else {

@@ -18,14 +18,24 @@ use crate::{Error, Result};
 pub trait Lock: Send + Sync + 'static {
     /// Runs `section` while no other thread is in one.
     fn with<R>(&self, who: usize, section: impl FnOnce() -> R) -> R;
+
+    /// Whether this one lets its owner take it again.
+    fn is_recursive(&self) -> bool {
+        false
+    }
 }
 
 /// What to do with a lock whose type is only known by its name.
 pub trait Visitor {
     /// What it returns.
     type Out;
+    /// Whether it wants two locks, of which one is taken inside the other.
+    fn wants_two(&self) -> bool {
+        false
+    }
+
     /// Is compiled for each kind of lock, so that its calls are direct.
-    fn visit<L: Lock>(self, lock: L) -> Self::Out;
+    fn visit<L: Lock>(self, lock: L, inner: Option<L>) -> Self::Out;
 }
 
 /// The names that [`visit`] knows.
@@ -63,27 +73,32 @@ pub fn is_kernel_object(kind: &str) -> bool {
 pub fn visit<V: Visitor>(kind: &str, threads: usize, visitor: V) -> Result<V::Out> {
     let refused = |what: std::io::Error| Error::Platform(format!("the kernel gives no {kind}: {what}"));
     Ok(match kind {
-        "std" => visitor.visit(Std::default()),
-        "parking_lot" => visitor.visit(ParkingLot::default()),
-        "pthread" => visitor.visit(posix::Mutex::new(posix::Kind::Normal)),
-        "pthread_adaptive" => visitor.visit(posix::Mutex::new(posix::Kind::Adaptive)),
-        "pthread_recursive" => visitor.visit(posix::Mutex::new(posix::Kind::Recursive)),
-        "pthread_errorcheck" => visitor.visit(posix::Mutex::new(posix::Kind::ErrorCheck)),
-        "pthread_inherit" => visitor.visit(posix::Mutex::new(posix::Kind::Inherit)),
-        "pthread_spin" => visitor.visit(posix::Spin::new()),
-        "event" => visitor.visit(Event::default()),
-        "tas" => visitor.visit(Tas::default()),
-        "ttas" => visitor.visit(Ttas::default()),
-        "ticket" => visitor.visit(Ticket::default()),
-        "mcs" => visitor.visit(Mcs::new(threads)),
-        "cna" => visitor.visit(Cna::new(threads)),
-        "posix_semaphore" => visitor.visit(posix::Semaphore::new()),
-        "sysv_semaphore" => visitor.visit(kernel::SysV::new().map_err(refused)?),
-        "eventfd" => visitor.visit(kernel::EventFd::new().map_err(refused)?),
-        "pipe" => visitor.visit(kernel::Pipe::new().map_err(refused)?),
-        "flock" => visitor.visit(kernel::Flock::new(threads).map_err(refused)?),
+        "std" => give(visitor, || Ok(Std::default())).map_err(refused)?,
+        "parking_lot" => give(visitor, || Ok(ParkingLot::default())).map_err(refused)?,
+        "pthread" => give(visitor, || Ok(posix::Mutex::new(posix::Kind::Normal))).map_err(refused)?,
+        "pthread_adaptive" => give(visitor, || Ok(posix::Mutex::new(posix::Kind::Adaptive))).map_err(refused)?,
+        "pthread_recursive" => give(visitor, || Ok(posix::Mutex::new(posix::Kind::Recursive))).map_err(refused)?,
+        "pthread_errorcheck" => give(visitor, || Ok(posix::Mutex::new(posix::Kind::ErrorCheck))).map_err(refused)?,
+        "pthread_inherit" => give(visitor, || Ok(posix::Mutex::new(posix::Kind::Inherit))).map_err(refused)?,
+        "pthread_spin" => give(visitor, || Ok(posix::Spin::new())).map_err(refused)?,
+        "event" => give(visitor, || Ok(Event::default())).map_err(refused)?,
+        "tas" => give(visitor, || Ok(Tas::default())).map_err(refused)?,
+        "ttas" => give(visitor, || Ok(Ttas::default())).map_err(refused)?,
+        "ticket" => give(visitor, || Ok(Ticket::default())).map_err(refused)?,
+        "mcs" => give(visitor, || Ok(Mcs::new(threads))).map_err(refused)?,
+        "cna" => give(visitor, || Ok(Cna::new(threads))).map_err(refused)?,
+        "posix_semaphore" => give(visitor, || Ok(posix::Semaphore::new())).map_err(refused)?,
+        "sysv_semaphore" => give(visitor, || kernel::SysV::new()).map_err(refused)?,
+        "eventfd" => give(visitor, || kernel::EventFd::new()).map_err(refused)?,
+        "pipe" => give(visitor, || kernel::Pipe::new()).map_err(refused)?,
+        "flock" => give(visitor, || kernel::Flock::new(threads)).map_err(refused)?,
         _ => return Err(Error::Usage(format!("there is no lock `{kind}`"))),
     })
+}
+
+fn give<L: Lock, V: Visitor>(visitor: V, make: impl Fn() -> std::io::Result<L>) -> std::io::Result<V::Out> {
+    let inner = visitor.wants_two().then(&make).transpose()?;
+    Ok(visitor.visit(make()?, inner))
 }
 
 /// `std::sync::Mutex`.
@@ -138,7 +153,7 @@ mod tests {
     impl Visitor for Exclude {
         type Out = u64;
 
-        fn visit<L: Lock>(self, lock: L) -> u64 {
+        fn visit<L: Lock>(self, lock: L, _: Option<L>) -> u64 {
             let count = AtomicU64::new(0);
             let add = || count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
             std::thread::scope(|scope| {

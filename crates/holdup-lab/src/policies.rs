@@ -109,7 +109,7 @@ impl Backoff {
 }
 
 /// Rounds of one repetition of the old back-off, in pauses.
-fn old_rounds(cpus: u64) -> impl Iterator<Item = u64> {
+pub fn old_rounds(cpus: u64) -> impl Iterator<Item = u64> {
     let first = std::iter::once(OLD_FIRST);
     let more = std::iter::successors(Some(OLD_FIRST * 3), |d| Some(d * 3)).take_while(move |d| *d < 20_000 * cpus);
     first.chain(more)

@@ -21,6 +21,16 @@ pub fn nodes() -> &'static [(usize, Vec<usize>)] {
     })
 }
 
+/// Bytes of the largest cache of a CPU; `None` where the kernel does not tell.
+pub fn last_cache(cpu: usize) -> Option<usize> {
+    let folder = fs::read_dir(format!("/sys/devices/system/cpu/cpu{cpu}/cache")).ok()?;
+    let size = |entry: fs::DirEntry| {
+        let text = fs::read_to_string(entry.path().join("size")).ok()?;
+        text.trim().strip_suffix('K')?.parse::<usize>().ok()?.checked_mul(1024)
+    };
+    folder.flatten().filter_map(size).max()
+}
+
 /// The NUMA node of the CPU that runs the calling thread.
 pub fn current_node() -> usize {
     if nodes().len() == 1 {

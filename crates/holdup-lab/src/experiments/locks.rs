@@ -54,7 +54,7 @@ struct MakeCase<'a> {
 impl Visitor for MakeCase<'_> {
     type Out = Case;
 
-    fn visit<L: Lock>(self, lock: L) -> Case {
+    fn visit<L: Lock>(self, lock: L, _: Option<L>) -> Case {
         let lock = Padded::new(lock);
         let (data, read) = (Arc::clone(&self.protected), self.protected);
         let body = move |who, n| (0..n).for_each(|_| lock.with(who, || data.visit(who)));

@@ -1,7 +1,7 @@
 //! How far memory is: chains of dependent loads through areas of growing size.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::Result;
 use crate::experiment::{Experiment, Found, Session};
@@ -28,19 +28,33 @@ const SIZES_KB: Knob = Knob {
     full: "16,32,64,256,512,1024,4096,8192,16384,32768,65536,131072,524288",
 };
 
-/// One cache line that names the next.
+/// One cache line that names the next by its address, as lists and trees do: computing it from an index would be part of
+/// each load's latency.
 #[repr(align(64))]
-struct Line(usize);
+struct Line(AtomicPtr<Line>);
+
+/// A cycle through all lines of an area.
+struct Chain {
+    lines: Vec<Line>,
+    /// Where the last loads have come to.
+    at: AtomicPtr<Line>,
+}
+
+/// The last-level cache where the kernel does not tell its size, in bytes.
+const CACHE: usize = 32 << 20;
+/// Of chains that no cache holds, rounds are this long in nanoseconds, and fewer: getting ready takes longer than they do.
+const LONG_NS: u64 = 5_000_000;
 
 fn run(session: &mut Session) -> Result<Found> {
     let sizes = session.values.counts("sizes_kb");
     let here = topology::nodes().iter().find(|(_, cpus)| cpus.contains(&session.values.cpus()[0]));
     let elsewhere = topology::nodes().iter().find(|(node, _)| here.is_none_or(|(h, _)| h != node));
+    let cache = topology::last_cache(session.values.cpus()[0]).unwrap_or(CACHE);
     let mut cases = Vec::new();
     for (i, &kib) in sizes.iter().enumerate() {
-        cases.push(chase("this node", kib, chain(kib * 1024)));
+        cases.push(chase("this node", kib, cache, Chain::new(kib * 1024)));
         if let Some((_, cpus)) = elsewhere {
-            cases.push(chase("another node", kib, chain_made_on(cpus, kib * 1024)));
+            cases.push(chase("another node", kib, cache, Chain::made_on(cpus, kib * 1024)));
         }
         (session.tick)(0.3 * i as f64 / sizes.len() as f64);
     }
@@ -54,40 +68,61 @@ fn run(session: &mut Session) -> Result<Found> {
     Ok(Found { series, notes, verdict })
 }
 
-/// A random cycle through all lines of an area (Sattolo's algorithm), so that no prefetcher sees a pattern.
-fn chain(bytes: usize) -> Vec<Line> {
-    let count = (bytes / size_of::<Line>()).max(2);
-    let mut lines: Vec<Line> = (0..count).map(Line).collect();
-    let mut random = 0x9e37_79b9_7f4a_7c15u64;
-    for last in (1..count).rev() {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let other = (random % last as u64) as usize;
-        let next = lines[last].0;
-        lines[last].0 = lines[other].0;
-        lines[other].0 = next;
-    }
-    lines
-}
-
-/// As [`chain`], written first by a thread on these CPUs, whose node then has the memory.
-fn chain_made_on(cpus: &'static [usize], bytes: usize) -> Vec<Line> {
-    let make = move || affinity::pin(cpus).map(|()| chain(bytes));
-    // Where this process may not run there, the figure is that of this node.
-    std::thread::spawn(make).join().ok().and_then(Result::ok).unwrap_or_else(|| chain(bytes))
-}
-
-fn chase(name: &str, kib: usize, lines: Vec<Line>) -> Case {
-    let at = Arc::new(AtomicUsize::new(0));
-    let body = move |_, n| {
-        let mut here = at.load(Ordering::Relaxed);
-        for _ in 0..n {
-            here = lines[here].0;
+impl Chain {
+    /// A random cycle through all lines of an area (Sattolo's algorithm), so that no prefetcher sees a pattern.
+    fn new(bytes: usize) -> Chain {
+        let count = (bytes / size_of::<Line>()).max(2);
+        let mut next: Vec<u32> = (0..count as u32).collect();
+        let mut random = 0x9e37_79b9_7f4a_7c15u64;
+        for last in (1..count).rev() {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            next.swap(last, (random % last as u64) as usize);
         }
-        at.store(here, Ordering::Relaxed);
-    };
-    Case::new(name, 1, body).at(kib as f64)
+        let mut lines: Vec<Line> = (0..count).map(|_| Line(AtomicPtr::default())).collect();
+        let start = lines.as_mut_ptr();
+        for (line, next) in lines.iter_mut().zip(next) {
+            *line.0.get_mut() = start.wrapping_add(next as usize);
+        }
+        Chain { lines, at: AtomicPtr::new(start) }
+    }
+
+    /// As [`Chain::new`], written first by a thread on these CPUs, whose node then has the memory.
+    fn made_on(cpus: &'static [usize], bytes: usize) -> Chain {
+        let make = move || affinity::pin(cpus).map(|()| Chain::new(bytes));
+        // Where this process may not run there, the figure is that of this node.
+        std::thread::spawn(make).join().ok().and_then(Result::ok).unwrap_or_else(|| Chain::new(bytes))
+    }
+
+    /// Makes so many loads, each of which needs the one before.
+    fn follow(&self, loads: u64) {
+        let mut here = self.at.load(Ordering::Relaxed);
+        for _ in 0..loads {
+            // SAFETY: all addresses are those of `lines`, which lives as long as `self` and is never changed.
+            here = unsafe { (*here).0.load(Ordering::Relaxed) };
+        }
+        self.at.store(here, Ordering::Relaxed);
+    }
+
+    fn bytes(&self) -> usize {
+        self.lines.len() * size_of::<Line>()
+    }
+}
+
+/// A case whose rounds find the caches as a program that uses nothing else would: the chain is followed once around
+/// before each, or for as many lines as the caches hold twice. Without that each round would find what the rounds of other
+/// sizes have left, and time nothing but misses.
+fn chase(name: &str, kib: usize, cache: usize, chain: Chain) -> Case {
+    let chain = Arc::new(chain);
+    let prepared = Arc::clone(&chain);
+    let (size, warm) = (chain.bytes(), chain.bytes().min(2 * cache) / size_of::<Line>());
+    let case = Case::new(name, 1, move |_, n| chain.follow(n)).at(kib as f64);
+    let mut case = case.prepared(move |_| prepared.follow(warm as u64));
+    if size > cache / 4 {
+        case.round_ns = Some(LONG_NS);
+    }
+    case
 }
 
 fn verdict(series: &[Series]) -> Verdict {
@@ -115,11 +150,11 @@ mod tests {
 
     #[test]
     fn the_chain_is_one_cycle() {
-        let lines = chain(64 * 100);
-        let mut here = 0;
+        let chain = Chain::new(64 * 100);
+        let start = chain.at.load(Ordering::Relaxed);
         for step in 1..=100 {
-            here = lines[here].0;
-            assert_eq!(here == 0, step == 100, "back after {step} steps");
+            chain.follow(1);
+            assert_eq!(chain.at.load(Ordering::Relaxed) == start, step == 100, "back after {step} steps");
         }
     }
 }

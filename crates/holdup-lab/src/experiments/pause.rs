@@ -7,10 +7,11 @@ use holdup_sync::Calibration;
 use crate::Result;
 use crate::experiment::{Experiment, Found, Session};
 use crate::harness::clock;
+use crate::harness::cycles::core_ghz;
 use crate::harness::stats::{self, Spread};
 use crate::knobs::{Kind, Knob};
 use crate::pause::{self, Pause};
-use crate::policies::{Backoff, Budget, POLICIES, Policy};
+use crate::policies::{Backoff, Budget, POLICIES, Policy, old_rounds};
 use crate::result::{Point, Series, Verdict};
 
 /// Above this a processor has the long pause; the short ones take 3 to 6 ns, the long ones about 40.
@@ -85,8 +86,11 @@ fn run(session: &mut Session) -> Result<Found> {
             budget(policy, 3.0, here, skylake),
         ],
     }));
+    series.push(blind_waits("with this pause", PUBLISHED_CPUS, length.median));
+    series.push(blind_waits("at 43 ns", PUBLISHED_CPUS, SKYLAKE_NS));
     let unit = calibrated(pause);
     let notes = vec![
+        published(length.median, core_ghz()),
         format!(
             "a unit of the calibrated spin-wait takes {:.1} ns here: {} pauses",
             unit.unit_ns(),
@@ -95,6 +99,36 @@ fn run(session: &mut Session) -> Result<Found> {
         histogram(&batches),
     ];
     Ok(Found { series, notes, verdict: verdict(length.median, here) })
+}
+
+/// CPUs of the machine of the published figures.
+const PUBLISHED_CPUS: u64 = 24;
+/// Cycles of a pause, as published for each processor.
+const PUBLISHED: [(&str, f64); 5] =
+    [("Sandy Bridge", 11.0), ("Ivy Bridge", 10.0), ("Haswell", 9.0), ("Broadwell", 9.0), ("Skylake-X", 141.0)];
+
+/// The published cycles, and those of this processor beside them.
+fn published(pause_ns: f64, ghz: Option<f64>) -> String {
+    let known: Vec<String> = PUBLISHED.iter().map(|(name, cycles)| format!("{name} {cycles:.0}")).collect();
+    let here = match ghz {
+        Some(ghz) => format!("here {:.0} ({pause_ns:.1} ns at {ghz:.2} GHz)", pause_ns * ghz),
+        None => format!("here {pause_ns:.1} ns; the rate of this core is not known"),
+    };
+    format!("cycles of a pause: published {}; {here}", known.join(", "))
+}
+
+/// The longest time between two looks at the lock in each round of the old back-off, computed.
+pub fn blind_waits(what: &str, cpus: u64, pause_ns: f64) -> Series {
+    let round = |(i, pauses): (usize, u64)| {
+        let us = pauses as f64 * pause_ns / 1e3;
+        Point { x: (i + 1) as f64, median: us, low: us, high: us, ..Point::default() }
+    };
+    Series {
+        name: format!("longest blind wait, {what}"),
+        unit: "µs".to_owned(),
+        axis: Some(format!("round of the old back-off for {cpus} CPUs")),
+        points: old_rounds(cpus).enumerate().map(round).collect(),
+    }
 }
 
 fn calibrated(pause: Pause) -> Calibration {

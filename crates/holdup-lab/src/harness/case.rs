@@ -11,6 +11,8 @@ const MOST: u64 = 1 << 30;
 
 /// Runs this many operations as this worker.
 pub type Body = Arc<dyn Fn(usize, u64) + Send + Sync>;
+/// Makes ready for a round what the rounds of other cases have disturbed; told the worker's number.
+pub type Prepare = Arc<dyn Fn(usize) + Send + Sync>;
 /// Reads the sum that the operations have built up.
 pub type Value = Arc<dyn Fn() -> u64 + Send + Sync>;
 
@@ -33,6 +35,13 @@ pub struct Case {
     pub cpus: Option<usize>,
     /// Length of a round in nanoseconds, if not that of the experiment.
     pub round_ns: Option<u64>,
+    /// Whether its workers change what other cases would inherit (their niceness): it gets threads of its own.
+    pub apart: bool,
+    /// Whether its workers move between CPUs by themselves: rounds in which they lost theirs count, too.
+    pub moving: bool,
+    /// How many operations one call of the body for one stands for.
+    pub each: u64,
+    pub(super) prepare: Option<Prepare>,
     pub(super) body: Body,
     pub(super) value: Option<Value>,
     pub(super) batch: u64,
@@ -52,6 +61,10 @@ impl Case {
             company: 0,
             cpus: None,
             round_ns: None,
+            apart: false,
+            moving: false,
+            each: 1,
+            prepare: None,
             body,
             value: None,
             batch: 1,
@@ -70,6 +83,19 @@ impl Case {
         self
     }
 
+    /// Runs `prepare` in each worker before each round, untimed: rounds of other cases lie between two of this one, and
+    /// what they left in the caches is none of its figures.
+    pub fn prepared(mut self, prepare: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.prepare = Some(Arc::new(prepare));
+        self
+    }
+
+    /// The body's loop does so many operations for each one that it is told.
+    pub fn each(mut self, operations: u64) -> Self {
+        self.each = operations;
+        self
+    }
+
     /// Splits CPU time into user and kernel mode. The kernel counts by ticks: this takes a round of at least ten of them.
     pub fn split(mut self) -> Self {
         self.split = true;
@@ -84,13 +110,14 @@ impl Case {
 
     /// The work of a round that grows its batch until one takes `batch_ns`.
     pub(super) fn warm_up(&self, length_ns: u64, batch_ns: u64) -> Job<Work> {
-        let body = Arc::clone(&self.body);
+        let (body, prepare, each) = (Arc::clone(&self.body), self.prepare.clone(), self.each);
         Arc::new(move |who, line| {
+            prepare.iter().for_each(|prepare| prepare(who));
             let mut batch = 1;
             run(line, length_ns, |work| {
                 let start = clock::now_ns();
                 body(who, batch);
-                work.ops += batch;
+                work.ops += batch * each;
                 work.batch = batch;
                 if clock::now_ns() - start < batch_ns / 2 && batch < MOST {
                     batch *= 2;
@@ -101,23 +128,26 @@ impl Case {
 
     /// The work of a measured round.
     pub(super) fn round(&self, length_ns: u64) -> Job<Work> {
-        let (body, batch) = (Arc::clone(&self.body), self.batch);
+        let (body, batch, each) = (Arc::clone(&self.body), self.batch, self.each);
+        let prepare = self.prepare.clone();
         if !self.sampled {
             return Arc::new(move |who, line| {
+                prepare.iter().for_each(|prepare| prepare(who));
                 run(line, length_ns, |work| {
                     body(who, batch);
-                    work.ops += batch;
+                    work.ops += batch * each;
                 })
             });
         }
         let cost = clock::cost_ns();
         Arc::new(move |who, line| {
+            prepare.iter().for_each(|prepare| prepare(who));
             run(line, length_ns, |work| {
                 let start = clock::now_ns();
                 body(who, 1);
                 work.waits.push((clock::now_ns() - start).saturating_sub(cost));
                 body(who, batch);
-                work.ops += batch + 1;
+                work.ops += (batch + 1) * each;
             })
         })
     }

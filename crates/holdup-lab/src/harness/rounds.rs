@@ -79,20 +79,27 @@ pub fn measure(
     schedule: Schedule,
     mut tick: impl FnMut(f64),
 ) -> Vec<Measured> {
-    let crowded = |case: &Case| case.threads > case.cpus.unwrap_or(pool.cpus()).min(pool.cpus());
+    let crowded = |case: &Case| case.moving || case.threads > case.cpus.unwrap_or(pool.cpus()).min(pool.cpus());
     let mut all: Vec<Measured> =
         cases.iter().map(|case| Measured { crowded: crowded(case), ..Measured::default() }).collect();
-    for case in cases.iter_mut() {
-        let warm_up = case.warm_up(schedule.round_ns.max(1_000_000), BATCH_NS);
-        let works = pool.round_on(case.cpus.unwrap_or(usize::MAX), case.threads, warm_up);
+    let mut apart: Vec<Option<Pool<Work>>> = cases.iter().map(|case| case.apart.then(|| pool.like_this())).collect();
+    let mut preparing = 0;
+    for (case, apart) in cases.iter_mut().zip(&mut apart) {
+        let begin = clock::now_ns();
+        let length = schedule.round_ns.max(1_000_000);
+        let warm_up = case.warm_up(length, BATCH_NS);
+        let works = apart.as_mut().unwrap_or(pool).round_on(case.cpus.unwrap_or(usize::MAX), case.threads, warm_up);
         case.batch = works.iter().map(|w| w.batch.max(1)).min().unwrap_or(1);
+        if case.prepare.is_some() {
+            preparing += schedule.wanted(case) as u64 * (clock::now_ns() - begin).saturating_sub(length);
+        }
     }
-    let end = clock::now_ns() + 1_000_000_000 + PATIENCE * schedule.length(cases);
+    let end = clock::now_ns() + 1_000_000_000 + PATIENCE * (schedule.length(cases) + preparing);
     for turn in 0..schedule.rounds * TRIES {
         let mut unfinished = false;
-        for (case, measured) in cases.iter().zip(&mut all) {
+        for ((case, measured), apart) in cases.iter().zip(&mut all).zip(&mut apart) {
             if measured.clean() < schedule.wanted(case) && (turn < MIN_ROUNDS || clock::now_ns() < end) {
-                measured.add_round(pool, case, schedule.round_ns);
+                measured.add_round(apart.as_mut().unwrap_or(pool), case, schedule.round_ns);
                 unfinished = true;
             }
         }

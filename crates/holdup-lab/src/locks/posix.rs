@@ -21,7 +21,7 @@ pub enum Kind {
 }
 
 /// A pthread mutex; it must not move, hence the box.
-pub struct Mutex(Box<UnsafeCell<libc::pthread_mutex_t>>);
+pub struct Mutex(Box<UnsafeCell<libc::pthread_mutex_t>>, Kind);
 
 // SAFETY: the mutex is made to be used by many threads; all access goes through the C library.
 unsafe impl Send for Mutex {}
@@ -31,7 +31,7 @@ unsafe impl Sync for Mutex {}
 impl Mutex {
     /// An unlocked mutex.
     pub fn new(kind: Kind) -> Self {
-        let mutex = Mutex(Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)));
+        let mutex = Mutex(Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)), kind);
         let number = match kind {
             Kind::Normal | Kind::Inherit => libc::PTHREAD_MUTEX_NORMAL,
             #[cfg(target_env = "gnu")]
@@ -65,6 +65,10 @@ impl Lock for Mutex {
         // SAFETY: as above.
         unsafe { libc::pthread_mutex_unlock(self.0.get()) };
         result
+    }
+
+    fn is_recursive(&self) -> bool {
+        self.1 == Kind::Recursive
     }
 }
 
