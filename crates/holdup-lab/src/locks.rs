@@ -88,9 +88,9 @@ pub fn visit<V: Visitor>(kind: &str, threads: usize, visitor: V) -> Result<V::Ou
         "mcs" => give(visitor, || Ok(Mcs::new(threads))).map_err(refused)?,
         "cna" => give(visitor, || Ok(Cna::new(threads))).map_err(refused)?,
         "posix_semaphore" => give(visitor, || Ok(posix::Semaphore::new())).map_err(refused)?,
-        "sysv_semaphore" => give(visitor, || kernel::SysV::new()).map_err(refused)?,
-        "eventfd" => give(visitor, || kernel::EventFd::new()).map_err(refused)?,
-        "pipe" => give(visitor, || kernel::Pipe::new()).map_err(refused)?,
+        "sysv_semaphore" => give(visitor, kernel::SysV::new).map_err(refused)?,
+        "eventfd" => give(visitor, kernel::EventFd::new).map_err(refused)?,
+        "pipe" => give(visitor, kernel::Pipe::new).map_err(refused)?,
         "flock" => give(visitor, || kernel::Flock::new(threads)).map_err(refused)?,
         _ => return Err(Error::Usage(format!("there is no lock `{kind}`"))),
     })

@@ -185,7 +185,7 @@ fn run(session: &mut Session) -> Result<Found> {
     notes.extend(ghz.and_then(|ghz| renamed(&series, ghz)));
     let cycles = ghz.map_or(Vec::new(), |ghz| in_cycles(&series, ghz));
     series.extend(lost);
-    series.extend(ladder.series("ops/ms", ", operations", |m, x| m.point_of(x, ops_per_ms).map(bare)));
+    series.extend(ladder.series("ops/ms", ", operations", |m, x| m.point_of(x, ops_per_ms).as_ref().map(bare)));
     series.extend(cycles);
     Ok(Found { series, notes, verdict })
 }
@@ -196,13 +196,13 @@ fn ops_per_ms(round: &[Work]) -> f64 {
 }
 
 /// A point without what its time has beside it already.
-fn bare(point: Point) -> Point {
-    Point { costs: None, waits: None, ..point }
+fn bare(point: &Point) -> Point {
+    Point { costs: None, waits: None, ..point.clone() }
 }
 
 /// The same times in cycles of the core.
 fn in_cycles(series: &[Series], ghz: f64) -> Vec<Series> {
-    let cycles = |p: &Point| bare(Point { median: p.median * ghz, low: p.low * ghz, high: p.high * ghz, ..p.clone() });
+    let cycles = |p: &Point| Point { median: p.median * ghz, low: p.low * ghz, high: p.high * ghz, ..bare(p) };
     let of = |s: &Series| Series {
         name: format!("{}, cycles", s.name),
         unit: "cycles".to_owned(),
