@@ -1,11 +1,13 @@
 //! Connections: taken in order, as many as there is room for.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{Method, Response, StatusCode};
@@ -15,12 +17,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
 use crate::asking::{Asked, Asking};
 use crate::token::Token;
 use crate::{guard, page};
 
-/// Connections at once; more wait in the kernel's queue.
+/// Connections at once; one more takes the place of a stranger's, or waits.
 const MOST_CONNECTIONS: usize = 64;
 /// The longest question in bytes.
 const MOST_BYTES: usize = 256 << 10;
@@ -35,6 +38,24 @@ pub struct Server {
     listener: std::net::TcpListener,
     token: Token,
     port: u16,
+}
+
+/// Whether a connection has asked anything with the token.
+type Known = Arc<AtomicBool>;
+
+/// The connections that there are, the oldest first.
+#[derive(Default)]
+struct Guests(VecDeque<(Known, AbortHandle)>);
+
+impl Guests {
+    /// Closes the oldest connection on which nobody has shown the token: who keeps silent takes no place from the page.
+    fn show_out_a_stranger(&mut self) {
+        self.0.retain(|(_, task)| !task.is_finished());
+        let stranger = self.0.iter().position(|(known, _)| !known.load(Ordering::Relaxed));
+        if let Some((_, task)) = stranger.and_then(|at| self.0.remove(at)) {
+            task.abort();
+        }
+    }
 }
 
 struct Shared {
@@ -83,8 +104,8 @@ impl Server {
         let shared = Arc::new(Shared { token: self.token, asking });
         let router = Router::new().fallback(respond).with_state(shared);
         let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let mut guests = Guests::default();
         loop {
-            let Ok(place) = room.clone().acquire_owned().await else { return Ok(()) };
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 // One connection that failed, or no descriptor left: the next may do better.
@@ -93,11 +114,18 @@ impl Server {
                     continue;
                 }
             };
-            let router = router.clone();
-            tokio::spawn(async move {
+            if room.available_permits() == 0 {
+                guests.show_out_a_stranger();
+            }
+            let Ok(place) = room.clone().acquire_owned().await else { return Ok(()) };
+            let known = Known::default();
+            let router = router.clone().layer(Extension(known.clone()));
+            let task = tokio::spawn(async move {
                 talk(stream, router).await;
                 drop(place);
             });
+            guests.0.retain(|(_, task)| !task.is_finished());
+            guests.0.push_back((known, task.abort_handle()));
         }
     }
 }
@@ -109,11 +137,16 @@ async fn talk(stream: TcpStream, router: Router) {
     let _ = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).await;
 }
 
-async fn respond(State(shared): State<Arc<Shared>>, request: Request) -> Response<Body> {
+async fn respond(
+    State(shared): State<Arc<Shared>>,
+    Extension(known): Extension<Known>,
+    request: Request,
+) -> Response<Body> {
     let path = match guard::admit(&request, &shared.token) {
         Ok(path) => path.to_owned(),
         Err(status) => return page::refuse(status),
     };
+    known.store(true, Ordering::Relaxed);
     match (request.method(), path.as_str()) {
         (&Method::POST, "api/ask") => ask(&shared, request.into_body()).await,
         (&Method::GET, "api/traces") => page::answer(StatusCode::OK, FRAMED, Body::from(shared.asking.list())),

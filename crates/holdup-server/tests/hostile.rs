@@ -35,8 +35,12 @@ fn serve() -> Served {
 impl Served {
     /// The status and the rest of the answer to bytes that are sent as they are.
     fn raw(&self, request: &[u8]) -> std::io::Result<(u16, Vec<u8>)> {
+        self.raw_within(request, Duration::from_secs(60))
+    }
+
+    fn raw_within(&self, request: &[u8], patience: Duration) -> std::io::Result<(u16, Vec<u8>)> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+        stream.set_read_timeout(Some(patience))?;
         // A server that has heard enough may hang up before all is said.
         let _ = stream.write_all(request);
         let mut answer = Vec::new();
@@ -173,6 +177,18 @@ fn a_flood_is_served_or_refused() {
     assert!(answered > 100, "only {answered} were answered");
     let grown = most.into_inner().saturating_sub(before);
     assert!(grown < 200 << 10, "the flood took {grown} kB");
+}
+
+/// More than there is room for connect and say nothing: the page is answered all the same, and at once.
+#[test]
+fn who_keeps_silent_takes_no_place() {
+    let served = serve();
+    let silent: Vec<_> = (0..200).map(|_| TcpStream::connect(("127.0.0.1", served.port)).unwrap()).collect();
+    // Half of what the server's patience with each of them is.
+    let request = format!("GET /{}/ HTTP/1.1\r\n{HOST}Connection: close\r\n\r\n", served.token);
+    let (status, _) = served.raw_within(request.as_bytes(), Duration::from_secs(15)).unwrap();
+    assert_eq!(status, 200);
+    drop(silent);
 }
 
 /// Of one gesture only the newest question is answered.
