@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::{Extension, Router};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{Method, Response, StatusCode};
+use axum::{Extension, Router};
 use holdup_view::Gallery;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};

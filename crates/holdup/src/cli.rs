@@ -8,6 +8,7 @@ mod hints;
 mod inspect;
 mod lab;
 mod load;
+mod mcp;
 mod parse;
 mod record;
 mod report;
@@ -27,6 +28,7 @@ use holdup_base::numbers;
 pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
 pub use lab::{Check, Lab, LabRun};
 pub use load::{Connection, Load, LoadCompare, LoadRows, LoadRun, ScriptLimits, Target, Width};
+pub use mcp::Mcp;
 pub use parse::parse;
 pub use record::{KeepRing, Record};
 pub use report::{Cut, Report};
@@ -122,6 +124,9 @@ pub enum Command {
     /// Write a trace, or what was found in it, in the format of another tool
     #[command(after_help = export::HELP)]
     Export(Export),
+    /// Answer assistants: the Model Context Protocol over standard input and output
+    #[command(after_help = mcp::HELP)]
+    Mcp(Mcp),
     /// Print the JSON Schema of a document that --json prints
     #[command(after_help = "Examples:\n  holdup schema             the documents\n  holdup schema explain")]
     Schema {
@@ -158,6 +163,7 @@ impl Command {
             Command::Record(_) | Command::Demo(_) | Command::Top(_) | Command::KeepRing(_) => true,
             Command::Explain(args) => args.trace.is_none(),
             Command::Scale(args) => args.trace,
+            Command::Mcp(args) => args.allow_record,
             _ => false,
         }
     }

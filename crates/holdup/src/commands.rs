@@ -13,6 +13,7 @@ pub mod flight;
 pub mod info;
 pub mod lab;
 pub mod load;
+pub mod mcp;
 pub mod record;
 pub mod report;
 pub mod scale;

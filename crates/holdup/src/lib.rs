@@ -79,6 +79,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Report(args) => commands::report::run(&args),
         Command::Cut(args) => commands::cut::run(&args),
         Command::Export(args) => commands::export::run(&args),
+        Command::Mcp(args) => commands::mcp::run(&args),
         Command::View(args) => commands::view::run(&args),
         Command::Schema { document } => commands::schema::run(document.as_deref()),
         Command::Completions { shell } => commands::shell::completions(shell),

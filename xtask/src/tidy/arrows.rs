@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-wasm", &["holdup-import", "holdup-trace", "holdup-view"]),
     ("holdup-report", &["holdup-analysis", "holdup-trace"]),
     ("holdup-export", &["holdup-analysis", "holdup-base", "holdup-trace"]),
+    ("holdup-mcp", &["holdup-analysis", "holdup-base", "holdup-trace"]),
     ("holdup-analysis", &["holdup-base", "holdup-trace"]),
     ("holdup-synth", &["holdup-base", "holdup-trace"]),
     ("holdup-record", &["holdup-base", "holdup-spool", "holdup-trace"]),

@@ -39,10 +39,15 @@ fn switch(cpu: u16, prev: u32, state: SwitchState, next: u32, lock: LockId) -> S
 
 /// `holder` spins with a lock from 10 to 60 ms, while `waiter` waits for it.
 pub fn convoy(with_samples: bool) -> Trace {
+    convoy_of(with_samples, ["app", "holder", "waiter"])
+}
+
+/// The same, where process, holder and waiter are called so.
+pub fn convoy_of(with_samples: bool, [app, holder, waiter]: [&str; 3]) -> Trace {
     let mut b = TraceBuilder::new(&Destination::Memory).expect("builder");
     b.meta_mut().cpus = 2;
     b.meta_mut().host.arch = "x86_64".into();
-    for (tid, name) in [(10, "app"), (11, "holder"), (12, "waiter"), (13, "app")] {
+    for (tid, name) in [(10, app), (11, holder), (12, waiter), (13, app)] {
         let name = b.string(name);
         b.push(0, NameEvent { pid: 10, tid, name });
     }

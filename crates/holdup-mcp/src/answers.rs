@@ -1,0 +1,6 @@
+//! What each tool answers: a page of `holdup-analysis`, shortened to what the next question needs.
+
+pub(crate) mod code;
+pub(crate) mod explain;
+pub(crate) mod folder;
+pub(crate) mod table;
