@@ -13,9 +13,10 @@ use std::sync::Arc;
 use holdup_trace::{Image, Note, RawStack, Unwinder};
 use rustc_hash::FxHashMap;
 
-use crate::objects::{Objects, image_at};
+use crate::objects::{Objects, image_at, is_file};
 use crate::sources::Sources;
 use crate::step::{Registers, Stack, Step, Steps};
+use crate::vdso;
 use holdup_disasm::Arch;
 
 /// More frames are not believed.
@@ -136,12 +137,8 @@ impl StackUnwinder {
         if next.ip == 0 {
             return Next::Complete;
         }
-        // Code without a file cannot be looked at; anything that has one must have made a call there.
-        if self.follows_call(images, next.ip).unwrap_or(image_at(images, next.ip).is_none() && next.ip >> 47 == 0) {
-            Next::Frame(next, false)
-        } else {
-            Next::Cut
-        }
+        let call = self.follows_call(images, next.ip).unwrap_or_else(|| written_at_run_time(images, next.ip));
+        if call { Next::Frame(next, false) } else { Next::Cut }
     }
 
     /// A leaf that has not pushed anything: its return address is where the call put it.
@@ -215,6 +212,15 @@ impl Unwinder for StackUnwinder {
     }
 }
 
+/// Whether an address can be that of code without a file, which a compiler in the program wrote: its bytes are not there to
+/// be looked at. What has a file that cannot be read is not meant: its call could have been checked.
+fn written_at_run_time(images: &[Arc<Image>], address: u64) -> bool {
+    match image_at(images, address.wrapping_sub(1)) {
+        Some(image) => !is_file(&image.path) && image.path != vdso::NAME,
+        None => image_at(images, address).is_none() && address >> 47 == 0,
+    }
+}
+
 /// Whether 7 bytes end with a call instruction.
 fn ends_with_call(arch: Arch, bytes: &[u8]) -> bool {
     match arch {
@@ -226,5 +232,49 @@ fn ends_with_call(arch: Arch, bytes: &[u8]) -> bool {
             let word = u32::from_le_bytes([bytes[3], bytes[4], bytes[5], bytes[6]]);
             word >> 26 == 0b10_0101 || word & 0xfe60_0000 == 0xd620_0000
         }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    const CODE: u64 = 0x7f10_0000_0000;
+    const STACK: u64 = 0x7ffc_0000_0000;
+
+    /// A walk through frames of (where they return to), linked by frame pointers, whose code is an image of this path.
+    fn walk(path: &str, returns: &[u64], last: u64) -> (Vec<u64>, bool) {
+        let image = Image { start: CODE, end: CODE + 0x10000, path: path.into(), ..Image::default() };
+        // Each frame: the caller's frame pointer, the return address, two words of its own.
+        let frame = |(i, &ip): (usize, &u64)| {
+            let next = if i + 1 == returns.len() { last } else { STACK + 32 * (i as u64 + 1) };
+            [next, ip, 7, 7].into_iter().flat_map(u64::to_le_bytes)
+        };
+        let bytes = returns.iter().enumerate().flat_map(frame).collect();
+        let raw = RawStack { ip: CODE + 16, sp: STACK, bp: STACK, bytes, ..RawStack::default() };
+        StackUnwinder::new().unwind(&[Arc::new(image)], &raw)
+    }
+
+    #[test]
+    fn frames_of_code_written_at_run_time_are_followed_to_the_end() {
+        let all = [CODE + 0x100, CODE + 0x200, CODE + 0x300];
+        for path in ["//anon", "/memfd:doublemapper", "/dev/zero"] {
+            assert_eq!(walk(path, &all, 0), (vec![CODE + 16, all[0], all[1], all[2]], true), "{path}");
+        }
+        // A file that cannot be read, and the kernel's own code, could have been looked at.
+        for path in ["/no/such/file", vdso::NAME] {
+            assert_eq!(walk(path, &all, 0), (vec![CODE + 16], false), "{path}");
+        }
+    }
+
+    #[test]
+    fn frame_pointers_that_lead_nowhere_end_a_walk() {
+        let once = [CODE + 0x100, CODE + 0x200];
+        for last in [STACK, STACK - 64, STACK + 3, u64::MAX, u64::MAX - 7, STACK + (1 << 40)] {
+            let (frames, complete) = walk("//anon", &once, last);
+            assert!(!complete && frames.len() <= 3 && frames[0] == CODE + 16, "{last:#x}: {frames:x?}");
+        }
+        // Data is not an address.
+        assert_eq!(walk("//anon", &[CODE + 0x100, 1 << 50], 0), (vec![CODE + 16, CODE + 0x100], false));
     }
 }
