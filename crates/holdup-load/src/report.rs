@@ -58,6 +58,9 @@ pub struct Report {
     pub due: Option<u64>,
     /// Due, and nothing began to serve them.
     pub unserved: u64,
+    /// Due in the warm-up, and not begun when it was over: the measurement begins without them.
+    #[serde(default)]
+    pub warmup_unserved: u64,
     /// Begun, and not ended when the run was over.
     pub unfinished: u64,
     /// The measured time.
@@ -72,11 +75,11 @@ pub struct Report {
     pub service_ms: Latencies,
     /// 95 % interval of the 99th percentile of response times.
     pub p99_ci95_ms: Option<[f64; 2]>,
-    /// Statements that were answered.
+    /// Statements of measured calls that were answered.
     pub requests: u64,
     /// Further attempts at statements.
     pub retries: u64,
-    /// Rows that came back.
+    /// Rows that came back to measured calls.
     pub rows: u64,
     /// What the generator used itself.
     pub generator: Generator,
@@ -208,6 +211,7 @@ impl Report {
             error_kinds: outcome.kinds.clone(),
             due: plan.rate.map(|_| outcome.done + outcome.errors + outcome.unserved + outcome.unfinished),
             unserved: outcome.unserved,
+            warmup_unserved: outcome.left_behind,
             unfinished: outcome.unfinished,
             elapsed_s,
             throughput: throughput(outcome, elapsed_s, slice_s),

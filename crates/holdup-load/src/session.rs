@@ -1,7 +1,8 @@
 //! Statements on their way to the server: timeouts, retries, and counts of both. One session for each thread.
 
 use std::cell::Cell;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ impl Default for Patience {
     }
 }
 
-/// What a session did so far.
+/// What calls that count sent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Statements that were answered.
@@ -45,15 +46,6 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// What was added since `before`.
-    pub(crate) fn since(self, before: Traffic) -> Traffic {
-        Traffic {
-            requests: self.requests - before.requests,
-            retries: self.retries - before.retries,
-            rows: self.rows - before.rows,
-        }
-    }
-
     /// Adds another session's.
     pub(crate) fn add(&mut self, other: Traffic) {
         self.requests += other.requests;
@@ -66,6 +58,8 @@ impl Traffic {
 pub struct Session {
     driver: Option<Rc<dyn Driver>>,
     patience: Patience,
+    /// The call that goes on just now counts.
+    is_counted: Cell<bool>,
     requests: Cell<u64>,
     retries: Cell<u64>,
     rows: Cell<u64>,
@@ -74,10 +68,24 @@ pub struct Session {
 impl Session {
     /// A session over a driver; without one, statements are errors.
     pub fn new(driver: Option<Rc<dyn Driver>>, patience: Patience) -> Session {
-        Session { driver, patience, requests: Cell::new(0), retries: Cell::new(0), rows: Cell::new(0) }
+        let (requests, retries, rows) = Default::default();
+        Session { driver, patience, is_counted: Cell::new(false), requests, retries, rows }
     }
 
-    /// What it did so far.
+    /// Runs a call whose statements are counted in [`Session::traffic`], or are not.
+    ///
+    /// Calls take turns on the thread, measured ones among the last of the warm-up: which one a statement belongs to is known
+    /// only while it is polled.
+    pub async fn counted<T>(&self, is_counted: bool, call: impl Future<Output = T>) -> T {
+        let mut call = pin!(call);
+        poll_fn(|context| {
+            self.is_counted.set(is_counted);
+            call.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// What calls that count did so far: those of [`Session::counted`].
     pub fn traffic(&self) -> Traffic {
         Traffic { requests: self.requests.get(), retries: self.retries.get(), rows: self.rows.get() }
     }
@@ -116,8 +124,10 @@ impl Session {
     }
 
     fn count(&self, reply: &Reply) {
-        self.requests.set(self.requests.get() + 1);
-        self.rows.set(self.rows.get() + reply.rows);
+        if self.is_counted.get() {
+            self.requests.set(self.requests.get() + 1);
+            self.rows.set(self.rows.get() + reply.rows);
+        }
     }
 
     async fn patiently<T, F>(&self, attempt: impl Fn() -> F) -> Result<T, DriverError>
@@ -136,7 +146,7 @@ impl Session {
             }
             tokio::time::sleep(self.patience.pause_before(retry)).await;
             retry += 1;
-            self.retries.set(self.retries.get() + 1);
+            self.retries.set(self.retries.get() + u64::from(self.is_counted.get()));
         }
     }
 }

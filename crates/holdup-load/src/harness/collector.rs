@@ -83,6 +83,8 @@ pub struct Outcome {
     pub kinds: Vec<ErrorKind>,
     /// Calls that were due and that nothing served, with how long they had waited; in an open loop.
     pub unserved: u64,
+    /// Calls that were due in the warm-up and not begun when it was over; in an open loop.
+    pub left_behind: u64,
     /// Calls that were still under way when the run was over.
     pub unfinished: u64,
     /// From the time that a call was due to its end, in nanoseconds. Calls that nothing served are in it with what they had
@@ -96,7 +98,7 @@ pub struct Outcome {
     pub busiest: f64,
     /// How late the generator itself began calls: on average, and at most.
     pub late: Option<(Duration, Duration)>,
-    /// Statements of the measured time.
+    /// Statements of the calls that count.
     pub traffic: Traffic,
     /// The script's parameters.
     pub params: Vec<ParamInfo>,
@@ -345,6 +347,7 @@ impl<'a> Collector<'a> {
             errors: self.errors,
             kinds: most_frequent(&self.kinds),
             unserved,
+            left_behind: self.ends.iter().map(|end| end.left_behind).sum(),
             unfinished,
             late: late(&self.ends),
             response,

@@ -37,6 +37,8 @@ pub(super) struct Schedule {
     left: Cell<u64>,
     /// Counted cycles taken so far.
     taken: Cell<u64>,
+    /// Cycles of the warm-up that were due and that no slot had taken when the measured time began.
+    left_behind: Cell<u64>,
 }
 
 impl Schedule {
@@ -47,15 +49,18 @@ impl Schedule {
         start: Instant,
     ) -> Schedule {
         let share = |cycles: u64| cycles.saturating_sub(index).div_ceil(threads);
-        let since = match warm_up {
-            Length::Time(time) => Some(start + time),
-            Length::Cycles(0) => Some(start),
-            Length::Cycles(_) => None,
+        let every_ns = rate.map(|rate| 1e9 / rate);
+        let since = match (warm_up, every_ns) {
+            (Length::Time(time), _) => Some(start + time),
+            // The schedule says when, whether or not the server keeps up with it.
+            (Length::Cycles(cycles), Some(every)) => Some(start + after(cycles, every)),
+            // The first call that counts says when.
+            (Length::Cycles(_), None) => None,
         };
         Schedule {
             stride: threads,
             start,
-            every_ns: rate.map(|rate| 1e9 / rate),
+            every_ns,
             warm_up,
             length,
             next: Cell::new(index),
@@ -65,12 +70,17 @@ impl Schedule {
                 Length::Time(_) => u64::MAX,
             }),
             taken: Cell::new(0),
+            left_behind: Cell::new(0),
         }
     }
 
     /// Takes the next cycle, or none if it is over.
+    ///
+    /// Once the measured time has begun, cycles of the warm-up are no longer begun: served then, they would take the server's
+    /// time from the cycles that count, and a longer warm-up would make a saturated server look slower.
     #[inline]
     pub(super) fn take(&self, now: Instant) -> Option<Turn> {
+        self.leave_warm_up(now);
         let cycle = self.next.get();
         let due = self.due(cycle).unwrap_or(now);
         let is_counted = self.is_counted(cycle, due);
@@ -85,21 +95,36 @@ impl Schedule {
         Some(Turn { cycle, due, is_counted })
     }
 
+    /// Drops what was due in the warm-up and is not begun, if the measured time has begun; in an open loop.
+    fn leave_warm_up(&self, now: Instant) {
+        let (Some(every), Some(since)) = (self.every_ns, self.counted_since.get()) else { return };
+        let next = self.next.get();
+        if now < since || self.start + after(next, every) >= since {
+            return;
+        }
+        let first = ((since - self.start).as_nanos() as f64 / every) as u64;
+        let mut skipped = first.saturating_sub(next) / self.stride;
+        // Rounded down above; the same rounding as everywhere says which cycle is the first that counts.
+        while self.start + after(next + skipped * self.stride, every) < since {
+            skipped += 1;
+        }
+        self.next.set(next + skipped * self.stride);
+        self.left_behind.set(self.left_behind.get() + skipped);
+    }
+
     fn due(&self, cycle: u64) -> Option<Instant> {
-        self.every_ns.map(|every| self.start + Duration::from_nanos((cycle as f64 * every) as u64))
+        self.every_ns.map(|every| self.start + after(cycle, every))
     }
 
     fn is_counted(&self, cycle: u64, due: Instant) -> bool {
-        match self.warm_up {
-            Length::Time(_) => self.counted_since.get().is_some_and(|since| due >= since),
-            Length::Cycles(cycles) if cycle >= cycles => {
-                if self.counted_since.get().is_none() {
-                    self.counted_since.set(Some(due));
-                }
-                true
-            }
-            Length::Cycles(_) => false,
+        if let Some(since) = self.counted_since.get() {
+            return due >= since;
         }
+        let is_first = matches!(self.warm_up, Length::Cycles(cycles) if cycle >= cycles);
+        if is_first {
+            self.counted_since.set(Some(due));
+        }
+        is_first
     }
 
     /// Since when cycles count, once that is known.
@@ -118,6 +143,11 @@ impl Schedule {
     /// Counted cycles that a slot took.
     pub(super) fn taken(&self) -> u64 {
         self.taken.get()
+    }
+
+    /// Cycles of the warm-up that were due and never begun.
+    pub(super) fn left_behind(&self) -> u64 {
+        self.left_behind.get()
     }
 
     /// When the counted cycles were due that no slot took, although they were due before `now` and before the end; each with
@@ -142,11 +172,60 @@ impl Schedule {
     }
 }
 
+/// How long after the start a cycle is due.
+fn after(cycle: u64, every_ns: f64) -> Duration {
+    Duration::from_nanos((cycle as f64 * every_ns) as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+
+    /// A server that serves one call after another, each in a millisecond, on a clock of its own: what counted in a second of
+    /// measuring, and what was left behind.
+    fn served(rate: f64, warm_up: Length) -> (u64, u64) {
+        let start = Instant::now();
+        let schedule = Schedule::new((0, 1), Some(rate), (warm_up, Length::Time(SECOND)), start);
+        let (mut now, mut counted) = (start, 0);
+        while let Some(turn) = schedule.take(now) {
+            now = now.max(turn.due) + Duration::from_millis(1);
+            counted += u64::from(turn.is_counted);
+        }
+        let end = schedule.end().unwrap();
+        assert_eq!(schedule.taken() + unserved(&schedule, end), rate as u64, "all that was due is told");
+        (counted, schedule.left_behind())
+    }
+
+    #[test]
+    fn a_saturated_server_is_as_fast_after_any_warm_up() {
+        for rate in [1_500.0, 4_000.0, 64_000.0] {
+            for ms in [0, 500, 2_000] {
+                let cycles = (rate * ms as f64 / 1e3) as u64;
+                for warm_up in [Length::Time(Duration::from_millis(ms)), Length::Cycles(cycles)] {
+                    let (counted, left_behind) = served(rate, warm_up);
+                    assert!((999..=1001).contains(&counted), "{rate}/s after {warm_up:?}: {counted}");
+                    assert!(left_behind.abs_diff(cycles.saturating_sub(ms)) <= 1, "{rate}/s, {ms} ms: {left_behind}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_that_keeps_up_is_asked_for_all() {
+        for warm_up in [Length::Time(SECOND), Length::Cycles(500), Length::Cycles(0)] {
+            assert_eq!(served(500.0, warm_up), (500, 0), "{warm_up:?}");
+        }
+    }
+
+    #[test]
+    fn a_closed_loop_without_warm_up_counts_from_its_first_call() {
+        let start = Instant::now();
+        let schedule = Schedule::new((0, 1), None, (Length::Cycles(0), Length::Cycles(10)), start + SECOND);
+        assert!(schedule.take(start).unwrap().is_counted);
+        assert_eq!(schedule.counted_since(), Some(start));
+    }
 
     fn taken(schedule: &Schedule, at: Instant, most: usize) -> Vec<(u64, bool)> {
         std::iter::from_fn(|| schedule.take(at)).take(most).map(|turn| (turn.cycle, turn.is_counted)).collect()

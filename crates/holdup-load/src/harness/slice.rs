@@ -82,7 +82,7 @@ pub(super) struct Late {
 pub(super) struct ThreadEnd {
     /// CPU time of the measured time.
     pub usage: Usage,
-    /// Statements of the measured time.
+    /// Statements of the calls that count.
     pub traffic: Traffic,
     /// Since when cycles counted; none if the warm-up never ended.
     pub counted_since: Option<Instant>,
@@ -92,6 +92,8 @@ pub(super) struct ThreadEnd {
     pub unfinished: u64,
     /// How long each call had waited that was due and that no slot took.
     pub unserved: Histogram<u64>,
+    /// Calls that were due in the warm-up and that no slot had taken when it was over.
+    pub left_behind: u64,
     /// The generator's own delays.
     pub late: Late,
 }

@@ -21,7 +21,7 @@ use super::usage::Usage;
 use super::watch::{Beat, caught};
 use super::{Length, Message, Plan, RunError, Start, Stop, once};
 use crate::script::{Caller, Script, ScriptError};
-use crate::session::{Session, Traffic};
+use crate::session::Session;
 
 /// How often a thread looks at the stop flag and at its slices, whatever its calls do.
 const TICK: Duration = Duration::from_millis(20);
@@ -105,7 +105,7 @@ struct Thread {
     mix: super::Mix,
     /// How long calls may still take when the time is over.
     grace: Duration,
-    at_begin: Cell<Option<(Usage, Traffic)>>,
+    at_begin: Cell<Option<Usage>>,
     /// Counted calls that have ended.
     ended: Cell<u64>,
 }
@@ -190,7 +190,7 @@ impl Thread {
     /// When the measured time begins, notes what the thread had used until then.
     fn begin_if_due(&self, now: Instant) {
         if self.at_begin.get().is_none() && self.schedule.counted_since().is_some_and(|since| now >= since) {
-            self.at_begin.set(Some((Usage::of_this_thread(), self.session.traffic())));
+            self.at_begin.set(Some(Usage::of_this_thread()));
             if let Some(since) = self.schedule.counted_since() {
                 self.recorder.borrow_mut().begin(since, self.schedule.end());
             }
@@ -216,7 +216,8 @@ impl Thread {
                 self.begin_if_due(now);
             }
             let began = now;
-            let result = callers[self.mix.pick(turn.cycle)].call(turn.cycle.cast_signed()).await;
+            let call = callers[self.mix.pick(turn.cycle)].call(turn.cycle.cast_signed());
+            let result = self.session.counted(turn.is_counted, call).await;
             now = Instant::now();
             if turn.is_counted {
                 self.ended.set(self.ended.get() + 1);
@@ -249,7 +250,7 @@ impl Thread {
     fn end(&self, now: Instant) -> ThreadEnd {
         let mut recorder = self.recorder.borrow_mut();
         recorder.finish();
-        let (usage, traffic) = self.at_begin.get().unwrap_or_default();
+        let usage = self.at_begin.get().unwrap_or_default();
         let mut unserved = new_histogram();
         let end = self.schedule.end().map_or(now, |end| end.min(now));
         for (due, count) in self.schedule.unserved(now) {
@@ -257,11 +258,12 @@ impl Thread {
         }
         ThreadEnd {
             usage: Usage::of_this_thread().since(usage),
-            traffic: self.session.traffic().since(traffic),
+            traffic: self.session.traffic(),
             counted_since: self.schedule.counted_since(),
             ended: now,
             unfinished: self.schedule.taken() - self.ended.get(),
             unserved,
+            left_behind: self.schedule.left_behind(),
             late: recorder.late(),
         }
     }

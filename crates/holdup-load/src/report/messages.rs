@@ -39,6 +39,7 @@ pub(super) fn warnings(report: &Report) -> Vec<String> {
     warnings.extend(bottleneck(report));
     warnings.extend(waits(report));
     warnings.extend(late(report));
+    warnings.extend(backlog(report));
     if report.unfinished > 0 {
         warnings.push(format!(
             "{} calls had not ended when the run was over; their times are not in the figures",
@@ -59,6 +60,18 @@ fn saturated(report: &Report) -> Option<String> {
         format!(", and {} of {} calls due were never begun", report.unserved, report.due.unwrap_or(0))
     };
     Some(format!("saturated: offered {}/s, served {}/s{missed}", figure(rate), figure(report.throughput.mean)))
+}
+
+/// A few calls are always late; more than can be under way are a queue.
+fn backlog(report: &Report) -> Option<String> {
+    let slots = report.threads as u64 * report.concurrency as u64;
+    (report.warmup_unserved > slots).then(|| {
+        format!(
+            "{} calls due in the warm-up were not begun when it was over; they were dropped, and the measurement began \
+             without them",
+            report.warmup_unserved
+        )
+    })
 }
 
 /// Whether the generator itself could not do more. A script that only computes is what it measures.
