@@ -3,6 +3,7 @@
 //! - `/echo…` sends the request back.
 //! - `/status/503` answers with that status.
 //! - `/store`: `POST` keeps a body, `GET` brings all of them, a line each.
+//! - `/paced` answers one request after another, [`PACE`] each: 250 a second in all.
 //! - `/close` answers and then closes the connection without a word about it.
 //! - `/drop` closes it without an answer; `/never` keeps it without one; `/noise` answers with what is no HTTP.
 //! - `/part` closes it in the middle of the body.
@@ -10,6 +11,10 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long `/paced` works on a request.
+pub const PACE: Duration = Duration::from_millis(4);
 
 /// A server that runs until the test's process ends, or [`HttpServer::kill`].
 #[derive(Clone)]
@@ -26,6 +31,8 @@ struct State {
     connections: Vec<TcpStream>,
     accepted: usize,
     is_dead: bool,
+    /// When `/paced` is done with what it has.
+    free_at: Option<Instant>,
 }
 
 /// Starts one.
@@ -84,6 +91,17 @@ impl HttpServer {
         }
     }
 
+    /// Waits for its turn, and then for as long as the work takes. Turns are handed out beforehand: sleeping too long costs
+    /// the server nothing while requests wait.
+    fn work(&self) {
+        let now = Instant::now();
+        let mut state = self.state.lock().expect("no one panicked");
+        let done = state.free_at.unwrap_or(now).max(now) + PACE;
+        state.free_at = Some(done);
+        drop(state);
+        std::thread::sleep(done.saturating_duration_since(Instant::now()));
+    }
+
     fn serve(&self, stream: TcpStream) -> Option<()> {
         let mut reader = BufReader::new(stream.try_clone().ok()?);
         let mut stream = stream;
@@ -105,6 +123,10 @@ impl HttpServer {
                 "store" => {
                     let all = self.state.lock().ok()?.stored.join("\n");
                     respond(&mut stream, "200", &all)?;
+                }
+                "paced" => {
+                    self.work();
+                    respond(&mut stream, "200", "")?;
                 }
                 "close" => {
                     respond(&mut stream, "200", "bye")?;
