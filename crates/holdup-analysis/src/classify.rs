@@ -4,10 +4,11 @@ use std::sync::OnceLock;
 
 use holdup_base::named;
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{FrameId, StackId, StringId, Syscall, Trace};
+use holdup_trace::{FrameId, StackId, StringId, Syscall, ThreadIdx, Trace};
 
 use crate::lock_names::takes_lock;
 use crate::lock_words::Near;
+use crate::runtime::{self, Innermost, Role, Roles};
 
 named! {
     /// For what a thread waits, as far as its own side tells.
@@ -95,13 +96,14 @@ pub struct Classifier<'a> {
     /// By stack id; small and dense.
     facts: Vec<OnceLock<StackFacts>>,
     sites: Vec<(String, Verdict)>,
+    roles: Roles,
 }
 
 impl<'a> Classifier<'a> {
     /// A classifier for the stacks of `trace`.
     pub fn new(trace: &'a Trace) -> Self {
         let facts = (0..=trace.stacks.len()).map(|_| OnceLock::new()).collect();
-        Classifier { trace, facts, sites: Vec::new() }
+        Classifier { trace, facts, sites: Vec::new(), roles: Roles::of(trace) }
     }
 
     /// Takes the user's word for waits below functions with these names.
@@ -109,6 +111,11 @@ impl<'a> Classifier<'a> {
         self.sites = idle.iter().map(|s| (s.clone(), Verdict::Idle)).collect();
         self.sites.extend(work.iter().map(|s| (s.clone(), Verdict::Work)));
         self
+    }
+
+    /// For what a language's runtime keeps the thread; `None` for threads of the program.
+    pub fn role(&self, thread: ThreadIdx) -> Option<Role> {
+        self.roles.role(thread)
     }
 
     /// What `stack` tells. O(depth) for the first time.
@@ -126,15 +133,21 @@ impl<'a> Classifier<'a> {
     fn examine(&self, stack: StackId) -> StackFacts {
         let mut facts = StackFacts::default();
         let mut near = Near::default();
+        let (mut innermost, mut signal) = (Innermost::default(), false);
         for frame in self.trace.stacks.frames(stack) {
             for location in self.trace.names.locations(frame) {
                 let function = self.trace.text(location.function);
                 if let Some((_, verdict)) = self.sites.iter().find(|(site, _)| site == function) {
                     facts.verdict = Some(*verdict);
                 }
-                if is_kernel_module(self.trace.text(location.module)) {
+                let module = self.trace.text(location.module);
+                if is_kernel_module(module) {
                     kernel_facts(function, &mut facts);
                 } else {
+                    if !is_runtime_module(module) {
+                        innermost.see(function);
+                    }
+                    signal |= runtime::waits_for_signal(module, function);
                     let before = facts.kind;
                     facts.kind = user_kind(function, before);
                     facts.by_condition |= before == Some(WaitKind::Condition) && facts.kind == Some(WaitKind::Lock);
@@ -148,6 +161,12 @@ impl<'a> Classifier<'a> {
             }
         }
         facts.lock_function = near.lock;
+        if innermost.is_home {
+            facts.verdict = facts.verdict.or(Some(Verdict::Idle));
+        }
+        if signal && facts.kind == Some(WaitKind::Lock) {
+            (facts.kind, facts.lock_function) = (Some(WaitKind::Condition), StringId::default());
+        }
         facts
     }
 
@@ -158,6 +177,7 @@ impl<'a> Classifier<'a> {
             && !is_kernel_module(module)
             && !is_runtime_module(module)
             && !is_runtime_function(function)
+            && !runtime::is_own(module, function)
             && !is_runtime_source(self.trace.text(location.file))
     }
 

@@ -6,6 +6,7 @@
 mod cache_line;
 mod callers;
 mod caveats;
+mod collection;
 mod confidence;
 mod context;
 mod crew;

@@ -1,6 +1,6 @@
 //! Locks that have no name in a trace and are known to everybody by one: told by the functions that wait for them.
 //!
-//! To add one: a row of [`KNOWN`].
+//! To add one: a row of [`KNOWN`]; of a language's runtime: in [`runtime`].
 
 // Long because it is a table.
 
@@ -8,37 +8,8 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-/// A lock that people know by name.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Known {
-    /// What it is called, as the object of a sentence: `the dynamic loader's lock`.
-    pub(crate) name: &'static str,
-    /// What to do about it; `{}` is the function that takes it.
-    advice: &'static str,
-    /// Whether a process has one of it, or several that are as good as one.
-    pub(crate) is_single: bool,
-    pub(crate) place: Place,
-    /// The functions that take it.
-    functions: &'static [&'static str],
-}
-
-impl Known {
-    /// What to do about it in the function of the program that takes it.
-    pub(crate) fn advice(&self, function: &str) -> String {
-        self.advice.replace("{}", function)
-    }
-}
-
-/// Where such a function stands on the stack of a waiter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In the kernel, next to what makes a thread wait.
-    Kernel,
-    /// Among the functions of the C library or the loader, before anything of the application.
-    Library,
-    /// In a program or a language's runtime, which it belongs to alone: whatever the thread waits with, it is for the lock.
-    Runtime,
-}
+use crate::known::{Known, Place};
+use crate::runtime;
 
 const fn kernel(name: &'static str, advice: &'static str, functions: &'static [&'static str]) -> Known {
     Known { name, advice, is_single: false, place: Place::Kernel, functions }
@@ -48,12 +19,7 @@ const fn library(name: &'static str, advice: &'static str, functions: &'static [
     Known { name, advice, is_single: true, place: Place::Library, functions }
 }
 
-const fn runtime(name: &'static str, advice: &'static str, functions: &'static [&'static str]) -> Known {
-    Known { name, advice, is_single: true, place: Place::Runtime, functions }
-}
-
 const FILES: &str = "Let fewer threads work on the same file or directory at once in {}, or spread them over several.";
-const INTERPRETER: &str = "Only one thread runs the language at a time: spread {} over processes, or do it in native code that lets the lock go.";
 const MAPPINGS: &str = "Map and unmap less often in {}: keep memory and use it again (mallopt: M_TRIM_THRESHOLD, M_MMAP_THRESHOLD), or use processes instead of threads.";
 const MALLOC: &str = "Allocate less in {}, or use an allocator with more arenas and caches for each thread (MALLOC_ARENA_MAX, jemalloc, tcmalloc, mimalloc).";
 const ONCE: &str = "Call it less often in {}: once, ahead of time, or in one thread.";
@@ -351,41 +317,34 @@ const KNOWN: &[Known] = &[
         "Log less in {}, or from one thread.",
         &["__vsyslog_internal", "__vsyslog_chk", "syslog", "openlog"],
     ),
-    runtime("Python's interpreter lock (GIL)", INTERPRETER, &["take_gil", "drop_gil"]),
-    runtime(
-        "Ruby's interpreter lock (GVL)",
-        INTERPRETER,
-        &["gvl_acquire_worker", "thread_sched_wait_running_turn", "thread_sched_to_running_common", "rb_gvl_init"],
-    ),
-    runtime("OCaml's master lock", INTERPRETER, &["st_masterlock_acquire", "st_thread_yield"]),
-    runtime(
-        "a monitor of the Java virtual machine",
-        "Hold the monitor for less time in {}, or lock smaller parts.",
-        &["ObjectMonitor::enter_internal", "ObjectMonitor::EnterI", "ObjectMonitor::enter"],
-    ),
-    runtime(
+    Known::of_runtime(
         "one of PostgreSQL's lightweight locks (LWLock)",
         "pg_stat_activity names it (wait_event); fewer connections at work at once (a pooler), or batches in {}, relieve it.",
         &["LWLockAcquire", "LWLockAcquireOrWait", "LWLockWaitForVar"],
     ),
-    runtime("a row or table lock of PostgreSQL", ROWS, &["ProcSleep", "WaitOnLock"]),
-    runtime(
+    Known::of_runtime("a row or table lock of PostgreSQL", ROWS, &["ProcSleep", "WaitOnLock"]),
+    Known::of_runtime(
         "SQLite's lock on the database file",
         "One at a time can write: keep write transactions short, or write through one connection.",
         &["sqliteDefaultBusyCallback", "sqlite3InvokeBusyHandler"],
     ),
-    runtime("a row lock of InnoDB", ROWS, &["lock_wait_suspend_thread"]),
-    runtime(
+    Known::of_runtime("a row lock of InnoDB", ROWS, &["lock_wait_suspend_thread"]),
+    Known::of_runtime(
         "a latch of InnoDB",
         "Let fewer threads work on the same pages and indexes at once.",
         &["sync_array_wait_event"],
     ),
-    runtime("jemalloc's lock", MALLOC, &["malloc_mutex_lock_slow", "je_malloc_mutex_lock_slow"]),
+    Known::of_runtime("jemalloc's lock", MALLOC, &["malloc_mutex_lock_slow", "je_malloc_mutex_lock_slow"]),
 ];
+
+/// All of them.
+fn known() -> impl Iterator<Item = &'static Known> {
+    KNOWN.iter().chain(runtime::locks())
+}
 
 fn table() -> &'static FxHashMap<&'static str, &'static Known> {
     static TABLE: OnceLock<FxHashMap<&'static str, &'static Known>> = OnceLock::new();
-    TABLE.get_or_init(|| KNOWN.iter().flat_map(|known| known.functions.iter().map(move |f| (*f, known))).collect())
+    TABLE.get_or_init(|| known().flat_map(|known| known.functions.iter().map(move |f| (*f, known))).collect())
 }
 
 /// The lock that a function takes.
@@ -410,7 +369,7 @@ mod tests {
     #[test]
     fn one_function_is_one_lock() {
         let mut seen = std::collections::BTreeMap::new();
-        for known in KNOWN {
+        for known in known() {
             for function in known.functions {
                 let other = seen.insert(*function, known.name);
                 assert_eq!(other, None, "{function}");

@@ -218,6 +218,8 @@ named! {
         CpuStarved = "cpu-starved",
         /// One thread works while others wait for it.
         Serial = "serial",
+        /// A language's runtime collects garbage while the program waits for it.
+        Gc = "gc",
         /// One thread has more of the same work than the others, which wait for it.
         Imbalance = "imbalance",
         /// A disk, waited for by one on behalf of others.

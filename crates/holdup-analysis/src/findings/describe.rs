@@ -6,7 +6,7 @@ use super::context::Context;
 use super::crew::Crew;
 use super::stories::median;
 use super::tally::{Group, Tally};
-use super::{lock, preempt, sched};
+use super::{collection, lock, preempt, sched};
 use crate::blame::Terminal;
 use crate::classify;
 use crate::label::{self, duration};
@@ -44,6 +44,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             let (lock, kept) = (lock_words(f, tally), kept(context, tally, crew));
             format!("{who} kept {lock} for {kept}{}; {}", meanwhile(tally), stood(f))
         }
+        Group::Serial(_) if f.kind == FindingKind::Gc => collection::title(context, f, &stood(f)),
         Group::Serial(_) if tally.starved => format!("{who} {was} ready and {}; {}", starved(), stood(f)),
         Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} {was} the last to finish; {}", stood(f)),
         Group::Serial(_) => format!("{who} worked{alone} for {lasted}; {}", stood(f)),
@@ -169,6 +170,9 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
         let spent = duration(context.limits.of_cpus(tally.overhead));
         lines.push(format!("{spent} of CPU time went into the lock's own system calls"));
     }
+    if f.kind == FindingKind::Gc {
+        lines.extend(collection::evidence(context, tally));
+    }
     preempted(context, tally, &mut lines);
     if f.culprit.thread == f.culprit.process && shares_name(context, f) {
         lines.push("its threads have no names of their own: pthread_setname_np would tell them apart".to_owned());
@@ -210,6 +214,7 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
         return known.advice(function);
     }
     match group {
+        Group::Serial(_) if f.kind == FindingKind::Gc => collection::advice(context, tally),
         Group::Lock(_) if f.kind == FindingKind::Convoy => format!(
             "Take this lock less often: batch the work in {function}, partition what it protects, or admit fewer threads at a time."
         ),

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::tally::{Group, Tally, Why};
-use super::{lock, merge, preempt, profile, sched};
+use super::{collection, lock, merge, preempt, profile, sched};
 use crate::blame::{Key, Terminal};
 use crate::classify::WaitKind;
 use crate::report::FindingKind;
@@ -75,6 +75,7 @@ fn merge_disk(groups: &mut Vec<(Group, Tally)>) {
 /// What kind of finding a group is.
 pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> FindingKind {
     match group {
+        Group::Serial(_) if collection::is(context, group, tally) => FindingKind::Gc,
         Group::Lock(id) if lock::is_convoy(context, *id, tally) => FindingKind::Convoy,
         Group::Lock(_) | Group::Serial(_) if tally.starved => FindingKind::OwnerNotRunning,
         Group::Lock(_) => FindingKind::LockHeld,

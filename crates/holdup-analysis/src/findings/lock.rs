@@ -8,7 +8,7 @@ use super::lock_names;
 use super::stories::median;
 use super::tally::{Group, Tally};
 use super::{names, place};
-use crate::lock_names::Known;
+use crate::known::Known;
 use crate::report::{LockFacts, Waiters};
 
 /// A convoy: many hand-offs, each longer than what is done under the lock, and no thread that holds it for most of

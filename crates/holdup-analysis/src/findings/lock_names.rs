@@ -3,7 +3,8 @@
 use holdup_trace::{StackId, Trace};
 
 use crate::classify::{Classifier, is_kernel_module};
-use crate::lock_names::{Known, Place, taken_in};
+use crate::known::{Known, Place};
+use crate::lock_names::taken_in;
 
 /// The lock for which a thread waits at `stack`, if people know it by name. O(depth).
 pub(crate) fn at(trace: &Trace, classifier: &Classifier, stack: StackId) -> Option<&'static Known> {

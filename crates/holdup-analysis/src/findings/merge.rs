@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 use super::context::Context;
 use super::names::stem;
 use super::tally::{Group, Tally};
-use super::{culprit, lock};
+use super::{collection, culprit, lock};
+use crate::known::Place;
 
 /// Samples from which on a thread shows by itself what it does.
 const TELLING: f64 = 5.0;
@@ -22,6 +23,8 @@ enum Kind<'a> {
     Function(StringId, StringId),
     /// Threads of a program, by name but for a number: too short for a sample to show what they run.
     Threads(StringId, &'a str),
+    /// Threads of a program that collect garbage.
+    Collection(StringId),
     /// Locks of a program, by what they are called or else of what kind they are, that are taken on this way.
     Lock(StringId, &'static str, Vec<StringId>),
 }
@@ -51,6 +54,7 @@ pub(super) fn merged(context: &Context, groups: FxHashMap<Group, Tally>) -> Vec<
 
 fn kind<'a>(context: &Context<'a>, group: &Group, tally: &Tally) -> Kind<'a> {
     match group {
+        Group::Serial(thread) if collection::is(context, group, tally) => Kind::Collection(context.program(*thread)),
         Group::Serial(thread) => {
             let samples: f64 = context.blame.samples_of(*thread).map(|(_, ns)| ns).sum();
             let shows = samples >= TELLING * context.period() && samples > 0.0;
@@ -67,8 +71,9 @@ fn kind<'a>(context: &Context<'a>, group: &Group, tally: &Tally) -> Kind<'a> {
             let frames = context.classifier.application_frames(tally.common_stack());
             let way: Vec<StringId> = frames.iter().take(CALLERS).map(|(_, l)| l.function).collect();
             let kind = context.trace.locks.kind.get(id.index()).map(|kind| kind.name());
+            let tells = known.is_some_and(|known| known.place == Place::Runtime);
             match known.map(|known| known.name).or(kind) {
-                Some(name) if !way.is_empty() => Kind::Lock(program, name, way),
+                Some(name) if tells || !way.is_empty() => Kind::Lock(program, name, way),
                 _ => Kind::Own(*group),
             }
         }

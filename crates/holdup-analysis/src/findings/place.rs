@@ -4,7 +4,7 @@ use holdup_trace::tables::LocationRow;
 use holdup_trace::{StackId, StringId};
 
 use super::context::Context;
-use crate::classify;
+use crate::{classify, lock_names, runtime};
 
 /// The innermost application function of a stack.
 pub(super) fn application(context: &Context, stack: StackId) -> Option<LocationRow> {
@@ -27,7 +27,17 @@ pub(super) fn waiting(context: &Context, stack: StackId) -> Option<LocationRow> 
     let lock = context.classifier.facts(stack).lock_function;
     let frames = context.classifier.application_frames(stack);
     let takes = frames.into_iter().map(|(_, l)| l).find(|l| lock != StringId::default() && l.function == lock);
-    takes.or_else(|| place(context, stack))
+    takes
+        .or_else(|| application(context, stack))
+        .or_else(|| of_runtime(context, stack))
+        .or_else(|| any_user(context, stack))
+}
+
+/// The function of a runtime that takes a lock which people know by a name.
+fn of_runtime(context: &Context, stack: StackId) -> Option<LocationRow> {
+    let trace = context.trace;
+    let mut locations = trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f));
+    locations.find(|l| lock_names::takes_lock(trace.text(l.function)))
 }
 
 /// Whether a function is on a stack.
@@ -39,11 +49,15 @@ pub(super) fn is_on(context: &Context, stack: StackId, function: StringId) -> bo
 const THREAD_STARTS: &[&str] = &["clone", "clone3", "start_thread", "thread_start", "_start", "__libc_start_main"];
 
 /// Where nothing belongs to the application by name: the innermost code that is neither the kernel's nor a runtime's,
-/// even if it has only an address; else the outermost function of a runtime, but for where threads start.
+/// even if it has only an address; else the outermost function of a C library, but for where threads start. None in a
+/// language's runtime: what stands there is nobody's doing.
 pub(super) fn any_user(context: &Context, stack: StackId) -> Option<LocationRow> {
     let trace = context.trace;
     let locations = trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f));
-    let user: Vec<LocationRow> = locations.filter(|l| !classify::is_kernel_module(trace.text(l.module))).collect();
+    let user: Vec<LocationRow> = locations
+        .filter(|l| !classify::is_kernel_module(trace.text(l.module)))
+        .filter(|l| !runtime::is_own(trace.text(l.module), trace.text(l.function)))
+        .collect();
     let own = |l: &&LocationRow| {
         let module = trace.text(l.module);
         !module.is_empty() && !module.starts_with("//") && !classify::is_runtime_module(module)

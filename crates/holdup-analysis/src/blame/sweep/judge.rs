@@ -18,6 +18,8 @@ impl Sweep<'_> {
         match self.study.classifier.facts(wait.stack).verdict {
             Some(Verdict::Work) => Class::HeldUp,
             Some(Verdict::Idle) => Class::Idle,
+            // Nobody is held up where a runtime's own thread waits: for those that wait for it, it is charged to its end.
+            None if self.study.classifier.role(wait.thread).is_some() => Class::Idle,
             None if is_held_up_there(wait) => Class::HeldUp,
             None => Class::ByEnd,
         }

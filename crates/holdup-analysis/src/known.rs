@@ -1,0 +1,42 @@
+//! Locks that people know by a name.
+
+/// A lock that people know by name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// What it is called, as the object of a sentence: `the dynamic loader's lock`.
+    pub(crate) name: &'static str,
+    /// What to do about it; `{}` is the function that takes it.
+    pub(crate) advice: &'static str,
+    /// Whether a process has one of it, or several that are as good as one.
+    pub(crate) is_single: bool,
+    pub(crate) place: Place,
+    /// The functions that take it.
+    pub(crate) functions: &'static [&'static str],
+}
+
+impl Known {
+    /// One of a program or a language's runtime, of which a process has one.
+    pub(crate) const fn of_runtime(
+        name: &'static str,
+        advice: &'static str,
+        functions: &'static [&'static str],
+    ) -> Known {
+        Known { name, advice, is_single: true, place: Place::Runtime, functions }
+    }
+
+    /// What to do about it in the function of the program that takes it.
+    pub(crate) fn advice(&self, function: &str) -> String {
+        self.advice.replace("{}", function)
+    }
+}
+
+/// Where such a function stands on the stack of a waiter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the kernel, next to what makes a thread wait.
+    Kernel,
+    /// Among the functions of the C library or the loader, before anything of the application.
+    Library,
+    /// In a program or a language's runtime, which it belongs to alone: whatever the thread waits with, it is for the lock.
+    Runtime,
+}

@@ -1,0 +1,41 @@
+//! CPython: 3.8 and newer.
+
+use super::Runtime;
+use super::others::ONE_AT_A_TIME;
+use crate::known::Known;
+
+pub(super) const PYTHON: Runtime = Runtime {
+    modules: &["libpython2", "libpython3"],
+    is_own: |module, function| is_interpreter(module) || is_of_library(module) || function.starts_with("_PyEval_"),
+    locks: &[
+        Known::of_runtime("Python's interpreter lock (GIL)", ONE_AT_A_TIME, &["take_gil", "drop_gil"]),
+        Known {
+            is_single: false,
+            ..Known::of_runtime(
+                "a lock of Python (threading.Lock)",
+                "Do less with the lock held: move the work of {} before or behind the with block, or lock smaller parts.",
+                &["lock_PyThread_acquire_lock", "rlock_acquire"],
+            )
+        },
+    ],
+    signals: &[
+        ("wait", "/threading.py"),
+        ("wait_for", "/threading.py"),
+        ("join", "/threading.py"),
+        ("_wait_for_tstate_lock", "/threading.py"),
+    ],
+    ..Runtime::NONE
+};
+
+/// Whether a file is the interpreter's program: `python3`, `python3.11`, but no `python3-config.py`.
+fn is_interpreter(module: &str) -> bool {
+    let base = module.rsplit('/').next().unwrap_or(module);
+    base.strip_prefix("python").is_some_and(|version| version.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+}
+
+/// Whether a file, in Python or compiled, comes with the language.
+fn is_of_library(module: &str) -> bool {
+    let in_library = ["/lib/python3", "/lib/python2", "/lib64/python3"].iter().any(|folder| module.contains(folder));
+    let is_installed = module.contains("/site-packages/") || module.contains("/dist-packages/");
+    in_library && !is_installed || module.starts_with("<frozen ")
+}

@@ -1,0 +1,76 @@
+use super::*;
+
+fn home(functions: &[&str]) -> bool {
+    let mut innermost = Innermost::default();
+    functions.iter().for_each(|f| innermost.see(f));
+    innermost.is_home
+}
+
+#[test]
+fn idle_threads_of_a_runtime_are_at_home_and_working_ones_are_not() {
+    let compiler =
+        ["os::PlatformMonitor::wait", "Monitor::wait", "CompileQueue::get", "CompileBroker::compiler_thread_loop"];
+    assert!(home(&compiler));
+    assert!(
+        home(&["PosixSemaphore::wait", "GangWorker::loop", "GangWorker::run"]),
+        "a collector's thread without work"
+    );
+    // One that waits for the others of its team, in the middle of a collection.
+    assert!(!home(&[
+        "os::PlatformMonitor::wait",
+        "Monitor::wait",
+        "TaskTerminator::offer_termination",
+        "GangWorker::loop"
+    ]));
+    assert!(!home(&["os::PlatformEvent::park", "ObjectMonitor::EnterI", "ObjectMonitor::enter"]));
+}
+
+#[test]
+fn what_belongs_to_a_runtime_is_nobodys_function() {
+    let jvm = "/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so";
+    let own = [
+        (jvm, "JavaThread::run"),
+        ("[jit]", "Interpreter"),
+        ("[jit]", "_new_instance_Java"),
+        ("[jit]", "java.lang.Object java.util.HashMap.merge(java.lang.Object)"),
+        ("[jit]", "java.util.HashMap.merge"),
+        ("//anon", "//anon"),
+        ("/usr/lib/libpython3.11.so.1.0", "pysleep"),
+        ("/usr/bin/python3.11", "_PyObject_MakeTpCall"),
+        ("/usr/lib/python3.11/json/encoder.py", "JSONEncoder.encode"),
+        ("/usr/lib/python3.11/lib-dynload/_json.cpython-311-x86_64-linux-gnu.so", "scan_once_unicode"),
+    ];
+    own.iter().for_each(|(module, function)| assert!(is_own(module, function), "{module} {function}"));
+    let authors = [
+        ("[jit]", "void Register.work(int)"),
+        ("[jit]", "Register.work"),
+        ("[jit]", "LazyCompile:~answer /srv/app.js:12"),
+        ("/srv/app.py", "work"),
+        ("/usr/lib/python3.11/site-packages/flask/app.py", "Flask.wsgi_app"),
+        ("/srv/python3-tool/bin/tool", "main"),
+        ("/usr/bin/pythonista", "main"),
+    ];
+    authors.iter().for_each(|(module, function)| assert!(!is_own(module, function), "{module} {function}"));
+}
+
+#[test]
+fn pythons_conditions_are_no_locks() {
+    assert!(waits_for_signal("/usr/lib/python3.11/threading.py", "Condition.wait"));
+    assert!(waits_for_signal("/usr/lib/python3.8/threading.py", "wait"));
+    assert!(!waits_for_signal("/usr/lib/python3.11/queue.py", "Queue.get") && !waits_for_signal("/srv/app.py", "wait"));
+}
+
+#[test]
+fn collections_are_told_from_other_pauses() {
+    assert!(collects("VM_GenCollectForAllocation::doit") && collects("VM_G1CollectForAllocation::doit"));
+    assert!(collects("G1EvacuateRegionsBaseTask::work"));
+    assert!(!collects("VM_ThreadDump::doit") && !collects("VM_GetAllStackTraces::doit"));
+    assert!(!collects("UploadTask::work"));
+}
+
+#[test]
+fn a_name_is_told_from_what_it_returns() {
+    assert_eq!(bare("java.lang.Object java.util.HashMap.get(int)"), "java.util.HashMap.get");
+    assert_eq!(bare("Register.work"), "Register.work");
+    assert_eq!(bare("<T as core::ops::Drop>::drop"), "<T as core::ops::Drop>::drop");
+}
