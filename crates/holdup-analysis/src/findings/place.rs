@@ -54,10 +54,10 @@ const THREAD_STARTS: &[&str] = &["clone", "clone3", "start_thread", "thread_star
 pub(super) fn any_user(context: &Context, stack: StackId) -> Option<LocationRow> {
     let trace = context.trace;
     let locations = trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f));
-    let user: Vec<LocationRow> = locations
-        .filter(|l| !classify::is_kernel_module(trace.text(l.module)))
-        .filter(|l| !runtime::is_own(trace.text(l.module), trace.text(l.function)))
-        .collect();
+    let all: Vec<LocationRow> = locations.filter(|l| !classify::is_kernel_module(trace.text(l.module))).collect();
+    let is_own = |l: &&LocationRow| runtime::is_own(trace.text(l.module), trace.text(l.function));
+    let in_runtime = all.iter().any(|l| is_own(&l));
+    let user: Vec<LocationRow> = all.iter().filter(|l| !is_own(l)).copied().collect();
     let own = |l: &&LocationRow| {
         let module = trace.text(l.module);
         !module.is_empty() && !module.starts_with("//") && !classify::is_runtime_module(module)
@@ -66,5 +66,6 @@ pub(super) fn any_user(context: &Context, stack: StackId) -> Option<LocationRow>
         let name = trace.text(l.function);
         !name.is_empty() && !name.contains("+0x") && !name.starts_with("__") && !THREAD_STARTS.contains(&name)
     };
-    user.iter().find(own).or_else(|| user.iter().rev().find(named)).copied()
+    let of_library = || user.iter().rev().find(named).filter(|_| !in_runtime);
+    user.iter().find(own).or_else(of_library).copied()
 }

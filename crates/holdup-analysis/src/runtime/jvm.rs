@@ -185,8 +185,9 @@ fn is_stub(function: &str) -> bool {
     ];
     const BEGINNINGS: &[&str] =
         &["StubRoutines", "RuntimeStub", "Interpreter", "Stub Generator", "SafepointBlob", "handler for"];
+    let is_made = function.ends_with(" stub");
     let is_blob = function.starts_with('_') && (function.ends_with("_Java") || function.ends_with("_blob"));
-    is_blob || NAMES.contains(&function) || BEGINNINGS.iter().any(|begin| function.starts_with(begin))
+    is_blob || is_made || NAMES.contains(&function) || BEGINNINGS.iter().any(|begin| function.starts_with(begin))
 }
 
 /// Methods of the classes that come with the language.

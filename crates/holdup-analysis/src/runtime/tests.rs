@@ -32,6 +32,7 @@ fn what_belongs_to_a_runtime_is_nobodys_function() {
         (jvm, "JavaThread::run"),
         ("[jit]", "Interpreter"),
         ("[jit]", "_new_instance_Java"),
+        ("[jit]", "new_type_array Runtime1 stub"),
         ("[jit]", "java.lang.Object java.util.HashMap.merge(java.lang.Object)"),
         ("[jit]", "java.util.HashMap.merge"),
         ("//anon", "//anon"),
