@@ -8,7 +8,7 @@ use holdup_trace::{FrameId, StackId, StringId, Syscall, ThreadIdx, Trace};
 
 use crate::lock_names::takes_lock;
 use crate::lock_words::Near;
-use crate::runtime::{self, Innermost, Role, Roles};
+use crate::runtime::{self, Ambiguous, Innermost, Role, Roles};
 
 named! {
     /// For what a thread waits, as far as its own side tells.
@@ -133,7 +133,7 @@ impl<'a> Classifier<'a> {
     fn examine(&self, stack: StackId) -> StackFacts {
         let mut facts = StackFacts::default();
         let mut near = Near::default();
-        let (mut innermost, mut signal) = (Innermost::default(), false);
+        let (mut innermost, mut ambiguous) = (Innermost::default(), Ambiguous::default());
         for frame in self.trace.stacks.frames(stack) {
             for location in self.trace.names.locations(frame) {
                 let function = self.trace.text(location.function);
@@ -147,7 +147,7 @@ impl<'a> Classifier<'a> {
                     if !is_runtime_module(module) {
                         innermost.see(function);
                     }
-                    signal |= runtime::waits_for_signal(module, function);
+                    ambiguous.see(module, function);
                     let before = facts.kind;
                     facts.kind = user_kind(function, before);
                     facts.by_condition |= before == Some(WaitKind::Condition) && facts.kind == Some(WaitKind::Lock);
@@ -164,8 +164,8 @@ impl<'a> Classifier<'a> {
         if innermost.is_home {
             facts.verdict = facts.verdict.or(Some(Verdict::Idle));
         }
-        if signal && facts.kind == Some(WaitKind::Lock) {
-            (facts.kind, facts.lock_function) = (Some(WaitKind::Condition), StringId::default());
+        if let (Some(is_lock), Some(WaitKind::Futex | WaitKind::Condition) | None) = (ambiguous.is_lock, facts.kind) {
+            facts.kind = Some(if is_lock { WaitKind::Lock } else { WaitKind::Condition });
         }
         facts
     }
@@ -186,7 +186,7 @@ impl<'a> Classifier<'a> {
         let nameless = |l: &LocationRow| {
             let module = self.trace.text(l.module);
             let foreign = module.is_empty() || is_kernel_module(module) || is_runtime_module(module);
-            !foreign && self.trace.text(l.function).contains("+0x")
+            !foreign && self.trace.text(l.function).contains("+0x") && !runtime::is_own(module, "")
         };
         self.frames_that(stack, nameless)
     }

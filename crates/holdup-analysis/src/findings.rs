@@ -46,7 +46,7 @@ use crate::code::Disassembler;
 use crate::focus::Focus;
 use crate::intervals::Timeline;
 use crate::replay::Taken;
-use crate::report::{About, CpuSeconds, Explanation, Finding, Health, Options, Smaller, TraceFacts};
+use crate::report::{About, CpuSeconds, Explanation, Finding, FindingKind, Health, Options, Smaller, TraceFacts};
 use crate::spins::SpinSites;
 pub(crate) use context::Context;
 use crew::Crew;
@@ -253,8 +253,9 @@ impl Context<'_> {
     }
 
     fn finding(&self, group: &Group, tally: &Tally, charged: Amount) -> Finding {
-        let culprit = culprit::of(self, group, tally);
         let kind = group::kind(self, group, tally);
+        let culprit =
+            if kind == FindingKind::Gc { collection::culprit(self, tally) } else { culprit::of(self, group, tally) };
         let (windows, within) = self.spans(tally, |_| true);
         let waiters = match group {
             Group::Ready(program, why) => sched::waiters(self, *program, *why, tally),

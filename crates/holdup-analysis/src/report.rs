@@ -1,5 +1,7 @@
 //! What `holdup explain` says, as data. Field names are fixed by the project's contract.
 
+// Long because it is the list of all that a report says.
+
 use holdup_base::named;
 use holdup_trace::LockKind;
 use serde::Serialize;

@@ -7,54 +7,13 @@ mod jvm;
 mod others;
 mod python;
 mod roles;
+mod row;
 
-pub use roles::Role;
 pub(crate) use roles::Roles;
+pub use row::Role;
+use row::Runtime;
 
 use crate::known::Known;
-
-/// What is known of one.
-pub(crate) struct Runtime {
-    /// How the files begin that hold its code, without their folders.
-    modules: &'static [&'static str],
-    /// Whether a function in a file is its own, or of its standard library, where the file alone does not tell.
-    is_own: fn(module: &str, function: &str) -> bool,
-    /// A thread that each of its processes has.
-    marker: &'static str,
-    /// The threads that it keeps for itself, by how their names begin.
-    roles: &'static [(Role, &'static [&'static str])],
-    /// Functions with which its threads wait for anything.
-    waits: &'static [&'static str],
-    /// Functions that wait so, as the next ones on the stack, for work that its own threads do by design.
-    homes: &'static [&'static str],
-    /// Functions, by name and how their file ends, that wait for a signal with what serves as a lock elsewhere.
-    signals: &'static [(&'static str, &'static str)],
-    /// Functions below which it collects garbage.
-    collects: fn(function: &str) -> bool,
-    /// Functions in which the program waits for a collection that it has begun.
-    asks: &'static [&'static str],
-    /// Its locks.
-    locks: &'static [Known],
-    /// What to do about its collections; `{}` is who allocates.
-    collector: &'static str,
-}
-
-impl Runtime {
-    /// One of which nothing is known: a beginning to override.
-    const NONE: Runtime = Runtime {
-        modules: &[],
-        is_own: |_, _| false,
-        marker: "",
-        roles: &[],
-        waits: &[],
-        homes: &[],
-        signals: &[],
-        collects: |_| false,
-        asks: &[],
-        locks: &[],
-        collector: "",
-    };
-}
 
 /// The table.
 const ALL: &[Runtime] = &[jvm::JVM, python::PYTHON, others::RUBY, others::OCAML];
@@ -72,10 +31,31 @@ pub(crate) fn is_own(module: &str, function: &str) -> bool {
     module.starts_with("//anon") || ALL.iter().any(|r| by_file(r) || (r.is_own)(module, function))
 }
 
-/// Whether a function waits for a signal, or a thread's end, with what serves as a lock elsewhere.
-pub(crate) fn waits_for_signal(module: &str, function: &str) -> bool {
-    let name = function.rsplit('.').next().unwrap_or(function);
-    ALL.iter().flat_map(|r| r.signals).any(|(signal, file)| name == *signal && module.ends_with(file))
+/// What the functions around a wait say of it that looks like one for a lock, the innermost first.
+#[derive(Default)]
+pub(crate) struct Ambiguous {
+    is_over: bool,
+    is_ambiguous: bool,
+    /// Whether it is for a lock; `None` if they say nothing.
+    pub(crate) is_lock: Option<bool>,
+}
+
+impl Ambiguous {
+    /// Takes the next function outwards.
+    pub(crate) fn see(&mut self, module: &str, function: &str) {
+        if self.is_over {
+            return;
+        }
+        self.is_ambiguous |= ALL.iter().any(|r| r.ambiguous.contains(&function));
+        // The first function in the language itself tells.
+        if self.is_ambiguous && module.ends_with(".py") {
+            self.is_over = true;
+            let name = function.rsplit('.').next().unwrap_or(function);
+            let signals =
+                |r: &Runtime| r.signals.iter().any(|(signal, file)| name == *signal && module.ends_with(file));
+            self.is_lock = Some(!ALL.iter().any(signals));
+        }
+    }
 }
 
 /// Whether a runtime collects garbage in this function and below it.
@@ -110,16 +90,6 @@ impl Innermost {
         }
         self.is_over = true;
         self.is_home = ALL.iter().any(|r| r.homes.contains(&function));
-    }
-}
-
-/// A function's name without what it returns and takes, of a language that writes these: `Map.get` of
-/// `java.lang.Object Map.get(int)`.
-pub(crate) fn bare(function: &str) -> &str {
-    let name = function.split('(').next().unwrap_or(function);
-    match name.rsplit_once(' ') {
-        Some((_, last)) if !last.is_empty() && !name.contains('<') => last,
-        _ => name,
     }
 }
 

@@ -10,6 +10,7 @@ use crate::classify::Classifier;
 use crate::focus::Focus;
 use crate::intervals::{self, Intervals, State};
 use crate::label;
+pub use crate::runtime::Role;
 use crate::segments;
 
 /// The threads of a trace: `holdup.threads/1`.
@@ -46,6 +47,8 @@ pub struct ThreadTimes {
     pub process: String,
     /// What its name tells.
     pub naming: Naming,
+    /// For what its language's runtime keeps it; none for threads of the program.
+    pub role: Option<Role>,
     /// On a CPU, in seconds.
     pub ran_s: f64,
     /// Could run and did not, in seconds.
@@ -124,8 +127,12 @@ pub fn list(trace: &Trace, path: &str, process: Option<&str>, everybody: bool) -
     if trace.threads.len() < 2 {
         return Err(refuse("the trace names no threads".into()));
     }
-    let intervals = intervals::build(trace, &focus, &Classifier::new(trace))?;
+    let classifier = Classifier::new(trace);
+    let intervals = intervals::build(trace, &focus, &classifier)?;
     let mut rows = rows(trace);
+    for (row, thread) in rows.iter_mut().zip((1..).map(ThreadIdx)) {
+        row.role = classifier.role(thread);
+    }
     add_times(trace, &intervals, &mut rows);
     let all = rows.len();
     let numbered = rows.into_iter().zip((1..).map(ThreadIdx));

@@ -35,7 +35,8 @@ fn collects_at(context: &Context, stack: StackId) -> bool {
 }
 
 /// The collector's thread, and the function of the program in which most of those waited that asked for a collection.
-pub(super) fn culprit(context: &Context, tally: &Tally, crew: &Crew) -> Culprit {
+pub(super) fn culprit(context: &Context, tally: &Tally) -> Culprit {
+    let crew = Crew::of(context, tally);
     let thread = crew.threads.first().copied().unwrap_or(holdup_trace::ThreadIdx::NONE);
     let mut found = culprit::of_thread(context, thread);
     (found.threads, found.processes) = (crew.threads.len(), crew.processes);

@@ -9,7 +9,7 @@ use super::context::Context;
 use super::crew::Crew;
 use super::place::{self, any_user, application, place};
 use super::tally::{Group, Tally, Why};
-use super::{collection, instruction, lock, sched};
+use super::{instruction, lock, sched};
 use crate::classify::Classifier;
 use crate::report::Culprit;
 
@@ -27,9 +27,6 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
         let neighbour = || sched::neighbours(context).first().map_or(ThreadIdx::NONE, |n| n.thread);
         let own = || crew.threads.first().copied().unwrap_or(ThreadIdx::NONE);
         return of_thread(context, if *why == Why::Starved { neighbour() } else { own() });
-    }
-    if collection::is(context, group, tally) {
-        return collection::culprit(context, tally, &crew);
     }
     let (samples, function) = (samples_of(context, group, tally, &crew), function_in(context, group, tally, &crew));
     let thread = function.and_then(|l| busiest(context, tally, &crew, l.function)).or(crew.threads.first().copied());

@@ -1,6 +1,6 @@
 //! HotSpot, the virtual machine of OpenJDK: 17 and newer.
 
-use super::{Role, Runtime, bare};
+use super::row::{Role, Runtime, bare};
 use crate::known::Known;
 
 /// Linux keeps 15 bytes of a thread's name.
@@ -101,6 +101,7 @@ pub(super) const JVM: Runtime = Runtime {
         "ZDirector::run_service",
         "signal_thread_entry",
     ],
+    ambiguous: &[],
     signals: &[],
     collects: |function| {
         let operation = function.starts_with("VM_") && function.ends_with("::doit");

@@ -1,6 +1,6 @@
 //! Runtimes of which little more than the lock is known that lets one thread at a time run the language.
 
-use super::Runtime;
+use super::row::Runtime;
 use crate::known::Known;
 
 pub(super) const ONE_AT_A_TIME: &str = "Only one thread runs the language at a time: spread {} over processes, or do it in native code that lets the lock go.";

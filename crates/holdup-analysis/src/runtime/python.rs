@@ -1,23 +1,14 @@
 //! CPython: 3.8 and newer.
 
-use super::Runtime;
 use super::others::ONE_AT_A_TIME;
+use super::row::Runtime;
 use crate::known::Known;
 
 pub(super) const PYTHON: Runtime = Runtime {
     modules: &["libpython2", "libpython3"],
     is_own: |module, function| is_interpreter(module) || is_of_library(module) || function.starts_with("_PyEval_"),
-    locks: &[
-        Known::of_runtime("Python's interpreter lock (GIL)", ONE_AT_A_TIME, &["take_gil", "drop_gil"]),
-        Known {
-            is_single: false,
-            ..Known::of_runtime(
-                "a lock of Python (threading.Lock)",
-                "Do less with the lock held: move the work of {} before or behind the with block, or lock smaller parts.",
-                &["lock_PyThread_acquire_lock", "rlock_acquire"],
-            )
-        },
-    ],
+    locks: &[Known::of_runtime("Python's interpreter lock (GIL)", ONE_AT_A_TIME, &["take_gil", "drop_gil"])],
+    ambiguous: &["lock_PyThread_acquire_lock", "rlock_acquire", "lock_acquire"],
     signals: &[
         ("wait", "/threading.py"),
         ("wait_for", "/threading.py"),

@@ -1,24 +1,10 @@
 //! What threads are there for, in processes of a runtime.
 
-use holdup_base::named;
 use holdup_trace::{ThreadIdx, Trace};
 use rustc_hash::FxHashSet;
 
-use super::{ALL, Runtime};
-
-named! {
-    /// For what a runtime keeps a thread.
-    pub enum Role {
-        /// It collects garbage, in pauses or beside the program.
-        Collector = "garbage collector",
-        /// It compiles code while the program runs.
-        Compiler = "compiler",
-        /// It does what needs the world to stand still: collections, too.
-        Operations = "operations of the virtual machine",
-        /// It keeps house: signals, references, timers.
-        Housekeeping = "housekeeping",
-    }
-}
+use super::ALL;
+use super::row::{Role, Runtime};
 
 /// The roles of a trace's threads.
 #[derive(Debug, Default)]

@@ -1,3 +1,4 @@
+use super::row::bare;
 use super::*;
 
 fn home(functions: &[&str]) -> bool {
@@ -55,10 +56,21 @@ fn what_belongs_to_a_runtime_is_nobodys_function() {
 }
 
 #[test]
-fn pythons_conditions_are_no_locks() {
-    assert!(waits_for_signal("/usr/lib/python3.11/threading.py", "Condition.wait"));
-    assert!(waits_for_signal("/usr/lib/python3.8/threading.py", "wait"));
-    assert!(!waits_for_signal("/usr/lib/python3.11/queue.py", "Queue.get") && !waits_for_signal("/srv/app.py", "wait"));
+fn pythons_own_functions_tell_a_lock_from_a_condition() {
+    let is_lock = |frames: &[(&str, &str)]| {
+        let mut ambiguous = Ambiguous::default();
+        frames.iter().for_each(|(module, function)| ambiguous.see(module, function));
+        ambiguous.is_lock
+    };
+    let waits = ("/usr/lib/libpython3.11.so.1.0", "lock_PyThread_acquire_lock");
+    let condition = ("/usr/lib/python3.11/threading.py", "Condition.wait");
+    let get = ("/usr/lib/python3.11/queue.py", "Queue.get");
+    assert_eq!(is_lock(&[waits, condition, get]), Some(false), "a queue that is empty");
+    assert_eq!(is_lock(&[waits, ("/usr/lib/python3.8/threading.py", "_wait_for_tstate_lock")]), Some(false));
+    assert_eq!(is_lock(&[waits, ("/srv/app.py", "enter")]), Some(true));
+    assert_eq!(is_lock(&[waits, get, condition]), Some(true), "the queue's own lock");
+    assert_eq!(is_lock(&[waits]), None, "without Python's functions nobody knows");
+    assert_eq!(is_lock(&[("/srv/app.py", "enter")]), None);
 }
 
 #[test]

@@ -103,13 +103,16 @@ fn style(naming: Naming) -> Style {
     if naming.is_unnamed() { WARN } else { Style::PLAIN }
 }
 
-/// The kinds of waiting with the most time, and what the name tells.
+/// What it is there for, the kinds of waiting with the most time, and what the name tells.
 fn remarks(t: &ThreadTimes) -> String {
     let mut kinds: Vec<(&str, f64)> = t.waited_by_kind.iter().map(|(k, s)| (*k, *s)).collect();
     kinds.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     let share = |s: f64| 100.0 * s / t.waited_s.max(f64::MIN_POSITIVE);
     let mut words: Vec<String> =
         kinds.iter().filter(|k| share(k.1) >= 1.0).take(3).map(|(k, s)| format!("{k} {:.0} %", share(*s))).collect();
+    if let Some(role) = t.role {
+        words.insert(0, format!("[{}]", role.name()));
+    }
     if !matches!(t.naming, Naming::Own | Naming::Main) {
         words.push(format!("[{}]", t.naming.word()));
     }

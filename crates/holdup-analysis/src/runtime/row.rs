@@ -1,0 +1,75 @@
+//! What there is to know of one runtime.
+
+use holdup_base::named;
+
+use crate::known::Known;
+
+named! {
+    /// For what a runtime keeps a thread.
+    pub enum Role {
+        /// It collects garbage, in pauses or beside the program.
+        Collector = "garbage collector",
+        /// It compiles code while the program runs.
+        Compiler = "compiler",
+        /// It does what needs the world to stand still: collections, too.
+        Operations = "operations of the virtual machine",
+        /// It keeps house: signals, references, timers.
+        Housekeeping = "housekeeping",
+    }
+}
+
+/// What is known of one.
+pub(crate) struct Runtime {
+    /// How the files begin that hold its code, without their folders.
+    pub(super) modules: &'static [&'static str],
+    /// Whether a function in a file is its own, or of its standard library, where the file alone does not tell.
+    pub(super) is_own: fn(module: &str, function: &str) -> bool,
+    /// A thread that each of its processes has.
+    pub(super) marker: &'static str,
+    /// The threads that it keeps for itself, by how their names begin.
+    pub(super) roles: &'static [(Role, &'static [&'static str])],
+    /// Functions with which its threads wait for anything.
+    pub(super) waits: &'static [&'static str],
+    /// Functions that wait so, as the next ones on the stack, for work that its own threads do by design.
+    pub(super) homes: &'static [&'static str],
+    /// Functions that wait for a lock or for a signal: only the language's own functions around them tell which.
+    pub(super) ambiguous: &'static [&'static str],
+    /// Functions, by name and how their file ends, that wait for a signal with what serves as a lock elsewhere.
+    pub(super) signals: &'static [(&'static str, &'static str)],
+    /// Functions below which it collects garbage.
+    pub(super) collects: fn(function: &str) -> bool,
+    /// Functions in which the program waits for a collection that it has begun.
+    pub(super) asks: &'static [&'static str],
+    /// Its locks.
+    pub(super) locks: &'static [Known],
+    /// What to do about its collections; `{}` is who allocates.
+    pub(super) collector: &'static str,
+}
+
+impl Runtime {
+    /// One of which nothing is known: a beginning to override.
+    pub(super) const NONE: Runtime = Runtime {
+        modules: &[],
+        is_own: |_, _| false,
+        marker: "",
+        roles: &[],
+        waits: &[],
+        homes: &[],
+        ambiguous: &[],
+        signals: &[],
+        collects: |_| false,
+        asks: &[],
+        locks: &[],
+        collector: "",
+    };
+}
+
+/// A function's name without what it returns and takes, of a language that writes these: `Map.get` of
+/// `java.lang.Object Map.get(int)`.
+pub(crate) fn bare(function: &str) -> &str {
+    let name = function.split('(').next().unwrap_or(function);
+    match name.rsplit_once(' ') {
+        Some((_, last)) if !last.is_empty() && !name.contains('<') => last,
+        _ => name,
+    }
+}

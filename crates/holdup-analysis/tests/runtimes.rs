@@ -1,0 +1,99 @@
+//! What is said of programs whose language's runtime has threads, pauses and locks of its own.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::*;
+use holdup_analysis::report::{Explanation, FindingKind};
+use holdup_analysis::threads::Role;
+use holdup_analysis::{NoDisassembler, Options, explain};
+use holdup_trace::{Image, Location, MapEvent, Symbolizer};
+
+/// Functions by address: a page for each.
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("libjvm.so", "Monitor::wait"),
+    ("libjvm.so", "MemAllocator::allocate"),
+    ("[jit]", "Caches.fill"),
+    ("libjvm.so", "CompileQueue::get"),
+    ("libjvm.so", "os::PlatformEvent::park"),
+    ("libjvm.so", "ObjectMonitor::EnterI"),
+    ("libjvm.so", "thread_native_entry"),
+];
+
+fn address(function: &str) -> u64 {
+    let at = FUNCTIONS.iter().position(|(_, name)| *name == function).expect("it is in the table");
+    0x1000 * (at as u64 + 1) + 0x10
+}
+
+fn stack(functions: &[&str]) -> Vec<u64> {
+    functions.iter().map(|f| address(f)).collect()
+}
+
+struct Names;
+
+impl Symbolizer for Names {
+    fn locate(&mut self, _: bool, _: &[Arc<Image>], at: u64) -> Vec<Location> {
+        let found = FUNCTIONS.get((at / 0x1000).saturating_sub(1) as usize);
+        let (module, function) = *found.expect("an address of the table");
+        vec![Location { function: function.into(), module: module.into(), ..Default::default() }]
+    }
+
+    fn code(&mut self, _: bool, _: &[Arc<Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {
+        None
+    }
+}
+
+/// A virtual machine whose compiler has nothing to do.
+fn machine(end: f64) -> Schedule {
+    let names = [(1, "java"), (2, "VM Thread"), (3, "C2 CompilerThre"), (4, "cache-0"), (5, "cache-1")];
+    let mut machine = names.into_iter().fold(Schedule::new(2, end).in_focus(), |s, (tid, name)| s.thread(tid, name));
+    let image = Image { start: 0, end: 0x10000, path: "/bin/java".into(), pid: 1, ..Image::default() };
+    let image = machine.builder.image(image);
+    machine.builder.push(0, MapEvent { pid: 1, image });
+    let idle = stack(&["Monitor::wait", "CompileQueue::get", "thread_native_entry"]);
+    machine.waits_at(3, 1, [0.0, 0.5], FUTEX, &idle)
+}
+
+fn explained(schedule: Schedule) -> Explanation {
+    let trace = schedule.finish_with(&mut Names);
+    explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap()
+}
+
+const FUTEX: i16 = 202;
+
+#[test]
+fn a_collection_is_told_by_who_asked_for_it() {
+    let asks = stack(&["Monitor::wait", "MemAllocator::allocate", "Caches.fill"]);
+    let s = machine(30.0).waits_at(4, 0, [0.0, 2.0], FUTEX, &asks);
+    let s = s.by(1.9, 0, 4, 2).runs(2, 1, 2.0, 20.0, FUTEX);
+    // The machine wakes its compiler, too, which has waited for nobody.
+    let s = s.by(19.0, 1, 2, 3).by(19.9, 1, 2, 4).runs(4, 0, 20.0, 30.0, -1);
+    let answer = explained(s.runs(3, 1, 21.0, 22.0, FUTEX));
+    let first = &answer.findings[0];
+    assert_eq!(first.kind, FindingKind::Gc, "{}", first.title);
+    assert_eq!((first.culprit.thread.as_str(), first.culprit.function.as_str()), ("VM Thread", "Caches.fill"));
+    assert_eq!(first.waiters.names, ["cache-0"], "a compiler without work is no waiter");
+    assert!(first.title.contains("60 % of the time"), "{}", first.title);
+    assert!(first.advice.contains("-Xmx") && first.advice.contains("Caches.fill"), "{}", first.advice);
+}
+
+#[test]
+fn a_monitor_has_its_name() {
+    let enters = stack(&["os::PlatformEvent::park", "ObjectMonitor::EnterI", "Caches.fill"]);
+    let s = machine(30.0).waits_at(4, 0, [0.0, 2.0], FUTEX, &enters).runs(5, 1, 1.0, 30.0, -1);
+    let answer = explained(s.by(25.0, 1, 5, 4).runs(4, 0, 25.1, 30.0, -1));
+    let first = &answer.findings[0];
+    assert_eq!(first.kind, FindingKind::LockHeld, "{}", first.title);
+    assert!(first.title.contains("cache-1 kept a monitor of Java"), "{}", first.title);
+    assert_eq!(first.culprit.function, "Caches.fill", "nobody saw what it ran: where the monitor is entered");
+    assert!(first.advice.contains("synchronized"), "{}", first.advice);
+}
+
+#[test]
+fn threads_of_a_runtime_have_roles() {
+    let trace = machine(5.0).finish_with(&mut Names);
+    let list = holdup_analysis::threads::list(&trace, "x", None, true).unwrap();
+    let role = |tid| list.threads.iter().find(|t| t.tid == tid).and_then(|t| t.role);
+    assert_eq!([2, 3, 4].map(role), [Some(Role::Operations), Some(Role::Compiler), None]);
+}
