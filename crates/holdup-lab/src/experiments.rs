@@ -13,6 +13,8 @@ mod pulse_all;
 mod send_delay;
 mod timemutex;
 
+pub use handoff::TO_CPU;
+
 use crate::experiment::Experiment;
 use crate::{Error, Result, hint};
 

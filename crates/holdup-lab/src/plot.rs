@@ -1,8 +1,10 @@
-//! Plots of outcomes as SVG and PNG, with the machine in the caption. The font is in the program: none is needed on the
+//! Plots of outcomes as SVG, and as PNG rendered from it, with the machine in the caption. The font is in the program: none is needed on the
 //! machine.
 
+mod heat;
 mod panel;
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,21 +13,47 @@ use holdup_plot::plotters::coord::Shift;
 use holdup_plot::plotters::prelude::*;
 use holdup_plot::{Drawn, Picture, cut, lines, write};
 
-use crate::result::{Outcome, Series};
+use crate::experiments::TO_CPU;
+use crate::result::{Outcome, Point, Series};
+use panel::Scale;
 
-/// Of one panel, in pixels, with its legend beside it.
-const PANEL: (u32, u32) = (860, 420);
+/// Of one panel, in pixels, with its legend below.
+const PANEL: (u32, u32) = (560, 400);
+/// Panels side by side, at most.
+const COLUMNS: usize = 3;
+/// Series of a panel, at most; more are small multiples on the same scale.
+const MOST: usize = 6;
 /// Above the panels, without the lines of the verdict.
 const HEAD: u32 = 46;
 /// Of a line of the verdict.
 const LINE: u32 = 17;
 /// Below the panels.
 const FOOT: u32 = 34;
+/// The unit of series that show another series once more: a page has no room for both.
+const DERIVED: &str = "cycles";
 
-/// Series that share an axis.
+/// Series that share a panel.
 struct Group<'a> {
     axis: &'a str,
-    series: Vec<&'a Series>,
+    series: Vec<Cow<'a, Series>>,
+    /// The scale of all panels that belong together.
+    scale: Option<Scale>,
+}
+
+impl Group<'_> {
+    fn unit(&self) -> &str {
+        self.series.first().map_or("", |s| s.unit.as_str())
+    }
+
+    /// What the names of all series begin with.
+    fn title(&self) -> &str {
+        self.series.first().map_or("", |s| s.name.split(" from ").next().unwrap_or(""))
+    }
+
+    /// Whether places are the same kind of thing as series: from each to each.
+    fn is_matrix(&self) -> bool {
+        self.axis == TO_CPU
+    }
 }
 
 /// The page of one outcome.
@@ -57,21 +85,78 @@ pub fn draw(outcome: &Outcome, caption: &str, files: [Output; 2]) -> Result<[Pat
 
 fn groups(outcome: &Outcome) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
-    // What loses updates is in per cent, and stands apart from times.
-    for series in outcome.series.iter().filter(|s| !s.points.is_empty()) {
-        let axis = series.axis.as_deref().unwrap_or(&outcome.axis);
-        match groups.iter_mut().find(|g| g.axis == axis && g.series[0].unit == series.unit) {
-            Some(group) => group.series.push(series),
-            None => groups.push(Group { axis, series: vec![series] }),
+    let mut add = |axis, series: Cow<'_, Series>| {
+        // What loses updates is in per cent, and stands apart from times.
+        let matches =
+            |g: &&mut Group| g.axis == axis && g.unit() == series.unit && (axis != TO_CPU || same_matrix(g, &series));
+        match groups.iter_mut().find(matches) {
+            Some(group) => group.series.push(Cow::Owned(series.into_owned())),
+            None => groups.push(Group { axis, series: vec![Cow::Owned(series.into_owned())], scale: None }),
+        }
+    };
+    let shown = || outcome.series.iter().filter(|s| !s.points.is_empty() && s.unit != DERIVED);
+    for series in shown() {
+        add(series.axis.as_deref().unwrap_or(&outcome.axis), Cow::Borrowed(series));
+    }
+    if !shown().any(|s| s.unit == RATE) {
+        let over_threads =
+            shown().filter(|s| s.axis.is_none() && outcome.axis == "threads" && s.unit.starts_with("ns/"));
+        over_threads.filter_map(throughput).for_each(|series| add(&outcome.axis, Cow::Owned(series)));
+    }
+    groups.into_iter().flat_map(small_multiples).collect()
+}
+
+/// Operations of all threads together.
+const RATE: &str = "ops/ms";
+
+/// What the operations' costs say of their rate, for the panel beside their times.
+fn throughput(series: &Series) -> Option<Series> {
+    let rate = |p: &Point| {
+        let median = p.costs.map(|c| c.throughput / 1e3).filter(|rate| *rate > 0.0)?;
+        // The rate has the relative spread of the time.
+        let (low, high) = (median * p.median / p.high.max(p.median), median * p.median / p.low.max(p.median / 3.0));
+        Some(Point { x: p.x, median, low, high, ..Point::default() })
+    };
+    let points: Vec<Point> = series.points.iter().filter_map(rate).collect();
+    let named = || Series { name: series.name.clone(), unit: RATE.to_owned(), axis: None, points: points.clone() };
+    (points.len() > 1).then(named)
+}
+
+fn same_matrix(group: &Group, series: &Series) -> bool {
+    series.name.starts_with(group.title())
+}
+
+/// A group as panels of few series on one scale. Series of one kind, by their name up to the first comma, stay together where
+/// there is room.
+fn small_multiples(group: Group<'_>) -> Vec<Group<'_>> {
+    if group.is_matrix() {
+        return vec![group];
+    }
+    let axis = group.axis;
+    let scale = Scale::of(group.series.iter().flat_map(|s| &s.points), group.unit());
+    let kind = |s: &Series| s.name.rsplit_once(", ").map_or(String::new(), |(kind, _)| kind.to_owned());
+    let mut kinds: Vec<(String, Vec<Cow<Series>>)> = Vec::new();
+    for series in group.series {
+        let mine = kind(&series);
+        match kinds.last_mut() {
+            Some((last, all)) if *last == mine && all.len() < MOST => all.push(series),
+            _ => kinds.push((mine, vec![series])),
         }
     }
-    groups
+    let mut panels: Vec<Group> = Vec::new();
+    for (_, series) in kinds {
+        match panels.last_mut() {
+            Some(panel) if panel.series.len() + series.len() <= MOST => panel.series.extend(series),
+            _ => panels.push(Group { axis, series, scale }),
+        }
+    }
+    panels
 }
 
 impl Page<'_> {
     /// Rows and columns of panels.
     fn grid(&self) -> (usize, usize) {
-        let columns = if self.groups.len() > 2 { 2 } else { 1 };
+        let columns = self.groups.len().clamp(2, COLUMNS);
         (self.groups.len().div_ceil(columns).max(1), columns)
     }
 
@@ -102,9 +187,8 @@ impl Picture for Page<'_> {
         for (i, line) in self.verdict().iter().enumerate() {
             write(&head, line, (16, 34 + (LINE * i as u32) as i32), 12)?;
         }
-        let legend = panel::legend_width(&self.groups);
         for (area, group) in panels.split_evenly((rows, columns)).iter().zip(&self.groups) {
-            panel::draw(area, group, legend)?;
+            if group.is_matrix() { heat::draw(area, group)? } else { panel::draw(area, group, group.scale)? }
         }
         write(&foot, &cut(self.caption, width, 12), (16, 8), 12)
     }
@@ -113,7 +197,46 @@ impl Picture for Page<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{Point, Verdict};
+    use crate::result::{Costs, Verdict};
+
+    fn named(name: &str, unit: &str, throughput: f64) -> Series {
+        let costs = Some(Costs { throughput, ..Costs::default() });
+        let points = [1.0, 2.0].map(|x| Point { costs, ..Point::of(x, [x * 10.0]) }).to_vec();
+        Series { name: name.to_owned(), unit: unit.to_owned(), axis: None, points }
+    }
+
+    fn outcome(axis: &str, series: Vec<Series>) -> Outcome {
+        Outcome {
+            name: "drawn".to_owned(),
+            params: Default::default(),
+            axis: axis.to_owned(),
+            series,
+            notes: Vec::new(),
+            verdict: Verdict::default(),
+            elapsed_s: 0.0,
+        }
+    }
+
+    #[test]
+    fn no_panel_has_more_than_six_series() {
+        let kinds =
+            ["a", "b", "c", "d"].into_iter().flat_map(|kind| ["x", "y", "z"].map(|how| format!("{kind}, {how}")));
+        let outcome = outcome("threads", kinds.map(|name| named(&name, "ns/op", 5e6)).collect());
+        let panels = groups(&outcome);
+        let sizes: Vec<(&str, usize)> = panels.iter().map(|g| (g.unit(), g.series.len())).collect();
+        assert_eq!(sizes, [("ns/op", 6), ("ns/op", 6), ("ops/ms", 6), ("ops/ms", 6)]);
+        assert!(panels[0].scale == panels[1].scale && panels[0].scale != panels[2].scale);
+        assert_eq!(panels[2].series[0].points[0].median, 5000.0);
+    }
+
+    #[test]
+    fn a_matrix_is_one_panel() {
+        let rows = ["cache line", "wake-up"]
+            .into_iter()
+            .flat_map(|what| (0..8).map(move |cpu| format!("{what} from CPU {cpu}")));
+        let outcome = outcome(TO_CPU, rows.map(|name| named(&name, "ns", 0.0)).collect());
+        assert_eq!(groups(&outcome).iter().map(|g| g.series.len()).collect::<Vec<_>>(), [8, 8]);
+    }
 
     #[test]
     fn a_plot_is_drawn_in_both_formats() {

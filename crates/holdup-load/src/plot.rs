@@ -53,12 +53,12 @@ impl Picture for Page<'_> {
 }
 
 impl Page<'_> {
-    /// Where throughput ends, then why. The font has no Greek.
+    /// Where throughput ends, then why.
     fn sentence(&self) -> String {
         let mut first = self.scaling.findings.iter().take(3).cloned().collect::<Vec<_>>();
         first.reverse();
         first.sort_by_key(|f| f.starts_with(['σ', 'κ']));
-        first.join("; ").replace('σ', "sigma").replace('κ', "kappa")
+        first.join("; ")
     }
 
     /// From the origin to a little beyond the largest count and throughput; the perfect line may leave at the top.
@@ -138,10 +138,10 @@ impl Page<'_> {
         let mut curves = vec![("perfect".to_owned(), CROWDED, along(perfect))];
         let figures = |f: &Fitted| figure(f.sigma);
         if let Some(amdahl) = &self.scaling.amdahl {
-            curves.push((format!("Amdahl: sigma = {}", figures(amdahl)), AMDAHL, along(amdahl.law())));
+            curves.push((format!("Amdahl: σ = {}", figures(amdahl)), AMDAHL, along(amdahl.law())));
         }
         if let Some(usl) = &self.scaling.usl {
-            let name = format!("USL: sigma = {}, kappa = {}", figures(usl), figure(usl.kappa));
+            let name = format!("USL: σ = {}, κ = {}", figures(usl), figure(usl.kappa));
             curves.push((name, LAW, along(usl.law())));
         }
         curves

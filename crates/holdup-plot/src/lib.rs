@@ -1,14 +1,15 @@
-//! Pictures as SVG and PNG. The font is in the program: none is needed on the machine.
+//! Pictures as SVG, and as PNG rendered from it. The font is in the program: none is needed on the machine.
 
 #![forbid(unsafe_code)]
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::sync::Once;
 
 use holdup_base::output::Output;
 use holdup_base::text::{clean, escape, is_unsafe};
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use resvg::{tiny_skia, usvg};
 
 pub use plotters;
 
@@ -35,20 +36,25 @@ pub trait Picture {
 /// # Errors
 /// The file can't be written; the message says which.
 pub fn save(picture: &impl Picture, mut file: Output) -> Drawn {
-    register_font();
     let is_png = file.path().extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
-    let drawn = if is_png { save_png(picture, &mut file) } else { save_svg(picture, &mut file) };
+    let bytes = svg(picture).and_then(|svg| if is_png { png(&svg) } else { Ok(svg.into_bytes()) });
+    let drawn = bytes.and_then(|bytes| file.write_all(&bytes).map_err(|e| e.to_string()));
     drawn.map_err(|e| format!("{}: {e}", file.path().display()))?;
     file.commit().map_err(|e| e.to_string())
 }
 
-fn save_svg(picture: &impl Picture, file: &mut impl Write) -> Drawn {
+/// The picture as an SVG document.
+///
+/// # Errors
+/// What the backend says.
+pub fn svg(picture: &impl Picture) -> Result<String, String> {
+    register_font();
     let mut drawn = String::new();
     let root = SVGBackend::with_string(&mut drawn, picture.size()).into_drawing_area();
     picture.draw(&root)?;
     root.present().map_err(text)?;
     drop(root);
-    file.write_all(valid(&drawn).as_bytes()).map_err(|e| e.to_string())
+    Ok(valid(&drawn))
 }
 
 /// The document without characters that XML forbids or that would act where it is shown: the backend escapes none of
@@ -61,34 +67,30 @@ fn valid(drawn: &str) -> String {
     out
 }
 
-fn save_png(picture: &impl Picture, file: &mut impl Write) -> Drawn {
-    let (width, height) = picture.size();
-    let mut pixels = vec![0; (width * height * 3) as usize];
-    let root = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
-    picture.draw(&root)?;
-    root.present().map_err(text)?;
-    drop(root);
-    write_png(file, (width, height), &pixels).map_err(|e| e.to_string())
+/// Pixels of a PNG for one of the SVG: sharp in print, too.
+const SCALE: f32 = 2.0;
+
+/// The document as a PNG image. Letters come from the one font that is in the program.
+fn png(svg: &str) -> Result<Vec<u8>, String> {
+    let mut options = usvg::Options { font_family: FONT.to_owned(), ..usvg::Options::default() };
+    options.fontdb_mut().load_font_data(FONT_DATA.to_vec());
+    let tree = usvg::Tree::from_str(svg, &options).map_err(|e| e.to_string())?;
+    let size = tree.size().to_int_size().scale_by(SCALE).ok_or("the picture has no size")?;
+    let mut pixels =
+        tiny_skia::Pixmap::new(size.width(), size.height()).ok_or("the picture is too large for memory")?;
+    pixels.fill(tiny_skia::Color::WHITE);
+    resvg::render(&tree, tiny_skia::Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
+    pixels.encode_png().map_err(|e| e.to_string())
 }
 
-fn write_png(file: &mut impl Write, size: (u32, u32), pixels: &[u8]) -> Result<(), png::EncodingError> {
-    let mut out = BufWriter::new(file);
-    let mut encoder = png::Encoder::new(&mut out, size.0, size.1);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    let mut image = encoder.write_header()?;
-    image.write_image_data(pixels)?;
-    image.finish()?;
-    Ok(out.flush()?)
-}
+const FONT_DATA: &[u8] = include_bytes!("DejaVuSans.ttf");
 
 fn register_font() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let font = include_bytes!("DejaVuSans.ttf");
         for style in [FontStyle::Normal, FontStyle::Bold] {
             // The bytes are those of a valid font; a test draws with them.
-            let _ = plotters::style::register_font(FONT, style, font);
+            let _ = plotters::style::register_font(FONT, style, FONT_DATA);
         }
     });
 }
@@ -152,12 +154,31 @@ pub fn cut(line: &str, width: usize, size: usize) -> String {
     line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// The end of a linear axis from 0 that is a label of its own, and the distance of the labels: about five of them.
+pub fn linear_end(high: f64) -> (f64, f64) {
+    let rough = high.max(f64::MIN_POSITIVE) / 5.0;
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|s| s * power).find(|s| *s >= rough * 0.999).unwrap_or(rough);
+    ((high / step).ceil() * step, step)
+}
+
+/// The ends of a logarithmic axis that are labels of their own: the nearest of 1, 2 and 5 times a power of ten.
+pub fn log_ends(low: f64, high: f64) -> (f64, f64) {
+    let marks = |v: f64| {
+        let power = v.log10().floor() as i32;
+        (power - 1..=power + 1).flat_map(|p| [1.0, 2.0, 5.0].map(|s| s * 10f64.powi(p)))
+    };
+    let below = marks(low).filter(|m| *m <= low * 1.001).fold(f64::MIN_POSITIVE, f64::max);
+    let above = marks(high).filter(|m| *m >= high * 0.999).fold(f64::MAX, f64::min);
+    (below, above)
+}
+
 /// Labels of a logarithmic axis: powers of ten, with their double and fivefold where there are few.
 pub fn log_marks(low: f64, high: f64) -> Vec<f64> {
     let steps: &[f64] = if high / low > 1000.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
     let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
     let all = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
-    all.filter(|mark| (low..=high).contains(mark)).collect()
+    all.filter(|mark| (low * 0.999..=high * 1.001).contains(mark)).collect()
 }
 
 /// An error of the backend as text.
@@ -249,6 +270,16 @@ mod tests {
     #[test]
     fn labels_are_short() {
         assert_eq!([0.0, 0.25, 2.0, 131_072.0, 4e6, 9999.0].map(number), ["0", "0.25", "2", "131072", "4 M", "9999"]);
+    }
+
+    #[test]
+    fn axes_end_at_a_label() {
+        assert_eq!(linear_end(93.0), (100.0, 20.0));
+        assert_eq!(linear_end(5.0), (5.0, 1.0));
+        let (end, step) = linear_end(0.83);
+        assert!((end - 1.0).abs() < 1e-9 && (step - 0.2).abs() < 1e-9, "{end} {step}");
+        assert_eq!(log_ends(3.0, 90.0), (2.0, 100.0));
+        assert_eq!(log_ends(0.3, 2.0), (0.2, 2.0));
     }
 
     #[test]

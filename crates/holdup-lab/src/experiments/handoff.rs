@@ -18,10 +18,13 @@ use crate::result::{Series, Verdict};
 pub const EXPERIMENT: Experiment = Experiment {
     name: "handoff",
     about: "time to hand a cache line, and a wake-up, from each CPU to each other",
-    axis: "to CPU",
+    axis: TO_CPU,
     knobs: &[MOST_CPUS, CPUS, ROUNDS],
     run,
 };
+
+/// The axis of a matrix: from the CPU of a series to that of a place.
+pub const TO_CPU: &str = "to CPU";
 
 const MOST_CPUS: Knob = Knob {
     name: "most_cpus",

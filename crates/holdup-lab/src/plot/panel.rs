@@ -5,39 +5,70 @@ use std::ops::Range;
 use holdup_plot::plotters::coord::Shift;
 use holdup_plot::plotters::coord::ranged1d::{AsRangedCoord, DefaultFormatting, KeyPointHint, Ranged, ValueFormatter};
 use holdup_plot::plotters::prelude::*;
-use holdup_plot::{Drawn, FONT, cut, log_marks, number, text, write};
+use holdup_plot::{Drawn, FONT, cut, linear_end, log_ends, log_marks, number, text, write};
 
 use super::Group;
+use crate::result::Point;
 
-/// Pixels for the legend, to the right of the chart: at least, and at most.
-const LEGEND: (usize, usize) = (150, 340);
 /// Above this ratio of the largest to the least value the axis is logarithmic.
 const LOG_ABOVE: f64 = 20.0;
-/// Lines of the legend, in pixels from one to the next.
+/// Lines of the legend, in pixels from one to the next, and the size of its letters.
 const LINE: i32 = 17;
+/// Lines of a legend: two series stand side by side in each.
+const LEGEND_LINES: u32 = 3;
 
-/// Pixels that the longest name needs.
-pub fn legend_width(groups: &[Group]) -> u32 {
-    let names = groups.iter().flat_map(|g| &g.series).map(|s| s.name.chars().count());
-    (names.max().unwrap_or(0) * 7 + 46).clamp(LEGEND.0, LEGEND.1) as u32
+/// A scale of values: its ends are labels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scale {
+    /// From 0 to `end`, with a label at each `step`.
+    Linear {
+        /// The last label.
+        end: f64,
+        /// From one label to the next.
+        step: f64,
+    },
+    /// Between two labels, both above 0.
+    Log {
+        /// The first.
+        low: f64,
+        /// The last.
+        high: f64,
+    },
 }
 
-/// Draws a group of series, with a legend of this width.
-pub fn draw<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, group: &Group, legend_width: u32) -> Drawn {
-    let (width, _) = area.dim_in_pixel();
-    let (chart, legend) = area.split_horizontally(width - legend_width);
-    let values =
-        || group.series.iter().flat_map(|s| &s.points).flat_map(|p| [p.low, p.median, p.high]).filter(|v| *v > 0.0);
-    let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
-    if high == 0.0 {
-        return write(area, "all values are 0", (60, 60), 12);
+impl Scale {
+    /// The scale for all of these points; `None` if all are 0.
+    pub fn of<'a>(points: impl Iterator<Item = &'a Point> + Clone, unit: &str) -> Option<Scale> {
+        let medians = points.clone().map(|p| p.median).filter(|v| *v > 0.0);
+        let (least, most) = (medians.clone().fold(f64::MAX, f64::min), medians.fold(0.0, f64::max));
+        let high = points.clone().map(|p| p.high).fold(most, f64::max);
+        if most == 0.0 {
+            return None;
+        }
+        if most / least > LOG_ABOVE && !unit.starts_with('%') {
+            // An interval that reaches to nearly nothing must not take the whole panel.
+            let low = points.map(|p| p.low).filter(|v| *v > 0.0).fold(least, f64::min).max(least / 3.0);
+            let (low, high) = log_ends(low, high);
+            return Some(Scale::Log { low, high });
+        }
+        let (end, step) = linear_end(high);
+        Some(Scale::Linear { end, step })
     }
-    let in_percent = group.series[0].unit.starts_with('%');
-    if high / low > LOG_ABOVE && !in_percent {
-        let (low, high) = (low / 1.3, high * 1.3);
-        lines(&chart, group, low, (low..high).log_scale().with_key_points(log_marks(low, high)))?;
-    } else {
-        lines(&chart, group, 0.0, 0.0..high * 1.1)?;
+}
+
+/// Draws a group of series on `scale`.
+pub fn draw<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, group: &Group, scale: Option<Scale>) -> Drawn {
+    let (_, height) = area.dim_in_pixel();
+    let (chart, legend) = area.split_vertically(height - LEGEND_LINES * LINE as u32 - 10);
+    match scale {
+        None => write(area, "all values are 0", (60, 60), 12)?,
+        Some(Scale::Log { low, high }) => {
+            let y = (low..high).log_scale().with_key_points(log_marks(low, high));
+            lines(&chart, group, low, y)?;
+        }
+        Some(Scale::Linear { end, step }) => {
+            lines(&chart, group, 0.0, Steps { end, step })?;
+        }
     }
     write_legend(&legend, group)
 }
@@ -64,6 +95,29 @@ impl Ranged for Places {
     }
 }
 
+/// An axis from 0 with a mark at each step, also at its end.
+struct Steps {
+    end: f64,
+    step: f64,
+}
+
+impl Ranged for Steps {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (first, last): (i32, i32)) -> i32 {
+        first + (f64::from(last - first) * value / self.end).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        (0..=(self.end / self.step).round() as usize).map(|i| i as f64 * self.step).collect()
+    }
+
+    fn range(&self) -> Range<f64> {
+        0.0..self.end
+    }
+}
+
 /// The distinct places of all points: they stand at equal distances, as most sweeps double.
 fn places(group: &Group) -> Vec<f64> {
     let mut places: Vec<f64> = group.series.iter().flat_map(|s| &s.points).map(|p| p.x).collect();
@@ -79,10 +133,10 @@ where
 {
     let places = places(group);
     let mut chart = ChartBuilder::on(area)
-        .margin(14)
-        .margin_right(24)
-        .x_label_area_size(44)
-        .y_label_area_size(76)
+        .margin(10)
+        .margin_right(20)
+        .x_label_area_size(42)
+        .y_label_area_size(70)
         .build_cartesian_2d(Places(places.len()), y)
         .map_err(text)?;
     let name_of = |x: &f64| places.get(x.round() as usize).map_or(String::new(), |p| number(*p));
@@ -94,21 +148,30 @@ where
         .x_label_formatter(&name_of)
         .y_label_formatter(&|v| number(*v))
         .x_desc(group.axis)
-        .y_desc(group.series[0].unit.as_str())
+        .y_desc(group.unit())
         .label_style((FONT, 12))
         .axis_desc_style((FONT, 13))
         .draw()
         .map_err(text)?;
     for (i, series) in group.series.iter().enumerate() {
         let colour = colour(i);
-        // Beside each other, so that intervals of equal values do not hide each other.
-        let shift = (i as f64 - (group.series.len() - 1) as f64 / 2.0) * 0.3 / group.series.len() as f64;
-        let at = |x: f64| places.iter().position(|p| *p == x).unwrap_or(0) as f64 + shift;
-        let visible = || series.points.iter().filter(|p| p.median > 0.0);
-        let line: Vec<(f64, f64)> = visible().map(|p| (at(p.x), p.median)).collect();
-        let spans =
-            visible().map(|p| PathElement::new([(at(p.x), p.low.max(least)), (at(p.x), p.high)], colour.mix(0.6)));
-        chart.draw_series(spans).map_err(text)?;
+        let at = |x: f64| places.iter().position(|p| *p == x).unwrap_or(0) as f64;
+        let visible: Vec<&Point> = series.points.iter().filter(|p| p.median > 0.0).collect();
+        let line: Vec<(f64, f64)> = visible.iter().map(|p| (at(p.x), p.median)).collect();
+        let low = |p: &&Point| (at(p.x), p.low.max(least));
+        match visible[..] {
+            // One point has no band, but its interval can be seen.
+            [only] => {
+                _ = chart
+                    .draw_series([PathElement::new([low(&only), (at(only.x), only.high)], colour.mix(0.6))])
+                    .map_err(text)?
+            }
+            _ => {
+                let above = visible.iter().map(|p| (at(p.x), p.high));
+                let band: Vec<(f64, f64)> = above.chain(visible.iter().rev().map(low)).collect();
+                chart.draw_series([Polygon::new(band, colour.mix(0.13))]).map_err(text)?;
+            }
+        }
         chart.draw_series([PathElement::new(line.clone(), colour.stroke_width(2))]).map_err(text)?;
         chart.draw_series(line.into_iter().map(|p| Circle::new(p, 3, colour.filled()))).map_err(text)?;
     }
@@ -116,20 +179,22 @@ where
 }
 
 fn write_legend<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, group: &Group) -> Drawn {
+    let half = area.dim_in_pixel().0 as i32 / 2;
     for (i, series) in group.series.iter().enumerate() {
-        let y = 20 + LINE * i as i32;
-        let line = PathElement::new([(4, y + 6), (24, y + 6)], colour(i).stroke_width(3));
+        let (x, y) = (12 + (i as i32 % 2) * half, 2 + LINE * (i as i32 / 2));
+        let line = PathElement::new([(x, y + 7), (x + 20, y + 7)], colour(i).stroke_width(3));
         area.draw(&line).map_err(text)?;
-        write(area, &cut(&series.name, LEGEND.1, 12), (30, y), 12)?;
+        write(area, &cut(&series.name, half as usize - 8, 12), (x + 26, y), 12)?;
     }
     Ok(())
 }
 
-/// Colours that stay apart: hues by the golden angle, in three depths.
+/// Colours that stay apart, also for eyes that see red and green alike (Okabe and Ito, "Color Universal Design", 2008).
+const COLOURS: [(u8, u8, u8); super::MOST] =
+    [(0, 114, 178), (213, 94, 0), (0, 158, 115), (204, 121, 167), (90, 90, 90), (230, 159, 0)];
+
 fn colour(i: usize) -> RGBColor {
-    let hue = (i as f64 * 0.381_966) % 1.0;
-    let depth = [0.42, 0.30, 0.58][i % 3];
-    let (r, g, b) = HSLColor(hue, 0.75, depth).to_backend_color().rgb;
+    let (r, g, b) = COLOURS[i % COLOURS.len()];
     RGBColor(r, g, b)
 }
 
@@ -138,8 +203,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_differ() {
-        let colours: std::collections::BTreeSet<(u8, u8, u8)> = (0..24).map(colour).map(|c| (c.0, c.1, c.2)).collect();
-        assert_eq!(colours.len(), 24);
+    fn a_scale_ends_at_labels() {
+        let of = |values: &[f64], unit| {
+            let points: Vec<Point> =
+                values.iter().map(|v| Point { median: *v, low: *v, high: *v, ..Point::default() }).collect();
+            Scale::of(points.iter(), unit)
+        };
+        assert_eq!(of(&[12.0, 93.0], "ns"), Some(Scale::Linear { end: 100.0, step: 20.0 }));
+        assert_eq!(of(&[3.0, 90.0], "ns"), Some(Scale::Log { low: 2.0, high: 100.0 }));
+        assert_eq!(of(&[3.0, 90.0], "% lost"), Some(Scale::Linear { end: 100.0, step: 20.0 }));
+        assert_eq!(of(&[0.0], "ns"), None);
     }
 }
