@@ -164,7 +164,7 @@ where
             [only] => {
                 _ = chart
                     .draw_series([PathElement::new([low(&only), (at(only.x), only.high)], colour.mix(0.6))])
-                    .map_err(text)?
+                    .map_err(text)?;
             }
             _ => {
                 let above = visible.iter().map(|p| (at(p.x), p.high));
