@@ -164,6 +164,9 @@ impl<'a> Classifier<'a> {
         if innermost.is_home {
             facts.verdict = facts.verdict.or(Some(Verdict::Idle));
         }
+        if innermost.is_entry && matches!(facts.kind, Some(WaitKind::Futex | WaitKind::Condition) | None) {
+            facts.kind = Some(WaitKind::Lock);
+        }
         if let (Some(is_lock), Some(WaitKind::Futex | WaitKind::Condition) | None) = (ambiguous.is_lock, facts.kind) {
             facts.kind = Some(if is_lock { WaitKind::Lock } else { WaitKind::Condition });
         }

@@ -80,6 +80,8 @@ pub(crate) fn advice_for_collections(allocates: &str) -> String {
 pub(crate) struct Innermost {
     is_over: bool,
     pub(crate) is_home: bool,
+    /// Whether it waits there for what serves as a lock.
+    pub(crate) is_entry: bool,
 }
 
 impl Innermost {
@@ -90,6 +92,7 @@ impl Innermost {
         }
         self.is_over = true;
         self.is_home = ALL.iter().any(|r| r.homes.contains(&function));
+        self.is_entry = ALL.iter().any(|r| r.entries.contains(&function));
     }
 }
 

@@ -19,6 +19,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("libjvm.so", "os::PlatformEvent::park"),
     ("libjvm.so", "ObjectMonitor::EnterI"),
     ("libjvm.so", "thread_native_entry"),
+    ("libjvm.so", "ObjectMonitor::wait"),
+    ("libjvm.so", "InstanceKlass::initialize_impl"),
 ];
 
 fn address(function: &str) -> u64 {
@@ -88,6 +90,16 @@ fn a_monitor_has_its_name() {
     assert!(first.title.contains("cache-1 kept a monitor of Java"), "{}", first.title);
     assert_eq!(first.culprit.function, "Caches.fill", "nobody saw what it ran: where the monitor is entered");
     assert!(first.advice.contains("synchronized"), "{}", first.advice);
+}
+
+#[test]
+fn who_initialises_a_class_keeps_the_others_waiting() {
+    let waits = stack(&["os::PlatformEvent::park", "ObjectMonitor::wait", "InstanceKlass::initialize_impl"]);
+    let s = machine(30.0).waits_at(4, 0, [0.0, 2.0], FUTEX, &waits).runs(5, 1, 1.0, 30.0, -1);
+    let answer = explained(s.by(25.0, 1, 5, 4).runs(4, 0, 25.1, 30.0, -1));
+    let first = &answer.findings[0];
+    assert_eq!((first.kind, first.culprit.thread.as_str()), (FindingKind::LockHeld, "cache-1"), "{}", first.title);
+    assert_eq!(first.waiters.names, ["cache-0"]);
 }
 
 #[test]

@@ -65,6 +65,7 @@ pub(super) const JVM: Runtime = Runtime {
         "Monitor::wait_without_safepoint_check",
         "MonitorLocker::wait",
         "os::PlatformEvent::park",
+        "ObjectMonitor::wait",
         "PlatformEvent::park",
         "PosixSemaphore::wait",
         "PosixSemaphore::timedwait",
@@ -101,6 +102,8 @@ pub(super) const JVM: Runtime = Runtime {
         "ZDirector::run_service",
         "signal_thread_entry",
     ],
+    // Others wait there until one thread has initialised the class.
+    entries: &["InstanceKlass::initialize_impl"],
     ambiguous: &[],
     signals: &[],
     collects: |function| {
@@ -186,7 +189,7 @@ fn is_stub(function: &str) -> bool {
     ];
     const BEGINNINGS: &[&str] =
         &["StubRoutines", "RuntimeStub", "Interpreter", "Stub Generator", "SafepointBlob", "handler for"];
-    let is_made = function.ends_with(" stub");
+    let is_made = function.ends_with(" stub") || function.ends_with("_stub");
     let is_blob = function.starts_with('_') && (function.ends_with("_Java") || function.ends_with("_blob"));
     is_blob || is_made || NAMES.contains(&function) || BEGINNINGS.iter().any(|begin| function.starts_with(begin))
 }

@@ -32,6 +32,8 @@ pub(crate) struct Runtime {
     pub(super) waits: &'static [&'static str],
     /// Functions that wait so, as the next ones on the stack, for work that its own threads do by design.
     pub(super) homes: &'static [&'static str],
+    /// Functions that wait so for what serves as a lock. They are on the stacks of those that have it, too, farther out.
+    pub(super) entries: &'static [&'static str],
     /// Functions that wait for a lock or for a signal: only the language's own functions around them tell which.
     pub(super) ambiguous: &'static [&'static str],
     /// Functions, by name and how their file ends, that wait for a signal with what serves as a lock elsewhere.
@@ -55,6 +57,7 @@ impl Runtime {
         roles: &[],
         waits: &[],
         homes: &[],
+        entries: &[],
         ambiguous: &[],
         signals: &[],
         collects: |_| false,

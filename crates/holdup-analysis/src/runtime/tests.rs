@@ -87,3 +87,15 @@ fn a_name_is_told_from_what_it_returns() {
     assert_eq!(bare("Register.work"), "Register.work");
     assert_eq!(bare("<T as core::ops::Drop>::drop"), "<T as core::ops::Drop>::drop");
 }
+
+#[test]
+fn a_lock_is_entered_by_the_innermost_function_alone() {
+    let entry = |functions: &[&str]| {
+        let mut innermost = Innermost::default();
+        functions.iter().for_each(|f| innermost.see(f));
+        innermost.is_entry
+    };
+    assert!(entry(&["os::PlatformEvent::park", "ObjectMonitor::wait", "InstanceKlass::initialize_impl"]));
+    // Who initialises the class has the same function farther out.
+    assert!(!entry(&["os::PlatformEvent::park", "Table.load", "InstanceKlass::initialize_impl"]));
+}
