@@ -3,6 +3,7 @@
 
 mod heat;
 mod panel;
+mod scale;
 
 use std::borrow::Cow;
 use std::io;
@@ -15,7 +16,7 @@ use holdup_plot::{Drawn, Picture, cut, lines, write};
 
 use crate::experiments::TO_CPU;
 use crate::result::{Outcome, Point, Series};
-use panel::Scale;
+use scale::Scale;
 
 /// Of one panel, in pixels, with its legend below.
 const PANEL: (u32, u32) = (560, 400);
