@@ -3,8 +3,11 @@
 //! `cargo bench -p holdup-sync [-- PART OF A NAME]` prints CPU nanoseconds per operation and thread. Wall time would be noise on a machine that
 //! does something else, too: each round takes its threads' CPU clocks, the rounds of all rows are interleaved, a round
 //! in which any thread was preempted does not count, and the median of the others is shown with their least.
+//!
+//! Then what reading costs, and 20 instances of `OpStats`, of one operation and of five: where their tables fall in memory must not
+//! matter.
 
-use std::hint::spin_loop;
+use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
@@ -88,13 +91,8 @@ fn measured(work: &dyn Fn()) -> Option<f64> {
     (preempted == now_preempted).then(|| (end - start) as f64 / OPERATIONS as f64)
 }
 
-/// By row, the clean rounds' means over their threads.
-fn run(cpus: &[usize]) -> Vec<(&'static str, Vec<f64>)> {
-    let mut rows = rows(cpus.len());
-    // cargo itself adds `--bench`.
-    if let Some(part) = std::env::args().skip(1).find(|arg| !arg.starts_with("--")) {
-        rows.retain(|row| row.0.contains(&part));
-    }
+/// By row, the clean rounds' means over their threads, sorted.
+fn run(cpus: &[usize], rows: &[Rung]) -> Vec<(&'static str, Vec<f64>)> {
     let arrived = AtomicUsize::new(0);
     let worker = |thread: usize| {
         pin(cpus[thread]);
@@ -126,20 +124,88 @@ fn run(cpus: &[usize]) -> Vec<(&'static str, Vec<f64>)> {
         .collect()
 }
 
+/// What reading costs while nobody adds.
+fn readers() -> Vec<Rung> {
+    let (per_cpu, striped, stats) = (PerCpuCounter::new(), StripedCounter::new(), OpStats::new(4));
+    per_cpu.add(1);
+    vec![
+        row("PerCpuCounter::drain", move |_| _ = black_box(per_cpu.drain())),
+        row("StripedCounter::drain", move |_| _ = black_box(striped.drain())),
+        row("OpStats::report, 4 of them", move |_| _ = black_box(stats.report())),
+    ]
+}
+
+const INSTANCES: usize = 20;
+
+/// Instances that are made one after the other, as a program makes its own, each in three rows: one thread adds alone
+/// while the others wait, all add to it, and, as a control, each adds to an instance of its own.
+fn instances(operations: usize, threads: usize) -> Vec<Rung> {
+    let made = |_| {
+        let shared = Arc::new(OpStats::new(operations));
+        let (alone, own) = (Arc::clone(&shared), (0..threads).map(|_| OpStats::new(operations)).collect::<Vec<_>>());
+        [
+            row("alone", move |thread| if thread == 0 { alone.add(0, 7) }),
+            row("together", move |_| shared.add(0, 7)),
+            row("apart", move |thread| own[thread].add(0, 7)),
+        ]
+    };
+    (0..INSTANCES).flat_map(made).collect()
+}
+
+fn median(sorted: &[f64]) -> Option<f64> {
+    sorted.get(sorted.len() / 2).copied()
+}
+
+/// For each instance, what all threads pay there beside one alone, and beside the control. All rows take turns: on a
+/// virtual machine the core's own speed changes by a factor of two within seconds.
+fn compare_instances(cpus: &[usize], operations: usize) {
+    let rows = run(cpus, &instances(operations, cpus.len()));
+    let ns: Vec<Option<f64>> = rows.iter().map(|row| median(&row.1)).collect();
+    // A row is a mean over all threads, and alone means that only one does something.
+    let alone = |three: &[Option<f64>]| Some(three[0]? * cpus.len() as f64);
+    let sorted = |ratio: &dyn Fn(&[Option<f64>]) -> Option<f64>| {
+        let mut ratios: Vec<f64> = ns.chunks(3).filter_map(ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        ratios
+    };
+    let beside_one = sorted(&|three| Some(three[1]? / alone(three)?));
+    let beside_apart = sorted(&|three| Some(three[1]? / three[2]?));
+    println!(
+        "{INSTANCES} instances of OpStats with {operations} operations, {} threads; {} with clean rounds; ratio\n  \
+         to one thread alone {beside_one:.2?}\n  to as many on instances of their own {beside_apart:.2?}",
+        cpus.len(),
+        beside_apart.len()
+    );
+}
+
+fn show(threads: usize, results: &[(&str, Vec<f64>)]) {
+    println!("{threads} threads: CPU ns per operation and thread; median, least, clean rounds of {ROUNDS}");
+    for (name, clean) in results {
+        match (median(clean), clean.first()) {
+            (Some(median), Some(least)) => println!("  {name:26} {median:7.2} {least:7.2} {:5}", clean.len()),
+            _ => println!("  {name:26} preempted in every round"),
+        }
+    }
+}
+
 fn main() {
     let cpus = allowed();
+    // cargo itself adds `--bench`.
+    let part = std::env::args().skip(1).find(|arg| !arg.starts_with("--"));
+    let chosen = |mut rows: Vec<Rung>| {
+        rows.retain(|row| part.as_ref().is_none_or(|part| row.0.contains(part)));
+        rows
+    };
+    show(1, &run(&cpus[..1], &chosen(readers())));
     let mut threads = 1;
     loop {
-        println!("{threads} threads: CPU ns per operation and thread; median, least, clean rounds of {ROUNDS}");
-        for (name, clean) in run(&cpus[..threads]) {
-            match clean.first() {
-                Some(least) => println!("  {name:26} {:7.2} {least:7.2} {:5}", clean[clean.len() / 2], clean.len()),
-                None => println!("  {name:26} preempted in every round"),
-            }
-        }
+        show(threads, &run(&cpus[..threads], &chosen(rows(threads))));
         if threads == cpus.len() {
-            return;
+            break;
         }
         threads = (threads * 2).min(cpus.len());
+    }
+    if part.is_none_or(|part| "OpStats::add".contains(&part)) {
+        [1, 5].iter().for_each(|operations| compare_instances(&cpus, *operations));
     }
 }

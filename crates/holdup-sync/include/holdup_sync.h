@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* A cell for each CPU, added to by restartable sequences: about the cost of a plain add, at any number of threads.
- * 256 bytes for each possible CPU. For a handful of hot counters. */
+ * 128 bytes for each possible CPU, from the first add. For a handful of hot counters. */
 typedef struct holdup_percpu_counter holdup_percpu_counter;
 
 /* A counter at 0. Never NULL: without memory the program is aborted. */
@@ -27,10 +27,10 @@ holdup_percpu_counter *holdup_percpu_new(void);
 void holdup_percpu_add(const holdup_percpu_counter *counter, uint64_t n);
 /* What has been added and not drained; exact about adds that happened before. */
 uint64_t holdup_percpu_sum(const holdup_percpu_counter *counter);
-/* Takes the sum and leaves 0; each add is in the result of exactly one drain. A system call. */
+/* Takes the sum and leaves 0; each add is in the result of exactly one drain. */
 uint64_t holdup_percpu_drain(const holdup_percpu_counter *counter);
-/* Whether restartable sequences are used here (Linux 5.10, glibc 2.35, x86-64 or aarch64); then holdup_percpu_add may
- * be called in signal handlers. Else it is a striped counter. */
+/* Whether restartable sequences are used here (Linux 4.18, glibc 2.35, x86-64 or aarch64); once this has said so,
+ * holdup_percpu_add may be called in signal handlers. Else it is a striped counter. */
 bool holdup_percpu_is_per_cpu(const holdup_percpu_counter *counter);
 /* Frees the counter; NULL is none. */
 void holdup_percpu_free(holdup_percpu_counter *counter);

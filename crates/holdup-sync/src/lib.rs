@@ -86,8 +86,6 @@ pub mod capi;
 mod cpu;
 #[cfg(feature = "std")]
 mod gate;
-#[cfg(holdup_rseq)]
-mod membarrier;
 #[cfg(loom)]
 mod models;
 #[cfg(feature = "std")]
@@ -109,6 +107,8 @@ mod spin;
 mod striped;
 #[cfg(feature = "std")]
 mod sync;
+#[cfg(any(holdup_rseq, all(loom, test), all(test, feature = "std")))]
+mod taken;
 #[cfg(feature = "std")]
 mod thread_stats;
 mod totals;

@@ -22,6 +22,7 @@ fn model(threads: impl Fn() + Sync + Send + 'static) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::taken::Taken;
     use crate::{Gate, PerCpuArc, StripedCounter};
 
     #[test]
@@ -34,6 +35,28 @@ mod tests {
             let drained = counter.drain();
             worker.join().unwrap();
             assert_eq!(drained + counter.sum(), 4);
+        });
+    }
+
+    /// Cells that only grow; their owners' adds are locked here, as loom knows no sections.
+    #[test]
+    fn each_add_is_taken_once_by_one_of_two() {
+        model(|| {
+            let shared = Arc::new((Taken::new(), [AtomicUsize::new(0), AtomicUsize::new(0)]));
+            let total = |cells: &[AtomicUsize]| cells.iter().map(|cell| cell.load(Relaxed) as u64).sum();
+            let writer = thread::spawn({
+                let shared = Arc::clone(&shared);
+                move || (0..3).for_each(|i| _ = shared.1[i % 2].fetch_add(1, Relaxed))
+            });
+            let taker = thread::spawn({
+                let shared = Arc::clone(&shared);
+                move || shared.0.take(|| total(&shared.1))
+            });
+            let here = shared.0.take(|| total(&shared.1));
+            assert!(here <= 3 && shared.0.left(|| total(&shared.1)) <= 3, "nothing goes below 0");
+            let there = taker.join().unwrap();
+            writer.join().unwrap();
+            assert_eq!(here + there + shared.0.take(|| total(&shared.1)), 3);
         });
     }
 

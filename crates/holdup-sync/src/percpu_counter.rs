@@ -3,6 +3,8 @@
 use core::fmt;
 
 use crate::StripedCounter;
+#[cfg(holdup_rseq)]
+use crate::{rseq::Cells, taken::Taken};
 
 /// A counter whose `add` costs about what a plain `+=` costs, on any number of threads.
 ///
@@ -10,16 +12,18 @@ use crate::StripedCounter;
 /// (rseq): a thread that is interrupted or moved to another CPU there starts the section again. No update is lost, and
 /// none is locked.
 ///
-/// This needs Linux 5.10 and glibc 2.35 on x86-64 or aarch64. Elsewhere, and in threads that glibc did not start, `add`
+/// This needs Linux 4.18 and glibc 2.35 on x86-64 or aarch64. Elsewhere, and in threads that glibc did not start, `add`
 /// goes to a [`StripedCounter`]; [`is_per_cpu`](Self::is_per_cpu) tells.
 ///
-/// *Cost:* `add` O(1); [`sum`](Self::sum) and [`drain`](Self::drain) O(possible CPUs), `drain` also a system call that
-/// interrupts the process's CPUs. *Memory:* 256 bytes for each possible CPU, from the start.
+/// *Cost:* `add` O(1); [`sum`](Self::sum) and [`drain`](Self::drain) O(possible CPUs) and an uncontended lock. No system
+/// calls, but for the memory of the first `add`. *Memory:* 128 bytes for each possible CPU, from the first `add`.
 ///
 /// *When not:* for thousands of counters (take [`StripedCounter`]); where each `add` needs the new total, or a limit must
 /// hold at every moment (that is what `AtomicU64` is for); where the sum is read about as often as it is changed.
 ///
-/// `add` may be called in a signal handler where [`is_per_cpu`](Self::is_per_cpu), by threads that glibc started.
+/// `add` may be called in a signal handler once [`is_per_cpu`](Self::is_per_cpu) has returned `true`, by threads that glibc
+/// started. A child of `fork` has a copy that counts on from there. A child of `vfork` must not add, as it may not write
+/// anything: the kernel watches no sections in it, so that other threads' adds at that moment can be lost.
 ///
 /// A library that uses it must not be unloaded (`dlclose`) while its threads run: the kernel may still look at the
 /// descriptor of a thread's last section.
@@ -27,30 +31,42 @@ use crate::StripedCounter;
 /// ```
 /// use holdup_sync::PerCpuCounter;
 ///
-/// let served = PerCpuCounter::new();
+/// static SERVED: PerCpuCounter = PerCpuCounter::new();
+///
 /// std::thread::scope(|scope| {
 ///     for _ in 0..4 {
-///         scope.spawn(|| (0..1000).for_each(|_| served.add(1)));
+///         scope.spawn(|| (0..1000).for_each(|_| SERVED.add(1)));
 ///     }
 /// });
-/// assert_eq!(served.drain(), 4000);
-/// assert_eq!(served.sum(), 0);
+/// assert_eq!(SERVED.drain(), 4000);
+/// assert_eq!(SERVED.sum(), 0);
 /// ```
 pub struct PerCpuCounter {
     #[cfg(holdup_rseq)]
-    cells: Option<cells::BankedCells>,
+    cells: Cells,
+    #[cfg(holdup_rseq)]
+    taken: Taken,
     /// What the cells can't take.
     striped: StripedCounter,
 }
 
 impl PerCpuCounter {
-    /// A counter at 0.
-    pub fn new() -> Self {
+    /// A counter at 0. Allocates nothing.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
         PerCpuCounter {
             #[cfg(holdup_rseq)]
-            cells: cells::BankedCells::new(),
+            cells: Cells::new(),
+            #[cfg(holdup_rseq)]
+            taken: Taken::new(),
             striped: StripedCounter::new(),
         }
+    }
+
+    /// A counter at 0, as a model.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        PerCpuCounter { striped: StripedCounter::new() }
     }
 
     /// Adds `n`, wrapping at 2⁶⁴ (so that `add(5u64.wrapping_neg())` subtracts 5).
@@ -59,19 +75,20 @@ impl PerCpuCounter {
     #[inline]
     pub fn add(&self, n: u64) {
         #[cfg(holdup_rseq)]
-        match &self.cells {
-            Some(cells) if cells.add(n) => {}
-            _ => self.add_striped(n),
+        if self.cells.add(n) {
+            return;
         }
-        #[cfg(not(holdup_rseq))]
-        self.striped.add(n);
+        self.add_otherwise(n);
     }
 
-    /// Out of the way of the fast path.
-    #[cfg(holdup_rseq)]
+    /// The first time, and where there are no sections. Out of the way of the fast path.
     #[cold]
     #[inline(never)]
-    fn add_striped(&self, n: u64) {
+    fn add_otherwise(&self, n: u64) {
+        #[cfg(holdup_rseq)]
+        if self.cells.make() && self.cells.add(n) {
+            return;
+        }
         self.striped.add(n);
     }
 
@@ -81,31 +98,24 @@ impl PerCpuCounter {
     /// Adds that go on meanwhile may or may not be in it.
     pub fn sum(&self) -> u64 {
         #[cfg(holdup_rseq)]
-        if let Some(cells) = &self.cells {
-            return cells.sum().wrapping_add(self.striped.sum());
-        }
+        return self.taken.left(|| self.cells.total()).wrapping_add(self.striped.sum());
+        #[cfg(not(holdup_rseq))]
         self.striped.sum()
     }
 
     /// Takes the sum and leaves 0. Each `add` is in the result of exactly one `drain`, however many threads add or drain
     /// meanwhile.
-    ///
-    /// Costs a `membarrier` system call, some microseconds; the first of the process may take tens of milliseconds.
-    ///
-    /// # Panics
-    /// If the kernel refuses `membarrier` although it offered it when the counter was made.
     pub fn drain(&self) -> u64 {
         #[cfg(holdup_rseq)]
-        if let Some(cells) = &self.cells {
-            return cells.drain().wrapping_add(self.striped.drain());
-        }
+        return self.taken.take(|| self.cells.total()).wrapping_add(self.striped.drain());
+        #[cfg(not(holdup_rseq))]
         self.striped.drain()
     }
 
-    /// Whether this counter uses restartable sequences here.
+    /// Whether this counter uses restartable sequences here. Allocates the cells, where it does.
     pub fn is_per_cpu(&self) -> bool {
         #[cfg(holdup_rseq)]
-        return self.cells.is_some();
+        return self.cells.make();
         #[cfg(not(holdup_rseq))]
         false
     }
@@ -120,95 +130,6 @@ impl Default for PerCpuCounter {
 impl fmt::Debug for PerCpuCounter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PerCpuCounter").field("sum", &self.sum()).field("per_cpu", &self.is_per_cpu()).finish()
-    }
-}
-
-#[cfg(holdup_rseq)]
-mod cells {
-    use core::sync::atomic::{AtomicPtr, Ordering::Relaxed, Ordering::Release};
-    use std::sync::{Mutex, MutexGuard, PoisonError};
-
-    use crate::rseq::{self, Cell, Cells};
-
-    /// Two banks of cells, one of them in use. Adds read inside their section which one it is, so that after the banks
-    /// are exchanged and all sections restarted, nobody writes the old one.
-    pub struct BankedCells {
-        cells: Cells,
-        banks: Mutex<Banks>,
-    }
-
-    /// Both banks, allocated as one slice, the cells of the one in use first or last.
-    struct Banks {
-        /// Owned; freed on drop. Not a `Box`, which would claim that nobody else points into it.
-        first: *mut Cell,
-        second_in_use: bool,
-    }
-
-    // SAFETY: the pointer owns cells that are atomics.
-    unsafe impl Send for Banks {}
-
-    impl BankedCells {
-        pub fn new() -> Option<Self> {
-            let area = rseq::area()?;
-            let count = crate::cpu::possible();
-            let first = Box::into_raw((0..2 * count).map(|_| Cell::default()).collect::<Box<[_]>>()).cast();
-            let banks = Mutex::new(Banks { first, second_in_use: false });
-            Some(BankedCells {
-                cells: Cells { bank: AtomicPtr::new(first), area, count: u32::try_from(count).ok()? },
-                banks,
-            })
-        }
-
-        #[inline]
-        pub fn add(&self, n: u64) -> bool {
-            // SAFETY: `bank` always points to one of two banks of that many cells that live as long as `self`.
-            unsafe { self.cells.add(n) }
-        }
-
-        pub fn sum(&self) -> u64 {
-            let banks = self.lock();
-            self.total(&banks, |cell| cell.load(Relaxed), 0..2)
-        }
-
-        pub fn drain(&self) -> u64 {
-            let mut banks = self.lock();
-            let old = usize::from(banks.second_in_use);
-            banks.second_in_use = old == 0;
-            self.cells.bank.store(self.start(&banks, 1 - old), Release);
-            crate::membarrier::restart_sections();
-            // No section writes the old bank any more; the next barrier publishes its zeros before it is used again.
-            self.total(&banks, |cell| cell.swap(0, Relaxed), old..old + 1)
-        }
-
-        fn lock(&self) -> MutexGuard<'_, Banks> {
-            self.banks.lock().unwrap_or_else(PoisonError::into_inner)
-        }
-
-        fn start(&self, banks: &Banks, bank: usize) -> *mut Cell {
-            // SAFETY: there are two banks of that many cells.
-            unsafe { banks.first.add(bank * self.cells.count as usize) }
-        }
-
-        fn total(
-            &self,
-            banks: &Banks,
-            take: impl Fn(&core::sync::atomic::AtomicU64) -> u64,
-            which: core::ops::Range<usize>,
-        ) -> u64 {
-            let start = self.start(banks, which.start);
-            // SAFETY: cells of the allocation, alive as long as `self`, and shared references to atomics.
-            let cells = unsafe { core::slice::from_raw_parts(start, which.len() * self.cells.count as usize) };
-            cells.iter().fold(0, |sum, cell| sum.wrapping_add(take(&cell.0)))
-        }
-    }
-
-    impl Drop for BankedCells {
-        fn drop(&mut self) {
-            let first = self.lock().first;
-            let cells = core::ptr::slice_from_raw_parts_mut(first, 2 * self.cells.count as usize);
-            // SAFETY: allocated as this boxed slice in `new`; nobody else is left to use it.
-            drop(unsafe { Box::from_raw(cells) });
-        }
     }
 }
 
@@ -231,5 +152,23 @@ mod tests {
         assert_eq!(counter.drain(), 0);
         counter.add(u64::MAX);
         assert_eq!(counter.sum(), u64::MAX);
+    }
+
+    #[test]
+    fn the_first_adds_of_many_threads_make_the_cells_once() {
+        let rounds = if cfg!(miri) { 3 } else { 500 };
+        for _ in 0..rounds {
+            let counter = PerCpuCounter::new();
+            let begin = std::sync::Barrier::new(4);
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        begin.wait();
+                        (0..10).for_each(|_| counter.add(1));
+                    });
+                }
+            });
+            assert_eq!(counter.drain(), 40);
+        }
     }
 }

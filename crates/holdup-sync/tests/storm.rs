@@ -26,7 +26,7 @@ impl Unprotected {
     }
 }
 
-static COUNTER: LazyLock<PerCpuCounter> = LazyLock::new(PerCpuCounter::new);
+static COUNTER: PerCpuCounter = PerCpuCounter::new();
 static UNPROTECTED: LazyLock<Unprotected> =
     LazyLock::new(|| Unprotected((0..possible_cpus()).map(|_| Padded::default()).collect()));
 

@@ -24,7 +24,7 @@ pub enum Need<'a> {
     Program(&'a str),
     /// A Java that Cassandra 5 runs on.
     Java,
-    /// Sections of code that the kernel restarts (rseq): glibc 2.35, Linux 5.10 for their barriers, a processor that we know.
+    /// Sections of code that the kernel restarts (rseq): glibc 2.35, Linux 4.18, a processor that we know.
     RestartableSequences,
     /// Traces of other machines, which are too large for the repository.
     SharedTraces,
@@ -69,7 +69,7 @@ impl Need<'_> {
             Need::RestartableSequences => {
                 cfg!(any(target_arch = "x86_64", target_arch = "aarch64"))
                     && glibc().is_some_and(|version| version >= (2, 35))
-                    && numbers(&read("/proc/sys/kernel/osrelease")).is_some_and(|version| version >= (5, 10))
+                    && numbers(&read("/proc/sys/kernel/osrelease")).is_some_and(|version| version >= (4, 18))
             }
             Need::SharedTraces => shared_traces().is_dir(),
             Need::Other { is_here, .. } => is_here,
@@ -89,7 +89,7 @@ impl fmt::Display for Need<'_> {
             }
             Need::KernelAddresses => "kernel addresses in /proc/kallsyms",
             Need::Java => "Java 17 or 11",
-            Need::RestartableSequences => "restartable sequences (glibc 2.35, Linux 5.10)",
+            Need::RestartableSequences => "restartable sequences (glibc 2.35, Linux 4.18)",
             Need::SharedTraces => "shared traces (HOLDUP_SHARED_TRACES names their folder)",
             Need::Program(name) | Need::Other { name, .. } => name,
         })

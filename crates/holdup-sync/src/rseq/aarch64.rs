@@ -1,9 +1,8 @@
 //! The section for aarch64; the thread pointer is `tpidr_el0`.
 
 use core::arch::asm;
-use core::mem::offset_of;
 
-use super::{CPU_ID, Cells, RSEQ_CS};
+use super::{CPU_ID, Cell, RSEQ_CS};
 
 /// glibc's `__rseq_offset`, if it exists (2.35) and `__rseq_size` says that threads are registered.
 pub fn registered() -> Option<isize> {
@@ -45,10 +44,12 @@ pub fn cpu_id(offset: isize) -> i32 {
     cpu
 }
 
+/// Adds `n` to the cell of this CPU. `false`, with nothing added, if its number is not below `count`.
+///
 /// # Safety
-/// As for [`super::Cells::add`].
+/// `bank` has `count` cells that live as long as the call, and `offset` is what [`registered`] said.
 #[inline]
-pub unsafe fn add(cells: &Cells, n: u64) -> bool {
+pub unsafe fn add(bank: *mut Cell, count: u32, offset: isize, n: u64) -> bool {
     // SAFETY: writes only `rseq_cs` of this thread and, below the bound, a cell that the caller promised. The section
     // changes scratch registers and flags before its last instruction, so that it can be started again anywhere.
     unsafe {
@@ -67,11 +68,9 @@ pub unsafe fn add(cells: &Cells, n: u64) -> bool {
             "str {cell}, [{rseq}, #{RSEQ_CS}]",
             "4:",
             "ldr {cpu:w}, [{rseq}, #{CPU_ID}]",
-            "ldr {cell:w}, [{cells}, #{COUNT}]",
-            "cmp {cpu:w}, {cell:w}", // unsigned: a negative number, unregistered, is large
+            "cmp {cpu:w}, {count:w}", // unsigned: a negative number, unregistered, is large
             "b.hs {outside}",
-            "ldr {cell}, [{cells}, #{BANK}]",
-            "add {cell}, {cell}, {cpu}, lsl #7",
+            "add {cell}, {bank}, {cpu}, lsl #7",
             "ldr {cpu}, [{cell}]",
             "add {cpu}, {cpu}, {n}",
             "str {cpu}, [{cell}]",
@@ -84,14 +83,13 @@ pub unsafe fn add(cells: &Cells, n: u64) -> bool {
             rseq = out(reg) _,
             cell = out(reg) _,
             cpu = out(reg) _,
-            offset = in(reg) cells.area.0.get(),
-            cells = in(reg) cells,
+            offset = in(reg) offset,
+            bank = in(reg) bank,
+            count = in(reg) count,
             n = in(reg) n,
             outside = label { return false },
             RSEQ_CS = const RSEQ_CS,
             CPU_ID = const CPU_ID,
-            BANK = const offset_of!(Cells, bank),
-            COUNT = const offset_of!(Cells, count),
             options(nostack),
         );
     }

@@ -7,9 +7,8 @@
 //! ```text
 //!   restart: rseq_cs = &descriptor        the only field that may be written
 //!   ┌ start: cpu = rseq.cpu_id            read inside: outside it could be stale
-//!   │        if cpu >= cells: leave
-//!   │        cell = *bank + 128 · cpu
-//!   └        *cell += n                   the commit: one instruction, the last
+//!   │        if cpu >= count: leave
+//!   └        bank[128 · cpu] += n         the commit: one instruction, the last
 //!     end
 //!   abort:   signature before it; jump to restart
 //! ```
@@ -17,7 +16,8 @@
 //! glibc 2.35 and later registers `struct rseq` for each thread and exports where it lies.
 
 use core::num::NonZeroIsize;
-use core::sync::atomic::{AtomicPtr, AtomicU64};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 use std::sync::OnceLock;
 
 use crate::Padded;
@@ -37,12 +37,10 @@ pub struct Area(NonZeroIsize);
 const CPU_ID: isize = 4;
 const RSEQ_CS: isize = 8;
 
-/// `struct rseq` of this process's threads, if glibc has registered it and sections of other CPUs can be restarted.
+/// `struct rseq` of this process's threads, if glibc has registered it.
 pub fn area() -> Option<Area> {
     static AREA: OnceLock<Option<Area>> = OnceLock::new();
-    *AREA.get_or_init(|| {
-        arch::registered().filter(|_| crate::membarrier::supported()).and_then(NonZeroIsize::new).map(Area)
-    })
+    *AREA.get_or_init(|| arch::registered().and_then(NonZeroIsize::new).map(Area))
 }
 
 impl Area {
@@ -53,28 +51,84 @@ impl Area {
     }
 }
 
-/// The cells that [`add`](Self::add) adds to: the section reads them all, and `bank` while others change it.
+/// What every section needs, the same for all cells of the process: written before the first cells are shown.
+static OFFSET: AtomicIsize = AtomicIsize::new(0);
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// A cell for each possible CPU, made when first asked for, so that a counter can be a `static`. They only grow.
 #[derive(Debug)]
-#[repr(C)]
 pub struct Cells {
-    /// One cell for each CPU.
-    pub bank: AtomicPtr<Cell>,
-    pub area: Area,
-    pub count: u32,
+    /// The first of `COUNT` cells, owned; null until they are made. Not a `Box`, which would claim that nobody else
+    /// points into it.
+    bank: AtomicPtr<Cell>,
 }
 
 impl Cells {
-    /// Adds `n` to this CPU's cell of the bank that `bank` points to at that moment. `false`, with nothing added, if the
-    /// thread is not registered or its CPU's number is not below `count`.
-    ///
-    /// # Safety
-    /// Any value that `bank` has during the call points to at least `count` cells that live as long as the call.
+    /// Allocates nothing.
+    pub const fn new() -> Self {
+        Cells { bank: AtomicPtr::new(null_mut()) }
+    }
+
+    /// Makes the cells if they aren't there. `false` where no sections can be used.
+    #[cold]
+    pub fn make(&self) -> bool {
+        if !self.bank.load(Acquire).is_null() {
+            return true;
+        }
+        let cpus = crate::cpu::possible();
+        let (Some(area), Ok(count)) = (area(), u32::try_from(cpus)) else { return false };
+        OFFSET.store(area.0.get(), Relaxed);
+        COUNT.store(count, Relaxed);
+        let bank: *mut Cell = Box::into_raw((0..cpus).map(|_| Cell::default()).collect::<Box<[_]>>()).cast();
+        if self.bank.compare_exchange(null_mut(), bank, AcqRel, Acquire).is_err() {
+            // SAFETY: made above, and shown to nobody: another thread was first.
+            unsafe { free(bank) };
+        }
+        true
+    }
+
+    /// Adds `n` to this CPU's cell. `false`, with nothing added, if the cells are not made, the thread is not registered,
+    /// or its CPU's number is beyond them.
     #[inline]
     #[must_use]
-    pub unsafe fn add(&self, n: u64) -> bool {
-        // SAFETY: an `Area` exists only where glibc registered one for its threads; the rest is the caller's promise.
-        unsafe { arch::add(self, n) }
+    pub fn add(&self, n: u64) -> bool {
+        let bank = self.bank.load(Acquire);
+        // SAFETY: an `Area` exists only where glibc registered one for its threads. A bank that is not null has `COUNT` cells,
+        // lives as long as `self`, and was shown after both statics were written.
+        !bank.is_null() && unsafe { arch::add(bank, COUNT.load(Relaxed), OFFSET.load(Relaxed), n) }
     }
+
+    /// The sum of all cells, wrapping.
+    pub fn total(&self) -> u64 {
+        self.cells().iter().fold(0, |sum, cell| sum.wrapping_add(cell.load(Relaxed)))
+    }
+
+    fn cells(&self) -> &[Cell] {
+        let bank = self.bank.load(Acquire);
+        if bank.is_null() {
+            return &[];
+        }
+        // SAFETY: as in `add`; these are shared references to atomics.
+        unsafe { core::slice::from_raw_parts(bank, COUNT.load(Relaxed) as usize) }
+    }
+}
+
+impl Drop for Cells {
+    fn drop(&mut self) {
+        let bank = *self.bank.get_mut();
+        if !bank.is_null() {
+            // SAFETY: made in `make`; nobody else is left to use it.
+            unsafe { free(bank) };
+        }
+    }
+}
+
+/// # Safety
+/// A bank that [`Cells::make`] allocated after it wrote `COUNT`, and that nobody uses any more.
+unsafe fn free(bank: *mut Cell) {
+    let cells = core::ptr::slice_from_raw_parts_mut(bank, COUNT.load(Relaxed) as usize);
+    // SAFETY: a boxed slice of this length, by the caller's promise.
+    drop(unsafe { Box::from_raw(cells) });
 }
 
 #[cfg(test)]
@@ -82,6 +136,7 @@ mod tests {
     use holdup_testing::{Need, skip};
 
     use super::*;
+    use crate::taken::Taken;
 
     #[test]
     fn cpu_is_one_that_the_kernel_may_use() {
@@ -93,9 +148,56 @@ mod tests {
     fn a_cpu_beyond_the_cells_adds_nothing() {
         let Some(area) = area() else { return skip(Need::RestartableSequences, "none are registered") };
         let mut cells = [Cell::default()];
-        let bank = AtomicPtr::new(cells.as_mut_ptr());
         // SAFETY: no cell is promised, and none is touched.
-        assert!(!unsafe { Cells { bank, area, count: 0 }.add(1) });
+        assert!(!unsafe { arch::add(cells.as_mut_ptr(), 0, area.0.get(), 1) });
         assert_eq!(cells[0].0.get_mut(), &0);
+    }
+
+    /// Adds from as many threads as CPUs while `take` runs over and over; what was added, and what was taken in all.
+    fn while_others_add(cells: &Cells, take: impl Fn() -> u64) -> (u64, u64) {
+        let threads = std::thread::available_parallelism().map_or(2, |cpus| cpus.get());
+        let (adds, done) = (2_000_000, AtomicU32::new(0));
+        let mut taken = 0;
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    assert!((0..adds).all(|_| cells.add(1)));
+                    done.fetch_add(1, AcqRel);
+                });
+            }
+            while (done.load(Acquire) as usize) < threads {
+                taken += take();
+            }
+        });
+        (threads as u64 * adds, taken + take())
+    }
+
+    #[test]
+    fn what_is_taken_is_all_there() {
+        let (cells, taken) = (Cells::new(), Taken::new());
+        if !cells.make() {
+            return skip(Need::RestartableSequences, "none are registered");
+        }
+        let (added, counted) = while_others_add(&cells, || taken.take(|| cells.total()));
+        assert_eq!(counted, added);
+    }
+
+    /// The control: cells that are emptied by the reader, though with a locked instruction, beside plain adds. One that
+    /// has read its cell before and writes it after brings back what was taken.
+    #[test]
+    fn emptying_the_cells_miscounts() {
+        if std::thread::available_parallelism().map_or(1, |cpus| cpus.get()) < 2 {
+            return skip(Need::Other { name: "second CPU", is_here: false }, "one CPU overtakes no add");
+        }
+        let cells = Cells::new();
+        if !cells.make() {
+            return skip(Need::RestartableSequences, "none are registered");
+        }
+        let miscounts = (0..100).any(|_| {
+            let (added, counted) =
+                while_others_add(&cells, || cells.cells().iter().map(|cell| cell.swap(0, Relaxed)).sum());
+            added != counted
+        });
+        assert!(miscounts, "this control is too weak to show anything");
     }
 }

@@ -1,9 +1,8 @@
 //! The section for x86-64; the thread pointer is `fs:0`.
 
 use core::arch::asm;
-use core::mem::offset_of;
 
-use super::{CPU_ID, Cells, RSEQ_CS};
+use super::{CPU_ID, Cell, RSEQ_CS};
 
 /// glibc's `__rseq_offset`, if it exists (2.35) and `__rseq_size` says that threads are registered.
 pub fn registered() -> Option<isize> {
@@ -40,10 +39,12 @@ pub fn cpu_id(offset: isize) -> i32 {
     cpu
 }
 
+/// Adds `n` to the cell of this CPU. `false`, with nothing added, if its number is not below `count`.
+///
 /// # Safety
-/// As for [`super::Cells::add`].
+/// `bank` has `count` cells that live as long as the call, and `offset` is what [`registered`] said.
 #[inline]
-pub unsafe fn add(cells: &Cells, n: u64) -> bool {
+pub unsafe fn add(bank: *mut Cell, count: u32, offset: isize, n: u64) -> bool {
     // SAFETY: writes only `rseq_cs` of this thread and, below the bound, a cell that the caller promised. The section
     // changes one scratch register and flags before its last instruction, so that it can be started again anywhere.
     unsafe {
@@ -59,11 +60,10 @@ pub unsafe fn add(cells: &Cells, n: u64) -> bool {
             "mov qword ptr fs:[{offset} + {RSEQ_CS}], {cell}",
             "4:",
             "mov {cell:e}, dword ptr fs:[{offset} + {CPU_ID}]",
-            "cmp {cell:e}, dword ptr [{cells} + {COUNT}]", // unsigned: a negative number, unregistered, is large
+            "cmp {cell:e}, {count:e}", // unsigned: a negative number, unregistered, is large
             "jae {outside}",
             "shl {cell}, 7",
-            "add {cell}, qword ptr [{cells} + {BANK}]",
-            "add qword ptr [{cell}], {n}",
+            "add qword ptr [{bank} + {cell}], {n}",
             "5:",
             ".pushsection .text.holdup_rseq_abort, \"ax\", @progbits",
             ".byte 0x0f, 0xb9, 0x3d", // with the signature one ud1 instruction
@@ -72,14 +72,13 @@ pub unsafe fn add(cells: &Cells, n: u64) -> bool {
             "jmp 2b",
             ".popsection",
             cell = out(reg) _,
-            offset = in(reg) cells.area.0.get(),
-            cells = in(reg) cells,
+            offset = in(reg) offset,
+            bank = in(reg) bank,
+            count = in(reg) count,
             n = in(reg) n,
             outside = label { return false },
             RSEQ_CS = const RSEQ_CS,
             CPU_ID = const CPU_ID,
-            BANK = const offset_of!(Cells, bank),
-            COUNT = const offset_of!(Cells, count),
             options(nostack),
         );
     }
