@@ -23,7 +23,8 @@ use crate::{rseq::Cells, taken::Taken};
 ///
 /// `add` may be called in a signal handler once [`is_per_cpu`](Self::is_per_cpu) has returned `true`, by threads that glibc
 /// started. A child of `fork` has a copy that counts on from there. A child of `vfork` must not add, as it may not write
-/// anything: the kernel watches no sections in it, so that other threads' adds at that moment can be lost.
+/// anything: the kernel watches no sections in it, and it sees its parent's CPU. Beside three threads that added on that CPU
+/// while the child did on another, 3 to 5 % of 80 million adds were lost.
 ///
 /// A library that uses it must not be unloaded (`dlclose`) while its threads run: the kernel may still look at the
 /// descriptor of a thread's last section.

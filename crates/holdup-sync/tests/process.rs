@@ -54,7 +54,10 @@ fn a_filter_of_system_calls_does_not_matter() {
         i64::from((first, COUNTER.sum(), COUNTER.drain(), COUNTER.sum()) != (1005, 10, 10, 0))
     });
     if libc::WIFEXITED(status) && i64::from(libc::WEXITSTATUS(status)) == NO_FILTERS {
-        return skip(Need::Other { name: "filters of system calls (seccomp)", is_here: false }, "the kernel refuses them");
+        return skip(
+            Need::Other { name: "filters of system calls (seccomp)", is_here: false },
+            "the kernel refuses them",
+        );
     }
     assert_eq!(status, 0, "an exit code of 256 is a wrong count, 9 a system call");
     assert_eq!(COUNTER.drain(), 5, "the child drained its own copy");
@@ -72,7 +75,10 @@ fn the_filter_kills() {
         unsafe { libc::syscall(libc::SYS_gettid) }
     });
     if libc::WIFEXITED(status) && i64::from(libc::WEXITSTATUS(status)) == NO_FILTERS {
-        return skip(Need::Other { name: "filters of system calls (seccomp)", is_here: false }, "the kernel refuses them");
+        return skip(
+            Need::Other { name: "filters of system calls (seccomp)", is_here: false },
+            "the kernel refuses them",
+        );
     }
     assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL, "{status:#x}");
 }

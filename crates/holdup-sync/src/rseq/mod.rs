@@ -17,7 +17,9 @@
 
 use core::num::NonZeroIsize;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+};
 use std::sync::OnceLock;
 
 use crate::Padded;
