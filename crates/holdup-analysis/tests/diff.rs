@@ -156,3 +156,49 @@ fn a_program_may_be_called_differently_on_the_other_side() {
     let answer = compare(run(2.0).works("parse", 1.0), run(3.0).works("parse", 2.0));
     assert_eq!((answer.changes.len(), answer.changes[0].cpu_s), (1, [1.0, 2.0]));
 }
+
+/// Seconds that threads waited in `at` for a disk, in so many waits.
+fn flushes(facts: Facts, at: &str, seconds: f64, waits: f64) -> Facts {
+    let mut facts = facts;
+    facts.held.push(Held {
+        kind: FindingKind::Disk,
+        family: Family::Disk,
+        function: at.into(),
+        wait_ns: seconds * S,
+        blame_ns: seconds * S,
+        waits,
+        ..Held::default()
+    });
+    facts.waits.insert((place(at), WaitKind::Disk), Waited { ns: seconds * S, count: waits });
+    facts
+}
+
+#[test]
+fn a_flush_that_was_added_is_a_regression_also_beside_neighbours() {
+    let beside = |facts: Facts| Facts { other_ns: 0.1 * facts.elapsed_ns * facts.cpus as f64, ..facts };
+    let before = || beside(run(2.0).works("append", 1.0));
+    let after = beside(flushes(run(2.6).works("append", 1.0), "commit", 0.62, 200.0));
+    let answer = compare(before(), after);
+    let found: Vec<_> = answer.regressions.iter().filter(|r| r.contains("commit")).collect();
+    assert!(found.len() == 1 && found[0].ends_with("0 ns → 620.0 ms, new"), "{:?}", answer.regressions);
+    assert!(!answer.regressions.iter().any(|r| r.starts_with("elapsed")), "that may be the neighbours");
+
+    // As many flushes that take longer may be the neighbours', too; so may waits for a lock that was free before.
+    let slower = beside(flushes(run(2.6).works("append", 1.0), "commit", 0.62, 200.0));
+    let faster = beside(flushes(run(2.3).works("append", 1.0), "commit", 0.31, 180.0));
+    assert_eq!(compare(faster, slower).regressions, [""; 0]);
+    let contended = beside(run(2.6).works("append", 1.0).holds("enqueue", "append", 0.62, 200));
+    assert_eq!(compare(before(), contended).regressions, [""; 0]);
+}
+
+#[test]
+fn growth_from_little_is_told_by_what_it_was() {
+    let before = run(2.0).works("parse", 1.0).works("hash", 0.033);
+    let after = run(2.2).works("parse", 1.0).works("hash", 0.121);
+    let answer = compare(before, after);
+    assert!(
+        answer.regressions.iter().any(|r| r == "CPU time in `hash`: 33.0 ms → 121.0 ms, 3.7 times"),
+        "{:?}",
+        answer.regressions
+    );
+}

@@ -72,7 +72,7 @@ pub struct Point {
     /// Speed-up divided by how many times the smallest count this is.
     pub efficiency: f64,
     /// The serial share that this speed-up implies (A. Karp and H. Flatt, "Measuring parallel processor performance",
-    /// 1990); `None` at the smallest count.
+    /// 1990): above 1 it got slower, below 0 it is more than linear. `None` at the smallest count.
     pub karp_flatt: Option<f64>,
     /// CPU seconds for each unit of work.
     pub cpu_s_per_unit: f64,

@@ -112,6 +112,6 @@ fn instead(series: &Series) -> String {
 }
 
 /// Nanoseconds in the unit in which they are read best.
-fn time(ns: f64) -> String {
+pub(super) fn time(ns: f64) -> String {
     duration(Amount(ns).seconds())
 }

@@ -6,6 +6,8 @@ use super::{Axis, FEWEST, Fitted, Point, Scaling};
 
 /// From this efficiency at the largest count on there is nothing to win.
 const GOOD: f64 = 0.9;
+/// A serial share that differs by more than this between counts has a trend.
+const TREND: f64 = 0.05;
 
 /// One sentence for each parameter, and for the peak; without a law, for the efficiency.
 pub(super) fn findings(scaling: &Scaling) -> Vec<String> {
@@ -82,15 +84,32 @@ fn without_law(scaling: &Scaling, largest: &Point) -> Vec<String> {
     )];
     let shares: Vec<f64> = scaling.in_law().filter_map(|p| p.karp_flatt).collect();
     if let (Some(first), Some(last)) = (shares.first(), shares.last()) {
-        let trend = match shares.len() {
-            1 => "",
-            _ if last - first > 0.05 => ", and it rises with the count: overhead grows, as with coherence (κ)",
-            _ if first - last > 0.05 => ", and it falls with the count: the smallest counts pay for something once",
-            _ => ", and it stays: a serial part, as with contention (σ)",
-        };
-        found.push(format!("that is as if {} of the work were serial (Karp–Flatt){trend}", percent(last.max(0.0))));
+        found.push(serial(*first, *last, shares.len()));
     }
     found
+}
+
+/// What Karp and Flatt's metric says, as long as it is a share: below 0 the speed-up is more than linear, above 1 it is none.
+fn serial(first: f64, last: f64, counts: usize) -> String {
+    let trend = match counts {
+        1 => "",
+        _ if last - first > TREND => ", and it rises with the count: overhead grows, as with coherence (κ)",
+        _ if first - last > TREND => ", and it falls with the count: the smallest counts pay for something once",
+        _ => ", and it stays: a serial part, as with contention (σ)",
+    };
+    match last {
+        e if e > 1.0 => {
+            "more make it slower than the smallest count: even if all of the work were serial it would be as \
+                         fast, so there is a cost that grows with them, as with coherence (κ)"
+                .to_owned()
+        }
+        e if e < 0.0 => {
+            "that is more than so many times: no sign of serial work (Karp–Flatt); the smallest count pays for \
+                         something, as with data that fit the caches of many and not of few"
+                .to_owned()
+        }
+        e => format!("that is as if {} of the work were serial (Karp–Flatt){trend}", percent(e)),
+    }
 }
 
 /// What to do.
@@ -180,4 +199,23 @@ fn parameter(name: &str, value: f64, [low, high]: [f64; 2]) -> String {
 fn percent(share: f64) -> String {
     let hundred = 100.0 * share;
     if hundred.abs() < 9.95 { format!("{hundred:.1} %") } else { format!("{hundred:.0} %") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_serial_work_is_one_between_nothing_and_all() {
+        assert!(
+            serial(0.25, 0.25, 2).starts_with("that is as if 25 % of the work were serial (Karp–Flatt), and it stays")
+        );
+        assert!(serial(0.02, 0.9, 3).contains("90 %") && serial(0.02, 0.9, 3).contains("rises"));
+        // Four threads at 0.146 of one's speed: 635 %.
+        for impossible in [6.35, 1.01, -0.2, -0.001] {
+            let text = serial(0.3, impossible, 3);
+            assert!(!text.contains(" %") && !text.contains("as if"), "{text}");
+        }
+        assert!(serial(0.3, 1.0, 2).contains("100 %"));
+    }
 }

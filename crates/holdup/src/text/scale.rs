@@ -49,7 +49,9 @@ fn table(out: &mut impl Write, scaling: &Scaling) -> std::io::Result<()> {
 }
 
 fn row(out: &mut impl Write, p: &Point) -> std::io::Result<()> {
-    let karp_flatt = p.karp_flatt.map_or("–".to_owned(), |e| format!("{e:.3}"));
+    // Beyond these it is no share.
+    let serial = p.karp_flatt.filter(|e| (0.0..=1.0).contains(e));
+    let karp_flatt = serial.map_or("–".to_owned(), |e| format!("{e:.3}"));
     let mark = if p.crowded { "  crowded" } else { "" };
     writeln!(
         out,
