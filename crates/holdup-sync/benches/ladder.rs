@@ -151,7 +151,7 @@ fn instances(operations: usize, threads: usize) -> Vec<Rung> {
         [
             row("alone", move |thread| {
                 if thread == 0 {
-                    alone.add(0, 7)
+                    alone.add(0, 7);
                 }
             }),
             row("together", move |_| shared.add(0, 7)),

@@ -87,7 +87,7 @@ impl PerCpuCounter {
     #[inline(never)]
     fn add_otherwise(&self, n: u64) {
         #[cfg(holdup_rseq)]
-        if self.cells.make() && self.cells.add(n) {
+        if self.cells.make(crate::cpu::possible()) && self.cells.add(n) {
             return;
         }
         self.striped.add(n);
@@ -116,7 +116,7 @@ impl PerCpuCounter {
     /// Whether this counter uses restartable sequences here. Allocates the cells, where it does.
     pub fn is_per_cpu(&self) -> bool {
         #[cfg(holdup_rseq)]
-        return self.cells.make();
+        return self.cells.make(crate::cpu::possible());
         #[cfg(not(holdup_rseq))]
         false
     }

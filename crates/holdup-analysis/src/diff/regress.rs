@@ -39,8 +39,11 @@ pub(super) fn found(sides: &Sides, judged: &Judged, elapsed: &Series, cpu: &Seri
         check(&format!("CPU time in `{}`", place.function), &item.work, noise, sure, floor);
     }
     for (key, item) in &judged.held {
-        if disturbed.is_quiet() || is_more_work_for_the_disk(key, item) {
-            let name = format!("waits in `{}` for `{}`", key.at, item.function);
+        if disturbed.is_quiet() || is_more_work_for_the_disk(key, item, floor) {
+            let name = match key.family {
+                Family::Disk => format!("waits for the disk in `{}`", key.at),
+                _ => format!("waits in `{}` for `{}`", key.at, item.function),
+            };
             check(&name, &item.blame, Noise::waits(disturbed), SURE, floor);
         }
         for (by, hold) in item.holds.iter().filter(|(by, _)| !by.is_empty()) {
@@ -53,10 +56,10 @@ pub(super) fn found(sides: &Sides, judged: &Judged, elapsed: &Series, cpu: &Seri
     found
 }
 
-/// Whether the program turned to the disk more than twice as often. Neighbours make waits longer, of which the model of
+/// Whether the program turned to the disk more than twice as often, and it matters. Neighbours make waits longer, of which the model of
 /// noise knows, and decide how often threads meet at a lock; they don't make a program write or flush what it did not.
-fn is_more_work_for_the_disk(key: &HeldKey, item: &HeldItem) -> bool {
-    key.family == Family::Disk && item.waits.now() > 2.0 * item.waits.was()
+fn is_more_work_for_the_disk(key: &HeldKey, item: &HeldItem, floor: f64) -> bool {
+    key.family == Family::Disk && item.blame.now() >= floor && item.waits.now() > 2.0 * item.waits.was()
 }
 
 /// `0.033 s → 0.121 s, 3.7 times`. A share of what was next to nothing says nothing, so both figures are there.

@@ -71,17 +71,21 @@ impl Cells {
         Cells { bank: AtomicPtr::new(null_mut()) }
     }
 
-    /// Makes the cells if they aren't there. `false` where no sections can be used.
+    /// Makes a cell for each of so many CPUs, all that are possible, if they aren't there. `false` where no sections can
+    /// be used.
     #[cold]
-    pub fn make(&self) -> bool {
+    pub fn make(&self, cpus: usize) -> bool {
         if !self.bank.load(Acquire).is_null() {
             return true;
         }
-        let cpus = crate::cpu::possible();
         let (Some(area), Ok(count)) = (area(), u32::try_from(cpus)) else { return false };
+        if count == 0 {
+            return false;
+        }
         OFFSET.store(area.0.get(), Relaxed);
-        COUNT.store(count, Relaxed);
-        let bank: *mut Cell = Box::into_raw((0..cpus).map(|_| Cell::default()).collect::<Box<[_]>>()).cast();
+        // All banks are of one length: whoever came first has said it.
+        let count = COUNT.compare_exchange(0, count, Relaxed, Relaxed).map_or_else(|first| first, |_| count);
+        let bank: *mut Cell = Box::into_raw((0..count).map(|_| Cell::default()).collect::<Box<[_]>>()).cast();
         if self.bank.compare_exchange(null_mut(), bank, AcqRel, Acquire).is_err() {
             // SAFETY: made above, and shown to nobody: another thread was first.
             unsafe { free(bank) };
@@ -177,7 +181,7 @@ mod tests {
     #[test]
     fn what_is_taken_is_all_there() {
         let (cells, taken) = (Cells::new(), Taken::new());
-        if !cells.make() {
+        if !cells.make(crate::cpu::possible()) {
             return skip(Need::RestartableSequences, "none are registered");
         }
         let (added, counted) = while_others_add(&cells, || taken.take(|| cells.total()));
@@ -192,7 +196,7 @@ mod tests {
             return skip(Need::Other { name: "second CPU", is_here: false }, "one CPU overtakes no add");
         }
         let cells = Cells::new();
-        if !cells.make() {
+        if !cells.make(crate::cpu::possible()) {
             return skip(Need::RestartableSequences, "none are registered");
         }
         let miscounts = (0..100).any(|_| {
