@@ -137,13 +137,17 @@ fn reason(key: &HeldKey, item: &HeldItem, own: &Series) -> String {
             item.waits.was()
         ),
         Family::Lock => {
-            let same = own.delta().abs() < 0.1 * item.wait.delta().abs() && own.was() > 0.0 && own.now() > 0.0;
+            let same = own.delta().abs() < 0.1 * own.was().max(own.now());
             let outside = if same { "; its own work is nearly the same" } else { "" };
             format!("threads waited {waits} {at} for the lock while it ran{outside}")
         }
         Family::Disk => format!("threads waited {waits} for the disk here, or for a lock held meanwhile"),
         Family::Sleep => format!("others waited {waits} while it slept"),
         Family::Scheduler => format!("threads could run and did not, {waits}"),
+        // Nobody waits for who works alone; places stand empty.
+        Family::Thread if item.wait.was().max(item.wait.now()) < 1.0 => {
+            format!("CPUs had nothing else to do {} while it ran", instead(&item.blame))
+        }
         Family::Thread | Family::Idle => format!("threads waited {waits} {at} until it was done"),
     }
 }
