@@ -140,13 +140,25 @@ where
 
 fn write_legend<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, group: &Group) -> Drawn {
     let half = area.dim_in_pixel().0 as i32 / 2;
-    for (i, series) in group.series.iter().enumerate() {
+    let names: Vec<&str> = group.series.iter().map(|series| series.name.as_str()).collect();
+    for (i, name) in without_common_end(&names).into_iter().enumerate() {
         let (x, y) = (12 + (i as i32 % 2) * half, 2 + LINE * (i as i32 / 2));
         let line = PathElement::new([(x, y + 7), (x + 20, y + 7)], colour(i).stroke_width(3));
         area.draw(&line).map_err(text)?;
-        write(area, &cut(&series.name, half as usize - 8, 12), (x + 26, y), 12)?;
+        write(area, &cut(name, half as usize - 8, 12), (x + 26, y), 12)?;
     }
     Ok(())
+}
+
+/// The names without the last part that all have: "std, depth" and "ttas, depth" differ by the lock, and the axis says "depth".
+fn without_common_end<'n>(names: &[&'n str]) -> Vec<&'n str> {
+    let end = names.first().and_then(|name| name.rfind(", ").map(|at| &name[at..]));
+    match end {
+        Some(end) if names.len() > 1 && names.iter().all(|name| name.ends_with(end)) => {
+            names.iter().map(|name| &name[..name.len() - end.len()]).collect()
+        }
+        _ => names.to_vec(),
+    }
 }
 
 /// Colours that stay apart, also for eyes that see red and green alike (Okabe and Ito, "Color Universal Design", 2008).
@@ -156,4 +168,17 @@ const COLOURS: [(u8, u8, u8); super::MOST] =
 fn colour(i: usize) -> RGBColor {
     let (r, g, b) = COLOURS[i % COLOURS.len()];
     RGBColor(r, g, b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_legend_tells_what_differs() {
+        assert_eq!(without_common_end(&["std, depth", "ttas, depth"]), ["std", "ttas"]);
+        assert_eq!(without_common_end(&["std, user", "ttas, kernel"]), ["std, user", "ttas, kernel"]);
+        assert_eq!(without_common_end(&["std, depth"]), ["std, depth"]);
+        assert_eq!(without_common_end(&["plain", "shared"]), ["plain", "shared"]);
+    }
 }

@@ -58,7 +58,11 @@ fn change(place: &Place, item: &FunctionItem, work: Option<&Change>, behind: &[&
             let others: Vec<String> =
                 behind.iter().filter(|f| **f != &*place.function).map(|f| format!("`{f}`")).collect();
             let also = if others.is_empty() { String::new() } else { format!(", as in {}", others.join(", ")) };
-            let what = "a pause takes longer, or more of them are made for each look";
+            let what = if item.spin.delta() > 0.0 {
+                "a pause takes longer, or more of them are made for each look"
+            } else {
+                "there are fewer pauses, or each is shorter"
+            };
             (
                 Role::Cause,
                 format!("{spun}, and {share:.0} % of the change sits on the instruction behind `pause`{also}: {what}"),
