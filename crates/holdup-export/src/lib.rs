@@ -1,7 +1,7 @@
 //! Traces, and what was found in them, in the formats of other tools.
 //!
 //! ```text
-//!   Trace ─▶ tables ─▶ Parquet
+//!   Trace ─▶ tables ─▶ Parquet, lines of JSON
 //!         ├▶ explanation, accounts of threads ─▶ JSON
 //!         ├▶ threads over time, findings ─▶ Firefox Profiler
 //!         ├▶ events, stacks, findings ─▶ Perfetto
@@ -18,6 +18,7 @@ mod error;
 pub mod firefox;
 pub mod folded;
 pub mod json;
+pub mod ndjson;
 pub mod parquet;
 pub mod perfetto;
 pub mod speedscope;
@@ -44,6 +45,8 @@ named! {
         Speedscope = "speedscope",
         /// What was found, and the accounts that it rests on, in one document.
         Json = "json",
+        /// All tables, a line of JSON for each row.
+        Ndjson = "ndjson",
         /// One line for each stack, with what it took: for flamegraph.pl, inferno, and grep.
         Folded = "folded",
     }
@@ -58,6 +61,7 @@ impl Format {
             Format::Perfetto => "a trace for ui.perfetto.dev, with stacks and findings",
             Format::Speedscope => "flame graphs for speedscope.app",
             Format::Json => "what was found, all of it, with facts, losses and each thread's time",
+            Format::Ndjson => "a line of JSON for each row of each table, for jq and scripts",
             Format::Folded => "a line for each stack, for flamegraph.pl and inferno",
         }
     }

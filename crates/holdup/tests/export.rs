@@ -103,3 +103,25 @@ fn what_makes_no_sense_is_refused() {
         std::fs::read_dir(here.folder.path()).expect("dir").map(|e| e.expect("an entry").file_name()).collect();
     assert_eq!(left, ["t.holdup"]);
 }
+
+/// Names stand before what uses them, every row is there, and nothing but lines of JSON.
+#[test]
+fn lines_of_json_hold_all_rows() {
+    let here = Here::new();
+    let path = here.path("ndjson");
+    done(&["export", &here.trace, "--format", "ndjson", "-o", &path]);
+    let text = std::fs::read_to_string(&path).expect("text");
+    let lines: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).expect("JSON in each line")).collect();
+    assert_eq!((lines[0]["table"].as_str(), lines[0]["schema"].as_str()), (Some("meta"), Some("holdup.ndjson/1")));
+    let of = |table: &str| lines.iter().filter(|l| l["table"] == table).collect::<Vec<_>>();
+    for (table, rows) in lines[0]["meta"]["rows"].as_object().expect("counts") {
+        assert_eq!(of(table).len() as u64, rows.as_u64().expect("a number"), "{table}");
+    }
+    let threads = of("thread");
+    assert!(threads.iter().enumerate().all(|(i, thread)| thread["id"] == i), "{threads:?}");
+    let place = |table: &str| lines.iter().position(|l| l["table"] == table).expect("a row");
+    assert!(place("thread") < place("switch") && place("stack") < place("switch"));
+    let switches = of("switch");
+    assert!(switches.windows(2).all(|pair| pair[0]["t"].as_u64() <= pair[1]["t"].as_u64()));
+    assert!(switches.iter().any(|s| s["lock"].is_null()) && switches.iter().all(|s| s["cpu"].is_u64()));
+}

@@ -199,6 +199,8 @@ fn no_document_of_a_trace_acts_and_each_says_the_same() {
         let document: serde_json::Value = serde_json::from_str(&text).expect("one document");
         assert!(document.is_object(), "{args:?}");
     }
+    let lines = shows(&["export", &t, "--format", "ndjson", "-o", "/dev/stdout"], "\\u001b");
+    assert!(lines.lines().all(|l| serde_json::from_str::<serde_json::Value>(l).is_ok_and(|v| v["table"].is_string())));
     let threads = harmless(&["threads", &t, "--json"]);
     let threads: serde_json::Value = serde_json::from_str(&threads).expect("one document");
     let names: Vec<&str> =

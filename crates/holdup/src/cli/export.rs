@@ -16,6 +16,7 @@ Examples:
   holdup export build.holdup --format json -o build.json                       what was found, and each thread's time
   holdup export build.holdup --format folded -o cpu.folded                     for flamegraph.pl or inferno
   holdup export build.holdup --format folded --stacks off-cpu --per-thread -o waits.folded
+  holdup export build.holdup --format ndjson -o /dev/stdout | grep '^{\"table\":\"switch\"'   every switch
   grep -v '^idle;' waits.folded | inferno-flamegraph > waits.svg               without those that had nothing to do";
 
 /// `holdup export`

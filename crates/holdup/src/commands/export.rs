@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use holdup_analysis::Options;
 use holdup_base::Output;
 use holdup_base::output::{Folder, Readers};
-use holdup_export::{Choice, Format, Source, firefox, folded, json, parquet, perfetto, speedscope};
+use holdup_export::{Choice, Format, Source, firefox, folded, json, ndjson, parquet, perfetto, speedscope};
 use holdup_trace::Error;
 use holdup_view::Machine;
 
@@ -37,6 +37,7 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
             Ok(())
         })?,
         Format::Json => to_file(args, |source, out| json::write(source, &mut screen::json(out)))?,
+        Format::Ndjson => to_file(args, |source, out| ndjson::write(source.trace, &mut screen::json(out)))?,
         Format::Speedscope => to_file(args, |source, out| speedscope::write(source, &choice, &mut screen::json(out)))?,
         Format::Perfetto => to_file(args, perfetto::write)?,
         Format::Folded => to_file(args, |source, out| folded::write(source, &choice, out))?,
