@@ -77,7 +77,7 @@ fn count_losses(trace: &Trace, health: &mut Health) {
             LossKind::Events | LossKind::Unknown => health.lost_events += loss.count,
             LossKind::Stacks => health.lost_stacks += loss.count,
             LossKind::Mappings => health.lost_mappings += loss.count,
-            LossKind::LimitedStacks => {}
+            LossKind::LimitedStacks | LossKind::Spans => {}
         }
     }
 }

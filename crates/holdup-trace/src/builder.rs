@@ -12,6 +12,7 @@ mod out;
 mod raw;
 mod sorter;
 mod spaces;
+mod spans;
 mod stacks;
 mod threads;
 mod tids;

@@ -2,6 +2,7 @@
 
 use arrow_array::types::{ArrowPrimitiveType, Int16Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 
+use crate::SpanOutcome;
 use crate::refer::Refer;
 use crate::{Cpu, FrameId, LockId, LockKind, Nanos, SpaceId, StackId, StringId, SwitchState, ThreadIdx};
 use crate::{LossKind, Timestamp, WakeContext};
@@ -63,4 +64,5 @@ column! {
     LockKind: UInt8Type, |v| v.code(), |n| LockKind::from_code(n);
     WakeContext: UInt8Type, |v| v.code(), |n| WakeContext::from_code(n);
     LossKind: UInt8Type, |v| v.code(), |n| LossKind::from_code(n);
+    SpanOutcome: UInt8Type, |v| v.code(), |n| SpanOutcome::from_code(n);
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::filler::Filler;
 use crate::tables::*;
-use crate::{Error, EventTables, Part, Result, Store, Table, Timestamp, Trace};
+use crate::{Error, EventTables, Part, Result, SpanOutcome, Store, Table, ThreadIdx, Timestamp, Trace};
 use before::Before;
 
 /// A window's rows, in memory.
@@ -100,6 +100,7 @@ impl Cut<'_> {
             thread_names,
             listeners,
             placements,
+            spans,
             quotas,
             images,
             losses,
@@ -127,6 +128,7 @@ impl Cut<'_> {
                     Some(Placement { t: at(r.t)?, from: self.shift(r.from), ..r })
                 })?
             },
+            spans: self.spans(spans)?,
             quotas: self.quotas(quotas)?,
             images: rows(images, [], |r| (r.t <= self.to).then(|| ImageRow { t: self.shift(r.t), ..r }))?,
             losses: rows(losses, [], |r| {
@@ -149,6 +151,21 @@ impl Cut<'_> {
         })?;
         open.sort_by_key(|r| (r.start, r.thread));
         let inside: Vec<Wait> = inside.iter().collect::<Result<_>>()?;
+        collect(inside.into_iter().chain(open))
+    }
+
+    /// A span that lies in part outside is cut, and open where its end is.
+    fn spans(&self, spans: &Store<Spans>) -> Result<Store<Spans>> {
+        let mut open = Vec::new();
+        let inside = rows(spans, [], |r| {
+            let row = Span { t: self.shift(r.t), start: self.shift(r.start), ..r };
+            if r.start <= self.to && r.t > self.to {
+                open.push(Span { t: self.end(), end_thread: ThreadIdx::NONE, outcome: SpanOutcome::Open, ..row });
+            }
+            (r.t >= self.from && r.t <= self.to).then_some(row)
+        })?;
+        open.sort_by_key(|r| (r.start, r.thread));
+        let inside: Vec<Span> = inside.iter().collect::<Result<_>>()?;
         collect(inside.into_iter().chain(open))
     }
 

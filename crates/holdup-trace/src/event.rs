@@ -30,6 +30,34 @@ code! {
         LimitedStacks = 2 "limited-stacks",
         /// Mappings of code: functions without names, or with wrong ones.
         Mappings = 3 "mappings",
+        /// Spans that are missing; all else is there.
+        Spans = 4 "spans",
+    }
+}
+
+code! {
+    /// How a span ended.
+    SpanOutcome {
+        /// On the thread where it began.
+        Complete = 0 "complete",
+        /// On another thread.
+        Moved = 1 "moved",
+        /// Its end was not seen, and it cannot have gone on: by then it was over.
+        Abandoned = 2 "abandoned",
+        /// It had not ended when the trace did.
+        Open = 3 "open",
+    }
+}
+
+code! {
+    /// How the end of a span finds its begin.
+    Pairing {
+        /// By the thread, and by where its stack pointer was.
+        Frame = 0 "frame",
+        /// By the thread, in the order of nesting.
+        Nesting = 1 "nesting",
+        /// By name and key, on whichever thread.
+        Key = 2 "key",
     }
 }
 
@@ -248,6 +276,44 @@ events! {
         pid: u32,
         /// Index of the image as returned by the builder.
         image: u32,
+    }
+    /// A span is over: a unit of work, such as a request.
+    Span(SpanEvent) {
+        /// The thread on which it began.
+        tid: u32,
+        /// The thread on which it ended; 0 for none.
+        end_tid: u32,
+        /// How long before this instant it began.
+        length: Nanos,
+        /// What kind of work it is.
+        name: StringId,
+        /// What it is about, such as a statement's text; the empty string for nothing.
+        argument: StringId,
+        /// What ties its begin to its end, or it to others; 0 for nothing.
+        key: u64,
+        /// How it ended.
+        outcome: SpanOutcome,
+        /// How many spans it stands for, where only some were recorded.
+        weight: u32,
+    }
+    /// A span begins or ends; the builder pairs both.
+    SpanEdge(SpanEdgeEvent) {
+        /// The thread.
+        tid: u32,
+        /// Whether it begins (else it ends).
+        begin: bool,
+        /// Whether it ends because its function returns: what began within it is over too.
+        returns: bool,
+        /// What kind of work it is.
+        name: StringId,
+        /// What it is about; the empty string for nothing, and at the end.
+        argument: StringId,
+        /// The stack pointer, or the key.
+        at: u64,
+        /// How the end finds the begin.
+        pairing: Pairing,
+        /// How many spans it stands for.
+        weight: u32,
     }
     /// Something was lost during `span` before this instant.
     Lost(LostEvent) {

@@ -114,6 +114,8 @@ event_tables! {
     small listeners: Listeners,
     /// Where and how threads may run.
     large placements: Placements,
+    /// Units of work.
+    large spans: Spans,
     /// Limits of control groups.
     small quotas: Quotas,
     /// Mapped files.

@@ -2,7 +2,7 @@
 
 use crate::table::table;
 use crate::{Cpu, FrameId, LockId, LockKind, Nanos, SpaceId, StackId, StringId, SwitchState, ThreadIdx, Timestamp};
-use crate::{LossKind, WakeContext};
+use crate::{LossKind, SpanOutcome, WakeContext};
 
 table! {
     /// Every context switch, in time order.
@@ -211,6 +211,30 @@ table! {
         policy: u8, "number";
         /// Its control group, as the controller of CPU time names it.
         group: StringId, "string";
+    }
+}
+
+table! {
+    /// Spans: units of work, such as requests. One row when a span is over, or when the trace ends.
+    Spans of Span = "span" {
+        /// When it ended.
+        t: Timestamp, "ns since start";
+        /// The thread on which it began.
+        thread: ThreadIdx, "thread";
+        /// When it began.
+        start: Timestamp, "ns since start";
+        /// The thread on which it ended.
+        end_thread: ThreadIdx, "thread";
+        /// What kind of work it is.
+        name: StringId, "string";
+        /// What it is about, such as a statement's text; empty for nothing.
+        argument: StringId, "string";
+        /// What ties its begin to its end, or it to others; 0 for nothing.
+        key: u64, "number";
+        /// 0 complete, 1 ended on another thread, 2 abandoned before `t`, 3 open when the trace ended, 255 unknown.
+        outcome: SpanOutcome, "code";
+        /// How many spans it stands for, where only some were recorded.
+        weight: u32, "number";
     }
 }
 

@@ -6,6 +6,7 @@ use super::clock::Clock;
 use super::locks::LockTable;
 use super::out::Maker;
 use super::spaces::Spaces;
+use super::spans::OpenSpans;
 use super::stacks::CallStacks;
 use super::threads::ThreadTable;
 use super::waits::OpenWaits;
@@ -28,6 +29,7 @@ pub(super) struct Assembly {
     /// What the source calls addresses of processes.
     pub given: FxHashMap<(u32, u64), Vec<Location>>,
     pub waits: OpenWaits,
+    pub spans: OpenSpans,
     pub out: Fillers,
 }
 
@@ -45,6 +47,7 @@ impl Assembly {
             locks: LockTable::default(),
             given: FxHashMap::default(),
             waits: OpenWaits::default(),
+            spans: OpenSpans::default(),
             out: Fillers::new(tables)?,
         })
     }
@@ -79,6 +82,12 @@ impl Assembly {
             }
             Event::Placement(e) => self.placement(t, &e),
             Event::Quota(e) => self.quota(t, &e),
+            Event::Span(e) => self.span(t, &e),
+            Event::SpanEdge(e) => {
+                let thread = self.thread(e.tid);
+                let over = self.spans.edge(t, thread, e);
+                self.put_spans(over)
+            }
             Event::Exec(ExecEvent { pid }) => {
                 self.spaces.exec(pid);
                 Ok(())
@@ -86,7 +95,8 @@ impl Assembly {
             Event::Exit(ExitEvent { tid }) => {
                 let thread = self.thread(tid);
                 self.threads.end(thread, t);
-                Ok(())
+                let over = self.spans.exit(t, thread);
+                self.put_spans(over)
             }
         }
     }
@@ -186,6 +196,17 @@ impl Assembly {
         self.out.quotas.push(Quota { t, group, quota_us, period_us, periods, throttled, throttled_us })
     }
 
+    fn span(&mut self, t: Timestamp, e: &SpanEvent) -> Result<()> {
+        let &SpanEvent { tid, end_tid, length, name, argument, key, outcome, weight } = e;
+        let (thread, end_thread) = (self.thread(tid), self.threads.known(end_tid));
+        let start = t.before(length);
+        self.out.spans.push(Span { t, thread, start, end_thread, name, argument, key, outcome, weight })
+    }
+
+    fn put_spans(&mut self, spans: Vec<Span>) -> Result<()> {
+        spans.into_iter().try_for_each(|span| self.out.spans.push(span))
+    }
+
     fn fork(&mut self, t: Timestamp, e: ForkEvent) {
         let parent = self.thread(e.parent);
         if e.pid != e.parent_pid {
@@ -226,7 +247,11 @@ impl Assembly {
         for row in self.waits.close(end) {
             self.out.waits.push(row)?;
         }
+        let open = self.spans.finish(end);
+        self.put_spans(open)?;
         let losses = [
+            (LossKind::Spans, "ends of spans whose begins were not seen", self.spans.unmatched),
+            (LossKind::Spans, "spans (too many were open)", self.spans.left_out),
             (LossKind::Events, "events out of order", self.clock.late),
             (LossKind::LimitedStacks, "stacks (limited rate, or full buffer)", self.stacks.unresolved),
         ];
