@@ -9,6 +9,7 @@ use holdup_trace::{Error, FrameId, Result, Table, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::code::Disassembler;
+pub(crate) use find::matching;
 pub use report::{Annotated, InstructionRow, LoopFacts, Other};
 
 /// Annotates the function that `wanted` means: by its whole name, else by its end, else by a part, else as a regular

@@ -17,6 +17,7 @@ mod presets;
 mod query;
 pub mod relation;
 mod rows;
+mod stacks;
 mod waits;
 
 use std::sync::OnceLock;
@@ -24,6 +25,7 @@ use std::sync::OnceLock;
 use holdup_trace::{ThreadIdx, Trace};
 
 use crate::classify::Classifier;
+use crate::code::{Disassembler, NoDisassembler};
 use crate::focus::Focus;
 use crate::intervals::{self, Intervals, Timeline};
 pub use group::Stop;
@@ -87,6 +89,8 @@ pub struct Explorer<'a> {
     pub(crate) trace: &'a Trace,
     pub(crate) classifier: Classifier<'a>,
     intervals: OnceLock<Intervals>,
+    /// Gives instructions their text.
+    pub(crate) disassembler: &'a dyn Disassembler,
     /// Where waits come from without all of them in memory.
     pub(crate) timeline: Option<&'a Timeline<'a>>,
 }
@@ -94,7 +98,15 @@ pub struct Explorer<'a> {
 impl<'a> Explorer<'a> {
     /// Costs next to nothing until it is asked.
     pub fn new(trace: &'a Trace) -> Self {
-        Explorer { trace, classifier: Classifier::new(trace), intervals: OnceLock::new(), timeline: None }
+        let classifier = Classifier::new(trace);
+        Explorer { trace, classifier, intervals: OnceLock::new(), disassembler: &NoDisassembler, timeline: None }
+    }
+
+    /// With text for instructions.
+    #[must_use]
+    pub fn with_disassembler(mut self, disassembler: &'a dyn Disassembler) -> Self {
+        self.disassembler = disassembler;
+        self
     }
 
     /// With waits from `timeline`, which was made with the same focus on everything: one part of them is in memory at a time.

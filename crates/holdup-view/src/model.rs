@@ -62,7 +62,7 @@ impl Model {
             crowds: Crowds::new(&people, &base),
             people,
             base,
-            explorer: Explorer::new(study.trace).with_timeline(&study.timeline),
+            explorer: Explorer::new(study.trace).with_disassembler(&crate::Machine).with_timeline(&study.timeline),
             study,
             parts: Parts::default(),
             views: Views::default(),

@@ -148,7 +148,7 @@ fn question(asked: &TableOf) -> Result<Query> {
 /// What a selection means to a table, as far as it has such a column.
 fn selected(query: &Query, selection: &Selection) -> Vec<(&'static str, Wanted)> {
     let function = match query.table {
-        TableKind::Wakes | TableKind::Locks => None,
+        TableKind::Wakes | TableKind::Locks | TableKind::Processes => None,
         _ => selection.function.as_ref(),
     };
     let lock = match query.table {

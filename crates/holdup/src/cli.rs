@@ -175,6 +175,7 @@ Examples:
   holdup explain build.holdup
   holdup explain perf.data --json
   holdup explain build.holdup --window 1.5..3 --focus cc1
+  holdup explain build.holdup --flame build.svg     a flame graph, beside the page
 
 `holdup explain -- CMD` ends with CMD's exit code, as `holdup record` does. A trace of perf is made with:";
 
@@ -282,6 +283,9 @@ pub struct Explain {
     /// Keep the recording, or what was read, in this file
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
+    /// Write a flame graph (SVG): what ran, and what the CPUs that stood still are charged to
+    #[arg(long, value_name = "FILE")]
+    pub flame: Option<PathBuf>,
     /// What to record first
     #[command(flatten)]
     pub source: Source,

@@ -9,6 +9,7 @@ pub mod diff;
 pub mod disasm;
 pub mod explain;
 pub mod export;
+mod flame;
 pub mod flight;
 pub mod info;
 pub mod lab;

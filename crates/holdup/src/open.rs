@@ -36,13 +36,19 @@ pub fn open(path: &Path) -> Result<Trace> {
 pub fn part(path: &Path, window: Option<(f64, f64)>, redacted: bool) -> Result<Trace> {
     let mut trace = open(path)?;
     if let Some((from, to)) = window {
-        trace = cut::window(&trace, Timestamp::from_seconds(from), Timestamp::from_seconds(to))?;
-        compact(&mut trace, |_| true)?;
+        trace = self::window(&trace, from, to)?;
     }
     if redacted {
         redact(&mut trace)?;
     }
     Ok(trace)
+}
+
+/// What lies between two times, in seconds since the trace's start, as a trace of its own.
+pub fn window(trace: &Trace, from: f64, to: f64) -> Result<Trace> {
+    let mut part = cut::window(trace, Timestamp::from_seconds(from), Timestamp::from_seconds(to))?;
+    compact(&mut part, |_| true)?;
+    Ok(part)
 }
 
 /// Whether `path` is what a recorder left that was killed, or is still at work. A pipe is not looked at: it can be read

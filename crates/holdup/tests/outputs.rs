@@ -48,6 +48,8 @@ fn cases() -> Vec<Case> {
     let mut cases = vec![
         Case::new("table TRACE switches --format csv -o OUT", "table DIR/none switches --format csv -o OUT"),
         Case::new("table TRACE switches --format arrow -o OUT", "table DIR/none switches --format arrow -o OUT"),
+        Case::new("table TRACE waits --flame OUT", "table DIR/none waits --flame OUT"),
+        Case::new("explain TRACE --flame OUT", "explain DIR/none --flame OUT"),
         Case::new("diff TRACE --vs TRACE --flame OUT", "diff TRACE --vs DIR/none --flame OUT"),
         Case::new(
             "lab run counters --quick --threads 1 --set rounds=2 -o OUT",

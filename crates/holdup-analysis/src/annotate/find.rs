@@ -49,7 +49,7 @@ pub(super) fn find(
 }
 
 /// The names that match in the strictest way in which any does.
-fn matching(trace: &Trace, wanted: &str) -> FxHashSet<StringId> {
+pub(crate) fn matching(trace: &Trace, wanted: &str) -> FxHashSet<StringId> {
     let names = names(trace);
     let pattern = Regex::new(wanted).ok();
     let tests: [&dyn Fn(&str) -> bool; 5] = [

@@ -1,4 +1,4 @@
-//! What is computed of each group: counts, sums, means, maxima, percentiles, shares.
+//! What is computed of each group: counts, sums, means, maxima, percentiles, shares, how many different values.
 
 use super::group::{self, Cell, Keys, Spread, Stop};
 use super::names;
@@ -15,6 +15,7 @@ enum Of {
     Max,
     Percentile(f64),
     Share,
+    Distinct,
 }
 
 /// One measure, such as `count`, `sum:wait` or `p99:ready`.
@@ -39,6 +40,7 @@ impl Measure {
             ("mean" | "avg", Some(_)) => (Of::Mean, "mean".to_owned()),
             ("max", Some(_)) => (Of::Max, "max".to_owned()),
             ("share", Some(_)) => (Of::Share, "share".to_owned()),
+            ("distinct" | "different" | "unique", Some(_)) => (Of::Distinct, "distinct".to_owned()),
             ("median", Some(_)) => (Of::Percentile(50.0), "p50".to_owned()),
             (p, Some(_)) => match p.strip_prefix('p').and_then(|n| n.parse().ok()) {
                 Some(n) if (0.0..=100.0).contains(&n) => (Of::Percentile(n), format!("p{n}")),
@@ -49,11 +51,12 @@ impl Measure {
         let asked = column.unwrap_or_default();
         let (column, info) = names::find(table, asked).ok_or_else(|| Error::Question(names::unknown(table, asked)))?;
         let needs_sum = matches!(of, Of::Sum | Of::Mean | Of::Share);
-        if info.unit == Unit::Text || needs_sum && !info.unit.adds_up() {
+        let needs_number = of != Of::Distinct;
+        if needs_number && info.unit == Unit::Text || needs_sum && !info.unit.adds_up() {
             let which = columns_that(table, |u| u.adds_up());
             let what = info.unit.name();
             return Err(Error::Question(format!(
-                "{word}:{column}: {column} is no quantity ({what}); those of table {} are {which}",
+                "{word}:{column}: {column} is not a quantity ({what}); those of table {} are {which}",
                 table.name()
             )));
         }
@@ -70,9 +73,15 @@ impl Measure {
         self.column.as_deref()
     }
 
+    /// The column whose numbers are added up for it.
+    fn tallied(&self) -> Option<&str> {
+        self.column().filter(|_| self.of != Of::Distinct)
+    }
+
     fn unit(&self, relation: &Relation) -> Unit {
         match (&self.column, self.of) {
             (_, Of::Share) => Unit::Share,
+            (_, Of::Distinct) => Unit::Count,
             (Some(column), _) => relation.column(column).unit,
             (None, _) => Unit::Count,
         }
@@ -85,6 +94,7 @@ impl Measure {
             (Of::Mean, _) => "The mean of the known values.",
             (Of::Max, _) => "The greatest value.",
             (Of::Percentile(_), _) => "The value that this percentage of the rows does not exceed.",
+            (Of::Distinct, _) => "How many different values are known.",
             (Of::Share, None) => "This group's share of the rows.",
             (Of::Share, Some(_)) => "This group's share of the sum.",
         }
@@ -93,7 +103,8 @@ impl Measure {
 
 fn no_measure(text: &str) -> Error {
     Error::Question(format!(
-        "{text} is no measure: use count, share, or sum:COLUMN, mean:COLUMN, max:COLUMN, p99:COLUMN, share:COLUMN"
+        "{text} is not a measure: use count, share, or sum:COLUMN, mean:COLUMN, max:COLUMN, p99:COLUMN, share:COLUMN, \
+         distinct:COLUMN"
     ))
 }
 
@@ -112,7 +123,7 @@ pub(super) fn compute(
 ) -> Result<(Vec<u32>, Vec<Column>)> {
     let mut tallies: Vec<(Option<&str>, Vec<Cell>)> = Vec::new();
     for measure in measures {
-        let column = measure.column();
+        let column = measure.tallied();
         if tallies.iter().all(|(c, _)| *c != column) {
             tallies.push((column, group::tally(keys, column.map(|c| numbers(relation, c)), rows, stop)?));
         }
@@ -124,13 +135,19 @@ pub(super) fn compute(
     let mut columns = Vec::new();
     let mut spread: Option<(&str, Spread)> = None;
     for measure in measures {
-        let cells = &tallies.iter().find(|(c, _)| *c == measure.column()).expect("each was tallied").1;
+        let cells = &tallies.iter().find(|(c, _)| *c == measure.tallied()).expect("each was tallied").1;
         if let (Of::Percentile(_), Some(column)) = (measure.of, measure.column())
             && spread.as_ref().is_none_or(|(of, _)| *of != column)
         {
             spread = Some((column, Spread::new(keys, cells, numbers(relation, column), rows, stop)?));
         }
-        let data = values(measure, cells, &groups, spread.as_mut().map(|(_, s)| s));
+        let data = match (measure.of, measure.column()) {
+            (Of::Distinct, Some(column)) => {
+                let counts = group::distinct(keys, relation.column(column), rows, stop)?;
+                Data::Numbers(groups.iter().map(|&g| counts[g as usize]).collect())
+            }
+            _ => values(measure, cells, &groups, spread.as_mut().map(|(_, s)| s)),
+        };
         let (name, unit, doc) = (measure.name.clone(), measure.unit(relation), measure.doc());
         columns.push(Column { name, unit, doc, data });
     }
@@ -164,6 +181,6 @@ fn values(measure: &Measure, cells: &[Cell], groups: &[u32], spread: Option<&mut
         (Of::Percentile(p), Some(spread)) => {
             Data::Numbers(groups.iter().map(|&g| spread.percentile(g as usize, p)).collect())
         }
-        (Of::Count | Of::Percentile(_), _) => each(&|c| c.rows),
+        (Of::Count | Of::Percentile(_) | Of::Distinct, _) => each(&|c| c.rows),
     }
 }

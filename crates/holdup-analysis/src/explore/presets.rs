@@ -54,7 +54,7 @@ pub const PRESETS: &[Preset] = &[
             "functions by the time that threads waited in them",
             TableKind::Waits,
             &["process", "function", "blocked"],
-            &["sum:wait", "count", "mean:wait", "max:wait", "share:wait"],
+            &["sum:wait", "count", "distinct:tid", "mean:wait", "max:wait", "share:wait"],
         )
     },
     Preset {
@@ -135,19 +135,46 @@ pub const PRESETS: &[Preset] = &[
         &["count", "share"],
     ),
     preset(
+        "hot-instructions",
+        "the same with the text of the instruction",
+        TableKind::Cpu,
+        &["module", "function", "address", "instruction"],
+        &["count", "share"],
+    ),
+    Preset {
+        filter: Some("module == \"[kernel]\""),
+        ..preset(
+            "hot-kernel",
+            "instructions of the kernel by CPU samples, with their text",
+            TableKind::Cpu,
+            &["function", "address", "instruction"],
+            &["count", "distinct:tid", "share"],
+        )
+    },
+    preset(
         "hot-locks",
         "locks by the time that threads waited for them",
         TableKind::Locks,
         &["process", "lock"],
-        &["sum:wait", "count", "p50:wait", "p99:wait", "p50:hold", "p99:hold", "p50:hand-off"],
+        &["sum:wait", "count", "distinct:tid", "p50:wait", "p99:wait", "p50:hold", "p99:hold", "p50:hand-off"],
     ),
     preset(
         "lock-owners",
         "who let go of the locks for which others waited, and where",
         TableKind::Locks,
         &["lock", "waker-process", "waker-thread", "waker-function"],
-        &["sum:wait", "count", "max:wait", "p50:hold", "max:hold"],
+        &["sum:wait", "count", "distinct:tid", "max:wait", "p50:hold", "max:hold"],
     ),
+    Preset {
+        sort: &["end"],
+        ..preset(
+            "process-lifetimes",
+            "from when to when each process was there, by their ends",
+            TableKind::Processes,
+            &[],
+            &["start", "end", "lifetime", "process", "pid", "parent", "threads", "on-cpu", "ended"],
+        )
+    },
 ];
 
 impl Preset {

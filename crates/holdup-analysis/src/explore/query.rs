@@ -167,7 +167,7 @@ impl View {
         Keys::of(&columns, rows, stop)
     }
 
-    fn answer(&self, by: &[String], columns: Vec<Column>, rows: Rows, groups: Vec<u32>) -> Answer {
+    pub(super) fn answer(&self, by: &[String], columns: Vec<Column>, rows: Rows, groups: Vec<u32>) -> Answer {
         let total = columns.first().map_or(0, |c| c.data.len());
         let (table, by, focus) = (self.table, by.to_vec(), self.focus.clone());
         Answer { table, by, columns, total, matched: rows.len(), groups, focus }

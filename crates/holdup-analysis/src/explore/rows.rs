@@ -7,7 +7,9 @@
 mod cpu;
 mod fill;
 pub(super) mod frames;
+mod instructions;
 mod locks;
+mod processes;
 mod switches;
 mod waits;
 mod wakes;
@@ -32,6 +34,8 @@ pub enum TableKind {
     Wakes,
     /// Contended acquisitions of locks.
     Locks,
+    /// Processes.
+    Processes,
 }
 
 /// What a column means.
@@ -58,6 +62,8 @@ enum Get<R: 'static> {
     Stack(fn(&R) -> StackId, Part),
     /// The part's number is in the column's name.
     StackAt(fn(&R) -> StackId, fn(usize) -> Part),
+    /// The text of the instruction in which the stack ends.
+    Instruction(fn(&R) -> StackId),
     Lock(fn(&R) -> LockId),
     Call(fn(&R) -> i16),
 }
@@ -133,14 +139,24 @@ macro_rules! for_table {
                 type $p = locks::Locks;
                 $call
             }
+            TableKind::Processes => {
+                type $p = processes::Processes;
+                $call
+            }
         }
     };
 }
 
 impl TableKind {
     /// All tables.
-    pub const ALL: [TableKind; 5] =
-        [TableKind::Waits, TableKind::Cpu, TableKind::Switches, TableKind::Wakes, TableKind::Locks];
+    pub const ALL: [TableKind; 6] = [
+        TableKind::Waits,
+        TableKind::Cpu,
+        TableKind::Switches,
+        TableKind::Wakes,
+        TableKind::Locks,
+        TableKind::Processes,
+    ];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
@@ -150,6 +166,7 @@ impl TableKind {
             TableKind::Switches => "switches",
             TableKind::Wakes => "wakes",
             TableKind::Locks => "locks",
+            TableKind::Processes => "processes",
         }
     }
 
@@ -161,6 +178,7 @@ impl TableKind {
             TableKind::Switches => "one row for each switch-in of a thread other than idle",
             TableKind::Wakes => "one row for each wake-up",
             TableKind::Locks => "one row for each contended acquisition of a lock",
+            TableKind::Processes => "one row for each process",
         }
     }
 
@@ -188,6 +206,7 @@ impl TableKind {
             TableKind::Locks => {
                 &["start", "lock", "process", "thread", "wait", "hand-off", "hold", "owner", "waker-function"]
             }
+            TableKind::Processes => &["start", "end", "lifetime", "process", "pid", "parent", "threads", "on-cpu", "ended"],
         }
     }
 
@@ -198,6 +217,7 @@ impl TableKind {
             TableKind::Cpu => &["count", "sum:weight", "share"],
             TableKind::Switches => &["sum:on-cpu", "count", "sum:time-since-last", "sum:ready", "max:ready"],
             TableKind::Wakes => &["count", "share"],
+            TableKind::Processes => &["count", "sum:lifetime", "max:lifetime", "sum:on-cpu", "sum:threads"],
             TableKind::Locks => &["sum:wait", "count", "p50:wait", "p99:wait", "p50:hold", "p99:hold", "p50:hand-off"],
         }
     }

@@ -13,7 +13,7 @@ use super::window;
 pub struct Table {
     /// The trace; - for standard input
     pub trace: PathBuf,
-    /// waits, cpu, switches, wakes, locks, or a question listed below
+    /// waits, cpu, switches, wakes, locks, processes, or a question listed below
     #[arg(value_name = "TABLE|QUESTION")]
     pub table: String,
     /// Group by these columns
@@ -22,7 +22,7 @@ pub struct Table {
     /// Sum these columns of each group, and count its rows
     #[arg(long, value_name = "COL,…", value_delimiter = ',', requires = "by", conflicts_with = "show")]
     pub sum: Vec<String>,
-    /// What to show of each group: count, share, sum:COL, mean:COL, max:COL, p99:COL, share:COL
+    /// What to show of each group: count, share, sum:COL, mean:COL, max:COL, p99:COL, share:COL, distinct:COL
     #[arg(long, value_name = "WHAT,…", value_delimiter = ',')]
     pub show: Vec<String>,
     /// Without --by: the columns of the rows
@@ -31,6 +31,12 @@ pub struct Table {
     /// Only rows that pass, such as 'kind == lock and (wait > 1ms or function =~ "^alloc")'
     #[arg(long = "where", value_name = "EXPR")]
     pub filter: Vec<String>,
+    /// Callers and callees of this function: whole name, the end of one, a part, or a regular expression; for cpu and waits
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["by", "columns", "show", "sort"])]
+    pub around: Option<String>,
+    /// Write the rows' stacks as a flame graph (SVG) to this file, and print nothing; for cpu and waits
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["by", "columns", "show", "sort", "top", "around", "output", "json"])]
+    pub flame: Option<PathBuf>,
     /// Sort by these, in falling order with a - before the name
     #[arg(long, value_name = "COL,…", value_delimiter = ',', allow_hyphen_values = true)]
     pub sort: Vec<String>,
@@ -77,6 +83,9 @@ Examples:
   holdup table build.holdup waits --by process,function --where 'kind == lock and wait > 1ms'
   holdup table build.holdup switches --where 'thread == worker' --window 1.5..1.6
   holdup table build.holdup cpu --by module,function,address --top 10
+  holdup table build.holdup waits --by function --show distinct:tid,sum:wait     how many threads waited where
+  holdup table build.holdup cpu --around find_free_block                         its callers and callees
+  holdup table build.holdup waits --where 'kind == lock' --flame locks.svg
   holdup table build.holdup locks --by lock --format csv -o locks.csv
 
 Questions:

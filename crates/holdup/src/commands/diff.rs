@@ -1,14 +1,13 @@
 //! `holdup diff`: two traces or sets, side by side.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use holdup_analysis::Options;
 use holdup_analysis::diff::{DiffOptions, Facts, diff, folded};
 use holdup_base::output::{Output, Readers};
 
+use super::flame;
 use crate::cli::Diff;
 use crate::{open, text};
 use holdup_view::Machine;
@@ -38,15 +37,9 @@ fn facts(paths: &[PathBuf], options: &Options) -> anyhow::Result<Vec<Facts>> {
     paths.iter().map(one).collect()
 }
 
-fn draw(mut file: Output, before: &[Facts], after: &[Facts], per: Option<(f64, f64)>) -> anyhow::Result<()> {
+fn draw(file: Output, before: &[Facts], after: &[Facts], per: Option<(f64, f64)>) -> anyhow::Result<()> {
     let lines = folded(before, after, per);
     let path = file.path().display();
     anyhow::ensure!(!lines.is_empty(), "{path}: no flame graph, because neither side has CPU samples");
-    let mut options = inferno::flamegraph::Options::default();
-    options.title = "after, coloured by what changed: red grew, blue shrank".to_owned();
-    options.count_name = "µs of CPU".to_owned();
-    let mut svg = Vec::new();
-    inferno::flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut svg)?;
-    file.write_all(&svg).with_context(|| format!("{} cannot be written", file.path().display()))?;
-    Ok(file.commit()?)
+    flame::draw(file, &lines, "after, coloured by what changed: red grew, blue shrank", "µs of CPU")
 }

@@ -4,11 +4,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use holdup_analysis::{Explanation, Options};
+use holdup_base::output::{Output, Readers};
+use holdup_export::{Choice, Kind, Source};
 use holdup_record::Outcome;
 use holdup_trace::{Error, Trace, file};
 
 use super::record::Then;
-use super::{Usage, record};
+use super::{Usage, flame, record};
 use crate::cli::{self, Explain};
 use crate::text::page::Page;
 use crate::text::screen::say;
@@ -17,6 +19,7 @@ use holdup_view::Machine;
 
 /// Runs the command.
 pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
+    let flame = args.flame.as_ref().map(|path| Output::create(path, Readers::Umask)).transpose()?;
     let (trace, path, outcome) = match &args.trace {
         Some(path) => (read(path, args.keep.as_deref())?, path.display().to_string(), None),
         None => record_first(args)?,
@@ -31,6 +34,9 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
         work: args.work.clone(),
     };
     let answer = explain(&trace, &path, &options)?;
+    if let Some(file) = flame {
+        draw(file, &trace, &path, &options)?;
+    }
     let kept = args.trace.is_some() || args.keep.is_some();
     match args.why {
         Some(number) => why(&answer, number)?,
@@ -39,6 +45,26 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
         None => page(&answer, &trace, kept.then_some(path.as_str()), repeated(args)).print()?,
     }
     Ok(outcome.map_or(ExitCode::SUCCESS, |outcome| end(&outcome)))
+}
+
+/// What ran and what the idle CPUs are charged to, as a picture whose whole width is CPU time.
+fn draw(file: Output, trace: &Trace, path: &str, options: &Options) -> anyhow::Result<()> {
+    let part = options.window.map(|(from, to)| open::window(trace, from, to)).transpose()?;
+    let trace = part.as_ref().unwrap_or(trace);
+    // Samples of something else than time have no common width with idle time.
+    let timed = trace.meta.sample_period_ns > 0;
+    let kinds = if timed { vec![Kind::OnCpu, Kind::Blame] } else { vec![Kind::Blame] };
+    let mut folded = Vec::new();
+    let source = Source { trace, name: path, options, disassembler: &Machine };
+    holdup_export::folded::write(&source, &Choice { kinds, per_thread: false }, &mut folded)?;
+    let lines: Vec<String> = String::from_utf8_lossy(&folded).lines().map(str::to_owned).collect();
+    anyhow::ensure!(!lines.is_empty(), "{path}: no flame graph, because there are neither samples nor CPUs that waited");
+    let title = if timed {
+        "CPU time: what ran (on-cpu), and what CPUs that stood still are charged to (blame)"
+    } else {
+        "what CPUs that stood still are charged to"
+    };
+    flame::draw(file, &lines, title, "µs of CPU")
 }
 
 /// The exit code of a recorded command is that of this one: who runs it in a script learns whether the command failed.

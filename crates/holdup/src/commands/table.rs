@@ -5,17 +5,19 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use holdup_analysis::explore::relation::Unit;
 use holdup_analysis::explore::{self, Answer, Explorer, PRESETS, Preset, Process, Query, Stop, TableKind};
 use holdup_base::near;
 use holdup_base::output::{Output, Readers};
 use holdup_base::text::clean;
 use holdup_trace::Trace;
 
-use super::Usage;
+use super::{Usage, flame};
 use crate::cli::{Format, Table};
 use crate::open;
 use crate::text::answer;
 use crate::text::screen::{self, say};
+use holdup_view::Machine;
 
 /// Rows of text if nobody says how many.
 const TOP: usize = 40;
@@ -28,11 +30,20 @@ pub fn run(args: &Table) -> anyhow::Result<ExitCode> {
     }
     let mut query = query(args)?;
     let file = args.output.as_ref().map(|path| Output::create(path, Readers::Umask)).transpose()?;
+    let flame = args.flame.as_ref().map(|path| Output::create(path, Readers::Umask)).transpose()?;
     if format == Format::Text {
         query.top.get_or_insert(TOP);
     }
     let trace = open::open(&args.trace)?;
-    let answer = Explorer::new(&trace).run(&query, &Stop::default()).map_err(usage)?;
+    let explorer = Explorer::new(&trace).with_disassembler(&Machine);
+    if let Some(flame) = flame {
+        return draw(flame, &explorer, &query, &args.trace);
+    }
+    let answer = match &args.around {
+        Some(function) => explorer.around(&query, function, &Stop::default()),
+        None => explorer.run(&query, &Stop::default()),
+    };
+    let answer = answer.map_err(usage)?;
     notes(&trace, &answer)?;
     let empty = (answer.total == 0).then(|| nothing(&trace, &args.trace, &query));
     if let (Some(why), true) = (&empty, format != Format::Text) {
@@ -60,6 +71,18 @@ fn print(answer: &Answer, empty: Option<&str>, format: Format, out: &mut impl Wr
         (Format::Arrow, _) => answer::arrow::write(answer, &mut out)?,
     }
     Ok(out.flush()?)
+}
+
+/// The stacks of the rows as a picture.
+fn draw(file: Output, explorer: &Explorer, query: &Query, path: &Path) -> anyhow::Result<ExitCode> {
+    let (lines, unit) = explorer.folded(query, &Stop::default()).map_err(usage)?;
+    anyhow::ensure!(!lines.is_empty(), "{}: no flame graph, because no row has a stack", path.display());
+    let (what, ran) = match query.table {
+        TableKind::Cpu => ("what ran", "µs of CPU"),
+        _ => ("where threads waited", "µs of waiting"),
+    };
+    flame::draw(file, &lines, what, if unit == Unit::Nanos { ran } else { "samples" })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A question that makes no sense is bad usage.

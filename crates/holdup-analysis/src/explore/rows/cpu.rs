@@ -64,6 +64,13 @@ impl Provider for Cpu {
         ),
         def("address", Address, &[], "The instruction.", Get::Number(|r| r.sample.ip)),
         def(
+            "instruction",
+            Text,
+            &[],
+            "That instruction as text, of the program or of the kernel; empty where the trace does not keep its code.",
+            Get::Instruction(|r| r.sample.stack),
+        ),
+        def(
             "application",
             Text,
             &[],
@@ -77,6 +84,13 @@ impl Provider for Cpu {
             &[],
             "The whole stack, the innermost function first.",
             Get::Stack(|r| r.sample.stack, Part::Whole),
+        ),
+        def(
+            "stack-id",
+            Id,
+            &[],
+            "The stack's number in the trace: equal stacks have one.",
+            Get::Number(|r| u64::from(r.sample.stack.0)),
         ),
         def(
             "depth:N",

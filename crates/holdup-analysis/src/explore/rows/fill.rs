@@ -5,6 +5,7 @@ use std::sync::Arc;
 use holdup_trace::{LockId, LockKind, StackId, Syscall, Table as _, ThreadIdx, Trace, WakeContext};
 use rustc_hash::FxHashMap;
 
+use super::instructions::Instructions;
 use super::{Actor, Def, Get, Provider, frames};
 use crate::explore::relation::{Column, Data, MISSING, Relation, Text};
 use crate::explore::{Error, Explorer, Result, Scope};
@@ -70,6 +71,10 @@ impl<'a, R: 'static> Filling<'a, R> {
             Get::Thread(get) => named(actor_key(get), Box::new(|id| actor(trace, id, false))),
             Get::Stack(get, part) => stack(get, part),
             Get::StackAt(get, part) => stack(get, part(n)),
+            Get::Instruction(get) => {
+                let all = Instructions::new(trace, explorer.disassembler);
+                named(Box::new(move |r| get(r).0), Box::new(move |id| all.text(StackId(id))))
+            }
             Get::Lock(get) => named(Box::new(move |r| get(r).0), Box::new(|id| lock(trace, LockId(id)))),
             Get::Call(get) => named(Box::new(move |r| call_key(get(r))), Box::new(|key| call(trace, key))),
         };

@@ -71,7 +71,7 @@ fn is_scheduler(function: &str) -> bool {
 }
 
 /// The functions of a stack, the innermost first, inlined ones included; the bare address where nothing is known.
-fn functions(trace: &Trace, stack: StackId) -> Vec<String> {
+pub(in crate::explore) fn functions(trace: &Trace, stack: StackId) -> Vec<String> {
     let all = trace.stacks.frames(stack).flat_map(|f| frame_functions(trace, f));
     all.skip_while(|f| label::is_recorder(f)).collect()
 }

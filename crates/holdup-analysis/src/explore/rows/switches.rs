@@ -275,7 +275,7 @@ impl Provider for Switches {
 }
 
 /// For each switch, the time until the next one on its CPU, in nanoseconds.
-fn times_on_cpu(trace: &Trace) -> Result<Vec<u64>> {
+pub(super) fn times_on_cpu(trace: &Trace) -> Result<Vec<u64>> {
     let mut last: Vec<Option<(usize, u64)>> = Vec::new();
     let mut times = Vec::with_capacity(trace.switches.rows() as usize);
     for row in trace.switches.iter() {

@@ -90,6 +90,13 @@ impl Provider for Waits {
             Get::Stack(|r| r.wait.stack, Part::Whole),
         ),
         def(
+            "stack-id",
+            Id,
+            &[],
+            "The stack's number in the trace: equal stacks have one.",
+            Get::Number(|r| u64::from(r.wait.stack.0)),
+        ),
+        def(
             "depth:N",
             Text,
             &[],
