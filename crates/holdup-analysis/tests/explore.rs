@@ -272,7 +272,9 @@ fn every_preset_and_default_has_an_answer() {
         for trace in [&full, &empty] {
             let answer = Explorer::new(trace).run(&preset.query(), &Stop::default()).expect(preset.name);
             assert!(
-                answer.total > 0 || trace.switches.rows() == 0 || ["readying-stacks", "hot-kernel"].contains(&preset.name),
+                answer.total > 0
+                    || trace.switches.rows() == 0
+                    || ["readying-stacks", "hot-kernel"].contains(&preset.name),
                 "{}",
                 preset.name
             );

@@ -206,7 +206,9 @@ impl TableKind {
             TableKind::Locks => {
                 &["start", "lock", "process", "thread", "wait", "hand-off", "hold", "owner", "waker-function"]
             }
-            TableKind::Processes => &["start", "end", "lifetime", "process", "pid", "parent", "threads", "on-cpu", "ended"],
+            TableKind::Processes => {
+                &["start", "end", "lifetime", "process", "pid", "parent", "threads", "on-cpu", "ended"]
+            }
         }
     }
 

@@ -155,7 +155,10 @@ impl Explorer<'_> {
                 }
             }
         }
-        let best = sums.into_iter().filter(|(_, t)| t.rows > 0).max_by_key(|(name, t)| (t.sum, t.rows, std::cmp::Reverse(*name)));
+        let best = sums
+            .into_iter()
+            .filter(|(_, t)| t.rows > 0)
+            .max_by_key(|(name, t)| (t.sum, t.rows, std::cmp::Reverse(*name)));
         best.map(|(name, _)| name.to_owned()).ok_or_else(|| {
             Error::Question(format!(
                 "{wanted} is in none of the stacks that are asked about: `--by function` lists those that are"
@@ -188,11 +191,21 @@ fn answer(view: &View, weight: &str, top: Option<usize>, rows: &[((Side, String)
     };
     let column = |name: &str, unit, doc, data| Column { name: name.to_owned(), unit, doc, data };
     let columns = vec![
-        column("side", Unit::Text, "The function as a whole, a caller, itself at the end of the stack, or a callee.", Data::Text(sides)),
+        column(
+            "side",
+            Unit::Text,
+            "The function as a whole, a caller, itself at the end of the stack, or a callee.",
+            Data::Text(sides),
+        ),
         column("function", Unit::Text, "Which function.", Data::Text(names)),
         column("count", Unit::Count, "How many rows.", numbers(&|t| t.rows)),
         column(&format!("sum:{weight}"), Unit::Nanos, "The sum.", numbers(&|t| t.sum)),
-        column("share", Unit::Share, "The share of the function's whole.", Data::Reals(shown.iter().map(|(_, t)| share(t)).collect())),
+        column(
+            "share",
+            Unit::Share,
+            "The share of the function's whole.",
+            Data::Reals(shown.iter().map(|(_, t)| share(t)).collect()),
+        ),
     ];
     let mut answer = view.answer(&["side".to_owned(), "function".to_owned()], columns, view.rows(), Vec::new());
     answer.total = rows.len();

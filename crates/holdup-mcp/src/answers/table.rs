@@ -36,7 +36,10 @@ pub(crate) fn table(desk: &Desk, asked: &arguments::Table) -> Result<Value, Stri
         query.process = Process::Named(focus.clone());
     }
     let trace = desk.trace(&asked.trace)?;
-    let answer = Explorer::new(&trace).with_disassembler(desk.workplace.disassembler()).run(&query, &Stop::default()).map_err(|e| e.to_string())?;
+    let answer = Explorer::new(&trace)
+        .with_disassembler(desk.workplace.disassembler())
+        .run(&query, &Stop::default())
+        .map_err(|e| e.to_string())?;
     let columns: Vec<Value> = answer.columns.iter().map(|c| json!({"name": c.name, "unit": c.unit.name()})).collect();
     let rows: Vec<Value> = (0..answer.len()).map(|row| answer.columns.iter().map(|c| cell(c, row)).collect()).collect();
     let further = answer.total.saturating_sub(rows.len());

@@ -58,7 +58,10 @@ fn draw(file: Output, trace: &Trace, path: &str, options: &Options) -> anyhow::R
     let source = Source { trace, name: path, options, disassembler: &Machine };
     holdup_export::folded::write(&source, &Choice { kinds, per_thread: false }, &mut folded)?;
     let lines: Vec<String> = String::from_utf8_lossy(&folded).lines().map(str::to_owned).collect();
-    anyhow::ensure!(!lines.is_empty(), "{path}: no flame graph, because there are neither samples nor CPUs that waited");
+    anyhow::ensure!(
+        !lines.is_empty(),
+        "{path}: no flame graph, because there are neither samples nor CPUs that waited"
+    );
     let title = if timed {
         "CPU time: what ran (on-cpu), and what CPUs that stood still are charged to (blame)"
     } else {

@@ -36,12 +36,24 @@ impl Provider for Processes {
         def("parent", Text, &[], "The process that created it.", Get::Process(|r| r.parent.into())),
         def("parent-pid", Id, &["Parent Process Id"], "Its number.", Get::ThreadNumber(|r| r.parent, |t| t.pid)),
         def("start", Instant, &["Start Time"], "When it began; 0 if before the trace.", Get::Number(|r| r.start)),
-        def("end", Instant, &["End Time"], "When its last thread ended; the trace's end if after it.", Get::Number(|r| r.to)),
+        def(
+            "end",
+            Instant,
+            &["End Time"],
+            "When its last thread ended; the trace's end if after it.",
+            Get::Number(|r| r.to),
+        ),
         def("began", Text, &[], "`yes` if it began within the trace.", Get::Word(|r| yes(r.start > 0))),
         def("ended", Text, &[], "`yes` if it ended within the trace.", Get::Word(|r| yes(r.end != MISSING))),
         def("lifetime", Nanos, &["Lifetime"], "From `start` to `end`.", Get::Number(|r| r.to.saturating_sub(r.start))),
         def("threads", Count, &[], "How many threads it had in all that time.", Get::Number(|r| r.threads)),
-        def("on-cpu", Nanos, &["CPU Usage"], "CPU time of its threads; unknown without switches.", Get::Number(|r| r.on_cpu)),
+        def(
+            "on-cpu",
+            Nanos,
+            &["CPU Usage"],
+            "CPU time of its threads; unknown without switches.",
+            Get::Number(|r| r.on_cpu),
+        ),
     ];
 
     fn thread(row: &Lifetime) -> ThreadIdx {
@@ -60,8 +72,10 @@ impl Provider for Processes {
 /// All processes by their beginning. O(threads log threads + switches).
 fn lifetimes(trace: &Trace) -> Result<Vec<Lifetime>> {
     let on_cpu = on_cpu(trace)?;
-    let mut order: Vec<(ThreadIdx, Thread)> =
-        (1..trace.threads.len()).map(|i| (ThreadIdx(i as u32), trace.threads.row(i))).filter(|(_, t)| t.pid > 0).collect();
+    let mut order: Vec<(ThreadIdx, Thread)> = (1..trace.threads.len())
+        .map(|i| (ThreadIdx(i as u32), trace.threads.row(i)))
+        .filter(|(_, t)| t.pid > 0)
+        .collect();
     // Of threads that began at one instant, the main one made the others.
     order.sort_by_key(|(i, t)| (t.start, t.tid != t.pid, *i));
     let mut found: Vec<Lifetime> = Vec::new();
