@@ -33,6 +33,9 @@ impl Taken {
     }
 }
 
+/// What rows took, by process and stack.
+type Sums = FxHashMap<(Arc<str>, StackId), Taken>;
+
 /// The column of a table that says what a row with a stack took.
 fn weight(table: TableKind) -> Result<&'static str> {
     match table {
@@ -120,12 +123,12 @@ impl Explorer<'_> {
     }
 
     /// What the rows of `query` took, by process and stack.
-    fn taken(&self, query: &Query, stop: &Stop) -> Result<(View, FxHashMap<(Arc<str>, StackId), Taken>)> {
+    fn taken(&self, query: &Query, stop: &Stop) -> Result<(View, Sums)> {
         let columns = ["process", "stack-id", weight(query.table)?];
         let columns = columns.map(str::to_owned).to_vec();
         let query = Query { by: Vec::new(), measures: Vec::new(), sort: Vec::new(), columns, ..query.clone() };
         let view = self.view(&query, stop)?;
-        let mut taken: FxHashMap<(Arc<str>, StackId), Taken> = FxHashMap::default();
+        let mut taken = Sums::default();
         let [process, stack, weight] = [0, 1, 2].map(|i| &view.relation.column(&query.columns[i]).data);
         let (Data::Text(process), Data::Numbers(stack), Data::Numbers(weight)) = (process, stack, weight) else {
             return Ok((view, taken));
