@@ -10,7 +10,7 @@ use holdup_analysis::explore::filter::Filter;
 use holdup_analysis::explore::group::{Keys, MOST_GROUPS, Spread, distinct, tally};
 use holdup_analysis::explore::relation::{Column, Data, MISSING, Rows, Text, Unit};
 use holdup_analysis::explore::{Answer, Error, Explorer, Measure, PRESETS, Process, Query, Stop, TableKind};
-use holdup_trace::{Cpu, ExitEvent, ForkEvent, Image, Location, NameEvent, SampleEvent, Symbolizer, Trace};
+use holdup_trace::{Cpu, ExitEvent, ForkEvent, NameEvent, SampleEvent, Trace};
 
 struct Random(u64);
 
@@ -343,60 +343,4 @@ fn processes_have_lifetimes() {
         "30 7000000 12000000 5000000 1 0 10 yes no",
     ];
     assert_eq!(show(&answer), wanted);
-}
-
-/// Names each address by itself.
-struct Letters;
-
-impl Symbolizer for Letters {
-    fn locate(&mut self, _: bool, _: &[Arc<Image>], address: u64) -> Vec<Location> {
-        // Callers are looked up one byte before their return address.
-        let name = match address >> 4 {
-            1 => "main",
-            2 => "f",
-            3 => "g",
-            _ => "h",
-        };
-        vec![Location { function: name.to_owned(), module: "app".to_owned(), ..Location::default() }]
-    }
-
-    fn code(&mut self, _: bool, _: &[Arc<Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {
-        None
-    }
-}
-
-/// main → f (1 sample), main → f → g (2), main → g → f → f → h (4; recursion counts once), main → g (8).
-#[test]
-fn callers_and_callees_add_up_to_the_function() {
-    let mut schedule = Schedule::new(1, 20.0).thread(10, "app");
-    schedule.builder.meta_mut().sample_period_ns = 1_000_000;
-    let mut t = 1.0;
-    let stacks: [(&[u64], usize); 4] = [(&[2, 1], 1), (&[3, 2, 1], 2), (&[4, 2, 2, 3, 1], 4), (&[3, 1], 8)];
-    for (stack, times) in stacks {
-        for _ in 0..times {
-            let frames: Vec<u64> = stack.iter().map(|f| f << 4 | 8).collect();
-            let chain = schedule.builder.chain(1, &[], &frames);
-            schedule.builder.push(ns(t), SampleEvent { cpu: Cpu(0), tid: 10, ip: frames[0], chain });
-            t += 1.0;
-        }
-    }
-    let trace = schedule.finish_with(&mut Letters);
-    let explorer = Explorer::new(&trace);
-    let answer = explorer.around(&Query::new(TableKind::Cpu), "f", &Stop::default()).expect("an answer");
-    let wanted = [
-        "whole f 7 7000000 1.00",
-        "caller g 4 4000000 0.57",
-        "caller main 3 3000000 0.43",
-        "itself f 1 1000000 0.14",
-        "callee h 4 4000000 0.57",
-        "callee g 2 2000000 0.29",
-    ];
-    assert_eq!(show(&answer), wanted);
-    let outermost = explorer.around(&Query::new(TableKind::Cpu), "main", &Stop::default()).expect("an answer");
-    assert!(show(&outermost)[1].starts_with("caller [outermost] 15 "), "{:?}", show(&outermost));
-    assert!(explorer.around(&Query::new(TableKind::Cpu), "nowhere", &Stop::default()).is_err());
-    assert!(explorer.around(&Query::new(TableKind::Wakes), "f", &Stop::default()).is_err());
-    let (lines, unit) = explorer.folded(&Query::new(TableKind::Cpu), &Stop::default()).expect("lines");
-    assert_eq!(unit, Unit::Nanos);
-    assert!(lines.iter().any(|l| l.ends_with(";main;g;f;f;h 4000")) && lines.len() == 4, "{lines:?}");
 }
