@@ -9,6 +9,7 @@ use holdup_trace::{FrameId, StackId, StringId, Syscall, ThreadIdx, Trace};
 use crate::lock_names::takes_lock;
 use crate::lock_words::Near;
 use crate::runtime::{self, Ambiguous, Innermost, Role, Roles};
+use crate::schedulers::{self, Parked};
 
 named! {
     /// For what a thread waits, as far as its own side tells.
@@ -77,6 +78,8 @@ pub struct StackFacts {
     pub lock_function: StringId,
     /// Whether a condition variable serves as a lock here.
     pub by_condition: bool,
+    /// Whether a thread of a scheduler inside of the program waits here for a task.
+    pub parked: bool,
     /// What the user said of waits here.
     pub verdict: Option<Verdict>,
 }
@@ -134,6 +137,7 @@ impl<'a> Classifier<'a> {
         let mut facts = StackFacts::default();
         let mut near = Near::default();
         let (mut innermost, mut ambiguous) = (Innermost::default(), Ambiguous::default());
+        let mut parked = Parked::default();
         for frame in self.trace.stacks.frames(stack) {
             for location in self.trace.names.locations(frame) {
                 let function = self.trace.text(location.function);
@@ -146,6 +150,7 @@ impl<'a> Classifier<'a> {
                 } else {
                     if !is_runtime_module(module) {
                         innermost.see(function);
+                        parked.see(function);
                     }
                     ambiguous.see(module, function);
                     let before = facts.kind;
@@ -161,7 +166,8 @@ impl<'a> Classifier<'a> {
             }
         }
         facts.lock_function = near.lock;
-        if innermost.is_home {
+        facts.parked = parked.is_parked;
+        if innermost.is_home || facts.parked {
             facts.verdict = facts.verdict.or(Some(Verdict::Idle));
         }
         if innermost.is_entry && matches!(facts.kind, Some(WaitKind::Futex | WaitKind::Condition) | None) {
@@ -273,6 +279,7 @@ fn is_runtime_source(file: &str) -> bool {
         || file.contains("/lib/gcc/")
         || file.contains("/lib/clang/")
         || file.contains("/.cargo/registry/")
+        || schedulers::is_library_source(file)
 }
 
 fn kernel_facts(function: &str, facts: &mut StackFacts) {

@@ -16,6 +16,7 @@ mod disk;
 mod gain;
 mod group;
 mod held;
+mod inside;
 mod instruction;
 mod learned;
 mod limits;

@@ -30,6 +30,7 @@ pub mod quota;
 pub mod replay;
 pub mod report;
 mod runtime;
+mod schedulers;
 mod segments;
 pub mod servers;
 pub mod spins;

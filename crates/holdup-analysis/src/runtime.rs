@@ -14,6 +14,7 @@ pub use row::Role;
 use row::Runtime;
 
 use crate::known::Known;
+use crate::schedulers;
 
 /// The table.
 const ALL: &[Runtime] = &[jvm::JVM, python::PYTHON, others::RUBY, others::OCAML];
@@ -28,7 +29,9 @@ pub(crate) fn is_own(module: &str, function: &str) -> bool {
     let base = module.rsplit('/').next().unwrap_or(module);
     let by_file = |r: &Runtime| r.modules.iter().any(|m| base.starts_with(m));
     // Code that was compiled at run time and has no names.
-    module.starts_with("//anon") || ALL.iter().any(|r| by_file(r) || (r.is_own)(module, function))
+    module.starts_with("//anon")
+        || schedulers::is_own(module, function)
+        || ALL.iter().any(|r| by_file(r) || (r.is_own)(module, function))
 }
 
 /// What the functions around a wait say of it that looks like one for a lock, the innermost first.

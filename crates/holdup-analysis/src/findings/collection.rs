@@ -12,26 +12,36 @@ use crate::blame::Key;
 use crate::label::duration;
 use crate::report::{Culprit, Finding};
 use crate::runtime::{self, Role};
+use crate::schedulers;
 
 /// Whether a group is about a runtime's collections: what its threads ran meanwhile says so or, where they ran too
 /// shortly for a sample, that they are there for nothing else.
 pub(super) fn is(context: &Context, group: &Group, tally: &Tally) -> bool {
     let Group::Serial(thread) = group else { return false };
     let role = context.classifier.role(*thread);
+    let all: f64 = tally.samples.values().sum();
+    let sum_of = |collects: &dyn Fn(StackId) -> bool| -> f64 {
+        tally.samples.iter().filter(|(stack, _)| collects(**stack)).map(|(_, weight)| weight).sum()
+    };
     match role {
         Some(Role::Collector) => true,
+        // Its runtime keeps no thread for that alone.
+        None => all > 0.0 && 2.0 * sum_of(&|stack| collector_at(context, stack).is_some()) > all,
         Some(Role::Operations) => {
-            let all: f64 = tally.samples.values().sum();
-            let own = tally.samples.iter().filter(|(stack, _)| collects_at(context, **stack));
-            let collecting: f64 = own.map(|(_, weight)| weight).sum();
+            let collecting = sum_of(&|stack| collects_at(context, stack));
             if all > 0.0 { 2.0 * collecting > all } else { asked(context, tally).is_some() }
         }
-        Some(Role::Compiler | Role::Housekeeping) | None => false,
+        Some(Role::Compiler | Role::Housekeeping) => false,
     }
 }
 
 fn collects_at(context: &Context, stack: StackId) -> bool {
     place::functions(context, stack).any(|f| runtime::collects(context.trace.text(f)))
+}
+
+/// What to do about the collector in which a stack is that a scheduler inside of the program runs.
+fn collector_at(context: &Context, stack: StackId) -> Option<&'static str> {
+    place::functions(context, stack).find_map(|f| schedulers::collector(context.trace.text(f)))
 }
 
 /// The collector's thread, and the function of the program in which most of those waited that asked for a collection.
@@ -82,8 +92,10 @@ fn share(context: &Context, seconds: f64) -> f64 {
 /// What collecting cost.
 pub(super) fn evidence(context: &Context, tally: &Tally) -> Vec<String> {
     let of_focus = || context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t));
-    let collects =
-        |thread, stack| context.classifier.role(thread) == Some(Role::Collector) || collects_at(context, stack);
+    let collects = |thread, stack| {
+        let by_role = context.classifier.role(thread) == Some(Role::Collector);
+        by_role || collects_at(context, stack) || collector_at(context, stack).is_some()
+    };
     let all: f64 = of_focus().map(|(_, ns)| ns).sum();
     let collecting: f64 = of_focus().filter(|((t, stack), _)| collects(*t, *stack)).map(|(_, ns)| ns).sum();
     let mut lines = Vec::new();
@@ -102,6 +114,7 @@ pub(super) fn advice(context: &Context, tally: &Tally) -> String {
     let share = share(context, time.seconds());
     let allocates =
         asked(context, tally).map_or(String::new(), |at| format!(" in {}", context.trace.text(at.function)));
-    let advice = runtime::advice_for_collections(&allocates);
+    let own = tally.samples.keys().find_map(|stack| collector_at(context, *stack));
+    let advice = own.map_or_else(|| runtime::advice_for_collections(&allocates), |own| own.replace("{}", &allocates));
     format!("{advice} {share:.0} % of the time is collection.")
 }

@@ -9,7 +9,7 @@ use super::context::Context;
 use super::crew::Crew;
 use super::place::{self, any_user, application, place};
 use super::tally::{Group, Tally, Why};
-use super::{instruction, lock, sched};
+use super::{inside, instruction, lock, sched};
 use crate::classify::Classifier;
 use crate::report::Culprit;
 
@@ -32,7 +32,10 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
     let thread = function.and_then(|l| busiest(context, tally, &crew, l.function)).or(crew.threads.first().copied());
     let mut culprit = of_thread(context, thread.unwrap_or(ThreadIdx::NONE));
     (culprit.threads, culprit.processes) = (crew.threads.len(), crew.processes);
-    let Some(location) = function else { return culprit };
+    let Some(location) = function else {
+        culprit.function = inside::nameless(context, &samples).to_owned();
+        return culprit;
+    };
     culprit.function = context.trace.text(location.function).to_owned();
     culprit.module = context.trace.text(location.module).to_owned();
     culprit.source = context.source(&location);

@@ -6,7 +6,7 @@ use super::context::Context;
 use super::crew::Crew;
 use super::stories::median;
 use super::tally::{Group, Tally};
-use super::{collection, lock, preempt, sched};
+use super::{collection, inside, lock, preempt, sched};
 use crate::blame::Terminal;
 use crate::classify;
 use crate::label::{self, duration};
@@ -17,6 +17,7 @@ pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, crew: &C
     finding.title = title(context, group, tally, crew, finding);
     finding.evidence = evidence(context, group, tally, finding);
     finding.advice = advice(context, group, tally, finding);
+    inside::add(context, group, tally, finding);
 }
 
 fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Finding) -> String {

@@ -33,6 +33,8 @@ pub(crate) struct Learned {
     pub(crate) stalls: stalls::Seen,
     /// What threads of one process did to each other while both ran.
     pub(crate) meanwhile: Meanwhile,
+    /// How often idle threads of a scheduler inside of a program of the focus were woken, by process and by where.
+    pub(crate) woken: FxHashMap<(u32, StackId), u64>,
     /// Who takes turns.
     pub(crate) turns: turns::Seen,
 }
@@ -46,6 +48,11 @@ impl Learned {
             let focus = study.focus.contains(wait.thread);
             if focus && inside && wait.kind == WaitKind::Lock && wait.lock != LockId::NONE {
                 learned.locks.entry(wait.lock).or_default().add(wait, study.window);
+            }
+            let woken = inside && !wait.open && wait.waker_stack != StackId::NONE;
+            if focus && woken && study.classifier.facts(wait.stack).parked {
+                let pid = study.trace.threads.pid.get(wait.thread.index()).copied().unwrap_or(0);
+                *learned.woken.entry((pid, wait.waker_stack)).or_default() += 1;
             }
             if focus && wanted == Wanted::Waits {
                 learned.add_waited(wait, study);
@@ -76,6 +83,9 @@ impl Learned {
         for (place, (ns, count)) in earlier.waited {
             let sum = self.waited.entry(place).or_default();
             *sum = (sum.0.saturating_add(ns), sum.1 + count);
+        }
+        for (place, count) in earlier.woken {
+            *self.woken.entry(place).or_default() += count;
         }
         self.stalls.absorb(earlier.stalls);
         self.turns.absorb(earlier.turns);

@@ -7,7 +7,7 @@ use super::caveats;
 use super::context::Context;
 use super::place::{self, is_on};
 use super::tally::{Group, Tally};
-use super::{cache_line, culprit, instruction};
+use super::{cache_line, culprit, inside, instruction};
 use crate::label;
 use crate::report::{Confidence, Finding, FindingKind, Hot};
 
@@ -37,15 +37,23 @@ pub(super) fn cpu_bound<'a>(
     }
     let program = busiest_program(context)?;
     let samples = samples_of(context, program);
-    let location = culprit::specific(context, &samples).or_else(|| widest(context, &samples))?;
-    let thread = busiest_in(context, program, location.function)?;
+    let location = culprit::specific(context, &samples).or_else(|| widest(context, &samples));
+    let ran = |stack: StackId| location.is_none_or(|l| is_on(context, stack, l.function));
+    let nameless = inside::nameless(context, &samples);
+    if location.is_none() && nameless.is_empty() {
+        return None;
+    }
+    let thread = busiest_in(context, program, ran)?;
     let mut found = culprit::of_thread(context, thread);
-    found.function = context.trace.text(location.function).to_owned();
-    found.module = context.trace.text(location.module).to_owned();
-    found.source = context.source(&location);
-    found.called_by = culprit::called_by(context, &samples, location.function).unwrap_or_default();
-    found.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
-    let inside: f64 = samples.iter().filter(|(s, _)| is_on(context, **s, location.function)).map(|(_, w)| w).sum();
+    found.function = nameless.to_owned();
+    if let Some(location) = location {
+        found.function = context.trace.text(location.function).to_owned();
+        found.module = context.trace.text(location.module).to_owned();
+        found.source = context.source(&location);
+        found.called_by = culprit::called_by(context, &samples, location.function).unwrap_or_default();
+        found.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
+    }
+    let inside: f64 = samples.iter().filter(|(s, _)| ran(**s)).map(|(_, w)| w).sum();
     let seconds = context.limits.of_cpus(Amount(running));
     let share = inside / total.max(1.0);
     let name = if found.process.is_empty() { "the program" } else { &found.process };
@@ -64,6 +72,11 @@ pub(super) fn cpu_bound<'a>(
     let own = context.limits.of_cpus(Amount(samples.values().sum()));
     let storm = Storm::of(context, program, own);
     let at = others.rposition(matters).map_or(0, |last| last + 1);
+    let advice = match inside::busy(context, &samples, &found.function) {
+        _ if storm.is_some() => FEWER.to_owned(),
+        Some(advice) => advice,
+        None => FASTER.to_owned(),
+    };
     let busy = Finding {
         kind: FindingKind::CpuBound,
         title: match &storm {
@@ -76,7 +89,7 @@ pub(super) fn cpu_bound<'a>(
             ),
         },
         evidence,
-        advice: if storm.is_some() { FEWER } else { FASTER }.to_owned(),
+        advice,
         culprit: found,
         blame_cpu_s: seconds * share,
         confidence: if count >= 30.0 { Confidence::High } else { Confidence::Low },
@@ -176,12 +189,12 @@ fn samples_of(context: &Context, program: StringId) -> FxHashMap<StackId, f64> {
     samples
 }
 
-/// The program's thread in focus that ran most in `function`.
-fn busiest_in(context: &Context, program: StringId, function: StringId) -> Option<ThreadIdx> {
+/// The program's thread in focus that ran most of the stacks that `ran` picks.
+fn busiest_in(context: &Context, program: StringId, ran: impl Fn(StackId) -> bool) -> Option<ThreadIdx> {
     let mut threads: FxHashMap<ThreadIdx, f64> = FxHashMap::default();
     for ((thread, stack), weight) in &context.blame.profile {
         let own = context.focus.contains(*thread) && context.program(*thread) == program;
-        if own && is_on(context, *stack, function) {
+        if own && ran(*stack) {
             *threads.entry(*thread).or_default() += weight;
         }
     }

@@ -1,0 +1,123 @@
+//! What the scheduler inside of a program has to do with a finding.
+
+use holdup_trace::StackId;
+use rustc_hash::FxHashMap;
+
+use super::context::Context;
+use super::lock;
+use super::tally::{Group, Tally};
+use crate::report::{Finding, FindingKind};
+use crate::schedulers::{self, Scheduler, Wakes};
+
+/// From this share of the wake-ups on, what they were for is told.
+const TELLING: f64 = 0.5;
+/// From this share of the CPU time on, collecting garbage is told.
+const COLLECTING: f64 = 0.1;
+/// So many wake-ups tell something.
+const SOME: u64 = 10;
+
+/// The scheduler whose tasks most of these stacks are on.
+pub(super) fn of_stacks(context: &Context, stacks: &FxHashMap<StackId, f64>) -> Option<&'static Scheduler> {
+    let all: f64 = stacks.values().sum();
+    let mut sums: Vec<(&'static Scheduler, f64)> = Vec::new();
+    for (stack, weight) in stacks {
+        let Some(found) = at(context, *stack) else { continue };
+        match sums.iter_mut().find(|(known, _)| std::ptr::eq(*known, found)) {
+            Some((_, sum)) => *sum += weight,
+            None => sums.push((found, *weight)),
+        }
+    }
+    sums.into_iter().find(|(_, sum)| 2.0 * sum > all).map(|(found, _)| found)
+}
+
+/// The scheduler on one of whose tasks a stack is.
+fn at(context: &Context, stack: StackId) -> Option<&'static Scheduler> {
+    let trace = context.trace;
+    let locations = trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f));
+    schedulers::of_task(locations.map(|l| (trace.text(l.module), trace.text(l.function))))
+}
+
+/// The scheduler behind a finding: of what ran, or of where it slept.
+fn of(context: &Context, group: &Group, tally: &Tally) -> Option<&'static Scheduler> {
+    match group {
+        Group::Serial(_) if !tally.starved => of_stacks(context, &tally.samples),
+        Group::Timer(..) | Group::Disk(..) => of_stacks(context, &tally.sites).filter(|s| !s.blocks.is_empty()),
+        _ => None,
+    }
+}
+
+/// What most of a process' idle threads were woken for, and which share of them.
+fn woken_for(context: &Context, pid: u32) -> Option<(&'static Wakes, f64)> {
+    let of_process = || context.learned.woken.iter().filter(|((of, _), _)| *of == pid);
+    let all: u64 = of_process().map(|(_, count)| count).sum();
+    let mut sums: Vec<(&'static Wakes, u64)> = Vec::new();
+    for ((_, stack), count) in of_process() {
+        let trace = context.trace;
+        let functions = trace.stacks.frames(*stack).flat_map(|f| trace.names.locations(f));
+        let Some(wakes) = schedulers::woken_for(functions.map(|l| trace.text(l.function))) else { continue };
+        match sums.iter_mut().find(|(known, _)| std::ptr::eq(*known, wakes)) {
+            Some((_, sum)) => *sum += count,
+            None => sums.push((wakes, *count)),
+        }
+    }
+    let (wakes, most) = sums.into_iter().max_by_key(|(wakes, count)| (*count, wakes.by))?;
+    let share = most as f64 / all.max(1) as f64;
+    (all >= SOME && share > TELLING).then_some((wakes, share))
+}
+
+/// Which share of the program's CPU time goes into collecting garbage, where that is beside its work.
+fn collecting(context: &Context) -> f64 {
+    let of_focus = || context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t));
+    let all: f64 = of_focus().map(|(_, ns)| ns).sum();
+    let collects = |stack| super::place::functions(context, stack).any(|f| schedulers::collects(context.trace.text(f)));
+    let own: f64 = of_focus().filter(|((_, stack), _)| collects(*stack)).map(|(_, ns)| ns).sum();
+    own / all.max(f64::MIN_POSITIVE)
+}
+
+/// Says in the words of the scheduler what the finding says in those of threads.
+pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Finding) {
+    let is_told = f.kind == FindingKind::Gc || lock::known(context, tally).is_some();
+    let Some(scheduler) = of(context, group, tally).filter(|_| !is_told) else { return };
+    let function = if f.culprit.function.is_empty() { "this code" } else { f.culprit.function.as_str() };
+    if !matches!(group, Group::Serial(_)) {
+        f.advice = scheduler.blocks.replace("{}", function);
+        return;
+    }
+    if f.waiters.waits == 0 {
+        let idle = format!("no other thread had a {} to run", scheduler.task);
+        f.title = f.title.replace("nobody else had anything to do", &idle);
+        f.evidence.retain(|line| !line.starts_with("no thread waited for it"));
+        f.evidence.insert(0, format!("{idle}: those that wait for one another are not seen by the kernel"));
+    }
+    let woken = woken_for(context, f.culprit.pid);
+    if let Some((wakes, share)) = &woken {
+        let line = format!("{:.0} % of the times that an idle thread was woken, it was by {}", 100.0 * share, wakes.by);
+        f.evidence.push(line);
+    }
+    let works = woken.map(|(wakes, _)| wakes.advice).filter(|_| f.waiters.waits == 0);
+    f.advice = sentence(scheduler, works.unwrap_or(scheduler.works), f.culprit.function.as_str());
+    let share = collecting(context);
+    if share >= COLLECTING && !scheduler.collector.is_empty() {
+        f.evidence.push(format!("{:.0} % of the CPU samples are in the garbage collector", 100.0 * share));
+        f.advice += &format!(" {}", scheduler.collector.replace("{}", ""));
+    }
+}
+
+/// What to do about a program that is busy in a scheduler's tasks; none where there is nothing more to say.
+pub(super) fn busy(context: &Context, samples: &FxHashMap<StackId, f64>, function: &str) -> Option<String> {
+    let scheduler = of_stacks(context, samples).filter(|s| !s.busy.is_empty())?;
+    (context.timeline.peak_parallelism() < context.timeline.cpus).then(|| sentence(scheduler, scheduler.busy, function))
+}
+
+fn sentence(scheduler: &Scheduler, advice: &str, function: &str) -> String {
+    match function {
+        "" => advice.replace("{}", "this code"),
+        nameless if nameless == scheduler.nameless => format!("{} {}", scheduler.naming, advice.replace("{}", "it")),
+        named => advice.replace("{}", named),
+    }
+}
+
+/// What stands for the name of a function that has none.
+pub(super) fn nameless(context: &Context, samples: &FxHashMap<StackId, f64>) -> &'static str {
+    of_stacks(context, samples).map_or("", |scheduler| scheduler.nameless)
+}

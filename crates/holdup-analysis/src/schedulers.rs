@@ -1,0 +1,86 @@
+//! Schedulers inside of programs: what hands tasks of its own to a few threads, so that the kernel sees who runs them and never
+//! who waits. Go's goroutines, Node's event loop and its pool, tokio's and rayon's tasks, OpenMP's iterations.
+//!
+//! A thread of theirs that has no task is idle by design, whoever wakes it later: it is neither held up nor does it hold
+//! anything. What a task waits for is told, if at all, by where threads are woken for others ([`Scheduler::wakes`]).
+//!
+//! To add one: a file with a [`Scheduler`], and its row in [`ALL`].
+
+mod go;
+mod node;
+mod openmp;
+mod row;
+mod rust;
+
+use row::any;
+pub(crate) use row::{Scheduler, Wakes};
+
+/// The table. Of two whose tasks are on one stack the inner one counts.
+const ALL: &[Scheduler] =
+    &[go::GO, node::POOL, node::EVENT_LOOP, node::PLATFORM, rust::TOKIO, rust::RAYON, openmp::OPENMP];
+
+/// Whether a function belongs to a scheduler or to its language's library.
+pub(crate) fn is_own(module: &str, function: &str) -> bool {
+    ALL.iter().any(|s| (s.is_own)(module, function))
+}
+
+/// Whether a source file belongs to what came with the program, not to the program.
+pub(crate) fn is_library_source(file: &str) -> bool {
+    file.starts_with("node:") || file.contains("/node_modules/") || file.contains("/go/pkg/mod/")
+}
+
+/// Whether garbage is collected in this function and below it, beside the program or by it.
+pub(crate) fn collects(function: &str) -> bool {
+    collector(function).is_some()
+}
+
+/// What to do about the garbage that is collected in this function and below it.
+pub(crate) fn collector(function: &str) -> Option<&'static str> {
+    ALL.iter().find(|s| any(s.collects, function)).map(|s| s.collector)
+}
+
+/// The scheduler on one of whose tasks the innermost of these functions lies.
+pub(crate) fn of_task<'a>(mut functions: impl Iterator<Item = (&'a str, &'a str)>) -> Option<&'static Scheduler> {
+    functions.find_map(|(module, function)| ALL.iter().find(|s| (s.is_task)(module, function)))
+}
+
+/// What a thread was woken for, by the functions of who woke it.
+pub(crate) fn woken_for<'a>(mut functions: impl Iterator<Item = &'a str>) -> Option<&'static Wakes> {
+    functions.find_map(|function| ALL.iter().flat_map(|s| s.wakes).find(|w| any(w.functions, function)))
+}
+
+/// Whether a thread waits for a task, by the functions around its wait outside of kernel and C library, the innermost first.
+#[derive(Default)]
+pub(crate) struct Parked {
+    is_over: bool,
+    /// The function seen last, of a thread that still only waits.
+    waits_in: Option<&'static str>,
+    pub(crate) is_parked: bool,
+}
+
+impl Parked {
+    /// Takes the next function outwards.
+    pub(crate) fn see(&mut self, function: &str) {
+        if self.is_over {
+            return;
+        }
+        let home = |s: &Scheduler| any(s.homes, function) || self.waits_in.is_some_and(|w| is_behind(s, w, function));
+        if ALL.iter().any(home) {
+            (self.is_over, self.is_parked) = (true, true);
+            return;
+        }
+        let patterns = || ALL.iter().flat_map(|s| s.waits.iter().copied());
+        match patterns().find(|w| any(&[w], function)) {
+            Some(waits_in) => self.waits_in = Some(waits_in),
+            None => self.is_over = true,
+        }
+    }
+}
+
+/// Whether `function` is a home to those that wait in `waits_in`.
+fn is_behind(scheduler: &Scheduler, waits_in: &str, function: &str) -> bool {
+    scheduler.homes_behind.iter().any(|(inner, home)| *inner == waits_in && any(&[home], function))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! Go, as the standard toolchain compiles it.
+
+use super::row::{Scheduler, Wakes, any};
+
+pub(super) const GO: Scheduler = Scheduler {
+    task: "goroutine",
+    is_own,
+    waits: &[
+        "runtime.futex",
+        "runtime.futexsleep",
+        "runtime.notesleep",
+        "runtime.notetsleep",
+        "runtime.notetsleepg",
+        "runtime.notetsleep_internal",
+        "runtime.mPark",
+        "runtime.usleep",
+        "runtime.semasleep",
+        "runtime.epollwait",
+        "runtime.netpoll",
+        "internal/runtime/syscall*",
+        "runtime/internal/syscall*",
+    ],
+    homes: &[
+        "runtime.stopm",
+        "runtime.stoplockedm",
+        "runtime.findRunnable",
+        "runtime.findrunnable",
+        "runtime.stealWork",
+        "runtime.runqgrab",
+        "runtime.runqsteal",
+        "runtime.sysmon",
+        "runtime.templateThread",
+        "os/signal.signal_recv",
+    ],
+    is_task: |_, function| any(&["runtime.goexit", "runtime.main"], function),
+    wakes: &[CHANNELS, SYNC, BEGUN, NETWORK],
+    collects: &[
+        "runtime.gcBgMarkWorker*",
+        "runtime.gcAssistAlloc*",
+        "runtime.gcDrain*",
+        "runtime.bgsweep",
+        "runtime.gcStart*",
+    ],
+    collector: "Let the heap grow further between collections (GOGC, GOMEMLIMIT), or allocate less{}.",
+    works: "Spread {} over goroutines, or make it shorter. Who waits for it meanwhile is not seen by the kernel: \
+            pprof's block and mutex profiles tell.",
+    busy: "If goroutines wait for a CPU (GODEBUG=schedtrace=1000 counts them), raise GOMAXPROCS; else spread {} over goroutines.",
+    ..Scheduler::NONE
+};
+
+const CHANNELS: Wakes = Wakes {
+    by: "channel operations",
+    advice: "Let more goroutines do what {} does, give the channel a buffer, or make {} shorter: the others wait for it at a channel.",
+    functions: &[
+        "runtime.chansend*",
+        "runtime.chanrecv*",
+        "runtime.send",
+        "runtime.send.*",
+        "runtime.recv",
+        "runtime.recv.*",
+        "runtime.selectgo*",
+        "runtime.closechan*",
+    ],
+};
+
+const SYNC: Wakes = Wakes {
+    by: "locks and wait groups of package sync",
+    advice: "Do less between Lock and Unlock: move the work of {} out, or lock smaller parts. (If the others waited for a \
+             sync.WaitGroup, spread {} instead.)",
+    functions: &["runtime.readyWithTime*", "runtime.semrelease*", "sync.*", "internal/sync.*"],
+};
+
+const BEGUN: Wakes = Wakes {
+    by: "the start of goroutines",
+    advice: "Spread {} over goroutines, or make it shorter.",
+    functions: &["runtime.newproc*"],
+};
+
+const NETWORK: Wakes = Wakes {
+    by: "the network",
+    advice: "Spread {} over goroutines, or make it shorter.",
+    functions: &["runtime.netpoll*", "runtime.injectglist*"],
+};
+
+/// The standard library's packages, up to the first slash.
+const PACKAGES: &[&str] = &[
+    "archive",
+    "bufio",
+    "bytes",
+    "cmp",
+    "compress",
+    "container",
+    "context",
+    "crypto",
+    "database",
+    "debug",
+    "embed",
+    "encoding",
+    "errors",
+    "expvar",
+    "flag",
+    "fmt",
+    "go",
+    "hash",
+    "html",
+    "image",
+    "index",
+    "internal",
+    "io",
+    "iter",
+    "log",
+    "maps",
+    "math",
+    "mime",
+    "net",
+    "os",
+    "path",
+    "plugin",
+    "reflect",
+    "regexp",
+    "runtime",
+    "slices",
+    "sort",
+    "strconv",
+    "strings",
+    "structs",
+    "sync",
+    "syscall",
+    "testing",
+    "text",
+    "time",
+    "unicode",
+    "unique",
+    "unsafe",
+    "vendor",
+    "weak",
+];
+
+/// What C compilers put behind the name of a part or a copy of a function, which looks like a function of a package.
+const SUFFIXES: &[&str] =
+    &["isra", "part", "cold", "constprop", "lto_priv", "llvm", "omp_outlined", "_omp_fn", "clone"];
+
+/// Whether a function lies in Go's standard library: `crypto/sha256.(*digest).Write`, but not `main.price`, nor
+/// `github.com/x/log.Print`, nor C's `index.part.0`.
+fn is_own(_module: &str, function: &str) -> bool {
+    // Types in brackets have packages of their own.
+    let end = function.find(['[', '(']).unwrap_or(function.len());
+    let last = function[..end].rfind('/').map_or(0, |slash| slash + 1);
+    let Some((package, name)) = function[last..].split_once('.') else { return false };
+    let package = &function[..last + package.len()];
+    let is_of_c = SUFFIXES.iter().any(|s| name.starts_with(s)) || name.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let first = package.split('/').next().unwrap_or(package);
+    !is_of_c && !package.contains([' ', ':', '<']) && PACKAGES.contains(&first)
+}

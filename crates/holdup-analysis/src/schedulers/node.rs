@@ -1,0 +1,66 @@
+//! Node.js: V8, its event loop and its pools.
+
+use super::row::{Scheduler, any};
+
+/// The loop that runs JavaScript in one thread.
+pub(super) const EVENT_LOOP: Scheduler = Scheduler {
+    task: "callback",
+    is_own,
+    is_task: |_, function| {
+        any(&["uv_run", "node::SpinEventLoop*", "Builtins_JSEntry*", "v8::internal::Execution::*"], function)
+    },
+    nameless: "JavaScript without names",
+    naming: "Start node with --perf-basic-prof: then it says which function of JavaScript this is.",
+    works: BLOCKED,
+    busy: BLOCKED,
+    blocks: "Use the asynchronous form of what {} calls: while the event loop waits here, no other callback runs.",
+    ..Scheduler::NONE
+};
+
+const BLOCKED: &str = "While {} runs, the event loop of its thread runs no other callback, and requests wait: give it to a \
+                       worker (worker_threads), use its asynchronous form, or cut it into parts (setImmediate).";
+
+/// libuv's pool: file system, name resolution, compression and keys.
+pub(super) const POOL: Scheduler = Scheduler {
+    task: "job",
+    waits: &["uv_cond_wait", "uv_cond_timedwait"],
+    homes_behind: &[("uv_cond_wait", "worker"), ("uv_cond_wait", "libuv.so*")],
+    is_task: |_, function| any(&["uv__queue_work", "uv__fs_work", "node::ThreadPoolWork::*"], function),
+    works: "{} runs in libuv's pool, which has no more threads than UV_THREADPOOL_SIZE says (4 if nothing): if other jobs wait \
+            for it, raise that.",
+    busy: "{} runs in libuv's pool, which has no more threads than UV_THREADPOOL_SIZE says (4 if nothing): if other jobs wait \
+           for it, raise that.",
+    ..Scheduler::NONE
+};
+
+/// V8's helpers: they collect and compile.
+pub(super) const PLATFORM: Scheduler = Scheduler {
+    waits: &["uv_sem_wait", "uv__sem_wait", "v8::base::*", "node::TaskQueue*"],
+    homes: &[
+        "node::(anonymous namespace)::PlatformWorkerThread",
+        "node::WorkerThreadsTaskRunner::DelayedTaskScheduler::Run*",
+        "node::inspector::(anonymous namespace)::StartIoThreadMain",
+        "v8::platform::DefaultWorkerThreadsTaskRunner::WorkerThread::Run",
+    ],
+    collects: &[
+        "v8::internal::Heap::CollectGarbage*",
+        "v8::internal::Scavenger*",
+        "v8::internal::MarkCompactCollector*",
+    ],
+    collector: "Let node's heap grow further between collections (--max-semi-space-size, --max-old-space-size), or allocate less{}.",
+    ..Scheduler::NONE
+};
+
+/// Whether a function is V8's, libuv's or Node's own; what Node brings for others, such as OpenSSL, is not meant.
+fn is_own(module: &str, function: &str) -> bool {
+    let base = module.rsplit('/').next().unwrap_or(module);
+    let names = ["Builtins_*", "v8::*", "node::*", "cppgc::*", "heap::base::*", "uv_*", "llhttp_*"];
+    match base {
+        "[jit]" => any(&["Builtin:*", "BytecodeHandler:*", "Stub:*"], function),
+        _ if base.starts_with("libuv.so") => true,
+        _ if base == "node" || base == "nodejs" || base.starts_with("libnode.so") => {
+            any(&names, function) || function == "worker"
+        }
+        _ => false,
+    }
+}

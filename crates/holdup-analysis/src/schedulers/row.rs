@@ -1,0 +1,89 @@
+//! What there is to know of one scheduler.
+
+/// What is known of one. Patterns are names of functions without generic arguments, or how these begin if they end with `*`.
+pub(crate) struct Scheduler {
+    /// What its idle threads lack: `goroutine`.
+    pub(crate) task: &'static str,
+    /// Whether a function is its own, or its language's, so that no author of a program would look for it.
+    pub(super) is_own: fn(module: &str, function: &str) -> bool,
+    /// Functions with which its threads wait for anything.
+    pub(super) waits: &'static [&'static str],
+    /// Functions that wait so, as the next ones on the stack, for a task.
+    pub(super) homes: &'static [&'static str],
+    /// Functions with names that others may have, too: homes only right behind that wait.
+    pub(super) homes_behind: &'static [(&'static str, &'static str)],
+    /// Whether a function is on the stacks of its tasks, and only there.
+    pub(super) is_task: fn(module: &str, function: &str) -> bool,
+    /// What its threads are woken for.
+    pub(super) wakes: &'static [Wakes],
+    /// Functions below which it collects garbage.
+    pub(super) collects: &'static [&'static str],
+    /// What to do about collecting.
+    pub(crate) collector: &'static str,
+    /// What a task runs that has no name here, as the name of a function; empty if nobody can say.
+    pub(crate) nameless: &'static str,
+    /// How to get names, a sentence.
+    pub(crate) naming: &'static str,
+    /// What to do about a task that works while threads of the scheduler are idle; `{}` is its function.
+    pub(crate) works: &'static str,
+    /// The same of one that works all the time, so that nobody is known to wait; empty: nothing.
+    pub(crate) busy: &'static str,
+    /// What to do about a task that sleeps, or waits for a disk, with the thread that others need; empty: nothing.
+    pub(crate) blocks: &'static str,
+}
+
+/// What threads are woken for.
+pub(crate) struct Wakes {
+    /// By whom, as the object of `by`: `channel operations`.
+    pub(crate) by: &'static str,
+    /// What to do about tasks that wait so; `{}` is the function that works meanwhile.
+    pub(crate) advice: &'static str,
+    /// Functions on the stack of who wakes.
+    pub(super) functions: &'static [&'static str],
+}
+
+impl Scheduler {
+    /// One of which nothing is known: a beginning to override.
+    pub(super) const NONE: Scheduler = Scheduler {
+        task: "task",
+        is_own: |_, _| false,
+        waits: &[],
+        homes: &[],
+        homes_behind: &[],
+        is_task: |_, _| false,
+        wakes: &[],
+        collects: &[],
+        collector: "",
+        nameless: "",
+        naming: "",
+        works: "",
+        busy: "",
+        blocks: "",
+    };
+}
+
+/// Whether one of the patterns matches the function.
+pub(super) fn any(patterns: &[&str], function: &str) -> bool {
+    let name = plain(function);
+    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some(begin) => joined(name).take(begin.len()).eq(begin.bytes()),
+        None => joined(name).eq(pattern.bytes()),
+    })
+}
+
+/// A function's name as its author knows it: without Go's mark of an ABI, and without the brackets that Rust puts around the
+/// type of a method.
+fn plain(function: &str) -> (&str, &str) {
+    let function = function.strip_suffix(".abi0").unwrap_or(function);
+    let bracketed = function.strip_prefix('<').and_then(|rest| rest.split_once(">::"));
+    match bracketed.filter(|(of, _)| !of.contains(" as ") && !of.contains('<')) {
+        Some(parts) => parts,
+        None => (function, ""),
+    }
+}
+
+/// The two parts of a name, with `::` between them where there are two.
+fn joined<'a>((of, method): (&'a str, &'a str)) -> impl Iterator<Item = u8> + 'a {
+    let between = if method.is_empty() { "" } else { "::" };
+    of.bytes().chain(between.bytes()).chain(method.bytes())
+}
