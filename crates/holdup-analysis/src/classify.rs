@@ -78,7 +78,7 @@ pub struct StackFacts {
     pub lock_function: StringId,
     /// Whether a condition variable serves as a lock here.
     pub by_condition: bool,
-    /// Whether a thread of a scheduler inside of the program waits here for a task.
+    /// Whether a thread of a scheduler inside of the program waits here for a task: it is at home.
     pub parked: bool,
     /// What the user said of waits here.
     pub verdict: Option<Verdict>,
@@ -167,7 +167,7 @@ impl<'a> Classifier<'a> {
         }
         facts.lock_function = near.lock;
         facts.parked = parked.is_parked;
-        if innermost.is_home || facts.parked {
+        if innermost.is_home || parked.is_by_design {
             facts.verdict = facts.verdict.or(Some(Verdict::Idle));
         }
         if innermost.is_entry && matches!(facts.kind, Some(WaitKind::Futex | WaitKind::Condition) | None) {

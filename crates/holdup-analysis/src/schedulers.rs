@@ -1,8 +1,9 @@
 //! Schedulers inside of programs: what hands tasks of its own to a few threads, so that the kernel sees who runs them and never
 //! who waits. Go's goroutines, Node's event loop and its pool, tokio's and rayon's tasks, OpenMP's iterations.
 //!
-//! A thread of theirs that has no task is idle by design, whoever wakes it later: it is neither held up nor does it hold
-//! anything. What a task waits for is told, if at all, by where threads are woken for others ([`Scheduler::wakes`]).
+//! A thread of theirs that has no task is at home. If somebody works meanwhile who then gives it one, it could have run
+//! earlier: that counts as for others, but it is told as an idle thread, not as a waiter. What tasks wait for is told, if at
+//! all, by where such threads are woken ([`Scheduler::wakes`]). Threads that only keep house are idle by design.
 //!
 //! To add one: a file with a [`Scheduler`], and its row in [`ALL`].
 
@@ -56,6 +57,8 @@ pub(crate) struct Parked {
     /// The function seen last, of a thread that still only waits.
     waits_in: Option<&'static str>,
     pub(crate) is_parked: bool,
+    /// Whether it is one that does no part of the program's work.
+    pub(crate) is_by_design: bool,
 }
 
 impl Parked {
@@ -64,9 +67,11 @@ impl Parked {
         if self.is_over {
             return;
         }
-        let home = |s: &Scheduler| any(s.homes, function) || self.waits_in.is_some_and(|w| is_behind(s, w, function));
-        if ALL.iter().any(home) {
-            (self.is_over, self.is_parked) = (true, true);
+        let behind = |s: &Scheduler| self.waits_in.is_some_and(|w| is_behind(s, w, function));
+        self.is_by_design = ALL.iter().any(|s| any(s.design, function) || behind(s));
+        self.is_parked = self.is_by_design || ALL.iter().any(|s| any(s.homes, function));
+        if self.is_parked {
+            self.is_over = true;
             return;
         }
         let patterns = || ALL.iter().flat_map(|s| s.waits.iter().copied());
@@ -77,9 +82,9 @@ impl Parked {
     }
 }
 
-/// Whether `function` is a home to those that wait in `waits_in`.
+/// Whether `function` is a home by design to those that wait in `waits_in`.
 fn is_behind(scheduler: &Scheduler, waits_in: &str, function: &str) -> bool {
-    scheduler.homes_behind.iter().any(|(inner, home)| *inner == waits_in && any(&[home], function))
+    scheduler.design_behind.iter().any(|(inner, home)| *inner == waits_in && any(&[home], function))
 }
 
 #[cfg(test)]

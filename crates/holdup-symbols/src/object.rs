@@ -18,6 +18,8 @@ use holdup_disasm::{Arch, instruction_boundary};
 
 /// Longest function whose start is looked up by decoding from its beginning.
 const DECODE_LIMIT: u64 = 1 << 20;
+/// How far behind its symbol a function's call frame information may begin.
+const PADDING: u64 = 16;
 /// Memory that every file takes, beside what is in it.
 const OBJECT: u64 = 4 << 10;
 
@@ -147,11 +149,17 @@ impl Object {
 
     /// The function around `vaddr`: by symbol, else at least its bounds by call frame information.
     pub fn function(&self, vaddr: u64) -> Option<Function> {
-        if let Some(found) = self.symbols().find(vaddr) {
+        let found = self.symbols().find(vaddr);
+        if let Some(found) = found.filter(|f| !f.reaching) {
             return Some(self.named(&found));
         }
-        let (start, size) = crate::guarded(|| self.cfi().entry(vaddr).map(|e| e.range())).flatten()?;
-        Some(Function { name: None, start, size })
+        let entry = crate::guarded(|| self.cfi().entry(vaddr).map(|e| e.range())).flatten();
+        // Behind the end of a function of assembler, of which no symbol tells the size, another one without a name begins.
+        let is_other = |f: &Found| entry.is_some_and(|(start, _)| start > f.start.saturating_add(PADDING));
+        if let Some(found) = found.filter(|f| !is_other(f)) {
+            return Some(self.named(&found));
+        }
+        entry.map(|(start, size)| Function { name: None, start, size })
     }
 
     fn named(&self, found: &Found) -> Function {

@@ -165,9 +165,9 @@ impl Symbols {
         let Some((name, start, _)) = self.perf_map(pid).and_then(|map| map.find(address)) else {
             return Vec::new();
         };
-        let (function, file) = python_name(&name).unwrap_or((&name, ""));
+        let (function, file, line) = python_name(&name).or_else(|| javascript_name(&name)).unwrap_or((&name, "", 0));
         let (function, file) = (function.to_owned(), file.to_owned());
-        vec![Location { function, module: "[jit]".into(), file, line: 0, offset: address - start }]
+        vec![Location { function, module: "[jit]".into(), file, line, offset: address - start }]
     }
 
     fn perf_map(&mut self, pid: u32) -> Option<&PerfMap> {
@@ -232,6 +232,46 @@ impl Symbolizer for Symbols {
 }
 
 /// `py::function:/path/file.py`, as CPython writes it.
-fn python_name(name: &str) -> Option<(&str, &str)> {
-    name.strip_prefix("py::")?.rsplit_once(':')
+fn python_name(name: &str) -> Option<(&str, &str, u32)> {
+    let (function, file) = name.strip_prefix("py::")?.rsplit_once(':')?;
+    Some((function, file, 0))
+}
+
+/// `JS:*function file:///path/file.js:12:3`, as V8 writes it: a kind, a mark of how well it is compiled, and where the
+/// function begins. Older ones write `LazyCompile` or `Function`, and no column.
+fn javascript_name(name: &str) -> Option<(&str, &str, u32)> {
+    let (kind, rest) = name.split_once(':')?;
+    if !matches!(kind, "JS" | "LazyCompile" | "Function" | "Script" | "Eval") {
+        return None;
+    }
+    let rest = rest.trim_start_matches(['~', '^', '*', '+', '\'', '-']);
+    let (function, place) = rest.split_once(' ')?;
+    let number = |text: &str| text.parse::<u32>().ok();
+    let (file, last) = place.rsplit_once(':')?;
+    let (file, line) = match file.rsplit_once(':').and_then(|(file, line)| Some((file, number(line)?))) {
+        Some(both) if number(last).is_some() => both,
+        _ => (file, number(last)?),
+    };
+    let file = file.strip_prefix("file://").unwrap_or(file);
+    Some((if function.is_empty() { "(anonymous)" } else { function }, file, line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::javascript_name;
+
+    #[test]
+    fn functions_of_javascript_are_told_from_their_files() {
+        let known = [
+            ("JS:*rebuildIndex /srv/my app/atomics.js:14:22", ("rebuildIndex", "/srv/my app/atomics.js", 14)),
+            ("JS:^answer file:///srv/app.mjs:3:1", ("answer", "/srv/app.mjs", 3)),
+            ("JS:~ node:internal/main/run:1:1", ("(anonymous)", "node:internal/main/run", 1)),
+            ("LazyCompile:*tick /app/a.js:7", ("tick", "/app/a.js", 7)),
+            ("Function:~Map.get /app/b.js:7", ("Map.get", "/app/b.js", 7)),
+        ];
+        known.iter().for_each(|(name, parts)| assert_eq!(javascript_name(name), Some(*parts), "{name}"));
+        for other in ["Builtin:Add", "JS:", "JS:*f", "JS:*f x", "JS:*f :", "RegExp:a b:1", "void Register.work(int)"] {
+            assert_eq!(javascript_name(other), None, "{other}");
+        }
+    }
 }

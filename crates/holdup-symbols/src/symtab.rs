@@ -40,6 +40,8 @@ pub(crate) struct Found<'a> {
     pub name: &'a str,
     pub start: u64,
     pub size: u64,
+    /// Whether the symbol has no size, so that it may name more than is its own.
+    pub reaching: bool,
 }
 
 /// The functions of `.symtab`, or of `.dynsym` where the former was stripped.
@@ -115,8 +117,9 @@ impl SymbolTable {
             let nearest = before.last().filter(|s| s.size == 0 && self.complete && addr < s.limit)?;
             Some(Symbol { size: next.min(nearest.limit) - nearest.addr, ..*nearest })
         };
+        let reaching = sized.is_none();
         let found = sized.copied().or_else(unsized_one)?;
-        Some(Found { name: name_at(&self.names, found.name)?, start: found.addr, size: found.size })
+        Some(Found { name: name_at(&self.names, found.name)?, start: found.addr, size: found.size, reaching })
     }
 }
 
@@ -158,8 +161,8 @@ fn read_symbol(s: &[u8], elf: &Elf, names: &[u8]) -> Option<Symbol> {
     if text.is_empty() {
         return None;
     }
-    // `$x`, `$d`: marks of the ARM toolchain. `.L…`: labels.
-    if kind == STT_NOTYPE && (text.starts_with(b"$") || text.starts_with(b".L")) {
+    // `$x`, `$d`: marks of the ARM toolchain. `.L…`: labels. `.annobin_…`: marks of a plugin of GCC's.
+    if kind == STT_NOTYPE && (text.starts_with(b"$") || text.starts_with(b".")) {
         return None;
     }
     if elf.relocatable {

@@ -1,13 +1,16 @@
 //! Builds, pipelines and runtimes: programs that run from beginning to end.
 
 mod builds;
+mod goroutines;
 mod instruments;
+mod loops;
 mod memory;
 mod parallel;
 mod pipes;
 mod runtimes;
 mod scheduler;
 mod talk;
+mod tasks;
 mod waves;
 
 use std::fs;
@@ -34,6 +37,7 @@ pub const ALL: &[&Case] = &[
     &waves::XARGS,
     &parallel::OPENMP_PASSIVE,
     &parallel::OPENMP_ACTIVE,
+    &parallel::OPENMP_CRITICAL,
     &memory::ARENAS,
     &memory::MMAP,
     &memory::DLOPEN,
@@ -41,7 +45,20 @@ pub const ALL: &[&Case] = &[
     &runtimes::JAVA_MONITOR,
     &runtimes::JAVA_GC,
     &runtimes::GO_MUTEX,
+    &goroutines::RWMUTEX,
+    &goroutines::CHANNEL,
+    &goroutines::GARBAGE,
+    &goroutines::GOMAXPROCS,
+    &goroutines::IDLE,
     &talk::NODE,
+    &loops::REPORT,
+    &loops::NAMELESS,
+    &loops::POOL,
+    &loops::ATOMICS,
+    &loops::EXPRESS,
+    &tasks::TOKIO_BUSY,
+    &tasks::TOKIO_SLEEP,
+    &tasks::RAYON,
     &talk::REDIS,
     &talk::DELAYED_ACK,
     &scheduler::QUOTA,

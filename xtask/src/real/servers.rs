@@ -1,5 +1,6 @@
 //! Servers, and what drives them.
 
+mod etcd;
 mod instruments;
 mod mariadb;
 mod memcached;
@@ -29,5 +30,6 @@ pub const ALL: &[&Case] = &[
     &nginx::ONE_WORKER,
     &nginx::SLOW_BACKEND,
     &memcached::ONE_THREAD,
+    &etcd::PUTS,
     &python::GIL,
 ];

@@ -116,8 +116,11 @@ fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> 
     let released = tally.main_release(&crew.threads);
     let waited = if group.is_lock() { tally.common_stack() } else { StackId::NONE };
     let samples = samples_of(context, group, tally, crew);
-    taken
-        .or_else(|| specific(context, &samples))
+    let known = taken.or_else(|| specific(context, &samples));
+    if known.is_none() && !inside::nameless(context, &samples).is_empty() {
+        return None;
+    }
+    known
         .or_else(|| [released, waited].into_iter().find_map(|s| application(context, s)))
         .or_else(|| heaviest(&samples).into_iter().chain([released, waited]).find_map(|s| any_user(context, s)))
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::tally::{Group, Tally, Why};
-use super::{collection, lock, merge, preempt, profile, sched};
+use super::{collection, inside, lock, merge, preempt, sched};
 use crate::blame::{Key, Terminal};
 use crate::classify::WaitKind;
 use crate::report::FindingKind;
@@ -79,7 +79,7 @@ pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> FindingKi
         Group::Lock(id) if lock::is_convoy(context, *id, tally) => FindingKind::Convoy,
         Group::Lock(_) | Group::Serial(_) if tally.starved => FindingKind::OwnerNotRunning,
         Group::Lock(_) => FindingKind::LockHeld,
-        Group::Serial(_) if profile::waiters_run_the_same(context, group, tally) => FindingKind::Imbalance,
+        Group::Serial(_) if inside::can_be_uneven(context, group, tally) => FindingKind::Imbalance,
         Group::Serial(_) => FindingKind::Serial,
         Group::Disk(..) => FindingKind::Disk,
         Group::Timer(..) => FindingKind::SleepPolling,

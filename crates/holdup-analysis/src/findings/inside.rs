@@ -4,9 +4,9 @@ use holdup_trace::StackId;
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
-use super::lock;
 use super::tally::{Group, Tally};
-use crate::report::{Finding, FindingKind};
+use super::{lock, profile};
+use crate::report::{Finding, FindingKind, Waiters};
 use crate::schedulers::{self, Scheduler, Wakes};
 
 /// From this share of the wake-ups on, what they were for is told.
@@ -74,6 +74,36 @@ fn collecting(context: &Context) -> f64 {
     own / all.max(f64::MIN_POSITIVE)
 }
 
+/// Whether those that waited are threads without a task.
+fn is_parked(context: &Context, tally: &Tally) -> bool {
+    let all: u64 = tally.wait_stacks.values().sum();
+    let parked = tally.wait_stacks.iter().filter(|(stack, _)| context.classifier.facts(**stack).parked);
+    let parked: u64 = parked.map(|(_, ns)| ns).sum();
+    all > 0 && 10 * u128::from(parked) >= 9 * u128::from(all)
+}
+
+/// Whether the work of the waiters can be unevenly spread among their threads.
+pub(super) fn can_be_uneven(context: &Context, group: &Group, tally: &Tally) -> bool {
+    let migrates = of(context, group, tally).is_some_and(|s| s.migrates) && is_parked(context, tally);
+    !migrates && profile::waiters_run_the_same(context, group, tally)
+}
+
+/// Threads without a task are no waiters.
+fn tell_idle(scheduler: &Scheduler, f: &mut Finding) {
+    let threads = f.waiters.threads;
+    let idle = match threads {
+        0 => format!("no other thread had a {} to run", scheduler.task),
+        1 => format!("1 idle thread had no {} to run", scheduler.task),
+        n => format!("{n} idle threads had no {} to run", scheduler.task),
+    };
+    if let Some((begin, _)) = f.title.rsplit_once("; ") {
+        f.title = format!("{begin}; {idle}");
+    }
+    f.evidence.retain(|line| !line.contains(" waited ") && !line.starts_with("no thread waited for it"));
+    f.evidence.insert(0, format!("{idle}; {}s that wait for one another are not seen by the kernel", scheduler.task));
+    (f.waiters, f.wait_stack) = (Waiters::default(), Vec::new());
+}
+
 /// Says in the words of the scheduler what the finding says in those of threads.
 pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Finding) {
     let is_told = f.kind == FindingKind::Gc || lock::known(context, tally).is_some();
@@ -83,18 +113,21 @@ pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Findi
         f.advice = scheduler.blocks.replace("{}", function);
         return;
     }
-    if f.waiters.waits == 0 {
-        let idle = format!("no other thread had a {} to run", scheduler.task);
-        f.title = f.title.replace("nobody else had anything to do", &idle);
-        f.evidence.retain(|line| !line.starts_with("no thread waited for it"));
-        f.evidence.insert(0, format!("{idle}: those that wait for one another are not seen by the kernel"));
+    let many = f.culprit.threads > 1 && !scheduler.nameless.is_empty();
+    if many {
+        // Workers beside the event loop are threads like others.
+        return;
+    }
+    let idle = f.waiters.waits == 0 || is_parked(context, tally);
+    if idle {
+        tell_idle(scheduler, f);
     }
     let woken = woken_for(context, f.culprit.pid);
     if let Some((wakes, share)) = &woken {
         let line = format!("{:.0} % of the times that an idle thread was woken, it was by {}", 100.0 * share, wakes.by);
         f.evidence.push(line);
     }
-    let works = woken.map(|(wakes, _)| wakes.advice).filter(|_| f.waiters.waits == 0);
+    let works = woken.map(|(wakes, _)| wakes.advice).filter(|_| idle);
     f.advice = sentence(scheduler, works.unwrap_or(scheduler.works), f.culprit.function.as_str());
     let share = collecting(context);
     if share >= COLLECTING && !scheduler.collector.is_empty() {

@@ -28,10 +28,9 @@ pub(super) const GO: Scheduler = Scheduler {
         "runtime.stealWork",
         "runtime.runqgrab",
         "runtime.runqsteal",
-        "runtime.sysmon",
-        "runtime.templateThread",
-        "os/signal.signal_recv",
     ],
+    design: &["runtime.sysmon", "runtime.templateThread", "os/signal.signal_recv"],
+    migrates: true,
     is_task: |_, function| any(&["runtime.goexit", "runtime.main"], function),
     wakes: &[CHANNELS, SYNC, BEGUN, NETWORK],
     collects: &[

@@ -24,7 +24,7 @@ const BLOCKED: &str = "While {} runs, the event loop of its thread runs no other
 pub(super) const POOL: Scheduler = Scheduler {
     task: "job",
     waits: &["uv_cond_wait", "uv_cond_timedwait"],
-    homes_behind: &[("uv_cond_wait", "worker"), ("uv_cond_wait", "libuv.so*")],
+    design_behind: &[("uv_cond_wait", "worker"), ("uv_cond_wait", "libuv.so*")],
     is_task: |_, function| any(&["uv__queue_work", "uv__fs_work", "node::ThreadPoolWork::*"], function),
     works: "{} runs in libuv's pool, which has no more threads than UV_THREADPOOL_SIZE says (4 if nothing): if other jobs wait \
             for it, raise that.",
@@ -36,7 +36,7 @@ pub(super) const POOL: Scheduler = Scheduler {
 /// V8's helpers: they collect and compile.
 pub(super) const PLATFORM: Scheduler = Scheduler {
     waits: &["uv_sem_wait", "uv__sem_wait", "v8::base::*", "node::TaskQueue*"],
-    homes: &[
+    design: &[
         "node::(anonymous namespace)::PlatformWorkerThread",
         "node::WorkerThreadsTaskRunner::DelayedTaskScheduler::Run*",
         "node::inspector::(anonymous namespace)::StartIoThreadMain",
@@ -51,15 +51,19 @@ pub(super) const PLATFORM: Scheduler = Scheduler {
     ..Scheduler::NONE
 };
 
+/// Where threads begin in it.
+const OF_C: &[&str] = &["worker", "main", "_start"];
+
 /// Whether a function is V8's, libuv's or Node's own; what Node brings for others, such as OpenSSL, is not meant.
 fn is_own(module: &str, function: &str) -> bool {
     let base = module.rsplit('/').next().unwrap_or(module);
-    let names = ["Builtins_*", "v8::*", "node::*", "cppgc::*", "heap::base::*", "uv_*", "llhttp_*"];
     match base {
         "[jit]" => any(&["Builtin:*", "BytecodeHandler:*", "Stub:*"], function),
         _ if base.starts_with("libuv.so") => true,
         _ if base == "node" || base == "nodejs" || base.starts_with("libnode.so") => {
-            any(&names, function) || function == "worker"
+            // Its own code and V8's is C++; what it brings for others is C.
+            let is_c_plus_plus = function.contains("::") || function.starts_with('{');
+            is_c_plus_plus || any(&["Builtins_*", "uv_*", "llhttp_*"], function) || OF_C.contains(&function)
         }
         _ => false,
     }

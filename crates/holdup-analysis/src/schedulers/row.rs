@@ -10,10 +10,14 @@ pub(crate) struct Scheduler {
     pub(super) waits: &'static [&'static str],
     /// Functions that wait so, as the next ones on the stack, for a task.
     pub(super) homes: &'static [&'static str],
-    /// Functions with names that others may have, too: homes only right behind that wait.
-    pub(super) homes_behind: &'static [(&'static str, &'static str)],
+    /// Those of threads that do no part of the program's work: idle by design, whoever wakes them.
+    pub(super) design: &'static [&'static str],
+    /// Functions with names that others may have, too: such as in `design`, but only right behind that wait.
+    pub(super) design_behind: &'static [(&'static str, &'static str)],
     /// Whether a function is on the stacks of its tasks, and only there.
     pub(super) is_task: fn(module: &str, function: &str) -> bool,
+    /// Whether tasks go from thread to thread, so that it says nothing which thread ran what.
+    pub(crate) migrates: bool,
     /// What its threads are woken for.
     pub(super) wakes: &'static [Wakes],
     /// Functions below which it collects garbage.
@@ -49,7 +53,9 @@ impl Scheduler {
         is_own: |_, _| false,
         waits: &[],
         homes: &[],
-        homes_behind: &[],
+        design: &[],
+        design_behind: &[],
+        migrates: false,
         is_task: |_, _| false,
         wakes: &[],
         collects: &[],

@@ -34,6 +34,7 @@ pub(super) const TOKIO: Scheduler = Scheduler {
         "tokio::runtime::scheduler::multi_thread::worker::Context::run",
         "tokio::runtime::scheduler::multi_thread::worker::run*",
     ],
+    migrates: true,
     is_task: |_, function| {
         any(
             &[

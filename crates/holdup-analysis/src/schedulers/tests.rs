@@ -58,6 +58,18 @@ fn threads_in_the_middle_of_a_task_are_not() {
 }
 
 #[test]
+fn only_threads_that_keep_house_are_idle_whoever_wakes_them() {
+    let by_design = |functions: &[&str]| {
+        let mut parked = Parked::default();
+        functions.iter().for_each(|f| parked.see(f));
+        parked.is_by_design
+    };
+    assert!(by_design(&["runtime.usleep.abi0", "runtime.sysmon"]) && by_design(&["uv_cond_wait", "worker"]));
+    // A goroutine that is readied could have run earlier.
+    assert!(!by_design(&["runtime.futex.abi0", "runtime.mPark", "runtime.stopm"]));
+}
+
+#[test]
 fn gos_library_is_told_from_its_programs() {
     let own = [
         "runtime.futex.abi0",

@@ -1,7 +1,7 @@
 //! OpenMP: one library, two ways to wait.
 
 use anyhow::Result;
-use holdup_analysis::report::FindingKind::{Imbalance, Serial, Spin};
+use holdup_analysis::report::FindingKind::{Convoy, Imbalance, LockHeld, Serial, Spin};
 
 use super::instruments::stacks;
 use super::{ready, recorded, speed};
@@ -49,6 +49,28 @@ pub const OPENMP_ACTIVE: Case = Case {
         what: "schedule(dynamic, 256)",
         rate: |scene, fixed| speed(scene, &source(scene)?, &command("active", fixed)),
     }),
+    ..OPENMP_PASSIVE
+};
+
+/// Threads at one critical section.
+pub const OPENMP_CRITICAL: Case = Case {
+    name: "openmp_critical",
+    title: "OpenMP, work inside a critical section",
+    command: "./critical 60000",
+    needs: &["gcc"],
+    truth: "weigh runs inside the critical section. The program's own clock:",
+    expect: Expect {
+        right: &[Is { kinds: &[LockHeld, Convoy], who: "^critical$", function: "weigh|main", ..Is::ANY }],
+        vague: &[Is { who: "^critical$", ..Is::ANY }],
+        nothing: false,
+    },
+    record: |scene| {
+        scene.write("critical.c", include_str!("load/critical.c"))?;
+        ready(scene, "gcc -O2 -g -fopenmp critical.c -o critical")?;
+        let truth = scene.run("./critical 60000")?;
+        recorded(scene, ":", "./critical 60000", "critical", truth.trim().to_owned())
+    },
+    fix: None,
     ..OPENMP_PASSIVE
 };
 

@@ -1,0 +1,119 @@
+//! Go: what goroutines wait for, which the kernel does not see.
+
+use anyhow::Result;
+use holdup_analysis::report::FindingKind::{CpuBound, Gc, Imbalance, LockHeld, Serial};
+
+use super::{ready, recorded};
+use crate::real::case::{Case, Expect, Is, Recorded};
+use crate::real::scene::{Scene, free_port};
+
+/// A reader-writer lock whose writer computes.
+pub const RWMUTEX: Case = Case {
+    name: "go_rwmutex",
+    title: "Go, sync.RWMutex whose writer computes",
+    command: "./forms rwmutex 300",
+    needs: &["go"],
+    truth: "(*table).reprice prices while it has the table for writing. The program's own clock:",
+    expect: Expect {
+        right: &[Is { kinds: &[Serial, LockHeld, Imbalance], who: "^forms$", function: "price", ..Is::ANY }],
+        vague: &[Is { who: "^forms$", function: "main", ..Is::ANY }],
+        nothing: false,
+    },
+    client: None,
+    record: |scene| form(scene, "", "rwmutex 300"),
+    fix: None,
+};
+
+/// An unbuffered channel whose consumer is slow.
+pub const CHANNEL: Case = Case {
+    name: "go_channel",
+    title: "Go, four producers and one slow consumer at an unbuffered channel",
+    command: "./forms channel 10000",
+    truth: "consume takes longer for a row than the producers. The program's own clock:",
+    expect: Expect {
+        right: &[Is { kinds: &[Serial, Imbalance], who: "^forms$", function: "price|consume", ..Is::ANY }],
+        vague: &[Is { who: "^forms$", function: "main", ..Is::ANY }],
+        nothing: false,
+    },
+    record: |scene| form(scene, "", "channel 10000"),
+    ..RWMUTEX
+};
+
+/// Collections that take a part of all CPU time.
+pub const GARBAGE: Case = Case {
+    name: "go_garbage",
+    title: "Go, a heap that is collected all the time",
+    command: "GOGC=20 ./forms garbage 400",
+    truth: "Four goroutines build trees and drop them. The runtime's own count, and GODEBUG=gctrace=1:",
+    expect: Expect {
+        right: &[Is { kinds: &[Gc, CpuBound, Serial], who: "^forms$", function: "grow|^$", ..Is::ANY }],
+        vague: &[Is { who: "^forms$", ..Is::ANY }],
+        nothing: false,
+    },
+    record: |scene| {
+        ready(scene, &forms(scene)?)?;
+        let said = scene.run("GOGC=20 GODEBUG=gctrace=1 ./forms garbage 400 2>&1 | tail -2 | sed 's/ ms cpu.*//'")?;
+        recorded(
+            scene,
+            ":",
+            "GOGC=20 ./forms garbage 400",
+            "forms",
+            said.split_whitespace().collect::<Vec<_>>().join(" "),
+        )
+    },
+    ..RWMUTEX
+};
+
+/// Fewer threads for goroutines than CPUs.
+pub const GOMAXPROCS: Case = Case {
+    name: "go_maxprocs",
+    title: "Go, GOMAXPROCS=1 on more CPUs",
+    command: "GOMAXPROCS=1 ./forms compute 2000",
+    truth: "Four goroutines compute on one thread. GODEBUG=schedtrace=100, goroutines in the queue:",
+    expect: Expect {
+        right: &[Is { kinds: &[CpuBound, Serial], who: "^forms$", function: "price", ..Is::ANY }],
+        vague: &[Is { who: "^forms$", ..Is::ANY }],
+        nothing: false,
+    },
+    record: |scene| {
+        ready(scene, &forms(scene)?)?;
+        let queued = "GOMAXPROCS=1 GODEBUG=schedtrace=100 ./forms compute 2000 2>&1 | sed -n 's/.*runqueue=\\([0-9]*\\) \\(.*\\)/\\1 \\2/p'";
+        let said = crate::real::scene::shares(&scene.run(queued)?, 2);
+        recorded(scene, ":", "GOMAXPROCS=1 ./forms compute 2000", "forms", said)
+    },
+    ..RWMUTEX
+};
+
+/// A server that nobody asks.
+pub const IDLE: Case = Case {
+    name: "go_idle",
+    title: "Go, an idle net/http server",
+    command: "./idle PORT",
+    needs: &["go", "curl"],
+    truth: "Nobody asks it for anything. CPU time in /proc/PID/stat, in ticks of 10 ms:",
+    expect: Expect { right: &[], vague: &[], nothing: true },
+    record: |scene| {
+        scene.write("idle.go", include_str!("load/idle.go"))?;
+        ready(scene, "go build -o idle idle.go")?;
+        let port = free_port()?;
+        let server = scene.start_until(&format!("./idle {port}"), &format!("curl -s http://127.0.0.1:{port}/"))?;
+        let pid = server.pid();
+        let ticks = || scene.run(&format!("awk '{{print $14 + $15}}' /proc/{pid}/stat"));
+        let (trace, truth) = scene.record_pid(pid, ticks)?;
+        Ok(Recorded { trace, truth: truth.trim().to_owned(), focus: "idle" })
+    },
+    ..RWMUTEX
+};
+
+fn forms(scene: &Scene) -> Result<String> {
+    scene.write("forms.go", include_str!("load/forms.go"))?;
+    Ok("go build -o forms forms.go".to_owned())
+}
+
+/// What the program says of a run, and a recording of another.
+fn form(scene: &Scene, environment: &str, arguments: &str) -> Result<Recorded> {
+    ready(scene, &forms(scene)?)?;
+    let command = format!("{environment}./forms {arguments}");
+    let truth = scene.run(&command)?;
+    recorded(scene, ":", &command, "forms", truth.trim().to_owned())
+}
