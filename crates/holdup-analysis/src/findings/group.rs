@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::tally::{Group, Tally, Why};
-use super::{collection, inside, lock, merge, preempt, sched};
+use super::{collection, inside, lock, merge, preempt, profile, sched};
 use crate::blame::{Key, Terminal};
 use crate::classify::WaitKind;
 use crate::report::FindingKind;
@@ -79,7 +79,7 @@ pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> FindingKi
         Group::Lock(id) if lock::is_convoy(context, *id, tally) => FindingKind::Convoy,
         Group::Lock(_) | Group::Serial(_) if tally.starved => FindingKind::OwnerNotRunning,
         Group::Lock(_) => FindingKind::LockHeld,
-        Group::Serial(_) if inside::can_be_uneven(context, group, tally) => FindingKind::Imbalance,
+        Group::Serial(_) if is_uneven(context, group, tally) => FindingKind::Imbalance,
         Group::Serial(_) => FindingKind::Serial,
         Group::Disk(..) => FindingKind::Disk,
         Group::Timer(..) => FindingKind::SleepPolling,
@@ -87,4 +87,9 @@ pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> FindingKi
         Group::Outside(..) => FindingKind::Network,
         Group::Idle(..) => FindingKind::IdleByDesign,
     }
+}
+
+/// Whether the waiters' own work is like what they wait for: it is unevenly spread.
+fn is_uneven(context: &Context, group: &Group, tally: &Tally) -> bool {
+    !inside::migrates(context, group, tally) && profile::waiters_run_the_same(context, group, tally)
 }

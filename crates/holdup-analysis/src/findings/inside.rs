@@ -4,8 +4,8 @@ use holdup_trace::StackId;
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
+use super::lock;
 use super::tally::{Group, Tally};
-use super::{lock, profile};
 use crate::report::{Finding, FindingKind, Waiters};
 use crate::schedulers::{self, Scheduler, Wakes};
 
@@ -82,10 +82,9 @@ fn is_parked(context: &Context, tally: &Tally) -> bool {
     all > 0 && 10 * u128::from(parked) >= 9 * u128::from(all)
 }
 
-/// Whether the work of the waiters can be unevenly spread among their threads.
-pub(super) fn can_be_uneven(context: &Context, group: &Group, tally: &Tally) -> bool {
-    let migrates = of(context, group, tally).is_some_and(|s| s.migrates) && is_parked(context, tally);
-    !migrates && profile::waiters_run_the_same(context, group, tally)
+/// Whether it says nothing which thread works: tasks go from one to the other, and those that wait have none.
+pub(super) fn migrates(context: &Context, group: &Group, tally: &Tally) -> bool {
+    of(context, group, tally).is_some_and(|s| s.migrates) && is_parked(context, tally)
 }
 
 /// Threads without a task are no waiters.
