@@ -42,6 +42,7 @@ mod elf;
 mod fetch;
 mod files;
 mod find;
+mod gopclntab;
 mod jit;
 mod kcore;
 mod kernel;

@@ -166,7 +166,12 @@ impl Symbols {
             return Vec::new();
         };
         let (function, file, line) = python_name(&name).or_else(|| javascript_name(&name)).unwrap_or((&name, "", 0));
-        let (function, file) = (function.to_owned(), file.to_owned());
+        let function = match function {
+            // One of many: only its place tells which.
+            "" => format!("(anonymous at {}:{line})", base_name(file)),
+            named => named.to_owned(),
+        };
+        let file = file.to_owned();
         vec![Location { function, module: "[jit]".into(), file, line, offset: address - start }]
     }
 
@@ -238,7 +243,7 @@ fn python_name(name: &str) -> Option<(&str, &str, u32)> {
 }
 
 /// `JS:*function file:///path/file.js:12:3`, as V8 writes it: a kind, a mark of how well it is compiled, and where the
-/// function begins. Older ones write `LazyCompile` or `Function`, and no column.
+/// function begins; one without a name is empty. Older ones write `LazyCompile` or `Function`, and no column.
 fn javascript_name(name: &str) -> Option<(&str, &str, u32)> {
     let (kind, rest) = name.split_once(':')?;
     if !matches!(kind, "JS" | "LazyCompile" | "Function" | "Script" | "Eval") {
@@ -253,7 +258,7 @@ fn javascript_name(name: &str) -> Option<(&str, &str, u32)> {
         _ => (file, number(last)?),
     };
     let file = file.strip_prefix("file://").unwrap_or(file);
-    Some((if function.is_empty() { "(anonymous)" } else { function }, file, line))
+    Some((function, file, line))
 }
 
 #[cfg(test)]
@@ -265,7 +270,7 @@ mod tests {
         let known = [
             ("JS:*rebuildIndex /srv/my app/atomics.js:14:22", ("rebuildIndex", "/srv/my app/atomics.js", 14)),
             ("JS:^answer file:///srv/app.mjs:3:1", ("answer", "/srv/app.mjs", 3)),
-            ("JS:~ node:internal/main/run:1:1", ("(anonymous)", "node:internal/main/run", 1)),
+            ("JS:~ node:internal/main/run:1:1", ("", "node:internal/main/run", 1)),
             ("LazyCompile:*tick /app/a.js:7", ("tick", "/app/a.js", 7)),
             ("Function:~Map.get /app/b.js:7", ("Map.get", "/app/b.js", 7)),
         ];

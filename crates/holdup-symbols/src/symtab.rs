@@ -3,6 +3,7 @@
 use crate::bytes::{c_string, u16_at, u32_at, u64_at};
 use crate::demangle::MANGLED_LIMIT;
 use crate::elf::Elf;
+use crate::gopclntab;
 use crate::unpack::unxz;
 
 const SHN_UNDEF: u16 = 0;
@@ -69,8 +70,25 @@ impl SymbolTable {
                 table.add(SymbolTable::read(&mini, ".symtab", ".strtab"));
             }
         }
+        if let Some(go) = files.iter().find_map(|elf| SymbolTable::of_go(elf)) {
+            table.add(go);
+        }
         table.sort();
         table
+    }
+
+    /// What Go's runtime knows of its own functions.
+    fn of_go(elf: &Elf) -> Option<SymbolTable> {
+        let bytes = elf.data(".gopclntab").or_else(|| elf.data(".data.rel.ro.gopclntab"))?;
+        let text = elf.section(".text")?;
+        let (functions, range) = gopclntab::parse(&bytes, (text.addr, text.size))?;
+        let names = bytes.get(range)?.to_vec();
+        let limit = text.addr.saturating_add(text.size);
+        let inside = functions.into_iter().filter(|f| f.addr >= text.addr && f.addr < limit);
+        let symbols = inside.map(|f| Symbol { addr: f.addr, size: f.size, name: f.name, rank: 0, limit });
+        let symbols: Vec<Symbol> = symbols.collect();
+        let held = elf.meter().hold((symbols.len() * size_of::<Symbol>() + names.len()) as u64);
+        held.then_some(SymbolTable { symbols, names, complete: false })
     }
 
     fn read(elf: &Elf, table: &str, strings: &str) -> SymbolTable {

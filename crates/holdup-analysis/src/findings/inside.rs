@@ -18,7 +18,8 @@ const SOME: u64 = 10;
 
 /// The scheduler whose tasks most of these stacks are on.
 pub(super) fn of_stacks(context: &Context, stacks: &FxHashMap<StackId, f64>) -> Option<&'static Scheduler> {
-    let all: f64 = stacks.values().sum();
+    // Of samples without a stack nobody knows.
+    let all: f64 = stacks.iter().filter(|(stack, _)| **stack != StackId::NONE).map(|(_, weight)| weight).sum();
     let mut sums: Vec<(&'static Scheduler, f64)> = Vec::new();
     for (stack, weight) in stacks {
         let Some(found) = at(context, *stack) else { continue };

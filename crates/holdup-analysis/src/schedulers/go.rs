@@ -20,19 +20,19 @@ pub(super) const GO: Scheduler = Scheduler {
         "internal/runtime/syscall*",
         "runtime/internal/syscall*",
     ],
-    homes: &[
-        "runtime.stopm",
-        "runtime.stoplockedm",
-        "runtime.findRunnable",
-        "runtime.findrunnable",
+    homes: &["runtime.stopm", "runtime.stoplockedm", "runtime.findRunnable", "runtime.findrunnable"],
+    design: &[
+        "runtime.sysmon",
+        "runtime.templateThread",
+        "os/signal.signal_recv",
+        // Naps of microseconds between looks at the queues of others.
         "runtime.stealWork",
         "runtime.runqgrab",
         "runtime.runqsteal",
     ],
-    design: &["runtime.sysmon", "runtime.templateThread", "os/signal.signal_recv"],
     migrates: true,
-    is_task: |_, function| any(&["runtime.goexit", "runtime.main"], function),
-    wakes: &[CHANNELS, SYNC, BEGUN, NETWORK],
+    is_task: |_, function| any(&["runtime.goexit", "runtime.main", "runtime.systemstack"], function),
+    wakes: &[CHANNELS, SYNC, BEGUN, NETWORK, PAUSES],
     collects: &[
         "runtime.gcBgMarkWorker*",
         "runtime.gcAssistAlloc*",
@@ -79,6 +79,12 @@ const NETWORK: Wakes = Wakes {
     by: "the network",
     advice: "Spread {} over goroutines, or make it shorter.",
     functions: &["runtime.netpoll*", "runtime.injectglist*"],
+};
+
+const PAUSES: Wakes = Wakes {
+    by: "the end of a pause for the garbage collector",
+    advice: "Make {} shorter, or allocate less in it.",
+    functions: &["runtime.startTheWorldWithSema*"],
 };
 
 /// The standard library's packages, up to the first slash.

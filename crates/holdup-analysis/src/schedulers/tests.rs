@@ -64,6 +64,7 @@ fn only_threads_that_keep_house_are_idle_whoever_wakes_them() {
         functions.iter().for_each(|f| parked.see(f));
         parked.is_by_design
     };
+    assert!(by_design(&["runtime.usleep.abi0", "runtime.runqgrab", "runtime.runqsteal"]));
     assert!(by_design(&["runtime.usleep.abi0", "runtime.sysmon"]) && by_design(&["uv_cond_wait", "worker"]));
     // A goroutine that is readied could have run earlier.
     assert!(!by_design(&["runtime.futex.abi0", "runtime.mPark", "runtime.stopm"]));
