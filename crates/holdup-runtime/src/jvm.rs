@@ -1,0 +1,158 @@
+//! The functions that a Java virtual machine compiled, asked for while it lives.
+//!
+//! This is what `jcmd PID Compiler.perfmap` does (JDK 17 and newer): a file `.attach_pidN` and SIGQUIT make the machine open a socket
+//! `.java_pidN`, which takes commands. The machine writes the map into its own /tmp; it is read from there and removed.
+
+mod channel;
+mod target;
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, statat, unlinkat};
+use rustix::io::Errno;
+
+pub use target::Target;
+
+/// Largest map that is read, in bytes: 50,000 methods make about 4 MB.
+const MAP_LIMIT: u64 = 256 << 20;
+/// How often the socket is looked for after the signal.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// Why there is no map. Each says what may be done.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// No libjvm.so is mapped, or the process is gone.
+    #[error("process {0} is not a Java virtual machine that runs")]
+    NotJava(u32),
+    /// Files would be made, and signals sent, with another's rights.
+    #[error("process {pid} belongs to user {owner}: record as that user, or start it with -XX:+DumpPerfMapAtExit")]
+    OtherUser {
+        /// The process, as seen from here.
+        pid: u32,
+        /// Its effective user.
+        owner: u32,
+    },
+    /// SIGQUIT would end it (`-Xrs`, or it has only begun).
+    #[error("process {0} does not catch SIGQUIT (-Xrs, or it has only begun): start it with -XX:+DumpPerfMapAtExit")]
+    Uncaught(u32),
+    /// `DisableAttachMechanism`, or it is busy or stopped.
+    #[error(
+        "process {0} opened no socket in time (-XX:+DisableAttachMechanism?): start it with -XX:+DumpPerfMapAtExit"
+    )]
+    NoSocket(u32),
+    /// What listens there is not the process.
+    #[error("{0} is not the process's own: not used")]
+    Planted(&'static str),
+    /// A map that someone else asked for would be overwritten.
+    #[error("a perf map is there already: not asked again")]
+    MapExists,
+    /// It connected, and was silent, or died.
+    #[error("process {0} did not answer in time, or ended meanwhile")]
+    Silent(u32),
+    /// An older machine does not know the command. The text is the machine's, never to be printed raw.
+    #[error("the machine refused the command (JDK 17 and newer know it): start it with -XX:+DumpPerfMapAtExit")]
+    Command(Vec<u8>),
+    /// More than is read.
+    #[error("the perf map has {0} bytes, more than the {MAP_LIMIT} that are read")]
+    Huge(u64),
+    /// What the system said.
+    #[error(transparent)]
+    System(#[from] std::io::Error),
+}
+
+impl From<Errno> for Refusal {
+    fn from(e: Errno) -> Refusal {
+        Refusal::System(e.into())
+    }
+}
+
+/// The text of the perf map of the Java process `pid`, which is asked for it. Takes at most about `limit`.
+///
+/// # Errors
+/// See [`Refusal`]. The process has then been sent at most one SIGQUIT, which it catches; no file of ours is left.
+pub fn perf_map(pid: u32, limit: Duration) -> Result<Vec<u8>, Refusal> {
+    let target = Target::of(pid)?;
+    let tmp = target.tmp()?;
+    ask(&target, tmp.as_fd(), Instant::now() + limit)
+}
+
+fn ask(target: &Target, tmp: BorrowedFd, until: Instant) -> Result<Vec<u8>, Refusal> {
+    let map = format!("perf-{}.map", target.inner);
+    // Where something is, the machine would follow or truncate it.
+    match statat(tmp, &*map, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => {}
+        Ok(_) => return Err(Refusal::MapExists),
+        Err(e) => return Err(e.into()),
+    }
+    let socket = format!(".java_pid{}", target.inner);
+    if !is_own_socket(tmp, &socket, target)? {
+        wake(target, tmp, &socket, until)?;
+    }
+    let answer =
+        channel::command(target, tmp, &socket, "Compiler.perfmap", until).and_then(|()| read_map(target, tmp, &map));
+    remove_own(tmp, &map, target);
+    answer
+}
+
+/// Whether the socket is there. `Err` where something else is in its place.
+fn is_own_socket(tmp: BorrowedFd, name: &str, target: &Target) -> Result<bool, Refusal> {
+    match statat(tmp, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => Ok(false),
+        Err(e) => Err(e.into()),
+        Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::Socket && found.st_uid == target.uid => {
+            Ok(true)
+        }
+        Ok(_) => Err(Refusal::Planted("the attach socket")),
+    }
+}
+
+/// Makes the machine open its socket.
+fn wake(target: &Target, tmp: BorrowedFd, socket: &str, until: Instant) -> Result<(), Refusal> {
+    let request = format!(".attach_pid{}", target.inner);
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
+    drop(openat(tmp, &*request, flags, Mode::RUSR | Mode::WUSR)?);
+    let woken = target.quit().and_then(|()| {
+        loop {
+            if is_own_socket(tmp, socket, target)? {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                return Err(Refusal::NoSocket(target.pid));
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    });
+    // Ours, by EXCL; the machine may have removed it itself.
+    let _ = unlinkat(tmp, &*request, AtFlags::empty());
+    woken
+}
+
+fn read_map(target: &Target, tmp: BorrowedFd, name: &str) -> Result<Vec<u8>, Refusal> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(tmp, name, flags, Mode::empty())?;
+    let found = fstat(&file)?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile || found.st_uid != target.uid {
+        return Err(Refusal::Planted("the perf map"));
+    }
+    let len = found.st_size.unsigned_abs();
+    if len > MAP_LIMIT {
+        return Err(Refusal::Huge(len));
+    }
+    let mut text = Vec::new();
+    File::from(file).take(len).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// It did not exist before: what is there now was written because we asked.
+fn remove_own(tmp: BorrowedFd, name: &str, target: &Target) {
+    let own = statat(tmp, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|found| found.st_uid == target.uid);
+    if own {
+        let _ = unlinkat(tmp, name, AtFlags::empty());
+    }
+}
+
+#[cfg(test)]
+mod tests;
