@@ -128,7 +128,11 @@ fn what_listens_must_be_the_process_itself() {
     // The socket's owner and place are right; who listens is another process.
     let mut other = Command::new("sleep").arg("60").spawn().unwrap();
     let uid = rustix::process::geteuid().as_raw();
-    let target = Target { inner: me(), ..Target::for_test(other.id(), uid) };
+    let target = {
+        let mut target = Target::for_test(other.id(), uid);
+        target.inner = me();
+        target
+    };
     let got = asked(dir.path(), &target, |_, _| {});
     other.kill().unwrap();
     other.wait().unwrap();

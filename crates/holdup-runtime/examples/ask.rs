@@ -1,0 +1,13 @@
+//! `ask PID`: the perf map of a Java process, and how long asking took. For measurements.
+
+use std::time::{Duration, Instant};
+
+fn main() {
+    let pid =
+        std::env::args().nth(1).and_then(|a| a.parse().ok()).expect("the number of a process is missing: ask PID");
+    let begin = Instant::now();
+    match holdup_runtime::jvm::perf_map(pid, Duration::from_secs(10)) {
+        Ok(map) => println!("{} bytes in {:?}", map.len(), begin.elapsed()),
+        Err(e) => println!("{e} ({:?})", begin.elapsed()),
+    }
+}

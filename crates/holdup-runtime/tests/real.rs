@@ -1,0 +1,77 @@
+//! A real Java machine, as installed.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use holdup_runtime::jvm::{Refusal, perf_map};
+use holdup_testing::{Need, has};
+
+const SOURCE: &str = "public class Busy {
+  static int spinAround(int x) { return x * 31 + 7; }
+  public static void main(String[] a) throws Exception {
+    int r = 0;
+    for (int i = 0; i < 3000000; i++) r = spinAround(r);
+    System.out.println(\"ready\");
+    Thread.sleep(60000 + r % 2);
+  }
+}";
+
+struct Machine(Child);
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn machine(dir: &std::path::Path, flags: &[&str]) -> Machine {
+    std::fs::write(dir.join("Busy.java"), SOURCE).unwrap();
+    let mut child = Command::new("java")
+        .args(["-XX:-Inline", "-Xmx64m"])
+        .args(flags)
+        .arg(dir.join("Busy.java"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    Machine(child)
+}
+
+#[test]
+fn methods_have_names_and_nothing_is_left() {
+    if !has(Need::Program("javac")) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let java = machine(dir.path(), &[]);
+    let pid = java.0.id();
+    for _ in 0..2 {
+        let map = perf_map(pid, Duration::from_secs(30)).unwrap();
+        let map = String::from_utf8_lossy(&map);
+        assert!(map.lines().any(|l| l.ends_with(" int Busy.spinAround(int)")), "{map}");
+    }
+    assert!(!std::path::Path::new(&format!("/tmp/perf-{pid}.map")).exists());
+    assert!(!std::path::Path::new(&format!("/tmp/.attach_pid{pid}")).exists());
+}
+
+#[test]
+fn machines_that_do_not_attach_live_on() {
+    if !has(Need::Program("javac")) {
+        return;
+    }
+    for (flag, uncaught) in [("-Xrs", true), ("-XX:+DisableAttachMechanism", false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut java = machine(dir.path(), &[flag]);
+        let got = perf_map(java.0.id(), Duration::from_secs(2));
+        match got {
+            Err(Refusal::Uncaught(_)) => assert!(uncaught),
+            Err(Refusal::NoSocket(_)) => assert!(!uncaught),
+            other => panic!("{flag}: {other:?}"),
+        }
+        assert!(java.0.try_wait().unwrap().is_none(), "{flag}: it ended");
+    }
+}
