@@ -35,8 +35,8 @@ pub enum Refusal {
         /// Its effective user.
         owner: u32,
     },
-    /// SIGQUIT would end it (`-Xrs`, or it has only begun).
-    #[error("process {0} does not catch SIGQUIT (-Xrs, or it has only begun): start it with -XX:+DumpPerfMapAtExit")]
+    /// SIGQUIT would end it: it has only begun. (Under `-Xrs` too, but there the socket is open from the beginning.)
+    #[error("process {0} does not catch SIGQUIT (it has only begun?): start it with -XX:+DumpPerfMapAtExit")]
     Uncaught(u32),
     /// `DisableAttachMechanism`, or it is busy or stopped.
     #[error(
