@@ -78,7 +78,8 @@ pub fn give_up_recording() {
     }
 }
 
-/// For the command that is recorded, between fork and exec: it runs with what its user has. Calls nothing but the system.
+/// For the command that is recorded, between fork and exec, and for a thread that acts for the user alone: they run with what the
+/// user has. Calls nothing but the system.
 pub(crate) fn give_up_in_child() {
     if !is_root() {
         set(Set::empty(), Set::empty());

@@ -7,6 +7,7 @@ use holdup_spool::{Side, SpoolWriter, encode_stack};
 use holdup_trace::{Error, LOST_STACKS, LossKind, Result};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 
+use crate::asking::Asking;
 use crate::budget::Reading;
 use crate::layout::{KernelStack, word};
 use crate::options::Status;
@@ -57,12 +58,13 @@ impl<'a> Buffers<'a> {
     }
 
     /// Writes a round as of time `t`. Stacks come after records, so that those that a record names are there. What was written
-    /// is shown to `triggers`.
+    /// is shown to `triggers`, mappings to `asking`.
     pub(crate) fn round(
         &mut self,
         t: u64,
         side: &mut Vec<Side>,
         spool: &mut SpoolWriter,
+        asking: &mut Asking,
         mut triggers: Option<&mut Triggers>,
     ) -> io::Result<()> {
         for cpu in 0..self.rings.cpus() {
@@ -83,6 +85,7 @@ impl<'a> Buffers<'a> {
         for (cpu, mappings) in &mut self.mappings {
             crate::mappings::drain(*cpu, mappings, side);
         }
+        asking.see(side);
         self.losses(t, side);
         self.before = t;
         spool.side(side)?;

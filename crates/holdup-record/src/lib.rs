@@ -6,6 +6,7 @@
 //!
 //! What this crate is *not* for: understanding what it records. Nothing is decoded here but its own buffers.
 
+mod asking;
 mod attach;
 mod background;
 mod bpf;
@@ -45,7 +46,9 @@ pub use background::step_back;
 pub use caps::{Raised, give_up, give_up_recording, lower, owner_sees_kernel_addresses};
 pub use flight::{Kept, Observer};
 pub use live::{LiveProcess, LiveThread, live_threads};
-pub use options::{AFTER, BUDGET, BUFFER_MB, FREQ, Keep, MIN_WAIT, Options, Outcome, Ring, Status, Target, frequency};
+pub use options::{
+    AFTER, BUDGET, BUFFER_MB, CompiledCode, FREQ, Keep, MIN_WAIT, Options, Outcome, Ring, Status, Target, frequency,
+};
 pub use session::{record, record_and_keep};
 pub use signals::Farewell;
 pub use sink::Recorded;

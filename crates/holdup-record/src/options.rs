@@ -158,6 +158,17 @@ pub struct Outcome {
     pub hooks: Vec<String>,
     /// How often a flight recorder has kept what it had.
     pub kept: u64,
+    /// The names of code that processes compiled while they ran: they may have ended.
+    pub code: Vec<CompiledCode>,
     /// What the user should know: a full disk, hooks that are missing.
     pub notes: Vec<String>,
+}
+
+/// The functions that a process compiled while it ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompiledCode {
+    /// The process.
+    pub pid: u32,
+    /// What it told: a perf map, as hostile as the process.
+    pub text: Vec<u8>,
 }

@@ -8,6 +8,7 @@ use holdup_base::Claim;
 use holdup_spool::{Footer, Header, Side};
 use holdup_trace::{Nanos, Result};
 
+use crate::asking::Asking;
 use crate::attach::{self, Watched};
 use crate::bpf::Programs;
 use crate::budget::{Budget, Reading};
@@ -144,6 +145,7 @@ fn session(
         child,
         watched,
         looks: Looks::new(options.budget),
+        asking: Asking::new(options.budget),
         flight,
         online: Online::now(),
         signals,
@@ -158,6 +160,15 @@ fn session(
     recording.run(observer, stop)
 }
 
+/// The processes whose trees are recorded for their own sake; none for all of the machine.
+fn meant(options: &Options, child: Option<&Child>) -> Vec<u32> {
+    match &options.target {
+        Target::System => Vec::new(),
+        Target::Pids(pids) => pids.clone(),
+        Target::Command { .. } => child.map(Child::pid).into_iter().collect(),
+    }
+}
+
 /// A recording that is active.
 struct Recording<'a> {
     options: &'a Options,
@@ -170,6 +181,7 @@ struct Recording<'a> {
     child: Option<Child>,
     watched: Option<Watched>,
     looks: Looks,
+    asking: Asking,
     flight: Flight,
     online: Online,
     signals: Signals,
@@ -201,6 +213,7 @@ impl Recording<'_> {
             if !over {
                 let whom = self.child.as_ref().map_or(Whom::All, |child| Whom::Tree(child.pid()));
                 self.looks.again(whom, listening::MEANWHILE, t, &mut self.side);
+                self.asking.step(&meant(self.options, self.child.as_ref()));
             }
             if !over && let Err(error) = self.round(t) {
                 failure = Some(format!("recording ended early: the spool cannot be written ({error})"));
@@ -252,7 +265,8 @@ impl Recording<'_> {
     }
 
     fn round(&mut self, t: u64) -> std::io::Result<()> {
-        self.buffers.round(t, &mut self.side, &mut self.sink.writer, self.flight.triggers())
+        let triggers = self.flight.triggers();
+        self.buffers.round(t, &mut self.side, &mut self.sink.writer, &mut self.asking, triggers)
     }
 
     /// Hands on what there is, with the stacks of those that wait now, and goes on in a new segment.
@@ -276,7 +290,7 @@ impl Recording<'_> {
 
     /// What was counted since recording began.
     fn reading(&self) -> Reading {
-        self.buffers.reading(self.costs.cpu_s())
+        self.buffers.reading(self.costs.cpu_s() + self.asking.spent_s())
     }
 
     /// What is known of all that is kept, at its end.
@@ -359,6 +373,10 @@ impl Recording<'_> {
         if !failed && let Err(error) = self.round(clock::now()) {
             notes.push(format!("the end of the recording is missing: the spool cannot be written ({error})"));
         }
+        // They are asked while they live.
+        let asking = std::mem::replace(&mut self.asking, Asking::new(self.options.budget));
+        let (code, unnamed) = asking.end(&meant(self.options, self.child.as_ref()));
+        notes.extend(unnamed);
         let (exit_code, signal) = self.wait_for_command(failed, &mut notes);
         let status = self.status(end_ns - self.began);
         if status.limited_stacks > 0 {
@@ -370,7 +388,7 @@ impl Recording<'_> {
         let _ = self.sink.writer.footer(&footer);
         let hooks = std::mem::take(&mut self.programs.hooks);
         let status = Status { bytes: self.sink.bytes(), ..status };
-        Ok((Outcome { exit_code, signal, cost, status, hooks, kept: self.flight.kept(), notes }, self.sink))
+        Ok((Outcome { exit_code, signal, cost, status, hooks, kept: self.flight.kept(), code, notes }, self.sink))
     }
 
     /// A command that outlives the time it was given is told to end. One that outlives its recording only because

@@ -4,6 +4,8 @@
 //! `.java_pidN`, which takes commands. The machine writes the map into its own /tmp; it is read from there and removed.
 
 mod channel;
+mod flags;
+mod merge;
 mod target;
 
 use std::fs::File;
@@ -11,13 +13,14 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
+pub use merge::merge;
 pub use target::Target;
 
 /// Largest map that is read, in bytes: 50,000 methods make about 4 MB.
-const MAP_LIMIT: u64 = 256 << 20;
+const MAP_LIMIT: u64 = 64 << 20;
 /// How often the socket is looked for after the signal.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
@@ -28,20 +31,33 @@ pub enum Refusal {
     #[error("process {0} is not a Java virtual machine that runs")]
     NotJava(u32),
     /// Files would be made, and signals sent, with another's rights.
-    #[error("process {pid} belongs to user {owner}: record as that user, or start it with -XX:+DumpPerfMapAtExit")]
+    #[error(
+        "the Java process {pid} belongs to user {owner}: its methods have names if you record as that user or as root, or start it with -XX:+DumpPerfMapAtExit"
+    )]
     OtherUser {
         /// The process, as seen from here.
         pid: u32,
         /// Its effective user.
         owner: u32,
     },
+    /// It runs with more than one user's rights.
+    #[error("process {0} has changed its user and is not asked for names: start it with -XX:+DumpPerfMapAtExit")]
+    Privileged(u32),
+    /// It was told to answer nobody.
+    #[error(
+        "the Java process {pid} is not asked for the names of its methods: -XX:+DisableAttachMechanism stands {place}. Leave it out, or start it with -XX:+DumpPerfMapAtExit"
+    )]
+    Forbidden {
+        /// The process, as seen from here.
+        pid: u32,
+        /// Where the flag stands.
+        place: &'static str,
+    },
     /// SIGQUIT would end it: it has only begun. (Under `-Xrs` too, but there the socket is open from the beginning.)
     #[error("process {0} does not catch SIGQUIT (it has only begun?): start it with -XX:+DumpPerfMapAtExit")]
     Uncaught(u32),
-    /// `DisableAttachMechanism`, or it is busy or stopped.
-    #[error(
-        "process {0} opened no socket in time (-XX:+DisableAttachMechanism?): start it with -XX:+DumpPerfMapAtExit"
-    )]
+    /// It is busy or stopped.
+    #[error("the Java process {0} did not begin to answer in time: start it with -XX:+DumpPerfMapAtExit")]
     NoSocket(u32),
     /// What listens there is not the process.
     #[error("{0} is not the process's own: not used")]
@@ -69,14 +85,40 @@ impl From<Errno> for Refusal {
     }
 }
 
-/// The text of the perf map of the Java process `pid`, which is asked for it. Takes at most about `limit`.
+impl Refusal {
+    /// Whether nothing is worth saying of it: the process is gone.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Refusal::NotJava(_))
+    }
+
+    /// Whether it makes sense to ask again later.
+    pub fn may_change(&self) -> bool {
+        matches!(self, Refusal::Uncaught(_) | Refusal::NoSocket(_) | Refusal::Silent(_))
+    }
+}
+
+/// What a machine answered.
+#[derive(Debug)]
+pub struct Answer {
+    /// The text of its perf map.
+    pub text: Vec<u8>,
+    /// CPU time that the answer took the process.
+    pub spent: Duration,
+}
+
+/// The perf map of the Java process `pid`, which is asked for it in the name of the user `acting`: the effective user of the thread
+/// that calls, or who its file system user is. Takes at most about `limit`.
 ///
 /// # Errors
-/// See [`Refusal`]. The process has then been sent at most one SIGQUIT, which it catches; no file of ours is left.
-pub fn perf_map(pid: u32, limit: Duration) -> Result<Vec<u8>, Refusal> {
-    let target = Target::of(pid)?;
+/// See [`Refusal`]. The process has then been sent at most one SIGQUIT, which it catches; no file of ours is left. One that gives
+/// no answer in time may write its map afterwards.
+pub fn perf_map(pid: u32, acting: u32, limit: Duration) -> Result<Answer, Refusal> {
+    let until = Instant::now() + limit;
+    let target = Target::of(pid, acting)?;
     let tmp = target.tmp()?;
-    ask(&target, tmp.as_fd(), Instant::now() + limit)
+    let before = target.spent();
+    let text = ask(&target, tmp.as_fd(), until)?;
+    Ok(Answer { text, spent: Duration::from_nanos(target.spent().saturating_sub(before)) })
 }
 
 fn ask(target: &Target, tmp: BorrowedFd, until: Instant) -> Result<Vec<u8>, Refusal> {
@@ -91,9 +133,13 @@ fn ask(target: &Target, tmp: BorrowedFd, until: Instant) -> Result<Vec<u8>, Refu
     if !is_own_socket(tmp, &socket, target)? {
         wake(target, tmp, &socket, until)?;
     }
-    let answer =
-        channel::command(target, tmp, &socket, "Compiler.perfmap", until).and_then(|()| read_map(target, tmp, &map));
-    remove_own(tmp, &map, target);
+    let done = channel::command(target, tmp, &socket, "Compiler.perfmap", until);
+    // It did not exist before: what is there now was written because we asked. Only this one is removed, whoever writes another.
+    let written = statat(tmp, &*map, AtFlags::SYMLINK_NOFOLLOW).ok().filter(|found| found.st_uid == target.uid);
+    let answer = done.and_then(|()| read_map(target, tmp, &map));
+    if let Some(written) = written {
+        remove_same(tmp, &map, &written);
+    }
     answer
 }
 
@@ -118,6 +164,9 @@ fn wake(target: &Target, tmp: BorrowedFd, socket: &str, until: Instant) -> Resul
         loop {
             if is_own_socket(tmp, socket, target)? {
                 return Ok(());
+            }
+            if !target.is_alive() {
+                return Err(Refusal::NotJava(target.pid));
             }
             if Instant::now() >= until {
                 return Err(Refusal::NoSocket(target.pid));
@@ -146,10 +195,9 @@ fn read_map(target: &Target, tmp: BorrowedFd, name: &str) -> Result<Vec<u8>, Ref
     Ok(text)
 }
 
-/// It did not exist before: what is there now was written because we asked.
-fn remove_own(tmp: BorrowedFd, name: &str, target: &Target) {
-    let own = statat(tmp, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|found| found.st_uid == target.uid);
-    if own {
+fn remove_same(tmp: BorrowedFd, name: &str, written: &Stat) {
+    let now = statat(tmp, name, AtFlags::SYMLINK_NOFOLLOW);
+    if now.is_ok_and(|now| (now.st_dev, now.st_ino) == (written.st_dev, written.st_ino)) {
         let _ = unlinkat(tmp, name, AtFlags::empty());
     }
 }

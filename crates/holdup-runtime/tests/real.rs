@@ -1,6 +1,7 @@
 //! A real Java machine, as installed.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -16,6 +17,10 @@ const SOURCE: &str = "public class Busy {
     Thread.sleep(60000 + r % 2);
   }
 }";
+
+fn me() -> u32 {
+    std::fs::metadata("/proc/self").unwrap().uid()
+}
 
 struct Machine(Child);
 
@@ -50,7 +55,7 @@ fn methods_have_names_and_nothing_is_left() {
     let java = machine(dir.path(), &[]);
     let pid = java.0.id();
     for _ in 0..2 {
-        let map = perf_map(pid, Duration::from_secs(30)).unwrap();
+        let map = perf_map(pid, me(), Duration::from_secs(30)).unwrap().text;
         let map = String::from_utf8_lossy(&map);
         assert!(map.lines().any(|l| l.ends_with(" int Busy.spinAround(int)")), "{map}");
     }
@@ -66,7 +71,7 @@ fn a_machine_without_signals_answers_and_lives() {
     }
     let dir = tempfile::tempdir().unwrap();
     let mut java = machine(dir.path(), &["-Xrs"]);
-    let map = perf_map(java.0.id(), Duration::from_secs(30)).map(|m| m.len());
+    let map = perf_map(java.0.id(), me(), Duration::from_secs(30)).map(|m| m.text.len());
     assert!(matches!(map, Ok(n) if n > 0), "{map:?}");
     assert!(java.0.try_wait().unwrap().is_none());
 }
@@ -78,7 +83,11 @@ fn a_machine_that_does_not_attach_lives() {
     }
     let dir = tempfile::tempdir().unwrap();
     let mut java = machine(dir.path(), &["-XX:+DisableAttachMechanism"]);
-    let got = perf_map(java.0.id(), Duration::from_secs(2)).map(|m| m.len());
-    assert!(matches!(got, Err(Refusal::NoSocket(_))), "{got:?}");
+    let got = perf_map(java.0.id(), me(), Duration::from_secs(2)).map(|m| m.text.len());
+    assert!(matches!(got, Err(Refusal::Forbidden { .. })), "{got:?}");
     assert!(java.0.try_wait().unwrap().is_none());
+    java.0.kill().unwrap();
+    let mut said = String::new();
+    java.0.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "", "a dump of its threads");
 }

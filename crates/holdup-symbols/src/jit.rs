@@ -34,17 +34,23 @@ pub(crate) struct PerfMap {
 }
 
 impl PerfMap {
-    /// The map of a process: in /tmp, or in the /tmp of its container. `Err` says why one that exists is not used.
-    pub fn of_process(pid: u32, meter: &Arc<Meter>) -> Result<Option<PerfMap>, String> {
+    /// The map of a process: what it `told`, then what is in /tmp, or in the /tmp of its container: it was written later, as nobody is
+    /// asked whose map is there. `Err` says why one that exists is not used.
+    pub fn of_process(pid: u32, told: Option<Vec<u8>>, meter: &Arc<Meter>) -> Result<Option<PerfMap>, String> {
+        let told = told.filter(|told| meter.hold(told.len() as u64));
         let mut problem = None;
         for path in candidates(pid) {
             match read_safely(&path, pid, meter) {
-                Ok(Some(text)) => return Ok(Some(PerfMap::parse(text, meter))),
+                Ok(Some(text)) => return Ok(Some(PerfMap::parse(both(told, &text), meter))),
                 Ok(None) => {}
                 Err(e) => problem = Some(format!("{}: {e}", path.display())),
             }
         }
-        problem.map_or(Ok(None), Err)
+        match (told, problem) {
+            (Some(told), _) => Ok(Some(PerfMap::parse(told, meter))),
+            (None, Some(problem)) => Err(problem),
+            (None, None) => Ok(None),
+        }
     }
 
     fn parse(text: Vec<u8>, meter: &Arc<Meter>) -> PerfMap {
@@ -66,12 +72,38 @@ impl PerfMap {
         let before = &self.entries[after.saturating_sub(OVERLAP)..after];
         let found = before.iter().filter(|e| addr - e.start < e.size).max_by_key(|e| e.order)?;
         let name = self.text.get(found.name.0 as usize..found.name.1 as usize)?;
-        let name = plain(&String::from_utf8_lossy(name), true);
+        let name = plain(method(&String::from_utf8_lossy(name)), true);
         if !name.whole {
             self.meter.cut(Cut::Name);
         }
         Some((name.text, found.start, found.size))
     }
+}
+
+fn both(told: Option<Vec<u8>>, text: &[u8]) -> Vec<u8> {
+    let mut both = told.unwrap_or_default();
+    if !both.is_empty() {
+        both.push(b'\n');
+    }
+    both.extend_from_slice(text);
+    both
+}
+
+/// `Register.work` of `int Register.work(java.lang.Object, int)`, as Java writes its methods; other names as they are.
+fn method(name: &str) -> &str {
+    let is_type = |text: &str| {
+        let plain = text.trim_end_matches("[]");
+        !plain.is_empty() && plain.chars().all(|c| c.is_alphanumeric() || "._$/+-".contains(c))
+    };
+    let parts = || {
+        let (before, parameters) = name.strip_suffix(')')?.split_once('(')?;
+        let (returned, method) = before.split_once(' ')?;
+        let is_method = method.split_once('.').is_some_and(|(class, _)| !class.is_empty());
+        let characters = method.chars().all(|c| c.is_alphanumeric() || "._$/+-<>".contains(c));
+        let takes = parameters.is_empty() || parameters.split(", ").all(is_type);
+        (is_method && characters && is_type(returned) && takes).then_some(method)
+    };
+    parts().unwrap_or(name)
 }
 
 /// `START SIZE name with spaces`, numbers in hexadecimal with or without `0x`.
@@ -150,6 +182,35 @@ mod tests {
         assert_eq!(map.find(0x7f00_0000_1060).unwrap().0, "old");
         assert_eq!(map.find(0x7f00_0000_200f).unwrap().0, "end");
         assert_eq!(map.find(0x7f00_0000_2010), None);
+    }
+
+    #[test]
+    fn methods_of_java_are_short() {
+        assert_eq!(method("int Register.work(java.lang.Object, int[])"), "Register.work");
+        assert_eq!(method("void A$B.<init>()"), "A$B.<init>");
+        let lambda = "void Main$$Lambda$14/0x0000000800c03000.run()";
+        assert_eq!(method(lambda), "Main$$Lambda$14/0x0000000800c03000.run");
+        // Node, .NET, C++, and what the machine makes for itself.
+        for other in [
+            "LazyCompile:*f (a b) /x.js:3",
+            "void [System.Private.CoreLib] A::B(int32)[Tier1]",
+            "void a::b(int)",
+            "Interpreter",
+            "f (x)",
+            " .(",
+            "a .)",
+            "call_stub",
+        ] {
+            assert_eq!(method(other), other);
+        }
+    }
+
+    #[test]
+    fn what_is_written_later_counts() {
+        let text = both(Some(b"1000 10 told".to_vec()), b"1000 10 written\n");
+        let map = PerfMap::parse(text, &meter());
+        assert_eq!(map.find(0x1001).unwrap().0, "written");
+        assert_eq!(both(None, b"x"), b"x");
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub struct Symbols {
     /// (index of the file, address in its terms)
     located: FxHashMap<(usize, u64), Vec<Location>>,
     jit: FxHashMap<u32, Option<PerfMap>>,
+    /// What processes told while they lived.
+    told: FxHashMap<u32, Vec<u8>>,
     windows: Windows,
 }
 
@@ -53,10 +55,10 @@ impl Symbols {
     }
 
     pub(crate) fn of(kernel: Kernel, objects: Objects) -> Symbols {
-        let (located, jit) = (FxHashMap::default(), FxHashMap::default());
+        let (located, jit, told) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
         let windows = Windows::default();
         let kernel_files = KernelFiles::default();
-        Symbols { source: kernel, kernel: None, kernel_code: None, kernel_files, objects, located, jit, windows }
+        Symbols { source: kernel, kernel: None, kernel_code: None, kernel_files, objects, located, jit, told, windows }
     }
 
     /// For a trace from elsewhere: a file of this machine is used only if its build id proves that it is the same, and what
@@ -73,6 +75,12 @@ impl Symbols {
         self.windows = Windows::new(sources.clone());
         self.objects.set_remote(sources.debuginfod());
         self
+    }
+
+    /// Names code that the process `pid` compiled by `map`, the text of a perf map that it gave while it lived: what lies in /tmp
+    /// counts besides, and before it.
+    pub fn told_by(&mut self, pid: u32, map: Vec<u8>) {
+        self.told.insert(pid, map);
     }
 
     /// What could not be read, in sentences, each once, in the order of discovery; then what was left out of files that
@@ -178,7 +186,7 @@ impl Symbols {
     fn perf_map(&mut self, pid: u32) -> Option<&PerfMap> {
         if pid != 0 && !self.objects.is_foreign() && !self.jit.contains_key(&pid) {
             let meter = Meter::new(self.objects.budget());
-            let map = PerfMap::of_process(pid, &meter).unwrap_or_else(|e| {
+            let map = PerfMap::of_process(pid, self.told.remove(&pid), &meter).unwrap_or_else(|e| {
                 self.objects.note(e);
                 None
             });

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use holdup_base::scratch;
+use holdup_record::CompiledCode;
 use holdup_symbols::{Kernel, Sources, StackUnwinder, Symbols};
 use holdup_trace::{Destination, Error, Host, Result, Timestamp, Trace, TraceBuilder, compact, cut, file, redact};
 
@@ -76,7 +77,12 @@ fn sources() -> Sources {
 }
 
 /// Completes a trace with the names that this machine knows.
-pub fn finish(mut builder: TraceBuilder) -> Result<Trace> {
+pub fn finish(builder: TraceBuilder) -> Result<Trace> {
+    finish_with(builder, Vec::new())
+}
+
+/// The same with what processes told of the code that they compiled.
+pub fn finish_with(mut builder: TraceBuilder, code: Vec<CompiledCode>) -> Result<Trace> {
     let here = is_here(&builder.meta_mut().host);
     let sources = sources();
     if !sources.servers().is_empty() && rustix::process::geteuid().is_root() {
@@ -84,6 +90,9 @@ pub fn finish(mut builder: TraceBuilder) -> Result<Trace> {
     }
     let symbols = if here { Symbols::new(Kernel::Live) } else { Symbols::new(Kernel::None).of_another_machine() };
     let mut symbols = symbols.with(&sources);
+    for CompiledCode { pid, text } in code {
+        symbols.told_by(pid, text);
+    }
     let mut trace = builder.finish(Some(&mut symbols))?;
     // The unwinder reads the same files, and says the same of what it cannot read.
     let notes = &mut trace.meta.notes;

@@ -14,6 +14,10 @@ fn me() -> u32 {
     std::process::id()
 }
 
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 fn own() -> Target {
     Target::for_test(me(), rustix::process::geteuid().as_raw())
 }
@@ -167,6 +171,27 @@ fn a_map_that_is_there_stays() {
 
 #[test]
 fn only_java_is_asked() {
-    assert!(matches!(perf_map(me(), LIMIT), Err(Refusal::NotJava(_))));
-    assert!(matches!(perf_map(u32::MAX, LIMIT), Err(Refusal::NotJava(_))));
+    assert!(matches!(perf_map(me(), user(), LIMIT), Err(Refusal::NotJava(_))));
+    assert!(matches!(perf_map(u32::MAX, user(), LIMIT), Err(Refusal::NotJava(_))));
+}
+
+#[test]
+fn another_file_in_the_maps_place_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let tmp = File::open(dir.path()).unwrap();
+    std::fs::write(dir.path().join("m"), "1000 10 f\n").unwrap();
+    let written = statat(&tmp, "m", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    // Beside the old one, which keeps its inode.
+    std::fs::rename(dir.path().join("m"), dir.path().join("old")).unwrap();
+    std::fs::write(dir.path().join("m"), "another's").unwrap();
+    remove_same(tmp.as_fd(), "m", &written);
+    assert!(dir.path().join("m").exists());
+    remove_same(tmp.as_fd(), "old", &written);
+    assert!(!dir.path().join("old").exists());
+}
+
+#[test]
+fn another_user_is_not_asked() {
+    let got = perf_map(me(), user() + 1, LIMIT);
+    assert!(matches!(got, Err(Refusal::OtherUser { .. })), "{got:?}");
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Context;
 use holdup_base::Claim;
 use holdup_base::text::clean;
-use holdup_record::{Farewell, Options, Outcome, Raised, Recorded, Status, Target};
+use holdup_record::{CompiledCode, Farewell, Options, Outcome, Raised, Recorded, Status, Target};
 use holdup_symbols::StackUnwinder;
 use holdup_trace::{Destination, Error, Nanos, Trace, TraceBuilder, file};
 
@@ -71,8 +71,9 @@ fn record_with(options: &Options, source: &Source, output: &Path, then: Then) ->
     );
     // Ctrl-C while recording ends the recording; afterwards it ends the conversion.
     let farewell = (then == Then::Done).then(|| Farewell::new(&format!("holdup: ended; {}", clean(&kept))));
-    let (outcome, spool) = run_recorder(options, spool)?;
-    let trace = convert(&spool, output.parent(), source, then).with_context(|| kept.clone())?;
+    let (mut outcome, spool) = run_recorder(options, spool)?;
+    let code = std::mem::take(&mut outcome.code);
+    let trace = convert(&spool, code, output.parent(), source, then).with_context(|| kept.clone())?;
     let writing = Progress::of_step("writing the recording");
     file::write_to(&trace, result).with_context(|| kept.clone())?;
     drop(writing);
@@ -95,8 +96,9 @@ pub fn record_quietly(source: &Source, then: Then) -> anyhow::Result<(Outcome, T
     let options = options(source)?;
     let folder = std::env::temp_dir();
     let spool = Claim::nameless(&folder).map_err(|e| Error::Input(e.to_string()))?;
-    let (outcome, spool) = run_recorder(&options, spool)?;
-    let trace = convert(&spool, Some(&folder), source, then)
+    let (mut outcome, spool) = run_recorder(&options, spool)?;
+    let code = std::mem::take(&mut outcome.code);
+    let trace = convert(&spool, code, Some(&folder), source, then)
         .context("the recording is lost: `holdup record -o FILE` keeps what it records")?;
     Ok((outcome, trace))
 }
@@ -162,15 +164,22 @@ fn tell_of_remains(spool: &Path, aside: Option<&Path>, output: &Path) {
     }
 }
 
-fn convert(spool: &Recorded, folder: Option<&Path>, source: &Source, then: Then) -> holdup_trace::Result<Trace> {
+fn convert(
+    spool: &Recorded,
+    code: Vec<CompiledCode>,
+    folder: Option<&Path>,
+    source: &Source,
+    then: Then,
+) -> holdup_trace::Result<Trace> {
     let parts = spool.parts().map_err(|e| Error::input(spool.path(), e))?;
-    convert_parts(parts, spool.path(), folder, source.all, then)
+    convert_parts(parts, code, spool.path(), folder, source.all, then)
 }
 
 /// Tables go through files in `folder`, so that memory stays bounded however long the recording was. `path` is its name in
-/// messages; `all` says that the focus is the machine.
+/// messages; `code` is what processes told of theirs; `all` says that the focus is the machine.
 pub fn convert_parts(
     parts: Vec<File>,
+    code: Vec<CompiledCode>,
     path: &Path,
     folder: Option<&Path>,
     all: bool,
@@ -193,7 +202,7 @@ pub fn convert_parts(
     progress.next("naming its functions");
     let mut trace = {
         let _names = Raised::for_names();
-        open::finish(builder)?
+        open::finish_with(builder, code)?
     };
     if then == Then::Done {
         holdup_record::give_up();
