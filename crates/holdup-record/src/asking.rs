@@ -116,7 +116,7 @@ impl Asking {
     }
 
     /// Asks all once more, and waits for them. What could not be had is a sentence each.
-    pub(crate) fn end(mut self, roots: &[u32]) -> (Vec<CompiledCode>, Vec<String>) {
+    pub(crate) fn end(&mut self, roots: &[u32]) -> (Vec<CompiledCode>, Vec<String>) {
         let end = Instant::now() + ALL_AT_END;
         self.wait(end);
         let pids: Vec<u32> = self.machines.iter().filter(|(_, m)| m.due.is_some()).map(|(&pid, _)| pid).collect();
@@ -132,7 +132,7 @@ impl Asking {
         }
         let notes = self.notes(roots);
         let code = |(pid, machine): (u32, Machine)| CompiledCode { pid, text: machine.text };
-        (self.machines.into_iter().map(code).filter(|code| !code.text.is_empty()).collect(), notes)
+        (std::mem::take(&mut self.machines).into_iter().map(code).filter(|code| !code.text.is_empty()).collect(), notes)
     }
 
     fn ask(&mut self, pid: u32, limit: Duration) {

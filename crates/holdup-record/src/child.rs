@@ -5,8 +5,15 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
 use holdup_trace::{Error, Result};
+
+use crate::clock;
+use crate::signals::{self, Signals};
+
+/// How long a command that was told to end is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The command's process. It waits for [`start`](Self::start) before it becomes the command.
 #[derive(Debug)]
@@ -48,6 +55,33 @@ impl Child {
             -1 => Err(bad(&io::Error::last_os_error())),
             0 => become_command(&pointers, wait.as_raw_fd(), go.as_raw_fd(), report.as_raw_fd()),
             _ => Ok(Child { pid, go: Some(go.into()), failed: failed.into(), program, status: None }),
+        }
+    }
+
+    /// Waits for its end: its exit code, and the signal that ended it. One that outlives the time it was given is told to end; one
+    /// that outlives its recording only because the disk is full (`failed`) is waited for: that is no fault of its own.
+    pub(crate) fn wait(
+        &mut self,
+        signals: &mut Signals,
+        failed: bool,
+        notes: &mut Vec<String>,
+    ) -> (Option<i32>, Option<i32>) {
+        if self.ended().is_none() && !failed {
+            self.signal(libc::SIGTERM);
+        }
+        let give_up = clock::now() + PATIENCE.as_nanos() as u64;
+        loop {
+            if let Some((code, signal)) = self.ended() {
+                return (Some(code), signal);
+            }
+            if let Some(signal) = signals.take().filter(|s| s.pass_on) {
+                self.signal(signal.number);
+            }
+            if clock::now() > give_up && !failed {
+                notes.push(format!("the command (pid {}) still runs", self.pid()));
+                return (None, None);
+            }
+            signals::sleep(Duration::from_millis(10));
         }
     }
 

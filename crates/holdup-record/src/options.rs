@@ -21,6 +21,17 @@ pub enum Target {
     },
 }
 
+impl Target {
+    /// The processes whose trees are recorded for their own sake; none where it is all of the machine. `child` is the command.
+    pub(crate) fn roots(&self, child: Option<u32>) -> Vec<u32> {
+        match self {
+            Target::System => Vec::new(),
+            Target::Pids(pids) => pids.clone(),
+            Target::Command { .. } => child.into_iter().collect(),
+        }
+    }
+}
+
 /// How much a flight recorder keeps: what either limit leaves of the end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ring {

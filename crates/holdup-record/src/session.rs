@@ -30,9 +30,6 @@ use crate::signals::Signals;
 use crate::sink::{Recorded, Sink};
 use crate::{clock, limits, namespace, privilege, proc, signals};
 
-/// How long a command that was told to end is waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 /// Records into `spool` until the command or process ends, the time is over, a signal comes or `stop`
 /// is set. `on_status` is called about ten times a second.
 ///
@@ -160,15 +157,6 @@ fn session(
     recording.run(observer, stop)
 }
 
-/// The processes whose trees are recorded for their own sake; none for all of the machine.
-fn meant(options: &Options, child: Option<&Child>) -> Vec<u32> {
-    match &options.target {
-        Target::System => Vec::new(),
-        Target::Pids(pids) => pids.clone(),
-        Target::Command { .. } => child.map(Child::pid).into_iter().collect(),
-    }
-}
-
 /// A recording that is active.
 struct Recording<'a> {
     options: &'a Options,
@@ -213,7 +201,7 @@ impl Recording<'_> {
             if !over {
                 let whom = self.child.as_ref().map_or(Whom::All, |child| Whom::Tree(child.pid()));
                 self.looks.again(whom, listening::MEANWHILE, t, &mut self.side);
-                self.asking.step(&meant(self.options, self.child.as_ref()));
+                self.asking.step(&self.options.target.roots(self.child.as_ref().map(Child::pid)));
             }
             if !over && let Err(error) = self.round(t) {
                 failure = Some(format!("recording ended early: the spool cannot be written ({error})"));
@@ -374,10 +362,12 @@ impl Recording<'_> {
             notes.push(format!("the end of the recording is missing: the spool cannot be written ({error})"));
         }
         // They are asked while they live.
-        let asking = std::mem::replace(&mut self.asking, Asking::new(self.options.budget));
-        let (code, unnamed) = asking.end(&meant(self.options, self.child.as_ref()));
+        let (code, unnamed) = self.asking.end(&self.options.target.roots(self.child.as_ref().map(Child::pid)));
         notes.extend(unnamed);
-        let (exit_code, signal) = self.wait_for_command(failed, &mut notes);
+        let (exit_code, signal) = match &mut self.child {
+            Some(child) => child.wait(&mut self.signals, failed, &mut notes),
+            None => (None, None),
+        };
         let status = self.status(end_ns - self.began);
         if status.limited_stacks > 0 {
             notes.push(format!("{} stacks were left out to limit the rate of copies", status.limited_stacks));
@@ -389,28 +379,5 @@ impl Recording<'_> {
         let hooks = std::mem::take(&mut self.programs.hooks);
         let status = Status { bytes: self.sink.bytes(), ..status };
         Ok((Outcome { exit_code, signal, cost, status, hooks, kept: self.flight.kept(), code, notes }, self.sink))
-    }
-
-    /// A command that outlives the time it was given is told to end. One that outlives its recording only because
-    /// the disk is full is waited for: that is no fault of its own.
-    fn wait_for_command(&mut self, failed: bool, notes: &mut Vec<String>) -> (Option<i32>, Option<i32>) {
-        let Some(child) = &mut self.child else { return (None, None) };
-        if child.ended().is_none() && !failed {
-            child.signal(libc::SIGTERM);
-        }
-        let give_up = clock::now() + PATIENCE.as_nanos() as u64;
-        loop {
-            if let Some((code, signal)) = child.ended() {
-                return (Some(code), signal);
-            }
-            if let Some(signal) = self.signals.take().filter(|s| s.pass_on) {
-                child.signal(signal.number);
-            }
-            if clock::now() > give_up && !failed {
-                notes.push(format!("the command (pid {}) still runs", child.pid()));
-                return (None, None);
-            }
-            signals::sleep(Duration::from_millis(10));
-        }
     }
 }
