@@ -51,6 +51,7 @@ mod kernel_files;
 mod limits_tests;
 mod meter;
 mod metered;
+mod nameless;
 mod names;
 mod object;
 mod objects;

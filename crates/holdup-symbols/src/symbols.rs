@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holdup_trace::{Image, Location, Note, SourceLine, Symbolizer};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::jit::PerfMap;
 use crate::kcore::KernelCode;
 use crate::kernel::KernelSymbols;
 use crate::kernel_files::KernelFiles;
 use crate::meter::Meter;
+use crate::nameless;
 use crate::object::{Function, base_name, window};
 use crate::objects::{Objects, image_at, is_file};
 use crate::sources::Sources;
@@ -44,6 +45,8 @@ pub struct Symbols {
     jit: FxHashMap<u32, Option<PerfMap>>,
     /// What processes told while they lived.
     told: FxHashMap<u32, Vec<u8>>,
+    /// Processes of which it was said that they told none.
+    unnamed: FxHashSet<u32>,
     windows: Windows,
 }
 
@@ -56,9 +59,9 @@ impl Symbols {
 
     pub(crate) fn of(kernel: Kernel, objects: Objects) -> Symbols {
         let (located, jit, told) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
-        let windows = Windows::default();
+        let (windows, unnamed) = (Windows::default(), FxHashSet::default());
         let kernel_files = KernelFiles::default();
-        Symbols { source: kernel, kernel: None, kernel_code: None, kernel_files, objects, located, jit, told, windows }
+        Symbols { source: kernel, kernel: None, kernel_code: None, kernel_files, objects, located, jit, told, unnamed, windows }
     }
 
     /// For a trace from elsewhere: a file of this machine is used only if its build id proves that it is the same, and what
@@ -183,6 +186,15 @@ impl Symbols {
         vec![Location { function, module: "[jit]".into(), file, line, offset: address - start }]
     }
 
+    /// Code of a process that told no name of it, with what would make it tell.
+    fn nameless(&mut self, images: &[Arc<Image>], image: &Image) -> Vec<Location> {
+        let has_map = self.perf_map(image.pid).is_some();
+        if !has_map && self.unnamed.insert(image.pid) {
+            self.objects.note(nameless::hint(images, image.pid));
+        }
+        vec![Location { function: nameless::NAME.into(), module: image.path.clone(), ..Location::default() }]
+    }
+
     fn perf_map(&mut self, pid: u32) -> Option<&PerfMap> {
         if pid != 0 && !self.objects.is_foreign() && !self.jit.contains_key(&pid) {
             let meter = Meter::new(self.objects.budget());
@@ -219,6 +231,9 @@ impl Symbolizer for Symbols {
             let found = self.locate_jit(image.pid, address);
             if !found.is_empty() {
                 return found;
+            }
+            if nameless::is_it(&image.path) {
+                return self.nameless(images, image);
             }
         }
         self.locate_user(image, address)

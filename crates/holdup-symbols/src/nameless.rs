@@ -1,0 +1,82 @@
+//! Code that was compiled at run time, of a process that told no names of it: which runtime it is, and what makes it tell.
+
+use std::sync::Arc;
+
+use holdup_trace::Image;
+
+use crate::object::base_name;
+
+/// What such code is called.
+pub(crate) const NAME: &str = "code compiled at run time";
+
+/// How the program or library of a runtime begins, its name, and what makes it tell.
+const RUNTIMES: &[(&str, &str, &str)] = &[
+    ("libjvm.so", "Java", "record it while it runs for a second and more, or start it with -XX:+DumpPerfMapAtExit"),
+    ("libcoreclr.so", ".NET", "start it with DOTNET_PerfMapEnabled=1"),
+    ("libnode.so", "Node", "start it with NODE_OPTIONS=--perf-basic-prof"),
+    ("node", "Node", "start it with NODE_OPTIONS=--perf-basic-prof"),
+    ("nodejs", "Node", "start it with NODE_OPTIONS=--perf-basic-prof"),
+    ("libruby", "Ruby", "start it with RUBYOPT=--yjit-perf=map (3.3 and newer)"),
+    ("ruby", "Ruby", "start it with RUBYOPT=--yjit-perf=map (3.3 and newer)"),
+    ("php", "PHP", "start it with -d opcache.jit_debug=0x20"),
+    ("opcache.so", "PHP", "start it with -d opcache.jit_debug=0x20"),
+    ("libpython3", "Python", "start it with PYTHONPERFSUPPORT=1 (3.12 and newer)"),
+    ("python3", "Python", "start it with PYTHONPERFSUPPORT=1 (3.12 and newer)"),
+    ("libluajit", "LuaJIT", "record it with -jp, or without the compiler (-joff)"),
+];
+
+/// Whether code in memory of this name was written there by the process itself. Stack and heap, which hold none, keep their names.
+pub(crate) fn is_it(path: &str) -> bool {
+    ["//anon", "[anon", "/memfd:"].iter().any(|begin| path.starts_with(begin))
+}
+
+/// What would give the code of process `pid` names; `images` are what it maps.
+pub(crate) fn hint(images: &[Arc<Image>], pid: u32) -> String {
+    let of = |(file, ..): &&(&str, &str, &str)| {
+        images.iter().filter(|image| image.pid == pid).any(|image| is_named(base_name(&image.path), file))
+    };
+    match RUNTIMES.iter().find(of) {
+        Some((_, runtime, what)) => format!("code that {runtime} compiled in process {pid} has no names: {what}"),
+        None => format!(
+            "code that process {pid} compiled has no names: make its runtime write /tmp/perf-{pid}.map, and keep the file until it was recorded"
+        ),
+    }
+}
+
+/// `python3` is python3, python3.11 and no python3-config.
+fn is_named(name: &str, file: &str) -> bool {
+    let rest = name.strip_prefix(file);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']) || rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hint_of(paths: &[&str]) -> String {
+        let image = |path: &&str| Arc::new(Image { path: (*path).into(), pid: 7, ..Image::default() });
+        hint(&paths.iter().map(image).collect::<Vec<_>>(), 7)
+    }
+
+    #[test]
+    fn runtimes_are_told_by_what_is_mapped() {
+        for (path, said) in [
+            ("/usr/lib/jvm/server/libjvm.so", "code that Java compiled in process 7"),
+            ("/usr/bin/node", "--perf-basic-prof"),
+            ("/usr/lib/libnode.so.108", "--perf-basic-prof"),
+            ("/usr/share/dotnet/libcoreclr.so", "DOTNET_PerfMapEnabled=1"),
+            ("/usr/bin/php8.2", "opcache.jit_debug"),
+            ("/usr/lib/libruby-3.3.so.3.3", "--yjit-perf=map"),
+        ] {
+            let hint = hint_of(&["/lib/libc.so.6", path]);
+            assert!(hint.contains(said), "{path}: {hint}");
+        }
+        assert!(hint_of(&["/usr/bin/nodeinfo", "/bin/phpize"]).contains("/tmp/perf-7.map"));
+    }
+
+    #[test]
+    fn stacks_and_heaps_are_no_code() {
+        assert!(is_it("//anon") && is_it("/memfd:doublemapper (deleted)") && is_it("[anon:v8]"));
+        assert!(!is_it("[heap]") && !is_it("[stack]") && !is_it("/usr/lib/x.so"));
+    }
+}
