@@ -46,7 +46,9 @@ pub(crate) fn hint(images: &[Arc<Image>], pid: u32) -> String {
 /// `python3` is python3, python3.11 and no python3-config.
 fn is_named(name: &str, file: &str) -> bool {
     let rest = name.strip_prefix(file);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']) || rest.starts_with(|c: char| c.is_ascii_digit()))
+    rest.is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with(['.', '-']) || rest.starts_with(|c: char| c.is_ascii_digit())
+    })
 }
 
 #[cfg(test)]

@@ -61,7 +61,18 @@ impl Symbols {
         let (located, jit, told) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
         let (windows, unnamed) = (Windows::default(), FxHashSet::default());
         let kernel_files = KernelFiles::default();
-        Symbols { source: kernel, kernel: None, kernel_code: None, kernel_files, objects, located, jit, told, unnamed, windows }
+        Symbols {
+            source: kernel,
+            kernel: None,
+            kernel_code: None,
+            kernel_files,
+            objects,
+            located,
+            jit,
+            told,
+            unnamed,
+            windows,
+        }
     }
 
     /// For a trace from elsewhere: a file of this machine is used only if its build id proves that it is the same, and what
