@@ -165,14 +165,17 @@ static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
 static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
+static u32 (*const bpf_get_prandom_u32)(void) = (void *)7;
 static u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
 static long (*const bpf_get_stack)(void *ctx, void *buf, u32 size, u64 flags) = (void *)67;
 static long (*const bpf_probe_read_user)(void *dst, u32 size, const void *unsafe_ptr) = (void *)112;
 static long (*const bpf_probe_read_kernel)(void *dst, u32 size, const void *unsafe_ptr) = (void *)113;
+static long (*const bpf_probe_read_user_str)(void *dst, u32 size, const void *unsafe_ptr) = (void *)114;
 static long (*const bpf_probe_read_kernel_str)(void *dst, u32 size, const void *unsafe_ptr) = (void *)115;
 static long (*const bpf_get_task_stack)(struct task_struct *task, void *buf, u32 size, u64 flags) = (void *)141;
 static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
+static u64 (*const bpf_get_attach_cookie)(void *ctx) = (void *)174;
 static long (*const bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 static long (*const bpf_loop)(u32 n, void *callback, void *ctx, u64 flags) = (void *)181;
 static long (*const bpf_copy_from_user_task)(void *dst, u32 size, const void *user_ptr, struct task_struct *tsk,

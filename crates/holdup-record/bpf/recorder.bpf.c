@@ -292,6 +292,7 @@ int on_waking(u64 *ctx)
 #include "irq.h"
 #include "locks.h"
 #include "threads.h"
+#include "spans.h"
 
 /* ---- samples ---- */
 

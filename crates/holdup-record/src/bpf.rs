@@ -3,14 +3,16 @@
 use std::io::Read;
 use std::os::fd::AsFd;
 
+use holdup_base::text::clean;
 use holdup_trace::{Error, Result};
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, UprobeOpts};
 
 use crate::hooks::{self, Choice};
 use crate::kernel::Kernel;
 use crate::layout::{Config, Control};
 use crate::namespace::{Namespace, Place};
 use crate::privilege::{self, unsupported};
+use crate::probes::Probe;
 use crate::rings::Rings;
 use crate::said;
 
@@ -161,6 +163,35 @@ impl Programs {
         let link = self.program("on_sample").and_then(attach);
         let link = link.ok_or_else(|| unsupported("The BPF program for CPU samples cannot be attached"))?;
         self.links.push(link);
+        Ok(())
+    }
+
+    /// Begins to record spans.
+    ///
+    /// # Errors
+    /// If the kernel refuses a probe: with which, and why.
+    pub(crate) fn attach_spans(&mut self, probes: &[Probe]) -> Result<()> {
+        if probes.is_empty() {
+            return Ok(());
+        }
+        let map = self.map("probes")?;
+        for (id, probe) in probes.iter().enumerate() {
+            let bad = |e: &dyn std::fmt::Display| {
+                let (name, path) = (clean(&probe.name), probe.path.display().to_string());
+                unsupported(&format!("The span {name} cannot be recorded in {} ({e})", clean(&path)))
+            };
+            map.update(&(id as u32).to_ne_bytes(), &probe.encode(), MapFlags::ANY).map_err(|e| bad(&e))?;
+            let program = self.program("on_span").ok_or_else(|| bad(&"this kernel has no uprobes"))?;
+            let opts = UprobeOpts {
+                ref_ctr_offset: probe.semaphore as usize,
+                cookie: id as u64,
+                retprobe: probe.returns,
+                ..UprobeOpts::default()
+            };
+            let link = program.attach_uprobe_with_opts(-1, &probe.path, probe.offset as usize, opts);
+            self.links.push(link.map_err(|e| bad(&e))?);
+        }
+        self.hooks.push("uprobe".into());
         Ok(())
     }
 

@@ -12,6 +12,12 @@ use crate::layout::word;
 const ENTRY_NS: f64 = 50.0;
 /// What a sample costs beside its program: the timer's interrupt and the event.
 const SAMPLE_ENTRY_NS: f64 = 1_500.0;
+/// What a uprobe costs beside its program: the trap, and the way back. By a function that does nothing, called in a loop.
+const PROBE_ENTRY_NS: f64 = 1_000.0;
+/// How much of the budget spans may cost before they are sampled.
+const SPANS: f64 = 0.5;
+/// Least share of spans that is recorded, as a power of two.
+const MOST_SHIFT: u32 = 10;
 /// How much of the budget stacks get even where the rest costs all of it: without any, nothing can be explained.
 const LEAST: f64 = 0.1;
 /// How much of the budget the copies of samples' stacks get, which cost the reader more than the kernel.
@@ -46,6 +52,10 @@ pub(crate) struct Reading {
     pub seen: u64,
     /// ns of the waits whose stack was left out.
     pub unseen: u64,
+    /// ns of spans' begins and ends.
+    pub spans: u64,
+    /// Begins and ends of spans.
+    pub edges: u64,
     /// CPU seconds of this process.
     pub reader_s: f64,
 }
@@ -65,6 +75,8 @@ impl Reading {
             bare: sum(word::BARE_SAMPLES),
             seen: sum(word::SEEN_NS),
             unseen: sum(word::SKIPPED_NS),
+            spans: sum(word::SPAN_NS),
+            edges: sum(word::SPAN_EDGES),
             reader_s,
         }
     }
@@ -83,6 +95,8 @@ impl Reading {
             bare: self.bare.saturating_sub(before.bare),
             seen: self.seen.saturating_sub(before.seen),
             unseen: self.unseen.saturating_sub(before.unseen),
+            spans: self.spans.saturating_sub(before.spans),
+            edges: self.edges.saturating_sub(before.edges),
             reader_s: (self.reader_s - before.reader_s).max(0.0),
         }
     }
@@ -96,9 +110,14 @@ impl Reading {
         (self.samples as f64 + self.sampled as f64 * SAMPLE_ENTRY_NS) / 1e9
     }
 
+    /// Seconds of spans: mostly those of the breakpoints.
+    pub(crate) fn spans_s(&self) -> f64 {
+        (self.spans as f64 + self.edges as f64 * PROBE_ENTRY_NS) / 1e9
+    }
+
     /// Seconds of all but stacks.
     fn fixed_s(&self) -> f64 {
-        self.switches_s() + self.samples_s() + self.reader_s
+        self.switches_s() + self.samples_s() + self.spans_s() + self.reader_s
     }
 }
 
@@ -114,12 +133,21 @@ pub(crate) struct Budget {
     to_begin_s: f64,
     /// The share of a CPU that stacks may cost.
     allowed: f64,
+    /// Of two to this power spans one is recorded.
+    span_shift: u32,
 }
 
 impl Budget {
     /// Half of the budget is for stacks until the load is known.
     pub(crate) fn new(share: f64, cpus: usize) -> Budget {
-        Budget { share, cpus: cpus as f64, last: (Reading::default(), 0.0), to_begin_s: 0.0, allowed: share / 2.0 }
+        Budget {
+            share,
+            cpus: cpus as f64,
+            last: (Reading::default(), 0.0),
+            to_begin_s: 0.0,
+            allowed: share / 2.0,
+            span_shift: 0,
+        }
     }
 
     /// Whether all stacks are taken, whatever they cost.
@@ -151,6 +179,25 @@ impl Budget {
         let fixed = (reading.fixed_s() - before.fixed_s()) / span;
         let left = (self.share - fixed).max(self.share * LEAST);
         self.allowed += (left - self.allowed) * STEP;
+        self.sample_spans(&reading.since(&before), span);
+    }
+
+    /// What the records of spans cost, in the kernel and in this process, is halved by recording every other one; their breakpoints stay.
+    fn sample_spans(&mut self, latest: &Reading, span: f64) {
+        let share = (latest.spans as f64 / 1e9 + latest.reader_s) / span;
+        if latest.edges == 0 || self.is_unlimited() {
+            return;
+        }
+        if share > self.share * SPANS {
+            self.span_shift = (self.span_shift + 1).min(MOST_SHIFT);
+        } else if share < self.share * SPANS / 4.0 {
+            self.span_shift = self.span_shift.saturating_sub(1);
+        }
+    }
+
+    /// See [`Control`](crate::layout::Control).
+    pub(crate) fn span_shift(&self) -> u32 {
+        self.span_shift
     }
 
     /// What was spent in all.
@@ -159,7 +206,7 @@ impl Budget {
             budget: self.share,
             reader_s: reading.reader_s,
             ends_s: self.to_begin_s + reading.reader_s - self.last.0.reader_s,
-            switches_s: reading.switches_s(),
+            switches_s: reading.switches_s() + reading.spans_s(),
             samples_s: reading.samples_s(),
             stacks_s: reading.stacks as f64 / 1e9,
             looks: reading.looks,

@@ -31,6 +31,8 @@ pub(crate) mod word {
     pub(crate) const BARE_SAMPLES: usize = 31;
     pub(crate) const SEEN_NS: usize = 32;
     pub(crate) const SKIPPED_NS: usize = 33;
+    pub(crate) const SPAN_EDGES: usize = 35;
+    pub(crate) const SPAN_NS: usize = 36;
 }
 
 /// Declares a structure of the other half: fields in the same order, wide ones first, so that there is no gap.
@@ -78,6 +80,8 @@ shared! {
         allowance: u64,
         sample_allowance: u64,
         always: u64,
+        span_shift: u32,
+        unused: u32,
         self_tgid: u32,
         level: u32,
     }

@@ -30,6 +30,7 @@ mod options;
 mod perf;
 mod placement;
 mod privilege;
+mod probes;
 mod proc;
 mod quota;
 mod rings;
@@ -45,10 +46,12 @@ pub use attach::{processes, processes_in_cgroup};
 pub use background::step_back;
 pub use caps::{Raised, give_up, give_up_recording, lower, owner_sees_kernel_addresses};
 pub use flight::{Kept, Observer};
+pub use holdup_spool::Argument;
 pub use live::{LiveProcess, LiveThread, live_threads};
 pub use options::{
     AFTER, BUDGET, BUFFER_MB, CompiledCode, FREQ, Keep, MIN_WAIT, Options, Outcome, Ring, Status, Target, frequency,
 };
+pub use probes::{ArgumentAt, MOST_PROBES, Place as ArgumentPlace, Probe};
 pub use session::{record, record_and_keep};
 pub use signals::Farewell;
 pub use sink::Recorded;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use holdup_trace::{Nanos, RecorderCost};
 
+use crate::probes::Probe;
 use crate::trigger::Condition;
 
 /// Whose work the report is about. Recording is system-wide in every case: the culprit may be anyone.
@@ -78,6 +79,8 @@ pub struct Options {
     pub after: Duration,
     /// Flight recorder: what there is is kept each time a condition holds, and at SIGUSR1, and recording goes on.
     pub keep: Option<Keep>,
+    /// Where spans begin and end.
+    pub spans: Vec<Probe>,
     /// Buffer for records of each CPU; rounded to a power of two of slots, and cut to an eighth of the memory in all.
     pub buffer_mb_per_cpu: usize,
     /// Buffer for stacks of all CPUs.
@@ -119,6 +122,7 @@ impl Default for Options {
             until: Vec::new(),
             after: AFTER,
             keep: None,
+            spans: Vec::new(),
             buffer_mb_per_cpu: BUFFER_MB as usize,
             stack_buffer_mb: 32,
             stack_kb: 16,

@@ -28,7 +28,7 @@ use crate::proc::Scanner;
 use crate::setup::{config, control, header, open_events, sizes};
 use crate::signals::Signals;
 use crate::sink::{Recorded, Sink};
-use crate::{clock, limits, namespace, privilege, proc, signals};
+use crate::{clock, limits, namespace, privilege, probes, proc, signals};
 
 /// Records into `spool` until the command or process ends, the time is over, a signal comes or `stop`
 /// is set. `on_status` is called about ten times a second.
@@ -84,6 +84,7 @@ fn session(
     began: &mut bool,
 ) -> Result<(Outcome, Sink)> {
     let kernel = privilege::check()?;
+    probes::check(&options.spans)?;
     let namespace = Namespace::of_self()?;
     let watched = match &options.target {
         Target::Pids(pids) => Some(Watched::new(pids)?),
@@ -115,12 +116,14 @@ fn session(
     header.sample_period_ns = if samples.is_empty() { 0 } else { 1_000_000_000 / u64::from(options.freq) };
     let flight = Flight::new(options, &header.focus_pids, usize::from(header.cpus), header.start_ns)?;
     let mut sink = Sink::create(spool, options.ring, &header)?;
+    probes::tell(&options.spans, header.start_ns, &mut side);
     scanner.scan(header.start_ns, &mut side);
     side.extend(listening.into_iter().map(|found| found.at(header.start_ns)));
     placements.look_at_all(header.start_ns, &mut side);
     let budget = Budget::new(options.budget, cpus);
     programs.control(&control(&budget, place, 0));
     programs.attach()?;
+    programs.attach_spans(&options.spans)?;
     samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
     scanner.scan(clock::now(), &mut side);
     drop(raised);
@@ -333,6 +336,7 @@ impl Recording<'_> {
         self.costs.segment(number, self.sink.oldest(), self.reading());
         self.epoch = number;
         self.programs.control(&control(&self.budget, self.place, self.epoch));
+        probes::tell(&self.options.spans, t, &mut self.side);
         Scanner::default().scan(t, &mut self.side);
         self.looks = Looks::new(self.options.budget);
         self.placements.forget();

@@ -95,6 +95,8 @@ pub(crate) fn control(budget: &Budget, place: Place, epoch: u64) -> Control {
         allowance: budget.allowance(),
         sample_allowance: budget.sample_allowance(),
         always: budget.is_unlimited().into(),
+        span_shift: budget.span_shift(),
+        unused: 0,
         self_tgid: place.tgid,
         level: place.level,
     }

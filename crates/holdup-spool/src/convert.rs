@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::linux::{self, FUTEX_PRIVATE};
 use crate::records::{Record, TID_MASK, bit, kind};
+use crate::spans::{Parts, Probes};
 use holdup_trace::{
     BlockIoEvent, BlockedEvent, ChainId, Cpu, ExitEvent, ForkEvent, FutexEvent, KernelLockEvent, LockId, LockKey,
     LockKind, NameEvent, SampleEvent, SwitchEvent, TraceBuilder, WakeContext, WakeEvent,
@@ -17,6 +18,7 @@ struct Prefix {
     wake_stack: u64,
     /// The first half of a sample or a name.
     half: Option<Record>,
+    span: Option<Parts>,
 }
 
 /// Converts records to events, CPU by CPU within a round.
@@ -27,14 +29,19 @@ pub(crate) struct Converter {
     pids: FxHashMap<u32, u32>,
     /// Threads of containers by their process and the number that they have for themselves.
     inner: FxHashMap<(u32, u32), u32>,
-    counts: [u64; 16],
+    /// What records of spans mean.
+    pub probes: Probes,
+    counts: [u64; KINDS],
     futexes: u64,
     /// The latest time seen.
     pub last: u64,
 }
 
+/// Kinds that are counted: a power of two.
+const KINDS: usize = 32;
+
 /// Names under which records are counted; an empty one is a part of another record.
-const NATIVE: [&str; 16] = [
+const NATIVE: [&str; 17] = [
     "",
     "sched_switch",
     "sched_waking",
@@ -51,6 +58,7 @@ const NATIVE: [&str; 16] = [
     "sched_process_exit",
     "sched_switch_missed",
     "",
+    "span",
 ];
 
 const fn tid(word: u64, shift: u32) -> u32 {
@@ -83,7 +91,7 @@ impl Converter {
     pub(crate) fn convert(&mut self, builder: &mut TraceBuilder, cpu: u16, records: &[u8]) {
         let mut prefix = self.prefixes.remove(&cpu).unwrap_or_default();
         for record in Record::all(records) {
-            self.counts[usize::from(record.kind & 15)] += 1;
+            self.counts[usize::from(record.kind) % KINDS] += 1;
             self.last = self.last.max(record.t);
             self.record(builder, Cpu(cpu), record, &mut prefix);
         }
@@ -96,6 +104,13 @@ impl Converter {
             kind::WAKE_KEY => prefix.wake_key = Some(r),
             kind::WAKE_STACK => prefix.wake_stack = r.b,
             kind::SAMPLE | kind::NAME => prefix.half = Some(r),
+            kind::SPAN => self.span(builder, Parts::new(r), prefix),
+            kind::MORE if prefix.span.is_some() => {
+                if let Some(mut parts) = prefix.span.take() {
+                    parts.add(r);
+                    self.span(builder, parts, prefix);
+                }
+            }
             kind::MORE => {
                 if let Some(first) = prefix.half.take() {
                     second_half(builder, cpu, first, r);
@@ -126,6 +141,15 @@ impl Converter {
             }
             kind::EXIT => builder.push(r.t, ExitEvent { tid: r.a as u32 }),
             _ => {}
+        }
+    }
+
+    /// Pushes the span when all its parts are there.
+    fn span(&mut self, builder: &mut TraceBuilder, parts: Parts, prefix: &mut Prefix) {
+        if parts.are_complete() {
+            self.probes.push(builder, &parts);
+        } else {
+            prefix.span = Some(parts);
         }
     }
 

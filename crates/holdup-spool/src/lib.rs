@@ -29,6 +29,7 @@ mod reader;
 pub mod records;
 mod segments;
 mod side;
+mod spans;
 mod stack;
 #[cfg(test)]
 mod tests;
@@ -39,5 +40,6 @@ pub use happening::{Happening, Happenings, Left, What};
 pub use reader::{is_spool, read, read_from, read_opened, read_parts};
 pub use segments::{reopen, ring_of, segment_name, segments};
 pub use side::Side;
+pub use spans::Argument;
 pub use stack::encode_stack;
 pub use writer::SpoolWriter;

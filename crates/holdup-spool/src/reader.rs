@@ -254,6 +254,7 @@ impl Reader {
                 let group = builder.string(&group);
                 builder.push(t, QuotaEvent { group, quota_us, period_us, periods, throttled, throttled_us });
             }
+            Side::Probe { .. } => self.converter.probes.learn(builder, &item),
             Side::Lost { kind, t, cpu, span, count, what } => {
                 let what = builder.string(&what);
                 builder.push(t, LostEvent { kind, cpu: Cpu(cpu), span: Nanos(span), count, what });
@@ -288,6 +289,16 @@ impl Reader {
             builder.meta_mut().notes.push(note.into());
         }
         self.converter.count(builder);
+        let probes = &self.converter.probes;
+        let lost = [
+            (probes.others, "arguments of spans (too many different ones)"),
+            (probes.unknown, "spans of unknown probes"),
+        ];
+        for (count, what) in lost.into_iter().filter(|(count, _)| *count > 0) {
+            let (kind, count) = (LossKind::Spans, u32::try_from(count).unwrap_or(u32::MAX));
+            let what = builder.string(what);
+            builder.push(last, LostEvent { kind, cpu: Cpu::NONE, span: Nanos(0), count, what });
+        }
         for (name, n) in [("mmap", self.mappings), ("stack", self.stacks)] {
             builder.count_native(name, n);
         }

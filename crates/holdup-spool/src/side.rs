@@ -90,6 +90,23 @@ pub enum Side {
         /// Periods, those of them that were throttled, and for how many microseconds.
         counts: [u32; 3],
     },
+    /// What the records of spans with this number mean.
+    Probe {
+        /// When this was told.
+        t: u64,
+        /// Its number.
+        id: u16,
+        /// Whether spans begin there (else they end).
+        begins: bool,
+        /// Whether they end because a function returns.
+        returns: bool,
+        /// Whether spans are paired by the argument that is a key.
+        keyed: bool,
+        /// Each argument's [meaning](crate::Argument).
+        arguments: [crate::Argument; 2],
+        /// What the spans are called.
+        name: String,
+    },
     /// Something was lost.
     Lost {
         /// What kind of thing.
@@ -161,6 +178,13 @@ impl Side {
                 limit.iter().chain(counts).for_each(|&n| put(out, n.into()));
                 put_bytes(out, group.as_bytes());
             }
+            Side::Probe { t, id, begins, returns, keyed, arguments: [a, b], name } => {
+                out.push(11);
+                put(out, *t);
+                let flags = u64::from(*begins) | (u64::from(*returns) << 1) | (u64::from(*keyed) << 2);
+                put(out, u64::from(*id) | (flags << 16) | (u64::from(a.code()) << 32) | (u64::from(b.code()) << 40));
+                put_bytes(out, name.as_bytes());
+            }
             Side::Lost { kind, t, cpu, span, count, what } => {
                 out.push(5);
                 put(out, *t);
@@ -224,6 +248,13 @@ impl Side {
                 let (limit, counts) = ([number()?, number()?], [number()?, number()?, number()?]);
                 Side::Quota { t, group: take_text(bytes)?, limit, counts }
             }
+            11 => {
+                let word = take(bytes)?;
+                let flag = |n: u32| word >> (16 + n) & 1 == 1;
+                let arguments = [32, 40].map(|at| crate::Argument::from_code((word >> at) as u8));
+                let (id, begins, returns, keyed) = (word as u16, flag(0), flag(1), flag(2));
+                Side::Probe { t, id, begins, returns, keyed, arguments, name: take_text(bytes)? }
+            }
             _ => return None,
         })
     }
@@ -274,7 +305,10 @@ mod tests {
             Side::Placement { t: 9, tid: 7, cpus: "0-3,8".into(), nice: -5, policy: 3, group: "/a b".into(), span: 4 };
         let quota = Side::Quota { t: 9, group: "/a".into(), limit: [50_000, 100_000], counts: [30, 29, u32::MAX] };
         let inner = Side::Inner { t: 2, pid: 4711, tid: 4712, inner: 7 };
-        let all = [Side::Parent { t: 1, pid: 3, parent: 4 }, inner, placement, quota];
+        let arguments = [crate::Argument::Key, crate::Argument::Text];
+        let probe =
+            Side::Probe { t: 5, id: 77, begins: true, returns: false, keyed: true, arguments, name: "q".into() };
+        let all = [Side::Parent { t: 1, pid: 3, parent: 4 }, inner, placement, quota, probe];
         let mut bytes = Vec::new();
         all.iter().for_each(|item| item.encode(&mut bytes));
         let mut rest = bytes.as_slice();

@@ -57,6 +57,7 @@ mod object;
 mod objects;
 mod panics;
 mod pdb;
+mod probes;
 mod sections;
 mod sources;
 mod step;
@@ -70,6 +71,7 @@ mod windows;
 
 use panics::guarded;
 
+pub use probes::{Probeable, Usdt};
 pub use sources::Sources;
 pub use symbols::{Kernel, Symbols};
 pub use unwind::StackUnwinder;

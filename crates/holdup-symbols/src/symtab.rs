@@ -150,6 +150,25 @@ pub(crate) fn address_of(elf: &Elf, name: &str) -> Option<u64> {
     if elf.is_64 { u64_at(found, 8) } else { u32_at(found, 4).map(u64::from) }
 }
 
+/// Names and addresses of the functions that a linked file defines, by both of its tables, as far as the meter goes.
+pub(crate) fn functions(elf: &Elf) -> Vec<(String, u64)> {
+    let size = if elf.is_64 { 24 } else { 16 };
+    let mut found = Vec::new();
+    for (table, names) in [(".symtab", ".strtab"), (".dynsym", ".dynstr")] {
+        let (Some(table), Some(names)) = (elf.data(table), elf.data(names)) else { continue };
+        for symbol in
+            table.chunks_exact(size).take_while(|_| elf.meter().read(0)).filter_map(|s| read_symbol(s, elf, &names))
+        {
+            let Some(name) = name_at(&names, symbol.name).filter(|name| elf.meter().hold(name.len() as u64 + 32))
+            else {
+                continue;
+            };
+            found.push((name.to_owned(), symbol.addr));
+        }
+    }
+    found
+}
+
 /// An ELF file packed with xz, inside of `elf`.
 fn unpack(elf: &Elf, packed: &[u8]) -> Option<Elf> {
     let meter = elf.meter();

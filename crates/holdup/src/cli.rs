@@ -13,6 +13,7 @@ mod parse;
 mod record;
 mod report;
 mod scale;
+pub mod spans;
 mod table;
 mod top;
 mod view;

@@ -20,6 +20,7 @@ pub mod report;
 pub mod scale;
 pub mod schema;
 pub mod shell;
+pub mod spans;
 pub mod table;
 pub mod threads;
 pub mod top;

@@ -19,6 +19,8 @@ Examples:
   holdup record -a --ring 10m --ring-size 512MB    as much of the last 10 minutes as there is room for
   holdup record -a --ring 30s --until \"idle 50% 200ms\" --until \"log /var/log/app.log timeout\"
   holdup record -a --ring 30s --ring-size 512MB --until \"wait 5s postgres\" --count 3 --pause 5m
+  holdup record -p postgres --span \"usdt:postgresql:query__start(str) ~~ query__done\"
+  holdup record --span \"u:./server:handle_request(int)\" -- ./server
 
 --until \"idle 50% 200ms\": for that long so many CPUs had no work, while a thread of the target waited in futex or uninterruptibly. \
 \"queue 20ms\": a thread of the target, or called so, was ready and had no CPU. \"wait 5s NAME\": a thread or process called so waited in \
@@ -67,6 +69,10 @@ pub struct Record {
     /// How long --until does not count after it held, with --count
     #[arg(long, default_value = "60s", value_parser = super::duration, value_name = "TIME", requires = "count")]
     pub pause: Duration,
+    /// Record units of work: calls of a function, u:PROGRAM:FUNCTION, or what lies between two built-in probes,
+    /// usdt:[PROGRAM:]PROVIDER:PROBE ~~ PROBE. Arguments by their kind, int, str, key or _: handle(int,str). Can be given again
+    #[arg(long, value_name = "SPEC")]
+    pub span: Vec<super::spans::SpanSpec>,
     /// The same as --machine
     #[arg(long = "all", id = "everything", hide = true)]
     pub everything: bool,

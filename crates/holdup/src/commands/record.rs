@@ -39,7 +39,8 @@ pub fn run(args: &Record, source: &Source) -> anyhow::Result<ExitCode> {
 /// With what `holdup record` alone can do.
 pub fn all_options(args: &Record, source: &Source) -> holdup_trace::Result<Options> {
     let (ring, keep, until) = (args.ring(), args.keep(), args.until.clone());
-    Ok(Options { ring, until, after: args.after, keep, ..options(source)? })
+    let spans = super::spans::probes(&args.span, &source.cmd)?;
+    Ok(Options { ring, until, after: args.after, keep, spans, ..options(source)? })
 }
 
 /// The exit code of the recorded command; 128 + n if it was ended by signal n.

@@ -1,0 +1,156 @@
+//! How spans are named on the command line.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use holdup_record::Argument;
+
+/// Where spans come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SpanSpec {
+    /// Calls of a function: from its entry to its return.
+    Function {
+        /// The program or library.
+        path: PathBuf,
+        /// The function's name, or `+0x…`.
+        function: Point,
+    },
+    /// From one probe that a program has built in to another.
+    Usdt {
+        /// The file; none for that of a running program which has such probes.
+        path: Option<PathBuf>,
+        /// Whose probes they are.
+        provider: String,
+        /// Where spans begin.
+        begin: Point,
+        /// Where they end.
+        end: Point,
+    },
+}
+
+/// A function or a probe, and what is read there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point {
+    /// Its name.
+    pub name: String,
+    /// What its first arguments are.
+    pub arguments: Vec<Argument>,
+}
+
+/// Most arguments that are looked at; no more than two are read.
+const LAST_ARGUMENT: usize = 6;
+
+impl FromStr for SpanSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, rest) = text.split_once(':').ok_or_else(|| usage(text))?;
+        match kind.trim() {
+            "u" => {
+                let (path, function) = rest.split_once(':').ok_or_else(|| usage(text))?;
+                let function = point(function)?;
+                if function.arguments.contains(&Argument::Key) {
+                    return Err("a function's spans end where they began: it has no key. Write int".into());
+                }
+                Ok(SpanSpec::Function { path: filled(path, text)?.into(), function })
+            }
+            "usdt" => usdt(text, rest),
+            _ => Err(usage(text)),
+        }
+    }
+}
+
+fn usdt(text: &str, rest: &str) -> Result<SpanSpec, String> {
+    let (begin, end) = rest.split_once("~~").ok_or_else(|| usage(text))?;
+    let mut parts: Vec<&str> = begin.split(':').collect();
+    let begin = point(parts.pop().unwrap_or_default())?;
+    let provider = filled(parts.pop().ok_or_else(|| usage(text))?, text)?;
+    let path = if parts.is_empty() { None } else { Some(filled(&parts.join(":"), text)?.into()) };
+    let end = point(end)?;
+    let is_keyed = |point: &Point| point.arguments.contains(&Argument::Key);
+    if is_keyed(&begin) != is_keyed(&end) {
+        return Err("a key ties begin and end together: write it for both, as in begin(key) ~~ end(key)".into());
+    }
+    Ok(SpanSpec::Usdt { path, provider, begin, end })
+}
+
+fn usage(text: &str) -> String {
+    format!(
+        "{text:?} names no spans: expected u:PROGRAM:FUNCTION, or usdt:[PROGRAM:]PROVIDER:PROBE ~~ PROBE; \
+         behind a name may stand what its arguments are, of int, str, key and _: handle(int,str)"
+    )
+}
+
+fn filled(part: &str, text: &str) -> Result<String, String> {
+    let part = part.trim();
+    if part.is_empty() { Err(usage(text)) } else { Ok(part.to_owned()) }
+}
+
+/// `name`, or `name(int,str)`.
+fn point(text: &str) -> Result<Point, String> {
+    let text = text.trim();
+    let (name, list) = match text.strip_suffix(')').and_then(|t| t.split_once('(')) {
+        Some((name, list)) => (name.trim(), list),
+        None => (text, ""),
+    };
+    let name = filled(name, text)?;
+    let arguments = list.split(',').map(str::trim).filter(|_| !list.trim().is_empty());
+    let arguments: Vec<Argument> = arguments.map(argument).collect::<Result<_, _>>()?;
+    let read = arguments.iter().filter(|a| **a != Argument::None).count();
+    if read > 2 || arguments.len() > LAST_ARGUMENT {
+        return Err(format!("{text}: two of the first {LAST_ARGUMENT} arguments can be read; write _ for the others"));
+    }
+    if arguments.iter().filter(|a| **a == Argument::Key).count() > 1 {
+        return Err(format!("{text}: there is one key"));
+    }
+    Ok(Point { name, arguments })
+}
+
+fn argument(word: &str) -> Result<Argument, String> {
+    match word {
+        "int" => Ok(Argument::Integer),
+        "str" => Ok(Argument::Text),
+        "key" => Ok(Argument::Key),
+        "_" => Ok(Argument::None),
+        other => Err(format!("{other:?} is not what an argument can be: expected int, str, key or _")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn specs_are_read() {
+        let spec: SpanSpec = "u:/bin/x:ns::f(int, str)".parse().unwrap();
+        let arguments = vec![Argument::Integer, Argument::Text];
+        let function = Point { name: "ns::f".into(), arguments };
+        assert_eq!(spec, SpanSpec::Function { path: "/bin/x".into(), function });
+        let spec: SpanSpec = "usdt:postgresql:query__start(str) ~~ query__done".parse().unwrap();
+        let begin = Point { name: "query__start".into(), arguments: vec![Argument::Text] };
+        let end = Point { name: "query__done".into(), arguments: vec![] };
+        assert_eq!(spec, SpanSpec::Usdt { path: None, provider: "postgresql".into(), begin, end });
+        let spec: SpanSpec = "usdt:/a/b:p:x(key) ~~ y(_,key)".parse().unwrap();
+        assert!(matches!(spec, SpanSpec::Usdt { path: Some(path), .. } if path == PathBuf::from("/a/b")));
+    }
+
+    #[test]
+    fn what_names_nothing_is_told() {
+        for (bad, says) in [
+            ("", "names no spans"),
+            ("u:/bin/x", "names no spans"),
+            ("u::f", "names no spans"),
+            ("u:/bin/x:", "names no spans"),
+            ("usdt:p:x", "names no spans"),
+            ("usdt:x ~~ y", "names no spans"),
+            ("net", "names no spans"),
+            ("u:/bin/x:f(float)", "\"float\" is not"),
+            ("u:/bin/x:f(int,int,int)", "two of the first 6"),
+            ("u:/bin/x:f(key)", "no key"),
+            ("usdt:p:x(key) ~~ y", "write it for both"),
+        ] {
+            let said = bad.parse::<SpanSpec>().unwrap_err();
+            assert!(said.contains(says), "{bad}: {said}");
+        }
+    }
+}
