@@ -7,6 +7,8 @@
 
 #define MAX_PROBES 128
 #define TEXT_WORDS 8
+/* "(unread)": the program itself has not touched the page yet, or there is none. */
+#define UNREAD 0x29646165726e7528ULL
 
 enum argument_kind { A_NONE, A_INTEGER, A_TEXT };
 enum argument_place { A_CONSTANT, A_REGISTER, A_MEMORY };
@@ -92,8 +94,9 @@ INLINE void put_span(struct ring *r, struct user_regs *ctx, struct probe *p, u32
 		if (p->arguments[i].kind == A_NONE)
 			continue;
 		values[i] = argument_of(ctx, &p->arguments[i]);
-		if (p->arguments[i].kind == A_TEXT)
-			bpf_probe_read_user_str(text[i], sizeof(text[i]), (void *)values[i]);
+		if (p->arguments[i].kind == A_TEXT &&
+		    bpf_probe_read_user_str(text[i], sizeof(text[i]), (void *)values[i]) < 0)
+			text[i][0] = UNREAD;
 	}
 	if (!side_reserve(r, 1 + more, &at))
 		return;

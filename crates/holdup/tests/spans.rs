@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use holdup_testing::{Need, skip};
-use holdup_trace::{SpanOutcome, Trace};
+use holdup_trace::{SpanOutcome, Table, Trace};
 use outside::{code, err, run};
 use recording::can_record;
 
@@ -30,10 +30,13 @@ __attribute__((noinline)) void handle_request(long id, const char *what, long ns
 	asm volatile("" ::: "memory");
 }
 static long taken[3000];
+static volatile long sum;
 static void *work(void *from) {
 	for (long id = (long)from; id < 200; id += 2) {
+		const char *volatile what = id % 2 ? "odd" : "even";
+		sum += *what; /* as any server that has just received it */
 		long t = now();
-		handle_request(id, id % 2 ? "odd" : "even", taken);
+		handle_request(id, what, taken);
 		taken[id] = now() - t;
 	}
 	return 0;
