@@ -8,7 +8,7 @@ use std::process::Command;
 
 use holdup_testing::{Need, skip};
 use holdup_trace::{SpanOutcome, Table, Trace};
-use outside::{code, err, run};
+use outside::{code, err, json, run};
 use recording::can_record;
 
 /// Handles requests on two threads and prints what each took by its own clock. Each fifth request handles another one within; one
@@ -116,6 +116,8 @@ fn calls_of_a_function_take_as_long_as_the_program_says() {
     let seen = total(&mut complete.iter().map(|s| s.t.nanos() - s.start.nanos()));
     let by_itself = total(&mut own.iter().map(|(_, ns)| *ns));
     assert!(seen > 0.5 * by_itself, "{seen} of {by_itself}");
+    let info = json(&run(&["info", &out.display().to_string(), "--json"]));
+    assert_eq!(info["events"]["span"], 242, "two were left or never ended");
     let others: Vec<_> = spans
         .rows()
         .filter(|s| s.outcome != SpanOutcome::Complete)
