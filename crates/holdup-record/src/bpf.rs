@@ -12,7 +12,7 @@ use crate::kernel::Kernel;
 use crate::layout::{Config, Control};
 use crate::namespace::{Namespace, Place};
 use crate::privilege::{self, unsupported};
-use crate::probes::Probe;
+use crate::probes::{self, Probe};
 use crate::rings::Rings;
 use crate::said;
 
@@ -133,9 +133,11 @@ impl Programs {
             .ok_or_else(|| Error::Unsupported(format!("The BPF object lacks its map {name}.")))
     }
 
-    /// Attaches all tracepoints. From here on events are recorded.
-    pub(crate) fn attach(&mut self) -> Result<()> {
-        self.attach_those("tp_btf/")
+    /// Attaches all tracepoints, and where spans begin and end. From here on events are recorded.
+    pub(crate) fn attach(&mut self, spans: &[Probe]) -> Result<()> {
+        probes::check(spans)?;
+        self.attach_those("tp_btf/")?;
+        self.attach_spans(spans)
     }
 
     fn attach_those(&mut self, kind: &str) -> Result<()> {
@@ -170,7 +172,7 @@ impl Programs {
     ///
     /// # Errors
     /// If the kernel refuses a probe: with which, and why.
-    pub(crate) fn attach_spans(&mut self, probes: &[Probe]) -> Result<()> {
+    fn attach_spans(&mut self, probes: &[Probe]) -> Result<()> {
         if probes.is_empty() {
             return Ok(());
         }

@@ -84,7 +84,6 @@ fn session(
     began: &mut bool,
 ) -> Result<(Outcome, Sink)> {
     let kernel = privilege::check()?;
-    probes::check(&options.spans)?;
     let namespace = Namespace::of_self()?;
     let watched = match &options.target {
         Target::Pids(pids) => Some(Watched::new(pids)?),
@@ -122,8 +121,7 @@ fn session(
     placements.look_at_all(header.start_ns, &mut side);
     let budget = Budget::new(options.budget, cpus);
     programs.control(&control(&budget, place, 0));
-    programs.attach()?;
-    programs.attach_spans(&options.spans)?;
+    programs.attach(&options.spans)?;
     samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
     scanner.scan(clock::now(), &mut side);
     drop(raised);

@@ -145,7 +145,7 @@ mod tests {
         for _ in 0..2000 {
             let length = random.below(200);
             let bytes: Vec<u8> =
-                (0..length).map(|_| random.below(if length % 2 == 0 { 9 } else { 256 }) as u8).collect();
+                (0..length).map(|_| random.below(if length.is_multiple_of(2) { 9 } else { 256 }) as u8).collect();
             let (mut at, mut n) = (0, 0);
             while let Some((next, _)) = note(&bytes, at) {
                 assert!(next > at, "forward");
