@@ -31,6 +31,7 @@ mod perf;
 mod placement;
 mod privilege;
 mod proc;
+mod pythons;
 mod quota;
 mod rings;
 mod said;

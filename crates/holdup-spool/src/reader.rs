@@ -11,7 +11,7 @@ use crate::segments::segments;
 use crate::side::Side;
 use crate::stack::decode_stack;
 use holdup_trace::{
-    Cpu, Error, ExecEvent, ListenerEvent, LossKind, LostEvent, MapEvent, NameEvent, Nanos, Note, ParentEvent,
+    Cpu, Error, ExecEvent, ListenerEvent, Location, LossKind, LostEvent, MapEvent, NameEvent, Nanos, Note, ParentEvent,
     PlacementEvent, QuotaEvent, Result, TraceBuilder,
 };
 
@@ -253,6 +253,10 @@ impl Reader {
             Side::Quota { t, group, limit: [quota_us, period_us], counts: [periods, throttled, throttled_us] } => {
                 let group = builder.string(&group);
                 builder.push(t, QuotaEvent { group, quota_us, period_us, periods, throttled, throttled_us });
+            }
+            Side::Function { t: _, number, name, file, line } => {
+                let location = Location { function: name, module: file.clone(), file, line, offset: 0 };
+                builder.interpreted(number, location);
             }
             Side::Lost { kind, t, cpu, span, count, what } => {
                 let what = builder.string(&what);

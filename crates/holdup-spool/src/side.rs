@@ -90,6 +90,19 @@ pub enum Side {
         /// Periods, those of them that were throttled, and for how many microseconds.
         counts: [u32; 3],
     },
+    /// A function that an interpreter runs.
+    Function {
+        /// When it was seen.
+        t: u64,
+        /// Its number in the frames of stacks.
+        number: u32,
+        /// Its qualified name.
+        name: String,
+        /// The source file.
+        file: String,
+        /// The line in which it begins; 0 if unknown.
+        line: u32,
+    },
     /// Something was lost.
     Lost {
         /// What kind of thing.
@@ -161,6 +174,13 @@ impl Side {
                 limit.iter().chain(counts).for_each(|&n| put(out, n.into()));
                 put_bytes(out, group.as_bytes());
             }
+            Side::Function { t, number, name, file, line } => {
+                out.push(11);
+                put(out, *t);
+                put(out, (u64::from(*number) << 32) | u64::from(*line));
+                put_bytes(out, name.as_bytes());
+                put_bytes(out, file.as_bytes());
+            }
             Side::Lost { kind, t, cpu, span, count, what } => {
                 out.push(5);
                 put(out, *t);
@@ -224,6 +244,11 @@ impl Side {
                 let (limit, counts) = ([number()?, number()?], [number()?, number()?, number()?]);
                 Side::Quota { t, group: take_text(bytes)?, limit, counts }
             }
+            11 => {
+                let word = take(bytes)?;
+                let (name, file) = (take_text(bytes)?, take_text(bytes)?);
+                Side::Function { t, number: (word >> 32) as u32, name, file, line: word as u32 }
+            }
             _ => return None,
         })
     }
@@ -274,7 +299,8 @@ mod tests {
             Side::Placement { t: 9, tid: 7, cpus: "0-3,8".into(), nice: -5, policy: 3, group: "/a b".into(), span: 4 };
         let quota = Side::Quota { t: 9, group: "/a".into(), limit: [50_000, 100_000], counts: [30, 29, u32::MAX] };
         let inner = Side::Inner { t: 2, pid: 4711, tid: 4712, inner: 7 };
-        let all = [Side::Parent { t: 1, pid: 3, parent: 4 }, inner, placement, quota];
+        let function = Side::Function { t: 5, number: 70_000, name: "C.f".into(), file: "/a.py".into(), line: 12 };
+        let all = [Side::Parent { t: 1, pid: 3, parent: 4 }, inner, placement, quota, function];
         let mut bytes = Vec::new();
         all.iter().for_each(|item| item.encode(&mut bytes));
         let mut rest = bytes.as_slice();
