@@ -74,7 +74,7 @@ struct config {
 	u32 skip_frames; /* BPF's own kernel frames */
 	u32 threads_by_tid; /* storage of tasks cannot be had, see thread_of */
 	u32 no_stacks; /* the buffer for stacks cannot be used */
-	u32 padding;
+	u32 no_pythons; /* the kernel refuses what walks Python's frames */
 };
 
 #define PEEK 64 /* words of the user stack that are looked at */
@@ -94,6 +94,8 @@ struct spot {
 	u8 callers[CALLERS]; /* words above the stack pointer; PEEK for none */
 };
 
+#define MAX_PYTHON (CHUNK / 8) /* words for frames of Python: a chunk */
+
 /* Where a stack is put together before it is known whether it is new. */
 struct scratch {
 	u64 busy;
@@ -101,6 +103,12 @@ struct scratch {
 	struct spot spot; /* what is looked up */
 	u64 kernel[MAX_KERNEL];
 	u64 user[HASHED_CHUNKS * CHUNK / 8];
+	u64 layout; /* of the Python whose frames these are; see python.h */
+	u64 python_frames; /* how many, and PYTHON_ENDED */
+	u64 python_chunks; /* 1 if there are any, which a record has to take */
+	u64 python_hash;
+	u64 python[MAX_PYTHON];
+	u64 frame[16]; /* the one that is looked at */
 };
 
 /* Whose stack is put together. */
@@ -161,12 +169,40 @@ struct raw_stack {
 	u64 ip, sp, bp;
 	u64 base;
 	u32 tgid;
-	u32 unused;
+	u32 python_frames; /* in one more chunk behind the copy */
 	u32 kernel_frames;
 	u32 filled; /* chunks */
 	u64 user; /* hash of the user part: a stack without chunks shares that of another one */
+	u64 layout; /* of its address space, if it has frames of Python */
 	u64 kernel[MAX_KERNEL];
 };
+
+/* How frames of Python tell where a call of the evaluation loop begins. */
+enum python_entries {
+	EACH = 0, /* each frame has a call of its own: up to 3.10 */
+	FLAGGED = 1, /* the frame that began it is flagged: 3.11 */
+	SHIMMED = 2, /* a frame of another owner lies before it: 3.12 and later */
+};
+
+/* Where a Python keeps its frames: offsets in bytes, but for the first. */
+struct python {
+	u64 runtime; /* address of _PyRuntime */
+	u32 interpreters; /* in it: the first interpreter */
+	u32 next_interpreter;
+	u32 threads; /* in an interpreter: its first thread */
+	u32 next_thread;
+	u32 thread_id;
+	u32 current; /* in a thread: the innermost frame, or where that is kept */
+	u32 through; /* there: the frame; NOT_THROUGH if the thread has it itself */
+	u32 previous; /* in a frame */
+	u32 code;
+	u32 entry; /* a byte that tells of `entries` */
+	u32 entries; /* enum python_entries */
+	u32 size; /* bytes of a frame that are read */
+};
+
+#define NOT_THROUGH 0xffffffff
+#define PYTHON_ENDED (1 << 16) /* with the number of frames: the outermost one was reached */
 
 /* What is known of a thread between its switch-out and its next switch-in. */
 struct thread {
@@ -192,6 +228,7 @@ struct control {
 	u64 always; /* each stack is put together, as if no site was known */
 	u32 span_shift; /* of 2 to this power spans one is recorded */
 	u32 unused;
+	u64 pythons; /* how many entries the map of that name has */
 	u32 self_tgid; /* the recorder's process */
 	u32 level; /* how deep cfg.namespace lies; 0 while it is not known */
 };

@@ -183,17 +183,19 @@ INLINE u64 stack_of(void *ctx, struct ring *r, u32 which, struct task_struct *ta
 		if (bpf_probe_read_user(s->user, PEEK * 8, (void *)sp))
 			words = 0;
 	}
+	seed = mix(seed, python_frames(s, task, t, SITE_FRAMES, 0));
+	u64 cost = SIGHT_NS + FRAME_NS * (u16)s->python_frames;
 	hash = known_stack(s, seed, words, sp);
 	s->busy = 0;
 	if (hash) {
-		r->allowance -= SIGHT_NS;
+		r->allowance -= cost;
 		if (!(r->sights++ & 31))
 			r->stack_ns += 32 * (bpf_ktime_get_ns() - t);
 		return hash;
 	}
 	hash = current_stack(ctx, r, which, task, t);
 	remember(s, seed, hash);
-	u64 cost = bpf_ktime_get_ns() - t;
+	cost = bpf_ktime_get_ns() - t;
 	r->stack_ns += cost;
 	r->allowance -= cost;
 	r->looks++;

@@ -1,12 +1,38 @@
 /* Stacks: kernel frames, user registers and a copy of the user stack, each written once.
  *
- * A stack is known by a hash over the layout of its address space, how deep it is, its instruction, the kernel frames and
- * what looks like return addresses in the first 2 KB of the user stack, so that threads that do the same share it. Only a hash that was not seen lately is written, and only a user part that was
- * not seen lately costs a copy. */
+ * A stack is known by a hash over the layout of its address space, how deep it is, its instruction, the kernel frames,
+ * the functions of Python and what looks like return addresses in the first 2 KB of the user stack, so that threads that
+ * do the same share it. Only a hash that was not seen lately is written, and only a user part that was not seen lately
+ * costs a copy. */
 #ifndef HOLDUP_STACK_H
 #define HOLDUP_STACK_H
 
 #include "recorder.h"
+
+INLINE u64 mix(u64 hash, u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 29;
+}
+
+/* What tells address spaces apart: drawn at random at each exec, and the same in what was forked from it since, so that
+ * the workers of a server share their stacks. Kernel threads have a space each. */
+INLINE u64 layout_of(struct task_struct *task)
+{
+	struct mm_struct *mm = task->mm;
+	if (!mm)
+		return task->pid;
+	return mix(mix(mm->start_code, mm->end_code), mm->start_stack);
+}
+
+/* An index whose bound the verifier sees: the compiler would leave out a mask that it knows to be idle. */
+INLINE u64 masked(u64 index, u64 mask)
+{
+	asm volatile("" : "+r"(index));
+	return index & mask;
+}
+
+#include "python.h"
 
 struct place {
 	u64 ip, sp, bp;
@@ -16,12 +42,6 @@ struct place {
 	u32 hash_from; /* the first kernel frame that is hashed */
 	bool any_ip; /* the user part may begin anywhere: a sample tells its own instruction */
 };
-
-INLINE u64 mix(u64 hash, u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 29;
-}
 
 /* Where the copy may end: the thread's TCB lies above its stack, the arguments above the main thread's. */
 INLINE u64 stack_end(struct task_struct *task, u64 sp, u64 limit)
@@ -44,16 +64,6 @@ INLINE long read_chunk(void *to, u64 from, struct task_struct *task, const bool 
 	return bpf_probe_read_user(to, CHUNK, (void *)from);
 }
 
-/* What tells address spaces apart: drawn at random at each exec, and the same in what was forked from it since, so that
- * the workers of a server share their stacks. Kernel threads have a space each. */
-INLINE u64 layout_of(struct task_struct *task)
-{
-	struct mm_struct *mm = task->mm;
-	if (!mm)
-		return task->pid;
-	return mix(mix(mm->start_code, mm->end_code), mm->start_stack);
-}
-
 #define WORDS_AT_ONCE 16
 
 struct words {
@@ -63,13 +73,6 @@ struct words {
 	u64 code, code_size; /* of the program */
 	u64 stack; /* what lies from here up to 16 MB above is the stack's */
 };
-
-/* An index whose bound the verifier sees: the compiler would leave out a mask that it knows to be idle. */
-INLINE u64 masked(u64 index, u64 mask)
-{
-	asm volatile("" : "+r"(index));
-	return index & mask;
-}
 
 static long hash_frames(u64 i, struct words *w)
 {
@@ -216,7 +219,7 @@ INLINE u64 new_stack(struct ring *r, struct scratch *s, struct task_struct *task
 	struct raw_stack *head;
 	struct bpf_dynptr d;
 	u8 one = 1;
-	u32 size = sizeof(*head) + chunks * CHUNK;
+	u32 size = sizeof(*head) + (chunks + (s->python_chunks & 1)) * CHUNK;
 
 	if (p->any_ip && !control.always && !affords_copy(r, t, size))
 		return 0;
@@ -238,12 +241,16 @@ INLINE u64 new_stack(struct ring *r, struct scratch *s, struct task_struct *task
 	head->bp = p->bp;
 	head->base = base;
 	head->tgid = s->tgid;
+	head->python_frames = s->python_frames;
+	head->layout = s->layout;
 	head->kernel_frames = p->kernel_frames;
 	head->user = p->user;
 	bpf_dynptr_write(&d, __builtin_offsetof(struct raw_stack, kernel), s->kernel, sizeof(s->kernel), 0);
 	struct copy copy = { .to = &d, .s = s, .task = task, .base = base, .read = read, .known_end = known_end };
 	bpf_loop(chunks, foreign ? copy_foreign : copy_own, &copy, 0);
 	head->filled = copy.filled;
+	if (s->python_chunks)
+		bpf_dynptr_write(&d, sizeof(*head) + chunks * CHUNK, s->python, sizeof(s->python), 0);
 	bpf_ringbuf_submit_dynptr(&d, BPF_RB_NO_WAKEUP);
 	__sync_fetch_and_add(&r->captured_stacks, 1);
 	bpf_map_update_elem(&seen, &hash, &one, 0);
@@ -270,6 +277,7 @@ INLINE u64 take_stack(struct ring *r, struct scratch *s, struct task_struct *tas
 			chunks = MAX_CHUNKS;
 	}
 	p->seed = mix(control.epoch ^ layout_of(task), end ? end - p->sp : 0);
+	p->seed = mix(p->seed, python_frames(s, task, t, MAX_PYTHON, foreign));
 	p->user = hash_user(s, task, p, base, chunks, &read, foreign);
 	u64 hash = mix(p->user, p->kernel_frames);
 	for (u32 i = 0; i < MAX_KERNEL; i++) {
@@ -283,7 +291,7 @@ INLINE u64 take_stack(struct ring *r, struct scratch *s, struct task_struct *tas
 	if (bpf_map_lookup_elem(&seen, &hash))
 		return hash;
 	if (chunks && bpf_map_lookup_elem(&seen, &p->user))
-		chunks = 0;
+		chunks = s->python_chunks = s->python_frames = 0;
 	return new_stack(r, s, task, p, t, hash, base, chunks, read, end != 0, foreign);
 }
 

@@ -69,11 +69,16 @@ impl Programs {
             return Err(unsupported(&format!("The kernel has no tracepoint {missing}")));
         }
         let mut choice = Choice::new(kernel);
+        let plain = Config { no_pythons: 1, ..*config };
         loop {
             let refused = match Programs::attempt(&choice, config, sizes) {
                 Ok(programs) => return Ok(programs),
                 Err(refused) => refused,
             };
+            // Frames of Python are what an older kernel may find too long to look through.
+            if let Ok(programs) = Programs::attempt(&choice, &plain, sizes) {
+                return Ok(Programs { lacks: Some(programs.lacks_pythons(kernel)), ..programs });
+            }
             if refused.program.is_some_and(|name| choice.is_without(&name)) {
                 continue;
             }
@@ -117,6 +122,13 @@ impl Programs {
         // Only the attempt shows whether a kernel lets functions be traced. Until the others are attached it does nothing.
         programs.attach_those("fexit/").map_err(|error| Refused { program: Some("on_schedule".into()), error })?;
         Ok(programs)
+    }
+
+    /// What the kernel does not tell, with functions of Python.
+    fn lacks_pythons(&self, kernel: &Kernel) -> String {
+        let what = "functions of Python";
+        let alone = || format!("Linux {} does not tell {what}", kernel.release);
+        self.lacks.as_ref().map_or_else(alone, |lacks| format!("{lacks}; {what}"))
     }
 
     /// Maps the rings of records.

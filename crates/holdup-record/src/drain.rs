@@ -12,6 +12,7 @@ use crate::budget::Reading;
 use crate::layout::{KernelStack, word};
 use crate::options::Status;
 use crate::perf::Mappings;
+use crate::pythons::Pythons;
 use crate::rings::Rings;
 use crate::trigger::Triggers;
 
@@ -24,11 +25,23 @@ const USUAL: usize = 1 << 20;
 /// How long a CPU may have been back when that is seen, in nanoseconds.
 const TWO_LOOKS: u64 = 200_000_000;
 
+/// Stacks on their way into the spool, and what names their frames of Python.
+pub(crate) struct Stacks {
+    blocks: Vec<Vec<u8>>,
+    pub(crate) pythons: Pythons,
+}
+
+impl Stacks {
+    pub(crate) fn new(pythons: Pythons) -> Stacks {
+        Stacks { blocks: Vec::new(), pythons }
+    }
+}
+
 /// The kernel's buffers.
 pub(crate) struct Buffers<'a> {
     rings: Rings,
     stacks: RingBuffer<'a>,
-    blocks: &'a RefCell<Vec<Vec<u8>>>,
+    incoming: &'a RefCell<Stacks>,
     mappings: Vec<(usize, Mappings)>,
     records: Vec<u8>,
     lost: Vec<u64>,
@@ -38,23 +51,23 @@ pub(crate) struct Buffers<'a> {
 }
 
 impl<'a> Buffers<'a> {
-    /// `blocks` is where stacks are put meanwhile.
+    /// `incoming` is where stacks are put meanwhile.
     pub(crate) fn new(
         rings: Rings,
         stacks: &'a MapHandle,
-        blocks: &'a RefCell<Vec<Vec<u8>>>,
+        incoming: &'a RefCell<Stacks>,
         mappings: Vec<(usize, Mappings)>,
     ) -> Result<Self> {
         let mut builder = RingBufferBuilder::new();
         let bad = |e| Error::Unsupported(format!("The buffer for stacks cannot be mapped: {e}"));
         let keep = |bytes: &[u8]| {
-            collect(&mut blocks.borrow_mut(), bytes);
+            collect(&mut incoming.borrow_mut(), bytes);
             0
         };
         builder.add(stacks, keep).map_err(bad)?;
         let stacks = builder.build().map_err(bad)?;
         let lost = vec![0; rings.cpus()];
-        Ok(Buffers { rings, stacks, blocks, mappings, records: Vec::new(), lost, lost_stacks: 0, before: 0 })
+        Ok(Buffers { rings, stacks, incoming, mappings, records: Vec::new(), lost, lost_stacks: 0, before: 0 })
     }
 
     /// Writes a round as of time `t`. Stacks come after records, so that those that a record names are there. What was written
@@ -78,14 +91,19 @@ impl<'a> Buffers<'a> {
         // A round that came late is as long as a ring; its room is given back.
         self.records.clear();
         self.records.shrink_to(USUAL);
-        let _ = self.stacks.consume();
-        for block in self.blocks.borrow_mut().drain(..) {
-            spool.stacks(&block)?;
-        }
         for (cpu, mappings) in &mut self.mappings {
             crate::mappings::drain(*cpu, mappings, side);
         }
         asking.see(side);
+        self.incoming.borrow_mut().pythons.look(side);
+        let _ = self.stacks.consume();
+        {
+            let incoming = &mut *self.incoming.borrow_mut();
+            for block in incoming.blocks.drain(..) {
+                spool.stacks(&block)?;
+            }
+            incoming.pythons.new_functions(side);
+        }
         self.losses(t, side);
         self.before = t;
         spool.side(side)?;
@@ -102,6 +120,11 @@ impl<'a> Buffers<'a> {
         self.mappings.push((cpu, mappings));
         let (kind, what) = (LossKind::Mappings, "mappings of code, when the CPU came back".into());
         side.push(Side::Lost { kind, t, cpu: cpu as u16, span: TWO_LOOKS, count: 1, what });
+    }
+
+    /// What names the frames of Python.
+    pub(crate) fn pythons(&self) -> impl std::ops::Deref<Target = Pythons> + '_ {
+        std::cell::Ref::map(self.incoming.borrow(), |incoming| &incoming.pythons)
     }
 
     /// Whether a ring fills so fast that there is no time to sleep.
@@ -152,12 +175,17 @@ impl<'a> Buffers<'a> {
 }
 
 /// Repacks a stack from the ring buffer.
-fn collect(blocks: &mut Vec<Vec<u8>>, bytes: &[u8]) {
-    let Some(stack) = KernelStack::new(bytes) else { return };
+fn collect(incoming: &mut Stacks, bytes: &[u8]) {
+    let Some(kernel) = KernelStack::new(bytes) else { return };
+    let Stacks { blocks, pythons } = incoming;
+    let mut stack = kernel.to_raw();
+    if let Some((layout, words, complete)) = kernel.python() {
+        pythons.name(&mut stack, layout, &words, complete);
+    }
     if blocks.last().is_none_or(|b| b.len() > STACK_BLOCK) {
         blocks.push(Vec::with_capacity(STACK_BLOCK + (80 << 10)));
     }
     if let Some(block) = blocks.last_mut() {
-        encode_stack(block, stack.hash(), &stack.to_raw());
+        encode_stack(block, kernel.hash(), &stack);
     }
 }

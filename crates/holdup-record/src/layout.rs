@@ -1,6 +1,8 @@
 //! What is shared with the programs in the kernel; `bpf/recorder.h` is the other half, and `cargo xtask tidy`
 //! compares them.
 
+use holdup_runtime::python::Interpreter;
+
 /// Where the slots of a CPU's ring begin, behind its header.
 pub(crate) const SLOTS_AT: usize = 24576;
 /// Most kernel frames of a stack.
@@ -9,6 +11,11 @@ pub(crate) const MAX_KERNEL: usize = 128;
 pub(crate) const CHUNK: usize = 1024;
 /// Most chunks of a copy: 64 KB and the part of a chunk below the stack pointer.
 pub(crate) const MAX_CHUNKS: usize = 65;
+
+/// The thread of an interpreter has its frame itself.
+const NOT_THROUGH: u32 = 0xffff_ffff;
+/// With the number of frames of Python: the outermost one is among them.
+const PYTHON_ENDED: u32 = 1 << 16;
 
 /// Words of a ring's header, by index.
 pub(crate) mod word {
@@ -69,7 +76,7 @@ shared! {
         skip_frames: u32,
         threads_by_tid: u32,
         no_stacks: u32,
-        padding: u32,
+        no_pythons: u32,
     }
 }
 
@@ -82,6 +89,7 @@ shared! {
         always: u64,
         span_shift: u32,
         unused: u32,
+        pythons: u64,
         self_tgid: u32,
         level: u32,
     }
@@ -105,10 +113,52 @@ mod raw_stack {
     pub(super) const BP: usize = 24;
     pub(super) const BASE: usize = 32;
     pub(super) const TGID: usize = 40;
+    pub(super) const PYTHON_FRAMES: usize = 44;
     pub(super) const KERNEL_FRAMES: usize = 48;
     pub(super) const FILLED: usize = 52;
     pub(super) const USER: usize = 56;
-    pub(super) const KERNEL: usize = 64;
+    pub(super) const LAYOUT: usize = 64;
+    pub(super) const KERNEL: usize = 72;
+}
+
+shared! {
+    /// Where a Python keeps its frames: `struct python`.
+    struct PythonWords {
+        runtime: u64,
+        interpreters: u32,
+        next_interpreter: u32,
+        threads: u32,
+        next_thread: u32,
+        thread_id: u32,
+        current: u32,
+        through: u32,
+        previous: u32,
+        code: u32,
+        entry: u32,
+        entries: u32,
+        size: u32,
+    }
+}
+
+impl PythonWords {
+    pub(crate) fn of(python: &Interpreter) -> PythonWords {
+        let f = &python.frames;
+        PythonWords {
+            runtime: python.runtime,
+            interpreters: f.interpreters,
+            next_interpreter: f.next_interpreter,
+            threads: f.threads,
+            next_thread: f.next_thread,
+            thread_id: f.thread_id,
+            current: f.current,
+            through: f.through.unwrap_or(NOT_THROUGH),
+            previous: f.previous,
+            code: f.code,
+            entry: f.entry,
+            entries: f.entries as u32,
+            size: f.size,
+        }
+    }
 }
 
 /// A raw stack as it lies in the ring buffer, borrowed.
@@ -145,6 +195,16 @@ impl<'a> KernelStack<'a> {
         let copy = &copy[..copy.len().min(filled * CHUNK)];
         let below = (sp.saturating_sub(base) as usize).min(copy.len());
         let (pid, user) = (self.half(raw_stack::TGID), self.word(raw_stack::USER));
-        holdup_trace::RawStack { pid, kernel, ip, sp, bp, lr: 0, bytes: copy[below..].to_vec(), user }
+        holdup_trace::RawStack { pid, kernel, ip, sp, bp, bytes: copy[below..].to_vec(), user, ..Default::default() }
+    }
+
+    /// The frames of Python as they were found, the innermost first, in an address space with a layout, and whether the outermost
+    /// one is among them. They lie behind the copy, in a chunk of their own.
+    pub(crate) fn python(&self) -> Option<(u64, Vec<u64>, bool)> {
+        let said = self.half(raw_stack::PYTHON_FRAMES);
+        let count = (said & (PYTHON_ENDED - 1)) as usize;
+        let at = self.bytes.len().checked_sub(CHUNK).filter(|&at| at >= Self::COPY_AT && count > 0)?;
+        let words = (0..count.min(CHUNK / 8)).map(|i| self.word(at + i * 8)).collect();
+        Some((self.word(raw_stack::LAYOUT), words, said & PYTHON_ENDED != 0))
     }
 }

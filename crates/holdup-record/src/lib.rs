@@ -32,6 +32,7 @@ mod placement;
 mod privilege;
 mod probes;
 mod proc;
+mod pythons;
 mod quota;
 mod rings;
 mod said;

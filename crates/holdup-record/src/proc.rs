@@ -143,6 +143,24 @@ pub(crate) fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&String::from_utf8_lossy(&bytes))
 }
 
+/// What tells the address space of a process from others, as `layout_of` in `bpf/stack.h` has it. `None` for what has none, and
+/// where it may not be seen.
+pub(crate) fn layout(pid: u32) -> Option<u64> {
+    let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    parse_layout(&String::from_utf8_lossy(&bytes))
+}
+
+/// Begin and end of the code, and where the stack begins; 0 or 1 if they are not to be seen.
+fn parse_layout(line: &str) -> Option<u64> {
+    let mix = |hash: u64, word: u64| {
+        let hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        hash ^ hash >> 29
+    };
+    let mut fields = line.get(line.rfind(')')? + 1..)?.split_ascii_whitespace().skip(23).map(str::parse);
+    let [start, end, stack] = [fields.next()?.ok()?, fields.next()?.ok()?, fields.next()?.ok()?];
+    (start > 1).then(|| mix(mix(start, end), stack))
+}
+
 /// The flag of a thread of the kernel.
 const PF_KTHREAD: u32 = 0x20_0000;
 

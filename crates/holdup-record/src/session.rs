@@ -15,7 +15,7 @@ use crate::budget::{Budget, Reading};
 use crate::caps::Raised;
 use crate::child::Child;
 use crate::costs::Costs;
-use crate::drain::Buffers;
+use crate::drain::{Buffers, Stacks};
 use crate::flight::{Flight, Kept, Observer, OnlyStatus, Step, kept_because};
 use crate::limits::Limits;
 use crate::listening::{self, Looks, Whom};
@@ -25,6 +25,7 @@ use crate::options::{Options, Outcome, Status, Target};
 use crate::perf::Mappings;
 use crate::placement::Placements;
 use crate::proc::Scanner;
+use crate::pythons::Pythons;
 use crate::setup::{config, control, header, open_events, sizes};
 use crate::signals::Signals;
 use crate::sink::{Recorded, Sink};
@@ -105,8 +106,9 @@ fn session(
     let mut programs = Programs::load(&kernel, &config(options, &kernel, namespace, sizes), sizes)?;
     let place = programs.place(namespace)?;
     let (mappings, samples) = open_events(options, &mut programs)?;
-    let (stacks, blocks) = (programs.map("stacks")?, RefCell::default());
-    let buffers = Buffers::new(programs.rings(sizes)?, &stacks, &blocks, mappings)?;
+    let incoming = RefCell::new(Stacks::new(Pythons::new(programs.map("pythons")?)));
+    let stacks = programs.map("stacks")?;
+    let buffers = Buffers::new(programs.rings(sizes)?, &stacks, &incoming, mappings)?;
 
     let mut scanner = Scanner::default();
     let mut placements = Placements::new();
@@ -120,7 +122,7 @@ fn session(
     side.extend(listening.into_iter().map(|found| found.at(header.start_ns)));
     placements.look_at_all(header.start_ns, &mut side);
     let budget = Budget::new(options.budget, cpus);
-    programs.control(&control(&budget, place, 0));
+    programs.control(&control(&budget, place, 0, 0));
     programs.attach(&options.spans)?;
     samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
     scanner.scan(clock::now(), &mut side);
@@ -254,8 +256,12 @@ impl Recording<'_> {
     }
 
     fn round(&mut self, t: u64) -> std::io::Result<()> {
-        let triggers = self.flight.triggers();
-        self.buffers.round(t, &mut self.side, &mut self.sink.writer, &mut self.asking, triggers)
+        let (pythons, triggers) = (self.buffers.pythons().count(), self.flight.triggers());
+        self.buffers.round(t, &mut self.side, &mut self.sink.writer, &mut self.asking, triggers)?;
+        if self.buffers.pythons().count() != pythons {
+            self.tell();
+        }
+        Ok(())
     }
 
     /// Hands on what there is, with the stacks of those that wait now, and goes on in a new segment.
@@ -282,6 +288,12 @@ impl Recording<'_> {
         self.buffers.reading(self.costs.cpu_s() + self.asking.spent_s())
     }
 
+    /// Tells the programs in the kernel what may have changed.
+    fn tell(&self) {
+        let pythons = self.buffers.pythons().count();
+        self.programs.control(&control(&self.budget, self.place, self.epoch, pythons));
+    }
+
     /// What is known of all that is kept, at its end.
     fn footer(&mut self, end_ns: u64, exit_code: Option<i32>, notes: Vec<String>) -> Footer {
         let now = self.reading();
@@ -292,7 +304,7 @@ impl Recording<'_> {
     fn keep_to_budget(&mut self, elapsed: u64) {
         let reading = self.reading();
         self.budget.adjust(reading, Nanos(elapsed).seconds());
-        self.programs.control(&control(&self.budget, self.place, self.epoch));
+        self.tell();
     }
 
     fn status(&self, elapsed: u64) -> Status {
@@ -333,9 +345,10 @@ impl Recording<'_> {
         let number = self.sink.rotate(&self.header)?;
         self.costs.segment(number, self.sink.oldest(), self.reading());
         self.epoch = number;
-        self.programs.control(&control(&self.budget, self.place, self.epoch));
+        self.tell();
         probes::tell(&self.options.spans, t, &mut self.side);
         Scanner::default().scan(t, &mut self.side);
+        self.buffers.pythons().all_functions(&mut self.side);
         self.looks = Looks::new(self.options.budget);
         self.placements.forget();
         self.placements.look_at_all(t, &mut self.side);
@@ -366,6 +379,7 @@ impl Recording<'_> {
         // They are asked while they live.
         let (code, unnamed) = self.asking.end(&self.options.target.roots(self.child.as_ref().map(Child::pid)));
         notes.extend(unnamed);
+        notes.extend(self.buffers.pythons().notes());
         let (exit_code, signal) = match &mut self.child {
             Some(child) => child.wait(&mut self.signals, failed, &mut notes),
             None => (None, None),

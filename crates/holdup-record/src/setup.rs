@@ -85,11 +85,11 @@ pub(crate) fn config(options: &Options, kernel: &Kernel, namespace: Namespace, s
         skip_frames: crate::bpf::OWN_FRAMES,
         threads_by_tid: kernel.storage_would_sleep.into(),
         no_stacks: kernel.stacks_would_sleep.into(),
-        padding: 0,
+        no_pythons: 0,
     }
 }
 
-pub(crate) fn control(budget: &Budget, place: Place, epoch: u64) -> Control {
+pub(crate) fn control(budget: &Budget, place: Place, epoch: u64, pythons: u64) -> Control {
     Control {
         epoch,
         allowance: budget.allowance(),
@@ -97,6 +97,7 @@ pub(crate) fn control(budget: &Budget, place: Place, epoch: u64) -> Control {
         always: budget.is_unlimited().into(),
         span_shift: budget.span_shift(),
         unused: 0,
+        pythons,
         self_tgid: place.tgid,
         level: place.level,
     }

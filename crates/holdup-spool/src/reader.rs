@@ -11,7 +11,7 @@ use crate::segments::segments;
 use crate::side::Side;
 use crate::stack::decode_stack;
 use holdup_trace::{
-    Cpu, Error, ExecEvent, ListenerEvent, LossKind, LostEvent, MapEvent, NameEvent, Nanos, Note, ParentEvent,
+    Cpu, Error, ExecEvent, ListenerEvent, Location, LossKind, LostEvent, MapEvent, NameEvent, Nanos, Note, ParentEvent,
     PlacementEvent, QuotaEvent, Result, TraceBuilder,
 };
 
@@ -255,6 +255,10 @@ impl Reader {
                 builder.push(t, QuotaEvent { group, quota_us, period_us, periods, throttled, throttled_us });
             }
             Side::Probe { .. } => self.converter.probes.learn(builder, &item),
+            Side::Function { t: _, number, name, file, line } => {
+                let location = Location { function: name, module: file.clone(), file, line, offset: 0 };
+                builder.interpreted(number, location);
+            }
             Side::Lost { kind, t, cpu, span, count, what } => {
                 let what = builder.string(&what);
                 builder.push(t, LostEvent { kind, cpu: Cpu(cpu), span: Nanos(span), count, what });

@@ -107,6 +107,19 @@ pub enum Side {
         /// What the spans are called.
         name: String,
     },
+    /// A function that an interpreter runs.
+    Function {
+        /// When it was seen.
+        t: u64,
+        /// Its number in the frames of stacks.
+        number: u32,
+        /// Its qualified name.
+        name: String,
+        /// The source file.
+        file: String,
+        /// The line in which it begins; 0 if unknown.
+        line: u32,
+    },
     /// Something was lost.
     Lost {
         /// What kind of thing.
@@ -185,6 +198,13 @@ impl Side {
                 put(out, u64::from(*id) | (flags << 16) | (u64::from(a.code()) << 32) | (u64::from(b.code()) << 40));
                 put_bytes(out, name.as_bytes());
             }
+            Side::Function { t, number, name, file, line } => {
+                out.push(12);
+                put(out, *t);
+                put(out, (u64::from(*number) << 32) | u64::from(*line));
+                put_bytes(out, name.as_bytes());
+                put_bytes(out, file.as_bytes());
+            }
             Side::Lost { kind, t, cpu, span, count, what } => {
                 out.push(5);
                 put(out, *t);
@@ -255,6 +275,10 @@ impl Side {
                 let (id, begins, returns, keyed) = (word as u16, flag(0), flag(1), flag(2));
                 Side::Probe { t, id, begins, returns, keyed, arguments, name: take_text(bytes)? }
             }
+            12 => {
+                let (name, file) = (take_text(bytes)?, take_text(bytes)?);
+                Side::Function { t, number: (word >> 32) as u32, name, file, line: word as u32 }
+            }
             _ => return None,
         })
     }
@@ -308,7 +332,8 @@ mod tests {
         let arguments = [crate::Argument::Key, crate::Argument::Text];
         let probe =
             Side::Probe { t: 5, id: 77, begins: true, returns: false, keyed: true, arguments, name: "q".into() };
-        let all = [Side::Parent { t: 1, pid: 3, parent: 4 }, inner, placement, quota, probe];
+        let function = Side::Function { t: 5, number: 70_000, name: "C.f".into(), file: "/a.py".into(), line: 12 };
+        let all = [Side::Parent { t: 1, pid: 3, parent: 4 }, inner, placement, quota, probe, function];
         let mut bytes = Vec::new();
         all.iter().for_each(|item| item.encode(&mut bytes));
         let mut rest = bytes.as_slice();

@@ -1,17 +1,28 @@
 //! Raw stacks in a spool.
 
 use crate::side::{put, take};
-use holdup_trace::RawStack;
+use holdup_trace::{Interpreted, InterpretedFrame, RawStack};
 
 /// Appends a stack that records name by `hash`.
 pub fn encode_stack(out: &mut Vec<u8>, hash: u64, stack: &RawStack) {
     let ids = u64::from(stack.pid);
-    let lengths = (stack.kernel.len() as u64) << 32 | stack.bytes.len() as u64;
+    let Interpreted { evaluation, frames, complete } = &stack.interpreted;
+    // What is beyond the room that counts have is left out: there is room for 65,535 frames of each kind.
+    let (kernel, frames) = (few(&stack.kernel), few(frames));
+    let lengths = (frames.len() as u64) << 48 | (kernel.len() as u64) << 32 | stack.bytes.len() as u64;
     for word in [hash, ids, stack.ip, stack.sp, stack.bp, stack.lr, stack.user, lengths] {
         put(out, word);
     }
-    stack.kernel.iter().for_each(|&frame| put(out, frame));
+    kernel.iter().for_each(|&frame| put(out, frame));
+    if !frames.is_empty() {
+        [evaluation.0, evaluation.1, u64::from(*complete)].into_iter().for_each(|word| put(out, word));
+        frames.iter().for_each(|f| put(out, u64::from(f.function) << 1 | u64::from(f.entry)));
+    }
     out.extend_from_slice(&stack.bytes);
+}
+
+fn few<T>(all: &[T]) -> &[T] {
+    &all[..all.len().min(u16::MAX.into())]
 }
 
 /// Takes a stack off the front of `bytes`; `None` at their end or if they are no stacks.
@@ -21,12 +32,41 @@ pub(crate) fn decode_stack(bytes: &mut &[u8]) -> Option<(u64, RawStack)> {
     let (ip, sp, bp, lr) = (take(bytes)?, take(bytes)?, take(bytes)?, take(bytes)?);
     let user = take(bytes)?;
     let lengths = take(bytes)?;
-    let frames = (lengths >> 32) as usize;
-    if frames > bytes.len() / 8 {
+    let (kernel_frames, frames) = ((lengths >> 32 & 0xffff) as usize, (lengths >> 48) as usize);
+    if kernel_frames + frames > bytes.len() / 8 {
         return None;
     }
-    let kernel = (0..frames).map_while(|_| take(bytes)).collect();
+    let kernel = (0..kernel_frames).map_while(|_| take(bytes)).collect();
+    let mut interpreted = Interpreted::default();
+    if frames > 0 {
+        interpreted.evaluation = (take(bytes)?, take(bytes)?);
+        interpreted.complete = take(bytes)? != 0;
+        let frame = |word: u64| InterpretedFrame { function: (word >> 1) as u32, entry: word & 1 != 0 };
+        interpreted.frames = (0..frames).map_while(|_| take(bytes)).map(frame).collect();
+    }
     let (copy, rest) = bytes.split_at_checked((lengths & 0xffff_ffff) as usize)?;
     *bytes = rest;
-    Some((hash, RawStack { pid, kernel, ip, sp, bp, lr, bytes: copy.to_vec(), user }))
+    Some((hash, RawStack { pid, kernel, ip, sp, bp, lr, bytes: copy.to_vec(), user, interpreted }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_of_an_interpreter_are_read_back() {
+        let frames = [(1, true), (u32::MAX, false), (0, true)];
+        let frames = frames.map(|(function, entry)| InterpretedFrame { function, entry }).to_vec();
+        let interpreted = Interpreted { evaluation: (0x1000, 0x2000), frames, complete: true };
+        let with =
+            RawStack { pid: 7, kernel: vec![9, 8], ip: 5, bytes: vec![1; 24], interpreted, ..RawStack::default() };
+        let without = RawStack { interpreted: Interpreted::default(), ..with.clone() };
+        let mut bytes = Vec::new();
+        encode_stack(&mut bytes, 1, &with);
+        encode_stack(&mut bytes, 2, &without);
+        let mut rest = &bytes[..];
+        assert_eq!(decode_stack(&mut rest), Some((1, with)));
+        assert_eq!(decode_stack(&mut rest), Some((2, without)));
+        assert!((0..bytes.len() / 2).all(|cut| decode_stack(&mut &bytes[..cut]).is_none()), "cut");
+    }
 }

@@ -39,6 +39,7 @@ mod demangle;
 mod dwarf;
 mod dwo;
 mod elf;
+mod exports;
 mod fetch;
 mod files;
 mod find;
@@ -71,6 +72,7 @@ mod windows;
 
 use panics::guarded;
 
+pub use exports::Exports;
 pub use probes::{Probeable, Usdt};
 pub use sources::Sources;
 pub use symbols::{Kernel, Symbols};

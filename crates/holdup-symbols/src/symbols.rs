@@ -193,8 +193,10 @@ impl Symbols {
             "" => format!("(anonymous at {}:{line})", base_name(file)),
             named => named.to_owned(),
         };
+        // Python's as where its frames are read from the interpreter.
+        let module = if python_name(&name).is_some() { file } else { "[jit]" }.to_owned();
         let file = file.to_owned();
-        vec![Location { function, module: "[jit]".into(), file, line, offset: address - start }]
+        vec![Location { function, module, file, line, offset: address - start }]
     }
 
     /// Code of a process that told no name of it, with what would make it tell.

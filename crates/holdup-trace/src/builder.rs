@@ -7,6 +7,7 @@
 mod assembly;
 mod clock;
 mod hide;
+mod interpreted;
 mod locks;
 mod out;
 mod raw;
@@ -106,6 +107,12 @@ impl TraceBuilder {
     /// word stays.
     pub fn name(&mut self, pid: u32, address: u64, locations: Vec<Location>) {
         self.trace.given.entry((pid, address)).or_insert(locations);
+    }
+
+    /// What a function of an interpreter is, by the number in [`InterpretedFrame`](crate::InterpretedFrame)s, before or after
+    /// stacks with it. The first word stays.
+    pub fn interpreted(&mut self, function: u32, location: Location) {
+        self.name(0, crate::dict::interpreted_address(function), vec![location]);
     }
 
     /// The events that are held because older ones may still come, in no order: a source that tells late what belongs to them

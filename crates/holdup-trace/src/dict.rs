@@ -109,6 +109,29 @@ pub struct RawStack {
     pub bytes: Vec<u8>,
     /// Names the user part: a stack without bytes has the same as an earlier one of that name. 0 for none.
     pub user: u64,
+    /// What an interpreter ran there.
+    pub interpreted: Interpreted,
+}
+
+/// Functions that an interpreter runs, by its own account.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Interpreted {
+    /// First address of the function that evaluates them, and the first one behind it.
+    pub evaluation: (u64, u64),
+    /// The frames, the innermost first; empty for a stack without any.
+    pub frames: Vec<InterpretedFrame>,
+    /// Whether the outermost one is among them.
+    pub complete: bool,
+}
+
+/// A frame of an interpreter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InterpretedFrame {
+    /// The function's number, by which [`TraceBuilder::interpreted`](crate::TraceBuilder::interpreted) names it; 0 if it
+    /// could not be read.
+    pub function: u32,
+    /// Whether a call of the evaluation began with it: frames that it made itself lie further in.
+    pub entry: bool,
 }
 
 /// Recovers user frames from a copied stack.
@@ -136,6 +159,19 @@ pub struct Location {
     pub line: u32,
     /// Distance of the address from the start of the outermost function here, in bytes.
     pub offset: u64,
+}
+
+/// Where functions of interpreters lie, by their number: no processor has such addresses, so that they are told from code.
+const INTERPRETED: u64 = 0xa000_0000_0000_0000;
+
+/// The address of the frames of an interpreter's function, in any address space but the kernel's.
+pub(crate) fn interpreted_address(function: u32) -> u64 {
+    INTERPRETED | u64::from(function)
+}
+
+/// Whether a user address is that of an interpreter's function: there is no code of it.
+pub fn is_interpreted(address: u64) -> bool {
+    address >> 32 == INTERPRETED >> 32
 }
 
 /// Where a stretch of code comes from.
@@ -310,7 +346,7 @@ impl StackInterner {
     fn intern_part(&mut self, below: StackId, space: SpaceId, part: &[u64], leaf_is_exact: bool) -> StackId {
         let mut stack = below;
         for (depth, &address) in part.iter().enumerate().rev() {
-            let exact = depth == 0 && leaf_is_exact;
+            let exact = depth == 0 && leaf_is_exact || is_interpreted(address);
             let frame = self.frame(space, if exact { address } else { address.saturating_sub(1) });
             stack = self.node(stack, frame);
         }
@@ -323,6 +359,10 @@ impl StackInterner {
             return stack;
         };
         let Some(old) = self.stacks.frame(frame).filter(|f| f.address != address) else { return stack };
+        // The instruction is the interpreter's; what it ran there is the frame.
+        if is_interpreted(old.address) {
+            return stack;
+        }
         let frame = self.frame(old.space, address);
         self.node(parent, frame)
     }

@@ -40,7 +40,8 @@ pub use builder::{Destination, TraceBuilder};
 pub use column::Column;
 pub use compact::compact;
 pub use dict::{
-    Dictionary, Image, Location, LockKey, RawStack, SourceLine, Stacks, Symbolizer, Unwinder, decode_build_id,
+    Dictionary, Image, Interpreted, InterpretedFrame, Location, LockKey, RawStack, SourceLine, Stacks, Symbolizer,
+    Unwinder, decode_build_id, is_interpreted,
 };
 pub use error::{Error, Result};
 pub use event::{BlockIoEvent, BlockedEvent, Event, ExecEvent, ExitEvent, ForkEvent, FutexEvent, KernelLockEvent};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
+use crate::dict::is_interpreted;
 use crate::tables::{Code, Codes, Frame, LineRow, Lines, LocationRow, Locations};
 use crate::{Dictionary, FrameId, Image, Location, Names, SpaceId, Stacks, StringId, Symbolizer, Table};
 
@@ -12,7 +13,7 @@ const CODE_LIMIT: usize = 64 << 10;
 
 /// What a source itself calls addresses.
 pub(crate) struct Given<'a> {
-    /// By process and address.
+    /// By process and address; functions of interpreters are nobody's.
     pub names: FxHashMap<(u32, u64), Vec<Location>>,
     /// The process of each space.
     pub processes: &'a [u32],
@@ -23,6 +24,9 @@ pub(crate) const NOTHING_GIVEN: Given = Given { names: FxHashMap::with_hasher(Fx
 
 impl Given<'_> {
     fn at(&self, space: SpaceId, address: u64) -> Option<&Vec<Location>> {
+        if is_interpreted(address) && space != SpaceId::KERNEL {
+            return self.names.get(&(0, address));
+        }
         self.names.get(&(*self.processes.get(space.index())?, address))
     }
 }
@@ -51,7 +55,9 @@ pub(crate) fn name_frames(
             (None, None) => continue,
         };
         if let Some(symbolizer) = &mut symbolizer
-            && let Some(outer) = found.last().filter(|_| is_leaf && (with_kernel || space != SpaceId::KERNEL))
+            && let Some(outer) = found
+                .last()
+                .filter(|_| is_leaf && !is_interpreted(address) && (with_kernel || space != SpaceId::KERNEL))
             && kept.functions.insert((space, address - outer.offset.min(address)))
         {
             let names = (strings.intern(&outer.function), strings.intern(&outer.module));

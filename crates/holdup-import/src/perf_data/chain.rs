@@ -143,7 +143,8 @@ impl Splitter {
         h.write(s.stack);
         let hash = h.finish().max(1);
         let bytes = s.stack.to_vec();
-        to.define_raw_stack(hash, RawStack { pid: s.pid, kernel: self.kernel.clone(), ip, sp, bp, lr, bytes, user: 0 });
+        let kernel = self.kernel.clone();
+        to.define_raw_stack(hash, RawStack { pid: s.pid, kernel, ip, sp, bp, lr, bytes, ..RawStack::default() });
         to.raw_chain(hash)
     }
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::interpreted;
+use crate::dict::is_interpreted;
 use crate::{ChainId, Image, RawStack, Unwinder};
 
 /// Copied stacks by the hash that the source names them by.
@@ -59,6 +61,7 @@ impl RawStacks {
     pub fn drop_bytes(&mut self, number: usize) {
         if let Some(Some(stack)) = self.stacks.get_mut(number) {
             stack.bytes = Vec::new();
+            stack.interpreted.frames = Vec::new();
         }
     }
 
@@ -77,7 +80,10 @@ impl RawStacks {
         };
         let (user, complete) = match (unwinder, self.user_parts.get(&raw.user)) {
             (_, Some((frames, complete))) => (with_first(frames, raw.ip), *complete),
-            (Some(unwinder), None) if raw.ip != 0 => believed(images, unwinder.unwind(images, copy)),
+            (Some(unwinder), None) if raw.ip != 0 => {
+                let native = believed(images, unwinder.unwind(images, copy));
+                interpreted::put_in(native, &copy.interpreted, images)
+            }
             _ => (Vec::new(), raw.ip == 0),
         };
         if raw.user != 0 && !copy.bytes.is_empty() {
@@ -107,7 +113,7 @@ fn believed(images: &[Arc<Image>], (mut frames, complete): (Vec<u64>, bool)) -> 
 /// The frames with `ip` as the innermost.
 fn with_first(frames: &[u64], ip: u64) -> Vec<u64> {
     let mut frames = frames.to_vec();
-    if let Some(first) = frames.first_mut() {
+    if let Some(first) = frames.first_mut().filter(|first| !is_interpreted(**first)) {
         *first = ip;
     }
     frames

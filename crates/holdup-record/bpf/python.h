@@ -1,0 +1,199 @@
+/* Frames of Python: the code objects that a thread runs, read from the interpreter's own list.
+ *
+ *	_PyRuntime -> interpreter -> thread (whose thread_id is ours) -> frame -> frame -> ...
+ *
+ * User space tells where a process keeps them, by the layout of its address space: what was forked from it keeps them at the
+ * same place. All of it is memory of the process, which may hold anything: each step is a read that may fail, and there
+ * are so many steps and no more. From 3.11 on different functions of Python have the same C stack, so that the code objects
+ * are part of a stack's hash. */
+#ifndef HOLDUP_PYTHON_H
+#define HOLDUP_PYTHON_H
+
+#include "recorder.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, struct python);
+} pythons SEC(".maps");
+
+/* The interpreter's thread of a thread, once it was found. */
+struct python_thread {
+	u64 address; /* 0: it has none */
+	u64 asked; /* when it was looked for */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, struct python_thread);
+} python_threads SEC(".maps");
+
+/* Threads of the interpreters that are looked through. */
+#define MOST_THREADS 512
+/* How long a thread without one of the interpreter's is not looked for again. */
+#define ASK_AGAIN 50000000
+/* How many of the innermost frames tell a site. */
+#define SITE_FRAMES 8
+/* What a frame costs in ns, for the allowance. */
+#define FRAME_NS 45
+#define OWNED_BY_C 3
+#define SHIM 1 /* in place of a code object: a call of the evaluation loop begins behind it */
+
+INLINE long read_user(void *to, u32 size, u64 from, struct task_struct *task, const bool foreign)
+{
+	if (foreign)
+		return bpf_copy_from_user_task(to, size, (void *)from, task, 0);
+	return bpf_probe_read_user(to, size, (void *)from);
+}
+
+struct hunt {
+	struct python *python;
+	struct task_struct *task;
+	u64 id;
+	u64 interpreter, thread;
+	u64 found;
+};
+
+/* Looks at a thread, or takes the threads of the next interpreter. */
+INLINE long hunt_step(struct hunt *h, const bool foreign)
+{
+	struct python *python = h->python;
+	u64 id = 0, next = 0;
+	if (!h->thread) {
+		if (!h->interpreter || read_user(&next, 8, h->interpreter + python->threads, h->task, foreign))
+			return 1;
+		h->thread = next;
+		next = 0;
+		read_user(&next, 8, h->interpreter + python->next_interpreter, h->task, foreign);
+		h->interpreter = next;
+		return 0;
+	}
+	if (read_user(&id, 8, h->thread + python->thread_id, h->task, foreign))
+		return 1;
+	if (id == h->id) {
+		h->found = h->thread;
+		return 1;
+	}
+	read_user(&next, 8, h->thread + python->next_thread, h->task, foreign);
+	h->thread = next;
+	return 0;
+}
+
+static long hunt_own(u64 i, struct hunt *h)
+{
+	return hunt_step(h, 0);
+}
+
+static long hunt_foreign(u64 i, struct hunt *h)
+{
+	return hunt_step(h, 1);
+}
+
+/* The interpreter's thread of `task`; 0 if it has none. */
+INLINE u64 python_thread(struct python *python, struct task_struct *task, u64 layout, u64 t, const bool foreign)
+{
+	u64 self = task->thread.fsbase, key = mix(layout, self), id = 0;
+	struct python_thread *known = bpf_map_lookup_elem(&python_threads, &key);
+	if (known && known->address) {
+		u64 address = known->address;
+		if (!read_user(&id, 8, address + python->thread_id, task, foreign) && id == self)
+			return address;
+	} else if (known && t - known->asked < ASK_AGAIN) {
+		return 0;
+	}
+	struct hunt h = { .python = python, .task = task, .id = self };
+	read_user(&h.interpreter, 8, python->runtime + python->interpreters, task, foreign);
+	bpf_loop(MOST_THREADS, foreign ? hunt_foreign : hunt_own, &h, 0);
+	struct python_thread found = { .address = h.found, .asked = t };
+	bpf_map_update_elem(&python_threads, &key, &found, 0);
+	return h.found;
+}
+
+struct walk {
+	struct scratch *s;
+	struct python *python;
+	struct task_struct *task;
+	u64 frame;
+	u64 hash;
+	u64 frames;
+};
+
+/* The `i`-th frame. Nothing is counted but by the loop, whose counter the verifier takes for unknown, or it would count, too. */
+INLINE long walk_step(struct walk *w, u64 i, const bool foreign)
+{
+	struct python *python = w->python;
+	struct scratch *s = w->s;
+	u64 size = masked(python->size, sizeof(s->frame) - 1);
+	if (read_user(s->frame, size, w->frame, w->task, foreign))
+		return 1;
+	u64 word = s->frame[masked(python->code >> 3, 15)];
+	u64 previous = s->frame[masked(python->previous >> 3, 15)];
+	u8 entry = ((u8 *)s->frame)[masked(python->entry, sizeof(s->frame) - 1)];
+	if (python->entries == SHIMMED)
+		word = entry == OWNED_BY_C ? SHIM : word & ~1ULL;
+	else
+		word = (word & ~1ULL) | (python->entries == EACH || entry);
+	s->python[masked(i, MAX_PYTHON - 1)] = word;
+	w->hash = mix(w->hash, word);
+	w->frames = i + 1;
+	w->frame = previous;
+	return !previous;
+}
+
+static long walk_own(u64 i, struct walk *w)
+{
+	return walk_step(w, i, 0);
+}
+
+static long walk_foreign(u64 i, struct walk *w)
+{
+	return walk_step(w, i, 1);
+}
+
+/* Puts the innermost frames of Python of `task`, at most `limit`, into `s`. Returns their hash; 0 if there are none. */
+INLINE u64 walk_python(struct scratch *s, struct task_struct *task, u64 t, u32 limit, const bool foreign)
+{
+	u64 layout = layout_of(task);
+	struct python *python = bpf_map_lookup_elem(&pythons, &layout);
+	if (!python)
+		return 0;
+	u64 thread = python_thread(python, task, layout, t, foreign);
+	struct walk w = { .s = s, .python = python, .task = task };
+	if (!thread || read_user(&w.frame, 8, thread + python->current, task, foreign) || !w.frame)
+		return 0;
+	if (python->through != NOT_THROUGH) {
+		u64 through = w.frame;
+		if (read_user(&w.frame, 8, through + python->through, task, foreign) || !w.frame)
+			return 0;
+	}
+	bpf_loop(limit, foreign ? walk_foreign : walk_own, &w, 0);
+	s->layout = layout;
+	s->python_frames = w.frames | (w.frame ? 0 : PYTHON_ENDED);
+	s->python_chunks = 1;
+	return w.hash | 1;
+}
+
+/* The same of the current task, as a function of its own, which the verifier walks once. */
+__attribute__((noinline)) int walk_python_here(struct scratch *s, u64 t, u32 limit)
+{
+	if (s && control.pythons)
+		s->python_hash = walk_python(s, bpf_get_current_task_btf(), t, limit, 0);
+	return 0;
+}
+
+/* Puts frames of Python into `s`; returns their hash, or 0. Without branches, which would double what the verifier walks. */
+INLINE u64 python_frames(struct scratch *s, struct task_struct *task, u64 t, const u32 limit, const bool foreign)
+{
+	s->python_frames = s->python_chunks = s->python_hash = 0;
+	if (cfg.no_pythons)
+		return 0;
+	if (foreign)
+		return walk_python(s, task, t, limit, 1);
+	walk_python_here(s, t, limit);
+	return *(volatile u64 *)&s->python_hash;
+}
+
+#endif

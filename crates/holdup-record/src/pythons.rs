@@ -1,0 +1,124 @@
+//! Frames of Python: tells the programs in the kernel where processes keep them, and names the functions that they met.
+
+use holdup_runtime::python::{self, Interpreter, Names};
+use holdup_spool::Side;
+use holdup_trace::{Image, InterpretedFrame, RawStack};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use rustc_hash::FxHashMap;
+
+use crate::caps::Raised;
+use crate::layout::PythonWords;
+use crate::{clock, proc};
+
+/// In place of a code object: behind it begins a call of the evaluation loop.
+const SHIM: u64 = 1;
+/// One frame without a name in so many is not worth a word.
+const FEW: u64 = 20;
+/// Address spaces with a Python that are remembered, as many as the kernel's map has room for.
+const MOST: usize = 4096;
+
+/// The Pythons of the machine.
+pub(crate) struct Pythons {
+    /// By the layout of their address spaces.
+    interpreters: FxHashMap<u64, Option<Interpreter>>,
+    map: MapHandle,
+    names: Names,
+    /// Functions that the next round tells.
+    new: Vec<Side>,
+    /// Why frames of some are missing.
+    problems: Vec<String>,
+}
+
+impl Pythons {
+    pub(crate) fn new(map: MapHandle) -> Pythons {
+        let (interpreters, names) = (FxHashMap::default(), Names::default());
+        Pythons { interpreters, map, names, new: Vec::new(), problems: Vec::new() }
+    }
+
+    /// Looks for interpreters among new mappings. A file is read once for each program that is started.
+    pub(crate) fn look(&mut self, side: &[Side]) {
+        let images = side.iter().filter_map(|item| match item {
+            Side::Map { image, .. } if python::may_be(&image.path) => Some(image),
+            _ => None,
+        });
+        let mut raised = None;
+        for image in images {
+            raised.get_or_insert_with(Raised::all);
+            self.look_at(image);
+        }
+        self.names.close();
+    }
+
+    fn look_at(&mut self, image: &Image) {
+        // What was forked from a process has its layout, and its interpreter.
+        let Some(layout) = proc::layout(image.pid) else { return };
+        if matches!(self.interpreters.get(&layout), Some(Some(_))) {
+            return;
+        }
+        if self.interpreters.len() >= MOST {
+            self.interpreters.clear();
+        }
+        let found = Interpreter::find(image).unwrap_or_else(|problem| {
+            let problem = format!("{}: {problem}; its functions have no names", image.path);
+            if self.problems.len() < 4 && !self.problems.contains(&problem) {
+                self.problems.push(problem);
+            }
+            None
+        });
+        if let Some(found) = &found {
+            let _ = self.map.update(&layout.to_ne_bytes(), &PythonWords::of(found).bytes(), MapFlags::ANY);
+        }
+        self.interpreters.insert(layout, found);
+    }
+
+    /// How many were found.
+    pub(crate) fn count(&self) -> u64 {
+        self.interpreters.values().flatten().count() as u64
+    }
+
+    /// Puts the frames into a stack: `words` as the kernel's programs left them, of an address space with this layout.
+    pub(crate) fn name(&mut self, stack: &mut RawStack, layout: u64, words: &[u64], complete: bool) {
+        let Pythons { interpreters, names, new, .. } = self;
+        let Some(Some(python)) = interpreters.get(&layout) else { return };
+        let to = &mut stack.interpreted;
+        (to.evaluation, to.complete) = (python.evaluation, complete);
+        let _raised = Raised::all();
+        for &word in words {
+            if word == SHIM {
+                if let Some(last) = to.frames.last_mut() {
+                    last.entry = true;
+                }
+                continue;
+            }
+            let (function, found) = names.number(python, stack.pid, layout, word & !1);
+            if let Some(f) = found {
+                new.push(told(function, f));
+            }
+            to.frames.push(InterpretedFrame { function, entry: word & 1 == 1 });
+        }
+    }
+
+    /// The functions that were met since.
+    pub(crate) fn new_functions(&mut self, side: &mut Vec<Side>) {
+        side.append(&mut self.new);
+    }
+
+    /// All functions, for a segment that stands for itself.
+    pub(crate) fn all_functions(&self, side: &mut Vec<Side>) {
+        side.extend(self.names.unsorted().map(|(number, f)| told(number, f)));
+    }
+
+    /// What is missing, in sentences.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        // What ends at once, or is imported and forgotten, leaves a few in any recording.
+        let Names { unread, asked, .. } = self.names;
+        let unread = (unread * FEW > asked).then(|| {
+            format!("{unread} of {asked} frames of Python have no names: they were gone when they were to be read")
+        });
+        self.problems.iter().cloned().chain(unread).collect()
+    }
+}
+
+fn told(number: u32, f: &python::Function) -> Side {
+    Side::Function { t: clock::now(), number, name: f.name.clone(), file: f.file.clone(), line: f.line }
+}

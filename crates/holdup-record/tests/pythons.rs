@@ -1,0 +1,165 @@
+//! Functions of Python in recordings of real programs.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use holdup_base::Claim;
+use holdup_record::{Options, Target, record};
+use holdup_testing::{Need, has};
+use holdup_trace::{Destination, Image, RawStack, Trace, TraceBuilder, Unwinder, is_interpreted};
+
+/// One recording at a time: they catch the process's signals.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// Knows nothing of callers: what is found beyond the leaf is the interpreter's.
+struct LeafOnly;
+
+impl Unwinder for LeafOnly {
+    fn unwind(&mut self, _: &[Arc<Image>], raw: &RawStack) -> (Vec<u64>, bool) {
+        (vec![raw.ip], false)
+    }
+}
+
+/// What `script` does, recorded, and what the recorder had to say; `None` where that cannot be.
+fn recorded(script: &str, name: &str) -> Option<(Trace, Vec<String>)> {
+    if !has(Need::Recording) || !has(Need::Program("python3")) {
+        return None;
+    }
+    let dir = tempfile::tempdir().expect("dir");
+    let file = dir.path().join(name);
+    std::fs::write(&file, script).expect("script");
+    Some(run(dir.path(), &[OsString::from("python3"), "-S".into(), file.into_os_string()]))
+}
+
+/// A command, recorded in a folder.
+fn run(dir: &Path, argv: &[OsString]) -> (Trace, Vec<String>) {
+    let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
+    let spool = dir.join("spool");
+    let options = Options { target: Target::Command { argv: argv.into() }, ..Options::default() };
+    let claim = Claim::take(&spool).expect("spool").0;
+    let (outcome, _) = record(&options, claim, &mut |_| {}, &AtomicBool::new(false)).expect("recording");
+    (open(&spool), outcome.notes)
+}
+
+fn open(spool: &Path) -> Trace {
+    let mut builder = TraceBuilder::new(&Destination::Memory).expect("builder");
+    builder.set_unwinder(Box::new(LeafOnly));
+    holdup_spool::read(spool, &mut builder).expect("spool");
+    builder.finish(None).expect("trace")
+}
+
+/// The functions of Python around each wait of at least 50 ms, the innermost first, each with its line.
+fn long_waits(trace: &Trace) -> Vec<Vec<(String, u32)>> {
+    let waits = trace.waits.load().expect("waits");
+    let long = (0..waits.t.len()).filter(|&i| waits.t[i].nanos() - waits.start[i].nanos() > 50_000_000);
+    let of_stack = |i: usize| {
+        let of_python = trace
+            .stacks
+            .frames(waits.stack[i])
+            .filter(|&f| trace.stacks.frame(f).is_some_and(|frame| is_interpreted(frame.address)));
+        let named = |f| trace.names.locations(f).map(|l| (trace.text(l.function).to_owned(), l.line)).next();
+        of_python.filter_map(named).collect()
+    };
+    long.map(of_stack).filter(|frames: &Vec<_>| !frames.is_empty()).collect()
+}
+
+const NESTED: &str = "
+import time, threading
+class Depot:
+    def fetch(self):
+        time.sleep(0.1)
+def order(depot):
+    depot.fetch()
+time.sleep(0.2)
+t = threading.Thread(target=order, args=(Depot(),))
+t.start()
+t.join()
+order(Depot())
+";
+
+#[test]
+fn waits_are_in_functions_of_python() {
+    let Some((trace, notes)) = recorded(NESTED, "nested.py") else { return };
+    let waits = long_waits(&trace);
+    let is = |frame: &(String, u32), name: &str, line| frame.0.rsplit('.').next() == Some(name) && frame.1 == line;
+    let of_main = |frames: &&Vec<(String, u32)>| matches!(&frames[..], [a, b, c] if is(a, "fetch", 4) && is(b, "order", 6) && c.0 == "<module>");
+    assert!(waits.iter().any(|frames| of_main(&frames)), "{waits:?} {notes:?}");
+    let of_thread = |frames: &&Vec<(String, u32)>| matches!(&frames[..], [a, b, .., z] if is(a, "fetch", 4) && is(b, "order", 6) && z.0.ends_with("_bootstrap"));
+    assert!(waits.iter().any(|frames| of_thread(&frames)), "{waits:?} {notes:?}");
+}
+
+const FORKED: &str = "
+import os, time
+def in_child():
+    time.sleep(0.1)
+time.sleep(0.1)
+child = os.fork()
+if child == 0:
+    in_child()
+    os._exit(0)
+os.waitpid(child, 0)
+time.sleep(0.1)
+";
+
+#[test]
+fn what_was_forked_has_functions_at_once() {
+    let Some((trace, notes)) = recorded(FORKED, "forked.py") else { return };
+    let waits = long_waits(&trace);
+    assert!(waits.iter().any(|frames| frames.first().is_some_and(|f| f.0 == "in_child")), "{waits:?} {notes:?}");
+}
+
+const HOSTILE: &str = "
+import time
+def plain(): time.sleep(0.1)
+def named(name):
+    code = plain.__code__.replace(co_name=name)
+    if hasattr(code, 'co_qualname'): code = code.replace(co_qualname=name)
+    return type(plain)(code, globals())
+time.sleep(0.1)
+kept = [named('\\x1b]0;x\\x07' + 'n' * 1000000), named('\\U0001f40d' * 500), named('\\ud800 a\\nb')]
+for function in kept: function()
+def deep(n): deep(n - 1) if n else time.sleep(0.1)
+deep(400)
+time.sleep(0.1)
+";
+
+#[test]
+fn names_are_bounded_and_deep_recursion_is_cut() {
+    let Some((trace, notes)) = recorded(HOSTILE, "hostile.py") else { return };
+    let waits = long_waits(&trace);
+    let innermost: Vec<&str> = waits.iter().filter_map(|frames| Some(frames.first()?.0.as_str())).collect();
+    assert!(
+        innermost.iter().any(|n| n.starts_with("\u{1b}]0;x\u{7}nnn") && n.ends_with("n…")),
+        "{innermost:?} {notes:?}"
+    );
+    assert!(innermost.iter().any(|n| n.starts_with('🐍')) && innermost.contains(&"\u{fffd} a\nb"), "{innermost:?}");
+    assert!(innermost.iter().all(|n| n.chars().count() <= 201));
+    let deepest = waits.iter().filter(|frames| frames.first().is_some_and(|f| f.0 == "deep")).map(Vec::len).max();
+    assert!(deepest.is_some_and(|n| (100..=128).contains(&n)), "{deepest:?}");
+}
+
+#[test]
+fn a_planted_interpreter_is_walked_no_further_than_a_real_one() {
+    if !has(Need::Recording) || !has(Need::Program("cc")) {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("dir");
+    let (program, source) = (dir.path().join("python3.8"), concat!(env!("CARGO_MANIFEST_DIR"), "/tests/planted.c"));
+    let built = Command::new("cc").args(["-O1", "-rdynamic", "-pthread", "-o"]).arg(&program).arg(source).status();
+    assert!(built.expect("cc").success());
+    let (trace, notes) = run(dir.path(), &[program.into_os_string()]);
+    let waits = long_waits(&trace);
+    // A circle of frames ends at the limit; a name without an end is not believed.
+    assert!(waits.iter().all(|frames| frames.len() <= 128), "{notes:?}");
+    assert!(waits.iter().flatten().all(|(name, line)| name.chars().count() <= 201 && *line <= 7), "{waits:?}");
+    assert_eq!(trace.losses.rows(), 0, "{:?}", trace.losses());
+    let all = trace.waits.load().expect("waits");
+    let naps = (0..all.t.len()).filter(|&i| {
+        let is_mine = trace.thread(all.thread[i]).is_some_and(|t| trace.text(t.name) == "python3.8");
+        is_mine && all.t[i].nanos() - all.start[i].nanos() > 50_000_000
+    });
+    assert!(naps.count() >= 10, "nothing of it is lost");
+}

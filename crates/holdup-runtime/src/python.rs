@@ -1,0 +1,98 @@
+//! CPython, 3.8 to 3.13: where its frames are, and what the functions in them are called.
+//!
+//! An [`Interpreter`] says where a process keeps its frames; the recorder's programs in the kernel walk them when they take a
+//! stack, and [`Names`] reads the functions that they met.
+
+mod layout;
+mod names;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use holdup_symbols::Exports;
+use holdup_trace::Image;
+
+use layout::{Code, Version};
+pub use layout::{Entries, Frames};
+pub use names::{Function, Names};
+
+/// What is wanted of an interpreter's file, in this order.
+const NAMES: [&str; 4] = ["_PyRuntime", "_PyEval_EvalFrameDefault", "PyCode_Type", "Py_Version"];
+
+/// A Python in a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interpreter {
+    /// Address of `_PyRuntime`.
+    pub runtime: u64,
+    /// First address of the function that evaluates frames, and the first one behind it.
+    pub evaluation: (u64, u64),
+    /// Where the frames are.
+    pub frames: Frames,
+    /// The process in which it was found.
+    pid: u32,
+    code: Code,
+    /// What each code object says that it is.
+    code_type: u64,
+}
+
+/// Whether a file of this path may be an interpreter: `python3.11`, `libpython3.8.so.1.0`. It is opened only then.
+pub fn may_be(path: &str) -> bool {
+    let base = path.rsplit('/').next().unwrap_or(path);
+    base.starts_with("libpython3") || base.starts_with("python")
+}
+
+impl Interpreter {
+    /// The interpreter that `image` maps. `None` if it is not one.
+    ///
+    /// # Errors
+    /// A sentence, if it is one whose frames cannot be read.
+    pub fn find(image: &Image) -> Result<Option<Interpreter>, String> {
+        let Some(exports) = open(image) else { return Ok(None) };
+        let [Some((runtime, _)), Some((evaluation, size)), Some((code_type, _)), number] = exports.find(NAMES) else {
+            return Ok(None);
+        };
+        let Some(shift) = exports.shift(image) else { return Ok(None) };
+        let number = number.and_then(|(at, _)| Some(u32::from_le_bytes(exports.bytes(at, 4).try_into().ok()?)));
+        let version = number.map(Version::from_number).or_else(|| Version::from_path(&image.path));
+        let Some(version) = version.or_else(|| Version::from_constants(&exports.constants())) else {
+            return Err("which version of Python it is could not be told".into());
+        };
+        let [runtime, evaluation, code_type] = [runtime, evaluation, code_type].map(|at| at.wrapping_add(shift));
+        let memory = Memory::of(image.pid);
+        let Some((frames, code)) = layout::of(version, |length| memory.as_ref()?.read(runtime, length)) else {
+            return Err(format!("frames of Python {version} are not known"));
+        };
+        let evaluation = (evaluation, evaluation.saturating_add(size));
+        Ok(Some(Interpreter { runtime, evaluation, frames, pid: image.pid, code, code_type }))
+    }
+}
+
+/// The file as its process mapped it: by the mapping itself, or, for want of the capability, by its path there.
+fn open(image: &Image) -> Option<Exports> {
+    let Image { pid, start, end, .. } = image;
+    let mapped = PathBuf::from(format!("/proc/{pid}/map_files/{start:x}-{end:x}"));
+    let there = PathBuf::from(format!("/proc/{pid}/root{}", image.path));
+    [mapped, there].iter().find_map(|path| Exports::open(path).ok())
+}
+
+/// The memory of a process.
+#[derive(Debug)]
+struct Memory(File);
+
+impl Memory {
+    fn of(pid: u32) -> Option<Memory> {
+        File::open(format!("/proc/{pid}/mem")).ok().map(Memory)
+    }
+
+    /// Exactly `length` bytes.
+    fn read(&self, address: u64, length: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.0.read_exact_at(&mut bytes, address).ok()?;
+        Some(bytes)
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|chunk| u64::from_le_bytes(*chunk))
+}
