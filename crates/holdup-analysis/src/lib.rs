@@ -32,6 +32,7 @@ pub mod report;
 mod runtime;
 mod segments;
 pub mod servers;
+pub mod spans;
 pub mod spins;
 mod stalls;
 pub mod threads;
