@@ -62,7 +62,7 @@ pub fn explain(trace: &Trace, path: &str, options: &Options) -> Result<SpanRepor
     let focus = Focus::find(trace, None).map_err(refuse)?;
     let classifier = Classifier::new(trace);
     let whole = intervals::build(trace, &focus, &classifier)?;
-    let history = history::History::new(trace, &whole)?;
+    let history = history::History::new(trace, &whole, &classifier)?;
     let charger = charge::Charger::new(trace, &whole, &history, &classifier);
     let facts = TraceFacts {
         path: path.to_owned(),

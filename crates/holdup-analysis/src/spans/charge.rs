@@ -146,7 +146,7 @@ impl<'a> Charger<'a> {
                 for stack in self.history.samples(piece.who, piece.from, piece.to) {
                     *samples.entry(stack).or_default() += 1.0;
                 }
-                findings::covering(self.classifier, &samples)
+                findings::specific_in(self.classifier, &samples, || &self.history.callers)
             }
             Done::Behind => None,
             _ => self.classifier.application_frames(piece.stack).first().map(|(_, location)| *location),

@@ -3,6 +3,8 @@
 use holdup_trace::{Cpu, Result, StackId, Table, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
+use crate::classify::Classifier;
+use crate::findings::{Callers, count_callers};
 use crate::intervals::{Intervals, State};
 use crate::segments::{self, Segment};
 
@@ -11,16 +13,19 @@ pub(super) struct History {
     by_thread: Vec<Vec<Segment>>,
     by_cpu: FxHashMap<u16, Vec<Segment>>,
     samples: Vec<Vec<(u64, StackId)>>,
+    /// Who calls each function, in all samples.
+    pub(super) callers: Callers,
 }
 
 impl History {
     /// O(steps + samples), in time and memory.
-    pub(super) fn new(trace: &Trace, intervals: &Intervals) -> Result<Self> {
+    pub(super) fn new(trace: &Trace, intervals: &Intervals, classifier: &Classifier) -> Result<Self> {
         let count = intervals.last.len();
         let mut history = History {
             by_thread: vec![Vec::new(); count],
             by_cpu: FxHashMap::default(),
             samples: vec![Vec::new(); count],
+            callers: Callers::default(),
         };
         segments::each(trace, intervals, |s| {
             if let Some(own) = history.by_thread.get_mut(s.thread.index()) {
@@ -31,13 +36,18 @@ impl History {
             }
         });
         history.by_cpu.values_mut().for_each(|runs| runs.sort_by_key(|s| s.from));
+        let mut stacks: FxHashMap<StackId, f64> = FxHashMap::default();
         for chunk in trace.samples.chunks() {
             let chunk = chunk?;
             for i in 0..chunk.len() {
+                *stacks.entry(chunk.stack[i]).or_default() += 1.0;
                 if let Some(own) = history.samples.get_mut(chunk.thread[i].index()) {
                     own.push((chunk.t[i].nanos(), chunk.stack[i]));
                 }
             }
+        }
+        for (stack, weight) in stacks {
+            count_callers(classifier, stack, weight, &mut history.callers);
         }
         Ok(history)
     }
