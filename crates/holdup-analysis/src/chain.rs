@@ -18,6 +18,8 @@ mod pick;
 mod report;
 mod walk;
 
+pub(crate) use end::kind as kind_of_end;
+
 use holdup_trace::{Error, Result, Timestamp, Trace};
 
 use crate::classify::Classifier;

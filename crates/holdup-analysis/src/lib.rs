@@ -33,6 +33,7 @@ mod runtime;
 mod schedulers;
 mod segments;
 pub mod servers;
+pub mod spans;
 pub mod spins;
 mod stalls;
 pub mod threads;

@@ -276,6 +276,7 @@ impl Side {
                 Side::Probe { t, id, begins, returns, keyed, arguments, name: take_text(bytes)? }
             }
             12 => {
+                let word = take(bytes)?;
                 let (name, file) = (take_text(bytes)?, take_text(bytes)?);
                 Side::Function { t, number: (word >> 32) as u32, name, file, line: word as u32 }
             }

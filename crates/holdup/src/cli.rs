@@ -281,6 +281,12 @@ pub struct Explain {
     /// Waits below this function are held up
     #[arg(long, value_name = "SITE")]
     pub work: Vec<String>,
+    /// Why were the slow spans of this name slow? Spans are units of work, such as requests
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["why", "everything", "window", "focus"])]
+    pub spans: Option<String>,
+    /// Which share of the spans is called slow
+    #[arg(long, value_parser = slow, value_name = "PERCENT", default_value = "1%", requires = "spans")]
+    pub slow: f64,
     /// Keep the recording, or what was read, in this file
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
@@ -299,6 +305,12 @@ fn duration(text: &str) -> Result<Duration, String> {
         numbers::nanos_of(unit).ok_or_else(|| format!("{unit:?} is not a unit of time; use ns, us, ms, s, m or h"))?;
     let number: f64 = number.parse().map_err(|_| format!("{text:?} is not a length of time; write 10s or 500ms"))?;
     Duration::try_from_secs_f64(number * nanos / 1e9).map_err(|e| format!("{text:?}: {e}"))
+}
+
+/// Which share of spans is called slow: above 0, at most half.
+fn slow(text: &str) -> Result<f64, String> {
+    let share = diff::percent(text)?;
+    if share > 0.0 && share <= 0.5 { Ok(share) } else { Err(format!("{text:?} is not between 0 and 50%")) }
 }
 
 /// A number above 0.

@@ -12,6 +12,7 @@ use holdup_analysis::Explanation;
 use holdup_analysis::annotate::Annotated;
 use holdup_analysis::chain::Chain;
 use holdup_analysis::diff::Diff;
+use holdup_analysis::spans::SpanReport;
 use holdup_analysis::threads::ThreadList;
 use holdup_lab::compare::Comparison as LabComparison;
 use holdup_lab::{check, report as lab};
@@ -56,6 +57,12 @@ fn of<T: JsonSchema>(generator: SchemaGenerator) -> Schema {
 /// All documents.
 pub const DOCUMENTS: &[Document] = &[
     Document { name: "explain", id: "holdup.explain/1", of: "holdup explain TRACE --json", make: of::<Explanation> },
+    Document {
+        name: "spans",
+        id: "holdup.spans/1",
+        of: "holdup explain TRACE --spans NAME --json",
+        make: of::<SpanReport>,
+    },
     Document { name: "info", id: "holdup.info/1", of: "holdup info TRACE --json", make: by_hand::info },
     Document { name: "tables", id: "holdup.schema/1", of: "holdup info --schema --json", make: by_hand::tables },
     Document { name: "table", id: "holdup.table/1", of: "holdup table TRACE TABLE --json", make: by_hand::table },

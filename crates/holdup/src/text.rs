@@ -12,6 +12,7 @@ pub mod page;
 pub mod progress;
 pub mod scale;
 pub mod screen;
+pub mod spans;
 pub mod status;
 pub mod threads;
 pub mod wrap;

@@ -44,7 +44,7 @@ pub(super) fn of(study: &Study, parts: &Parts, walked: &Links, hops: &[Hop]) -> 
             "the chain comes back to a wait that it has passed: these threads wait for each other".into(),
         ),
         (Stop::Cut, _) => (EndKind::Cut, format!("the chain goes on; {} hops are followed", walked.links.len())),
-        (Stop::Begin, Some(wait)) => of_wait(study, parts, wait, hops.last()),
+        (Stop::Begin, Some(wait)) => of_wait(study, parts.wait(wait), hops.last()),
         (Stop::Begin, None) => of_thread(study, hops.last()),
         (Stop::Unknown, _) => (EndKind::Unknown, "who started that thread is not in the trace".to_owned()),
     };
@@ -63,7 +63,12 @@ pub(super) fn of(study: &Study, parts: &Parts, walked: &Links, hops: &[Hop]) -> 
 
 /// What a wait that no thread ended was for.
 pub(super) fn kind_of(study: &Study, parts: &Parts, wait: usize) -> EndKind {
-    of_wait(study, parts, wait, None).0
+    of_wait(study, parts.wait(wait), None).0
+}
+
+/// The same of any wait; `lost` events make a wait whose end is not there one that is not known.
+pub(crate) fn kind(wait: &Wait, lost: u64) -> EndKind {
+    sentence(wait, "", lost).0
 }
 
 /// Ends at a thread that did not wait meanwhile.
@@ -94,9 +99,11 @@ fn of_thread(study: &Study, hop: Option<&Hop>) -> (EndKind, String) {
 }
 
 /// Ends at a wait that no thread ended.
-fn of_wait(study: &Study, parts: &Parts, i: usize, hop: Option<&Hop>) -> (EndKind, String) {
-    let wait = parts.wait(i);
-    let name = hop.map_or(String::new(), name);
+fn of_wait(study: &Study, wait: &Wait, hop: Option<&Hop>) -> (EndKind, String) {
+    sentence(wait, &hop.map_or(String::new(), name), study.intervals.health.lost_events)
+}
+
+fn sentence(wait: &Wait, name: &str, lost: u64) -> (EndKind, String) {
     let ended = ended_by(wait);
     let is = |vectors: &[u16]| wait.context == WakeContext::SoftIrq && vectors.contains(&wait.source);
     match wait.kind {
@@ -114,9 +121,7 @@ fn of_wait(study: &Study, parts: &Parts, i: usize, hop: Option<&Hop>) -> (EndKin
         _ if matches!(wait.context, WakeContext::HardIrq | WakeContext::SoftIrq | WakeContext::Ipi) => {
             (EndKind::Interrupt, format!("the wait of {name} was ended by {ended}"))
         }
-        _ if study.intervals.health.lost_events > 0 => {
-            (EndKind::Lost, format!("who ended the wait of {name} is not known: events were lost"))
-        }
+        _ if lost > 0 => (EndKind::Lost, format!("who ended the wait of {name} is not known: events were lost")),
         _ => (EndKind::Unknown, format!("who ended the wait of {name} is not in the trace")),
     }
 }

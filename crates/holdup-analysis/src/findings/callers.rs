@@ -9,7 +9,7 @@ use crate::classify::Classifier;
 pub(crate) type Callers = FxHashMap<StringId, FxHashMap<Option<StringId>, f64>>;
 
 /// Adds the calls of a stack.
-pub(super) fn count(classifier: &Classifier, stack: StackId, weight: f64, callers: &mut Callers) {
+pub(crate) fn count(classifier: &Classifier, stack: StackId, weight: f64, callers: &mut Callers) {
     let frames = classifier.application_frames(stack);
     for (i, (_, location)) in frames.iter().enumerate() {
         let caller = frames.get(i + 1).map(|(_, l)| l.function);

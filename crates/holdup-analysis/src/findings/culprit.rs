@@ -144,17 +144,26 @@ pub(crate) fn covering(classifier: &Classifier, samples: &FxHashMap<StackId, f64
 /// Like [`covering`], but a helper that others call, too, gives way to its caller, unless that is where the thread
 /// begins: `mix` says nothing where `update_book` and everybody else mixes.
 pub(super) fn specific(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
-    let named = wide(samples, |stack| context.classifier.application_frames(stack));
-    if named.is_empty() || is_mostly_nameless(context.classifier, samples) {
+    specific_in(context.classifier, samples, || context.callers.get_or_init(|| all_callers(context)))
+}
+
+/// The same where `callers` gives all that called each function in the whole trace.
+pub(crate) fn specific_in<'c>(
+    classifier: &Classifier,
+    samples: &FxHashMap<StackId, f64>,
+    callers: impl Fn() -> &'c Callers,
+) -> Option<LocationRow> {
+    let named = wide(samples, |stack| classifier.application_frames(stack));
+    if named.is_empty() || is_mostly_nameless(classifier, samples) {
         // Code without symbols: there, too, the innermost that covers most is the place.
-        let nameless = wide(samples, |stack| context.classifier.nameless_frames(stack));
+        let nameless = wide(samples, |stack| classifier.nameless_frames(stack));
         return nameless.into_iter().next().map(Function::hottest_line);
     }
     let mut wide = named.into_iter().peekable();
     loop {
         let function = wide.next()?;
         let tells_more = |next: &Function| next.depth() > OUTERMOST;
-        if !wide.peek().is_some_and(tells_more) || !is_called_elsewhere(context, function.name, samples) {
+        if !wide.peek().is_some_and(tells_more) || !is_called_elsewhere(classifier, callers(), function.name, samples) {
             return Some(function.hottest_line());
         }
     }
@@ -174,10 +183,14 @@ fn is_mostly_nameless(classifier: &Classifier, samples: &FxHashMap<StackId, f64>
 }
 
 /// Whether callers that do not occur in `samples` account for a part of what the function ran.
-fn is_called_elsewhere(context: &Context, function: StringId, samples: &FxHashMap<StackId, f64>) -> bool {
+fn is_called_elsewhere(
+    classifier: &Classifier,
+    callers: &Callers,
+    function: StringId,
+    samples: &FxHashMap<StackId, f64>,
+) -> bool {
     let mut here = Callers::default();
-    samples.iter().for_each(|(stack, weight)| count(context.classifier, *stack, *weight, &mut here));
-    let callers = context.callers.get_or_init(|| all_callers(context));
+    samples.iter().for_each(|(stack, weight)| count(classifier, *stack, *weight, &mut here));
     let (Some(here), Some(all)) = (here.get(&function), callers.get(&function)) else { return false };
     let matters = ELSEWHERE * here.values().sum::<f64>();
     let other = all.iter().filter(|(caller, _)| here.get(caller).is_none_or(|weight| *weight < matters));

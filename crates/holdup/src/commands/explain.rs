@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use holdup_analysis::{Explanation, Options};
+use holdup_analysis::{Explanation, Options, spans};
 use holdup_base::output::{Output, Readers};
 use holdup_export::{Choice, Kind, Source};
 use holdup_record::Outcome;
@@ -24,6 +24,16 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
         Some(path) => (read(path, args.keep.as_deref())?, path.display().to_string(), None),
         None => record_first(args)?,
     };
+    if let Some(name) = &args.spans {
+        let options = spans::Options { name: name.clone(), slow: args.slow };
+        let answer = spans::explain(&trace, &path, &options)?;
+        if args.json {
+            text::print_json(&answer)?
+        } else {
+            text::spans::print(&answer)?
+        }
+        return Ok(outcome.map_or(ExitCode::SUCCESS, |outcome| end(&outcome)));
+    }
     // The page counts what it does not show.
     let top = if args.json || args.everything { args.top } else { usize::MAX };
     let options = Options {

@@ -1,0 +1,81 @@
+//! Why was this one slow? Spans are units of work, such as requests; here is what their time was, and what the slow ones have that the
+//! others have not.
+//!
+//! ```text
+//!   span     ├─ran─┤──────────waited──────────├─ran─┤
+//!   server                 ├──ran keys()──┤wake
+//!   charged   own   input   keys() of server  own         adds up to the span's length
+//! ```
+//!
+//! A span's time is that of its thread. While that one waits, the time is charged to whatever the one that ends the wait does at each instant, and to
+//! who ends *its* waits, and so on: the rule of [`blame`](crate::blame), asked for one thread instead of all. What no thread ends is a
+//! disk, a timer or the outside; what is ready waits behind who runs on its CPU.
+
+mod charge;
+mod compare;
+mod history;
+mod report;
+mod select;
+
+use holdup_base::near;
+use holdup_trace::{Error, Result, StringId, Trace};
+
+use crate::classify::Classifier;
+use crate::focus::Focus;
+use crate::intervals;
+use crate::report::TraceFacts;
+pub use report::{Account, Cause, Done, Group, NamedSpans, OneSpan, Piece, SpanReport};
+
+/// Which spans.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Their name.
+    pub name: String,
+    /// Which share of them, the longest, is called slow: above 0, at most 0.5.
+    pub slow: f64,
+}
+
+/// What the slow spans of a name did, beside the others. `path` is only repeated in the answer. O(events + the time of the spans that are
+/// followed), of which there are at most a thousand.
+///
+/// # Errors
+/// If the trace is damaged, has no spans, or none of this name.
+pub fn explain(trace: &Trace, path: &str, options: &Options) -> Result<SpanReport> {
+    let names = select::names(trace)?;
+    let refuse = |what: String| Error::Input(format!("{path}: {what}"));
+    if names.is_empty() {
+        return Err(refuse("there are no spans in this trace: record it with --span, see holdup record --help".into()));
+    }
+    let wanted = names.iter().find(|n| n.name == options.name).ok_or_else(|| {
+        let all: Vec<&str> = names.iter().map(|n| n.name.as_str()).collect();
+        let known = all.iter().take(8).copied().collect::<Vec<_>>().join(", ");
+        refuse(format!(
+            "there are no spans named {:?}{}; there are: {known}",
+            options.name,
+            near::hint(&options.name, all)
+        ))
+    })?;
+    let chosen = select::choose(trace, &options.name, options.slow)?;
+    if chosen.slow.is_empty() {
+        return Err(refuse(format!("no span named {:?} was seen from its begin to its end", options.name)));
+    }
+    let focus = Focus::find(trace, None).map_err(refuse)?;
+    let classifier = Classifier::new(trace);
+    let whole = intervals::build(trace, &focus, &classifier)?;
+    let history = history::History::new(trace, &whole, &classifier)?;
+    let charger = charge::Charger::new(trace, &whole, &history, &classifier);
+    let facts = TraceFacts {
+        path: path.to_owned(),
+        format: trace.meta.format.clone(),
+        start_s: 0.0,
+        duration_s: trace.meta.duration_ns as f64 / 1e9,
+        cpus: whole.cpus,
+        focus: String::new(),
+    };
+    Ok(compare::report(&charger, facts, wanted, &chosen, &names))
+}
+
+/// The text of a string's id.
+fn text(trace: &Trace, id: StringId) -> String {
+    trace.text(id).to_owned()
+}

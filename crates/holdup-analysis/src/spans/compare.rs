@@ -1,0 +1,258 @@
+//! What the slow spans have that the others have not.
+
+use std::collections::BTreeMap;
+
+use holdup_trace::tables::Span;
+use holdup_trace::{SpanOutcome, ThreadIdx};
+
+use super::charge::{Charged, Charger, Own};
+use super::report::{Account, Cause, Done, Group, NamedSpans, OneSpan, Piece, SpanReport};
+use super::select::{Chosen, length};
+use crate::chain::Who;
+use crate::label;
+use crate::report::{Confidence, TraceFacts};
+
+/// Causes and pieces that are told.
+const MOST_CAUSES: usize = 20;
+const MOST_PIECES: usize = 12;
+const WORST: usize = 3;
+/// Pieces below this share of a span are not listed one by one.
+const SHORTEST_PIECE: f64 = 0.005;
+/// A cause is sure if it is this share of what makes them slow.
+const SURE: f64 = 0.5;
+const LIKELY: f64 = 0.25;
+/// With fewer slow spans nothing can be said of all of them.
+const ENOUGH: usize = 5;
+
+/// By what spans' time is added up: what was done, by which process, in which function.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    what: &'static str,
+    process: String,
+    function: String,
+}
+
+/// What some spans' time was.
+#[derive(Default)]
+struct Sums {
+    of: BTreeMap<Key, Sum>,
+    account: Account,
+    unaccounted: f64,
+}
+
+struct Sum {
+    what: Done,
+    ns: u64,
+    /// Spans of which it was a tenth.
+    spans: u64,
+    /// Whose, if it was always the same name.
+    thread: Option<String>,
+    source: String,
+}
+
+/// The report on the chosen spans.
+pub(super) fn report(
+    charger: &Charger,
+    trace: TraceFacts,
+    wanted: &NamedSpans,
+    chosen: &Chosen,
+    names: &[NamedSpans],
+) -> SpanReport {
+    let slow = sums(charger, &chosen.slow);
+    let typical = sums(charger, &chosen.typical);
+    let slow_group = group(&chosen.slow, chosen.slow_count, &slow);
+    let typical_group = group(&chosen.typical, chosen.typical_count, &typical);
+    let causes = causes(&slow, &typical, (chosen.slow.len(), chosen.typical.len()));
+    let excess = slow_group.mean_s - typical_group.mean_s;
+    let (confidence, doubt) = judge(charger, &causes, excess, chosen);
+    let worst = chosen.slow.iter().take(WORST).map(|(id, span)| one(charger, *id, span)).collect();
+    SpanReport {
+        schema: "holdup.spans/1",
+        trace,
+        name: wanted.name.clone(),
+        names: names.to_vec(),
+        slow: slow_group,
+        typical: typical_group,
+        causes,
+        confidence,
+        doubt,
+        worst,
+        unaccounted: slow.unaccounted.max(typical.unaccounted),
+    }
+}
+
+fn sums(charger: &Charger, spans: &[(u64, Span)]) -> Sums {
+    let mut sums = Sums::default();
+    for (_, span) in spans {
+        let pieces = charger.pieces(span.thread, span.start.nanos(), span.t.nanos());
+        let total: u64 = pieces.iter().map(|p| p.to - p.from).sum();
+        let long = length(span).max(1);
+        sums.unaccounted = sums.unaccounted.max(total.abs_diff(length(span)) as f64 / long as f64);
+        let mut own: BTreeMap<Key, u64> = BTreeMap::new();
+        for piece in &pieces {
+            let ns = piece.to - piece.from;
+            let account = match piece.own {
+                Own::Ran => &mut sums.account.ran_s,
+                Own::Ready => &mut sums.account.ready_s,
+                Own::Waited => &mut sums.account.waited_s,
+                Own::Unknown => &mut sums.account.unknown_s,
+            };
+            *account += ns as f64 / 1e9;
+            let key = add(charger, &mut sums.of, piece);
+            *own.entry(key).or_default() += ns;
+        }
+        for key in own.into_iter().filter(|(_, ns)| *ns * 10 >= long).map(|(key, _)| key) {
+            if let Some(sum) = sums.of.get_mut(&key) {
+                sum.spans += 1;
+            }
+        }
+    }
+    let each = |s: &mut f64| *s /= spans.len().max(1) as f64;
+    let Account { ran_s, ready_s, waited_s, unknown_s } = &mut sums.account;
+    [ran_s, ready_s, waited_s, unknown_s].into_iter().for_each(each);
+    sums
+}
+
+/// Adds a piece to its sum.
+fn add(charger: &Charger, sums: &mut BTreeMap<Key, Sum>, piece: &Charged) -> Key {
+    let trace = charger.trace;
+    let place = charger.place(piece);
+    let function = place.map_or(String::new(), |l| trace.text(l.function).to_owned());
+    let named = piece.who.is_real();
+    let process = if named { label::process_name(trace, piece.who).to_owned() } else { String::new() };
+    let thread = if named { label::thread_name(trace, piece.who).to_owned() } else { String::new() };
+    let key = Key { what: piece.what.name(), process, function };
+    let sum = sums.entry(key.clone()).or_insert_with(|| Sum {
+        what: piece.what,
+        ns: 0,
+        spans: 0,
+        thread: Some(thread.clone()),
+        source: place.map_or(String::new(), |l| label::source(trace, &l)),
+    });
+    sum.ns += piece.to - piece.from;
+    if sum.thread.as_ref().is_some_and(|t| *t != thread) {
+        sum.thread = None;
+    }
+    key
+}
+
+fn group(spans: &[(u64, Span)], count: u64, sums: &Sums) -> Group {
+    let lengths = || spans.iter().map(|(_, s)| length(s) as f64 / 1e9);
+    let mean = lengths().sum::<f64>() / spans.len().max(1) as f64;
+    Group {
+        count,
+        followed: spans.len() as u64,
+        min_s: lengths().fold(f64::MAX, f64::min).min(mean),
+        max_s: lengths().fold(0.0, f64::max),
+        mean_s: mean,
+        account: sums.account,
+        moved: spans.iter().filter(|(_, s)| s.outcome == SpanOutcome::Moved).count() as u64,
+    }
+}
+
+/// The parts of both sides, those first by which they differ most.
+fn causes(slow: &Sums, typical: &Sums, (slow_count, typical_count): (usize, usize)) -> Vec<Cause> {
+    let each = |sums: &Sums, key: &Key, count: usize| {
+        sums.of.get(key).map_or(0.0, |s| s.ns as f64 / 1e9 / count.max(1) as f64)
+    };
+    let mut keys: Vec<&Key> = slow.of.keys().chain(typical.of.keys().filter(|k| !slow.of.contains_key(*k))).collect();
+    keys.sort_unstable();
+    let mut causes: Vec<Cause> = keys
+        .into_iter()
+        .filter_map(|key| {
+            let sum = slow.of.get(key).or_else(|| typical.of.get(key))?;
+            Some(Cause {
+                what: sum.what,
+                process: key.process.clone(),
+                thread: sum.thread.clone().unwrap_or_default(),
+                function: key.function.clone(),
+                source: sum.source.clone(),
+                slow_s: each(slow, key, slow_count),
+                typical_s: each(typical, key, typical_count),
+                in_slow: slow.of.get(key).map_or(0, |s| s.spans),
+            })
+        })
+        .collect();
+    causes.sort_by(|a, b| (b.slow_s - b.typical_s).total_cmp(&(a.slow_s - a.typical_s)));
+    causes.truncate(MOST_CAUSES);
+    causes
+}
+
+/// How sure it is that the first cause makes them slow.
+fn judge(charger: &Charger, causes: &[Cause], excess: f64, chosen: &Chosen) -> (Confidence, String) {
+    let Some(first) = causes.first() else { return (Confidence::Low, "nothing is known of their time".into()) };
+    let share = (first.slow_s - first.typical_s) / excess.max(f64::MIN_POSITIVE);
+    let mut doubts = Vec::new();
+    if chosen.slow.len() < ENOUGH {
+        doubts.push(format!("there are {} slow spans only", chosen.slow.len()));
+    }
+    if charger.intervals.health.lost_events > 0 {
+        doubts.push("events were lost".to_owned());
+    }
+    if matches!(first.what, Done::Unknown | Done::Circle | Done::Nobody) {
+        doubts.push("what they waited for is not known".to_owned());
+    }
+    if first.function.is_empty() && matches!(first.what, Done::Ran | Done::WaitedFor) {
+        doubts.push("no sample tells in which function".to_owned());
+    }
+    let mut level = match share {
+        s if s >= SURE => Confidence::High,
+        s if s >= LIKELY => Confidence::Medium,
+        _ => Confidence::Low,
+    };
+    if share < SURE {
+        doubts.push(format!("it is {:.0} % of what they take longer", 100.0 * share.max(0.0)));
+    }
+    if !doubts.is_empty() && level == Confidence::High {
+        level = Confidence::Medium;
+    }
+    if doubts.len() > 1 {
+        level = Confidence::Low;
+    }
+    (level, doubts.join("; "))
+}
+
+/// One span with its pieces in order: neighbours that say the same are one.
+fn one(charger: &Charger, id: u64, span: &Span) -> OneSpan {
+    let trace = charger.trace;
+    let begin = span.start.nanos();
+    let whole = length(span) as f64 / 1e9;
+    let mut pieces: Vec<Piece> = Vec::new();
+    for charged in charger.pieces(span.thread, begin, span.t.nanos()) {
+        let function = charger.place(&charged).map_or(String::new(), |l| trace.text(l.function).to_owned());
+        let piece = Piece {
+            from_s: (charged.from - begin) as f64 / 1e9,
+            length_s: (charged.to - charged.from) as f64 / 1e9,
+            what: charged.what,
+            who: who(charger, charged.who),
+            function,
+        };
+        match pieces.last_mut() {
+            Some(last) if last.what == piece.what && last.who == piece.who && last.function == piece.function => {
+                last.length_s += piece.length_s;
+            }
+            _ => pieces.push(piece),
+        }
+    }
+    let all: f64 = pieces.iter().map(|p| p.length_s).sum();
+    let mut lengths: Vec<f64> = pieces.iter().map(|p| p.length_s).collect();
+    lengths.sort_by(|a, b| b.total_cmp(a));
+    let least = lengths.get(MOST_PIECES - 1).copied().unwrap_or(0.0).max(SHORTEST_PIECE * whole);
+    pieces.retain(|p| p.length_s >= least);
+    let told: f64 = pieces.iter().map(|p| p.length_s).sum();
+    OneSpan {
+        id,
+        start_s: span.start.seconds(),
+        length_s: whole,
+        who: who(charger, span.thread),
+        argument: super::text(trace, span.argument),
+        pieces,
+        rest_s: (all - told).max(0.0),
+    }
+}
+
+fn who(charger: &Charger, thread: ThreadIdx) -> Who {
+    let trace = charger.trace;
+    let Some(row) = trace.thread(thread).filter(|_| thread.is_real()) else { return Who::default() };
+    Who { process: super::text(trace, row.process), pid: row.pid, thread: super::text(trace, row.name), tid: row.tid }
+}

@@ -1,0 +1,98 @@
+//! Which spans are followed.
+
+use std::collections::BTreeMap;
+
+use holdup_base::stats::quantile_of_sorted;
+use holdup_trace::tables::Span;
+use holdup_trace::{Result, SpanOutcome, Trace};
+
+use super::report::NamedSpans;
+
+/// As many of each group are followed at most.
+const MOST_FOLLOWED: usize = 500;
+
+/// The spans that are followed.
+#[derive(Default)]
+pub(super) struct Chosen {
+    pub(super) slow: Vec<(u64, Span)>,
+    pub(super) typical: Vec<(u64, Span)>,
+    /// How many there are, of which these were chosen.
+    pub(super) slow_count: u64,
+    pub(super) typical_count: u64,
+}
+
+/// Whether it was seen from its begin to its end.
+fn is_whole(span: &Span) -> bool {
+    matches!(span.outcome, SpanOutcome::Complete | SpanOutcome::Moved) && span.t >= span.start
+}
+
+pub(super) fn length(span: &Span) -> u64 {
+    span.t.since(span.start).0
+}
+
+#[derive(Default)]
+struct Name {
+    count: u64,
+    open: u64,
+    lengths: Vec<f64>,
+}
+
+/// All names, the most frequent first. O(spans log spans).
+pub(super) fn names(trace: &Trace) -> Result<Vec<NamedSpans>> {
+    let mut all: BTreeMap<u32, Name> = BTreeMap::new();
+    for span in trace.spans.iter() {
+        let span = span?;
+        let name = all.entry(span.name.0).or_default();
+        name.count += u64::from(span.weight.max(1));
+        if is_whole(&span) {
+            name.lengths.push(length(&span) as f64 / 1e9);
+        } else {
+            name.open += u64::from(span.weight.max(1));
+        }
+    }
+    let mut names: Vec<NamedSpans> = all
+        .into_iter()
+        .map(|(id, mut name)| {
+            name.lengths.sort_by(f64::total_cmp);
+            let at = |q| if name.lengths.is_empty() { 0.0 } else { quantile_of_sorted(&name.lengths, q) };
+            NamedSpans {
+                name: super::text(trace, holdup_trace::StringId(id)),
+                count: name.count,
+                open: name.open,
+                p50_s: at(0.5),
+                p99_s: at(0.99),
+                max_s: at(1.0),
+            }
+        })
+        .collect();
+    names.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+    Ok(names)
+}
+
+/// The longest `share` of the spans named `name`, and the others. O(spans log spans).
+pub(super) fn choose(trace: &Trace, name: &str, share: f64) -> Result<Chosen> {
+    let mut all: Vec<(u64, Span)> = Vec::new();
+    for (i, span) in trace.spans.iter().enumerate() {
+        let span = span?;
+        if is_whole(&span) && trace.text(span.name) == name {
+            all.push((i as u64, span));
+        }
+    }
+    all.sort_by_key(|(i, span)| (std::cmp::Reverse(length(span)), *i));
+    if all.is_empty() {
+        return Ok(Chosen::default());
+    }
+    let slow = ((all.len() as f64 * share).ceil() as usize).clamp(1, all.len());
+    let typical = all.split_off(slow);
+    let count = |spans: &[(u64, Span)]| spans.iter().map(|(_, s)| u64::from(s.weight.max(1))).sum();
+    Ok(Chosen { slow_count: count(&all), typical_count: count(&typical), slow: evenly(all), typical: evenly(typical) })
+}
+
+/// At most [`MOST_FOLLOWED`], from the longest to the shortest; the longest stays the first.
+fn evenly(spans: Vec<(u64, Span)>) -> Vec<(u64, Span)> {
+    let count = spans.len();
+    if count <= MOST_FOLLOWED {
+        return spans;
+    }
+    (0..MOST_FOLLOWED).map(|i| spans[i * count / MOST_FOLLOWED]).collect()
+}

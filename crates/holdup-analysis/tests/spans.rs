@@ -1,0 +1,93 @@
+//! Spans of small schedules. One tick is a millisecond.
+
+mod common;
+
+use common::*;
+use holdup_analysis::report::Confidence;
+use holdup_analysis::spans::{Done, Options, SpanReport, explain};
+use holdup_trace::{Nanos, SpanEvent, SpanOutcome, SwitchState, Trace, WakeContext};
+
+const SLEEPS: SwitchState = SwitchState::Sleeping;
+const RUNS: SwitchState = SwitchState::Runnable;
+
+/// A sleeper is woken by its timer at 50 and wakes the waiter at 60, whose requests are: each of the first four milliseconds, and all the time.
+fn requests() -> Trace {
+    let s = Schedule::new(2, 100.0).thread(10, "waiter").thread(11, "sleeper");
+    let s = s.runs(10, 0, 0.0, 5.0, FUTEX).runs(11, 1, 0.0, 10.0, SLEEP);
+    let s = s.wakes(50.0, 1, 0, 11, WakeContext::Timer, 0).switch(50.2, 1, 0, RUNS, -1, 11);
+    let s = s.by(60.0, 1, 11, 10).switch(60.1, 0, 0, RUNS, -1, 10).switch(70.0, 1, 11, SLEEPS, SLEEP, 0);
+    let s = (1..=4).fold(s, |s, end| span(s, "request", (f64::from(end) - 1.0, f64::from(end)), SpanOutcome::Complete));
+    let s = span(s, "request", (0.0, 70.0), SpanOutcome::Complete);
+    span(s, "request", (80.0, 100.0), SpanOutcome::Open).finish()
+}
+
+fn span(mut s: Schedule, name: &str, (from, to): (f64, f64), outcome: SpanOutcome) -> Schedule {
+    let (name, argument) = (s.builder.string(name), s.builder.string("/page"));
+    let length = Nanos(ns(to) - ns(from));
+    s.builder.push(ns(to), SpanEvent { tid: 10, end_tid: 10, length, name, argument, key: 0, outcome, weight: 1 });
+    s
+}
+
+fn ask(trace: &Trace, name: &str, slow: f64) -> Result<SpanReport, String> {
+    explain(trace, "t", &Options { name: name.to_owned(), slow }).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_slow_span_is_charged_to_whom_it_waited_for() {
+    let found = ask(&requests(), "request", 0.01).unwrap();
+    assert_eq!((found.slow.count, found.typical.count), (1, 4));
+    near(found.slow.mean_s * 1e3, 70.0);
+    near(found.typical.mean_s * 1e3, 1.0);
+    let a = found.slow.account;
+    near(a.ran_s * 1e3, 5.0 + 9.9);
+    near(a.waited_s * 1e3, 55.0);
+    near(a.ready_s * 1e3, 0.1);
+    let of = |what: Done| found.causes.iter().filter(|c| c.what == what).map(|c| c.slow_s * 1e3).sum::<f64>();
+    near(of(Done::Timer), 40.0);
+    near(of(Done::WaitedFor), 5.0 + 9.8);
+    near(of(Done::Ran), 14.9);
+    near(of(Done::Behind), 0.3);
+    near(found.causes.iter().map(|c| c.slow_s).sum::<f64>() * 1e3, 70.0);
+    assert!(found.unaccounted < 1e-3);
+    assert_eq!((found.causes[0].what, found.causes[0].thread.as_str()), (Done::Timer, "sleeper"));
+    assert_eq!(found.confidence, Confidence::Medium, "one span is not many: {}", found.doubt);
+}
+
+#[test]
+fn the_pieces_of_the_longest_are_in_order_and_add_up() {
+    let found = ask(&requests(), "request", 0.01).unwrap();
+    let worst = &found.worst[0];
+    let kinds: Vec<Done> = worst.pieces.iter().map(|p| p.what).collect();
+    assert_eq!(kinds, [Done::Ran, Done::WaitedFor, Done::Timer, Done::WaitedFor, Done::Ran]);
+    near((worst.pieces.iter().map(|p| p.length_s).sum::<f64>() + worst.rest_s) * 1e3, 70.0);
+    assert!(worst.pieces.windows(2).all(|p| p[0].from_s < p[1].from_s));
+    assert_eq!((worst.argument.as_str(), worst.who.tid), ("/page", 10));
+}
+
+#[test]
+fn what_is_not_whole_is_counted_and_not_followed() {
+    let found = ask(&requests(), "request", 0.5).unwrap();
+    assert_eq!((found.names[0].count, found.names[0].open), (6, 1));
+    assert_eq!(found.slow.count + found.typical.count, 5);
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    assert!(ask(&requests(), "requests", 0.01).unwrap_err().contains("did you mean request?"));
+    let none = Schedule::new(1, 10.0).thread(10, "a").finish();
+    assert!(ask(&none, "request", 0.01).unwrap_err().contains("no spans in this trace"));
+    let s = Schedule::new(1, 10.0).thread(10, "a");
+    let open = span(s, "request", (2.0, 10.0), SpanOutcome::Open).finish();
+    assert!(ask(&open, "request", 0.01).unwrap_err().contains("from its begin to its end"));
+}
+
+/// Two threads that wait for each other: no endless walk.
+#[test]
+fn a_deadlock_is_a_circle() {
+    let s = Schedule::new(2, 100.0).thread(10, "left").thread(11, "right");
+    let s = s.runs(10, 0, 0.0, 10.0, FUTEX).runs(11, 1, 0.0, 20.0, FUTEX);
+    let s = s.by(90.0, 1, 11, 10).by(90.0, 0, 10, 11);
+    let trace = span(s, "request", (5.0, 80.0), SpanOutcome::Complete).finish();
+    let found = ask(&trace, "request", 0.5).unwrap();
+    near(found.causes.iter().map(|c| c.slow_s).sum::<f64>() * 1e3, 75.0);
+}
