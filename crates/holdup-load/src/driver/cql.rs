@@ -13,10 +13,10 @@ use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::errors::ExecutionError;
+use scylla::policies::load_balancing::DefaultPolicy;
 use scylla::policies::retry::FallthroughRetryPolicy;
 use scylla::response::query_result::QueryResult;
 use scylla::response::{PagingState, PagingStateResponse};
-use scylla::policies::load_balancing::DefaultPolicy;
 use scylla::statement::Consistency;
 use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::prepared::PreparedStatement;
@@ -146,7 +146,8 @@ impl Driver for Cql {
 
     fn datacenters(&self) -> Result<Vec<String>, DriverError> {
         let cluster = self.session.get_cluster_state();
-        let mut names: Vec<String> = cluster.get_nodes_info().iter().filter_map(|node| node.datacenter.clone()).collect();
+        let mut names: Vec<String> =
+            cluster.get_nodes_info().iter().filter_map(|node| node.datacenter.clone()).collect();
         names.sort();
         names.dedup();
         Ok(names)

@@ -195,7 +195,8 @@ fn list(path: &Path, limits: &ScriptLimits, json: bool) -> anyhow::Result<ExitCo
             text::load::print_reports(path, &reports)
         }?;
     } else {
-        let (functions, params) = harness::describe(&Source { limits: target::limits(limits), ..Source::new(target::found(path)) })?;
+        let (functions, params) =
+            harness::describe(&Source { limits: target::limits(limits), ..Source::new(target::found(path)) })?;
         let workload = Workload { functions, params };
         if json { text::print_json(&workload) } else { text::load::print_workload(&workload) }?;
     }
