@@ -76,11 +76,12 @@ fn vectors_are_of_their_distribution() {
         assert_eq!(v.len(), 20_000);
         assert_eq!(v[0], normal(i, 10.0, 2.0));
         assert!(v[1] != v[0]);
-        let (sum, squares) = (0.0, 0.0);
+        let sum = 0.0;
+        let squares = 0.0;
         for x in v { sum += x; squares += (x - 10.0) * (x - 10.0); }
         // The error of a mean of 20,000 is 0.014, and that of the variance 0.04.
-        assert!(sum / 20_000.0 > 9.9 && sum / 20_000.0 < 10.1, "{}", sum);
-        assert!(squares / 20_000.0 > 3.8 && squares / 20_000.0 < 4.2, "{}", squares);
+        assert!(sum / 20000.0 > 9.9 && sum / 20000.0 < 10.1);
+        assert!(squares / 20000.0 > 3.8 && squares / 20000.0 < 4.2);
         let u = uniform_vec(i, 1_000, 2.0, 3.0);
         assert_eq!(u.len(), 1_000);
         for x in u { assert!(x >= 2.0 && x < 3.0); }
