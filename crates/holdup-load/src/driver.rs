@@ -65,6 +65,23 @@ pub trait Driver {
     /// [`DriverError::is_transient`] tells whether the same call can succeed later. A key that was never prepared, a wrong
     /// number of arguments and an argument of the wrong type are not transient.
     fn execute_prepared<'a>(&'a self, key: &'a str, args: &'a Args, want: Want) -> Pending<'a, Reply>;
+
+    /// Runs several that were kept, as one: all or none.
+    ///
+    /// # Errors
+    /// As for [`Driver::execute_prepared`], and that this kind of server has no batches.
+    fn batch_prepared<'a>(&'a self, statements: &'a [(String, Args)]) -> Pending<'a, Reply> {
+        let _ = statements;
+        Box::pin(async { Err(DriverError::fatal("only CQL has batches: send the statements one by one")) })
+    }
+
+    /// The datacenters of the cluster, by name.
+    ///
+    /// # Errors
+    /// This kind of server has none.
+    fn datacenters(&self) -> Result<Vec<String>, DriverError> {
+        Err(DriverError::fatal("only a server of CQL has datacenters"))
+    }
 }
 
 /// What the script passes with a statement.
@@ -145,6 +162,8 @@ pub struct ConnectOptions {
     pub tls: Option<TlsOptions>,
     /// CQL: the consistency by its name, such as `LOCAL_QUORUM`. The driver says which names there are.
     pub consistency: Option<String>,
+    /// CQL: the datacenter that is asked, and no other.
+    pub datacenter: Option<String>,
     /// CQL: rows in a page.
     pub page_size: Option<i32>,
 }
@@ -160,6 +179,7 @@ impl ConnectOptions {
             password: None,
             tls: None,
             consistency: None,
+            datacenter: None,
             page_size: None,
         }
     }

@@ -14,6 +14,7 @@
 //! second; measuring from the actual start would leave them out ("coordinated omission", Tene). The *service time* runs from
 //! the actual start and is there too. In a **closed loop** a slot makes its next call when the last has ended: both are the same.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -80,6 +81,8 @@ pub struct Plan {
     pub length: Length,
     /// How long to run before that.
     pub warm_up: Length,
+    /// The numbers that scripts see: cycles begin with the first, and begin again from it before the second. Not empty.
+    pub cycles: Range<u64>,
     /// The time slice of the series. At least a millisecond.
     pub slice: Duration,
     /// Keep thread `t` on the `t`-th CPU that the program may use.

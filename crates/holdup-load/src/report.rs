@@ -10,12 +10,14 @@ use crate::harness::{Cut, ErrorKind, Outcome, Plan, SliceSum};
 use crate::stats;
 
 mod compare;
+mod detail;
 mod hdr;
 mod messages;
 mod plot;
 
 pub use compare::{Change, Comparison, compare};
-pub use hdr::write_hdr_log;
+pub use detail::{FunctionTimes, Percentile};
+pub use hdr::{write_hdr_log, write_whole_hdr_log};
 pub use plot::draw;
 
 /// The name of the format.
@@ -73,6 +75,21 @@ pub struct Report {
     pub latency_ms: Latencies,
     /// Service times: from the actual start.
     pub service_ms: Latencies,
+    /// Service times of each function of a mix; empty without one.
+    #[serde(default)]
+    pub functions: Vec<FunctionTimes>,
+    /// More percentiles of response times, with 95 % intervals.
+    #[serde(default)]
+    pub percentiles: Vec<Percentile>,
+    /// Calls under way on average.
+    #[serde(default)]
+    pub mean_concurrency: f64,
+    /// Statements for each call that succeeded or failed.
+    #[serde(default)]
+    pub requests_per_call: f64,
+    /// Rows for each of them.
+    #[serde(default)]
+    pub rows_per_call: f64,
     /// 95 % interval of the 99th percentile of response times.
     pub p99_ci95_ms: Option<[f64; 2]>,
     /// Statements of measured calls that were answered.
@@ -191,6 +208,8 @@ impl Report {
     pub fn new(plan: &Plan, outcome: &Outcome, tags: Vec<String>) -> Report {
         let elapsed_s = outcome.elapsed.as_secs_f64();
         let slice_s = outcome.slice.as_secs_f64();
+        let intervals = slices(outcome);
+        let per_call = |count: u64| count as f64 / (outcome.done + outcome.errors).max(1) as f64;
         let mut report = Report {
             schema: SCHEMA.to_owned(),
             workload: plan.source.path.display().to_string(),
@@ -218,7 +237,12 @@ impl Report {
             saturated: false,
             latency_ms: Latencies::of(&outcome.response),
             service_ms: Latencies::of(&outcome.service),
-            p99_ci95_ms: p99_interval(outcome),
+            functions: detail::functions(plan, outcome),
+            percentiles: detail::percentiles(outcome, &intervals),
+            mean_concurrency: detail::mean_concurrency(outcome),
+            requests_per_call: per_call(outcome.traffic.requests),
+            rows_per_call: per_call(outcome.traffic.rows),
+            p99_ci95_ms: detail::interval(&intervals, 99.0),
             requests: outcome.traffic.requests,
             retries: outcome.traffic.retries,
             rows: outcome.traffic.rows,
@@ -280,13 +304,12 @@ fn throughput(outcome: &Outcome, elapsed_s: f64, slice_s: f64) -> Throughput {
     Throughput { mean, ci95: [(mean - half).max(0.0), mean + half] }
 }
 
-fn p99_interval(outcome: &Outcome) -> Option<[f64; 2]> {
+fn slices(outcome: &Outcome) -> stats::Slices {
     let mut slices = stats::Slices::new();
     for slice in &outcome.slices {
         slices.push(slice.counts.iter().copied());
     }
-    let interval = stats::percentile_interval(&slices, 99.0)?;
-    Some([ms(interval.low as f64), ms(interval.high? as f64)])
+    slices
 }
 
 fn ms(nanos: f64) -> f64 {

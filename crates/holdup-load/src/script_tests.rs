@@ -70,6 +70,30 @@ fn data_is_the_same_each_time_and_in_range() {
 }
 
 #[test]
+fn vectors_are_of_their_distribution() {
+    run(r#"
+        let v = normal_vec(i, 20_000, 10.0, 2.0);
+        assert_eq!(v.len(), 20_000);
+        assert_eq!(v[0], normal(i, 10.0, 2.0));
+        assert!(v[1] != v[0]);
+        let sum = 0.0;
+        let squares = 0.0;
+        for x in v { sum += x; squares += (x - 10.0) * (x - 10.0); }
+        // The error of a mean of 20,000 is 0.014, and that of the variance 0.04.
+        assert!(sum / 20000.0 > 9.9 && sum / 20000.0 < 10.1);
+        assert!(squares / 20000.0 > 3.8 && squares / 20000.0 < 4.2);
+        let u = uniform_vec(i, 1_000, 2.0, 3.0);
+        assert_eq!(u.len(), 1_000);
+        for x in u { assert!(x >= 2.0 && x < 3.0); }
+        assert_eq!(uniform_vec(i, 0, 2.0, 3.0).len(), 0);
+        // 0.1 has no exact value, and another in four bytes.
+        let x = normal_f32(i, 0.1, 0.0);
+        assert!(x != 0.1 && x > 0.0999 && x < 0.1001);
+        assert!(is_none(None) && !is_none(Some(1)) && !is_none(0));
+    "#);
+}
+
+#[test]
 fn numbers_spread_and_follow_their_distribution() {
     run(r#"
         let sum = 0.0;

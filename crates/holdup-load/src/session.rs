@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
+use std::ops::RangeInclusive;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
@@ -15,22 +16,29 @@ pub struct Patience {
     pub timeout: Duration,
     /// Attempts after the first, for errors that may be over soon.
     pub retries: u32,
-    /// The pause before the second attempt; it doubles with each further one, up to [`Patience::LONGEST_PAUSE`].
+    /// The pause before the second attempt; it doubles with each further one.
     pub pause: Duration,
+    /// The longest pause between two attempts.
+    pub longest_pause: Duration,
+    /// Also errors that trying again should not mend are tried again.
+    pub after_all_errors: bool,
 }
 
 impl Patience {
-    /// The longest pause between two attempts.
-    pub const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
     fn pause_before(&self, retry: u32) -> Duration {
-        self.pause.saturating_mul(1_u32.checked_shl(retry).unwrap_or(u32::MAX)).min(Self::LONGEST_PAUSE)
+        self.pause.saturating_mul(1_u32.checked_shl(retry).unwrap_or(u32::MAX)).min(self.longest_pause)
     }
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Patience { timeout: Duration::from_secs(5), retries: 3, pause: Duration::from_millis(100) }
+        Patience {
+            timeout: Duration::from_secs(5),
+            retries: 3,
+            pause: Duration::from_millis(100),
+            longest_pause: Duration::from_secs(5),
+            after_all_errors: false,
+        }
     }
 }
 
@@ -51,6 +59,27 @@ impl Traffic {
         self.requests += other.requests;
         self.retries += other.retries;
         self.rows += other.rows;
+    }
+}
+
+/// How many rows should come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// At least and at most.
+    pub rows: RangeInclusive<u64>,
+    /// What the script says to it.
+    pub message: String,
+}
+
+impl Expected {
+    fn check(&self, rows: u64) -> Result<(), DriverError> {
+        if self.rows.contains(&rows) {
+            return Ok(());
+        }
+        let (least, most) = (self.rows.start(), self.rows.end());
+        let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let said = if self.message.is_empty() { String::new() } else { format!(": {}", self.message) };
+        Err(DriverError::transient(format!("{rows} rows came, and {wanted} were expected{said}")))
     }
 }
 
@@ -117,6 +146,67 @@ impl Session {
         self.patiently(|| driver.execute_prepared(key, args, want)).await.inspect(|reply| self.count(reply))
     }
 
+    /// [`Driver::batch_prepared`], with patience.
+    ///
+    /// # Errors
+    /// The driver's, or that the time is over.
+    pub async fn batch_prepared(&self, statements: &[(String, Args)]) -> Result<Reply, DriverError> {
+        let driver = self.driver()?;
+        self.patiently(|| driver.batch_prepared(statements)).await.inspect(|reply| self.count(reply))
+    }
+
+    /// [`Driver::datacenters`].
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn datacenters(&self) -> Result<Vec<String>, DriverError> {
+        self.driver()?.datacenters()
+    }
+
+    /// [`Session::execute`], with as many rows as expected. Other numbers are tried again, as errors are that may be over soon: a
+    /// replica may lag behind. In the end they are an error that is not.
+    ///
+    /// # Errors
+    /// The driver's, that the time is over, or the number of rows.
+    pub async fn execute_expecting(
+        &self,
+        statement: &str,
+        args: &Args,
+        expected: &Expected,
+    ) -> Result<Reply, DriverError> {
+        let driver = self.driver()?;
+        self.expecting(expected, || driver.execute(statement, args, Want::Nothing)).await
+    }
+
+    /// The same for [`Session::execute_prepared`].
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn execute_prepared_expecting(
+        &self,
+        key: &str,
+        args: &Args,
+        expected: &Expected,
+    ) -> Result<Reply, DriverError> {
+        let driver = self.driver()?;
+        self.expecting(expected, || driver.execute_prepared(key, args, Want::Nothing)).await
+    }
+
+    async fn expecting<F>(&self, expected: &Expected, attempt: impl Fn() -> F) -> Result<Reply, DriverError>
+    where
+        F: Future<Output = Result<Reply, DriverError>>,
+    {
+        let is_wrong = Cell::new(false);
+        let checked = || async {
+            is_wrong.set(false);
+            let reply = attempt().await?;
+            expected.check(reply.rows).inspect_err(|_| is_wrong.set(true))?;
+            Ok(reply)
+        };
+        let result = self.patiently(checked).await.inspect(|reply| self.count(reply));
+        result.map_err(|error| DriverError { is_transient: error.is_transient && !is_wrong.get(), ..error })
+    }
+
     fn driver(&self) -> Result<&Rc<dyn Driver>, DriverError> {
         self.driver.as_ref().ok_or_else(|| {
             DriverError::fatal("there is no server to send this to: name one, such as cql://127.0.0.1:9042")
@@ -141,7 +231,8 @@ impl Session {
                 Ok(Err(error)) => error,
                 Err(_) => DriverError::transient(format!("no answer within {:?}", self.patience.timeout)),
             };
-            if !error.is_transient || retry >= self.patience.retries {
+            let is_hopeless = !error.is_transient && !self.patience.after_all_errors;
+            if is_hopeless || retry >= self.patience.retries {
                 return Err(error);
             }
             tokio::time::sleep(self.patience.pause_before(retry)).await;

@@ -5,6 +5,9 @@
 #[path = "../../holdup-load/tests/servers/mod.rs"]
 mod servers;
 
+#[path = "load/latte.rs"]
+mod latte;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -311,4 +314,5 @@ fn cassandra_from_schema_to_a_report() {
     assert!(count(&measured, "cycles") > 0);
     // Every key was loaded: each call finds its row.
     assert!(count(&measured, "rows") >= count(&measured, "cycles"));
+    latte::validations_and_batches(&address);
 }

@@ -13,10 +13,12 @@ use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::errors::ExecutionError;
+use scylla::policies::load_balancing::DefaultPolicy;
 use scylla::policies::retry::FallthroughRetryPolicy;
 use scylla::response::query_result::QueryResult;
 use scylla::response::{PagingState, PagingStateResponse};
 use scylla::statement::Consistency;
+use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::unprepared::Statement;
 
@@ -127,11 +129,39 @@ impl Driver for Cql {
             self.pages(want, |state| self.session.execute_single_page(&prepared, bind::BoundArgs(args), state)).await
         })
     }
+
+    fn batch_prepared<'a>(&'a self, statements: &'a [(String, Args)]) -> Pending<'a, Reply> {
+        Box::pin(async move {
+            let mut batch = Batch::new(BatchType::Logged);
+            let mut values = Vec::with_capacity(statements.len());
+            for (key, args) in statements {
+                let prepared = self.prepared.borrow().get(key).cloned().ok_or_else(|| super::never_prepared(key))?;
+                batch.append_statement(PreparedStatement::clone(&prepared));
+                values.push(bind::BoundArgs(args));
+            }
+            self.session.batch(&batch, values).await.map_err(|error| refuse::execution(&error))?;
+            Ok(Reply::default())
+        })
+    }
+
+    fn datacenters(&self) -> Result<Vec<String>, DriverError> {
+        let cluster = self.session.get_cluster_state();
+        let mut names: Vec<String> =
+            cluster.get_nodes_info().iter().filter_map(|node| node.datacenter.clone()).collect();
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
 }
 
 fn profile(options: &ConnectOptions) -> Result<ExecutionProfile, DriverError> {
     let consistency = options.consistency.as_deref().map_or(Ok(Consistency::LocalQuorum), consistency)?;
+    let nodes = match &options.datacenter {
+        Some(name) => DefaultPolicy::builder().prefer_datacenter(name.clone()).permit_dc_failover(false),
+        None => DefaultPolicy::builder(),
+    };
     Ok(ExecutionProfile::builder()
+        .load_balancing_policy(nodes.build())
         .consistency(consistency)
         .request_timeout(None)
         .retry_policy(Arc::new(FallthroughRetryPolicy::new()))

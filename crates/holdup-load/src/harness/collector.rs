@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::series::{SliceSum, counts, series};
-use super::slice::{ErrorKind, Late, Slice, ThreadEnd};
+use super::slice::{ErrorKind, Slice, ThreadEnd, functions, late};
 use super::watch::{self, Watch};
 use super::{Length, Message, Plan, RunError, Start, Stop, Usage, new_histogram};
 use crate::script::{ParamInfo, ScriptError};
@@ -92,6 +92,8 @@ pub struct Outcome {
     pub response: Histogram<u64>,
     /// From the actual start of a call to its end, in nanoseconds.
     pub service: Histogram<u64>,
+    /// The same of each function of a mix, in its order; none without a mix, and none before the run has ended.
+    pub functions: Vec<Histogram<u64>>,
     /// What all threads used of the machine in the measured time.
     pub usage: Usage,
     /// The CPU time of the busiest thread, as a share of the measured time.
@@ -352,6 +354,7 @@ impl<'a> Collector<'a> {
             late: late(&self.ends),
             response,
             service: self.service.clone(),
+            functions: functions(&self.ends),
             usage,
             busiest: if elapsed.is_zero() { 0.0 } else { busiest / elapsed.as_secs_f64() },
             traffic,
@@ -384,15 +387,4 @@ fn most_frequent(kinds: &BTreeMap<String, u64>) -> Vec<ErrorKind> {
     all.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.message.cmp(&b.message)));
     all.truncate(10);
     all
-}
-
-fn late(ends: &[ThreadEnd]) -> Option<(Duration, Duration)> {
-    let mut all = Late::default();
-    for end in ends {
-        all.calls += end.late.calls;
-        all.total += end.late.total;
-        all.max = all.max.max(end.late.max);
-    }
-    let calls = u32::try_from(all.calls).unwrap_or(u32::MAX);
-    (calls > 0).then(|| (all.total / calls, all.max))
 }

@@ -3,9 +3,11 @@
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
+
 use super::Message;
 use super::schedule::Turn;
-use super::slice::{Late, Slice, nanos};
+use super::slice::{Late, Slice, nanos, new_histogram};
 
 /// Kinds of errors that a slice keeps apart; more of them count as others.
 const MOST_ERROR_KINDS: usize = 20;
@@ -21,12 +23,15 @@ pub(super) struct Recorder {
     until: Option<Instant>,
     current: Slice,
     late: Late,
+    /// Service times of each function of a mix, while there are several.
+    functions: Vec<Histogram<u64>>,
 }
 
 impl Recorder {
-    pub(super) fn new(sender: Sender<Message>, is_open: bool, length: Duration) -> Recorder {
+    pub(super) fn new(sender: Sender<Message>, is_open: bool, length: Duration, functions: usize) -> Recorder {
         let current = Slice::new(0, is_open);
-        Recorder { sender, is_open, length, window: None, until: None, current, late: Late::default() }
+        let functions = if functions > 1 { vec![new_histogram(); functions] } else { Vec::new() };
+        Recorder { sender, is_open, length, window: None, until: None, current, late: Late::default(), functions }
     }
 
     /// Says when the measured time is. Once.
@@ -39,10 +44,14 @@ impl Recorder {
 
     /// Records a call that ended.
     #[inline]
-    pub(super) fn done(&mut self, turn: Turn, began: Instant, ended: Instant) {
+    pub(super) fn done(&mut self, turn: Turn, function: usize, began: Instant, ended: Instant) {
         self.roll(ended);
         self.current.done += 1;
-        self.current.service.saturating_record(nanos(began, ended));
+        let service = nanos(began, ended);
+        self.current.service.saturating_record(service);
+        if let Some(histogram) = self.functions.get_mut(function) {
+            histogram.saturating_record(service);
+        }
         if let Some(response) = &mut self.current.response {
             response.saturating_record(nanos(turn.due, ended));
         }
@@ -67,6 +76,11 @@ impl Recorder {
     /// The generator's own delays so far.
     pub(super) fn late(&self) -> Late {
         self.late
+    }
+
+    /// Hands out the service times of each function.
+    pub(super) fn take_functions(&mut self) -> Vec<Histogram<u64>> {
+        std::mem::take(&mut self.functions)
     }
 
     /// Sends the current slice if it is over.

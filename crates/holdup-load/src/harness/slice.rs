@@ -96,6 +96,33 @@ pub(super) struct ThreadEnd {
     pub left_behind: u64,
     /// The generator's own delays.
     pub late: Late,
+    /// Service times of each function of a mix, in its order; none without a mix.
+    pub functions: Vec<Histogram<u64>>,
+}
+
+/// The service times of each function, all threads together.
+pub(super) fn functions(ends: &[ThreadEnd]) -> Vec<Histogram<u64>> {
+    let mut sums: Vec<Histogram<u64>> = Vec::new();
+    for end in ends {
+        sums.resize_with(end.functions.len().max(sums.len()), new_histogram);
+        for (sum, of_thread) in sums.iter_mut().zip(&end.functions) {
+            // All histograms have the same bounds.
+            let _ = sum.add(of_thread);
+        }
+    }
+    sums
+}
+
+/// How late all threads together began calls: on average, and at most.
+pub(super) fn late(ends: &[ThreadEnd]) -> Option<(Duration, Duration)> {
+    let mut all = Late::default();
+    for end in ends {
+        all.calls += end.late.calls;
+        all.total += end.late.total;
+        all.max = all.max.max(end.late.max);
+    }
+    let calls = u32::try_from(all.calls).unwrap_or(u32::MAX);
+    (calls > 0).then(|| (all.total / calls, all.max))
 }
 
 /// Nanoseconds between two times, at least 1: a histogram has no 0.

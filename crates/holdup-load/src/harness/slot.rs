@@ -1,6 +1,7 @@
 //! One thread of a run: its set-up, and the slots in which its calls go on.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -103,6 +104,7 @@ struct Thread {
     sender: Sender<Message>,
     session: Rc<Session>,
     mix: super::Mix,
+    cycles: Range<u64>,
     /// How long calls may still take when the time is over.
     grace: Duration,
     at_begin: Cell<Option<Usage>>,
@@ -122,12 +124,18 @@ impl Thread {
         let places = (worker.index as u64, plan.threads as u64);
         Ok(Thread {
             schedule: Schedule::new(places, plan.rate, (plan.warm_up, start.length), start.at),
-            recorder: RefCell::new(Recorder::new(worker.sender.clone(), plan.rate.is_some(), plan.slice)),
+            recorder: RefCell::new(Recorder::new(
+                worker.sender.clone(),
+                plan.rate.is_some(),
+                plan.slice,
+                plan.mix.names().len(),
+            )),
             pacer,
             stop: Arc::clone(&worker.stop),
             sender: worker.sender.clone(),
             session,
             mix: plan.mix.clone(),
+            cycles: plan.cycles.clone(),
             grace: plan.patience.timeout + Duration::from_secs(1),
             at_begin: Cell::new(None),
             ended: Cell::new(0),
@@ -216,14 +224,16 @@ impl Thread {
                 self.begin_if_due(now);
             }
             let began = now;
-            let call = callers[self.mix.pick(turn.cycle)].call(turn.cycle.cast_signed());
+            let cycle = self.number(turn.cycle);
+            let function = self.mix.pick(cycle);
+            let call = callers[function].call(cycle.cast_signed());
             let result = self.session.counted(turn.is_counted, call).await;
             now = Instant::now();
             if turn.is_counted {
                 self.ended.set(self.ended.get() + 1);
             }
             match result {
-                Ok(()) if turn.is_counted => self.recorder.borrow_mut().done(turn, began, now),
+                Ok(()) if turn.is_counted => self.recorder.borrow_mut().done(turn, function, began, now),
                 Ok(()) => {}
                 Err(error) => self.failed(turn.is_counted, now, *error),
             }
@@ -233,6 +243,14 @@ impl Thread {
                 yielded = now;
             }
         }
+    }
+
+    /// The number that the script sees. The schedule goes by the plain one.
+    #[inline]
+    fn number(&self, cycle: u64) -> u64 {
+        let length = self.cycles.end - self.cycles.start;
+        // Most runs never begin again: a comparison is cheaper than a division.
+        self.cycles.start + if cycle < length { cycle } else { cycle % length }
     }
 
     /// A call failed: an error that may be over soon is counted, another one ends the run.
@@ -265,6 +283,7 @@ impl Thread {
             unserved,
             left_behind: self.schedule.left_behind(),
             late: recorder.late(),
+            functions: recorder.take_functions(),
         }
     }
 }
@@ -282,6 +301,7 @@ impl Plan {
             rate: None,
             length: Length::Time(Duration::from_secs(60)),
             warm_up: Length::Time(Duration::from_secs(1)),
+            cycles: 0..i64::MAX as u64,
             slice: Duration::from_secs(1),
             pin: false,
             give_up: Duration::from_secs(10),

@@ -9,6 +9,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
+use super::Report;
 use crate::harness::{Outcome, new_histogram};
 
 /// A histogram as base64 text.
@@ -47,6 +48,25 @@ pub fn write_hdr_log(outcome: &Outcome, mut file: impl Write) -> io::Result<()> 
         write_slice(&mut log, &histogram, begins, outcome.slice)?;
     }
     Ok(())
+}
+
+/// Writes the response times of a saved report as a log of one interval, which is all that a report keeps of them.
+///
+/// # Errors
+/// The report holds no histogram that can be read, or the file can't be written.
+pub fn write_whole_hdr_log(report: &Report, mut file: impl Write) -> io::Result<()> {
+    let histogram = decoded(&report.hdr)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the report's `hdr` is not a histogram"))?;
+    let elapsed = Duration::try_from_secs_f64(report.elapsed_s).unwrap_or_default();
+    let ended = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(report.finished_unix_s));
+    let start = ended.and_then(|ended| ended.checked_sub(elapsed)).unwrap_or(SystemTime::UNIX_EPOCH);
+    let mut serializer = V2DeflateSerializer::new();
+    let mut log = IntervalLogWriterBuilder::new()
+        .add_comment("holdup load: response times in nanoseconds, maxima in milliseconds")
+        .with_start_time(start)
+        .with_max_value_divisor(1e6)
+        .begin_log_with(&mut file, &mut serializer)?;
+    write_slice(&mut log, &histogram, Duration::ZERO, elapsed)
 }
 
 fn write_slice<W: Write, S: Serializer>(

@@ -81,6 +81,50 @@ fn uniform(i: i64, low: f64, high: f64) -> VmResult<f64> {
     }
 }
 
+/// The same from a distribution whose numbers a server may keep in four bytes.
+#[rune::function]
+fn normal_f32(i: i64, mean: f64, deviation: f64) -> VmResult<f64> {
+    match Normal::new(mean, deviation) {
+        Ok(normal) => VmResult::Ok(f64::from(normal.sample(&mut random(i)) as f32)),
+        Err(e) => vm_panic!(format!("normal_f32({i}, {mean}, {deviation}): {e}")),
+    }
+}
+
+/// So many numbers of a normal distribution, as for a vector column.
+#[rune::function]
+fn normal_vec(i: i64, length: usize, mean: f64, deviation: f64) -> VmResult<rune::runtime::Vec> {
+    match Normal::new(mean, deviation) {
+        Ok(normal) => sampled(i, length, &normal),
+        Err(e) => vm_panic!(format!("normal_vec({i}, {length}, {mean}, {deviation}): {e}")),
+    }
+}
+
+/// So many numbers from `low` up to and without `high`.
+#[rune::function]
+fn uniform_vec(i: i64, length: usize, low: f64, high: f64) -> VmResult<rune::runtime::Vec> {
+    match Uniform::new(low, high) {
+        Ok(uniform) => sampled(i, length, &uniform),
+        Err(e) => vm_panic!(format!("uniform_vec({i}, {length}, {low}, {high}): {e}")),
+    }
+}
+
+/// Numbers of one stream: the first is what the function for a single number gives.
+fn sampled(i: i64, length: usize, of: &impl Distribution<f64>) -> VmResult<rune::runtime::Vec> {
+    let mut random = random(i);
+    let mut values = vm_try!(rune::runtime::Vec::with_capacity(length));
+    for _ in 0..length {
+        vm_try!(values.push(Value::from(of.sample(&mut random))));
+    }
+    VmResult::Ok(values)
+}
+
+/// Whether a value of a row is null.
+#[rune::function]
+#[allow(clippy::needless_pass_by_value)] // As the engine passes it.
+fn is_none(value: Value) -> bool {
+    value.borrow_ref::<Option<Value>>().is_ok_and(|option| option.is_none())
+}
+
 /// Bytes of a cycle.
 #[rune::function]
 fn blob(i: i64, length: usize) -> VmResult<rune::runtime::Bytes> {
@@ -141,6 +185,10 @@ pub(super) fn install(module: &mut Module) -> Result<(), ContextError> {
     module.function_meta(uuid)?;
     module.function_meta(normal)?;
     module.function_meta(uniform)?;
+    module.function_meta(normal_f32)?;
+    module.function_meta(normal_vec)?;
+    module.function_meta(uniform_vec)?;
+    module.function_meta(is_none)?;
     module.function_meta(blob)?;
     module.function_meta(text)?;
     module.function_meta(vector)?;

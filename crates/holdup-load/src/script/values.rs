@@ -6,6 +6,7 @@ use rune::{Any, ContextError, Module, Value};
 
 use super::failure::Failure;
 use crate::driver::{self, Args};
+use crate::session::Expected;
 
 /// A UUID, as a script sees it.
 #[derive(Any, Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,42 @@ pub(super) fn from_script(args: &Value) -> Result<Args, Failure> {
         driver::Value::List(values) => Ok(Args::Positional(values)),
         _ => Err(Failure::new("the arguments of a statement are a list, a tuple or an object #{…}")),
     }
+}
+
+/// Statements of a batch: a list of keys, and one of their arguments.
+pub(super) fn batch(keys: &Value, args: &Value) -> Result<Vec<(String, Args)>, Failure> {
+    let wrong = || Failure::new("a batch is a list of keys, and a list with the arguments of each");
+    let (keys, args) = (keys.borrow_ref::<ScriptVec>(), args.borrow_ref::<ScriptVec>());
+    let (keys, args) = (keys.map_err(|_| wrong())?, args.map_err(|_| wrong())?);
+    if keys.len() != args.len() {
+        return Err(Failure::new(format!("a batch of {} keys has {} lists of arguments", keys.len(), args.len())));
+    }
+    let text = |key: &Value| key.borrow_string_ref().map(|key| key.to_owned()).map_err(|_| wrong());
+    keys.iter().zip(args.iter()).map(|(key, args)| Ok((text(key)?, from_script(args)?))).collect()
+}
+
+/// The rows that a script expects: `[n]`, `[least, most]`, each with a message behind it if one likes.
+pub(super) fn expected_rows(value: &Value) -> Result<Expected, Failure> {
+    let wrong = || Failure::new("the rows to expect are [n] or [least, most], with a message behind them if you like");
+    let driver::Value::List(mut parts) = value_of(value)? else { return Err(wrong()) };
+    let message = match parts.pop() {
+        Some(driver::Value::Text(message)) => message,
+        Some(other) => {
+            parts.push(other);
+            String::new()
+        }
+        None => return Err(wrong()),
+    };
+    let count = |value: &driver::Value| match value {
+        driver::Value::Int(count) => u64::try_from(*count).map_err(|_| wrong()),
+        _ => Err(wrong()),
+    };
+    let rows = match parts.as_slice() {
+        [exactly] => count(exactly)?..=count(exactly)?,
+        [least, most] => count(least)?..=count(most)?,
+        _ => return Err(wrong()),
+    };
+    if rows.is_empty() { Err(wrong()) } else { Ok(Expected { rows, message }) }
 }
 
 fn value_of(value: &Value) -> Result<driver::Value, Failure> {

@@ -68,6 +68,12 @@ pub enum Load {
         /// Draw it into this file: .svg or .png
         #[arg(long, value_name = "FILE")]
         plot: Option<PathBuf>,
+        /// Write its response times as an HdrHistogram log of one interval
+        #[arg(long, value_name = "FILE")]
+        hdr_log: Option<PathBuf>,
+        /// Compare it with this report of an earlier run
+        #[arg(short, long, value_name = "REPORT", conflicts_with = "json")]
+        baseline: Option<PathBuf>,
         /// Print as JSON
         #[arg(long)]
         json: bool,
@@ -96,9 +102,12 @@ pub struct Target {
     /// Attempts after the first, for errors that may be over soon
     #[arg(long, default_value_t = 3, value_name = "N")]
     pub retries: u32,
-    /// The pause before the second attempt; it doubles each time
-    #[arg(long, default_value = "100ms", value_parser = duration, value_name = "TIME")]
-    pub retry_pause: Duration,
+    /// The pause before the second attempt; it doubles each time, up to the second time here
+    #[arg(long, alias = "retry-delay", default_value = "100ms,5s", value_parser = pauses, value_name = "TIME[,MOST]")]
+    pub retry_pause: Pauses,
+    /// Try again after errors of any kind, also those that trying again should not mend
+    #[arg(long)]
+    pub retry_on_all_errors: bool,
     /// What the script may use.
     #[command(flatten)]
     pub limits: ScriptLimits,
@@ -136,6 +145,9 @@ pub struct Connection {
     /// CQL: the consistency, such as LOCAL_QUORUM
     #[arg(long, help_heading = "Connection", value_name = "LEVEL")]
     pub consistency: Option<String>,
+    /// CQL: the datacenter that is asked, and no other
+    #[arg(long, help_heading = "Connection", value_name = "NAME")]
+    pub datacenter: Option<String>,
     /// CQL: rows in a page
     #[arg(long, help_heading = "Connection", value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     pub page_size: Option<i32>,
@@ -182,13 +194,16 @@ pub struct LoadRows {
     /// How many at once.
     #[command(flatten)]
     pub width: Width,
+    /// Rows due a second, all threads together; as many as can be without it
+    #[arg(short, long, value_parser = rate, value_name = "CALLS/S")]
+    pub rate: Option<f64>,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// `holdup load run`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct LoadRun {
     /// What and where to.
     #[command(flatten)]
@@ -205,8 +220,8 @@ pub struct LoadRun {
     /// How long to run before that: a time or a number of cycles
     #[arg(short, long, default_value = "1s", value_parser = length, value_name = "TIME|CYCLES")]
     pub warmup: Length,
-    /// The function to call, with its weight; several make a mix [default: run]
-    #[arg(short, long, value_name = "NAME[:WEIGHT]")]
+    /// The function to call, with its weight; several, with commas or each with -f, make a mix [default: run]
+    #[arg(short, long, alias = "functions", value_delimiter = ',', value_name = "NAME[:WEIGHT]")]
     pub function: Vec<String>,
     /// The time slice of the series [default: a fiftieth of the run, at most 1s]
     #[arg(long, value_parser = duration, value_name = "TIME")]
@@ -217,11 +232,20 @@ pub struct LoadRun {
     /// Rounds of these turns
     #[arg(long, default_value_t = 5, value_parser = positive, value_name = "N", requires = "vs")]
     pub repeats: usize,
-    /// Write the report to this file, as JSON; with --vs, a file for each run
-    #[arg(short, long, value_name = "FILE")]
+    /// Write the report to this file, as JSON; in a folder, it gets a name of workload, rate and time; with --vs, a file for each run
+    #[arg(short, long, value_name = "FILE|DIR")]
     pub output: Option<PathBuf>,
-    /// A word to tell the report from others; may come several times
-    #[arg(long = "tag", value_name = "WORD")]
+    /// Compare with this report of an earlier run
+    #[arg(short, long, value_name = "REPORT", conflicts_with_all = ["vs", "json"])]
+    pub baseline: Option<PathBuf>,
+    /// The number of the first cycle; with it, several generators take parts of one set of cycles
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub start_cycle: u64,
+    /// Cycles begin again from the first before this number
+    #[arg(long, default_value_t = i64::MAX as u64, value_name = "N")]
+    pub end_cycle: u64,
+    /// A word to tell the report from others; several, with commas or each with --tag
+    #[arg(long = "tag", value_delimiter = ',', value_name = "WORD")]
     pub tags: Vec<String>,
     /// Draw throughput and latency over time into this file: .svg or .png
     #[arg(long, value_name = "FILE")]
@@ -249,6 +273,22 @@ pub struct LoadCompare {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// How long to wait between attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pauses {
+    /// Before the second.
+    pub first: Duration,
+    /// At most.
+    pub most: Duration,
+}
+
+/// `100ms,5s`; one time alone is the pause before each attempt.
+fn pauses(text: &str) -> Result<Pauses, String> {
+    let (first, most) = text.split_once(',').unwrap_or((text, text));
+    let pauses = Pauses { first: duration(first)?, most: duration(most)? };
+    if pauses.first > pauses.most { Err("the first pause is longer than the longest".to_owned()) } else { Ok(pauses) }
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -294,6 +334,14 @@ fn length(text: &str) -> Result<Length, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pauses_have_a_most() {
+        let ms = Duration::from_millis;
+        assert_eq!(pauses("100ms,5s"), Ok(Pauses { first: ms(100), most: ms(5000) }));
+        assert_eq!(pauses("200ms"), Ok(Pauses { first: ms(200), most: ms(200) }));
+        assert!(pauses("5s,1s").is_err() && pauses("1s,").is_err() && pauses("").is_err());
+    }
 
     #[test]
     fn sizes_have_units_and_a_least_one() {

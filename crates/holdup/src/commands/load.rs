@@ -43,7 +43,9 @@ pub fn run(command: &Load) -> anyhow::Result<ExitCode> {
         Load::Rows(args) => load(args),
         Load::Run(args) => measure(args),
         Load::List { path, limits, json } => list(path, limits, *json),
-        Load::Show { report, plot, json } => show(report, plot.as_deref(), *json),
+        Load::Show { report, plot, hdr_log, baseline, json } => {
+            show(report, plot.as_deref(), hdr_log.as_deref(), baseline.as_deref(), *json)
+        }
         Load::Compare(args) => compare(args),
     }
 }
@@ -80,6 +82,7 @@ fn load(args: &LoadRows) -> anyhow::Result<ExitCode> {
     }
     let mut plan = plan(&args.target, &args.width)?;
     plan.mix = Mix::single("load");
+    plan.rate = args.rate;
     plan.length = Length::Cycles(u64::MAX);
     plan.warm_up = Length::Cycles(0);
     plan.slice = Duration::from_millis(100);
@@ -93,6 +96,9 @@ fn measure(args: &LoadRun) -> anyhow::Result<ExitCode> {
         plan.mix = Mix::parse(&args.function).map_err(Usage)?;
     }
     (plan.rate, plan.length, plan.warm_up) = (args.rate, args.duration, args.warmup);
+    plan.cycles = target::cycles(args.start_cycle, args.end_cycle)?;
+    let baseline = args.baseline.as_deref().map(read_report).transpose()?;
+    let args = &LoadRun { output: args.output.as_ref().map(|path| target::report_path(path, &plan)), ..args.clone() };
     plan.slice = args.sampling.unwrap_or_else(|| default_slice(args.duration)).max(Duration::from_millis(1));
     if let Some(other) = &args.vs {
         let mut target = args.target.clone();
@@ -117,7 +123,16 @@ fn measure(args: &LoadRun) -> anyhow::Result<ExitCode> {
     if let Some(file) = picture {
         draw(&report, file)?;
     }
-    finish(&report, args.json)
+    let code = finish(&report, args.json)?;
+    print_beside(baseline.as_ref(), &report)?;
+    Ok(code)
+}
+
+/// Prints what changed since an earlier report, if there is one.
+fn print_beside(baseline: Option<&Report>, report: &Report) -> anyhow::Result<()> {
+    let Some(baseline) = baseline else { return Ok(()) };
+    let one = std::slice::from_ref;
+    text::load::print_comparison(&holdup_load::report::compare(one(baseline), one(report)))
 }
 
 /// A fiftieth of the run, so that there are enough to tell how sure the mean is; at most a second.
@@ -180,7 +195,8 @@ fn list(path: &Path, limits: &ScriptLimits, json: bool) -> anyhow::Result<ExitCo
             text::load::print_reports(path, &reports)
         }?;
     } else {
-        let (functions, params) = harness::describe(&Source { limits: target::limits(limits), ..Source::new(path) })?;
+        let (functions, params) =
+            harness::describe(&Source { limits: target::limits(limits), ..Source::new(target::found(path)) })?;
         let workload = Workload { functions, params };
         if json { text::print_json(&workload) } else { text::load::print_workload(&workload) }?;
     }
@@ -214,13 +230,26 @@ fn read_report(path: &Path) -> anyhow::Result<Report> {
     Report::parse(&text).map_err(none)
 }
 
-fn show(path: &Path, plot: Option<&Path>, json: bool) -> anyhow::Result<ExitCode> {
+fn show(
+    path: &Path,
+    plot: Option<&Path>,
+    log: Option<&Path>,
+    baseline: Option<&Path>,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     let report = read_report(path)?;
+    let baseline = baseline.map(read_report).transpose()?;
+    if let Some(mut file) = log.map(place).transpose()? {
+        let written = holdup_load::report::write_whole_hdr_log(&report, &mut file);
+        written.with_context(|| file.path().display().to_string())?;
+        file.commit()?;
+    }
     let picture = plot.map(place).transpose()?;
     if json { text::print_json(&report) } else { text::load::print(&report) }?;
     if let Some(file) = picture {
         draw(&report, file)?;
     }
+    print_beside(baseline.as_ref(), &report)?;
     Ok(ExitCode::SUCCESS)
 }
 

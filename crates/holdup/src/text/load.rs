@@ -135,6 +135,9 @@ fn counts(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
         writeln!(out, "{:>12} {:>12}", "statements", report.requests)?;
     }
     let rows = [("errors", report.errors, true), ("retries", report.retries, false), ("rows", report.rows, false)];
+    if report.mean_concurrency > 0.0 {
+        writeln!(out, "{:>12} {:>12}  on average", "under way", self::figure(report.mean_concurrency))?;
+    }
     for (name, count, always) in rows {
         if always || count > 0 {
             writeln!(out, "{name:>12} {count:>12}")?;
@@ -169,6 +172,21 @@ fn times(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
         row("response", &report.latency_ms)?;
     }
     row("service", &report.service_ms)?;
+    for function in &report.functions {
+        row(&clean(&function.name), &function.service_ms)?;
+    }
+    let more: Vec<String> = report
+        .percentiles
+        .iter()
+        .filter(|p| ![50.0, 90.0, 99.0, 99.9].contains(&p.percent))
+        .map(|p| {
+            let sure = p.ci95_ms.map_or(String::new(), |[low, high]| format!(" ({} to {})", figure(low), figure(high)));
+            format!("p{} {}{sure}", p.percent, figure(p.response_ms))
+        })
+        .collect();
+    if !more.is_empty() {
+        writeln!(out, "{DIM}{}{DIM:#}", paragraph("             ", &more.join(", ")))?;
+    }
     if let Some([low, high]) = report.p99_ci95_ms {
         writeln!(out, "{DIM}{:>12} p99 lies between {} and {} (95 %){DIM:#}", "", figure(low), figure(high))?;
     }

@@ -1,6 +1,10 @@
 //! From arguments to a script and a server.
 
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
 use holdup_load::driver::{Address, ConnectOptions, TlsOptions};
+use holdup_load::harness::Plan;
 use holdup_load::script::{Limits, Source};
 use holdup_load::session::Patience;
 
@@ -16,7 +20,40 @@ pub fn source(args: &Target) -> anyhow::Result<Source> {
         Ok((name.to_owned(), value.to_owned()))
     });
     let params = params.collect::<Result<_, Usage>>()?;
-    Ok(Source { path: args.workload.clone(), params, limits: limits(&args.limits) })
+    Ok(Source { path: found(&args.workload), params, limits: limits(&args.limits) })
+}
+
+/// Where a workload is: here, or in a folder that HOLDUP_WORKLOAD_PATH names. If nowhere, as it was written.
+pub fn found(path: &Path) -> PathBuf {
+    let folders = std::env::var_os("HOLDUP_WORKLOAD_PATH").unwrap_or_default();
+    if path.is_absolute() || path.exists() {
+        return path.to_owned();
+    }
+    let elsewhere = std::env::split_paths(&folders).filter(|folder| folder.is_absolute());
+    elsewhere.map(|folder| folder.join(path)).find(|path| path.is_file()).unwrap_or_else(|| path.to_owned())
+}
+
+/// The numbers that cycles have.
+pub fn cycles(start: u64, end: u64) -> Result<Range<u64>, Usage> {
+    // A script's numbers are signed.
+    if start < end && end <= i64::MAX.cast_unsigned() {
+        Ok(start..end)
+    } else {
+        Err(Usage(format!("--start-cycle {start} --end-cycle {end}: the end should be above the start, and below 2⁶³")))
+    }
+}
+
+/// A report in a folder gets a name: workload, functions, rate, and seconds since 1970.
+pub fn report_path(path: &Path, plan: &Plan) -> PathBuf {
+    if !path.is_dir() {
+        return path.to_owned();
+    }
+    let workload = plan.source.path.file_stem().map_or("workload".into(), std::ffi::OsStr::to_string_lossy);
+    let rate = plan.rate.map_or(String::new(), |rate| format!(".r{rate}"));
+    let since = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+    let name = format!("{workload}.{}{rate}.{since}.json", plan.mix.names().join("+"));
+    // Functions are whatever the command line says.
+    path.join(name.replace(|c: char| !(c.is_alphanumeric() || "._+-".contains(c)), "_"))
 }
 
 /// What the script may use.
@@ -26,7 +63,13 @@ pub fn limits(args: &ScriptLimits) -> Limits {
 
 /// Timeouts and retries.
 pub fn patience(args: &Target) -> Patience {
-    Patience { timeout: args.timeout, retries: args.retries, pause: args.retry_pause }
+    Patience {
+        timeout: args.timeout,
+        retries: args.retries,
+        pause: args.retry_pause.first,
+        longest_pause: args.retry_pause.most,
+        after_all_errors: args.retry_on_all_errors,
+    }
 }
 
 /// What was asked of TLS: any of its options asks for it, whatever the address says.
@@ -54,6 +97,7 @@ pub fn connect_options(args: &Target) -> anyhow::Result<Option<ConnectOptions>> 
     options.password = std::env::var("HOLDUP_PASSWORD").ok();
     options.consistency.clone_from(&given.consistency);
     options.page_size = given.page_size;
+    options.datacenter.clone_from(&given.datacenter);
     options.tls = tls_options(given);
     Ok(Some(options))
 }
