@@ -30,17 +30,13 @@ pub(crate) fn is_it(path: &str) -> bool {
     ["//anon", "[anon", "/memfd:"].iter().any(|begin| path.starts_with(begin))
 }
 
-/// What would give the code of process `pid` names; `images` are what it maps.
-pub(crate) fn hint(images: &[Arc<Image>], pid: u32) -> String {
+/// What would give the code of process `pid` names; `images` are what it maps. Of a runtime that is not known there is nothing to say.
+pub(crate) fn hint(images: &[Arc<Image>], pid: u32) -> Option<String> {
     let of = |(file, ..): &&(&str, &str, &str)| {
         images.iter().filter(|image| image.pid == pid).any(|image| is_named(base_name(&image.path), file))
     };
-    match RUNTIMES.iter().find(of) {
-        Some((_, runtime, what)) => format!("code that {runtime} compiled in process {pid} has no names: {what}"),
-        None => format!(
-            "code that process {pid} compiled has no names: make its runtime write /tmp/perf-{pid}.map, and keep the file until it was recorded"
-        ),
-    }
+    let (_, runtime, what) = RUNTIMES.iter().find(of)?;
+    Some(format!("code that {runtime} compiled in process {pid} has no names: {what}"))
 }
 
 /// `python3` is python3, python3.11 and no python3-config.
@@ -55,7 +51,7 @@ fn is_named(name: &str, file: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn hint_of(paths: &[&str]) -> String {
+    fn hint_of(paths: &[&str]) -> Option<String> {
         let image = |path: &&str| Arc::new(Image { path: (*path).into(), pid: 7, ..Image::default() });
         hint(&paths.iter().map(image).collect::<Vec<_>>(), 7)
     }
@@ -70,10 +66,10 @@ mod tests {
             ("/usr/bin/php8.2", "opcache.jit_debug"),
             ("/usr/lib/libruby-3.3.so.3.3", "--yjit-perf=map"),
         ] {
-            let hint = hint_of(&["/lib/libc.so.6", path]);
+            let hint = hint_of(&["/lib/libc.so.6", path]).unwrap();
             assert!(hint.contains(said), "{path}: {hint}");
         }
-        assert!(hint_of(&["/usr/bin/nodeinfo", "/bin/phpize"]).contains("/tmp/perf-7.map"));
+        assert_eq!(hint_of(&["/usr/bin/nodeinfo", "/bin/phpize"]), None);
     }
 
     #[test]

@@ -202,8 +202,11 @@ impl Symbols {
     /// Code of a process that told no name of it, with what would make it tell.
     fn nameless(&mut self, images: &[Arc<Image>], image: &Image) -> Vec<Location> {
         let has_map = self.perf_map(image.pid).is_some();
-        if !has_map && self.unnamed.insert(image.pid) {
-            self.objects.note(nameless::hint(images, image.pid));
+        if !has_map
+            && self.unnamed.insert(image.pid)
+            && let Some(hint) = nameless::hint(images, image.pid)
+        {
+            self.objects.note(hint);
         }
         vec![Location { function: nameless::NAME.into(), module: image.path.clone(), ..Location::default() }]
     }
