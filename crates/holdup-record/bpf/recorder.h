@@ -107,7 +107,7 @@ struct scratch {
 	u64 python_frames; /* how many, and PYTHON_ENDED */
 	u64 python_chunks; /* 1 if there are any, which a record has to take */
 	u64 python_hash;
-	u64 python[MAX_PYTHON];
+	u64 python[CHUNK / 8]; /* MAX_PYTHON */
 	u64 frame[16]; /* the one that is looked at */
 };
 

@@ -20,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+mod argument;
 mod convert;
 mod format;
 mod happening;
@@ -35,11 +36,11 @@ mod stack;
 mod tests;
 mod writer;
 
+pub use argument::Argument;
 pub use format::{Footer, Header};
 pub use happening::{Happening, Happenings, Left, What};
 pub use reader::{is_spool, read, read_from, read_opened, read_parts};
 pub use segments::{reopen, ring_of, segment_name, segments};
 pub use side::Side;
-pub use spans::Argument;
 pub use stack::encode_stack;
 pub use writer::SpoolWriter;

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::argument::Argument;
 use crate::records::{Record, TID_MASK, bit};
 use crate::side::Side;
 use holdup_trace::{Pairing, SpanEdgeEvent, StringId, TraceBuilder};
@@ -14,40 +15,6 @@ const OTHER: &str = "(other)";
 const TEXT_RECORDS: usize = 4;
 /// Most records that follow one of a span: two numbers, and two texts.
 const MOST_PARTS: usize = 1 + 2 * TEXT_RECORDS;
-
-/// What an argument of a probe is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Argument {
-    /// Not asked for.
-    #[default]
-    None,
-    /// A number that tells what the span is about.
-    Integer,
-    /// A text that does.
-    Text,
-    /// A number that ties the span's begin to its end.
-    Key,
-}
-
-impl Argument {
-    pub(crate) fn code(self) -> u8 {
-        match self {
-            Argument::None => 0,
-            Argument::Integer => 1,
-            Argument::Text => 2,
-            Argument::Key => 3,
-        }
-    }
-
-    pub(crate) fn from_code(code: u8) -> Argument {
-        match code {
-            1 => Argument::Integer,
-            2 => Argument::Text,
-            3 => Argument::Key,
-            _ => Argument::None,
-        }
-    }
-}
 
 /// What the records with a probe's number mean.
 #[derive(Debug, Clone, Copy)]

@@ -28,9 +28,9 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
         let options = spans::Options { name: name.clone(), slow: args.slow };
         let answer = spans::explain(&trace, &path, &options)?;
         if args.json {
-            text::print_json(&answer)?
+            text::print_json(&answer)?;
         } else {
-            text::spans::print(&answer)?
+            text::spans::print(&answer)?;
         }
         return Ok(outcome.map_or(ExitCode::SUCCESS, |outcome| end(&outcome)));
     }
