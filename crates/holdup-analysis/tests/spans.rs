@@ -21,10 +21,15 @@ fn requests() -> Trace {
     span(s, "request", (80.0, 100.0), SpanOutcome::Open).finish()
 }
 
-fn span(mut s: Schedule, name: &str, (from, to): (f64, f64), outcome: SpanOutcome) -> Schedule {
+fn span(s: Schedule, name: &str, time: (f64, f64), outcome: SpanOutcome) -> Schedule {
+    sampled(s, name, time, outcome, 1)
+}
+
+/// A span that stands for `weight` of them.
+fn sampled(mut s: Schedule, name: &str, (from, to): (f64, f64), outcome: SpanOutcome, weight: u32) -> Schedule {
     let (name, argument) = (s.builder.string(name), s.builder.string("/page"));
     let length = Nanos(ns(to) - ns(from));
-    s.builder.push(ns(to), SpanEvent { tid: 10, end_tid: 10, length, name, argument, key: 0, outcome, weight: 1 });
+    s.builder.push(ns(to), SpanEvent { tid: 10, end_tid: 10, length, name, argument, key: 0, outcome, weight });
     s
 }
 
@@ -90,4 +95,43 @@ fn a_deadlock_is_a_circle() {
     let trace = span(s, "request", (5.0, 80.0), SpanOutcome::Complete).finish();
     let found = ask(&trace, "request", 0.5).unwrap();
     near(found.causes.iter().map(|c| c.slow_s).sum::<f64>() * 1e3, 75.0);
+}
+
+/// The longest fifth of 41 is 8.2: the longest, and one that stands for ten.
+#[test]
+fn a_share_is_one_of_the_spans_that_there_were() {
+    let s = Schedule::new(1, 100.0).thread(10, "a").runs(10, 0, 0.0, 100.0, SLEEP);
+    let s = (1..=4).fold(s, |s, end| sampled(s, "request", (0.0, f64::from(end)), SpanOutcome::Complete, 10));
+    let trace = span(s, "request", (0.0, 70.0), SpanOutcome::Complete).finish();
+    let found = ask(&trace, "request", 0.2).unwrap();
+    assert_eq!((found.slow.count, found.slow.followed, found.typical.count), (11, 2, 30));
+    assert!(found.doubt.contains("5 of about 41 were recorded"), "{}", found.doubt);
+    assert_ne!(found.confidence, Confidence::High);
+}
+
+#[test]
+fn spans_that_ended_elsewhere_are_not_sure() {
+    let s = Schedule::new(1, 100.0).thread(10, "a").runs(10, 0, 0.0, 100.0, SLEEP);
+    let s = (0..20).fold(s, |s, i| span(s, "request", (f64::from(i), f64::from(i) + 1.0), SpanOutcome::Complete));
+    let trace = (0..10).fold(s, |s, i| span(s, "request", (f64::from(i), 60.0), SpanOutcome::Moved)).finish();
+    let found = ask(&trace, "request", 0.33).unwrap();
+    assert!(found.doubt.contains("10 of them ended on another thread"), "{}", found.doubt);
+    assert_ne!(found.confidence, Confidence::High);
+}
+
+/// More pieces than are kept: what is left is not known, and nothing is missing.
+#[test]
+fn a_span_of_very_many_pieces_adds_up() {
+    let s = Schedule::new(1, 100.0).thread(10, "a");
+    let s = (0..45_000).fold(s, |s, i| {
+        let t = f64::from(i) * 0.002;
+        s.wakes(t, 0, 0, 10, WakeContext::Timer, 0).runs(10, 0, t + 0.0005, t + 0.001, SLEEP)
+    });
+    let found = ask(&span(s, "request", (0.0, 95.0), SpanOutcome::Complete).finish(), "request", 0.5).unwrap();
+    assert!(found.unaccounted < 1e-3, "{}", found.unaccounted);
+    let account = found.slow.account;
+    near((account.ran_s + account.ready_s + account.waited_s + account.unknown_s) * 1e3, 95.0);
+    near(found.causes.iter().map(|c| c.slow_s).sum::<f64>() * 1e3, 95.0);
+    let unknown = |c: &&holdup_analysis::spans::Cause| c.what == Done::Unknown;
+    assert!(found.causes.iter().find(unknown).is_some_and(|c| c.slow_s * 1e3 > 5.0), "the limit was reached");
 }

@@ -92,10 +92,11 @@ impl<'a> Charger<'a> {
         for segment in self.history.of(thread, time.0, time.1) {
             self.gap(pieces, cursor, segment.from);
             let (from, to) = (segment.from, segment.to);
-            cursor = to;
             if pieces.len() >= MOST_PIECES {
+                cursor = from; // what is left is a piece, too: the last one
                 break;
             }
+            cursor = to;
             let piece = |what, who| Charged { from, to, what, who, own: Own::Unknown, stack: StackId::NONE };
             match segment.state {
                 State::Running(_) => pieces.push(piece(Done::WaitedFor, thread)),

@@ -186,6 +186,11 @@ fn judge(charger: &Charger, causes: &[Cause], excess: f64, chosen: &Chosen) -> (
     if chosen.slow.len() < ENOUGH {
         doubts.push(format!("there are {} slow spans only", chosen.slow.len()));
     }
+    doubts.extend(sampled(chosen));
+    let moved = chosen.slow.iter().filter(|(_, s)| s.outcome == SpanOutcome::Moved).count();
+    if moved > 0 {
+        doubts.push(format!("{moved} of them ended on another thread, which was not followed"));
+    }
     if charger.intervals.health.lost_events > 0 {
         doubts.push("events were lost".to_owned());
     }
@@ -210,6 +215,18 @@ fn judge(charger: &Charger, causes: &[Cause], excess: f64, chosen: &Chosen) -> (
         level = Confidence::Low;
     }
     (level, doubts.join("; "))
+}
+
+/// That only some were recorded: the rare ones may be among those that were not.
+fn sampled(chosen: &Chosen) -> Option<String> {
+    let all = chosen.slow_count + chosen.typical_count;
+    let few = chosen.recorded < all;
+    few.then(|| {
+        format!(
+            "to keep to the budget {} of about {all} were recorded (record with a greater --budget)",
+            chosen.recorded
+        )
+    })
 }
 
 /// One span with its pieces in order: neighbours that say the same are one.

@@ -19,6 +19,8 @@ pub(super) struct Chosen {
     /// How many there are, of which these were chosen.
     pub(super) slow_count: u64,
     pub(super) typical_count: u64,
+    /// How many the trace has of them; fewer if only some were recorded.
+    pub(super) recorded: u64,
 }
 
 /// Whether it was seen from its begin to its end.
@@ -82,10 +84,28 @@ pub(super) fn choose(trace: &Trace, name: &str, share: f64) -> Result<Chosen> {
     if all.is_empty() {
         return Ok(Chosen::default());
     }
-    let slow = ((all.len() as f64 * share).ceil() as usize).clamp(1, all.len());
-    let typical = all.split_off(slow);
-    let count = |spans: &[(u64, Span)]| spans.iter().map(|(_, s)| u64::from(s.weight.max(1))).sum();
-    Ok(Chosen { slow_count: count(&all), typical_count: count(&typical), slow: evenly(all), typical: evenly(typical) })
+    let recorded = all.len() as u64;
+    let typical = all.split_off(longest(&all, share));
+    let (slow_count, typical_count) = (stand_for(&all), stand_for(&typical));
+    Ok(Chosen { recorded, slow_count, typical_count, slow: evenly(all), typical: evenly(typical) })
+}
+
+/// How many spans these stand for.
+fn stand_for(spans: &[(u64, Span)]) -> u64 {
+    spans.iter().map(|(_, s)| u64::from(s.weight.max(1))).sum()
+}
+
+/// How many of `spans`, the longest first, are the longest `share`: of the spans that there were, not of those that were recorded, because
+/// recorders leave out more at some times than at others.
+fn longest(spans: &[(u64, Span)], share: f64) -> usize {
+    let wanted = stand_for(spans) as f64 * share;
+    let mut sum = 0;
+    let before = spans.iter().take_while(|(_, s)| {
+        let is_before = (sum as f64) < wanted;
+        sum += u64::from(s.weight.max(1));
+        is_before
+    });
+    before.count().clamp(1, spans.len())
 }
 
 /// At most [`MOST_FOLLOWED`], from the longest to the shortest; the longest stays the first.
