@@ -179,6 +179,8 @@ fn every_document_is_one_of_its_schema() {
     let chain = checked.check("chain", &["chain", &path, "--at", "30ms", "--follow", "--json"]);
     assert!(!chain["handoffs"].is_null(), "{chain}");
     checked.check("disasm", &["disasm", &path, "wait_for_flag", "--json"]);
+    let spans = checked.check("spans", &["explain", &path, "--spans", "request", "--json"]);
+    assert_eq!(spans["slow"]["count"], 1, "{spans}");
     traces.push(path);
     if let Some(_one) = can_record() {
         let path = dir.path().join("t.holdup").display().to_string();

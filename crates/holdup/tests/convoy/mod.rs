@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use holdup_trace::{
-    ChainId, Cpu, Destination, Image, Location, LockId, LockKey, LockKind, MapEvent, NameEvent, SampleEvent,
-    SourceLine, SwitchEvent, SwitchState, Symbolizer, Trace, TraceBuilder, WakeContext, WakeEvent,
+    ChainId, Cpu, Destination, Image, Location, LockId, LockKey, LockKind, MapEvent, NameEvent, Nanos, SampleEvent,
+    SourceLine, SpanEvent, SpanOutcome, SwitchEvent, SwitchState, Symbolizer, Trace, TraceBuilder, WakeContext,
+    WakeEvent,
 };
 
 /// `1: pause; mov (%rdi),%eax; test %eax,%eax; je 1b; ret`
@@ -37,7 +38,7 @@ fn switch(cpu: u16, prev: u32, state: SwitchState, next: u32, lock: LockId) -> S
     SwitchEvent { cpu: Cpu(cpu), prev, next, state, io_wait: false, syscall, lock, chain }
 }
 
-/// `holder` spins with a lock from 10 to 60 ms, while `waiter` waits for it.
+/// `holder` spins with a lock from 10 to 60 ms, while `waiter` waits for it in the last of its four requests.
 pub fn convoy(with_samples: bool) -> Trace {
     convoy_of(with_samples, ["app", "holder", "waiter"])
 }
@@ -66,6 +67,11 @@ pub fn convoy_of(with_samples: bool, [app, holder, waiter]: [&str; 3]) -> Trace 
     let (context, chain, target) = (WakeContext::Task, ChainId::NONE, Cpu(1));
     b.push(60 * MS, WakeEvent { cpu: Cpu(0), waker: 11, wakee: 12, context, source: 0, target, lock, chain });
     b.push(61 * MS, switch(1, 0, SwitchState::Runnable, 12, LockId::NONE));
+    let (name, argument) = (b.string("request"), b.string("/page"));
+    for (end, length) in [(3, 1), (5, 1), (7, 1), (70, 62)] {
+        let (length, outcome) = (Nanos(length * MS), SpanOutcome::Complete);
+        b.push(end * MS, SpanEvent { tid: 12, end_tid: 12, length, name, argument, key: 0, outcome, weight: 1 });
+    }
     b.push(100 * MS, switch(0, 11, SwitchState::Dead, 0, LockId::NONE));
     b.finish(Some(&mut Namer)).expect("trace")
 }
