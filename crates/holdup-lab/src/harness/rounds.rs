@@ -259,11 +259,11 @@ mod tests {
         let mut pool = Pool::new(affinity::allowed());
         let measured = measure(&mut pool, &mut cases, Schedule { round_ns: 200_000, rounds: 3 }, |_| {});
         assert!(measured[0].lost.iter().all(|&lost| lost == 0));
-        // Also of rounds that do not count, which on a busy machine may be all of them.
+        // Also of rounds that do not count, which on a busy machine may be all of them, and are tried again.
         let none = &measured[1];
         let all_lost =
             |(round, lost): (&Vec<Work>, &u64)| *lost > 0 && *lost == round.iter().map(|w| w.ops).sum::<u64>();
-        assert!(none.rounds.len() == 3 && none.rounds.iter().zip(&none.lost).all(all_lost), "{:?}", none.lost);
+        assert!(none.rounds.len() >= 3 && none.rounds.iter().zip(&none.lost).all(all_lost), "{:?}", none.lost);
         let rounds = vec![vec![Work { ops: 10, elapsed: 1000, ..Work::default() }]];
         let some = Measured { lost: vec![4], rounds, ..Measured::default() };
         assert_eq!(some.lost_point(1.0).map(|p| p.median), Some(40.0));
