@@ -154,11 +154,12 @@ impl Cut<'_> {
         collect(inside.into_iter().chain(open))
     }
 
-    /// A span that lies in part outside is cut, and open where its end is.
+    /// A span that lies in part outside is cut, and says so: it had begun before, or is open where its end is.
     fn spans(&self, spans: &Store<Spans>) -> Result<Store<Spans>> {
         let mut open = Vec::new();
         let inside = rows(spans, [], |r| {
-            let row = Span { t: self.shift(r.t), start: self.shift(r.start), ..r };
+            let outcome = if r.start < self.from { SpanOutcome::Begun } else { r.outcome };
+            let row = Span { t: self.shift(r.t), start: self.shift(r.start), outcome, ..r };
             if r.start <= self.to && r.t > self.to {
                 open.push(Span { t: self.end(), end_thread: ThreadIdx::NONE, outcome: SpanOutcome::Open, ..row });
             }

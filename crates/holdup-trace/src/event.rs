@@ -46,6 +46,8 @@ code! {
         Abandoned = 2 "abandoned",
         /// It had not ended when the trace did.
         Open = 3 "open",
+        /// It had begun before the trace did: its begin is the trace's.
+        Begun = 4 "begun",
     }
 }
 

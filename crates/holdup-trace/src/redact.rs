@@ -1,8 +1,8 @@
-//! Takes out of a trace what tells whose machine it was: command lines, paths, the host's name.
+//! Takes out of a trace what tells whose machine it was, and what it worked on: command lines, paths, the host's name, arguments of spans.
 //!
 //! The same always becomes the same, and different things stay different, so that what is said of the trace stays true and readable. Of
-//! a file's path its name stays, behind a number for its folder: `d3/cache.c`. Names of functions, threads and processes, and code, stay: they
-//! are what a report is about.
+//! a file's path its name stays, behind a number for its folder: `d3/cache.c`. Of what a span was about (a statement, an address, a customer's
+//! key) a number stays: `a7`. Names of functions, threads, processes and spans, and code, stay: they are what a report is about.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,7 +18,7 @@ const HOST: &str = "host";
 /// Shorter names of hosts are too likely to be something else.
 const SHORTEST_HOST: usize = 2;
 
-/// Takes command lines, paths and the host's name out of `trace`.
+/// Takes command lines, paths, the host's name and the arguments of spans out of `trace`.
 ///
 /// # Errors
 /// If a table is damaged.
@@ -34,6 +34,7 @@ pub fn redact(trace: &mut Trace) -> Result<()> {
             () if roles.groups.contains(&id) => redactor.group(text),
             () if roles.paths.contains(&id) => redactor.path(text),
             () if roles.functions.contains(&id) => redactor.paths_in(text),
+            () if roles.arguments.contains(&id) => format!("a{}", number(&mut redactor.arguments, text)),
             () => redactor.text(text),
         };
         strings.append(&new);
@@ -57,6 +58,8 @@ struct Roles {
     paths: FxHashSet<StringId>,
     groups: FxHashSet<StringId>,
     functions: FxHashSet<StringId>,
+    /// What spans were about.
+    arguments: FxHashSet<StringId>,
 }
 
 fn roles(trace: &mut Trace) -> Roles {
@@ -74,8 +77,17 @@ fn roles(trace: &mut Trace) -> Roles {
     roles.paths.extend(events.images.iter().flatten().map(|r| r.path));
     roles.groups.extend(events.placements.iter().flatten().map(|r| r.group));
     roles.groups.extend(events.quotas.iter().flatten().map(|r| r.group));
+    roles.arguments.extend(events.spans.iter().flatten().map(|r| r.argument));
+    // A word that is a name besides is told by that name.
+    for span in events.spans.iter().flatten() {
+        roles.arguments.remove(&span.name);
+    }
+    for thread in trace.threads.rows() {
+        roles.arguments.remove(&thread.name);
+        roles.arguments.remove(&thread.process);
+    }
     // The empty string is nothing.
-    for of in [&mut roles.code, &mut roles.paths, &mut roles.groups, &mut roles.functions] {
+    for of in [&mut roles.code, &mut roles.paths, &mut roles.groups, &mut roles.functions, &mut roles.arguments] {
         of.remove(&StringId(0));
     }
     roles
@@ -87,6 +99,7 @@ struct Redactor {
     host: String,
     folders: FxHashMap<String, usize>,
     groups: FxHashMap<String, usize>,
+    arguments: FxHashMap<String, usize>,
 }
 
 impl Redactor {

@@ -231,7 +231,7 @@ table! {
         argument: StringId, "string";
         /// What ties its begin to its end, or it to others; 0 for nothing.
         key: u64, "number";
-        /// 0 complete, 1 ended on another thread, 2 abandoned before `t`, 3 open when the trace ended, 255 unknown.
+        /// 0 complete, 1 ended on another thread, 2 abandoned before `t`, 3 open when the trace ended, 4 begun before it, 255 unknown.
         outcome: SpanOutcome, "code";
         /// How many spans it stands for, where only some were recorded.
         weight: u32, "number";
