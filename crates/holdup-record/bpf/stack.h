@@ -64,7 +64,7 @@ INLINE long read_chunk(void *to, u64 from, struct task_struct *task, const bool 
 	return bpf_probe_read_user(to, CHUNK, (void *)from);
 }
 
-#define WORDS_AT_ONCE 16
+#define WORDS_AT_ONCE 4 /* with more of them the verifier walks many times as long */
 
 struct words {
 	struct scratch *s;
@@ -84,6 +84,14 @@ static long hash_frames(u64 i, struct words *w)
 	}
 	w->hash = hash;
 	return at >= w->end;
+}
+
+/* The hash of the whole stack, whose user part is known. Never 0. */
+INLINE u64 hash_kernel(struct scratch *s, struct place *p)
+{
+	struct words w = { .s = s, .hash = mix(p->user, p->kernel_frames), .at = p->hash_from, .end = p->kernel_frames };
+	bpf_loop(MAX_KERNEL / WORDS_AT_ONCE, hash_frames, &w, 0);
+	return w.hash ? w.hash : 1;
 }
 
 /* A callback, not a loop: the verifier walks it once instead of 500 times. */
@@ -279,15 +287,7 @@ INLINE u64 take_stack(struct ring *r, struct scratch *s, struct task_struct *tas
 	p->seed = mix(control.epoch ^ layout_of(task), end ? end - p->sp : 0);
 	p->seed = mix(p->seed, python_frames(s, task, t, MAX_PYTHON, foreign));
 	p->user = hash_user(s, task, p, base, chunks, &read, foreign);
-	u64 hash = mix(p->user, p->kernel_frames);
-	for (u32 i = 0; i < MAX_KERNEL; i++) {
-		if (i >= p->kernel_frames)
-			break;
-		if (i >= p->hash_from)
-			hash = mix(hash, s->kernel[i]);
-	}
-	if (!hash)
-		hash = 1;
+	u64 hash = hash_kernel(s, p);
 	if (bpf_map_lookup_elem(&seen, &hash))
 		return hash;
 	if (chunks && bpf_map_lookup_elem(&seen, &p->user))
