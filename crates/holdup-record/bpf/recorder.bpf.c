@@ -353,6 +353,7 @@ int on_end(struct bpf_iter__task *ctx)
 		return 0;
 	struct thread *w = thread_of(task, 0);
 	u64 t = bpf_ktime_get_ns();
+	tell_open_spans(r, task, t);
 	if (!w || !w->since || t - w->since < cfg.min_wait)
 		return 0;
 	struct scratch *s = &r->scratch[WAITER];

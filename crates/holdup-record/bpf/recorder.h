@@ -26,6 +26,7 @@ enum kind {
 	K_MISSED_SWITCH = 14, /* no tracepoint told it; its time is that of its end */
 	K_INNER = 15, /* a thread's number in a container: what its process calls it */
 	K_SPAN = 16, /* a span begins or ends; followed by as many K_MORE as its BIT_PARTS say */
+	K_SPAN_WHOLE = 17, /* one that ends now, with its length; followed by as many K_MORE, the last of which is its weight */
 };
 
 /* Where the parts of a record's words begin. */
@@ -48,7 +49,6 @@ enum bit {
 	BIT_ISSUE = 63,
 	BIT_BYTES = 32,
 	BIT_PARTS = 40, /* K_SPAN */
-	BIT_WEIGHT = 48,
 	BIT_PROCESS = 32, /* K_FORK, K_NAME, K_INNER: above the tid */
 };
 
@@ -158,6 +158,7 @@ struct ring {
 	u64 spans; /* begun, recorded or not */
 	u64 span_edges; /* begun and ended */
 	u64 span_ns; /* spent on them */
+	u64 span_records; /* of them */
 	struct scratch scratch[3]; /* by enum whose */
 };
 
@@ -212,8 +213,6 @@ struct thread {
 	u32 lock_owner;
 	u32 lock_told; /* its K_LOCK was written */
 	u32 tid, tgid; /* in cfg.namespace; 0 while they are not known */
-	u64 span_sp; /* where its outermost span began; 0 for none */
-	u64 span_skips; /* it is not recorded */
 };
 
 /* How much of an allowance is saved up: that of so many times 2^20 ns, a second's. */
@@ -226,7 +225,7 @@ struct control {
 	u64 allowance; /* ns for stacks per CPU and 2^20 ns */
 	u64 sample_allowance; /* the same for copies of samples' stacks */
 	u64 always; /* each stack is put together, as if no site was known */
-	u32 span_shift; /* of 2 to this power spans one is recorded */
+	u32 span_shift; /* of 2 to this power spans one is recorded, and all slow ones; 0 for each begin and end */
 	u32 unused;
 	u64 pythons; /* how many entries the map of that name has */
 	u32 self_tgid; /* the recorder's process */

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::os::fd::AsFd;
 
 use holdup_base::text::clean;
+use holdup_spool::Side;
 use holdup_trace::{Error, Result};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, UprobeOpts};
 
@@ -37,6 +38,8 @@ pub(crate) struct Sizes {
     pub cpus: usize,
     pub slots: u64,
     pub stack_bytes: u32,
+    /// Threads whose open spans are remembered at once.
+    pub span_threads: u32,
 }
 
 /// The loaded programs. They run while their links live.
@@ -47,6 +50,8 @@ pub(crate) struct Programs {
     pub hooks: Vec<String>,
     /// One sentence on what this kernel does not tell.
     pub lacks: Option<String>,
+    /// Where spans begin and end.
+    spans: Vec<Probe>,
 }
 
 /// Why the programs could not be loaded.
@@ -118,7 +123,7 @@ impl Programs {
             let error = unsupported(&format!("The kernel refuses the BPF programs ({e}; {})", said::reason()));
             Refused { program: hooks::failed(&said::all()).map(str::to_owned), error }
         })?;
-        let mut programs = Programs { object, links: Vec::new(), hooks, lacks: choice.lacks(&loaded) };
+        let mut programs = Programs { object, links: Vec::new(), hooks, lacks: choice.lacks(&loaded), spans: Vec::new() };
         // Only the attempt shows whether a kernel lets functions be traced. Until the others are attached it does nothing.
         programs.attach_those("fexit/").map_err(|error| Refused { program: Some("on_schedule".into()), error })?;
         Ok(programs)
@@ -188,13 +193,13 @@ impl Programs {
         if probes.is_empty() {
             return Ok(());
         }
-        let map = self.map("probes")?;
+        let (map, kinds) = (self.map("probes")?, probes::kinds(probes));
         for (id, probe) in probes.iter().enumerate() {
             let bad = |e: &dyn std::fmt::Display| {
                 let (name, path) = (clean(&probe.name), probe.path.display().to_string());
                 unsupported(&format!("The span {name} cannot be recorded in {} ({e})", clean(&path)))
             };
-            map.update(&(id as u32).to_ne_bytes(), &probe.encode(), MapFlags::ANY).map_err(|e| bad(&e))?;
+            map.update(&(id as u32).to_ne_bytes(), &probe.encode(kinds[id]), MapFlags::ANY).map_err(|e| bad(&e))?;
             let program = self.program("on_span").ok_or_else(|| bad(&"this kernel has no uprobes"))?;
             let opts = UprobeOpts {
                 ref_ctr_offset: probe.semaphore as usize,
@@ -206,6 +211,7 @@ impl Programs {
             self.links.push(link.map_err(|e| bad(&e))?);
         }
         self.hooks.push("uprobe".into());
+        self.spans = probes.to_vec();
         Ok(())
     }
 
@@ -213,9 +219,10 @@ impl Programs {
         self.object.progs_mut().find(|p| p.name() == name)
     }
 
-    /// Ends recording.
-    pub(crate) fn detach(&mut self) {
+    /// Ends recording, at `t`; what has been counted of spans and not been told.
+    pub(crate) fn detach(&mut self, t: u64) -> Vec<Side> {
         self.links.clear();
+        self.map("span_counts").map_or(Vec::new(), |counts| probes::untold(&self.spans, &counts, t))
     }
 
     /// Takes the stacks of the threads that wait now; quietly none where the kernel cannot.
@@ -265,6 +272,7 @@ fn configure(open: &mut OpenObject, config: &Config, sizes: Sizes) -> libbpf_rs:
                 map.set_max_entries(sizes.cpus as u32)?;
             }
             "stacks" => map.set_max_entries(sizes.stack_bytes)?,
+            "open_spans" => map.set_max_entries(sizes.span_threads)?,
             "threads_by_tid" if config.threads_by_tid > 0 => map.set_max_entries(THREADS)?,
             name if name.ends_with(".rodata") => map.set_initial_value(&config.bytes())?,
             _ => {}

@@ -56,6 +56,10 @@ pub(crate) struct Reading {
     pub spans: u64,
     /// Begins and ends of spans.
     pub edges: u64,
+    /// Records of spans.
+    pub span_records: u64,
+    /// All records.
+    pub records: u64,
     /// CPU seconds of this process.
     pub reader_s: f64,
 }
@@ -77,6 +81,8 @@ impl Reading {
             unseen: sum(word::SKIPPED_NS),
             spans: sum(word::SPAN_NS),
             edges: sum(word::SPAN_EDGES),
+            span_records: sum(word::SPAN_RECORDS),
+            records: sum(word::HEAD) + sum(word::SIDE_HEAD),
             reader_s,
         }
     }
@@ -97,6 +103,8 @@ impl Reading {
             unseen: self.unseen.saturating_sub(before.unseen),
             spans: self.spans.saturating_sub(before.spans),
             edges: self.edges.saturating_sub(before.edges),
+            span_records: self.span_records.saturating_sub(before.span_records),
+            records: self.records.saturating_sub(before.records),
             reader_s: (self.reader_s - before.reader_s).max(0.0),
         }
     }
@@ -113,6 +121,11 @@ impl Reading {
     /// Seconds of spans: mostly those of the breakpoints.
     pub(crate) fn spans_s(&self) -> f64 {
         (self.spans as f64 + self.edges as f64 * PROBE_ENTRY_NS) / 1e9
+    }
+
+    /// Seconds of this process for the records of spans: their share of all records.
+    fn span_reader_s(&self) -> f64 {
+        self.reader_s * self.span_records as f64 / self.records.max(self.span_records).max(1) as f64
     }
 
     /// Seconds of all but stacks.
@@ -184,7 +197,7 @@ impl Budget {
 
     /// What the records of spans cost, in the kernel and in this process, is halved by recording every other one; their breakpoints stay.
     fn sample_spans(&mut self, latest: &Reading, span: f64) {
-        let share = (latest.spans as f64 / 1e9 + latest.reader_s) / span;
+        let share = (latest.spans as f64 / 1e9 + latest.span_reader_s()) / span;
         if latest.edges == 0 || self.is_unlimited() {
             return;
         }

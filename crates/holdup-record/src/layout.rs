@@ -40,6 +40,7 @@ pub(crate) mod word {
     pub(crate) const SKIPPED_NS: usize = 33;
     pub(crate) const SPAN_EDGES: usize = 35;
     pub(crate) const SPAN_NS: usize = 36;
+    pub(crate) const SPAN_RECORDS: usize = 37;
 }
 
 /// Declares a structure of the other half: fields in the same order, wide ones first, so that there is no gap.

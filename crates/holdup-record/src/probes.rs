@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use holdup_spool::{Argument, Side};
-use holdup_trace::{Error, Result};
+use holdup_trace::{Error, LossKind, Result};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
 /// Most probes of a recording: each is a breakpoint in every process that has the file mapped.
 pub const MOST_PROBES: usize = 128;
@@ -145,11 +146,12 @@ impl Probe {
     }
 
     /// Its bytes in the kernel's half, `struct probe` of `bpf/spans.h`.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// `kind` is the same for all probes of one name.
+    pub(crate) fn encode(&self, kind: u32) -> Vec<u8> {
         let texts = self.kinds().iter().filter(|kind| **kind == Argument::Text).count() as u32;
         let is_any = self.arguments.iter().any(Option::is_some);
         let more = if is_any { 1 + 4 * texts } else { 0 };
-        let words = [u32::from(self.begins), more, u32::from(self.is_keyed()), u32::from(self.returns)];
+        let words = [u32::from(self.begins), more, u32::from(self.is_keyed()), u32::from(self.returns), kind, 0];
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         bytes.extend(self.arguments.iter().flat_map(|argument| ArgumentAt::encode(argument.as_ref())));
         bytes
@@ -165,6 +167,40 @@ impl Probe {
 /// What a spool is told of all of them.
 pub(crate) fn tell(probes: &[Probe], t: u64, side: &mut Vec<Side>) {
     side.extend(probes.iter().enumerate().map(|(id, probe)| probe.told(t, id as u16)));
+}
+
+/// The number of each one's name: that of the first probe with it.
+pub(crate) fn kinds(probes: &[Probe]) -> Vec<u32> {
+    let first = |probe: &Probe| probes.iter().position(|other| other.name == probe.name).unwrap_or(0);
+    probes.iter().map(|probe| first(probe) as u32).collect()
+}
+
+/// Words of `struct span_counts` of `bpf/spans.h`.
+const COUNTS: usize = 6;
+
+/// What was counted in the kernel while spans were sampled, and has no row: those after the last that stands for others, and those that ended
+/// unseen. With them the weights of a name add up to its spans.
+pub(crate) fn untold(probes: &[Probe], counts: &MapHandle, t: u64) -> Vec<Side> {
+    let mut told = Vec::new();
+    for (id, kind) in kinds(probes).into_iter().enumerate().filter(|(id, kind)| *id == *kind as usize) {
+        let Ok(Some(of_cpus)) = counts.lookup_percpu(&kind.to_ne_bytes(), MapFlags::ANY) else { continue };
+        let word = |at: usize| -> u64 {
+            let of = |bytes: &Vec<u8>| bytes.chunks_exact(8).nth(at).and_then(|b| b.try_into().ok()).map(u64::from_ne_bytes);
+            of_cpus.iter().filter_map(of).sum()
+        };
+        let [_, skipped, _, begun, ended, open]: [u64; COUNTS] = std::array::from_fn(word);
+        let unseen = begun.saturating_sub(ended + open);
+        let name = &probes[id].name;
+        for (count, what) in [
+            (skipped, format!("spans of {name} since the last that stands for others")),
+            (unseen, format!("spans of {name} whose end was not seen")),
+        ] {
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            let lost = Side::Lost { kind: LossKind::Spans, t, cpu: u16::MAX, span: 0, count, what };
+            told.extend((count > 0).then_some(lost));
+        }
+    }
+    told
 }
 
 /// That there are not too many.

@@ -369,7 +369,7 @@ impl Recording<'_> {
             let _raised = Raised::all();
             self.programs.take_open_waits();
         }
-        self.programs.detach();
+        self.side.extend(self.programs.detach(end_ns));
         let listening = listening::look(Whom::All, listening::OUTSIDE, &Raised::all());
         self.side.extend(listening.into_iter().map(|found| found.at(end_ns)));
         // After a round that failed, another would hide that there is a hole.

@@ -57,6 +57,9 @@ fn open_each<T>(cpus: &[usize], open: impl Fn(usize) -> std::io::Result<T>) -> R
     Ok(all)
 }
 
+/// Threads that may have open spans at once: 6 MB of the kernel's memory. Where there are more, some spans end unseen and are counted.
+const SPAN_THREADS: u32 = 8192;
+
 pub(crate) fn sizes(options: &Options) -> Result<Sizes> {
     let cpus = libbpf_rs::num_possible_cpus()
         .map_err(|e| holdup_trace::Error::Unsupported(format!("The number of CPUs cannot be read: {e}.")))?;
@@ -65,7 +68,8 @@ pub(crate) fn sizes(options: &Options) -> Result<Sizes> {
     let slots = (bytes / 24).max(4096);
     let slots = if slots.is_power_of_two() { slots } else { slots.next_power_of_two() / 2 };
     let stack_bytes = (options.stack_buffer_mb.clamp(1, 1024) as u32) << 20;
-    Ok(Sizes { cpus, slots, stack_bytes: stack_bytes.next_power_of_two() })
+    let span_threads = if options.spans.is_empty() { 1 } else { SPAN_THREADS };
+    Ok(Sizes { cpus, slots, stack_bytes: stack_bytes.next_power_of_two(), span_threads })
 }
 
 pub(crate) fn config(options: &Options, kernel: &Kernel, namespace: Namespace, sizes: Sizes) -> Config {

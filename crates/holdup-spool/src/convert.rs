@@ -41,7 +41,7 @@ pub(crate) struct Converter {
 const KINDS: usize = 32;
 
 /// Names under which records are counted; an empty one is a part of another record.
-const NATIVE: [&str; 17] = [
+const NATIVE: [&str; 18] = [
     "",
     "sched_switch",
     "sched_waking",
@@ -58,6 +58,7 @@ const NATIVE: [&str; 17] = [
     "sched_process_exit",
     "sched_switch_missed",
     "",
+    "span",
     "span",
 ];
 
@@ -104,7 +105,7 @@ impl Converter {
             kind::WAKE_KEY => prefix.wake_key = Some(r),
             kind::WAKE_STACK => prefix.wake_stack = r.b,
             kind::SAMPLE | kind::NAME => prefix.half = Some(r),
-            kind::SPAN => self.span(builder, Parts::new(r), prefix),
+            kind::SPAN | kind::SPAN_WHOLE => self.span(builder, Parts::new(r), prefix),
             kind::MORE if prefix.span.is_some() => {
                 if let Some(mut parts) = prefix.span.take() {
                     parts.add(r);

@@ -30,6 +30,7 @@ pub mod kind {
     pub const MISSED_SWITCH: u8 = 14;
     pub const INNER: u8 = 15;
     pub const SPAN: u8 = 16;
+    pub const SPAN_WHOLE: u8 = 17;
 }
 
 /// Where the parts of a record's words begin, in bits.
@@ -52,7 +53,6 @@ pub(crate) mod bit {
     pub(crate) const ISSUE: u32 = 63;
     pub(crate) const BYTES: u32 = 32;
     pub(crate) const PARTS: u32 = 40;
-    pub(crate) const WEIGHT: u32 = 48;
     pub(crate) const PROCESS: u32 = 32;
 }
 

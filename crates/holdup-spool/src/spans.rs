@@ -3,9 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use crate::argument::Argument;
-use crate::records::{Record, TID_MASK, bit};
+use crate::records::{Record, TID_MASK, bit, kind};
 use crate::side::Side;
-use holdup_trace::{Pairing, SpanEdgeEvent, StringId, TraceBuilder};
+use holdup_trace::{Nanos, Pairing, SpanEdgeEvent, SpanEvent, SpanOutcome, StringId, TraceBuilder};
 
 /// Most different arguments that are told by name; a request's number would be another one each time.
 const MOST_TEXTS: usize = 65_536;
@@ -13,8 +13,8 @@ const MOST_TEXTS: usize = 65_536;
 const OTHER: &str = "(other)";
 /// Records of a text.
 const TEXT_RECORDS: usize = 4;
-/// Most records that follow one of a span: two numbers, and two texts.
-const MOST_PARTS: usize = 1 + 2 * TEXT_RECORDS;
+/// Most records that follow one of a span: two numbers, two texts, and the weight of one that is told whole.
+const MOST_PARTS: usize = 2 + 2 * TEXT_RECORDS;
 
 /// What the records with a probe's number mean.
 #[derive(Debug, Clone, Copy)]
@@ -89,14 +89,31 @@ impl Probes {
             self.unknown += 1;
             return;
         };
+        if first.kind == kind::SPAN_WHOLE {
+            self.push_whole(builder, parts, probe);
+            return;
+        }
         let key = probe.arguments.iter().position(|&argument| argument == Argument::Key);
         let at = key.filter(|_| probe.keyed).map_or(first.b, |at| parts.words[at]);
         let pairing = if probe.keyed { Pairing::Key } else { Pairing::Frame };
         let argument = if probe.begins { self.argument(builder, parts, probe.arguments) } else { StringId::default() };
-        let weight = 1u32.checked_shl(u32::from((first.a >> bit::WEIGHT) as u8)).unwrap_or(1);
-        let (begin, returns, name) = (probe.begins, probe.returns, probe.name);
+        let (begin, returns, name, weight) = (probe.begins, probe.returns, probe.name, 1);
         let tid = first.a as u32 & TID_MASK;
         builder.push(first.t, SpanEdgeEvent { tid, begin, returns, name, argument, at, pairing, weight });
+    }
+
+    /// Pushes a span that was recorded when its length was known. One that weighs nothing had not ended.
+    fn push_whole(&mut self, builder: &mut TraceBuilder, parts: &Parts, probe: Probe) {
+        let first = parts.first;
+        let tid = first.a as u32 & TID_MASK;
+        let weight = u32::try_from(parts.words[2 * parts.wanted.saturating_sub(1)]).unwrap_or(u32::MAX);
+        let (outcome, end_tid) = match weight {
+            0 => (SpanOutcome::Open, 0),
+            _ => (SpanOutcome::Complete, tid),
+        };
+        let (length, weight, name, key) = (Nanos(first.b), weight.max(1), probe.name, 0);
+        let argument = self.argument(builder, parts, probe.arguments);
+        builder.push(first.t, SpanEvent { tid, end_tid, length, name, argument, key, outcome, weight });
     }
 
     /// Both arguments as one text. Only so many different ones are told.
