@@ -105,7 +105,7 @@ fn a_share_is_one_of_the_spans_that_there_were() {
     let trace = span(s, "request", (0.0, 70.0), SpanOutcome::Complete).finish();
     let found = ask(&trace, "request", 0.2).unwrap();
     assert_eq!((found.slow.count, found.slow.followed, found.typical.count), (11, 2, 30));
-    assert!(found.doubt.contains("5 of about 41 were recorded"), "{}", found.doubt);
+    assert!(found.doubt.contains("2 of about 11 slow ones were recorded"), "{}", found.doubt);
     assert_ne!(found.confidence, Confidence::High);
 }
 

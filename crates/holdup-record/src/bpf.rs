@@ -123,7 +123,8 @@ impl Programs {
             let error = unsupported(&format!("The kernel refuses the BPF programs ({e}; {})", said::reason()));
             Refused { program: hooks::failed(&said::all()).map(str::to_owned), error }
         })?;
-        let mut programs = Programs { object, links: Vec::new(), hooks, lacks: choice.lacks(&loaded), spans: Vec::new() };
+        let mut programs =
+            Programs { object, links: Vec::new(), hooks, lacks: choice.lacks(&loaded), spans: Vec::new() };
         // Only the attempt shows whether a kernel lets functions be traced. Until the others are attached it does nothing.
         programs.attach_those("fexit/").map_err(|error| Refused { program: Some("on_schedule".into()), error })?;
         Ok(programs)

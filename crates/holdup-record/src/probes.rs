@@ -185,7 +185,8 @@ pub(crate) fn untold(probes: &[Probe], counts: &MapHandle, t: u64) -> Vec<Side> 
     for (id, kind) in kinds(probes).into_iter().enumerate().filter(|(id, kind)| *id == *kind as usize) {
         let Ok(Some(of_cpus)) = counts.lookup_percpu(&kind.to_ne_bytes(), MapFlags::ANY) else { continue };
         let word = |at: usize| -> u64 {
-            let of = |bytes: &Vec<u8>| bytes.chunks_exact(8).nth(at).and_then(|b| b.try_into().ok()).map(u64::from_ne_bytes);
+            let of =
+                |bytes: &Vec<u8>| bytes.chunks_exact(8).nth(at).and_then(|b| b.try_into().ok()).map(u64::from_ne_bytes);
             of_cpus.iter().filter_map(of).sum()
         };
         let [_, skipped, _, begun, ended, open]: [u64; COUNTS] = std::array::from_fn(word);

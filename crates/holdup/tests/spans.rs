@@ -59,12 +59,17 @@ int main(void) {
 
 /// Builds the server; none where there is no compiler.
 fn server(dir: &Path, options: &[&str]) -> Option<PathBuf> {
+    build(dir, SERVER, options)
+}
+
+/// Builds a program; none where there is no compiler.
+fn build(dir: &Path, text: &str, options: &[&str]) -> Option<PathBuf> {
     if !Need::Program("cc").is_here() {
         skip(Need::Program("cc"), "nothing is built to be recorded");
         return None;
     }
     let (source, program) = (dir.join("server.c"), dir.join("server"));
-    std::fs::write(&source, SERVER).expect("source");
+    std::fs::write(&source, text).expect("source");
     let built =
         Command::new("cc").args(["-O2", "-pthread"]).args(options).arg("-o").arg(&program).arg(&source).status();
     assert!(built.expect("cc").success());
@@ -148,4 +153,47 @@ fn what_cannot_be_probed_is_told() {
     let Some(program) = server(dir.path(), &[]) else { return };
     let o = run(&["record", "-o", &out, "--span", &format!("u:{}:handle_requests", program.display()), "--", "true"]);
     assert!(code(&o) == 3 && err(&o).contains("handle_request"), "{}", err(&o));
+}
+
+/// Calls a function as fast as it can, each hundredth for 2 ms, and says how many there were.
+const FAST: &str = r#"
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+__attribute__((noinline)) void call(int is_slow) { if (is_slow) usleep(2000); asm volatile("" ::: "memory"); }
+int main(void) {
+	long all = 0, slow = 0;
+	for (double end = now() + 2; now() < end; all++) {
+		int is_slow = all % 100 == 50;
+		call(is_slow);
+		slow += is_slow;
+	}
+	printf("%ld %ld\n", all, slow);
+}
+"#;
+
+#[test]
+fn over_the_budget_the_slow_ones_are_kept_and_weights_add_up_to_the_calls() {
+    let Some(_one) = can_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let Some(program) = build(dir.path(), FAST, &[]) else { return };
+    let (out, program) = (dir.path().join("t.holdup"), program.display().to_string());
+    let spec = format!("u:{program}:call");
+    let o = run(&["record", "-o", &out.display().to_string(), "--budget", "0.1%", "--span", &spec, "--", &program]);
+    assert_eq!(code(&o), 0, "{}", err(&o));
+    let said = String::from_utf8_lossy(&o.stdout).into_owned();
+    let (all, slow) = said.trim().split_once(' ').expect("two numbers");
+    let (all, slow): (u64, usize) = (all.parse().expect("calls"), slow.parse().expect("slow ones"));
+
+    let trace = holdup_trace::file::read(&out).expect("trace");
+    let spans = trace.spans.load().expect("spans");
+    assert!((spans.len() as u64) < all / 2, "{} of {all} were recorded", spans.len());
+    let told: u64 = trace.losses.iter().map(|l| l.expect("a loss")).map(|l| u64::from(l.count)).sum();
+    let sum: u64 = spans.rows().map(|s| u64::from(s.weight)).sum();
+    assert_eq!(sum + told, all);
+    let is_slow = |s: &holdup_trace::tables::Span| s.t.nanos() - s.start.nanos() >= 2_000_000;
+    // Those of the first moments stand for others where the limit is not known yet.
+    let kept = spans.rows().filter(is_slow).filter(|s| s.weight == 1).count();
+    assert!(kept <= slow && kept * 10 >= slow * 9, "{kept} of {slow} slow ones");
 }

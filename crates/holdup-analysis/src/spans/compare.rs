@@ -219,12 +219,11 @@ fn judge(charger: &Charger, causes: &[Cause], excess: f64, chosen: &Chosen) -> (
 
 /// That only some were recorded: the rare ones may be among those that were not.
 fn sampled(chosen: &Chosen) -> Option<String> {
-    let all = chosen.slow_count + chosen.typical_count;
-    let few = chosen.recorded < all;
+    let few = chosen.recorded < chosen.slow_count;
     few.then(|| {
         format!(
-            "to keep to the budget {} of about {all} were recorded (record with a greater --budget)",
-            chosen.recorded
+            "to keep to the budget {} of about {} slow ones were recorded (record with a greater --budget)",
+            chosen.recorded, chosen.slow_count
         )
     })
 }

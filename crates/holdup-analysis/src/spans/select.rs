@@ -19,7 +19,7 @@ pub(super) struct Chosen {
     /// How many there are, of which these were chosen.
     pub(super) slow_count: u64,
     pub(super) typical_count: u64,
-    /// How many the trace has of them; fewer if only some were recorded.
+    /// How many of the slow ones the trace has; fewer if only some were recorded.
     pub(super) recorded: u64,
 }
 
@@ -84,8 +84,8 @@ pub(super) fn choose(trace: &Trace, name: &str, share: f64) -> Result<Chosen> {
     if all.is_empty() {
         return Ok(Chosen::default());
     }
-    let recorded = all.len() as u64;
     let typical = all.split_off(longest(&all, share));
+    let recorded = all.len() as u64;
     let (slow_count, typical_count) = (stand_for(&all), stand_for(&typical));
     Ok(Chosen { recorded, slow_count, typical_count, slow: evenly(all), typical: evenly(typical) })
 }
