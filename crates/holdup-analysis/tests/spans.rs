@@ -109,6 +109,21 @@ fn a_share_is_one_of_the_spans_that_there_were() {
     assert_ne!(found.confidence, Confidence::High);
 }
 
+/// A hundred of 1 ms, told by two rows, and two of 70 ms: percentiles and means are those of the spans, not of the rows.
+#[test]
+fn what_stands_for_many_counts_as_many() {
+    let s = Schedule::new(1, 100.0).thread(10, "a").runs(10, 0, 0.0, 100.0, SLEEP);
+    let s = sampled(s, "request", (0.0, 1.0), SpanOutcome::Complete, 90);
+    let s = sampled(s, "request", (2.0, 3.0), SpanOutcome::Complete, 10);
+    let s = (0..2).fold(s, |s, i| span(s, "request", (f64::from(i), 70.0 + f64::from(i)), SpanOutcome::Complete));
+    let found = ask(&s.finish(), "request", 0.01).unwrap();
+    let name = &found.names[0];
+    assert_eq!((name.count, name.p50_s, name.p99_s, name.max_s), (102, 0.001, 0.07, 0.07));
+    assert_eq!((found.slow.count, found.slow.followed, found.typical.count, found.typical.followed), (2, 2, 100, 2));
+    assert!((found.typical.mean_s - 0.001).abs() < 1e-9, "{}", found.typical.mean_s);
+    assert!(!found.doubt.contains("budget"), "{}", found.doubt);
+}
+
 #[test]
 fn spans_that_ended_elsewhere_are_not_sure() {
     let s = Schedule::new(1, 100.0).thread(10, "a").runs(10, 0, 0.0, 100.0, SLEEP);

@@ -189,7 +189,7 @@ fn over_the_budget_the_slow_ones_are_kept_and_weights_add_up_to_the_calls() {
     let trace = holdup_trace::file::read(&out).expect("trace");
     let spans = trace.spans.load().expect("spans");
     assert!((spans.len() as u64) < all / 2, "{} of {all} were recorded", spans.len());
-    let told: u64 = trace.losses.iter().map(|l| l.expect("a loss")).map(|l| u64::from(l.count)).sum();
+    let told: u64 = trace.losses.iter().map(|l| l.expect("a loss")).map(|l| l.count).sum();
     let sum: u64 = spans.rows().map(|s| u64::from(s.weight)).sum();
     assert_eq!(sum + told, all);
     let is_slow = |s: &holdup_trace::tables::Span| s.t.nanos() - s.start.nanos() >= 2_000_000;

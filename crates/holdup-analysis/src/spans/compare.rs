@@ -7,7 +7,7 @@ use holdup_trace::{SpanOutcome, ThreadIdx};
 
 use super::charge::{Charged, Charger, Own};
 use super::report::{Account, Cause, Done, Group, NamedSpans, OneSpan, Piece, SpanReport};
-use super::select::{Chosen, length};
+use super::select::{Chosen, different, length};
 use crate::chain::Who;
 use crate::label;
 use crate::report::{Confidence, TraceFacts};
@@ -65,7 +65,8 @@ pub(super) fn report(
     let causes = causes(&slow, &typical, (chosen.slow.len(), chosen.typical.len()));
     let excess = slow_group.mean_s - typical_group.mean_s;
     let (confidence, doubt) = judge(charger, &causes, excess, chosen);
-    let worst = chosen.slow.iter().take(WORST).map(|(id, span)| one(charger, *id, span)).collect();
+    let longest = chosen.slow.chunk_by(|a, b| a.0 == b.0).take(WORST);
+    let worst = longest.map(|same| one(charger, same[0].0, &same[0].1)).collect();
     SpanReport {
         schema: "holdup.spans/1",
         trace,
@@ -141,7 +142,7 @@ fn group(spans: &[(u64, Span)], count: u64, sums: &Sums) -> Group {
     let mean = lengths().sum::<f64>() / spans.len().max(1) as f64;
     Group {
         count,
-        followed: spans.len() as u64,
+        followed: different(spans) as u64,
         min_s: lengths().fold(f64::MAX, f64::min).min(mean),
         max_s: lengths().fold(0.0, f64::max),
         mean_s: mean,
@@ -183,8 +184,9 @@ fn judge(charger: &Charger, causes: &[Cause], excess: f64, chosen: &Chosen) -> (
     let Some(first) = causes.first() else { return (Confidence::Low, "nothing is known of their time".into()) };
     let share = (first.slow_s - first.typical_s) / excess.max(f64::MIN_POSITIVE);
     let mut doubts = Vec::new();
-    if chosen.slow.len() < ENOUGH {
-        doubts.push(format!("there are {} slow spans only", chosen.slow.len()));
+    let few = different(&chosen.slow);
+    if few < ENOUGH {
+        doubts.push(format!("there are {few} slow spans only"));
     }
     doubts.extend(sampled(chosen));
     let moved = chosen.slow.iter().filter(|(_, s)| s.outcome == SpanOutcome::Moved).count();

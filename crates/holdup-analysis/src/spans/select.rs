@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use holdup_base::stats::quantile_of_sorted;
 use holdup_trace::tables::Span;
 use holdup_trace::{Result, SpanOutcome, Trace};
 
@@ -36,7 +35,8 @@ pub(super) fn length(span: &Span) -> u64 {
 struct Name {
     count: u64,
     open: u64,
-    lengths: Vec<f64>,
+    /// With how many spans each stands for.
+    lengths: Vec<(u64, u64)>,
 }
 
 /// All names, the most frequent first. O(spans log spans).
@@ -47,7 +47,7 @@ pub(super) fn names(trace: &Trace) -> Result<Vec<NamedSpans>> {
         let name = all.entry(span.name.0).or_default();
         name.count += u64::from(span.weight.max(1));
         if is_whole(&span) {
-            name.lengths.push(length(&span) as f64 / 1e9);
+            name.lengths.push((length(&span), u64::from(span.weight.max(1))));
         } else {
             name.open += u64::from(span.weight.max(1));
         }
@@ -55,8 +55,8 @@ pub(super) fn names(trace: &Trace) -> Result<Vec<NamedSpans>> {
     let mut names: Vec<NamedSpans> = all
         .into_iter()
         .map(|(id, mut name)| {
-            name.lengths.sort_by(f64::total_cmp);
-            let at = |q| if name.lengths.is_empty() { 0.0 } else { quantile_of_sorted(&name.lengths, q) };
+            name.lengths.sort_unstable();
+            let at = |q| quantile(&name.lengths, q);
             NamedSpans {
                 name: super::text(trace, holdup_trace::StringId(id)),
                 count: name.count,
@@ -69,6 +69,17 @@ pub(super) fn names(trace: &Trace) -> Result<Vec<NamedSpans>> {
         .collect();
     names.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
     Ok(names)
+}
+
+/// The length in seconds that a share of the spans does not exceed; `sorted` has lengths, and for how many spans each stands.
+fn quantile(sorted: &[(u64, u64)], share: f64) -> f64 {
+    let rank = share * sorted.iter().map(|(_, weight)| *weight as f64).sum::<f64>();
+    let mut sum = 0.0;
+    let found = sorted.iter().find(|(_, weight)| {
+        sum += *weight as f64;
+        sum >= rank
+    });
+    found.or(sorted.last()).map_or(0.0, |(length, _)| *length as f64 / 1e9)
 }
 
 /// The longest `share` of the spans named `name`, and the others. O(spans log spans).
@@ -108,11 +119,30 @@ fn longest(spans: &[(u64, Span)], share: f64) -> usize {
     before.count().clamp(1, spans.len())
 }
 
-/// At most [`MOST_FOLLOWED`], from the longest to the shortest; the longest stays the first.
+/// At most [`MOST_FOLLOWED`], from the longest to the shortest, evenly among the spans that there were: one that stands for many may be there
+/// several times. The longest stays the first.
 fn evenly(spans: Vec<(u64, Span)>) -> Vec<(u64, Span)> {
-    let count = spans.len();
-    if count <= MOST_FOLLOWED {
+    let all = stand_for(&spans);
+    let is_whole = all == spans.len() as u64;
+    if is_whole && spans.len() <= MOST_FOLLOWED {
         return spans;
     }
-    (0..MOST_FOLLOWED).map(|i| spans[i * count / MOST_FOLLOWED]).collect()
+    let count = all.min(MOST_FOLLOWED as u64);
+    let (mut at, mut before) = (0, 0);
+    let place = |i: u64| (u128::from(i) * u128::from(all) / u128::from(count)) as u64;
+    (0..count)
+        .map(place)
+        .filter_map(|wanted| {
+            while before + u64::from(spans.get(at)?.1.weight.max(1)) <= wanted {
+                before += u64::from(spans[at].1.weight.max(1));
+                at += 1;
+            }
+            spans.get(at).copied()
+        })
+        .collect()
+}
+
+/// How many different ones these are.
+pub(super) fn different(spans: &[(u64, Span)]) -> usize {
+    spans.chunk_by(|a, b| a.0 == b.0).count()
 }
