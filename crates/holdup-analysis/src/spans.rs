@@ -14,6 +14,7 @@
 mod charge;
 mod compare;
 mod history;
+pub(crate) mod nesting;
 mod report;
 mod select;
 
@@ -24,7 +25,7 @@ use crate::classify::Classifier;
 use crate::focus::Focus;
 use crate::intervals;
 use crate::report::TraceFacts;
-pub use report::{Account, Cause, Done, Group, NamedSpans, OneSpan, Piece, SpanReport};
+pub use report::{Account, Cause, Done, Group, NamedSpans, OneSpan, Piece, SingleSpan, SpanReport};
 
 /// Which spans.
 #[derive(Debug, Clone)]
@@ -33,6 +34,51 @@ pub struct Options {
     pub name: String,
     /// Which share of them, the longest, is called slow: above 0, at most 0.5.
     pub slow: f64,
+}
+
+/// All names of spans, the most frequent first. O(spans log spans).
+///
+/// # Errors
+/// If the trace is damaged.
+pub fn names(trace: &Trace) -> Result<Vec<NamedSpans>> {
+    select::names(trace)
+}
+
+/// One span, by its number in the table `span`, with all that its time was. O(events).
+///
+/// # Errors
+/// If the trace is damaged, or has no such span.
+pub fn one(trace: &Trace, path: &str, id: u64) -> Result<SingleSpan> {
+    let refuse = |what: String| Error::Input(format!("{path}: {what}"));
+    let Some(span) = usize::try_from(id).ok().and_then(|id| trace.spans.iter().nth(id)) else {
+        let count = trace.spans.rows();
+        return Err(refuse(format!("there is no span {id}; there are {count}, see holdup table {path} spans")));
+    };
+    let span = span?;
+    let focus = Focus::find(trace, None).map_err(refuse)?;
+    let classifier = Classifier::new(trace);
+    let whole = intervals::build(trace, &focus, &classifier)?;
+    let history = history::History::new(trace, &whole, &classifier)?;
+    let charger = charge::Charger::new(trace, &whole, &history, &classifier);
+    let (name, outcome) = (text(trace, span.name), span.outcome.name());
+    Ok(SingleSpan {
+        schema: "holdup.span/1",
+        trace: facts(trace, path, whole.cpus),
+        name,
+        outcome,
+        span: compare::one(&charger, id, &span),
+    })
+}
+
+fn facts(trace: &Trace, path: &str, cpus: usize) -> TraceFacts {
+    TraceFacts {
+        path: path.to_owned(),
+        format: trace.meta.format.clone(),
+        start_s: 0.0,
+        duration_s: trace.meta.duration_ns as f64 / 1e9,
+        cpus,
+        focus: String::new(),
+    }
 }
 
 /// What the slow spans of a name did, beside the others. `path` is only repeated in the answer. O(events + the time of the spans that are
@@ -64,14 +110,7 @@ pub fn explain(trace: &Trace, path: &str, options: &Options) -> Result<SpanRepor
     let whole = intervals::build(trace, &focus, &classifier)?;
     let history = history::History::new(trace, &whole, &classifier)?;
     let charger = charge::Charger::new(trace, &whole, &history, &classifier);
-    let facts = TraceFacts {
-        path: path.to_owned(),
-        format: trace.meta.format.clone(),
-        start_s: 0.0,
-        duration_s: trace.meta.duration_ns as f64 / 1e9,
-        cpus: whole.cpus,
-        focus: String::new(),
-    };
+    let facts = facts(trace, path, whole.cpus);
     Ok(compare::report(&charger, facts, wanted, &chosen, &names))
 }
 

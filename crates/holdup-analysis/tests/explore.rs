@@ -10,7 +10,7 @@ use holdup_analysis::explore::filter::Filter;
 use holdup_analysis::explore::group::{Keys, MOST_GROUPS, Spread, distinct, tally};
 use holdup_analysis::explore::relation::{Column, Data, MISSING, Rows, Text, Unit};
 use holdup_analysis::explore::{Answer, Error, Explorer, Measure, PRESETS, Process, Query, Stop, TableKind};
-use holdup_trace::{Cpu, ExitEvent, ForkEvent, NameEvent, SampleEvent, Trace};
+use holdup_trace::{Cpu, ExitEvent, ForkEvent, NameEvent, Nanos, SampleEvent, SpanEvent, SpanOutcome, Trace};
 
 struct Random(u64);
 
@@ -112,6 +112,18 @@ fn schedule() -> Trace {
         let chain = schedule.builder.chain(1, &[], &[ip, 0x999]);
         schedule.builder.push(ns(t), SampleEvent { cpu: Cpu(0), tid: 10, ip, chain });
     }
+    let (name, argument) = (schedule.builder.string("request"), schedule.builder.string("/page"));
+    for (start, end, weight, outcome) in [
+        (1.0, 2.0, 1, SpanOutcome::Complete),
+        (1.0, 6.0, 1, SpanOutcome::Complete),
+        (6.0, 7.0, 98, SpanOutcome::Complete),
+        (6.5, 12.0, 1, SpanOutcome::Open),
+    ] {
+        let length = Nanos(ns(end) - ns(start));
+        let (tid, end_tid, key) = (11, 11, 0);
+        let span = SpanEvent { tid, end_tid, length, name, argument, key, outcome, weight };
+        schedule.builder.push(ns(end), span);
+    }
     schedule.finish()
 }
 
@@ -146,6 +158,39 @@ fn waits_have_their_wakers() {
     assert_eq!(found[0], "0 waiter 2000000 3000000 500000 lock owner no");
     assert_eq!(found.len(), 3);
     assert!(found[1].starts_with("1 waiter 7000000 ") && found[1].ends_with(" yes"), "{}", found[1]);
+}
+
+/// Of `waiter`: one from 1 to 6 ms, in which it waits for the lock for 3 ms, one within it of 1 ms, and one of 1 ms that stands for 98.
+#[test]
+fn spans_count_as_often_as_they_stand_for_and_add_up() {
+    let trace = schedule();
+    let columns = ["id", "length", "argument", "parent", "depth", "ran", "ready", "waited-lock", "unknown", "outcome"];
+    let found = show(&ask(&trace, |q| q.columns = words(&columns), TableKind::Spans));
+    assert_eq!(
+        found,
+        [
+            "0 1000000 /page 1 1 1000000 0 0 0 complete",
+            "1 5000000 /page - 0 1500000 500000 3000000 0 complete",
+            "2 1000000 /page - 0 1000000 0 0 0 complete",
+            "3 - /page - 0 500000 0 0 0 open",
+        ]
+    );
+    let by = |q: &mut Query| {
+        q.by = words(&["name"]);
+        q.measures = words(&["count", "sum:length", "mean:length", "p50:length", "p99:length", "p100:length", "share"]);
+    };
+    // 101 spans, of which 100 were seen whole.
+    let sums = ["request 101 104000000 1040000.00 1000000 1000000 5000000 1.00"];
+    assert_eq!(show(&ask(&trace, by, TableKind::Spans)), sums);
+    let found = show(&ask(
+        &trace,
+        |q| q.columns = words(&["length", "ran", "ready", "waited", "unknown", "start", "end"]),
+        TableKind::Spans,
+    ));
+    for row in found {
+        let n: Vec<u64> = row.split(' ').map(|n| n.parse().unwrap_or(0)).collect();
+        assert_eq!(n[1] + n[2] + n[3] + n[4], n[6] - n[5], "{row}");
+    }
 }
 
 #[test]

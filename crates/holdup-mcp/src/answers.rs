@@ -3,4 +3,5 @@
 pub(crate) mod code;
 pub(crate) mod explain;
 pub(crate) mod folder;
+pub(crate) mod spans;
 pub(crate) mod table;

@@ -31,10 +31,23 @@ pub(crate) struct Finding {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+pub(crate) struct Spans {
+    /// The trace
+    pub trace: String,
+    /// Of this name, as spans without a name lists them
+    pub name: Option<String>,
+    /// Which share of them, the longest, is called slow: 0.01 if not given, at most 0.5
+    pub slow: Option<f64>,
+    /// Or one of them, by its number
+    pub id: Option<u64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Table {
     /// The trace
     pub trace: String,
-    /// A table (waits, cpu, switches, wakes, locks) or a question of table_columns
+    /// A table (waits, cpu, switches, wakes, locks, processes, spans) or a question of table_columns
     pub table: String,
     /// Columns to group by
     #[serde(default)]
@@ -61,7 +74,7 @@ pub(crate) struct Table {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Columns {
-    /// waits, cpu, switches, wakes or locks
+    /// waits, cpu, switches, wakes, locks, processes or spans
     pub table: String,
 }
 

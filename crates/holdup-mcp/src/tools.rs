@@ -6,7 +6,7 @@ use holdup_base::near;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::answers::{code, explain, folder, table};
+use crate::answers::{code, explain, folder, spans, table};
 use crate::arguments::{self, Nothing, schema};
 use crate::desk::Desk;
 use crate::recording;
@@ -55,6 +55,13 @@ pub(crate) const ALL: &[Known] = &[
         |desk, asked| explain::stalls(desk, &parse(asked)?),
     ),
     reads(
+        "spans",
+        "Units of work such as requests: without name which there are, how many and how long; with name why the slow ones are slow, beside \
+         the typical ones; with id one of them piece by piece",
+        schema::<arguments::Spans>,
+        |desk, asked| spans::spans(desk, &parse(asked)?),
+    ),
+    reads(
         "chain",
         "Follows one wait to its cause: who ended it, what that one waited for before, and so on; the parts add up to the whole wait",
         schema::<arguments::Chain>,
@@ -68,7 +75,7 @@ pub(crate) const ALL: &[Known] = &[
     ),
     reads(
         "table",
-        "Rows or groups of a table: waits, cpu (samples), switches, wakes, locks, or a question by name (see table_columns)",
+        "Rows or groups of a table: waits, cpu (samples), switches, wakes, locks, processes, spans, or a question by name (see table_columns)",
         schema::<arguments::Table>,
         |desk, asked| table::table(desk, &parse(asked)?),
     ),

@@ -12,7 +12,7 @@ use holdup_analysis::Explanation;
 use holdup_analysis::annotate::Annotated;
 use holdup_analysis::chain::Chain;
 use holdup_analysis::diff::Diff;
-use holdup_analysis::spans::SpanReport;
+use holdup_analysis::spans::{SingleSpan, SpanReport};
 use holdup_analysis::threads::ThreadList;
 use holdup_lab::compare::Comparison as LabComparison;
 use holdup_lab::{check, report as lab};
@@ -63,6 +63,7 @@ pub const DOCUMENTS: &[Document] = &[
         of: "holdup explain TRACE --spans NAME --json",
         make: of::<SpanReport>,
     },
+    Document { name: "span", id: "holdup.span/1", of: "holdup chain TRACE --span ID --json", make: of::<SingleSpan> },
     Document { name: "info", id: "holdup.info/1", of: "holdup info TRACE --json", make: by_hand::info },
     Document { name: "tables", id: "holdup.schema/1", of: "holdup info --schema --json", make: by_hand::tables },
     Document { name: "table", id: "holdup.table/1", of: "holdup table TRACE TABLE --json", make: by_hand::table },

@@ -122,6 +122,34 @@ fn the_first_story_from_question_to_instruction() {
 }
 
 #[test]
+fn a_slow_request_is_told_from_its_name_to_its_wait() {
+    let folder = folder();
+    let mut client = Client::of(folder.path(), &[]);
+    let listed = client.call("spans", &json!({"trace": "build.holdup"})).expect("names");
+    assert_eq!((&listed["spans"][0]["name"], &listed["spans"][0]["count"]), (&json!("request"), &json!(4)));
+    let asked = listed["next"][0]["arguments"].clone();
+    let slow = client.call("spans", &asked).expect("the slow ones");
+    // 8 ms ran itself, and from 10 to 60 ms waited for the holder of the lock.
+    let cause = &slow["causes"][0];
+    assert_eq!((&cause["what"], &cause["thread"]), (&json!("waited-for"), &json!("holder")), "{slow}");
+    assert!((cause["slow_s"].as_f64().expect("seconds") - 0.05).abs() < 1e-6, "{cause}");
+    let pieces = |span: &Value| {
+        span["pieces"].as_array().expect("pieces").iter().map(|p| p["length_s"].as_f64().unwrap_or(0.0)).sum::<f64>()
+    };
+    let worst = &slow["worst"][0];
+    assert!((pieces(worst) + worst["rest_s"].as_f64().unwrap_or(0.0) - 0.062).abs() < 1e-6, "{worst}");
+    let answers: Vec<Value> = slow["next"]
+        .as_array()
+        .expect("proposals")
+        .iter()
+        .map(|n| client.call(n["tool"].as_str().expect("a tool"), &n["arguments"]).expect("an answer"))
+        .collect();
+    assert_eq!(answers[0]["outcome"], "complete");
+    assert!(answers[1]["end"]["text"].as_str().is_some_and(|text| text.contains("`holder`")), "{}", answers[1]);
+    client.leave();
+}
+
+#[test]
 fn tables_say_what_their_columns_are() {
     let folder = folder();
     let mut client = Client::of(folder.path(), &[]);
@@ -151,6 +179,9 @@ fn what_makes_no_sense_is_a_sentence() {
         ("finding", json!({"trace": "build.holdup", "id": "f99"}), "f99"),
         ("chain", json!({"trace": "build.holdup"}), "at_s"),
         ("chain", json!({"trace": "build.holdup", "wait": 123_456}), "123456"),
+        ("spans", json!({"trace": "build.holdup", "name": "reqest"}), "request"),
+        ("spans", json!({"trace": "build.holdup", "name": "request", "slow": 2}), "0.5"),
+        ("spans", json!({"trace": "build.holdup", "id": 4}), "there is no span 4"),
         ("disasm", json!({"trace": "build.holdup", "function": "no_such"}), "no_such"),
         ("table", json!({"trace": "build.holdup", "table": "wait"}), "waits"),
         ("table", json!({"trace": "build.holdup", "table": "waits", "by": ["thraed"]}), "thread"),

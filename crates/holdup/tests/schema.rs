@@ -136,7 +136,7 @@ fn of_traces(checked: &mut Checked, traces: &[String]) {
         checked.check("explain", &["explain", trace, "--json"]);
         checked.check("threads", &["threads", trace, "--json"]);
         checked.check("export", &["export", trace, "--format", "json", "-o", "/dev/stdout"]);
-        for table in ["waits", "cpu", "switches", "wakes", "locks", "who-waits-longest"] {
+        for table in ["waits", "cpu", "switches", "wakes", "locks", "spans", "who-waits-longest"] {
             checked.check("table", &["table", trace, table, "--json"]);
         }
         checked.check("diff", &["diff", trace, "--vs", trace, "--json"]);
@@ -181,6 +181,7 @@ fn every_document_is_one_of_its_schema() {
     checked.check("disasm", &["disasm", &path, "wait_for_flag", "--json"]);
     let spans = checked.check("spans", &["explain", &path, "--spans", "request", "--json"]);
     assert_eq!(spans["slow"]["count"], 1, "{spans}");
+    checked.check("span", &["chain", &path, "--span", "3", "--json"]);
     traces.push(path);
     if let Some(_one) = can_record() {
         let path = dir.path().join("t.holdup").display().to_string();

@@ -52,7 +52,7 @@ fn every_table_and_question_says_something_that_fits() {
     let questions = help.split("Questions:").nth(1).expect("a list").lines().filter_map(|l| l.strip_prefix("  "));
     let names: Vec<&str> = questions.filter_map(|l| l.split_whitespace().next()).collect();
     assert!(names.contains(&"who-waits-longest") && help.contains("Example"), "{names:?}");
-    for name in ["waits", "switches", "wakes", "cpu", "locks"].iter().chain(&names) {
+    for name in ["waits", "switches", "wakes", "cpu", "locks", "spans"].iter().chain(&names) {
         let text = table(&[name]);
         assert!(!text.trim().is_empty(), "{name}");
         assert!(text.lines().count() == 1 || text.lines().all(|l| l.chars().count() <= 100), "{name}: {text}");

@@ -1,6 +1,6 @@
 //! What is computed of each group: counts, sums, means, maxima, percentiles, shares, how many different values.
 
-use super::group::{self, Cell, Keys, Spread, Stop};
+use super::group::{self, Cell, Keys, Spread, Stop, WeightedSpread};
 use super::names;
 use super::relation::{Column, Data, MISSING, Relation, Rows, Unit};
 use super::rows::TableKind;
@@ -113,33 +113,63 @@ fn columns_that(table: TableKind, is: impl Fn(Unit) -> bool) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// The measures of the groups of `rows` that have any: which groups, and one column for each measure.
+/// The values of groups for percentiles.
+enum Values {
+    Once(Spread),
+    Often(WeightedSpread),
+}
+
+impl Values {
+    fn percentile(&mut self, group: usize, percent: f64) -> u64 {
+        match self {
+            Values::Once(spread) => spread.percentile(group, percent),
+            Values::Often(spread) => spread.percentile(group, percent),
+        }
+    }
+}
+
+/// The measures of the groups of `rows` that have any: which groups, and one column for each measure. A row counts as often as the column
+/// `weight` says, if there is one.
 pub(super) fn compute(
     relation: &Relation,
     keys: &Keys,
     rows: Rows,
     measures: &[Measure],
+    weight: Option<&str>,
     stop: &Stop,
 ) -> Result<(Vec<u32>, Vec<Column>)> {
+    let weights = weight.map(|weight| numbers(relation, weight));
+    let tally = |column: Option<&str>| {
+        let values = column.map(|c| numbers(relation, c));
+        match weights {
+            Some(weights) => group::tally_weighted(keys, values, weights, rows, stop),
+            None => group::tally(keys, values, rows, stop),
+        }
+    };
     let mut tallies: Vec<(Option<&str>, Vec<Cell>)> = Vec::new();
     for measure in measures {
         let column = measure.tallied();
         if tallies.iter().all(|(c, _)| *c != column) {
-            tallies.push((column, group::tally(keys, column.map(|c| numbers(relation, c)), rows, stop)?));
+            tallies.push((column, tally(column)?));
         }
     }
     if tallies.is_empty() {
-        tallies.push((None, group::tally(keys, None, rows, stop)?));
+        tallies.push((None, tally(None)?));
     }
     let groups: Vec<u32> = (0..keys.groups as u32).filter(|&g| tallies[0].1[g as usize].rows > 0).collect();
     let mut columns = Vec::new();
-    let mut spread: Option<(&str, Spread)> = None;
+    let mut spread: Option<(&str, Values)> = None;
     for measure in measures {
         let cells = &tallies.iter().find(|(c, _)| *c == measure.tallied()).expect("each was tallied").1;
         if let (Of::Percentile(_), Some(column)) = (measure.of, measure.column())
             && spread.as_ref().is_none_or(|(of, _)| *of != column)
         {
-            spread = Some((column, Spread::new(keys, cells, numbers(relation, column), rows, stop)?));
+            let values = numbers(relation, column);
+            let new = match weights {
+                Some(weights) => Values::Often(WeightedSpread::new(keys, values, weights, rows, stop)?),
+                None => Values::Once(Spread::new(keys, cells, values, rows, stop)?),
+            };
+            spread = Some((column, new));
         }
         let data = match (measure.of, measure.column()) {
             (Of::Distinct, Some(column)) => {
@@ -162,7 +192,7 @@ fn numbers<'a>(relation: &'a Relation, column: &str) -> &'a [u64] {
     }
 }
 
-fn values(measure: &Measure, cells: &[Cell], groups: &[u32], spread: Option<&mut Spread>) -> Data {
+fn values(measure: &Measure, cells: &[Cell], groups: &[u32], spread: Option<&mut Values>) -> Data {
     let known = |c: &Cell, value: u64| if c.known == 0 { MISSING } else { value };
     let each = |f: &dyn Fn(&Cell) -> u64| Data::Numbers(groups.iter().map(|&g| f(&cells[g as usize])).collect());
     let ratios = |f: &dyn Fn(&Cell) -> f64| Data::Reals(groups.iter().map(|&g| f(&cells[g as usize])).collect());

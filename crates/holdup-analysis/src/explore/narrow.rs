@@ -20,7 +20,7 @@ impl TableKind {
     /// The columns that say from when to when a row is.
     pub const fn span(self) -> [&'static str; 2] {
         match self {
-            TableKind::Waits | TableKind::Locks | TableKind::Processes => ["start", "end"],
+            TableKind::Waits | TableKind::Locks | TableKind::Processes | TableKind::Spans => ["start", "end"],
             TableKind::Cpu | TableKind::Switches | TableKind::Wakes => ["t", "t"],
         }
     }

@@ -175,6 +175,36 @@ pub const PRESETS: &[Preset] = &[
             &["start", "end", "lifetime", "process", "pid", "parent", "threads", "on-cpu", "ended"],
         )
     },
+    preset(
+        "spans-by-name",
+        "kinds of work: how many, how long, and what their threads waited for meanwhile",
+        TableKind::Spans,
+        &["process", "name"],
+        &[
+            "count",
+            "sum:length",
+            "p50:length",
+            "p90:length",
+            "p99:length",
+            "max:length",
+            "sum:ran",
+            "sum:ready",
+            "sum:waited-lock",
+            "sum:waited-disk",
+            "sum:waited-sleep",
+            "sum:waited-input",
+        ],
+    ),
+    Preset {
+        sort: &["-length"],
+        ..preset(
+            "slowest-spans",
+            "single units of work, the longest first",
+            TableKind::Spans,
+            &[],
+            &["id", "start", "length", "name", "argument", "process", "thread", "ran", "ready", "waited"],
+        )
+    },
 ];
 
 impl Preset {

@@ -133,7 +133,7 @@ impl View {
     /// the next is a call with the rows of one group ([`View::rows_of`]) and another column.
     pub fn group(&self, by: &[String], rows: Rows, measures: &[Measure], stop: &Stop) -> Result<Answer> {
         let keys = self.keys(by, rows, stop)?;
-        let (groups, measured) = measure::compute(&self.relation, &keys, rows, measures, stop)?;
+        let (groups, measured) = measure::compute(&self.relation, &keys, rows, measures, self.table.weight(), stop)?;
         let first = keys.first_rows(rows, groups.len());
         let first: Vec<u32> = groups.iter().map(|&g| first[g as usize]).collect();
         let mut columns: Vec<Column> = by.iter().map(|b| pick(self.relation.column(b), &first)).collect();
@@ -200,6 +200,7 @@ impl Explorer<'_> {
             need(names::resolve(query.table, key.trim_start_matches('-'))?);
         }
         filter.iter().flat_map(Filter::columns).for_each(|c| need(c.to_owned()));
+        query.table.weight().into_iter().for_each(|weight| need(weight.to_owned()));
         let scope = self.scope(query)?;
         let relation = query.table.fill(self, &needed, &scope)?;
         let chosen = filter.map(|f| f.choose(&relation, stop)).transpose()?;

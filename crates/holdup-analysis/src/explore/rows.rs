@@ -10,12 +10,13 @@ pub(super) mod frames;
 mod instructions;
 mod locks;
 mod processes;
+mod spans;
 mod switches;
 mod waits;
 mod wakes;
 
 use holdup_trace::tables::Thread;
-use holdup_trace::{Cpu, LockId, StackId, ThreadIdx, WakeContext};
+use holdup_trace::{Cpu, LockId, StackId, StringId, ThreadIdx, WakeContext};
 
 use super::relation::{Relation, Unit};
 use super::{Explorer, Result, Scope};
@@ -36,6 +37,8 @@ pub enum TableKind {
     Locks,
     /// Processes.
     Processes,
+    /// Units of work.
+    Spans,
 }
 
 /// What a column means.
@@ -55,6 +58,7 @@ pub struct ColumnInfo {
 enum Get<R: 'static> {
     Number(fn(&R) -> u64),
     Word(fn(&R) -> &'static str),
+    Text(fn(&R) -> StringId),
     /// A number of the thread's own.
     ThreadNumber(fn(&R) -> ThreadIdx, fn(&Thread) -> u32),
     Process(fn(&R) -> Actor),
@@ -143,19 +147,24 @@ macro_rules! for_table {
                 type $p = processes::Processes;
                 $call
             }
+            TableKind::Spans => {
+                type $p = spans::Spans;
+                $call
+            }
         }
     };
 }
 
 impl TableKind {
     /// All tables.
-    pub const ALL: [TableKind; 6] = [
+    pub const ALL: [TableKind; 7] = [
         TableKind::Waits,
         TableKind::Cpu,
         TableKind::Switches,
         TableKind::Wakes,
         TableKind::Locks,
         TableKind::Processes,
+        TableKind::Spans,
     ];
 
     /// Its name on the command line.
@@ -167,6 +176,7 @@ impl TableKind {
             TableKind::Wakes => "wakes",
             TableKind::Locks => "locks",
             TableKind::Processes => "processes",
+            TableKind::Spans => "spans",
         }
     }
 
@@ -179,6 +189,7 @@ impl TableKind {
             TableKind::Wakes => "one row for each wake-up",
             TableKind::Locks => "one row for each contended acquisition of a lock",
             TableKind::Processes => "one row for each process",
+            TableKind::Spans => "one row for each unit of work, such as a request",
         }
     }
 
@@ -209,6 +220,9 @@ impl TableKind {
             TableKind::Processes => {
                 &["start", "end", "lifetime", "process", "pid", "parent", "threads", "on-cpu", "ended"]
             }
+            TableKind::Spans => {
+                &["id", "start", "length", "name", "argument", "process", "thread", "ran", "ready", "waited", "outcome"]
+            }
         }
     }
 
@@ -220,7 +234,18 @@ impl TableKind {
             TableKind::Switches => &["sum:on-cpu", "count", "sum:time-since-last", "sum:ready", "max:ready"],
             TableKind::Wakes => &["count", "share"],
             TableKind::Processes => &["count", "sum:lifetime", "max:lifetime", "sum:on-cpu", "sum:threads"],
+            TableKind::Spans => {
+                &["count", "sum:length", "p50:length", "p90:length", "p99:length", "max:length", "sum:waited"]
+            }
             TableKind::Locks => &["sum:wait", "count", "p50:wait", "p99:wait", "p50:hold", "p99:hold", "p50:hand-off"],
+        }
+    }
+
+    /// The column that says how often a row counts in a group, if it is not once.
+    pub(super) const fn weight(self) -> Option<&'static str> {
+        match self {
+            TableKind::Spans => Some("weight"),
+            _ => None,
         }
     }
 

@@ -231,7 +231,7 @@ fn sampled(chosen: &Chosen) -> Option<String> {
 }
 
 /// One span with its pieces in order: neighbours that say the same are one.
-fn one(charger: &Charger, id: u64, span: &Span) -> OneSpan {
+pub(super) fn one(charger: &Charger, id: u64, span: &Span) -> OneSpan {
     let trace = charger.trace;
     let begin = span.start.nanos();
     let whole = length(span) as f64 / 1e9;

@@ -148,6 +148,21 @@ pub struct OneSpan {
     pub rest_s: f64,
 }
 
+/// One span that was asked for.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct SingleSpan {
+    /// `holdup.span/1`.
+    pub schema: &'static str,
+    /// Of which trace.
+    pub trace: TraceFacts,
+    /// What kind of work it is.
+    pub name: String,
+    /// How it ended: `complete`, `moved`, `abandoned`, `open` or `begun`.
+    pub outcome: &'static str,
+    /// What its time was.
+    pub span: OneSpan,
+}
+
 /// A part of one span's time.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Piece {

@@ -34,7 +34,7 @@ A number that is no file's name is a process id.";
 
 /// `holdup chain`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("start").required(true).args(["at", "wait"])))]
+#[command(group(ArgGroup::new("start").required(true).args(["at", "wait", "span"])))]
 pub struct Chain {
     /// The trace; - for standard input
     pub trace: PathBuf,
@@ -47,6 +47,9 @@ pub struct Chain {
     /// The wait with this number
     #[arg(long, value_name = "ID")]
     pub wait: Option<usize>,
+    /// The span with this number: what its time was, piece by piece
+    #[arg(long, value_name = "ID", conflicts_with_all = ["follow", "focus"])]
+    pub span: Option<u64>,
     /// Only this process (name or pid) and its children
     #[arg(long, value_name = "PROC")]
     pub focus: Option<String>,

@@ -13,7 +13,7 @@ use super::window;
 pub struct Table {
     /// The trace; - for standard input
     pub trace: PathBuf,
-    /// waits, cpu, switches, wakes, locks, processes, or a question listed below
+    /// waits, cpu, switches, wakes, locks, processes, spans, or a question listed below
     #[arg(value_name = "TABLE|QUESTION")]
     pub table: String,
     /// Group by these columns
@@ -86,6 +86,7 @@ Examples:
   holdup table build.holdup waits --by function --show distinct:tid,sum:wait     how many threads waited where
   holdup table build.holdup cpu --around find_free_block                         its callers and callees
   holdup table build.holdup waits --where 'kind == lock' --flame locks.svg
+  holdup table build.holdup spans --by name,argument --where 'outcome == complete'
   holdup table build.holdup locks --by lock --format csv -o locks.csv
 
 Questions:

@@ -144,6 +144,7 @@ fn nothing(trace: &Trace, path: &Path, query: &Query) -> String {
         TableKind::Wakes => {
             (trace.wakes.rows(), "wake-ups", "holdup records them; with perf add -e sched:sched_waking")
         }
+        TableKind::Spans => (trace.spans.rows(), "spans", "record with --span, see holdup record --help"),
         _ => (
             trace.switches.rows(),
             "context switches",

@@ -5,7 +5,7 @@ use std::io::Write;
 use holdup_analysis::chain::Who;
 use holdup_analysis::label::{count, duration};
 use holdup_analysis::report::Confidence;
-use holdup_analysis::spans::{Cause, Done, Group, NamedSpans, OneSpan, Piece, SpanReport};
+use holdup_analysis::spans::{Cause, Done, Group, NamedSpans, OneSpan, Piece, SingleSpan, SpanReport};
 use holdup_base::text::clean;
 
 use super::screen::{self, AnsiColor, Style};
@@ -49,6 +49,14 @@ pub fn print(answer: &SpanReport) -> anyhow::Result<()> {
     answer.worst.iter().try_for_each(|span| one(&mut out, span))?;
     others(&mut out, answer)?;
     Ok(())
+}
+
+/// Prints one span on standard output.
+pub fn print_one(answer: &SingleSpan) -> anyhow::Result<()> {
+    let mut out = screen::stdout();
+    let (path, name) = (clean(&answer.trace.path), clean(&answer.name));
+    writeln!(out, "{BOLD}{path}{BOLD:#}: {name}, span {}, {}", answer.span.id, answer.outcome)?;
+    one(&mut out, &answer.span)
 }
 
 /// `The slowest 1 % (32 of 3,214, 96–141 ms) waited 93 ms for …; the others 0.2 ms.`

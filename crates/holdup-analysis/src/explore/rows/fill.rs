@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdup_trace::{LockId, LockKind, StackId, Syscall, Table as _, ThreadIdx, Trace, WakeContext};
+use holdup_trace::{LockId, LockKind, StackId, StringId, Syscall, Table as _, ThreadIdx, Trace, WakeContext};
 use rustc_hash::FxHashMap;
 
 use super::instructions::Instructions;
@@ -63,6 +63,7 @@ impl<'a, R: 'static> Filling<'a, R> {
         let values = match def.get {
             Get::Number(get) => Values::Numbers(Box::new(get), Vec::new()),
             Get::Word(get) => Values::Words(get, Coder::default()),
+            Get::Text(get) => named(Box::new(move |r| get(r).0), Box::new(|id| trace.text(StringId(id)).to_owned())),
             Get::ThreadNumber(get, part) => {
                 let number = move |r: &R| trace.thread(get(r)).map_or(MISSING, |t| u64::from(part(&t)));
                 Values::Numbers(Box::new(number), Vec::new())

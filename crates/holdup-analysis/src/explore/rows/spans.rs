@@ -1,0 +1,230 @@
+//! `spans`: units of work, such as requests, with what their own threads did meanwhile.
+
+use holdup_trace::tables::Span;
+use holdup_trace::{SpanOutcome, ThreadIdx, WakeContext};
+use rustc_hash::FxHashMap;
+
+use super::{Actor, Def, Get, Provider, def};
+use crate::classify::WaitKind;
+use crate::explore::relation::MISSING;
+use crate::explore::relation::Unit::{Count, Id, Instant, Nanos, Text};
+use crate::explore::{Explorer, Result};
+use crate::intervals::State;
+use crate::segments;
+use crate::spans::nesting;
+
+pub(super) struct Spans;
+
+/// A span and what became of its time.
+pub(super) struct Row {
+    index: usize,
+    span: Span,
+    /// The span around it on its thread.
+    parent: Option<u32>,
+    depth: u32,
+    /// By [`Doing`].
+    did: [u64; DOINGS],
+}
+
+/// What a thread does.
+#[derive(Debug, Clone, Copy)]
+enum Doing {
+    Ran,
+    Ready,
+    Lock,
+    Disk,
+    Sleep,
+    Input,
+    Other,
+    Unknown,
+}
+
+const DOINGS: usize = 8;
+
+impl Doing {
+    fn waits(kind: WaitKind) -> Doing {
+        match kind {
+            WaitKind::Lock | WaitKind::Futex | WaitKind::Condition | WaitKind::Join => Doing::Lock,
+            WaitKind::Disk | WaitKind::PageFault => Doing::Disk,
+            WaitKind::Timer => Doing::Sleep,
+            WaitKind::Input | WaitKind::Read | WaitKind::Write | WaitKind::Signal => Doing::Input,
+            WaitKind::KernelIdle | WaitKind::Unknown => Doing::Other,
+        }
+    }
+}
+
+impl Row {
+    fn time(&self, doing: Doing) -> u64 {
+        self.did[doing as usize]
+    }
+
+    fn waited(&self) -> u64 {
+        [Doing::Lock, Doing::Disk, Doing::Sleep, Doing::Input, Doing::Other].map(|d| self.time(d)).iter().sum()
+    }
+
+    fn length(&self) -> u64 {
+        self.span.t.nanos().saturating_sub(self.span.start.nanos())
+    }
+
+    /// Its length, if it was seen from its begin to its end.
+    fn whole(&self) -> u64 {
+        let is_whole = matches!(self.span.outcome, SpanOutcome::Complete | SpanOutcome::Moved);
+        if is_whole { self.length() } else { MISSING }
+    }
+
+    fn end_thread(&self) -> ThreadIdx {
+        self.span.end_thread
+    }
+}
+
+fn number(of: Option<u32>) -> u64 {
+    of.map_or(MISSING, u64::from)
+}
+
+impl Provider for Spans {
+    type Row = Row;
+
+    const COLUMNS: &'static [Def<Row>] = &[
+        def("id", Id, &[], "Its number, for `holdup chain --span`.", Get::Number(|r| r.index as u64)),
+        def("start", Instant, &["Ts"], "When it began.", Get::Number(|r| r.span.start.nanos())),
+        def("end", Instant, &[], "When it ended; the trace's end if never.", Get::Number(|r| r.span.t.nanos())),
+        def(
+            "length",
+            Nanos,
+            &["Dur", "Duration"],
+            "From its begin to its end; unknown if not both were seen.",
+            Get::Number(Row::whole),
+        ),
+        def("name", Text, &["Slice"], "What kind of work it is.", Get::Text(|r| r.span.name)),
+        def("argument", Text, &["Arg"], "What it was about.", Get::Text(|r| r.span.argument)),
+        def("process", Text, &[], "Whose process.", Get::Process(|r| r.span.thread.into())),
+        def("pid", Id, &[], "Its number.", Get::ThreadNumber(|r| r.span.thread, |t| t.pid)),
+        def("thread", Text, &[], "On which thread it began.", Get::Thread(|r| r.span.thread.into())),
+        def("tid", Id, &["Utid"], "Its number.", Get::ThreadNumber(|r| r.span.thread, |t| t.tid)),
+        def(
+            "end-thread",
+            Text,
+            &[],
+            "On which thread it ended.",
+            Get::Thread(|r| Actor(r.end_thread(), WakeContext::Unknown)),
+        ),
+        def(
+            "outcome",
+            Text,
+            &[],
+            "complete, moved (ended on another thread), abandoned (its end was not seen), open (at the trace's end), begun (before the \
+             trace).",
+            Get::Word(|r| r.span.outcome.name()),
+        ),
+        def(
+            "key",
+            Id,
+            &[],
+            "What ties it to others.",
+            Get::Number(|r| if r.span.key == 0 { MISSING } else { r.span.key }),
+        ),
+        def("depth", Count, &[], "How many spans of its thread are around it.", Get::Number(|r| u64::from(r.depth))),
+        def("parent", Id, &["Parent Id"], "The number of the innermost of these.", Get::Number(|r| number(r.parent))),
+        def(
+            "weight",
+            Count,
+            &[],
+            "How many spans it stands for, where only some were recorded; all measures count it so often.",
+            Get::Number(|r| u64::from(r.span.weight.max(1))),
+        ),
+        def("ran", Nanos, &[], "How long its thread ran meanwhile.", Get::Number(|r| r.time(Doing::Ran))),
+        def(
+            "ready",
+            Nanos,
+            &[],
+            "How long its thread could have run and had no CPU.",
+            Get::Number(|r| r.time(Doing::Ready)),
+        ),
+        def("waited", Nanos, &[], "How long its thread waited.", Get::Number(Row::waited)),
+        def(
+            "waited-lock",
+            Nanos,
+            &[],
+            "For a lock, a condition or another thread's end.",
+            Get::Number(|r| r.time(Doing::Lock)),
+        ),
+        def("waited-disk", Nanos, &[], "For a disk, a file or a page.", Get::Number(|r| r.time(Doing::Disk))),
+        def("waited-sleep", Nanos, &[], "For a time to pass.", Get::Number(|r| r.time(Doing::Sleep))),
+        def(
+            "waited-input",
+            Nanos,
+            &[],
+            "For input, room to write, or a signal.",
+            Get::Number(|r| r.time(Doing::Input)),
+        ),
+        def("waited-other", Nanos, &[], "For anything else.", Get::Number(|r| r.time(Doing::Other))),
+        def(
+            "unknown",
+            Nanos,
+            &[],
+            "How long it is not known what its thread did.",
+            Get::Number(|r| r.time(Doing::Unknown)),
+        ),
+    ];
+
+    fn thread(row: &Row) -> ThreadIdx {
+        row.span.thread
+    }
+
+    fn span(row: &Row) -> (u64, u64) {
+        (row.span.start.nanos(), row.span.t.nanos())
+    }
+
+    fn scan(explorer: &Explorer, each: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
+        let spans: Vec<Span> = explorer.trace.spans.iter().collect::<holdup_trace::Result<_>>()?;
+        if spans.is_empty() {
+            return Ok(());
+        }
+        let history = History::new(explorer, &spans)?;
+        let nesting = nesting::of(&spans);
+        let mut order: Vec<usize> = (0..spans.len()).collect();
+        order.sort_by_key(|&i| (spans[i].start, i));
+        order.into_iter().try_for_each(|index| {
+            let (span, place) = (spans[index], nesting[index]);
+            let did = history.did(span.thread, span.start.nanos(), span.t.nanos());
+            each(&Row { index, span, parent: place.parent, depth: place.depth, did })
+        })
+    }
+}
+
+/// What the threads that have spans did, in time order.
+struct History(FxHashMap<ThreadIdx, Vec<(u64, u64, Doing)>>);
+
+impl History {
+    /// O(steps).
+    fn new(explorer: &Explorer, spans: &[Span]) -> Result<History> {
+        let intervals = explorer.intervals()?;
+        let mut all: FxHashMap<ThreadIdx, Vec<_>> = spans.iter().map(|s| (s.thread, Vec::new())).collect();
+        segments::each(explorer.trace, intervals, |s| {
+            let Some(own) = all.get_mut(&s.thread) else { return };
+            let doing = match s.state {
+                State::Running(_) => Doing::Ran,
+                State::Runnable(_) | State::Woken(_) => Doing::Ready,
+                State::Waiting(i) => intervals.waits.get(i as usize).map_or(Doing::Unknown, |w| Doing::waits(w.kind)),
+                State::Unknown | State::Gone => Doing::Unknown,
+            };
+            own.push((s.from, s.to, doing));
+        });
+        Ok(History(all))
+    }
+
+    /// What the time from `from` to `to` was: adds up to it. O(log stretches + those within).
+    fn did(&self, thread: ThreadIdx, from: u64, to: u64) -> [u64; DOINGS] {
+        let own = self.0.get(&thread).map_or(&[][..], Vec::as_slice);
+        let first = own.partition_point(|(_, end, _)| *end <= from);
+        let mut did = [0; DOINGS];
+        let mut rest = to.saturating_sub(from);
+        for (begin, end, doing) in own[first..].iter().take_while(|(begin, ..)| *begin < to) {
+            let time = (*end).min(to).saturating_sub((*begin).max(from));
+            did[*doing as usize] += time;
+            rest = rest.saturating_sub(time);
+        }
+        did[Doing::Unknown as usize] += rest;
+        did
+    }
+}

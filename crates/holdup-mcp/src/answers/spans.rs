@@ -1,0 +1,110 @@
+//! Units of work: which there are, and why the slow ones are slow.
+
+use holdup_analysis::spans::{self, Cause, NamedSpans, OneSpan};
+use serde_json::{Value, json};
+
+use crate::arguments;
+use crate::desk::Desk;
+use crate::shape::Answer;
+
+/// Names, causes and pieces that are shown; the others are counted.
+const NAMES: usize = 12;
+const CAUSES: usize = 5;
+const PIECES: usize = 8;
+/// The share that is called slow if nobody says.
+const SLOW: f64 = 0.01;
+
+pub(crate) fn spans(desk: &Desk, asked: &arguments::Spans) -> Result<Value, String> {
+    match (asked.id, &asked.name) {
+        (Some(id), _) => one(desk, &asked.trace, id),
+        (None, Some(name)) => slow_ones(desk, &asked.trace, name, asked.slow.unwrap_or(SLOW)),
+        (None, None) => names(desk, &asked.trace),
+    }
+}
+
+fn names(desk: &Desk, path: &str) -> Result<Value, String> {
+    let trace = desk.trace(path)?;
+    let mut names = spans::names(&trace).map_err(|e| e.to_string())?;
+    if names.is_empty() {
+        return Ok(Answer::new().with("spans", "none").with("note", "record with --span to have some").finish());
+    }
+    let further = names.len().saturating_sub(NAMES);
+    // How much longer the slow ones take, all together.
+    let tail = |n: &NamedSpans| (n.p99_s - n.p50_s).max(0.0) * n.count as f64;
+    names.sort_by(|a, b| tail(b).total_cmp(&tail(a)).then_with(|| a.name.cmp(&b.name)));
+    names.truncate(NAMES);
+    let mut answer = Answer::new().with("spans", &names).with("further_names", further);
+    for name in names.iter().filter(|n| n.count > n.open).take(2) {
+        answer = answer.next("spans", "why the slow ones are slow", &json!({"trace": path, "name": name.name}));
+    }
+    let table = json!({"trace": path, "table": "spans", "by": ["name", "argument"], "top": 10});
+    Ok(answer.next("table", "what they were about", &table).finish())
+}
+
+fn slow_ones(desk: &Desk, path: &str, name: &str, slow: f64) -> Result<Value, String> {
+    if !(slow > 0.0 && slow <= 0.5) {
+        return Err("slow: which share is called slow, above 0 and at most 0.5, such as 0.01".into());
+    }
+    let trace = desk.trace(path)?;
+    let found =
+        spans::explain(&trace, path, &spans::Options { name: name.to_owned(), slow }).map_err(|e| e.to_string())?;
+    let causes: Vec<&Cause> = found.causes.iter().take(CAUSES).collect();
+    let open = found.names.iter().find(|n| n.name == found.name).map_or(0, |n| n.open);
+    let mut answer = Answer::new()
+        .with("name", &found.name)
+        .with("slow", &found.slow)
+        .with("typical", &found.typical)
+        .with("causes", causes)
+        .with("further_causes", found.causes.len().saturating_sub(CAUSES))
+        .with("confidence", found.confidence)
+        .with("doubt", &found.doubt)
+        .with("not_seen_whole", open)
+        .with("unaccounted", found.unaccounted)
+        .with("worst", found.worst.iter().map(shown).collect::<Vec<_>>());
+    if let Some(worst) = found.worst.first() {
+        answer = answer.next("spans", "the slowest one, piece by piece", &json!({"trace": path, "id": worst.id}));
+        let middle = longest_wait(worst);
+        let chain = json!({"trace": path, "at_s": middle, "thread": worst.who.tid.to_string()});
+        answer = answer.next("chain", "what it waited for, hop by hop", &chain);
+    }
+    if let Some(cause) = found.causes.first().filter(|c| !c.function.is_empty()) {
+        let function = json!({"trace": path, "function": cause.function});
+        answer = answer.next("disasm", "the function of the first cause", &function);
+    }
+    Ok(answer.finish())
+}
+
+fn one(desk: &Desk, path: &str, id: u64) -> Result<Value, String> {
+    let trace = desk.trace(path)?;
+    let found = spans::one(&trace, path, id).map_err(|e| e.to_string())?;
+    let chain = json!({"trace": path, "at_s": longest_wait(&found.span), "thread": found.span.who.tid.to_string()});
+    let until = found.span.start_s + found.span.length_s;
+    let window = json!({"trace": path, "window": [found.span.start_s, until]});
+    Ok(Answer::new()
+        .with("name", &found.name)
+        .with("outcome", found.outcome)
+        .with("span", &found.span)
+        .next("chain", "its longest piece, hop by hop", &chain)
+        .next("explain", "what held the machine up meanwhile", &window)
+        .finish())
+}
+
+/// A span with its longest pieces.
+fn shown(span: &OneSpan) -> Value {
+    let mut lengths: Vec<f64> = span.pieces.iter().map(|p| p.length_s).collect();
+    lengths.sort_by(|a, b| b.total_cmp(a));
+    let least = lengths.get(PIECES - 1).copied().unwrap_or(0.0);
+    let (told, short): (Vec<_>, Vec<_>) = span.pieces.iter().partition(|p| p.length_s >= least);
+    let rest = span.rest_s + short.iter().map(|p| p.length_s).sum::<f64>();
+    json!({
+        "id": span.id, "start_s": span.start_s, "length_s": span.length_s, "who": span.who, "argument": span.argument,
+        "pieces": told, "rest_s": rest,
+    })
+}
+
+/// The middle of its longest piece in which it did not run itself, in seconds since the trace's start.
+fn longest_wait(span: &OneSpan) -> f64 {
+    let waited = span.pieces.iter().filter(|p| p.what != spans::Done::Ran);
+    let longest = waited.max_by(|a, b| a.length_s.total_cmp(&b.length_s));
+    span.start_s + longest.map_or(span.length_s / 2.0, |p| p.from_s + p.length_s / 2.0)
+}
