@@ -177,7 +177,7 @@ pub const PRESETS: &[Preset] = &[
     },
     preset(
         "spans-by-name",
-        "kinds of work: how many, how long, and what their threads waited for meanwhile",
+        "kinds of work: how many, how long, waiting for what",
         TableKind::Spans,
         &["process", "name"],
         &[
