@@ -107,7 +107,7 @@ impl Look<'_> {
     }
 
     fn by_place(&self, wait: &Wait, kind: WaitKind) -> Doing {
-        let works = match self.classifier.facts(wait.stack).verdict {
+        let works = match wait.verdict {
             Some(Verdict::Work) => true,
             Some(Verdict::Idle) => return Doing::Home,
             None => wait.place != Place::Home,

@@ -13,6 +13,7 @@ mod openmp;
 mod row;
 mod rust;
 
+use holdup_trace::{StackId, Trace};
 use row::any;
 pub(crate) use row::{Scheduler, Wakes};
 
@@ -41,8 +42,14 @@ pub(crate) fn collector(function: &str) -> Option<&'static str> {
 }
 
 /// The scheduler on one of whose tasks the innermost of these functions lies.
-pub(crate) fn of_task<'a>(mut functions: impl Iterator<Item = (&'a str, &'a str)>) -> Option<&'static Scheduler> {
+fn of_task<'a>(mut functions: impl Iterator<Item = (&'a str, &'a str)>) -> Option<&'static Scheduler> {
     functions.find_map(|(module, function)| ALL.iter().find(|s| (s.is_task)(module, function)))
+}
+
+/// The scheduler on one of whose tasks a stack is.
+pub(crate) fn at(trace: &Trace, stack: StackId) -> Option<&'static Scheduler> {
+    let locations = trace.stacks.frames(stack).flat_map(|frame| trace.names.locations(frame));
+    of_task(locations.map(|l| (trace.text(l.module), trace.text(l.function))))
 }
 
 /// What a thread was woken for, by the functions of who woke it.

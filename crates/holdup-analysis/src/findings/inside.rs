@@ -22,20 +22,13 @@ pub(super) fn of_stacks(context: &Context, stacks: &FxHashMap<StackId, f64>) -> 
     let all: f64 = stacks.iter().filter(|(stack, _)| **stack != StackId::NONE).map(|(_, weight)| weight).sum();
     let mut sums: Vec<(&'static Scheduler, f64)> = Vec::new();
     for (stack, weight) in stacks {
-        let Some(found) = at(context, *stack) else { continue };
+        let Some(found) = schedulers::at(context.trace, *stack) else { continue };
         match sums.iter_mut().find(|(known, _)| std::ptr::eq(*known, found)) {
             Some((_, sum)) => *sum += weight,
             None => sums.push((found, *weight)),
         }
     }
     sums.into_iter().find(|(_, sum)| 2.0 * sum > all).map(|(found, _)| found)
-}
-
-/// The scheduler on one of whose tasks a stack is.
-fn at(context: &Context, stack: StackId) -> Option<&'static Scheduler> {
-    let trace = context.trace;
-    let locations = trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f));
-    schedulers::of_task(locations.map(|l| (trace.text(l.module), trace.text(l.function))))
 }
 
 /// The scheduler behind a finding: of what ran, or of where it slept.

@@ -8,7 +8,7 @@ use super::place::Place;
 use super::prepare::Dictionary;
 use super::sites::Sites;
 use super::wait::Wait;
-use crate::classify::WaitKind;
+use crate::classify::{StackFacts, WaitKind};
 
 /// CPU time after a wait below which the thread only came back to exit, in nanoseconds.
 const EXIT_NS: u64 = 300_000;
@@ -118,22 +118,25 @@ impl Facts {
             && exit.saturating_sub(wait.resumed) < EXIT_NS
             && self.last[wait.thread.index()] == wait.start
             && wait.kind != WaitKind::Lock;
-        wait.place = match wait.kind {
-            WaitKind::Lock | WaitKind::Disk | WaitKind::PageFault | WaitKind::Write => Place::Middle,
-            _ => self.place_of(wait, dictionary),
-        };
+        match wait.kind {
+            WaitKind::Lock | WaitKind::Disk | WaitKind::PageFault | WaitKind::Write => {
+                wait.place = Place::Middle;
+                wait.verdict = dictionary.classifier.facts(wait.stack).verdict;
+            }
+            _ => self.find_place(wait, dictionary),
+        }
         wait.exempt = joins || returns_to_exit || wait.kind == WaitKind::KernelIdle;
     }
 
     /// What the wait's place is. Where that is in a function with a lock's name, it is for a lock: a poll, a semaphore or a
     /// signal may serve as one.
-    fn place_of(&self, wait: &mut Wait, dictionary: &Dictionary) -> Place {
+    fn find_place(&self, wait: &mut Wait, dictionary: &Dictionary) {
         let (place, stack) = self.homes.of(wait, dictionary);
-        let lock = dictionary.classifier.facts(stack).lock_function;
+        let StackFacts { lock_function: lock, verdict, .. } = dictionary.classifier.facts(stack);
         if place == Place::Middle && lock != StringId::default() && wait.kind != WaitKind::Timer {
             (wait.kind, wait.lock) = (WaitKind::Lock, LockId(self.first_place() + lock.0));
         }
-        place
+        (wait.place, wait.verdict) = (place, verdict);
     }
 
     /// Locks that are known by a function alone have ids behind all others.

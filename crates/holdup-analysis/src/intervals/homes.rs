@@ -25,6 +25,7 @@ use super::prepare::Dictionary;
 use super::sites::{Origin, Seen, origin};
 use super::wait::Wait;
 use crate::classify::{WaitKind, is_kernel_module};
+use crate::schedulers;
 
 /// Work below this many samples and waits tells nothing of where it lies.
 const FEW: u32 = 8;
@@ -130,6 +131,8 @@ struct Path {
     hash: u64,
     /// Whether the functions around the wait have a lock's name.
     says_lock: bool,
+    /// Whether a scheduler's task waits here with the thread that others need.
+    keeps_thread: bool,
 }
 
 struct Paths<'d, 'a> {
@@ -170,13 +173,15 @@ impl Paths<'_, '_> {
         }
         functions.reverse();
         let application = beyond.map_or(0, |beyond| functions.len() - beyond);
+        let facts = classifier.facts(stack);
         let mut hasher = FxHasher::default();
         functions.iter().for_each(|function| hasher.write_u64(*function));
         Path {
             functions,
             application,
             hash: hasher.finish(),
-            says_lock: classifier.facts(stack).lock_function != StringId::default(),
+            says_lock: facts.lock_function != StringId::default(),
+            keeps_thread: !facts.parked && schedulers::at(trace, stack).is_some_and(|s| s.lends_threads),
         }
     }
 }
@@ -225,7 +230,7 @@ impl Activity {
         let Seen { kind, waits, ns, again, .. } = *seen;
         // A thread whose waits time out again and again watches over locks.
         let watches = seen.arrivals() == 0 && waits > 2;
-        if !may_be_home(kind) {
+        if !may_be_home(kind) || path.keeps_thread {
             return Place::Middle;
         }
         if kind == WaitKind::Timer {
@@ -339,7 +344,7 @@ mod tests {
     #[test]
     fn short_sleeps_in_a_row_beside_work_may_be_for_something() {
         let path = |functions: &[u64], application, says_lock| {
-            Rc::new(Path { functions: functions.to_vec(), application, hash: functions[0], says_lock })
+            Rc::new(Path { functions: functions.to_vec(), application, hash: functions[0], says_lock, keeps_thread: false })
         };
         let naps = |again, ns| Seen { kind: WaitKind::Timer, waits: 100, again, ns, ..Seen::default() };
         let judged = |says_lock, seen, samples| {

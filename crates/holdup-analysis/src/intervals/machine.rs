@@ -162,6 +162,7 @@ impl<'a> Machine<'a> {
             io_wait: row.io_wait,
             idle_state: row.state == SwitchState::Idle,
             place: Place::Home,
+            verdict: None,
             exempt: false,
             goes_on: 0,
         });

@@ -3,7 +3,7 @@
 use holdup_trace::{Cpu, LockId, StackId, ThreadIdx, WakeContext};
 
 use super::place::Place;
-use crate::classify::WaitKind;
+use crate::classify::{Verdict, WaitKind};
 
 /// One wait: from leaving the CPU to running again.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +44,8 @@ pub struct Wait {
     pub idle_state: bool,
     /// What its place is to those that wait there.
     pub place: Place,
+    /// What its functions say of that place, or those of its kin where it has no stack.
+    pub verdict: Option<Verdict>,
     /// Never held up, whoever it waits for: a join, or a wait ended only so that the thread could exit.
     pub exempt: bool,
 }

@@ -18,6 +18,8 @@ pub(crate) struct Scheduler {
     pub(super) is_task: fn(module: &str, function: &str) -> bool,
     /// Whether tasks go from thread to thread, so that it says nothing which thread ran what.
     pub(crate) migrates: bool,
+    /// Whether no task has a place of its own to wait at: tasks that wait do so without their thread, or keep it from others.
+    pub(crate) lends_threads: bool,
     /// What its threads are woken for.
     pub(super) wakes: &'static [Wakes],
     /// Functions below which it collects garbage.
@@ -57,6 +59,7 @@ impl Scheduler {
         design_behind: &[],
         migrates: false,
         is_task: |_, _| false,
+        lends_threads: false,
         wakes: &[],
         collects: &[],
         collector: "",

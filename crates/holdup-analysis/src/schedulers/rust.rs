@@ -35,6 +35,7 @@ pub(super) const TOKIO: Scheduler = Scheduler {
         "tokio::runtime::scheduler::multi_thread::worker::run*",
     ],
     migrates: true,
+    lends_threads: true,
     is_task: |_, function| {
         any(
             &[

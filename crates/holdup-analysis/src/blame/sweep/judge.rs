@@ -15,7 +15,7 @@ impl Sweep<'_> {
         if wait.exempt || !self.contains(i) {
             return Class::None;
         }
-        match self.study.classifier.facts(wait.stack).verdict {
+        match wait.verdict {
             Some(Verdict::Work) => Class::HeldUp,
             Some(Verdict::Idle) => Class::Idle,
             // Nobody is held up where a runtime's own thread waits: for those that wait for it, it is charged to its end.
@@ -29,8 +29,7 @@ impl Sweep<'_> {
     /// go on without. Clients send their servers work. Where it is not known who serves, whoever is out of focus sends.
     pub(super) fn is_input(&self, wait: &Wait) -> bool {
         let by = wait.waker.0;
-        let user = self.study.classifier.facts(wait.stack).verdict;
-        if user == Some(Verdict::Work) || is_held_up_there(wait) {
+        if wait.verdict == Some(Verdict::Work) || is_held_up_there(wait) {
             return false;
         }
         let timeline = self.study.timeline;
@@ -115,6 +114,10 @@ impl Sweep<'_> {
             State::Waiting(end) => {
                 let end = self.wait(end);
                 (key.terminal, key.site) = (terminal::of_wait(end, 1, kind == WaitKind::Lock), end.stack);
+                // Who keeps house gives work now and then, and began none before.
+                if key.terminal == Terminal::Timer && end.verdict == Some(Verdict::Idle) && kind != WaitKind::Lock {
+                    key.terminal = Terminal::IdleByDesign;
+                }
             }
             State::Unknown | State::Gone => {}
         }
