@@ -344,7 +344,13 @@ mod tests {
     #[test]
     fn short_sleeps_in_a_row_beside_work_may_be_for_something() {
         let path = |functions: &[u64], application, says_lock| {
-            Rc::new(Path { functions: functions.to_vec(), application, hash: functions[0], says_lock, keeps_thread: false })
+            Rc::new(Path {
+                functions: functions.to_vec(),
+                application,
+                hash: functions[0],
+                says_lock,
+                keeps_thread: false,
+            })
         };
         let naps = |again, ns| Seen { kind: WaitKind::Timer, waits: 100, again, ns, ..Seen::default() };
         let judged = |says_lock, seen, samples| {
