@@ -32,6 +32,8 @@ pub use report::{Account, Cause, Done, Group, NamedSpans, OneSpan, Piece, Single
 pub struct Options {
     /// Their name.
     pub name: String,
+    /// Only those whose argument has this in it; empty for all.
+    pub argument: String,
     /// Which share of them, the longest, is called slow: above 0, at most 0.5.
     pub slow: f64,
 }
@@ -101,9 +103,10 @@ pub fn explain(trace: &Trace, path: &str, options: &Options) -> Result<SpanRepor
             near::hint(&options.name, all)
         ))
     })?;
-    let chosen = select::choose(trace, &options.name, options.slow)?;
+    let chosen = select::choose(trace, options)?;
     if chosen.slow.is_empty() {
-        return Err(refuse(format!("no span named {:?} was seen from its begin to its end", options.name)));
+        let about = if options.argument.is_empty() { String::new() } else { format!(" about {:?}", options.argument) };
+        return Err(refuse(format!("no span named {:?}{about} was seen from its begin to its end", options.name)));
     }
     let focus = Focus::find(trace, None).map_err(refuse)?;
     let classifier = Classifier::new(trace);

@@ -34,7 +34,7 @@ fn sampled(mut s: Schedule, name: &str, (from, to): (f64, f64), outcome: SpanOut
 }
 
 fn ask(trace: &Trace, name: &str, slow: f64) -> Result<SpanReport, String> {
-    explain(trace, "t", &Options { name: name.to_owned(), slow }).map_err(|e| e.to_string())
+    explain(trace, "t", &Options { name: name.to_owned(), argument: String::new(), slow }).map_err(|e| e.to_string())
 }
 
 #[test]

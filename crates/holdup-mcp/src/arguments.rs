@@ -36,6 +36,8 @@ pub(crate) struct Spans {
     pub trace: String,
     /// Of this name, as spans without a name lists them
     pub name: Option<String>,
+    /// Of these only those whose argument has this in it
+    pub argument: Option<String>,
     /// Which share of them, the longest, is called slow: 0.01 if not given, at most 0.5
     pub slow: Option<f64>,
     /// Or one of them, by its number

@@ -284,6 +284,9 @@ pub struct Explain {
     /// Why were the slow spans of this name slow? Spans are units of work, such as requests
     #[arg(long, value_name = "NAME", conflicts_with_all = ["why", "everything", "window", "focus"])]
     pub spans: Option<String>,
+    /// Of these spans only those whose argument has this in it
+    #[arg(long, value_name = "TEXT", requires = "spans")]
+    pub argument: Option<String>,
     /// Which share of the spans is called slow
     #[arg(long, value_parser = slow, value_name = "PERCENT", default_value = "1%", requires = "spans")]
     pub slow: f64,

@@ -133,6 +133,12 @@ fn a_slow_request_is_told_from_its_name_to_its_wait() {
     let cause = &slow["causes"][0];
     assert_eq!((&cause["what"], &cause["thread"]), (&json!("waited-for"), &json!("holder")), "{slow}");
     assert!((cause["slow_s"].as_f64().expect("seconds") - 0.05).abs() < 1e-6, "{cause}");
+    assert_eq!(cause["tid"], 11);
+    let about = |argument: &str| json!({"trace": "build.holdup", "name": "request", "argument": argument});
+    let same = client.call("spans", &about("/pa")).expect("those about it");
+    assert_eq!(same["causes"], slow["causes"]);
+    let why = client.call("spans", &about("/other")).expect_err("there are none");
+    assert!(why.contains("about \"/other\""), "{why}");
     let pieces = |span: &Value| {
         span["pieces"].as_array().expect("pieces").iter().map(|p| p["length_s"].as_f64().unwrap_or(0.0)).sum::<f64>()
     };

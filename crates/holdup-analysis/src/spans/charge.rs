@@ -27,6 +27,8 @@ pub(super) struct Charged {
     pub(super) own: Own,
     /// Where the thread waited, if it is a wait that no thread ends.
     pub(super) stack: StackId,
+    /// Where its own thread waited, if it did.
+    pub(super) own_stack: StackId,
 }
 
 /// What the span's own thread did.
@@ -69,10 +71,14 @@ impl<'a> Charger<'a> {
                 State::Waiting(_) => Own::Waited,
                 State::Unknown | State::Gone => Own::Unknown,
             };
+            let own_stack = match segment.state {
+                State::Waiting(i) => self.intervals.waits.get(i as usize).map_or(StackId::NONE, |w| w.stack),
+                _ => StackId::NONE,
+            };
             let first = pieces.len();
             self.follow(&mut vec![thread], thread, (segment.from, segment.to), &mut pieces);
             for piece in &mut pieces[first..] {
-                piece.own = own;
+                (piece.own, piece.own_stack) = (own, own_stack);
                 piece.what = if piece.what == Done::WaitedFor && own == Own::Ran { Done::Ran } else { piece.what };
             }
         }
@@ -97,7 +103,15 @@ impl<'a> Charger<'a> {
                 break;
             }
             cursor = to;
-            let piece = |what, who| Charged { from, to, what, who, own: Own::Unknown, stack: StackId::NONE };
+            let piece = |what, who| Charged {
+                from,
+                to,
+                what,
+                who,
+                own: Own::Unknown,
+                stack: StackId::NONE,
+                own_stack: StackId::NONE,
+            };
             match segment.state {
                 State::Running(_) => pieces.push(piece(Done::WaitedFor, thread)),
                 State::Runnable(cpu) => pieces.push(piece(Done::Behind, self.runner(cpu, from, to))),
@@ -136,7 +150,8 @@ impl<'a> Charger<'a> {
             EndKind::Nobody => Done::Nobody,
             _ => Done::Unknown,
         };
-        pieces.push(Charged { from, to, what, who: wait.thread, own: Own::Unknown, stack: wait.stack });
+        let (who, own, stack) = (wait.thread, Own::Unknown, wait.stack);
+        pieces.push(Charged { from, to, what, who, own, stack, own_stack: StackId::NONE });
     }
 
     /// The function of a piece, and its source line: where it ran, or where it waited.
@@ -156,5 +171,6 @@ impl<'a> Charger<'a> {
 }
 
 fn unknown(from: u64, to: u64) -> Charged {
-    Charged { from, to, what: Done::Unknown, who: ThreadIdx::NONE, own: Own::Unknown, stack: StackId::NONE }
+    let (what, who, own, stack) = (Done::Unknown, ThreadIdx::NONE, Own::Unknown, StackId::NONE);
+    Charged { from, to, what, who, own, stack, own_stack: StackId::NONE }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use holdup_trace::tables::Span;
-use holdup_trace::{SpanOutcome, ThreadIdx};
+use holdup_trace::{SpanOutcome, StackId, ThreadIdx};
 
 use super::charge::{Charged, Charger, Own};
 use super::report::{Account, Cause, Done, Group, NamedSpans, OneSpan, Piece, SpanReport};
@@ -16,6 +16,8 @@ use crate::report::{Confidence, TraceFacts};
 const MOST_CAUSES: usize = 20;
 const MOST_PIECES: usize = 12;
 const WORST: usize = 3;
+/// Functions that are told of where a span waited.
+const MOST_FRAMES: usize = 6;
 /// Pieces below this share of a span are not listed one by one.
 const SHORTEST_PIECE: f64 = 0.005;
 /// A cause is sure if it is this share of what makes them slow.
@@ -47,7 +49,11 @@ struct Sum {
     spans: u64,
     /// Whose, if it was always the same name.
     thread: Option<String>,
+    /// Its number, if it was always the same one.
+    tid: Option<u32>,
     source: String,
+    /// Where the spans' own threads waited meanwhile, and how long.
+    waits: BTreeMap<StackId, u64>,
 }
 
 /// The report on the chosen spans.
@@ -62,7 +68,7 @@ pub(super) fn report(
     let typical = sums(charger, &chosen.typical);
     let slow_group = group(&chosen.slow, chosen.slow_count, &slow);
     let typical_group = group(&chosen.typical, chosen.typical_count, &typical);
-    let causes = causes(&slow, &typical, (chosen.slow.len(), chosen.typical.len()));
+    let causes = causes(charger, &slow, &typical, (chosen.slow.len(), chosen.typical.len()));
     let excess = slow_group.mean_s - typical_group.mean_s;
     let (confidence, doubt) = judge(charger, &causes, excess, chosen);
     let longest = chosen.slow.chunk_by(|a, b| a.0 == b.0).take(WORST);
@@ -122,14 +128,21 @@ fn add(charger: &Charger, sums: &mut BTreeMap<Key, Sum>, piece: &Charged) -> Key
     let named = piece.who.is_real();
     let process = if named { label::process_name(trace, piece.who).to_owned() } else { String::new() };
     let thread = if named { label::thread_name(trace, piece.who).to_owned() } else { String::new() };
+    let tid = trace.thread(piece.who).filter(|_| named).map_or(0, |t| t.tid);
     let key = Key { what: piece.what.name(), process, function };
     let sum = sums.entry(key.clone()).or_insert_with(|| Sum {
         what: piece.what,
         ns: 0,
         spans: 0,
         thread: Some(thread.clone()),
+        tid: Some(tid),
         source: place.map_or(String::new(), |l| label::source(trace, &l)),
+        waits: BTreeMap::new(),
     });
+    if piece.own == Own::Waited {
+        *sum.waits.entry(piece.own_stack).or_default() += piece.to - piece.from;
+    }
+    sum.tid = sum.tid.filter(|t| *t == tid);
     sum.ns += piece.to - piece.from;
     if sum.thread.as_ref().is_some_and(|t| *t != thread) {
         sum.thread = None;
@@ -152,7 +165,7 @@ fn group(spans: &[(u64, Span)], count: u64, sums: &Sums) -> Group {
 }
 
 /// The parts of both sides, those first by which they differ most.
-fn causes(slow: &Sums, typical: &Sums, (slow_count, typical_count): (usize, usize)) -> Vec<Cause> {
+fn causes(charger: &Charger, slow: &Sums, typical: &Sums, (slow_count, typical_count): (usize, usize)) -> Vec<Cause> {
     let each = |sums: &Sums, key: &Key, count: usize| {
         sums.of.get(key).map_or(0.0, |s| s.ns as f64 / 1e9 / count.max(1) as f64)
     };
@@ -166,6 +179,8 @@ fn causes(slow: &Sums, typical: &Sums, (slow_count, typical_count): (usize, usiz
                 what: sum.what,
                 process: key.process.clone(),
                 thread: sum.thread.clone().unwrap_or_default(),
+                tid: sum.tid.unwrap_or(0),
+                waited_at: waited_at(charger, sum),
                 function: key.function.clone(),
                 source: sum.source.clone(),
                 slow_s: each(slow, key, slow_count),
@@ -177,6 +192,13 @@ fn causes(slow: &Sums, typical: &Sums, (slow_count, typical_count): (usize, usiz
     causes.sort_by(|a, b| (b.slow_s - b.typical_s).total_cmp(&(a.slow_s - a.typical_s)));
     causes.truncate(MOST_CAUSES);
     causes
+}
+
+/// Where the spans' own threads waited longest meanwhile, the innermost function of the application first.
+fn waited_at(charger: &Charger, sum: &Sum) -> Vec<String> {
+    let longest = sum.waits.iter().max_by_key(|(stack, ns)| (**ns, std::cmp::Reverse(**stack)));
+    let frames = longest.map(|(stack, _)| charger.classifier.application_frames(*stack)).unwrap_or_default();
+    frames.iter().take(MOST_FRAMES).map(|(_, l)| super::text(charger.trace, l.function)).collect()
 }
 
 /// How sure it is that the first cause makes them slow.

@@ -117,6 +117,10 @@ pub struct Cause {
     pub process: String,
     /// By which thread, if it was one; else empty.
     pub thread: String,
+    /// Its number, if it was always the same one; else 0.
+    pub tid: u32,
+    /// Where the span's own thread waited meanwhile, mostly: functions, the innermost first; empty if it did not, or it is unknown.
+    pub waited_at: Vec<String>,
     /// In which function; empty if unknown.
     pub function: String,
     /// Its source line; empty if unknown.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use holdup_trace::tables::Span;
 use holdup_trace::{Result, SpanOutcome, Trace};
 
+use super::Options;
 use super::report::NamedSpans;
 
 /// As many of each group are followed at most.
@@ -82,12 +83,14 @@ fn quantile(sorted: &[(u64, u64)], share: f64) -> f64 {
     found.or(sorted.last()).map_or(0.0, |(length, _)| *length as f64 / 1e9)
 }
 
-/// The longest `share` of the spans named `name`, and the others. O(spans log spans).
-pub(super) fn choose(trace: &Trace, name: &str, share: f64) -> Result<Chosen> {
+/// The longest share of the spans that are asked about, and the others. O(spans log spans).
+pub(super) fn choose(trace: &Trace, options: &Options) -> Result<Chosen> {
     let mut all: Vec<(u64, Span)> = Vec::new();
     for (i, span) in trace.spans.iter().enumerate() {
         let span = span?;
-        if is_whole(&span) && trace.text(span.name) == name {
+        let is_meant =
+            || trace.text(span.name) == options.name && trace.text(span.argument).contains(&options.argument);
+        if is_whole(&span) && is_meant() {
             all.push((i as u64, span));
         }
     }
@@ -95,7 +98,7 @@ pub(super) fn choose(trace: &Trace, name: &str, share: f64) -> Result<Chosen> {
     if all.is_empty() {
         return Ok(Chosen::default());
     }
-    let typical = all.split_off(longest(&all, share));
+    let typical = all.split_off(longest(&all, options.slow));
     let recorded = all.len() as u64;
     let (slow_count, typical_count) = (stand_for(&all), stand_for(&typical));
     Ok(Chosen { recorded, slow_count, typical_count, slow: evenly(all), typical: evenly(typical) })

@@ -17,7 +17,7 @@ const SLOW: f64 = 0.01;
 pub(crate) fn spans(desk: &Desk, asked: &arguments::Spans) -> Result<Value, String> {
     match (asked.id, &asked.name) {
         (Some(id), _) => one(desk, &asked.trace, id),
-        (None, Some(name)) => slow_ones(desk, &asked.trace, name, asked.slow.unwrap_or(SLOW)),
+        (None, Some(name)) => slow_ones(desk, asked, name),
         (None, None) => names(desk, &asked.trace),
     }
 }
@@ -41,13 +41,14 @@ fn names(desk: &Desk, path: &str) -> Result<Value, String> {
     Ok(answer.next("table", "what they were about", &table).finish())
 }
 
-fn slow_ones(desk: &Desk, path: &str, name: &str, slow: f64) -> Result<Value, String> {
+fn slow_ones(desk: &Desk, asked: &arguments::Spans, name: &str) -> Result<Value, String> {
+    let (path, slow) = (asked.trace.as_str(), asked.slow.unwrap_or(SLOW));
     if !(slow > 0.0 && slow <= 0.5) {
         return Err("slow: which share is called slow, above 0 and at most 0.5, such as 0.01".into());
     }
     let trace = desk.trace(path)?;
-    let found =
-        spans::explain(&trace, path, &spans::Options { name: name.to_owned(), slow }).map_err(|e| e.to_string())?;
+    let options = spans::Options { name: name.to_owned(), argument: asked.argument.clone().unwrap_or_default(), slow };
+    let found = spans::explain(&trace, path, &options).map_err(|e| e.to_string())?;
     let causes: Vec<&Cause> = found.causes.iter().take(CAUSES).collect();
     let open = found.names.iter().find(|n| n.name == found.name).map_or(0, |n| n.open);
     let mut answer = Answer::new()

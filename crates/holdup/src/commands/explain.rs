@@ -25,7 +25,8 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
         None => record_first(args)?,
     };
     if let Some(name) = &args.spans {
-        let options = spans::Options { name: name.clone(), slow: args.slow };
+        let options =
+            spans::Options { name: name.clone(), argument: args.argument.clone().unwrap_or_default(), slow: args.slow };
         let answer = spans::explain(&trace, &path, &options)?;
         if args.json {
             text::print_json(&answer)?;

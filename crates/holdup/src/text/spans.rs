@@ -43,6 +43,10 @@ pub fn print(answer: &SpanReport) -> anyhow::Result<()> {
             clean(&sentence(cause))
         )?;
     }
+    if let Some(first) = answer.causes.first().filter(|c| c.waited_at.len() > 1) {
+        let at = first.waited_at.iter().map(|f| format!("`{f}`")).collect::<Vec<_>>().join(" ← ");
+        writeln!(out, "\n{}", paragraph("  It waited in  ", &clean(&at)))?;
+    }
     let doubt = if answer.doubt.is_empty() { String::new() } else { format!(": {}", answer.doubt) };
     writeln!(out, "\n{}", paragraph("  Sure?  ", &clean(&format!("{}{doubt}", answer.confidence.name()))))?;
     writeln!(out, "\n  The longest")?;
@@ -87,14 +91,15 @@ fn headline(answer: &SpanReport) -> String {
 fn verb(cause: &Cause) -> String {
     let (time, place) = (duration(cause.slow_s), place(&cause.function, &cause.source));
     let who = &cause.process;
+    let tid = if cause.tid == 0 { String::new() } else { format!(" ({})", cause.tid) };
     match cause.what {
         Done::Ran => format!("ran {time}{place}"),
-        Done::WaitedFor => format!("waited {time} for `{who}`, which ran{place}"),
+        Done::WaitedFor => format!("waited {time} for `{who}`{tid}, which ran{place}"),
         Done::Behind if who.is_empty() => format!("were ready for {time} before a CPU took them"),
         Done::Behind => format!("had no CPU for {time}, which `{who}` had"),
         Done::Disk => format!("waited {time} for the disk, at which `{who}` was{place}"),
-        Done::Timer => format!("waited {time} for `{who}`, which slept{place}"),
-        Done::Outside => format!("waited {time} for input of `{who}` from outside{place}"),
+        Done::Timer => format!("waited {time} for `{who}`{tid}, which slept{place}"),
+        Done::Outside => format!("waited {time} for input of `{who}`{tid} from outside{place}"),
         Done::Interrupt => format!("waited {time} for a device{place}"),
         Done::Nobody => format!("waited {time} in `{who}`, and nobody ended it{place}"),
         Done::Circle => format!("waited {time} for threads that wait for each other{place}"),
@@ -113,9 +118,13 @@ fn place(function: &str, source: &str) -> String {
 /// A line of the table.
 fn sentence(cause: &Cause) -> String {
     let place = place(&cause.function, &cause.source);
+    let tid = if cause.tid == 0 { String::new() } else { format!(" ({})", cause.tid) };
     let thread = if cause.thread.is_empty() || cause.thread == cause.process { "" } else { &cause.thread };
-    let who =
-        if thread.is_empty() { format!("`{}`", cause.process) } else { format!("`{}` of `{}`", thread, cause.process) };
+    let who = if thread.is_empty() {
+        format!("`{}`{tid}", cause.process)
+    } else {
+        format!("`{}`{tid} of `{}`", thread, cause.process)
+    };
     match cause.what {
         Done::Ran => format!("it ran{place}"),
         Done::WaitedFor => format!("{who} ran{place}"),
@@ -204,6 +213,8 @@ fn piece_text(piece: &Piece) -> String {
         what: piece.what,
         process: piece.who.process.clone(),
         thread: piece.who.thread.clone(),
+        tid: piece.who.tid,
+        waited_at: Vec::new(),
         function: piece.function.clone(),
         source: String::new(),
         slow_s: 0.0,
