@@ -193,7 +193,7 @@ fn over_the_budget_the_slow_ones_are_kept_and_weights_add_up_to_the_calls() {
     let sum: u64 = spans.rows().map(|s| u64::from(s.weight)).sum();
     assert_eq!(sum + told, all);
     let is_slow = |s: &holdup_trace::tables::Span| s.t.nanos() - s.start.nanos() >= 2_000_000;
-    // Those of the first moments stand for others where the limit is not known yet.
+    // Those of the first moments stand for others where the limit is not known yet; on a busy machine others are slow, too.
     let kept = spans.rows().filter(is_slow).filter(|s| s.weight == 1).count();
-    assert!(kept <= slow && kept * 10 >= slow * 9, "{kept} of {slow} slow ones");
+    assert!(kept * 10 >= slow * 9, "{kept} of {slow} slow ones");
 }
