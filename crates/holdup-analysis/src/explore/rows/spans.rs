@@ -192,14 +192,32 @@ impl Provider for Spans {
     }
 }
 
+/// A stretch in which a thread did one thing.
+struct Stretch {
+    from: u64,
+    to: u64,
+    doing: Doing,
+    /// What it did before, since its first stretch.
+    before: [u64; DOINGS],
+}
+
+impl Stretch {
+    /// What its thread did until `t`.
+    fn until(&self, t: u64) -> [u64; DOINGS] {
+        let mut did = self.before;
+        did[self.doing as usize] += t.min(self.to).saturating_sub(self.from);
+        did
+    }
+}
+
 /// What the threads that have spans did, in time order.
-struct History(FxHashMap<ThreadIdx, Vec<(u64, u64, Doing)>>);
+struct History(FxHashMap<ThreadIdx, Vec<Stretch>>);
 
 impl History {
-    /// O(steps).
+    /// O(steps), 88 bytes for each of these threads.
     fn new(explorer: &Explorer, spans: &[Span]) -> Result<History> {
         let intervals = explorer.intervals()?;
-        let mut all: FxHashMap<ThreadIdx, Vec<_>> = spans.iter().map(|s| (s.thread, Vec::new())).collect();
+        let mut all: FxHashMap<ThreadIdx, Vec<Stretch>> = spans.iter().map(|s| (s.thread, Vec::new())).collect();
         segments::each(explorer.trace, intervals, |s| {
             let Some(own) = all.get_mut(&s.thread) else { return };
             let doing = match s.state {
@@ -208,23 +226,23 @@ impl History {
                 State::Waiting(i) => intervals.waits.get(i as usize).map_or(Doing::Unknown, |w| Doing::waits(w.kind)),
                 State::Unknown | State::Gone => Doing::Unknown,
             };
-            own.push((s.from, s.to, doing));
+            let before = own.last().map_or([0; DOINGS], |last| last.until(last.to));
+            own.push(Stretch { from: s.from, to: s.to, doing, before });
         });
         Ok(History(all))
     }
 
-    /// What the time from `from` to `to` was: adds up to it. O(log stretches + those within).
+    /// What the time from `from` to `to` was: adds up to it. O(log stretches), however many lie within.
     fn did(&self, thread: ThreadIdx, from: u64, to: u64) -> [u64; DOINGS] {
         let own = self.0.get(&thread).map_or(&[][..], Vec::as_slice);
-        let first = own.partition_point(|(_, end, _)| *end <= from);
-        let mut did = [0; DOINGS];
-        let mut rest = to.saturating_sub(from);
-        for (begin, end, doing) in own[first..].iter().take_while(|(begin, ..)| *begin < to) {
-            let time = (*end).min(to).saturating_sub((*begin).max(from));
-            did[*doing as usize] += time;
-            rest = rest.saturating_sub(time);
-        }
-        did[Doing::Unknown as usize] += rest;
+        let until = |t: u64| {
+            let at = own.partition_point(|s| s.from < t);
+            at.checked_sub(1).map_or([0; DOINGS], |at| own[at].until(t))
+        };
+        let (begin, end) = (until(from), until(to));
+        let mut did: [u64; DOINGS] = std::array::from_fn(|i| end[i].saturating_sub(begin[i]));
+        let known: u64 = did.iter().sum();
+        did[Doing::Unknown as usize] += to.saturating_sub(from).saturating_sub(known);
         did
     }
 }
