@@ -200,6 +200,11 @@ impl<'a> Classifier<'a> {
         self.frames_that(stack, nameless)
     }
 
+    /// Whether the stack is on a task of a runtime that told no names.
+    pub(crate) fn is_of_nameless_task(&self, stack: StackId) -> bool {
+        schedulers::at(self.trace, stack).is_some_and(|s| !s.nameless.is_empty())
+    }
+
     /// The application's locations of a stack, the innermost first.
     pub fn application_frames(&self, stack: StackId) -> Vec<(FrameId, LocationRow)> {
         self.frames_that(stack, |l| self.is_application(l))
@@ -266,6 +271,7 @@ fn is_runtime_function(function: &str) -> bool {
         "<T as core::",
         "<parking_lot",
         "__lll_",
+        "[plt]",
     ];
     // A bare "module+0x…" names no function.
     function.contains("+0x") || PREFIXES.iter().any(|p| function.starts_with(p))

@@ -9,7 +9,7 @@ use holdup_trace::{Image, Location, SourceLine};
 use crate::cfi::Cfi;
 use crate::debuginfod::{Artifact, Debuginfod};
 use crate::dwarf::{Dwarf, SourceFrame};
-use crate::elf::Elf;
+use crate::elf::{Elf, Section};
 use crate::find::{debug_file, open_image, shared_debug_file};
 use crate::meter::{Budget, Meter};
 use crate::names::Names;
@@ -30,6 +30,9 @@ pub(crate) struct Function {
     pub start: u64,
     pub size: u64,
 }
+
+/// What a linkage table is called: nobody wrote it, so that callers are what its time is told by.
+const LINKAGE: &str = "[plt]";
 
 /// A file with code.
 pub(crate) struct Object {
@@ -153,6 +156,9 @@ impl Object {
         if let Some(found) = found.filter(|f| !f.reaching) {
             return Some(self.named(&found));
         }
+        if let Some(section) = self.linkage(vaddr) {
+            return Some(Function { name: Some(LINKAGE.into()), start: section.addr, size: section.size });
+        }
         let entry = crate::guarded(|| self.cfi().entry(vaddr).map(|e| e.range())).flatten();
         // Behind the end of a function of assembler, of which no symbol tells the size, another one without a name begins.
         let is_other = |f: &Found| entry.is_some_and(|(start, _)| start > f.start.saturating_add(PADDING));
@@ -229,8 +235,12 @@ impl Object {
 
     /// Whether `vaddr` lies in a linkage table, whose entries jump to functions of other files.
     pub fn is_linkage(&self, vaddr: u64) -> bool {
-        let inside = |s: &&crate::elf::Section| vaddr >= s.addr && vaddr - s.addr < s.size;
-        self.elf.sections.iter().find(inside).is_some_and(|s| s.name.starts_with(".plt"))
+        self.linkage(vaddr).is_some()
+    }
+
+    fn linkage(&self, vaddr: u64) -> Option<&Section> {
+        let inside = |s: &&Section| vaddr >= s.addr && vaddr - s.addr < s.size;
+        self.elf.sections.iter().find(inside).filter(|s| s.name.starts_with(".plt"))
     }
 }
 

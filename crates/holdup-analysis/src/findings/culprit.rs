@@ -175,7 +175,7 @@ fn is_mostly_nameless(classifier: &Classifier, samples: &FxHashMap<StackId, f64>
     for (&stack, &weight) in samples {
         if !classifier.application_frames(stack).is_empty() {
             named += weight;
-        } else if !classifier.nameless_frames(stack).is_empty() {
+        } else if !classifier.nameless_frames(stack).is_empty() || classifier.is_of_nameless_task(stack) {
             nameless += weight;
         }
     }
