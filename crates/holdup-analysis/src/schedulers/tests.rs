@@ -35,18 +35,6 @@ fn threads_without_a_task_are_parked() {
             "<tokio::runtime::scheduler::multi_thread::worker::Context>::park_internal",
             "<tokio::runtime::scheduler::multi_thread::worker::Context>::run",
         ],
-        &[
-            "Unsafe_Park",
-            "jdk.internal.misc.Unsafe.park",
-            "java.util.concurrent.locks.LockSupport.park",
-            "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject.await",
-            "java.util.concurrent.LinkedBlockingQueue.take",
-            "java.util.concurrent.ThreadPoolExecutor.getTask",
-            "java.util.concurrent.ThreadPoolExecutor.runWorker",
-        ],
-        // What is inlined has no frame.
-        &["Unsafe_Park", "jdk.internal.misc.Unsafe.park", "java.util.concurrent.ThreadPoolExecutor.getTask"],
-        &["Unsafe_Park", "jdk.internal.misc.Unsafe.park", "java.util.concurrent.ForkJoinPool.awaitWork"],
     ];
     idle.iter().for_each(|stack| assert!(parked(stack), "{stack:?}"));
 }
@@ -64,21 +52,6 @@ fn threads_in_the_middle_of_a_task_are_not() {
         &["uv_cond_wait", "v8::internal::FutexEmulation::WaitSync<int>"],
         // A job that waits for the other half of a join.
         &["rayon_core::sleep::Sleep::sleep", "rayon_core::registry::WorkerThread::wait_until_cold", "app::fold"],
-        // A queue of the program's own, the lock of an executor's queue, and a task's result.
-        &[
-            "Unsafe_Park",
-            "jdk.internal.misc.Unsafe.park",
-            "java.util.concurrent.LinkedBlockingQueue.take",
-            "Shop.serve",
-        ],
-        &[
-            "Unsafe_Park",
-            "jdk.internal.misc.Unsafe.park",
-            "java.util.concurrent.locks.AbstractQueuedSynchronizer.acquire",
-            "java.util.concurrent.LinkedBlockingQueue.take",
-            "java.util.concurrent.ThreadPoolExecutor.getTask",
-        ],
-        &["Unsafe_Park", "jdk.internal.misc.Unsafe.park", "java.util.concurrent.FutureTask.awaitDone", "Desk.client"],
         &["std::thread::functions::sleep", "app::report::{{closure}}", "tokio::runtime::task::LocalNotified<S>::run"],
     ];
     busy.iter().for_each(|stack| assert!(!parked(stack), "{stack:?}"));
