@@ -8,13 +8,14 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: help build demo test install uninstall
+.PHONY: help build demo test install uninstall deb
 
 help:
 	@echo "make demo     build holdup, record a built-in program, explain it"
 	@echo "make test     format, lints, repository rules and all tests"
 	@echo "make build    only build $(HOLDUP)"
 	@echo "make install  install below PREFIX=$(PREFIX): binary, man pages, completions, systemd unit"
+	@echo "make deb      make a Debian package of that in $(TARGET_DIR)"
 
 # What cargo builds has the lines of its code in it. What is shipped has not: they are in $(HOLDUP).debug.
 build:
@@ -52,6 +53,10 @@ install:
 	$(HOLDUP) completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdup.fish
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|@PREFIX@|$(PREFIX)|' packaging/holdup.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/holdup.service
+
+# scripts/try-deb.sh installs, uses and removes it in a Debian of its own.
+deb: build
+	@scripts/deb.sh $(HOLDUP) $(TARGET_DIR)
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/holdup $(DESTDIR)$(PREFIX)/bin/.debug/holdup.debug \
