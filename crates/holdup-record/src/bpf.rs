@@ -28,6 +28,8 @@ const THREADS: u32 = 65536;
 
 /// The first Linux whose verifier takes the programs: 5.17 loops, 5.19 pointers of unknown length.
 const OLDEST: (u32, u32) = (5, 19);
+/// The first kernel that was seen to look through what walks Python's frames. 6.1 takes minutes under emulation, and refuses nothing.
+const WALKS_PYTHONS: (u32, u32) = (6, 12);
 
 /// Kernel frames of a BPF program at a tracepoint: the program itself and the way to it.
 pub(crate) const OWN_FRAMES: u32 = 2;
@@ -75,15 +77,16 @@ impl Programs {
         }
         let mut choice = Choice::new(kernel);
         let plain = Config { no_pythons: 1, ..*config };
+        let walks_pythons = config.no_pythons == 0 && !kernel.is_before(WALKS_PYTHONS);
         loop {
-            let refused = match Programs::attempt(&choice, config, sizes) {
-                Ok(programs) => return Ok(programs),
+            let with_pythons = walks_pythons.then(|| Programs::attempt(&choice, config, sizes));
+            if let Some(Ok(programs)) = with_pythons {
+                return Ok(programs);
+            }
+            let refused = match Programs::attempt(&choice, &plain, sizes) {
+                Ok(programs) => return Ok(Programs { lacks: Some(programs.lacks_pythons(kernel)), ..programs }),
                 Err(refused) => refused,
             };
-            // Frames of Python are what an older kernel may find too long to look through.
-            if let Ok(programs) = Programs::attempt(&choice, &plain, sizes) {
-                return Ok(Programs { lacks: Some(programs.lacks_pythons(kernel)), ..programs });
-            }
             if refused.program.is_some_and(|name| choice.is_without(&name)) {
                 continue;
             }
