@@ -121,7 +121,7 @@ fn schedule() -> Trace {
     ] {
         let length = Nanos(ns(end) - ns(start));
         let (tid, end_tid, key) = (11, 11, 0);
-        let span = SpanEvent { tid, end_tid, length, name, argument, key, outcome, weight };
+        let span = SpanEvent { tid, end_tid, length, queued: Nanos(0), name, argument, key, outcome, weight };
         schedule.builder.push(ns(end), span);
     }
     schedule.finish()

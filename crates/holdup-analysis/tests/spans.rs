@@ -29,7 +29,10 @@ fn span(s: Schedule, name: &str, time: (f64, f64), outcome: SpanOutcome) -> Sche
 fn sampled(mut s: Schedule, name: &str, (from, to): (f64, f64), outcome: SpanOutcome, weight: u32) -> Schedule {
     let (name, argument) = (s.builder.string(name), s.builder.string("/page"));
     let length = Nanos(ns(to) - ns(from));
-    s.builder.push(ns(to), SpanEvent { tid: 10, end_tid: 10, length, name, argument, key: 0, outcome, weight });
+    s.builder.push(
+        ns(to),
+        SpanEvent { tid: 10, end_tid: 10, length, queued: Nanos(0), name, argument, key: 0, outcome, weight },
+    );
     s
 }
 

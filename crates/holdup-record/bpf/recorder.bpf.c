@@ -293,6 +293,7 @@ int on_waking(u64 *ctx)
 #include "locks.h"
 #include "threads.h"
 #include "spans.h"
+#include "sockets.h"
 
 /* ---- samples ---- */
 

@@ -6,6 +6,8 @@
 #include "recorder.h"
 
 #define MAX_PROBES 128
+/* Counts of requests on sockets lie behind those of probes; several ports may share one. */
+#define SOCKET_COUNTS 64
 #define TEXT_WORDS 8
 /* "(unread)": the program itself has not touched the page yet, or there is none. */
 #define UNREAD 0x29646165726e7528ULL
@@ -89,7 +91,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, MAX_PROBES);
+	__uint(max_entries, MAX_PROBES + SOCKET_COUNTS);
 	__type(key, u32);
 	__type(value, struct span_counts);
 } span_counts SEC(".maps");

@@ -42,6 +42,8 @@ pub(crate) struct Sizes {
     pub stack_bytes: u32,
     /// Threads whose open spans are remembered at once.
     pub span_threads: u32,
+    /// Connections that are remembered at once.
+    pub connections: u32,
 }
 
 /// The loaded programs. They run while their links live.
@@ -75,7 +77,7 @@ impl Programs {
         if let Some(missing) = ["sched_switch", "sched_waking"].iter().find(|t| !kernel.has(t)) {
             return Err(unsupported(&format!("The kernel has no tracepoint {missing}")));
         }
-        let mut choice = Choice::new(kernel);
+        let mut choice = Choice::new(kernel, config.sockets > 0)?;
         let plain = Config { no_pythons: 1, ..*config };
         let walks_pythons = config.no_pythons == 0 && !kernel.is_before(WALKS_PYTHONS);
         loop {
@@ -189,6 +191,13 @@ impl Programs {
         Ok(())
     }
 
+    /// What is read from connections to `port` are requests.
+    pub(crate) fn serve(&self, port: u16) {
+        if let Ok(ports) = self.map("ports") {
+            let _ = ports.update(&u32::from(port).to_ne_bytes(), &[1], MapFlags::ANY);
+        }
+    }
+
     /// Begins to record spans.
     ///
     /// # Errors
@@ -276,6 +285,8 @@ fn configure(open: &mut OpenObject, config: &Config, sizes: Sizes) -> libbpf_rs:
                 map.set_max_entries(sizes.cpus as u32)?;
             }
             "stacks" => map.set_max_entries(sizes.stack_bytes)?,
+            "connections" => map.set_max_entries(sizes.connections)?,
+            "ports" if config.sockets > 0 => map.set_max_entries(1 << 16)?,
             "open_spans" => map.set_max_entries(sizes.span_threads)?,
             "threads_by_tid" if config.threads_by_tid > 0 => map.set_max_entries(THREADS)?,
             name if name.ends_with(".rodata") => map.set_initial_value(&config.bytes())?,

@@ -1,12 +1,23 @@
 //! Which programs are loaded on this kernel, and what its lacks mean for the recording.
 
+use holdup_trace::Result;
+
 use crate::kernel::Kernel;
+use crate::privilege::unsupported;
 
 /// Programs without which there is no recording.
 const REQUIRED: [&str; 2] = ["on_switch", "on_waking"];
 
 /// Where a thread is seen that comes back from a wait, the best first. One of them is used.
 const RESUME: [&str; 3] = ["on_resume", "on_schedule", "on_sys_exit"];
+
+/// Those that see requests and answers on sockets, and their tracepoints.
+const SOCKETS: [(&str, &str); 4] = [
+    ("on_data_ready", "sk_data_ready"),
+    ("on_receive", "sock_recv_length"),
+    ("on_send", "sock_send_length"),
+    ("on_socket_state", "inet_sock_set_state"),
+];
 
 /// What is missing from a recording without a program.
 const LOST: [(&str, &str); 15] = [
@@ -36,18 +47,32 @@ const NO_DISKS: &str = "single requests to disks";
 #[derive(Debug, Clone)]
 pub(crate) struct Choice<'a> {
     kernel: &'a Kernel,
+    sockets: bool,
     refused: Vec<String>,
 }
 
 impl<'a> Choice<'a> {
-    /// All that `kernel` has the hooks for.
-    pub(crate) fn new(kernel: &'a Kernel) -> Self {
-        Choice { kernel, refused: Vec::new() }
+    /// All that `kernel` has the hooks for; those for `sockets` only if they are wanted.
+    ///
+    /// # Errors
+    /// If they are, and the kernel has none.
+    pub(crate) fn new(kernel: &'a Kernel, sockets: bool) -> Result<Self> {
+        let section = |name| SOCKETS.into_iter().find(|(program, _)| *program == name).map_or("", |(_, hook)| hook);
+        let missing = ["on_receive", "on_send"].into_iter().map(section).find(|hook| !kernel.has(hook));
+        match missing.filter(|_| sockets) {
+            Some(hook) => Err(unsupported(&format!(
+                "Linux {} does not tell what is read from sockets (it has no tracepoint {hook}; 6.3 is the first that has): \
+                 do without --span net",
+                kernel.release
+            ))),
+            None => Ok(Choice { kernel, sockets, refused: Vec::new() }),
+        }
     }
 
     /// Whether to load the program called `name` of `section`.
     pub(crate) fn wants(&self, name: &str, section: &str) -> bool {
-        if self.is_spared(name) {
+        let is_of_sockets = SOCKETS.iter().any(|(program, _)| *program == name);
+        if self.is_spared(name) || (is_of_sockets && !self.sockets) {
             return false;
         }
         match RESUME.contains(&name) {
@@ -132,9 +157,9 @@ mod tests {
     #[test]
     fn one_hook_sees_threads_come_back_and_the_next_best_stands_in() {
         let all = kernel(&["sched_exit_tp", "sys_exit"], &["schedule"]);
-        assert_eq!(resumes(&Choice::new(&all)), ["on_resume"]);
+        assert_eq!(resumes(&Choice::new(&all, false).unwrap()), ["on_resume"]);
         let old = kernel(&["sys_exit"], &["schedule"]);
-        let mut choice = Choice::new(&old);
+        let mut choice = Choice::new(&old, false).unwrap();
         assert_eq!(resumes(&choice), ["on_schedule"]);
         assert!(choice.is_without("on_schedule") && !choice.is_without("on_schedule"), "and not for ever");
         assert_eq!(resumes(&choice), ["on_sys_exit"]);
@@ -146,7 +171,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_one_sentence() {
         let kernel = kernel(&[], &[]);
-        let choice = Choice::new(&kernel);
+        let choice = Choice::new(&kernel, false).unwrap();
         let all: Vec<String> = LOST.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(choice.lacks(&all), None);
         let told = |without: &[&str]| {
@@ -164,7 +189,7 @@ mod tests {
     fn what_is_spared_is_not_missing() {
         let spared = |preempt_delta| {
             let kernel = Kernel { preempt_delta, ..kernel(&["softirq_exit"], &[]) };
-            let choice = Choice::new(&kernel);
+            let choice = Choice::new(&kernel, false).unwrap();
             let left: Vec<String> =
                 LOST.iter().map(|(n, _)| (*n).to_owned()).filter(|n| n != "on_softirq_exit").collect();
             (choice.wants("on_softirq_exit", "tp_btf/softirq_exit"), choice.lacks(&left).is_some())
@@ -180,5 +205,14 @@ mod tests {
         assert_eq!(failed(log), Some("on_contention_begin"));
         assert_eq!(failed("libbpf: map 'rings': failed to create: -EPERM"), None);
         assert_eq!(failed(""), None);
+    }
+
+    #[test]
+    fn sockets_are_looked_at_only_if_that_is_wanted() {
+        let new = kernel(&["sk_data_ready", "sock_recv_length", "sock_send_length"], &[]);
+        let wants = |sockets| Choice::new(&new, sockets).unwrap().wants("on_receive", "tp_btf/sock_recv_length");
+        assert!(wants(true) && !wants(false));
+        let refused = Choice::new(&kernel(&[], &[]), true).unwrap_err().to_string();
+        assert!(refused.contains("Linux 6.1.0 does not tell") && refused.contains("sock_recv_length"), "{refused}");
     }
 }

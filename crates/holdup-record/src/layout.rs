@@ -78,6 +78,8 @@ shared! {
         threads_by_tid: u32,
         no_stacks: u32,
         no_pythons: u32,
+        sockets: u32,
+        unused: u32,
     }
 }
 

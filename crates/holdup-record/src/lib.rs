@@ -50,7 +50,8 @@ pub use flight::{Kept, Observer};
 pub use holdup_spool::Argument;
 pub use live::{LiveProcess, LiveThread, live_threads};
 pub use options::{
-    AFTER, BUDGET, BUFFER_MB, CompiledCode, FREQ, Keep, MIN_WAIT, Options, Outcome, Ring, Status, Target, frequency,
+    AFTER, BUDGET, BUFFER_MB, CompiledCode, FREQ, Keep, MIN_WAIT, Options, Outcome, Ring, Sockets, Status, Target,
+    frequency,
 };
 pub use probes::{ArgumentAt, MOST_PROBES, Place as ArgumentPlace, Probe};
 pub use session::{record, record_and_keep};

@@ -3,7 +3,7 @@
 //! The tables of each network namespace name the sockets that listen, by inode; the links in /proc/PID/fd tell who holds
 //! them. A look costs a microsecond or two for each descriptor, so it has a limit: what was not reached is not told of.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
@@ -132,6 +132,32 @@ fn listening(pids: &[u32], end: Instant) -> Option<HashSet<u64>> {
         }
     }
     Some(sockets)
+}
+
+/// The ports on which TCP sockets listen, in all network namespaces. What begins to listen later is seen by the programs in the kernel.
+pub(crate) fn ports() -> BTreeSet<u16> {
+    let (end, _raised) = (Instant::now() + OUTSIDE, Raised::all());
+    let (mut namespaces, mut ports) = (HashSet::new(), BTreeSet::new());
+    for pid in numbers(Path::new("/proc")).take_while(|_| Instant::now() < end) {
+        let process = PathBuf::from(format!("/proc/{pid}"));
+        let Ok(namespace) = fs::metadata(process.join("ns/net")) else { continue };
+        if namespaces.insert(namespace.ino()) {
+            for table in ["net/tcp", "net/tcp6"] {
+                let Ok(file) = File::open(process.join(table)) else { continue };
+                let lines = BufReader::new(file).lines().skip(1).map_while(Result::ok);
+                ports.extend(lines.map_while(|line| port(&line)));
+            }
+        }
+    }
+    ports
+}
+
+/// The port of a line of /proc/net/tcp whose socket listens.
+fn port(line: &str) -> Option<u16> {
+    let mut fields = line.split_ascii_whitespace().skip(1);
+    let address = fields.next()?;
+    let (_, port) = address.rsplit_once(':')?;
+    (fields.nth(1) == Some("0A")).then(|| u16::from_str_radix(port, 16).ok()).flatten()
 }
 
 /// What a line tells of a socket.
@@ -290,6 +316,7 @@ mod tests {
         let connected =
             "   1: 0100007F:1538 0100007F:A0F4 01 00000000:00000000 00:00000000 00000000   999        0 4712 1 0";
         assert_eq!((tcp(listens), tcp(connected), tcp("")), (Line::Listens(4711), Line::Last, Line::Last));
+        assert_eq!((port(listens), port(connected), port("0: :")), (Some(0x1538), None, None));
         let listens = "ffff8a1c0: 00000002 00000000 00010000 0001 01 1234 /run/a b";
         let connected = "ffff8a1c0: 00000003 00000000 00000000 0001 03 1235";
         assert_eq!((local(listens), local(connected), local("x")), (Line::Listens(1234), Line::Other, Line::Other));

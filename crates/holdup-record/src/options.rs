@@ -57,6 +57,13 @@ pub struct Keep {
     pub pause: Duration,
 }
 
+/// What is recorded of requests and answers on sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sockets {
+    /// The first bytes of each request: users' data.
+    pub with_text: bool,
+}
+
 /// How to record.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -81,6 +88,8 @@ pub struct Options {
     pub keep: Option<Keep>,
     /// Where spans begin and end.
     pub spans: Vec<Probe>,
+    /// Whether requests and answers on sockets are spans.
+    pub sockets: Option<Sockets>,
     /// Buffer for records of each CPU; rounded to a power of two of slots, and cut to an eighth of the memory in all.
     pub buffer_mb_per_cpu: usize,
     /// Buffer for stacks of all CPUs.
@@ -123,6 +132,7 @@ impl Default for Options {
             after: AFTER,
             keep: None,
             spans: Vec::new(),
+            sockets: None,
             buffer_mb_per_cpu: BUFFER_MB as usize,
             stack_buffer_mb: 32,
             stack_kb: 16,

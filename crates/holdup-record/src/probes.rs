@@ -175,14 +175,19 @@ pub(crate) fn kinds(probes: &[Probe]) -> Vec<u32> {
     probes.iter().map(|probe| first(probe) as u32).collect()
 }
 
+/// Counts of requests on sockets behind those of probes: `SOCKET_COUNTS` of `bpf/spans.h`.
+const SOCKET_COUNTS: u32 = 64;
 /// Words of `struct span_counts` of `bpf/spans.h`.
 const COUNTS: usize = 6;
 
 /// What was counted in the kernel while spans were sampled, and has no row: those after the last that stands for others, and those that ended
 /// unseen. With them the weights of a name add up to its spans.
 pub(crate) fn untold(probes: &[Probe], counts: &MapHandle, t: u64) -> Vec<Side> {
+    let firsts = kinds(probes).into_iter().enumerate().filter(|(id, kind)| *id == *kind as usize);
+    let names = firsts.map(|(id, kind)| (kind, probes[id].name.as_str()));
+    let sockets = (0..SOCKET_COUNTS).map(|i| (MOST_PROBES as u32 + i, "sockets"));
     let mut told = Vec::new();
-    for (id, kind) in kinds(probes).into_iter().enumerate().filter(|(id, kind)| *id == *kind as usize) {
+    for (kind, name) in names.chain(sockets) {
         let Ok(Some(of_cpus)) = counts.lookup_percpu(&kind.to_ne_bytes(), MapFlags::ANY) else { continue };
         let word = |at: usize| -> u64 {
             let of =
@@ -191,7 +196,6 @@ pub(crate) fn untold(probes: &[Probe], counts: &MapHandle, t: u64) -> Vec<Side> 
         };
         let [_, skipped, _, begun, ended, open]: [u64; COUNTS] = std::array::from_fn(word);
         let unseen = begun.saturating_sub(ended + open);
-        let name = &probes[id].name;
         for (count, what) in [
             (skipped, format!("spans of {name} since the last that stands for others")),
             (unseen, format!("spans of {name} whose end was not seen")),

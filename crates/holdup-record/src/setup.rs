@@ -60,6 +60,9 @@ fn open_each<T>(cpus: &[usize], open: impl Fn(usize) -> std::io::Result<T>) -> R
 /// Threads that may have open spans at once: 6 MB of the kernel's memory. Where there are more, some spans end unseen and are counted.
 const SPAN_THREADS: u32 = 8192;
 
+/// Connections that are remembered at once, 12 MB of the kernel's memory. Of more those are forgotten that were not used longest.
+const CONNECTIONS: u32 = 65_536;
+
 pub(crate) fn sizes(options: &Options) -> Result<Sizes> {
     let cpus = libbpf_rs::num_possible_cpus()
         .map_err(|e| holdup_trace::Error::Unsupported(format!("The number of CPUs cannot be read: {e}.")))?;
@@ -69,7 +72,8 @@ pub(crate) fn sizes(options: &Options) -> Result<Sizes> {
     let slots = if slots.is_power_of_two() { slots } else { slots.next_power_of_two() / 2 };
     let stack_bytes = (options.stack_buffer_mb.clamp(1, 1024) as u32) << 20;
     let span_threads = if options.spans.is_empty() { 1 } else { SPAN_THREADS };
-    Ok(Sizes { cpus, slots, stack_bytes: stack_bytes.next_power_of_two(), span_threads })
+    let connections = if options.sockets.is_some() { CONNECTIONS } else { 1 };
+    Ok(Sizes { cpus, slots, stack_bytes: stack_bytes.next_power_of_two(), span_threads, connections })
 }
 
 pub(crate) fn config(options: &Options, kernel: &Kernel, namespace: Namespace, sizes: Sizes) -> Config {
@@ -90,6 +94,8 @@ pub(crate) fn config(options: &Options, kernel: &Kernel, namespace: Namespace, s
         threads_by_tid: kernel.storage_would_sleep.into(),
         no_stacks: kernel.stacks_would_sleep.into(),
         no_pythons: 0,
+        sockets: options.sockets.map_or(0, |sockets| 1 + u32::from(sockets.with_text)),
+        unused: 0,
     }
 }
 

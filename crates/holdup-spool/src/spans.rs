@@ -9,6 +9,9 @@ use holdup_trace::{Nanos, Pairing, SpanEdgeEvent, SpanEvent, SpanOutcome, String
 
 /// Most different arguments that are told by name; a request's number would be another one each time.
 const MOST_TEXTS: usize = 65_536;
+/// What stands where a probe's number does for requests on TCP's ports and on local sockets: `bpf/sockets.h`.
+const PORT_ID: u16 = 0xfffe;
+const PATH_ID: u16 = 0xfffd;
 /// What stands for all the others.
 const OTHER: &str = "(other)";
 /// Records of a text.
@@ -55,10 +58,23 @@ impl Parts {
 
     /// The text whose records begin at `at`: up to its zero, and what of it is no UTF-8 replaced.
     fn text(&self, at: usize) -> String {
-        let words = self.words.iter().skip(2 * at).take(2 * TEXT_RECORDS);
-        let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).take_while(|&byte| byte != 0).collect();
+        let mut bytes = self.bytes(at);
+        bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()));
         String::from_utf8_lossy(&bytes).into_owned()
     }
+
+    /// All bytes of such a text.
+    fn bytes(&self, at: usize) -> Vec<u8> {
+        self.words.iter().skip(2 * at).take(2 * TEXT_RECORDS).flat_map(|word| word.to_le_bytes()).collect()
+    }
+}
+
+/// What a request begins with, where protocols put lengths and ends of lines between words: runs of what is no letter of a text are a
+/// space.
+fn plain(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let words = text.split(|c: char| c.is_control() || c.is_whitespace() || c == char::REPLACEMENT_CHARACTER);
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// All probes of a recording.
@@ -85,7 +101,12 @@ impl Probes {
     /// Pushes a begin or an end.
     pub(crate) fn push(&mut self, builder: &mut TraceBuilder, parts: &Parts) {
         let first = parts.first;
-        let Some(probe) = self.known.get(&((first.a >> bit::SECOND) as u16)).copied() else {
+        let id = (first.a >> bit::SECOND) as u16;
+        if first.kind == kind::SPAN_WHOLE && (id == PORT_ID || id == PATH_ID) {
+            self.push_request(builder, parts, id == PATH_ID);
+            return;
+        }
+        let Some(probe) = self.known.get(&id).copied() else {
             self.unknown += 1;
             return;
         };
@@ -113,10 +134,46 @@ impl Probes {
         };
         let (length, weight, name, key) = (Nanos(first.b), weight.max(1), probe.name, 0);
         let argument = self.argument(builder, parts, probe.arguments);
-        builder.push(first.t, SpanEvent { tid, end_tid, length, name, argument, key, outcome, weight });
+        builder
+            .push(first.t, SpanEvent { tid, end_tid, length, queued: Nanos(0), name, argument, key, outcome, weight });
     }
 
-    /// Both arguments as one text. Only so many different ones are told.
+    /// Pushes what was asked and answered on a connection, called by where it listens.
+    fn push_request(&mut self, builder: &mut TraceBuilder, parts: &Parts, is_path: bool) {
+        let first = parts.first;
+        let (tid, end_tid) = (first.a as u32 & TID_MASK, (parts.words[0] >> bit::PROCESS) as u32 & TID_MASK);
+        let (mut text_at, name) = match is_path {
+            true => (1 + TEXT_RECORDS, format!("unix:{}", parts.text(1))),
+            false => (1, format!("tcp:{}", parts.words[0] as u16)),
+        };
+        // The last record is the weight.
+        let argument = match parts.wanted > text_at + TEXT_RECORDS {
+            true => self.text(builder, plain(&parts.bytes(text_at))),
+            false => StringId::default(),
+        };
+        text_at = parts.wanted.saturating_sub(1);
+        let weight = u32::try_from(parts.words[2 * text_at]).unwrap_or(u32::MAX).max(1);
+        let (length, queued) = (Nanos(first.b), Nanos(parts.words[1].min(first.b)));
+        let outcome = if end_tid == tid { SpanOutcome::Complete } else { SpanOutcome::Moved };
+        let name = self.text(builder, name);
+        builder.push(first.t, SpanEvent { tid, end_tid, length, queued, name, argument, key: 0, outcome, weight });
+    }
+
+    /// A text by its number. Only so many different ones are told.
+    fn text(&mut self, builder: &mut TraceBuilder, told: String) -> StringId {
+        if let Some(&known) = self.texts.get(&told) {
+            return known;
+        }
+        if self.texts.len() >= MOST_TEXTS {
+            self.others += 1;
+            return builder.string(OTHER);
+        }
+        let text = builder.string(&told);
+        self.texts.insert(told, text);
+        text
+    }
+
+    /// Both arguments as one text.
     fn argument(&mut self, builder: &mut TraceBuilder, parts: &Parts, kinds: [Argument; 2]) -> StringId {
         let mut told = Vec::new();
         let mut text_at = 1;
@@ -133,16 +190,6 @@ impl Probes {
         if told.is_empty() {
             return StringId::default();
         }
-        let told = told.join(", ");
-        if let Some(&known) = self.texts.get(&told) {
-            return known;
-        }
-        if self.texts.len() >= MOST_TEXTS {
-            self.others += 1;
-            return builder.string(OTHER);
-        }
-        let text = builder.string(&told);
-        self.texts.insert(told, text);
-        text
+        self.text(builder, told.join(", "))
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::filler::Filler;
 use crate::tables::*;
-use crate::{Error, EventTables, Part, Result, SpanOutcome, Store, Table, ThreadIdx, Timestamp, Trace};
+use crate::{Error, EventTables, Nanos, Part, Result, SpanOutcome, Store, Table, ThreadIdx, Timestamp, Trace};
 use before::Before;
 
 /// A window's rows, in memory.
@@ -159,7 +159,9 @@ impl Cut<'_> {
         let mut open = Vec::new();
         let inside = rows(spans, [], |r| {
             let outcome = if r.start < self.from { SpanOutcome::Begun } else { r.outcome };
-            let row = Span { t: self.shift(r.t), start: self.shift(r.start), outcome, ..r };
+            let before = self.from.since(r.start);
+            let queued = Nanos(r.queued.0.saturating_sub(before.0));
+            let row = Span { t: self.shift(r.t), start: self.shift(r.start), outcome, queued, ..r };
             if r.start <= self.to && r.t > self.to {
                 open.push(Span { t: self.end(), end_thread: ThreadIdx::NONE, outcome: SpanOutcome::Open, ..row });
             }

@@ -287,6 +287,8 @@ events! {
         end_tid: u32,
         /// How long before this instant it began.
         length: Nanos,
+        /// How much of that it waited before its thread began with it.
+        queued: Nanos,
         /// What kind of work it is.
         name: StringId,
         /// What it is about, such as a statement's text; the empty string for nothing.

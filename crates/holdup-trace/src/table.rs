@@ -103,8 +103,13 @@ pub(crate) fn fill_column<C: Column>(
     table: &str,
     name: &str,
     to: &mut Vec<C>,
+    otherwise: Option<C>,
 ) -> Result<()> {
-    let (index, found) = file.field(name).ok_or_else(|| missing(table, name))?;
+    let Some((index, found)) = file.field(name) else {
+        let value = otherwise.ok_or_else(|| missing(table, name))?;
+        to.resize(to.len() + raw.rows(), value);
+        return Ok(());
+    };
     if *found != C::Arrow::DATA_TYPE {
         return Err(other_type::<C>(table, name, found));
     }
@@ -119,10 +124,22 @@ fn other_type<C: Column>(table: &str, name: &str, found: &DataType) -> Error {
     Error::Input(format!("column {table}.{name} is of type {found}, expected {}", C::Arrow::DATA_TYPE))
 }
 
-/// Declares a row struct, its columnar table and the [`Table`] implementation from one list of columns.
+/// What a column that came later than its table holds where a file lacks it.
+macro_rules! otherwise {
+    () => {
+        None
+    };
+    ($value:expr) => {
+        Some($value)
+    };
+}
+pub(crate) use otherwise;
+
+/// Declares a row struct, its columnar table and the [`Table`] implementation from one list of columns. One that came later than its table
+/// says what it is in files without it, `or VALUE`; it is not the first, whose length tells of the rows.
 macro_rules! table {
     ($(#[doc = $doc:literal])* $table:ident of $row:ident = $name:literal {
-        $($(#[doc = $cdoc:literal])* $col:ident: $ty:ty, $unit:literal;)+
+        $($(#[doc = $cdoc:literal])* $col:ident: $ty:ty, $unit:literal $(or $otherwise:expr)?;)+
     }) => {
         $(#[doc = $doc])*
         #[derive(Debug, Clone, Copy, PartialEq)]
@@ -146,7 +163,7 @@ macro_rules! table {
             fn row(&self, index: usize) -> $row { $row { $($col: self.$col[index]),+ } }
             fn clear(&mut self) { $(self.$col.clear();)+ }
             fn fill(&mut self, file: &$crate::arrow::ArrowReader, raw: &mut $crate::arrow::RawBatch) -> $crate::Result<()> {
-                $($crate::table::fill_column(file, raw, $name, stringify!($col), &mut self.$col)?;)+
+                $($crate::table::fill_column(file, raw, $name, stringify!($col), &mut self.$col, $crate::table::otherwise!($($otherwise)?))?;)+
                 Ok(())
             }
             fn refer(&mut self, to: &mut dyn $crate::Refer) {

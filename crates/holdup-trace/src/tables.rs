@@ -235,6 +235,8 @@ table! {
         outcome: SpanOutcome, "code";
         /// How many spans it stands for, where only some were recorded.
         weight: u32, "number";
+        /// How long it waited at first, while its thread did other things.
+        queued: Nanos, "ns" or Nanos(0);
     }
 }
 

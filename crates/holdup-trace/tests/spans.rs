@@ -21,7 +21,10 @@ fn trace() -> Trace {
     ];
     for (end, length, end_tid, argument, outcome) in rows {
         let length = Nanos(length * SECOND);
-        builder.push(end * SECOND, SpanEvent { length, tid: 10, end_tid, name, argument, key: 7, outcome, weight: 2 });
+        builder.push(
+            end * SECOND,
+            SpanEvent { length, queued: Nanos(0), tid: 10, end_tid, name, argument, key: 7, outcome, weight: 2 },
+        );
     }
     builder.finish(None).expect("a trace")
 }

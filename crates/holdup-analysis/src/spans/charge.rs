@@ -1,5 +1,6 @@
 //! What the time of one span was.
 
+use holdup_trace::tables::Span;
 use holdup_trace::{StackId, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
@@ -58,8 +59,21 @@ impl<'a> Charger<'a> {
         Charger { trace, classifier, history, intervals }
     }
 
+    /// The pieces of a span's time: while it waited to be begun with, its thread did something else.
+    pub(super) fn of_span(&self, span: &Span) -> Vec<Charged> {
+        let (from, to) = (span.start.nanos(), span.t.nanos());
+        let begun = from.saturating_add(span.queued.0).min(to);
+        let mut pieces = self.pieces(span.thread, from, begun);
+        for piece in &mut pieces {
+            piece.own = if piece.own == Own::Ran { Own::Waited } else { piece.own };
+            piece.what = if piece.what == Done::Ran { Done::WaitedFor } else { piece.what };
+        }
+        pieces.extend(self.pieces(span.thread, begun, to));
+        pieces
+    }
+
     /// The pieces of `thread`'s time from `from` to `to`. They add up to it. O(stretches of all threads that answer for it).
-    pub(super) fn pieces(&self, thread: ThreadIdx, from: u64, to: u64) -> Vec<Charged> {
+    fn pieces(&self, thread: ThreadIdx, from: u64, to: u64) -> Vec<Charged> {
         let mut pieces = Vec::new();
         let mut cursor = from;
         for segment in self.history.of(thread, from, to) {

@@ -91,7 +91,7 @@ pub(super) fn report(
 fn sums(charger: &Charger, spans: &[(u64, Span)]) -> Sums {
     let mut sums = Sums::default();
     for (_, span) in spans {
-        let pieces = charger.pieces(span.thread, span.start.nanos(), span.t.nanos());
+        let pieces = charger.of_span(span);
         let total: u64 = pieces.iter().map(|p| p.to - p.from).sum();
         let long = length(span).max(1);
         sums.unaccounted = sums.unaccounted.max(total.abs_diff(length(span)) as f64 / long as f64);
@@ -258,7 +258,7 @@ pub(super) fn one(charger: &Charger, id: u64, span: &Span) -> OneSpan {
     let begin = span.start.nanos();
     let whole = length(span) as f64 / 1e9;
     let mut pieces: Vec<Piece> = Vec::new();
-    for charged in charger.pieces(span.thread, begin, span.t.nanos()) {
+    for charged in charger.of_span(span) {
         let function = charger.place(&charged).map_or(String::new(), |l| trace.text(l.function).to_owned());
         let piece = Piece {
             from_s: (charged.from - begin) as f64 / 1e9,

@@ -17,17 +17,18 @@ pub(crate) struct Place {
     pub(crate) depth: u32,
 }
 
-/// The place of each of `spans`. One lies within another if both are of one thread and it neither begins before nor ends after it; what
+/// The place of each of `spans`. One lies within another if both are of one thread, and that neither begins with it before nor ends it after; what
 /// went from thread to thread lies nowhere, and only crosses others. O(spans × log).
 pub(crate) fn of(spans: &[Span]) -> Vec<Place> {
     let mut places = vec![Place::default(); spans.len()];
     let mut order: Vec<usize> = (0..spans.len()).filter(|&i| spans[i].outcome != SpanOutcome::Moved).collect();
     // An inner one ends no later, and where both are alike ended first, so that it has the smaller number.
-    order.sort_by_key(|&i| (spans[i].thread, spans[i].start, Reverse(spans[i].t), Reverse(i)));
+    let begun = |span: &Span| span.start.after(span.queued);
+    order.sort_by_key(|&i| (spans[i].thread, begun(&spans[i]), Reverse(spans[i].t), Reverse(i)));
     let mut around: Vec<usize> = Vec::new();
     for i in order {
         let span = &spans[i];
-        around.retain(|&o| spans[o].thread == span.thread && spans[o].t > span.start);
+        around.retain(|&o| spans[o].thread == span.thread && spans[o].t > begun(span));
         let holds = |o: &&usize| spans[**o].t >= span.t;
         places[i].parent = around.iter().rfind(holds).map(|&o| o as u32);
         places[i].depth = around.iter().filter(holds).count() as u32;
@@ -57,6 +58,7 @@ mod tests {
             key: 0,
             outcome,
             weight: 1,
+            queued: holdup_trace::Nanos(0),
         }
     }
 

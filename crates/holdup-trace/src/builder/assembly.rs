@@ -197,10 +197,10 @@ impl Assembly {
     }
 
     fn span(&mut self, t: Timestamp, e: &SpanEvent) -> Result<()> {
-        let &SpanEvent { tid, end_tid, length, name, argument, key, outcome, weight } = e;
+        let &SpanEvent { tid, end_tid, length, queued, name, argument, key, outcome, weight } = e;
         let (thread, end_thread) = (self.thread(tid), self.threads.known(end_tid));
         let start = t.before(length);
-        self.out.spans.push(Span { t, thread, start, end_thread, name, argument, key, outcome, weight })
+        self.out.spans.push(Span { t, thread, start, end_thread, name, argument, key, outcome, weight, queued })
     }
 
     fn put_spans(&mut self, spans: Vec<Span>) -> Result<()> {

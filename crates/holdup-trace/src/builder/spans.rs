@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::event::{Pairing, SpanEdgeEvent};
 use crate::tables::Span;
-use crate::{SpanOutcome, StringId, ThreadIdx, Timestamp};
+use crate::{Nanos, SpanOutcome, StringId, ThreadIdx, Timestamp};
 
 /// Most spans of a thread that are open at once; the outermost beyond are given up.
 const DEEPEST: usize = 64;
@@ -28,7 +28,18 @@ impl Open {
     fn end(&self, t: Timestamp, end_thread: ThreadIdx, outcome: SpanOutcome) -> Span {
         let SpanEdgeEvent { name, argument, at, weight, pairing, .. } = self.edge;
         let key = if pairing == Pairing::Key { at } else { 0 };
-        Span { t, thread: self.thread, start: self.start, end_thread, name, argument, key, outcome, weight }
+        Span {
+            t,
+            thread: self.thread,
+            start: self.start,
+            end_thread,
+            name,
+            argument,
+            key,
+            outcome,
+            weight,
+            queued: Nanos(0),
+        }
     }
 
     fn close(&self, t: Timestamp, outcome: SpanOutcome) -> Span {

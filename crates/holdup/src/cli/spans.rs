@@ -26,6 +26,11 @@ pub enum SpanSpec {
         /// Where they end.
         end: Point,
     },
+    /// Requests on sockets, from when they arrive until an answer begins.
+    Net {
+        /// What they begin with is told, too.
+        with_text: bool,
+    },
 }
 
 /// A function or a probe, and what is read there.
@@ -44,6 +49,11 @@ impl FromStr for SpanSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "net" => return Ok(SpanSpec::Net { with_text: false }),
+            "net(str)" => return Ok(SpanSpec::Net { with_text: true }),
+            _ => {}
+        }
         let (kind, rest) = text.split_once(':').ok_or_else(|| usage(text))?;
         match kind.trim() {
             "u" => {
@@ -76,7 +86,7 @@ fn usdt(text: &str, rest: &str) -> Result<SpanSpec, String> {
 
 fn usage(text: &str) -> String {
     format!(
-        "{text:?} names no spans: expected u:PROGRAM:FUNCTION, or usdt:[PROGRAM:]PROVIDER:PROBE ~~ PROBE; \
+        "{text:?} names no spans: expected u:PROGRAM:FUNCTION, usdt:[PROGRAM:]PROVIDER:PROBE ~~ PROBE, net or net(str); \
          behind a name may stand what its arguments are, of int, str, key and _: handle(int,str)"
     )
 }
@@ -132,6 +142,8 @@ mod tests {
         let begin = Point { name: "query__start".into(), arguments: vec![Argument::Text] };
         let end = Point { name: "query__done".into(), arguments: vec![] };
         assert_eq!(spec, SpanSpec::Usdt { path: None, provider: "postgresql".into(), begin, end });
+        assert_eq!(" net ".parse(), Ok(SpanSpec::Net { with_text: false }));
+        assert_eq!("net(str)".parse(), Ok(SpanSpec::Net { with_text: true }));
         let spec: SpanSpec = "usdt:/a/b:p:x(key) ~~ y(_,key)".parse().unwrap();
         assert!(matches!(spec, SpanSpec::Usdt { path: Some(path), .. } if path == Path::new("/a/b")));
     }

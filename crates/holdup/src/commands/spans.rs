@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use holdup_base::near;
 use holdup_base::text::clean;
-use holdup_record::{Argument, ArgumentAt, Probe};
+use holdup_record::{Argument, ArgumentAt, Probe, Sockets};
 use holdup_symbols::{Probeable, Usdt};
 use holdup_trace::{Error, Result};
 
@@ -30,9 +30,16 @@ pub fn probes(specs: &[SpanSpec], command: &[String]) -> Result<Vec<Probe>> {
                     all.extend(usdt(&path, provider, &found, (point, begins), &begin.name)?);
                 }
             }
+            SpanSpec::Net { .. } => {}
         }
     }
     Ok(all)
+}
+
+/// Whether requests on sockets are wanted, and what they begin with.
+pub fn sockets(specs: &[SpanSpec]) -> Option<Sockets> {
+    let of = |spec: &SpanSpec| if let SpanSpec::Net { with_text } = spec { Some(*with_text) } else { None };
+    specs.iter().filter_map(of).reduce(|a, b| a || b).map(|with_text| Sockets { with_text })
 }
 
 fn open(path: &Path) -> Result<(PathBuf, Probeable)> {

@@ -70,7 +70,10 @@ pub fn convoy_of(with_samples: bool, [app, holder, waiter]: [&str; 3]) -> Trace 
     let (name, argument) = (b.string("request"), b.string("/page"));
     for (end, length) in [(3, 1), (5, 1), (7, 1), (70, 62)] {
         let (length, outcome) = (Nanos(length * MS), SpanOutcome::Complete);
-        b.push(end * MS, SpanEvent { tid: 12, end_tid: 12, length, name, argument, key: 0, outcome, weight: 1 });
+        b.push(
+            end * MS,
+            SpanEvent { tid: 12, end_tid: 12, length, queued: Nanos(0), name, argument, key: 0, outcome, weight: 1 },
+        );
     }
     b.push(100 * MS, switch(0, 11, SwitchState::Dead, 0, LockId::NONE));
     b.finish(Some(&mut Namer)).expect("trace")

@@ -132,7 +132,14 @@ impl Provider for Spans {
             "How many spans it stands for, where only some were recorded; all measures count it so often.",
             Get::Number(|r| u64::from(r.span.weight.max(1))),
         ),
-        def("ran", Nanos, &[], "How long its thread ran meanwhile.", Get::Number(|r| r.time(Doing::Ran))),
+        def(
+            "queued",
+            Nanos,
+            &[],
+            "How long it waited at first, while its thread did other things.",
+            Get::Number(|r| r.span.queued.0),
+        ),
+        def("ran", Nanos, &[], "How long its thread then ran.", Get::Number(|r| r.time(Doing::Ran))),
         def(
             "ready",
             Nanos,
@@ -186,7 +193,7 @@ impl Provider for Spans {
         order.sort_by_key(|&i| (spans[i].start, i));
         order.into_iter().try_for_each(|index| {
             let (span, place) = (spans[index], nesting[index]);
-            let did = history.did(span.thread, span.start.nanos(), span.t.nanos());
+            let did = history.did(span.thread, span.start.after(span.queued).nanos(), span.t.nanos());
             each(&Row { index, span, parent: place.parent, depth: place.depth, did })
         })
     }

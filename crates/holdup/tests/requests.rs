@@ -1,0 +1,77 @@
+//! Requests on sockets, against the times that clients measure themselves.
+
+mod outside;
+mod recording;
+
+use std::collections::HashMap;
+use std::process::Command;
+
+use holdup_testing::{Need, skip};
+use holdup_trace::tables::Span;
+use holdup_trace::{SpanOutcome, Table};
+use outside::{code, err, json, run};
+use recording::can_record;
+
+/// A thread that serves a port and a local socket, and its clients: `slow` requests take it 20 ms, during which others wait for it. Clients print
+/// what each request took by their own clocks.
+const PROGRAM: &str = include_str!("requests.c");
+
+/// How long the requests took by the clients' clocks, in ns, by their text; and the server's port.
+fn by_clients(stdout: &[u8]) -> (HashMap<String, u64>, String) {
+    let text = String::from_utf8_lossy(stdout);
+    let mut lines = text.lines();
+    let port = lines.next().and_then(|line| line.strip_prefix("port ")).expect("a port").to_owned();
+    let own = |line: &str| line.rsplit_once(' ').map(|(what, ns)| (what.to_owned(), ns.parse().expect("ns")));
+    (lines.filter_map(own).collect(), port)
+}
+
+#[test]
+fn requests_take_what_clients_measure_and_those_behind_others_waited_for_them() {
+    let Some(_one) = can_record() else { return };
+    if !Need::Program("cc").is_here() {
+        skip(Need::Program("cc"), "nothing is built to be recorded");
+        return;
+    }
+    let dir = tempfile::tempdir().expect("dir");
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let (source, program, socket, out) = (file("requests.c"), file("server"), file("s"), file("t.holdup"));
+    std::fs::write(&source, PROGRAM).expect("source");
+    let built = Command::new("cc").args(["-O2", "-pthread", "-o", &program, &source]).status();
+    assert!(built.expect("cc").success());
+
+    let spans = ["--budget", "100%", "--span", "net(str)", "--"];
+    let o = run(&[&["record", "-o", &out][..], &spans, &[&program, &socket]].concat());
+    if code(&o) == 4 && err(&o).contains("sock_recv_length") {
+        skip(Need::Other { name: "tracepoints of sockets", is_here: false }, "no request is recorded");
+        return;
+    }
+    assert_eq!(code(&o), 0, "{}", err(&o));
+    let (own, port) = by_clients(&o.stdout);
+    assert_eq!(own.len(), 25);
+
+    let trace = holdup_trace::file::read(out.as_ref()).expect("trace");
+    let all = trace.spans.load().expect("spans");
+    let (tcp, unix) = (format!("tcp:{port}"), format!("unix:{socket}"));
+    let ours: Vec<Span> =
+        all.rows().filter(|s| [&tcp[..], &unix[..63.min(unix.len())]].contains(&trace.text(s.name))).collect();
+    assert_eq!(ours.len(), own.len(), "no client's side is a request");
+    for span in &ours {
+        let text = trace.text(span.argument);
+        let (seen, queued) = (span.t.nanos() - span.start.nanos(), span.queued.0);
+        let by_client = own.get(text).unwrap_or_else(|| panic!("{text}"));
+        assert!(seen < *by_client && queued <= seen, "{text}: {seen} ns, and {by_client} by the client");
+        assert_eq!((span.outcome, trace.text(span.name) == unix), (SpanOutcome::Complete, text.starts_with("local")));
+        let waited = text.starts_with("fast") && *by_client > 8_000_000;
+        assert_eq!(queued > 5_000_000, waited, "{text}: {queued} of {seen} ns");
+    }
+    let waited = ours.iter().filter(|s| s.queued.0 > 5_000_000).count();
+    assert!(waited > 0, "the first two come while the server is busy");
+
+    let report = json(&run(&["explain", &out, "--spans", &tcp, "--argument", "fast", "--slow", "5%", "--json"]));
+    let cause = &report["causes"][0];
+    assert_eq!((cause["what"].as_str(), cause["function"].as_str()), (Some("waited-for"), Some("scan")), "{report}");
+    assert!(report["unaccounted"].as_f64().is_some_and(|share| share < 1e-3));
+    let account = &report["slow"]["account"];
+    let [ran, waited] = ["ran_s", "waited_s"].map(|of| account[of].as_f64().expect("seconds"));
+    assert!(waited > 5.0 * ran, "its thread worked for others: {account}");
+}
