@@ -11,7 +11,9 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenO
 use crate::hooks::{self, Choice};
 use crate::kernel::Kernel;
 use crate::layout::{Config, Control};
+use crate::listening;
 use crate::namespace::{Namespace, Place};
+use crate::options::Options;
 use crate::privilege::{self, unsupported};
 use crate::probes::{self, Probe};
 use crate::rings::Rings;
@@ -157,10 +159,13 @@ impl Programs {
     }
 
     /// Attaches all tracepoints, and where spans begin and end. From here on events are recorded.
-    pub(crate) fn attach(&mut self, spans: &[Probe]) -> Result<()> {
-        probes::check(spans)?;
+    pub(crate) fn attach(&mut self, options: &Options) -> Result<()> {
+        probes::check(&options.spans)?;
+        if options.sockets.is_some() {
+            listening::ports().into_iter().for_each(|port| self.serve(port));
+        }
         self.attach_those("tp_btf/")?;
-        self.attach_spans(spans)
+        self.attach_spans(&options.spans)
     }
 
     fn attach_those(&mut self, kind: &str) -> Result<()> {
@@ -192,7 +197,7 @@ impl Programs {
     }
 
     /// What is read from connections to `port` are requests.
-    pub(crate) fn serve(&self, port: u16) {
+    fn serve(&self, port: u16) {
         if let Ok(ports) = self.map("ports") {
             let _ = ports.update(&u32::from(port).to_ne_bytes(), &[1], MapFlags::ANY);
         }

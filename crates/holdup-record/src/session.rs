@@ -123,10 +123,7 @@ fn session(
     placements.look_at_all(header.start_ns, &mut side);
     let budget = Budget::new(options.budget, cpus);
     programs.control(&control(&budget, place, 0, 0));
-    if options.sockets.is_some() {
-        listening::ports().into_iter().for_each(|port| programs.serve(port));
-    }
-    programs.attach(&options.spans)?;
+    programs.attach(options)?;
     samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
     scanner.scan(clock::now(), &mut side);
     drop(raised);
