@@ -42,11 +42,12 @@ pub struct ArgumentAt {
 }
 
 impl ArgumentAt {
-    /// Argument `index` of a function, by the calling convention of System V: in a register.
-    pub fn of_function(index: usize, kind: Argument) -> Option<ArgumentAt> {
+    /// Argument `index` of a function, by the calling convention of System V: in a register, of which the upper part is anything where it has
+    /// fewer than 8 `bytes`.
+    pub fn of_function(index: usize, kind: Argument, bytes: u8) -> Option<ArgumentAt> {
         let register = register(["rdi", "rsi", "rdx", "rcx", "r8", "r9"].get(index)?)?;
         let is_signed = kind == Argument::Integer;
-        Some(ArgumentAt { kind, place: Place::Register(register.0), bytes: 8, is_signed })
+        Some(ArgumentAt { kind, place: Place::Register(register.0), bytes, is_signed })
     }
 
     /// An argument of a USDT probe as its note writes it: `-4@%eax`, `8@16(%rsp)`, `4@$5`. `None` where it lies otherwise.

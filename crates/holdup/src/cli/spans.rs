@@ -39,7 +39,16 @@ pub struct Point {
     /// Its name.
     pub name: String,
     /// What its first arguments are.
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<Asked>,
+}
+
+/// What an argument is said to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked {
+    /// What it tells.
+    pub kind: Argument,
+    /// Its bytes, as C's type has them: of a function's, nothing else is known.
+    pub bytes: u8,
 }
 
 /// Most arguments that are looked at; no more than two are read.
@@ -59,7 +68,7 @@ impl FromStr for SpanSpec {
             "u" => {
                 let (path, function) = rest.split_once(':').ok_or_else(|| usage(text))?;
                 let function = point(function)?;
-                if function.arguments.contains(&Argument::Key) {
+                if function.has_key() {
                     return Err("a function's spans end where they began: it has no key. Write int".into());
                 }
                 Ok(SpanSpec::Function { path: filled(path, text)?.into(), function })
@@ -77,7 +86,7 @@ fn usdt(text: &str, rest: &str) -> Result<SpanSpec, String> {
     let provider = filled(parts.pop().ok_or_else(|| usage(text))?, text)?;
     let path = if parts.is_empty() { None } else { Some(filled(&parts.join(":"), text)?.into()) };
     let end = point(end)?;
-    let is_keyed = |point: &Point| point.arguments.contains(&Argument::Key);
+    let is_keyed = Point::has_key;
     if is_keyed(&begin) != is_keyed(&end) {
         return Err("a key ties begin and end together: write it for both, as in begin(key) ~~ end(key)".into());
     }
@@ -87,7 +96,7 @@ fn usdt(text: &str, rest: &str) -> Result<SpanSpec, String> {
 fn usage(text: &str) -> String {
     format!(
         "{text:?} names no spans: expected u:PROGRAM:FUNCTION, usdt:[PROGRAM:]PROVIDER:PROBE ~~ PROBE, net or net(str); \
-         behind a name may stand what its arguments are, of int, str, key and _: handle(int,str)"
+         behind a name may stand what its arguments are, of int, long, str, key and _: handle(int,str)"
     )
 }
 
@@ -105,25 +114,33 @@ fn point(text: &str) -> Result<Point, String> {
     };
     let name = filled(name, text)?;
     let arguments = list.split(',').map(str::trim).filter(|_| !list.trim().is_empty());
-    let arguments: Vec<Argument> = arguments.map(argument).collect::<Result<_, _>>()?;
-    let read = arguments.iter().filter(|a| **a != Argument::None).count();
+    let arguments: Vec<Asked> = arguments.map(argument).collect::<Result<_, _>>()?;
+    let read = arguments.iter().filter(|a| a.kind != Argument::None).count();
     if read > 2 || arguments.len() > LAST_ARGUMENT {
         return Err(format!("{text}: two of the first {LAST_ARGUMENT} arguments can be read; write _ for the others"));
     }
-    if arguments.iter().filter(|a| **a == Argument::Key).count() > 1 {
+    if arguments.iter().filter(|a| a.kind == Argument::Key).count() > 1 {
         return Err(format!("{text}: there is one key"));
     }
     Ok(Point { name, arguments })
 }
 
-fn argument(word: &str) -> Result<Argument, String> {
-    match word {
-        "int" => Ok(Argument::Integer),
-        "str" => Ok(Argument::Text),
-        "key" => Ok(Argument::Key),
-        "_" => Ok(Argument::None),
-        other => Err(format!("{other:?} is not what an argument can be: expected int, str, key or _")),
+impl Point {
+    fn has_key(&self) -> bool {
+        self.arguments.iter().any(|a| a.kind == Argument::Key)
     }
+}
+
+fn argument(word: &str) -> Result<Asked, String> {
+    let (kind, bytes) = match word {
+        "int" => (Argument::Integer, 4),
+        "long" => (Argument::Integer, 8),
+        "str" => (Argument::Text, 8),
+        "key" => (Argument::Key, 8),
+        "_" => (Argument::None, 8),
+        other => return Err(format!("{other:?} is not what an argument can be: expected int, long, str, key or _")),
+    };
+    Ok(Asked { kind, bytes })
 }
 
 #[cfg(test)]
@@ -135,11 +152,12 @@ mod tests {
     #[test]
     fn specs_are_read() {
         let spec: SpanSpec = "u:/bin/x:ns::f(int, str)".parse().unwrap();
-        let arguments = vec![Argument::Integer, Argument::Text];
+        let [int, text] = [(Argument::Integer, 4), (Argument::Text, 8)].map(|(kind, bytes)| Asked { kind, bytes });
+        let arguments = vec![int, text];
         let function = Point { name: "ns::f".into(), arguments };
         assert_eq!(spec, SpanSpec::Function { path: "/bin/x".into(), function });
         let spec: SpanSpec = "usdt:postgresql:query__start(str) ~~ query__done".parse().unwrap();
-        let begin = Point { name: "query__start".into(), arguments: vec![Argument::Text] };
+        let begin = Point { name: "query__start".into(), arguments: vec![text] };
         let end = Point { name: "query__done".into(), arguments: vec![] };
         assert_eq!(spec, SpanSpec::Usdt { path: None, provider: "postgresql".into(), begin, end });
         assert_eq!(" net ".parse(), Ok(SpanSpec::Net { with_text: false }));
@@ -157,9 +175,9 @@ mod tests {
             ("u:/bin/x:", "names no spans"),
             ("usdt:p:x", "names no spans"),
             ("usdt:x ~~ y", "names no spans"),
-            ("net", "names no spans"),
+            ("nets", "names no spans"),
             ("u:/bin/x:f(float)", "\"float\" is not"),
-            ("u:/bin/x:f(int,int,int)", "two of the first 6"),
+            ("u:/bin/x:f(int,long,int)", "two of the first 6"),
             ("u:/bin/x:f(key)", "no key"),
             ("usdt:p:x(key) ~~ y", "write it for both"),
         ] {

@@ -10,7 +10,7 @@ use holdup_record::{Argument, ArgumentAt, Probe, Sockets};
 use holdup_symbols::{Probeable, Usdt};
 use holdup_trace::{Error, Result};
 
-use crate::cli::spans::{Point, SpanSpec};
+use crate::cli::spans::{Asked, Point, SpanSpec};
 
 /// Most files of running programs that are looked through for a provider's probes.
 const MOST_FILES: usize = 4096;
@@ -62,7 +62,7 @@ fn on_search_path(path: &Path) -> PathBuf {
 fn calls(path: &Path, function: &Point) -> Result<[Probe; 2]> {
     let (path, file) = open(path)?;
     let offset = file.function(&function.name).map_err(|e| Error::input(&path, clean(&e)))?;
-    let at = |index, kind| Ok(ArgumentAt::of_function(index, kind));
+    let at = |index, asked: Asked| Ok(ArgumentAt::of_function(index, asked.kind, asked.bytes));
     let arguments = arguments(function, at)?;
     let name = function.name.clone();
     let begin = Probe { name, path, offset, semaphore: 0, begins: true, returns: false, arguments };
@@ -73,12 +73,12 @@ fn calls(path: &Path, function: &Point) -> Result<[Probe; 2]> {
 /// Of the arguments those that are to be read.
 fn arguments(
     point: &Point,
-    at: impl Fn(usize, Argument) -> Result<Option<ArgumentAt>>,
+    at: impl Fn(usize, Asked) -> Result<Option<ArgumentAt>>,
 ) -> Result<[Option<ArgumentAt>; 2]> {
     let mut found = [None; 2];
-    let wanted = point.arguments.iter().enumerate().filter(|(_, kind)| **kind != Argument::None);
-    for (place, (index, &kind)) in found.iter_mut().zip(wanted) {
-        *place = at(index, kind)?;
+    let wanted = point.arguments.iter().enumerate().filter(|(_, asked)| asked.kind != Argument::None);
+    for (place, (index, &asked)) in found.iter_mut().zip(wanted) {
+        *place = at(index, asked)?;
     }
     Ok(found)
 }
@@ -100,8 +100,8 @@ fn usdt(
     }
     let probe = |usdt: &Usdt| {
         let notes: Vec<&str> = usdt.arguments.split_whitespace().collect();
-        let at = |index: usize, kind| {
-            let place = notes.get(index).and_then(|note| ArgumentAt::of_note(note, kind));
+        let at = |index: usize, asked: Asked| {
+            let place = notes.get(index).and_then(|note| ArgumentAt::of_note(note, asked.kind));
             let what = || match notes.get(index) {
                 Some(note) => {
                     format!("argument {} of the probe {} lies where it cannot be read: {note}", index + 1, usdt.name)
