@@ -5,9 +5,10 @@ use std::os::fd::AsFd;
 
 use holdup_base::text::clean;
 use holdup_spool::Side;
-use holdup_trace::{Error, Result};
+use holdup_trace::{Error, Nanos, Result};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, UprobeOpts};
 
+use crate::breakpoint::{self, Way};
 use crate::hooks::{self, Choice};
 use crate::kernel::Kernel;
 use crate::layout::{Config, Control};
@@ -58,6 +59,8 @@ pub(crate) struct Programs {
     pub lacks: Option<String>,
     /// Where spans begin and end.
     spans: Vec<Probe>,
+    /// What a breakpoint costs.
+    pub breakpoint: Nanos,
 }
 
 /// Why the programs could not be loaded.
@@ -130,8 +133,14 @@ impl Programs {
             let error = unsupported(&format!("The kernel refuses the BPF programs ({e}; {})", said::reason()));
             Refused { program: hooks::failed(&said::all()).map(str::to_owned), error }
         })?;
-        let mut programs =
-            Programs { object, links: Vec::new(), hooks, lacks: choice.lacks(&loaded), spans: Vec::new() };
+        let mut programs = Programs {
+            object,
+            links: Vec::new(),
+            hooks,
+            lacks: choice.lacks(&loaded),
+            spans: Vec::new(),
+            breakpoint: Nanos(0),
+        };
         // Only the attempt shows whether a kernel lets functions be traced. Until the others are attached it does nothing.
         programs.attach_those("fexit/").map_err(|error| Refused { program: Some("on_schedule".into()), error })?;
         Ok(programs)
@@ -229,8 +238,36 @@ impl Programs {
             self.links.push(link.map_err(|e| bad(&e))?);
         }
         self.hooks.push("uprobe".into());
+        self.breakpoint = self.mean_breakpoint(probes);
         self.spans = probes.to_vec();
         Ok(())
+    }
+
+    /// What a breakpoint of `probes` costs on average.
+    fn mean_breakpoint(&self, probes: &[Probe]) -> Nanos {
+        let mut known: Vec<(Way, Nanos)> = Vec::new();
+        let mut cost = |way: Way| match known.iter().find(|(of, _)| *of == way) {
+            Some((_, cost)) => cost.0,
+            None => {
+                let cost = self.breakpoint(way).unwrap_or(breakpoint::USUAL);
+                known.push((way, cost));
+                cost.0
+            }
+        };
+        let sum: u64 = probes.iter().map(|probe| cost(Way::at(&probe.path, probe.offset))).sum();
+        Nanos(sum / probes.len().max(1) as u64)
+    }
+
+    /// Measured at a function of this program, whose calls the programs pass over.
+    fn breakpoint(&self, way: Way) -> Option<Nanos> {
+        let (path, offset) = way.place()?;
+        let program = self.program("on_span")?;
+        let attach = |retprobe| {
+            let opts = UprobeOpts { cookie: u64::from(u32::MAX), retprobe, ..UprobeOpts::default() };
+            program.attach_uprobe_with_opts(-1, path, offset, opts).ok()
+        };
+        let _both = [attach(false)?, attach(true)?];
+        Some(way.cost())
     }
 
     fn program(&self, name: &str) -> Option<libbpf_rs::ProgramMut<'_>> {

@@ -3,7 +3,7 @@
 //! Switches, wake-ups and samples are recorded whatever they cost. Stacks get what is left: an allowance for each CPU that
 //! the programs in the kernel draw on (`bpf/site.h`), told anew as the load changes.
 
-use holdup_trace::RecorderCost;
+use holdup_trace::{Nanos, RecorderCost};
 
 use crate::layout::word;
 
@@ -12,8 +12,6 @@ use crate::layout::word;
 const ENTRY_NS: f64 = 50.0;
 /// What a sample costs beside its program: the timer's interrupt and the event.
 const SAMPLE_ENTRY_NS: f64 = 1_500.0;
-/// What a uprobe costs beside its program: the trap, and the way back. By a function that does nothing, called in a loop.
-const PROBE_ENTRY_NS: f64 = 1_000.0;
 /// How much of the budget spans may cost before they are sampled.
 const SPANS: f64 = 0.5;
 /// Least share of spans that is recorded, as a power of two.
@@ -56,6 +54,8 @@ pub(crate) struct Reading {
     pub spans: u64,
     /// Begins and ends of spans.
     pub edges: u64,
+    /// ns of the breakpoints that lead to them.
+    pub breakpoints: u64,
     /// Records of spans.
     pub span_records: u64,
     /// All records.
@@ -65,8 +65,8 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// `sum` adds a word of all CPUs' headers.
-    pub(crate) fn of(sum: impl Fn(usize) -> u64, reader_s: f64) -> Reading {
+    /// `sum` adds a word of all CPUs' headers; `breakpoint` is what one costs.
+    pub(crate) fn of(sum: impl Fn(usize) -> u64, reader_s: f64, breakpoint: Nanos) -> Reading {
         Reading {
             base: sum(word::BASE_NS),
             stacks: sum(word::STACK_NS),
@@ -81,6 +81,7 @@ impl Reading {
             unseen: sum(word::SKIPPED_NS),
             spans: sum(word::SPAN_NS),
             edges: sum(word::SPAN_EDGES),
+            breakpoints: sum(word::SPAN_EDGES) * breakpoint.0,
             span_records: sum(word::SPAN_RECORDS),
             records: sum(word::HEAD) + sum(word::SIDE_HEAD),
             reader_s,
@@ -103,6 +104,7 @@ impl Reading {
             unseen: self.unseen.saturating_sub(before.unseen),
             spans: self.spans.saturating_sub(before.spans),
             edges: self.edges.saturating_sub(before.edges),
+            breakpoints: self.breakpoints.saturating_sub(before.breakpoints),
             span_records: self.span_records.saturating_sub(before.span_records),
             records: self.records.saturating_sub(before.records),
             reader_s: (self.reader_s - before.reader_s).max(0.0),
@@ -120,7 +122,21 @@ impl Reading {
 
     /// Seconds of spans: mostly those of the breakpoints.
     pub(crate) fn spans_s(&self) -> f64 {
-        (self.spans as f64 + self.edges as f64 * PROBE_ENTRY_NS) / 1e9
+        (self.spans as f64 + self.breakpoints as f64) / 1e9
+    }
+
+    /// What there is to say if breakpoints alone cost more than `share` of `cpu_s`: sampling leaves them as they are.
+    pub(crate) fn dear_breakpoints(&self, share: f64, cpu_s: f64) -> Option<String> {
+        let cost = self.breakpoints as f64 / 1e9 / cpu_s;
+        (cost > share).then(|| {
+            let each = self.breakpoints as f64 / 1e3 / self.edges.max(1) as f64;
+            let (cost, share) = (100.0 * cost, 100.0 * share);
+            format!(
+                "the spans' breakpoints alone took {cost:.0} % of the machine, of a budget of {share:.0} %: {} of them, {each:.1} µs each; probe \
+                 what is called less often",
+                self.edges
+            )
+        })
     }
 
     /// Seconds of this process for the records of spans: their share of all records.
@@ -206,6 +222,11 @@ impl Budget {
         } else if share < self.share * SPANS / 4.0 {
             self.span_shift = self.span_shift.saturating_sub(1);
         }
+    }
+
+    /// What there is to say if breakpoints alone cost more than the budget, in `seconds` of all CPUs.
+    pub(crate) fn dear_breakpoints(&self, reading: &Reading, seconds: f64) -> Option<String> {
+        reading.dear_breakpoints(self.share, seconds * self.cpus)
     }
 
     /// See [`Control`](crate::layout::Control).

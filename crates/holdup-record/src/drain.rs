@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 
 use holdup_spool::{Side, SpoolWriter, encode_stack};
-use holdup_trace::{Error, LOST_STACKS, LossKind, Result};
+use holdup_trace::{Error, LOST_STACKS, LossKind, Nanos, Result};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 
 use crate::asking::Asking;
@@ -157,8 +157,8 @@ impl<'a> Buffers<'a> {
     }
 
     /// What recording has cost so far; `reader_s` is this process's part.
-    pub(crate) fn reading(&self, reader_s: f64) -> Reading {
-        Reading::of(|index| self.sum(index), reader_s)
+    pub(crate) fn reading(&self, reader_s: f64, breakpoint: Nanos) -> Reading {
+        Reading::of(|index| self.sum(index), reader_s, breakpoint)
     }
 
     /// The counters of now.

@@ -10,6 +10,7 @@ mod asking;
 mod attach;
 mod background;
 mod bpf;
+mod breakpoint;
 mod budget;
 mod caps;
 mod child;

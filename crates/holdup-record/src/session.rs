@@ -285,7 +285,7 @@ impl Recording<'_> {
 
     /// What was counted since recording began.
     fn reading(&self) -> Reading {
-        self.buffers.reading(self.costs.cpu_s() + self.asking.spent_s())
+        self.buffers.reading(self.costs.cpu_s() + self.asking.spent_s(), self.programs.breakpoint)
     }
 
     /// Tells the programs in the kernel what may have changed.
@@ -365,6 +365,7 @@ impl Recording<'_> {
         notes.extend((self.place.level > 0).then(|| namespace::NOTE.to_owned()));
         notes.append(&mut self.reasons);
         notes.extend(self.flight.notes());
+        notes.extend(self.budget.dear_breakpoints(&self.reading(), Nanos(end_ns - self.began).seconds()));
         if !failed {
             let _raised = Raised::all();
             self.programs.take_open_waits();
