@@ -29,11 +29,15 @@ global_asm!(
     ".popsection",
 );
 
+// SAFETY: these are the three labels above; they take nothing and give nothing back.
 unsafe extern "C" {
     fn holdup_begins_with_push();
     fn holdup_begins_with_mark();
     fn holdup_begins_otherwise();
 }
+
+// SAFETY: one of the three, which may be called at any time.
+type Function = unsafe extern "C" fn();
 
 /// How the instruction at a breakpoint is gone past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +66,7 @@ impl Way {
         }
     }
 
-    fn function(self) -> unsafe extern "C" fn() {
+    fn function(self) -> Function {
         match self {
             Way::Done => holdup_begins_with_push,
             Way::Mark => holdup_begins_with_mark,
