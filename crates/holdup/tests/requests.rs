@@ -4,7 +4,11 @@ mod outside;
 mod recording;
 
 use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use holdup_testing::{Need, skip};
 use holdup_trace::tables::Span;
@@ -74,4 +78,48 @@ fn requests_take_what_clients_measure_and_those_behind_others_waited_for_them() 
     let account = &report["slow"]["account"];
     let [ran, waited] = ["ran_s", "waited_s"].map(|of| account[of].as_f64().expect("seconds"));
     assert!(waited > 5.0 * ran, "its thread worked for others: {account}");
+}
+
+/// A server of HTTP on one thread: each fiftieth request takes it 20 ms. It ends with the test.
+fn http_server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("address").port();
+    thread::spawn(move || {
+        let mut number = 0;
+        for connection in listener.incoming() {
+            let mut connection = connection.expect("a connection");
+            let mut request = [0; 4096];
+            while connection.read(&mut request).is_ok_and(|bytes| bytes > 0) {
+                number += 1;
+                let began = Instant::now();
+                while number % 50 == 0 && began.elapsed() < Duration::from_millis(20) {}
+                connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").expect("an answer");
+            }
+        }
+    });
+    port
+}
+
+#[test]
+fn a_load_with_a_trace_says_what_the_server_did() {
+    let Some(_one) = can_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let (workload, out) = (file("page.rn"), file("t.holdup"));
+    std::fs::write(&workload, "pub async fn run(ctx, i) { ctx.execute(\"GET /\").await?; }\n").expect("workload");
+    let port = http_server();
+    let (address, trace) = (format!("http://127.0.0.1:{port}"), format!("--trace={out}"));
+    let o = run(&["load", "run", &trace, "-d", "300", "-w", "0", "--concurrency", "1", &workload, &address]);
+    if code(&o) == 4 && err(&o).contains("sock_recv_length") {
+        skip(Need::Other { name: "tracepoints of sockets", is_here: false }, "no request is recorded");
+        return;
+    }
+    assert_eq!(code(&o), 0, "{}", err(&o));
+    let said = String::from_utf8_lossy(&o.stdout).into_owned();
+    assert!(said.contains("throughput") && said.contains(&format!("tcp:{port}, 300 spans")), "{said}");
+    let trace = holdup_trace::file::read(out.as_ref()).expect("trace");
+    let all = trace.spans.load().expect("spans");
+    let ours: Vec<Span> = all.rows().filter(|s| trace.text(s.name) == format!("tcp:{port}")).collect();
+    let slow = ours.iter().filter(|s| s.t.nanos() - s.start.nanos() >= 20_000_000).map(|s| s.weight).sum::<u32>();
+    assert!(slow >= 6, "{slow} slow ones");
 }

@@ -250,6 +250,10 @@ pub struct LoadRun {
     /// Draw throughput and latency over time into this file: .svg or .png
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+    /// Record this machine meanwhile into FILE [default: load.holdup], and tell what the server did with its slowest requests
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "load.holdup",
+          conflicts_with_all = ["vs", "json"])]
+    pub trace: Option<PathBuf>,
     /// Write response times as an HdrHistogram interval log
     #[arg(long, value_name = "FILE")]
     pub hdr_log: Option<PathBuf>,

@@ -3,6 +3,7 @@
 mod alternating;
 mod checkpoints;
 mod target;
+mod traced;
 
 use std::fs;
 use std::io::Read;
@@ -91,6 +92,9 @@ fn load(args: &LoadRows) -> anyhow::Result<ExitCode> {
 }
 
 fn measure(args: &LoadRun) -> anyhow::Result<ExitCode> {
+    if let Some(file) = &args.trace {
+        return traced::run(args, file);
+    }
     let mut plan = plan(&args.target, &args.width)?;
     if !args.function.is_empty() {
         plan.mix = Mix::parse(&args.function).map_err(Usage)?;

@@ -62,7 +62,7 @@ pub fn claim(output: &Path) -> anyhow::Result<(Claim, PathBuf)> {
     Ok((spool, path))
 }
 
-fn record_with(options: &Options, source: &Source, output: &Path, then: Then) -> anyhow::Result<Outcome> {
+pub(super) fn record_with(options: &Options, source: &Source, output: &Path, then: Then) -> anyhow::Result<Outcome> {
     let result = file::create(output)?;
     let (spool, spool_path) = claim(output)?;
     let segments = if options.ring.is_some() { ", and its segments" } else { "" };
@@ -117,7 +117,8 @@ fn run_recorder(options: &Options, spool: Claim) -> anyhow::Result<(Outcome, Rec
     Ok(done?)
 }
 
-fn options(source: &Source) -> holdup_trace::Result<Options> {
+/// Without what `holdup record` alone can do.
+pub(super) fn options(source: &Source) -> holdup_trace::Result<Options> {
     let mut pids = match source.pid.as_slice() {
         [] => Vec::new(),
         wanted => holdup_record::processes(wanted)?,
