@@ -51,6 +51,7 @@ mod linux;
 mod perf_data;
 mod perf_script;
 mod perfetto;
+pub mod spans;
 mod trace_dat;
 mod unpack;
 

@@ -7,6 +7,18 @@ pub(crate) fn now() -> u64 {
     nanos(libc::CLOCK_MONOTONIC)
 }
 
+/// How far the time of day is ahead of it, in nanoseconds.
+pub(crate) fn time_of_day() -> Option<u64> {
+    // Of several looks the one that nothing came between.
+    let look = |_| {
+        let before = now();
+        let time = nanos(libc::CLOCK_REALTIME);
+        let after = now();
+        (after - before, time.checked_sub(before.midpoint(after)))
+    };
+    (0..5).map(look).min().and_then(|(_, ahead)| ahead)
+}
+
 /// CPU seconds that this process has used.
 pub(crate) fn cpu_seconds() -> f64 {
     Nanos(nanos(libc::CLOCK_PROCESS_CPUTIME_ID)).seconds()

@@ -124,6 +124,7 @@ pub(crate) fn header(options: &Options, programs: &Programs, child: Option<&Chil
     };
     Header {
         start_ns: clock::now(),
+        time_of_day_ns: clock::time_of_day(),
         host: proc::host(),
         cpus: proc::online_cpus().into_iter().max().map_or(sizes.cpus, |n| n + 1) as u16,
         hooks: programs.hooks.clone(),

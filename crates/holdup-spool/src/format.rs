@@ -105,6 +105,8 @@ pub(crate) fn checksum(header: &[u8], payload: &[u8]) -> u32 {
 pub struct Header {
     /// The clock's reading when recording began, in nanoseconds.
     pub start_ns: u64,
+    /// How far the time of day was ahead of it then, in nanoseconds.
+    pub time_of_day_ns: Option<u64>,
     /// The machine.
     pub host: Host,
     /// Number of CPUs.

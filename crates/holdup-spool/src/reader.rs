@@ -223,6 +223,7 @@ impl Reader {
         meta.cpus = header.cpus;
         meta.hooks = header.hooks.clone();
         meta.min_wait_ns = header.min_wait_ns;
+        meta.time_of_day_ns = header.time_of_day_ns;
         meta.sample_period_ns = header.sample_period_ns;
         meta.command = header.command.clone();
         meta.focus_pids = header.focus_pids.clone();

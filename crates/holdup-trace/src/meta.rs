@@ -83,6 +83,9 @@ pub struct Meta {
     pub start_ns: u64,
     /// Length of the trace in nanoseconds.
     pub duration_ns: u64,
+    /// How far the time of day (nanoseconds since 1970) was ahead of the trace's clock when it began; none if the source does not tell.
+    #[serde(default)]
+    pub time_of_day_ns: Option<u64>,
     /// Number of CPUs that could run threads.
     pub cpus: u16,
     /// The machine.

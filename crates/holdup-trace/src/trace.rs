@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::tables::{Locks, StackNodes, Thread, Threads};
+use crate::tables::{Locks, LossRow, Span, Spans, StackNodes, Thread, Threads};
 use crate::{
-    Cpu, Dictionary, EventTables, Image, Loss, Meta, Names, Stacks, StringId, Symbolizer, Table, TakeTables, ThreadIdx,
+    Cpu, Dictionary, EventTables, Image, Loss, Meta, Names, Stacks, Store, StringId, Symbolizer, Table, TakeTables,
+    ThreadIdx,
 };
 
 /// A trace: facts, dictionaries, tables. Rows of each table are in time order.
@@ -45,6 +46,31 @@ impl Trace {
     /// The string's text.
     pub fn text(&self, id: StringId) -> &str {
         self.strings.get(id)
+    }
+
+    /// Adds spans that were told elsewhere, in any order.
+    ///
+    /// # Errors
+    /// If the trace's own are damaged.
+    pub fn add_spans(&mut self, more: impl IntoIterator<Item = Span>) -> crate::Result<()> {
+        let mut all: Vec<Span> = self.events.spans.iter().collect::<crate::Result<_>>()?;
+        all.extend(more);
+        all.sort_by_key(|span| span.t);
+        let mut table = Spans::default();
+        all.into_iter().for_each(|span| table.push(span));
+        self.events.spans = Store::from_table(table);
+        Ok(())
+    }
+
+    /// Adds losses that were found out later.
+    ///
+    /// # Errors
+    /// If the trace's own are damaged.
+    pub fn add_losses(&mut self, more: impl IntoIterator<Item = LossRow>) -> crate::Result<()> {
+        let mut table = self.events.losses.load()?;
+        more.into_iter().for_each(|loss| table.push(loss));
+        self.events.losses = Store::from_table(table);
+        Ok(())
     }
 
     /// The share of its CPUs that the host took from a virtual machine meanwhile; 0 if that is not known.

@@ -281,9 +281,10 @@ pub struct Explain {
     /// Waits below this function are held up
     #[arg(long, value_name = "SITE")]
     pub work: Vec<String>,
-    /// Why were the slow spans of this name slow? Spans are units of work, such as requests
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["why", "everything", "window", "focus"])]
-    pub spans: Option<String>,
+    /// Why were the slow spans of this name slow? Spans are units of work, such as requests. A file of spans that were told elsewhere, OTLP in
+    /// .json or .jsonl, or .csv, is added to the trace first; then the name may be left out
+    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["why", "everything", "window", "focus"])]
+    pub spans: Vec<String>,
     /// Of these spans only those whose argument has this in it
     #[arg(long, value_name = "TEXT", requires = "spans")]
     pub argument: Option<String>,

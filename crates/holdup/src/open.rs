@@ -33,6 +33,18 @@ pub fn open(path: &Path) -> Result<Trace> {
     }
 }
 
+/// The bytes of a file that stands beside a trace, of at most `most`.
+pub fn small(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let bad = |what: String| Error::input(path, what);
+    let file = File::open(path).map_err(|e| bad(format!("cannot be opened: {e}")))?;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(|e| bad(format!("cannot be read: {e}")))?;
+    match bytes.len() as u64 > most {
+        true => Err(bad(format!("has more than {} MB: cut it to the time of the trace", most >> 20))),
+        false => Ok(bytes),
+    }
+}
+
 /// The trace at `path`, or the window of it that is asked for, without what tells of people and places where that is.
 pub fn part(path: &Path, window: Option<(f64, f64)>, redacted: bool) -> Result<Trace> {
     let mut trace = open(path)?;

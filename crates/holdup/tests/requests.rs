@@ -123,3 +123,29 @@ fn a_load_with_a_trace_says_what_the_server_did() {
     let slow = ours.iter().filter(|s| s.t.nanos() - s.start.nanos() >= 20_000_000).map(|s| s.weight).sum::<u32>();
     assert!(slow >= 6, "{slow} slow ones");
 }
+
+#[test]
+fn spans_of_a_table_are_added_and_kept() {
+    let Some(_one) = can_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let (out, table, kept) = (file("t.holdup"), file("s.csv"), file("k.holdup"));
+    let o = run(&["record", "-o", &out, "--", "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"]);
+    assert_eq!(code(&o), 0, "{}", err(&o));
+    let rows = "name,start_s,end_s,argument,process\nloop,0.05,0.15,x,sh\nloop,0.1,900,y,sh\n";
+    std::fs::write(&table, rows).expect("table");
+    let report = run(&["explain", &out, "--spans", &table, "--keep", &kept, "--json"]);
+    assert_eq!(code(&report), 0, "{}", err(&report));
+    assert!(
+        err(&report).contains("1 spans of") && err(&report).contains("1 ended after the trace"),
+        "{}",
+        err(&report)
+    );
+    let report = json(&report);
+    assert_eq!(report["name"], "loop");
+    let trace = holdup_trace::file::read(kept.as_ref()).expect("trace");
+    assert_eq!(trace.spans.rows(), 1);
+    std::fs::write(&table, "a,b\n1,2\n").expect("table");
+    let o = run(&["explain", &out, "--spans", &table]);
+    assert!(code(&o) == 3 && err(&o).contains("nor a table of spans"), "{}", err(&o));
+}

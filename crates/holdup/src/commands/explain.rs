@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use holdup_analysis::{Explanation, Options, spans};
 use holdup_base::output::{Output, Readers};
+use holdup_base::text::clean;
 use holdup_export::{Choice, Kind, Source};
 use holdup_record::Outcome;
 use holdup_trace::{Error, Trace, file};
@@ -17,14 +18,24 @@ use crate::text::screen::say;
 use crate::{open, text};
 use holdup_view::Machine;
 
+/// The longest file of spans that is read, in bytes.
+const LONGEST_SPANS: u64 = 2 << 30;
+
 /// Runs the command.
 pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
+    let (files, mut names): (Vec<&str>, Vec<&str>) =
+        args.spans.iter().map(String::as_str).partition(|spans| is_file(spans));
+    if names.len() > 1 || (!files.is_empty() && args.trace.is_none()) {
+        let why = "--spans takes one name, and files only beside a trace";
+        return Err(Usage(why.into()).into());
+    }
+    let name = names.pop().map(str::to_owned);
     let flame = args.flame.as_ref().map(|path| Output::create(path, Readers::Umask)).transpose()?;
     let (trace, path, outcome) = match &args.trace {
-        Some(path) => (read(path, args.keep.as_deref())?, path.display().to_string(), None),
+        Some(path) => (read(path, &files, args.keep.as_deref())?, path.display().to_string(), None),
         None => record_first(args)?,
     };
-    if let Some(name) = &args.spans {
+    if let Some(name) = name.or_else(|| first_name(&trace, &files)) {
         let options =
             spans::Options { name: name.clone(), argument: args.argument.clone().unwrap_or_default(), slow: args.slow };
         let answer = spans::explain(&trace, &path, &options)?;
@@ -160,9 +171,36 @@ fn record_first(args: &Explain) -> anyhow::Result<(Trace, String, Option<Outcome
     }
 }
 
+/// Whether `--spans` names a file: they end so, and names of spans do not.
+fn is_file(spans: &str) -> bool {
+    let ending = Path::new(spans).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    ["json", "jsonl", "ndjson", "csv"].iter().any(|known| ending.eq_ignore_ascii_case(known))
+}
+
+/// Adds the spans of a file to the trace, and says what became of them.
+fn add_spans(trace: &mut Trace, path: &Path) -> anyhow::Result<()> {
+    let bytes = open::small(path, LONGEST_SPANS)?;
+    let added = holdup_import::spans::add(trace, &bytes).map_err(|e| Error::input(path, e))?;
+    let left_out: u64 = added.left_out.values().sum();
+    let reasons: Vec<String> = added.left_out.iter().map(|(why, count)| format!("{count} {why}")).collect();
+    let rest = if left_out == 0 { String::new() } else { format!("; left out: {}", reasons.join(", ")) };
+    say!("holdup: {} spans of {}{rest}", added.spans, clean(&path.display().to_string()));
+    Ok(())
+}
+
+/// The most frequent name, where only files were named.
+fn first_name(trace: &Trace, files: &[&str]) -> Option<String> {
+    let names = spans::names(trace).ok().filter(|_| !files.is_empty())?;
+    names.into_iter().next().map(|first| first.name)
+}
+
 /// Opens a trace; with `--keep`, as a `.holdup` file too: a spool that a killed recorder left is completed so.
-fn read(path: &Path, keep: Option<&Path>) -> anyhow::Result<Trace> {
-    let open = || open::open(path).map_err(|e| hint(path, e));
+fn read(path: &Path, files: &[&str], keep: Option<&Path>) -> anyhow::Result<Trace> {
+    let open = || -> anyhow::Result<Trace> {
+        let mut trace = open::open(path).map_err(|e| hint(path, e))?;
+        files.iter().try_for_each(|file| add_spans(&mut trace, Path::new(file)))?;
+        Ok(trace)
+    };
     let Some(keep) = keep else { return Ok(open()?) };
     let output = file::create(keep)?;
     let trace = open()?;
