@@ -201,7 +201,7 @@ fn read(path: &Path, files: &[&str], keep: Option<&Path>) -> anyhow::Result<Trac
         files.iter().try_for_each(|file| add_spans(&mut trace, Path::new(file)))?;
         Ok(trace)
     };
-    let Some(keep) = keep else { return Ok(open()?) };
+    let Some(keep) = keep else { return open() };
     let output = file::create(keep)?;
     let trace = open()?;
     file::write_to(&trace, output)?;
