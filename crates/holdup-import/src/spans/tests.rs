@@ -95,7 +95,7 @@ fn tables_name_their_columns() {
     let (rows, added) =
         added("name,start_s,end_s,argument,process\nq, 0.0010 ,0.009,\"a, b\",10\nq,0.02,x,,\nq,0.001,0.009,,\n");
     assert_eq!(rows, [(10, 8 * MS, "q".to_owned(), "a, b".to_owned())]);
-    assert_eq!(added.left_out.len(), 2, "one is no time, and at both ends of the other two processes ran")
+    assert_eq!(added.left_out.len(), 2, "one is no time, and at both ends of the other two processes ran");
 }
 
 #[test]
