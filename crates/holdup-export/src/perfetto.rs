@@ -4,7 +4,8 @@
 //! ```text
 //!   tables ─ rows ─┬▶ kernel  bundles of ftrace's events, by CPU     ┐
 //!                  └▶ stacks  samples, with what their stacks hold   ├▶ packets
-//!   analysis ──────▶ tracks   findings as slices, CPUs as counters   ┘
+//!   analysis ──────▶ tracks   findings as slices, CPUs as counters   ┤
+//!   spans ─────────▶ spans    slices of their names                  ┘
 //! ```
 //!
 //! What is written comes in rounds, at whose end stands that all buffers were read, so that a reader need not hold more than a
@@ -14,6 +15,7 @@ mod kernel;
 mod message;
 mod packet;
 mod rows;
+mod spans;
 mod stacks;
 mod tracks;
 
@@ -57,6 +59,7 @@ pub fn write(source: &Source, out: &mut dyn Write) -> Result<()> {
         let found = holdup_analysis::explain_study(study, source.name, source.options, source.disassembler)?.0;
         tracks::write(study, &found, base, &mut buffer)
     })?;
+    spans::write(source.trace, base, &mut buffer)?;
     Exporter::new(source.trace, base)?.write(buffer, out)
 }
 

@@ -234,3 +234,33 @@ fn a_trace_without_events_is_a_profile_too() {
     check(&profile);
     assert_eq!(Trace::default().threads.len(), 0);
 }
+
+#[test]
+fn spans_are_markers_on_a_track_of_their_name() {
+    let mut trace = made(Shape::Lock, 2_000);
+    let [name, argument] = ["GET", "/item"].map(|text| trace.strings.intern(text));
+    let at = holdup_trace::Timestamp::from_nanos_since_start;
+    let span = |i: u64| holdup_trace::tables::Span {
+        t: at(1_000 + 100 * i),
+        thread: holdup_trace::ThreadIdx(1),
+        start: at(500 + 10 * i),
+        end_thread: holdup_trace::ThreadIdx(1),
+        name,
+        argument,
+        key: 0,
+        outcome: holdup_trace::SpanOutcome::Complete,
+        weight: 2,
+        queued: holdup_trace::Nanos(20),
+    };
+    trace.add_spans((0..100).map(span)).unwrap();
+    let (profile, left_out) = profile(&trace);
+    assert_eq!(left_out.spans, 0);
+    let track = profile["threads"].as_array().unwrap().iter().find(|t| t["name"] == "spans: GET").expect("a track");
+    let markers = &track["markers"];
+    assert_eq!(length(markers), 100);
+    assert!(rising(&markers["startTime"]));
+    let texts = profile["shared"]["stringArray"].as_array().unwrap();
+    let first = &markers["data"][0];
+    assert_eq!(texts[first["argument"].as_u64().unwrap() as usize], "/item");
+    assert_eq!((first["weight"].as_u64(), first["queued"].as_f64()), (Some(2), Some(0.00002)));
+}

@@ -197,3 +197,34 @@ print(json.dumps(counts))
     );
     assert_eq!(count("TYPE_SLICE_BEGIN"), count("TYPE_SLICE_END"));
 }
+
+/// Spans that overlap on one thread, as requests do that wait for it.
+fn with_spans() -> Trace {
+    let mut trace = made(2_000);
+    let [name, argument] = ["GET", "/item"].map(|text| trace.strings.intern(text));
+    let at = holdup_trace::Timestamp::from_nanos_since_start;
+    let span = |i: u64| holdup_trace::tables::Span {
+        t: at(1_000 + 100 * i),
+        thread: ThreadIdx(1),
+        start: at(500 + 10 * i),
+        end_thread: ThreadIdx(1),
+        name,
+        argument,
+        key: 0,
+        outcome: holdup_trace::SpanOutcome::Complete,
+        weight: 1,
+        queued: holdup_trace::Nanos(20),
+    };
+    trace.add_spans((0..100).map(span)).unwrap();
+    trace
+}
+
+#[test]
+fn spans_are_slices_on_tracks_of_their_name() {
+    let bytes = exported(&with_spans());
+    let count = |text: &[u8]| bytes.windows(text.len()).filter(|window| *window == text).count();
+    assert_eq!(count(b"/item"), 69, "64 at once, and five where others had ended");
+    assert_eq!((count(b"GET 1"), count(b"GET 64"), count(b"GET 65")), (11, 1, 0), "GET 1 is GET 10 to 19 too");
+    assert_eq!(count(b"GET: 31 more"), 1);
+    assert_eq!(switches(&again(&with_spans())), switches(&with_spans()), "who reads it again does not mind them");
+}

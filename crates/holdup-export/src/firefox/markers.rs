@@ -4,6 +4,7 @@ use holdup_analysis::Explanation;
 use holdup_analysis::intervals::Wait;
 use holdup_analysis::label;
 use holdup_analysis::lanes::Doing;
+use holdup_trace::tables::Span;
 use holdup_trace::{Timestamp, Trace};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -82,6 +83,21 @@ pub(super) fn schema() -> Value {
             "description": "Threads stood still unusually long.",
             "fields": [text("title", "What"), field("waiters", "Threads that waited", "integer")],
         },
+        {
+            "name": "Span",
+            "display": ["marker-chart", "marker-table"],
+            "tooltipLabel": "{marker.name}",
+            "chartLabel": "{marker.data.argument}",
+            "tableLabel": "{marker.data.argument}",
+            "description": "A unit of work, from its begin to its end.",
+            "fields": [
+                text("argument", "About"),
+                text("thread", "Thread"),
+                text("outcome", "Outcome"),
+                field("queued", "Waited before it was begun with", "duration"),
+                field("weight", "Stands for", "integer"),
+            ],
+        },
     ])
 }
 
@@ -112,6 +128,26 @@ pub(super) fn waits(trace: &Trace, strings: &mut Strings, tables: &mut Tables, w
         tell("wakerFunction", label::stack_lines(trace, wait.waker_stack).first().map_or("", String::as_str));
         let name = strings.of(doing.name());
         markers.push(name, (wait.start, wait.resumed), category(*doing), data);
+    }
+    markers
+}
+
+/// Spans of one name, in the order of their begins.
+pub(super) fn spans(trace: &Trace, strings: &mut Strings, spans: &[Span]) -> Markers {
+    let mut markers = Markers::default();
+    for span in spans {
+        let thread = trace.thread(span.thread).filter(|_| span.thread.is_real());
+        let thread = thread.map_or(String::new(), |t| format!("{} ({})", trace.text(t.name), t.tid));
+        let data = json!({
+            "type": "Span",
+            "argument": strings.of(trace.text(span.argument)),
+            "thread": strings.of(&thread),
+            "outcome": strings.of(span.outcome.name()),
+            "queued": ms(span.queued.0),
+            "weight": span.weight.max(1),
+        });
+        let name = strings.of(trace.text(span.name));
+        markers.push(name, (span.start.nanos(), span.t.nanos()), 0, data);
     }
     markers
 }

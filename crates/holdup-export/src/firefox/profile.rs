@@ -3,6 +3,7 @@
 use holdup_analysis::Explanation;
 use holdup_analysis::lanes::Doing;
 use holdup_trace::Table;
+use holdup_trace::tables::Span;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -28,8 +29,14 @@ pub(super) struct Profile {
     threads: Vec<ThreadTrack>,
 }
 
-/// Puts everything together; `blame` are CPU nanoseconds by thread that others waited for.
-pub(super) fn build(source: &Source, followed: &Followed, explanation: &Explanation, blame: &[f64]) -> Profile {
+/// Puts everything together; `blame` are CPU nanoseconds by thread that others waited for, `spans` those that are shown.
+pub(super) fn build(
+    source: &Source,
+    followed: &Followed,
+    explanation: &Explanation,
+    blame: &[f64],
+    spans: &[Span],
+) -> Profile {
     let trace = source.trace;
     let mut strings = Strings::default();
     let mut threads =
@@ -45,6 +52,10 @@ pub(super) fn build(source: &Source, followed: &Followed, explanation: &Explanat
         threads.push(thread::of_trace(trace, &mut strings, &row, rows, |strings, tables| {
             markers::waits(trace, strings, tables, waits)
         }));
+    }
+    for spans in spans.chunk_by(|a, b| a.name == b.name) {
+        let markers = markers::spans(trace, &mut strings, spans);
+        threads.push(thread::of_markers(&format!("spans: {}", trace.text(spans[0].name)), markers));
     }
     rank.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.2.cmp(&a.2)).then(a.0.cmp(&b.0)));
     let shown: Vec<usize> = std::iter::once(0).chain(rank.iter().map(|(at, _, _)| *at).take(SHOWN)).collect();

@@ -14,13 +14,13 @@ const STEPS: u64 = 2000;
 /// Shortest step, in nanoseconds.
 const SHORTEST: u64 = 100_000;
 /// Numbers of tracks: the root, the counters', and then one for each finding.
-const ROOT: u64 = 0x686f_6c64_7570_0000;
+pub(super) const ROOT: u64 = 0x686f_6c64_7570_0000;
 const COUNTERS: u64 = ROOT + 1;
 const FINDINGS: u64 = ROOT + 100;
 
 /// Types of events of tracks.
-const BEGIN: u64 = 1;
-const END: u64 = 2;
+pub(super) const BEGIN: u64 = 1;
+pub(super) const END: u64 = 2;
 const COUNTER: u64 = 4;
 
 /// Writes counters and findings; `base` is the time at which the trace begins.
@@ -33,7 +33,13 @@ pub fn write(study: &Study, found: &Explanation, base: u64, out: &mut Message) -
     Ok(())
 }
 
-fn descriptor(uuid: u64, parent: Option<u64>, name: &str, out: &mut Message, more: impl FnOnce(&mut Message)) {
+pub(super) fn descriptor(
+    uuid: u64,
+    parent: Option<u64>,
+    name: &str,
+    out: &mut Message,
+    more: impl FnOnce(&mut Message),
+) {
     untimed(out, Writer::Tracks, |packet| {
         packet.message(60, |track| {
             track.number(1, uuid);

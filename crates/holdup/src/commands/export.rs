@@ -46,9 +46,9 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn note(firefox::LeftOut { waits }: firefox::LeftOut) {
-    if waits > 0 {
-        say!("note: the {waits} shortest waits have no marker: --window A..B leaves fewer out");
+fn note(firefox::LeftOut { waits, spans }: firefox::LeftOut) {
+    for (count, what) in [(waits, "waits"), (spans, "spans")].into_iter().filter(|(count, _)| *count > 0) {
+        say!("note: the {count} shortest {what} have no marker: --window A..B leaves fewer out");
     }
 }
 
