@@ -57,6 +57,8 @@ struct Whom {
     pid: Option<u32>,
     /// A process' name.
     process: Option<String>,
+    /// Whether whoever wrote it knew the kernel's threads.
+    is_sure: bool,
 }
 
 /// How many of a file's spans the trace has now, and why not the others.
@@ -66,6 +68,8 @@ pub struct Added {
     pub spans: u64,
     /// The names of these, the most frequent first.
     pub names: Vec<String>,
+    /// Names and arguments of these that are told as one, because there are too many.
+    pub others: u64,
     /// Reasons, and how many were left out for each.
     pub left_out: BTreeMap<&'static str, u64>,
 }
@@ -88,7 +92,8 @@ pub fn add(trace: &mut Trace, bytes: &[u8]) -> Result<Added> {
         Some(_) => csv::read(bytes, &mut added)?,
     };
     if told.is_empty() && added.left_out.is_empty() {
-        return Err(Error::Input("has no spans".into()));
+        let what = "has no spans: expected OTLP in JSON, with resourceSpans, scopeSpans and spans, or a table with a line of names";
+        return Err(Error::Input(what.into()));
     }
     let inside = within(trace, told, &mut added)?;
     let placed = place(trace, &inside)?;
@@ -159,7 +164,9 @@ fn settle(trace: &mut Trace, inside: &[Told], placed: &[Placed], added: &mut Add
                 continue;
             }
             Placed::Unknown => {
-                added.leave_out("are of a thread that the trace does not have");
+                added.leave_out(
+                    "are of a thread or process that the trace does not have (a container has numbers of its own)",
+                );
                 continue;
             }
         };
@@ -173,15 +180,17 @@ fn settle(trace: &mut Trace, inside: &[Told], placed: &[Placed], added: &mut Add
             inside.len()
         )));
     }
+    if rows.is_empty() {
+        let why: Vec<String> = added.left_out.iter().map(|(why, count)| format!("{count} {why}")).collect();
+        return Err(Error::Input(format!("has no span that could be added to the trace: {}", why.join(", "))));
+    }
     let mut by_count: Vec<(&str, u64)> = names.into_iter().collect();
     by_count.sort_by_key(|&(name, count)| (std::cmp::Reverse(count), name));
     added.names = by_count.into_iter().map(|(name, _)| name.to_owned()).collect();
     added.spans = rows.len() as u64;
     let mut texts = 0;
     let spans: Vec<Span> = rows.into_iter().map(|(thread, told)| row(trace, thread, told, &mut texts)).collect();
-    if texts > MOST_TEXTS {
-        added.left_out.insert("are told as (other): they have too many different names", (texts - MOST_TEXTS) as u64);
-    }
+    added.others = texts.saturating_sub(MOST_TEXTS) as u64;
     trace.add_spans(spans)?;
     lose(trace, added)
 }

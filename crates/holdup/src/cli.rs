@@ -2,7 +2,7 @@
 
 pub mod complete;
 mod config;
-mod diff;
+pub mod diff;
 mod export;
 mod hints;
 mod inspect;

@@ -36,6 +36,10 @@ pub fn open(path: &Path) -> Result<Trace> {
 /// The bytes of a file that stands beside a trace, of at most `most`.
 pub fn small(path: &Path, most: u64) -> Result<Vec<u8>> {
     let bad = |what: String| Error::input(path, what);
+    // Opening a pipe would wait for who writes to it.
+    if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return Err(bad("is not a file".into()));
+    }
     let file = File::open(path).map_err(|e| bad(format!("cannot be opened: {e}")))?;
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(|e| bad(format!("cannot be read: {e}")))?;

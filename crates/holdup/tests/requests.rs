@@ -78,6 +78,12 @@ fn requests_take_what_clients_measure_and_those_behind_others_waited_for_them() 
     let account = &report["slow"]["account"];
     let [ran, waited] = ["ran_s", "waited_s"].map(|of| account[of].as_f64().expect("seconds"));
     assert!(waited > 5.0 * ran, "its thread worked for others: {account}");
+
+    let per = |name: &str| run(&["diff", &out, "--vs", &out, "--json", "--per", name]);
+    let both = json(&per(&format!("span:{tcp}")));
+    assert_eq!((both["before"]["work"].as_f64(), both["after"]["work"].as_f64()), (Some(20.0), Some(20.0)), "{both}");
+    let o = per("span:nothing");
+    assert!(code(&o) == 3 && err(&o).contains("no spans named") && err(&o).contains(&tcp), "{}", err(&o));
 }
 
 /// A server of HTTP on one thread: each fiftieth request takes it 20 ms. It ends with the test.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use holdup_trace::tables::Span;
-use holdup_trace::{SpanOutcome, StackId, ThreadIdx};
+use holdup_trace::{LossKind, SpanOutcome, StackId, ThreadIdx};
 
 use super::charge::{Charged, Charger, Own};
 use super::report::{Account, Cause, Done, Group, NamedSpans, OneSpan, Piece, SpanReport};
@@ -23,6 +23,8 @@ const SHORTEST_PIECE: f64 = 0.005;
 /// A cause is sure if it is this share of what makes them slow.
 const SURE: f64 = 0.5;
 const LIKELY: f64 = 0.25;
+/// With more of the spans missing than this share, those that are there tell less.
+const MANY: f64 = 0.1;
 /// With fewer slow spans nothing can be said of all of them.
 const ENOUGH: usize = 5;
 
@@ -211,6 +213,7 @@ fn judge(charger: &Charger, causes: &[Cause], excess: f64, chosen: &Chosen) -> (
         doubts.push(format!("there are {few} slow spans only"));
     }
     doubts.extend(sampled(chosen));
+    doubts.extend(left_out(charger, chosen));
     let moved = chosen.slow.iter().filter(|(_, s)| s.outcome == SpanOutcome::Moved).count();
     if moved > 0 {
         doubts.push(format!("{moved} of them ended on another thread, which was not followed"));
@@ -250,6 +253,14 @@ fn sampled(chosen: &Chosen) -> Option<String> {
             chosen.recorded, chosen.slow_count
         )
     })
+}
+
+/// That the trace lacks many: those that it has need not be like them.
+fn left_out(charger: &Charger, chosen: &Chosen) -> Option<String> {
+    let losses = charger.trace.losses.iter().filter_map(std::result::Result::ok);
+    let lost: u64 = losses.filter(|loss| loss.kind == LossKind::Spans).map(|loss| loss.count).sum();
+    let there = chosen.slow_count + chosen.typical_count;
+    (lost as f64 > MANY * (lost + there) as f64).then(|| format!("{lost} spans are missing beside these {there}"))
 }
 
 /// One span with its pieces in order: neighbours that say the same are one.

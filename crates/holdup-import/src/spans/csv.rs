@@ -75,7 +75,13 @@ fn one(record: &csv::ByteRecord, columns: &Columns) -> Option<Told> {
     let (thread, process) = (whose(columns.thread), whose(columns.process));
     let number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
     let (tid, pid) = (number(&thread), number(&process));
-    let whom = Whom { tid, thread: thread.filter(|_| tid.is_none()), pid, process: process.filter(|_| pid.is_none()) };
+    let whom = Whom {
+        tid,
+        thread: thread.filter(|_| tid.is_none()),
+        pid,
+        process: process.filter(|_| pid.is_none()),
+        is_sure: true,
+    };
     let (name, argument) = (text(columns.name)?, columns.argument.and_then(text).unwrap_or_default());
     Some(Told { start, end, clock: columns.clock, whom, name, argument })
 }

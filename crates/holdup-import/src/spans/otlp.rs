@@ -10,39 +10,43 @@ use super::{Added, Clock, MOST_SPANS, Told, Whom};
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Export {
-    resource_spans: Vec<ResourceSpans>,
+    // Lines of another signal have none.
+    #[serde(default)]
+    resource_spans: Option<Vec<ResourceSpans>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ResourceSpans {
     #[serde(default)]
-    resource: Resource,
+    resource: Option<Resource>,
     #[serde(default, alias = "instrumentationLibrarySpans")]
-    scope_spans: Vec<ScopeSpans>,
+    scope_spans: Option<Vec<ScopeSpans>>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct Resource {
     #[serde(default)]
-    attributes: Vec<Attribute>,
+    attributes: Option<Vec<Attribute>>,
 }
 
 #[derive(Deserialize)]
 struct ScopeSpans {
     #[serde(default)]
-    spans: Vec<OtlpSpan>,
+    spans: Option<Vec<OtlpSpan>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct OtlpSpan {
     #[serde(default)]
-    name: String,
+    name: Option<String>,
+    #[serde(default)]
     start_time_unix_nano: Value,
+    #[serde(default)]
     end_time_unix_nano: Value,
     #[serde(default)]
-    attributes: Vec<Attribute>,
+    attributes: Option<Vec<Attribute>>,
 }
 
 #[derive(Deserialize)]
@@ -86,15 +90,17 @@ pub(super) fn read(bytes: &[u8], added: &mut Added) -> Result<Vec<Told>> {
                 )));
             }
         };
-        for resource in &document.resource_spans {
-            for span in resource.scope_spans.iter().flat_map(|scope| &scope.spans) {
+        for resource in document.resource_spans.iter().flatten() {
+            let of_resource = resource.resource.as_ref().and_then(|resource| resource.attributes.as_deref());
+            let scopes = resource.scope_spans.iter().flatten();
+            for span in scopes.flat_map(|scope| scope.spans.iter().flatten()) {
                 if told.len() >= MOST_SPANS {
                     added.leave_out("are more than can be read");
                     continue;
                 }
-                match one(span, &resource.resource.attributes) {
+                match one(span, of_resource.unwrap_or_default()) {
                     Some(span) => told.push(span),
-                    None => added.leave_out("have times that are no numbers"),
+                    None => added.leave_out("have no begin or no end"),
                 }
             }
         }
@@ -103,12 +109,18 @@ pub(super) fn read(bytes: &[u8], added: &mut Added) -> Result<Vec<Told>> {
 }
 
 fn one(span: &OtlpSpan, resource: &[Attribute]) -> Option<Told> {
-    let (start, end) = (number(&span.start_time_unix_nano)?, number(&span.end_time_unix_nano)?);
-    let of = |key: &str| [&span.attributes[..], resource].iter().find_map(|all| find(all, key));
+    let time = |value: &Value| number(value).filter(|&time| time > 0);
+    let (start, end) = (time(&span.start_time_unix_nano)?, time(&span.end_time_unix_nano)?);
+    let own = span.attributes.as_deref().unwrap_or_default();
+    let of = |key: &str| [own, resource].iter().find_map(|all| find(all, key));
     let id = |key: &str| of(key).and_then(number).and_then(|n| u32::try_from(n).ok());
-    let whom = Whom { tid: id("thread.id"), thread: None, pid: id("process.pid"), process: None };
-    let argument = ARGUMENTS.iter().find_map(|key| find(&span.attributes, key)).map(text).unwrap_or_default();
-    Some(Told { start, end, clock: Clock::Day, whom, name: span.name.clone(), argument })
+    let whom = Whom { tid: id("thread.id"), thread: None, pid: id("process.pid"), process: None, is_sure: false };
+    let argument = ARGUMENTS.iter().find_map(|key| find(own, key)).map(text).unwrap_or_default();
+    Some(Told { start, end, clock: Clock::Day, whom, name: named(span.name.as_deref()), argument })
+}
+
+fn named(name: Option<&str>) -> String {
+    name.filter(|name| !name.is_empty()).unwrap_or("(unnamed)").to_owned()
 }
 
 /// An attribute's value, without the object that says of which type it is.

@@ -1,6 +1,7 @@
 //! Which thread a span is of.
 
 use holdup_trace::{Result, Table, ThreadIdx, Trace};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Told, Whom};
 
@@ -29,8 +30,9 @@ struct Edge {
 pub(super) fn place(trace: &Trace, spans: &[Told]) -> Result<Vec<Placed>> {
     let mut placed = vec![Placed::Nobody; spans.len()];
     let mut edges = Vec::with_capacity(2 * spans.len());
+    let known = Known::new(trace);
     for (i, told) in spans.iter().enumerate() {
-        match named(trace, &told.whom, told.start) {
+        match known.place(told) {
             Some(found) => placed[i] = found,
             None => {
                 let edge = |t, is_end| Edge { t, is_end, span: i as u32 };
@@ -55,27 +57,55 @@ pub(super) fn place(trace: &Trace, spans: &[Told]) -> Result<Vec<Placed>> {
     Ok(watch.placed)
 }
 
-/// The thread that a span names by its number or its own name; `None` if it names none.
-fn named(trace: &Trace, whom: &Whom, at: u64) -> Option<Placed> {
-    if whom.tid.is_none() && whom.thread.is_none() {
-        return None;
-    }
-    let mut found = Placed::Unknown;
-    for (i, thread) in trace.threads.rows().enumerate().skip(1) {
-        let is_it = whom.tid.is_none_or(|tid| thread.tid == tid)
-            && whom.thread.as_ref().is_none_or(|name| trace.text(thread.name) == name)
-            && is_of(trace, ThreadIdx(i as u32), whom)
-            && thread.start.nanos() <= at
-            && thread.end.nanos() >= at;
-        if is_it {
-            found = if found == Placed::Unknown { Placed::On(ThreadIdx(i as u32)) } else { Placed::Several };
+/// Threads and processes of the trace by what tells of them.
+struct Known<'a> {
+    trace: &'a Trace,
+    by_tid: FxHashMap<u32, Vec<ThreadIdx>>,
+    by_name: FxHashMap<&'a str, Vec<ThreadIdx>>,
+    pids: FxHashSet<u32>,
+    processes: FxHashSet<&'a str>,
+}
+
+impl<'a> Known<'a> {
+    fn new(trace: &'a Trace) -> Self {
+        let (by_tid, by_name) = (FxHashMap::default(), FxHashMap::default());
+        let mut known = Known { trace, by_tid, by_name, pids: FxHashSet::default(), processes: FxHashSet::default() };
+        for (i, thread) in trace.threads.rows().enumerate().skip(1) {
+            let index = ThreadIdx(i as u32);
+            known.by_tid.entry(thread.tid).or_default().push(index);
+            known.by_name.entry(trace.text(thread.name)).or_default().push(index);
+            known.pids.insert(thread.pid);
+            known.processes.insert(trace.text(thread.process));
         }
+        known
     }
-    // Some runtimes number threads by themselves, and all of a pool may have one name: then it is seen who ran.
-    match found {
-        Placed::Unknown if whom.thread.is_none() && (whom.pid.is_some() || whom.process.is_some()) => None,
-        Placed::Several => None,
-        found => Some(found),
+
+    /// Where a span belongs, if that is seen without looking at who ran: whoever wrote a table knew the thread, or there is no such process.
+    fn place(&self, told: &Told) -> Option<Placed> {
+        let whom = &told.whom;
+        let is_there = whom.pid.is_none_or(|pid| self.pids.contains(&pid))
+            && whom.process.as_ref().is_none_or(|name| self.processes.contains(name.as_str()));
+        if !is_there {
+            return Some(Placed::Unknown);
+        }
+        if !whom.is_sure {
+            return None;
+        }
+        let (by_tid, by_name) =
+            (whom.tid.map(|tid| self.by_tid.get(&tid)), whom.thread.as_deref().map(|name| self.by_name.get(name)));
+        let named = by_tid.or(by_name)?.map_or(&[][..], Vec::as_slice);
+        let lived = |&&thread: &&ThreadIdx| {
+            let lived =
+                |row: holdup_trace::tables::Thread| row.start.nanos() <= told.start && row.end.nanos() >= told.end;
+            is_of(self.trace, thread, whom) && self.trace.thread(thread).is_some_and(lived)
+        };
+        let mut found = named.iter().filter(lived);
+        match (found.next(), found.next()) {
+            (None, _) => Some(Placed::Unknown),
+            (Some(one), None) => Some(Placed::On(*one)),
+            // All of a pool may have one name: then it is seen who ran.
+            (Some(_), Some(_)) => None,
+        }
     }
 }
 
@@ -84,6 +114,12 @@ fn is_of(trace: &Trace, thread: ThreadIdx, whom: &Whom) -> bool {
     let Some(row) = trace.thread(thread).filter(|_| thread.is_real()) else { return false };
     whom.pid.is_none_or(|pid| row.pid == pid)
         && whom.process.as_ref().is_none_or(|name| trace.text(row.process) == name)
+}
+
+/// Whether it is the thread that is named, if one is.
+fn is_named(trace: &Trace, thread: ThreadIdx, whom: &Whom) -> bool {
+    let Some(row) = trace.thread(thread) else { return false };
+    whom.tid.is_none_or(|tid| row.tid == tid) && whom.thread.as_ref().is_none_or(|name| trace.text(row.name) == name)
 }
 
 /// Goes through the trace and sees who runs.
@@ -116,6 +152,12 @@ impl Watch<'_> {
         }
         let mut both = std::mem::take(&mut self.begun[span]);
         both.retain(|thread| self.running.contains(thread));
+        let whom = &self.spans[span].whom;
+        let mut own = both.clone();
+        own.retain(|thread| is_named(self.trace, *thread, whom));
+        // Some runtimes number their threads by themselves: within its process, such a number says nothing.
+        let is_own_number = own.is_empty() && (whom.pid.is_some() || whom.process.is_some()) && whom.thread.is_none();
+        let both = if is_own_number { both } else { own };
         self.placed[span] = match both.as_slice() {
             [] => Placed::Nobody,
             [one] => Placed::On(*one),

@@ -112,7 +112,7 @@ fn what_is_no_source_is_told() {
     for (text, says) in [
         ("", "is empty"),
         ("{\"resourceSpans\": 5}", "is not an OTLP export"),
-        ("{\"traceEvents\": []}", "resourceSpans"),
+        ("{\"traceEvents\": []}", "has no spans: expected OTLP"),
         ("{\"resourceSpans\": []}", "has no spans"),
         ("a,b\n1,2\n", "neither OTLP in JSON nor a table"),
         ("name,start_unix_ns,end_unix_ns\nx,1,2\n", "no span that lies within the trace"),
@@ -133,4 +133,41 @@ fn clocks_that_differ_are_told() {
     let off: Vec<(&str, f64, f64, &str)> = (0..20).map(|_| ("a", 5.0, 15.0, "")).collect();
     let said = add(&mut trace(), json(&off).as_bytes()).expect_err("another clock").to_string();
     assert!(said.contains("its clock is not that of the trace"), "{said}");
+}
+
+/// A document with one span, whose begin and end thread 10 ran.
+fn with(attributes: &str, end: &str) -> String {
+    let start = DAY + 6 * MS;
+    let spans = format!(r#"[{{"name":"x","startTimeUnixNano":{start},{end}"attributes":{attributes}}}]"#);
+    format!(r#"{{"resourceSpans":[{{"resource":null,"scopeSpans":[{{"spans":{spans}}}]}}]}}"#)
+}
+
+fn attribute(key: &str, value: u32) -> String {
+    format!(r#"{{"key":"{key}","value":{{"intValue":"{value}"}}}}"#)
+}
+
+#[test]
+fn numbers_of_threads_are_believed_only_if_these_ran() {
+    let end = format!("\"endTimeUnixNano\":\"{}\",", DAY + 9 * MS);
+    let of = |all: &[(&str, u32)]| {
+        let all: Vec<String> = all.iter().map(|(key, value)| attribute(key, *value)).collect();
+        let mut trace = trace();
+        let result = add(&mut trace, with(&format!("[{}]", all.join(",")), &end).as_bytes());
+        result.map(|_| trace.thread(trace.spans.load().unwrap().row(0).thread).unwrap().tid).map_err(|e| e.to_string())
+    };
+    assert_eq!(of(&[("thread.id", 10)]), Ok(10));
+    assert_eq!(of(&[("thread.id", 20)]), Ok(20), "it ran, too");
+    assert_eq!(of(&[("thread.id", 3), ("process.pid", 10)]), Ok(10), "a runtime's own number");
+    assert!(of(&[("thread.id", 11)]).is_err_and(|e| e.contains("no thread ran")), "it did not run then");
+    assert!(of(&[("process.pid", 7)]).is_err_and(|e| e.contains("that the trace does not have")));
+}
+
+#[test]
+fn one_odd_span_is_left_out_alone() {
+    let good = json(&[("a", 1.0, 9.0, "")]);
+    for odd in [with("null", ""), with("null", "\"endTimeUnixNano\":\"0\","), r#"{"resourceMetrics":[]}"#.to_owned()] {
+        let (rows, added) = added(&format!("{good}\n{odd}\n"));
+        assert_eq!(rows.len(), 1, "{odd}");
+        assert_eq!(added.left_out.values().sum::<u64>(), u64::from(odd.contains("resourceSpans")), "{odd}");
+    }
 }

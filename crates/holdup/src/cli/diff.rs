@@ -10,6 +10,7 @@ Examples:
   holdup diff before.holdup --vs after.holdup
   holdup diff old1.holdup old2.holdup old3.holdup --vs new1.holdup new2.holdup new3.holdup
   holdup diff old.holdup --vs new.holdup --per 1000:1200    the later run did 1200 units of work instead of 1000
+  holdup diff old.holdup --vs new.holdup --per span:GET     the same, for each of these spans
   holdup diff main.holdup --vs branch.holdup --fail-on 5%   exit code 1 if something grew by more
   holdup diff old.holdup --vs new.holdup --flame diff.svg   differential flame graph
 
@@ -25,9 +26,9 @@ pub struct Diff {
     /// The later traces
     #[arg(long, required = true, num_args = 1.., value_name = "AFTER")]
     pub vs: Vec<PathBuf>,
-    /// Units of work that each run did before and after, such as 1000:1200
-    #[arg(long, value_parser = per, value_name = "N:M")]
-    pub per: Option<(f64, f64)>,
+    /// Units of work that each run did before and after, such as 1000:1200; or span:NAME, to count the spans of that name in each trace
+    #[arg(long, value_parser = per, value_name = "N:M|span:NAME")]
+    pub per: Option<Per>,
     /// Exit with 1 if something grew by more than this, such as 5%
     #[arg(long, value_parser = percent, value_name = "PERCENT")]
     pub fail_on: Option<f64>,
@@ -48,11 +49,26 @@ pub struct Diff {
     pub json: bool,
 }
 
-fn per(text: &str) -> Result<(f64, f64), String> {
-    let bad = || format!("{text:?} is not a pair of amounts of work; write N:M, such as 1000:1200");
+/// How much work runs did.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Per {
+    /// So much each before, and after.
+    Amounts(f64, f64),
+    /// As many as there are spans of this name; if it is empty, of the only one.
+    Spans(String),
+}
+
+fn per(text: &str) -> Result<Per, String> {
+    if text == "span" {
+        return Ok(Per::Spans(String::new()));
+    }
+    if let Some(name) = text.strip_prefix("span:") {
+        return Ok(Per::Spans(name.to_owned()));
+    }
+    let bad = || format!("{text:?} is not a pair of amounts of work; write N:M, such as 1000:1200, or span:NAME");
     let (n, m) = text.split_once(':').ok_or_else(bad)?;
     let number = |s: &str| s.trim().parse::<f64>().ok().filter(|v| v.is_finite() && *v > 0.0).ok_or_else(bad);
-    Ok((number(n)?, number(m)?))
+    Ok(Per::Amounts(number(n)?, number(m)?))
 }
 
 pub(super) fn percent(text: &str) -> Result<f64, String> {
@@ -66,7 +82,8 @@ mod tests {
 
     #[test]
     fn amounts_of_work_are_positive() {
-        assert_eq!(per("1000:1200"), Ok((1000.0, 1200.0)));
+        assert_eq!(per("1000:1200"), Ok(Per::Amounts(1000.0, 1200.0)));
+        assert_eq!(per("span:tcp:80"), Ok(Per::Spans("tcp:80".into())));
         assert!(per("0:1").is_err());
         assert!(per("1000").is_err());
         assert_eq!(percent("5%"), Ok(0.05));

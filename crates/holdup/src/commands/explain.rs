@@ -7,6 +7,7 @@ use holdup_analysis::{Explanation, Options, spans};
 use holdup_base::output::{Output, Readers};
 use holdup_base::text::clean;
 use holdup_export::{Choice, Kind, Source};
+use holdup_import::spans::Added;
 use holdup_record::Outcome;
 use holdup_trace::{Error, Trace, file};
 
@@ -19,7 +20,7 @@ use crate::{open, text};
 use holdup_view::Machine;
 
 /// The longest file of spans that is read, in bytes.
-const LONGEST_SPANS: u64 = 2 << 30;
+const LONGEST_SPANS: u64 = 512 << 20;
 
 /// Runs the command.
 pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
@@ -29,13 +30,13 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
         let why = "--spans takes one name, and files only beside a trace";
         return Err(Usage(why.into()).into());
     }
-    let name = names.pop().map(str::to_owned);
+    let (name, mut first) = (names.pop().map(str::to_owned), None);
     let flame = args.flame.as_ref().map(|path| Output::create(path, Readers::Umask)).transpose()?;
     let (trace, path, outcome) = match &args.trace {
-        Some(path) => (read(path, &files, args.keep.as_deref())?, path.display().to_string(), None),
+        Some(path) => (read(path, &files, args.keep.as_deref(), &mut first)?, path.display().to_string(), None),
         None => record_first(args)?,
     };
-    if let Some(name) = name.or_else(|| first_name(&trace, &files)) {
+    if let Some(name) = name.or(first) {
         let options =
             spans::Options { name: name.clone(), argument: args.argument.clone().unwrap_or_default(), slow: args.slow };
         let answer = spans::explain(&trace, &path, &options)?;
@@ -173,32 +174,41 @@ fn record_first(args: &Explain) -> anyhow::Result<(Trace, String, Option<Outcome
 
 /// Whether `--spans` names a file: they end so, and names of spans do not.
 fn is_file(spans: &str) -> bool {
+    // `GET /app.json` is a name.
+    if spans.contains(char::is_whitespace) && !Path::new(spans).exists() {
+        return false;
+    }
     let ending = Path::new(spans).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     ["json", "jsonl", "ndjson", "csv"].iter().any(|known| ending.eq_ignore_ascii_case(known))
 }
 
 /// Adds the spans of a file to the trace, and says what became of them.
-fn add_spans(trace: &mut Trace, path: &Path) -> anyhow::Result<()> {
+fn add_spans(trace: &mut Trace, path: &Path) -> anyhow::Result<Added> {
     let bytes = open::small(path, LONGEST_SPANS)?;
     let added = holdup_import::spans::add(trace, &bytes).map_err(|e| Error::input(path, e))?;
     let left_out: u64 = added.left_out.values().sum();
     let reasons: Vec<String> = added.left_out.iter().map(|(why, count)| format!("{count} {why}")).collect();
+    if added.others > 0 {
+        say!(
+            "holdup: {} names and arguments of {} are too many, and are told as (other)",
+            added.others,
+            clean(&path.display().to_string())
+        );
+    }
     let rest = if left_out == 0 { String::new() } else { format!("; left out: {}", reasons.join(", ")) };
     say!("holdup: {} spans of {}{rest}", added.spans, clean(&path.display().to_string()));
-    Ok(())
-}
-
-/// The most frequent name, where only files were named.
-fn first_name(trace: &Trace, files: &[&str]) -> Option<String> {
-    let names = spans::names(trace).ok().filter(|_| !files.is_empty())?;
-    names.into_iter().next().map(|first| first.name)
+    Ok(added)
 }
 
 /// Opens a trace; with `--keep`, as a `.holdup` file too: a spool that a killed recorder left is completed so.
-fn read(path: &Path, files: &[&str], keep: Option<&Path>) -> anyhow::Result<Trace> {
-    let open = || -> anyhow::Result<Trace> {
+/// With the spans of `files`, of whose names the most frequent of the first becomes `first`.
+fn read(path: &Path, files: &[&str], keep: Option<&Path>, first: &mut Option<String>) -> anyhow::Result<Trace> {
+    let mut open = || -> anyhow::Result<Trace> {
         let mut trace = open::open(path).map_err(|e| hint(path, e))?;
-        files.iter().try_for_each(|file| add_spans(&mut trace, Path::new(file)))?;
+        for file in files {
+            let added = add_spans(&mut trace, Path::new(file))?;
+            first.get_or_insert_with(|| added.names.first().cloned().unwrap_or_default());
+        }
         Ok(trace)
     };
     let Some(keep) = keep else { return open() };
