@@ -3,10 +3,12 @@
 mod builds;
 mod goroutines;
 mod instruments;
+mod java;
 mod loops;
 mod memory;
 mod parallel;
 mod pipes;
+mod python;
 mod runtimes;
 mod scheduler;
 mod talk;
@@ -42,8 +44,19 @@ pub const ALL: &[&Case] = &[
     &memory::MMAP,
     &memory::DLOPEN,
     &runtimes::PYTHON_GIL,
+    &python::REGEX,
+    &python::POOL,
+    &python::ASYNCIO,
+    &python::GUNICORN,
+    &python::PROCESSES,
     &runtimes::JAVA_MONITOR,
     &runtimes::JAVA_GC,
+    &java::LOCK,
+    &java::POOL,
+    &java::IDLE,
+    &java::CLASS,
+    &java::STREAM,
+    &java::H2,
     &runtimes::GO_MUTEX,
     &goroutines::RWMUTEX,
     &goroutines::CHANNEL,
@@ -101,6 +114,6 @@ fn crate_sources(prefix: &str) -> Result<PathBuf> {
 }
 
 /// The real interpreter behind `python3`, which may be a script that picks one.
-fn python(scene: &Scene) -> Result<String> {
+fn interpreter(scene: &Scene) -> Result<String> {
     Ok(scene.run("python3 -c 'import sys; print(sys.executable)'")?.trim().to_owned())
 }

@@ -4,7 +4,8 @@ use anyhow::Result;
 use holdup_analysis::report::FindingKind::{Convoy, LockHeld, Serial};
 
 use super::instruments::stacks;
-use super::{python, ready, recorded, speed};
+use super::java::states;
+use super::{interpreter, ready, recorded, speed};
 use crate::real::case::{Case, Expect, Fix, Is, Recorded};
 use crate::real::scene::Scene;
 
@@ -38,7 +39,7 @@ pub const PYTHON_GIL: Case = Case {
 
 fn json_threads(scene: &Scene) -> Result<String> {
     scene.write("json_threads.py", include_str!("load/json_threads.py"))?;
-    Ok(format!("{} json_threads.py 1500", python(scene)?))
+    Ok(format!("{} json_threads.py 1500", interpreter(scene)?))
 }
 
 /// A synchronized method that computes.
@@ -58,7 +59,7 @@ pub const JAVA_MONITOR: Case = Case {
     },
     record: |scene| {
         ready(scene, &register(scene)?)?;
-        let truth = blocked(scene)?;
+        let truth = states(scene, "java Register 300000", "worker-")?;
         recorded(scene, ":", "java Register 300000", "java", truth)
     },
     fix: Some(Fix {
@@ -73,25 +74,6 @@ pub const JAVA_MONITOR: Case = Case {
 fn register(scene: &Scene) -> Result<String> {
     scene.write("Register.java", include_str!("load/Register.java"))?;
     Ok("javac Register.java".to_owned())
-}
-
-/// How often workers are blocked, and where they are else.
-fn blocked(scene: &Scene) -> Result<String> {
-    let load = scene.start("java Register 300000")?;
-    let mut dumps = String::new();
-    for _ in 0..6 {
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        dumps += &scene.run(&format!("jstack {} || true", load.pid()))?;
-    }
-    let workers = dumps.split("\n\n").filter(|thread| thread.contains("\"worker-"));
-    let seen: String = workers
-        .filter_map(|thread| {
-            let state = thread.split("State: ").nth(1)?.split_whitespace().next()?;
-            let method = thread.split("\tat ").nth(1)?.split('(').next()?;
-            Some(format!("{state} in {method}\n"))
-        })
-        .collect();
-    Ok(crate::real::scene::shares(&seen, 4) + ".")
 }
 
 /// A collector that stops the world and uses one CPU.

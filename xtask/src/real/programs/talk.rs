@@ -3,7 +3,7 @@
 use anyhow::Result;
 use holdup_analysis::report::FindingKind::Serial;
 
-use super::{python, recorded};
+use super::{interpreter, recorded};
 use crate::real::case::{Case, Client, Expect, Fix, Is, Recorded};
 use crate::real::scene::{Running, Scene, free_port, number_after};
 
@@ -47,7 +47,7 @@ fn node(scene: &Scene) -> Result<(Running, u16)> {
 
 fn http_clients(scene: &Scene, port: u16, more: &str) -> Result<String> {
     scene.write("http_clients.py", include_str!("load/http_clients.py"))?;
-    Ok(format!("{} http_clients.py {port} {} {more}", python(scene)?, scene.load_seconds()))
+    Ok(format!("{} http_clients.py {port} {} {more}", interpreter(scene)?, scene.load_seconds()))
 }
 
 /// A client and a server that take turns.
@@ -127,5 +127,5 @@ pub const DELAYED_ACK: Case = Case {
 
 fn small_writes(scene: &Scene, more: &str) -> Result<String> {
     scene.write("small_writes.py", include_str!("load/small_writes.py"))?;
-    Ok(format!("{} small_writes.py 3 {more}", python(scene)?))
+    Ok(format!("{} small_writes.py 3 {more}", interpreter(scene)?))
 }
