@@ -52,6 +52,7 @@ pub const ALL: &[&Case] = &[
     &runtimes::JAVA_MONITOR,
     &runtimes::JAVA_GC,
     &java::LOCK,
+    &java::LOCK_SHORT,
     &java::POOL,
     &java::IDLE,
     &java::CLASS,

@@ -13,18 +13,33 @@ use crate::real::scene::{Scene, shares};
 /// A lock of java.util.concurrent with work inside.
 pub const LOCK: Case = Case {
     name: "java_lock",
-    title: "Java, four threads and one ReentrantLock",
-    command: "java Stock 240000",
+    title: "Java, four threads and one ReentrantLock, held for 0.1 ms",
+    command: "java Ledger 15000",
     needs: &["java", "javac", "jstack"],
-    truth: "digest computes between lock() and unlock() of one ReentrantLock; the other workers are parked at it. jstack:",
+    truth: "audit computes between lock() and unlock() of one ReentrantLock; the other clerks are parked at it. jstack:",
     expect: Expect {
-        right: &[Is { kinds: &[LockHeld, Convoy], function: "reserve|digest", ..Is::ANY }],
-        vague: &[Is { who: "^worker", ..Is::ANY }],
+        right: &[Is { kinds: &[LockHeld, Convoy], function: "enter|audit", ..Is::ANY }],
+        vague: &[Is { who: "^clerk", ..Is::ANY }],
         nothing: false,
     },
     client: None,
-    record: |scene| java(scene, "Stock", include_str!("load/Stock.java"), "java Stock 240000", "worker-"),
+    record: |scene| java(scene, "Ledger", include_str!("load/Ledger.java"), "java Ledger 15000", "clerk-"),
     fix: None,
+};
+
+/// The same with so little work that waking the next one takes longer.
+pub const LOCK_SHORT: Case = Case {
+    name: "java_lock_short",
+    title: "Java, four threads and one ReentrantLock, held for microseconds",
+    command: "java Stock 240000",
+    truth: "digest computes a few microseconds under one ReentrantLock, and each hand-over wakes a parked worker. jstack:",
+    expect: Expect {
+        right: &[Is { kinds: &[LockHeld, Convoy], function: "reserve|digest", ..Is::ANY }],
+        vague: &[Is { who: "^worker|^java", ..Is::ANY }],
+        nothing: false,
+    },
+    record: |scene| java(scene, "Stock", include_str!("load/Stock.java"), "java Stock 240000", "worker-"),
+    ..LOCK
 };
 
 /// Tasks that queue while each thread of the pool waits for something else.

@@ -4,7 +4,7 @@ use anyhow::Result;
 use holdup_analysis::report::FindingKind::{Convoy, CpuBound, Imbalance, LockHeld, Serial, SleepPolling};
 
 use super::{interpreter, recorded};
-use crate::real::case::{Case, Expect, Is, Recorded};
+use crate::real::case::{Case, Client, Expect, Is, Recorded};
 use crate::real::scene::{Scene, free_port, shares};
 
 /// One call in C that keeps the interpreter's lock for long.
@@ -75,6 +75,20 @@ pub const GUNICORN: Case = Case {
         vague: &[Is { kinds: &[Serial, SleepPolling], who: "^python|^gunicorn", ..Is::ANY }],
         nothing: false,
     },
+    // Its connections are those of a program outside of the focus: with that one in focus the sleep holds it up.
+    client: Some(Client {
+        process: "wrk",
+        expect: Expect {
+            right: &[Is {
+                kinds: &[Serial, SleepPolling],
+                who: "^python|^gunicorn",
+                function: "fetch_quote",
+                ..Is::ANY
+            }],
+            vague: &[],
+            nothing: false,
+        },
+    }),
     record: |scene| {
         scene.write("quotes.py", include_str!("load/quotes.py"))?;
         let port = free_port()?;
