@@ -67,6 +67,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	struct files_struct *files;
 	char comm[16];
 	struct thread_struct thread;
 };
@@ -79,6 +80,7 @@ struct task_struct___old {
 struct pt_regs {
 	unsigned long bp;
 	unsigned long r10;
+	unsigned long dx;
 	unsigned long si;
 	unsigned long di;
 	unsigned long orig_ax;

@@ -291,8 +291,8 @@ int on_waking(u64 *ctx)
 
 #include "irq.h"
 #include "locks.h"
+#include "marker.h"
 #include "threads.h"
-#include "spans.h"
 #include "sockets.h"
 
 /* ---- samples ---- */
@@ -355,6 +355,8 @@ int on_end(struct bpf_iter__task *ctx)
 	struct thread *w = thread_of(task, 0);
 	u64 t = bpf_ktime_get_ns();
 	tell_open_spans(r, task, t);
+	if (cfg.markers)
+		tell_open_marks(r, task, t);
 	if (!w || !w->since || t - w->since < cfg.min_wait)
 		return 0;
 	struct scratch *s = &r->scratch[WAITER];

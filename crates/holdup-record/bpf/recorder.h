@@ -76,7 +76,7 @@ struct config {
 	u32 no_stacks; /* the buffer for stacks cannot be used */
 	u32 no_pythons; /* the kernel refuses what walks Python's frames */
 	u32 sockets; /* requests on sockets are spans: 1, with what they begin with: 2 */
-	u32 unused;
+	u32 markers; /* lines to trace_marker are begins and ends of spans */
 };
 
 #define PEEK 64 /* words of the user stack that are looked at */

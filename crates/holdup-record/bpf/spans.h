@@ -6,8 +6,10 @@
 #include "recorder.h"
 
 #define MAX_PROBES 128
-/* Counts of requests on sockets lie behind those of probes; several ports may share one. */
+/* Counts of requests on sockets lie behind those of probes, and those of markers behind them; several ports or names may share one. */
 #define SOCKET_COUNTS 64
+#define MARKER_COUNTS (MAX_PROBES + SOCKET_COUNTS)
+#define STRAY_COUNTS (MARKER_COUNTS + SOCKET_COUNTS)
 #define TEXT_WORDS 8
 /* "(unread)": the program itself has not touched the page yet, or there is none. */
 #define UNREAD 0x29646165726e7528ULL
@@ -91,7 +93,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, MAX_PROBES + SOCKET_COUNTS);
+	__uint(max_entries, STRAY_COUNTS + 1);
 	__type(key, u32);
 	__type(value, struct span_counts);
 } span_counts SEC(".maps");

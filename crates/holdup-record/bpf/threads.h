@@ -2,7 +2,7 @@
 #ifndef HOLDUP_THREADS_H
 #define HOLDUP_THREADS_H
 
-#include "recorder.h"
+#include "marker.h"
 
 SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *ctx)
@@ -27,6 +27,8 @@ int on_exit(u64 *ctx)
 	u32 tid = task->pid;
 	if (r)
 		side_put_one(r, K_EXIT, bpf_ktime_get_ns(), tid_of(r, task), 0);
+	if (cfg.markers && r)
+		forget_marks(r, task, bpf_ktime_get_ns());
 	if (cfg.threads_by_tid)
 		bpf_map_delete_elem(&threads_by_tid, &tid);
 	return 0;

@@ -24,7 +24,16 @@ use crate::said;
 #[repr(align(8))]
 struct Aligned<T: ?Sized>(T);
 
-static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../bpf/recorder.bpf.o"));
+/// The object's bytes, packed by `build.rs`.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/recorder.lz4"));
+const OBJECT_BYTES: usize = include!(concat!(env!("OUT_DIR"), "/size.rs"));
+
+fn object() -> Result<Box<Aligned<[u8; OBJECT_BYTES]>>> {
+    let mut object = Box::new(Aligned([0; OBJECT_BYTES]));
+    let unpacked = lz4_flex::block::decompress_into(OBJECT, &mut object.0);
+    unpacked.map_err(|e| Error::Bug(format!("the BPF object cannot be unpacked ({e})")))?;
+    Ok(object)
+}
 
 /// Threads that a kernel without storage of tasks is asked to remember.
 const THREADS: u32 = 65536;
@@ -45,6 +54,8 @@ pub(crate) struct Sizes {
     pub stack_bytes: u32,
     /// Threads whose open spans are remembered at once.
     pub span_threads: u32,
+    /// Threads whose markers are remembered at once.
+    pub marking_threads: u32,
     /// Connections that are remembered at once.
     pub connections: u32,
 }
@@ -82,7 +93,7 @@ impl Programs {
         if let Some(missing) = ["sched_switch", "sched_waking"].iter().find(|t| !kernel.has(t)) {
             return Err(unsupported(&format!("The kernel has no tracepoint {missing}")));
         }
-        let mut choice = Choice::new(kernel, config.sockets > 0)?;
+        let mut choice = Choice::new(kernel, config.sockets > 0, config.markers > 0)?;
         let plain = Config { no_pythons: 1, ..*config };
         let walks_pythons = config.no_pythons == 0 && !kernel.is_before(WALKS_PYTHONS);
         loop {
@@ -108,9 +119,10 @@ impl Programs {
 
     fn attempt(choice: &Choice<'_>, config: &Config, sizes: Sizes) -> std::result::Result<Self, Refused> {
         said::keep();
+        let bytes = object()?;
         let mut open = ObjectBuilder::default()
             .name("holdup")
-            .and_then(|b| b.open_memory(&OBJECT.0))
+            .and_then(|b| b.open_memory(&bytes.0))
             .map_err(|e| unsupported(&format!("The BPF programs cannot be read ({e})")))?;
         configure(&mut open, config, sizes).map_err(|e| unsupported(&format!("BPF maps cannot be set up ({e})")))?;
         let (mut hooks, mut loaded) = (Vec::new(), Vec::new());
@@ -327,6 +339,7 @@ fn configure(open: &mut OpenObject, config: &Config, sizes: Sizes) -> libbpf_rs:
                 map.set_max_entries(sizes.cpus as u32)?;
             }
             "stacks" => map.set_max_entries(sizes.stack_bytes)?,
+            "open_marks" | "keyed_marks" => map.set_max_entries(sizes.marking_threads)?,
             "connections" => map.set_max_entries(sizes.connections)?,
             "ports" if config.sockets > 0 => map.set_max_entries(1 << 16)?,
             "open_spans" => map.set_max_entries(sizes.span_threads)?,

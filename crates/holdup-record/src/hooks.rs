@@ -19,6 +19,9 @@ const SOCKETS: [(&str, &str); 4] = [
     ("on_socket_state", "inet_sock_set_state"),
 ];
 
+/// That which sees lines that are written to a `trace_marker`.
+const MARKERS: &str = "on_write";
+
 /// What is missing from a recording without a program.
 const LOST: [(&str, &str); 15] = [
     ("on_schedule", NO_WAITS),
@@ -48,31 +51,33 @@ const NO_DISKS: &str = "single requests to disks";
 pub(crate) struct Choice<'a> {
     kernel: &'a Kernel,
     sockets: bool,
+    markers: bool,
     refused: Vec<String>,
 }
 
 impl<'a> Choice<'a> {
-    /// All that `kernel` has the hooks for; those for `sockets` only if they are wanted.
+    /// All that `kernel` has the hooks for; those for `sockets` and `markers` only if they are wanted.
     ///
     /// # Errors
     /// If they are, and the kernel has none.
-    pub(crate) fn new(kernel: &'a Kernel, sockets: bool) -> Result<Self> {
+    pub(crate) fn new(kernel: &'a Kernel, sockets: bool, markers: bool) -> Result<Self> {
         let section = |name| SOCKETS.into_iter().find(|(program, _)| *program == name).map_or("", |(_, hook)| hook);
         let missing = ["on_receive", "on_send"].into_iter().map(section).find(|hook| !kernel.has(hook));
-        match missing.filter(|_| sockets) {
-            Some(hook) => Err(unsupported(&format!(
-                "Linux {} does not tell what is read from sockets (it has no tracepoint {hook}; 6.3 is the first that has): \
-                 do without --span net",
-                kernel.release
-            ))),
-            None => Ok(Choice { kernel, sockets, refused: Vec::new() }),
+        let refused = |what: String| unsupported(&format!("Linux {} does not tell {what}", kernel.release));
+        if let Some(hook) = missing.filter(|_| sockets) {
+            let why = format!("it has no tracepoint {hook}; 6.3 is the first that has");
+            return Err(refused(format!("what is read from sockets ({why}): do without --span net")));
         }
+        if markers && !kernel.has("sys_enter") {
+            return Err(refused("what programs write (it has no tracepoint sys_enter): do without --span marker".into()));
+        }
+        Ok(Choice { kernel, sockets, markers, refused: Vec::new() })
     }
 
     /// Whether to load the program called `name` of `section`.
     pub(crate) fn wants(&self, name: &str, section: &str) -> bool {
-        let is_of_sockets = SOCKETS.iter().any(|(program, _)| *program == name);
-        if self.is_spared(name) || (is_of_sockets && !self.sockets) {
+        let is_unasked = (is_of_sockets(name) && !self.sockets) || (name == MARKERS && !self.markers);
+        if self.is_spared(name) || is_unasked {
             return false;
         }
         match RESUME.contains(&name) {
@@ -101,9 +106,10 @@ impl<'a> Choice<'a> {
         RESUME.into_iter().zip(sections).find(|(name, section)| self.can_have(name, section)).map(|(name, _)| name)
     }
 
-    /// Does without the program `name`, which the kernel refuses. False if that cannot be.
+    /// Does without the program `name`, which the kernel refuses. False if that cannot be, as it was asked for.
     pub(crate) fn is_without(&mut self, name: &str) -> bool {
-        let can = !REQUIRED.contains(&name) && !self.refused.iter().any(|refused| refused == name);
+        let is_asked = (self.sockets && is_of_sockets(name)) || (self.markers && name == MARKERS);
+        let can = !REQUIRED.contains(&name) && !is_asked && !self.refused.iter().any(|refused| refused == name);
         if can {
             self.refused.push(name.to_owned());
         }
@@ -126,6 +132,10 @@ impl<'a> Choice<'a> {
         }
         (!lost.is_empty()).then(|| format!("Linux {} does not tell {}", self.kernel.release, lost.join("; ")))
     }
+}
+
+fn is_of_sockets(name: &str) -> bool {
+    SOCKETS.iter().any(|(program, _)| *program == name)
 }
 
 /// The first program that a log of libbpf says has failed.
@@ -157,9 +167,9 @@ mod tests {
     #[test]
     fn one_hook_sees_threads_come_back_and_the_next_best_stands_in() {
         let all = kernel(&["sched_exit_tp", "sys_exit"], &["schedule"]);
-        assert_eq!(resumes(&Choice::new(&all, false).unwrap()), ["on_resume"]);
+        assert_eq!(resumes(&Choice::new(&all, false, false).unwrap()), ["on_resume"]);
         let old = kernel(&["sys_exit"], &["schedule"]);
-        let mut choice = Choice::new(&old, false).unwrap();
+        let mut choice = Choice::new(&old, false, false).unwrap();
         assert_eq!(resumes(&choice), ["on_schedule"]);
         assert!(choice.is_without("on_schedule") && !choice.is_without("on_schedule"), "and not for ever");
         assert_eq!(resumes(&choice), ["on_sys_exit"]);
@@ -171,7 +181,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_one_sentence() {
         let kernel = kernel(&[], &[]);
-        let choice = Choice::new(&kernel, false).unwrap();
+        let choice = Choice::new(&kernel, false, false).unwrap();
         let all: Vec<String> = LOST.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(choice.lacks(&all), None);
         let told = |without: &[&str]| {
@@ -189,7 +199,7 @@ mod tests {
     fn what_is_spared_is_not_missing() {
         let spared = |preempt_delta| {
             let kernel = Kernel { preempt_delta, ..kernel(&["softirq_exit"], &[]) };
-            let choice = Choice::new(&kernel, false).unwrap();
+            let choice = Choice::new(&kernel, false, false).unwrap();
             let left: Vec<String> =
                 LOST.iter().map(|(n, _)| (*n).to_owned()).filter(|n| n != "on_softirq_exit").collect();
             (choice.wants("on_softirq_exit", "tp_btf/softirq_exit"), choice.lacks(&left).is_some())
@@ -210,9 +220,21 @@ mod tests {
     #[test]
     fn sockets_are_looked_at_only_if_that_is_wanted() {
         let new = kernel(&["sk_data_ready", "sock_recv_length", "sock_send_length"], &[]);
-        let wants = |sockets| Choice::new(&new, sockets).unwrap().wants("on_receive", "tp_btf/sock_recv_length");
+        let wants = |sockets| Choice::new(&new, sockets, false).unwrap().wants("on_receive", "tp_btf/sock_recv_length");
         assert!(wants(true) && !wants(false));
-        let refused = Choice::new(&kernel(&[], &[]), true).unwrap_err().to_string();
+        let refused = Choice::new(&kernel(&[], &[]), true, false).unwrap_err().to_string();
         assert!(refused.contains("Linux 6.1.0 does not tell") && refused.contains("sock_recv_length"), "{refused}");
+        let mut choice = Choice::new(&new, true, false).unwrap();
+        assert!(!choice.is_without("on_receive"), "what was asked for is not left out in silence");
+    }
+
+    #[test]
+    fn markers_are_looked_at_only_if_that_is_wanted() {
+        let new = kernel(&["sys_enter"], &[]);
+        let wants = |markers| Choice::new(&new, false, markers).unwrap().wants("on_write", "tp_btf/sys_enter");
+        assert!(wants(true) && !wants(false));
+        assert!(!Choice::new(&new, false, true).unwrap().is_without("on_write"));
+        let refused = Choice::new(&kernel(&[], &[]), false, true).unwrap_err().to_string();
+        assert!(refused.contains("does not tell what programs write"), "{refused}");
     }
 }

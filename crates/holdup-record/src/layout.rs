@@ -79,7 +79,7 @@ shared! {
         no_stacks: u32,
         no_pythons: u32,
         sockets: u32,
-        unused: u32,
+        markers: u32,
     }
 }
 

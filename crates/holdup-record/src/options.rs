@@ -90,6 +90,8 @@ pub struct Options {
     pub spans: Vec<Probe>,
     /// Whether requests and answers on sockets are spans.
     pub sockets: Option<Sockets>,
+    /// Whether lines that programs write to a `trace_marker` begin and end spans.
+    pub markers: bool,
     /// Buffer for records of each CPU; rounded to a power of two of slots, and cut to an eighth of the memory in all.
     pub buffer_mb_per_cpu: usize,
     /// Buffer for stacks of all CPUs.
@@ -133,6 +135,7 @@ impl Default for Options {
             keep: None,
             spans: Vec::new(),
             sockets: None,
+            markers: false,
             buffer_mb_per_cpu: BUFFER_MB as usize,
             stack_buffer_mb: 32,
             stack_kb: 16,

@@ -176,8 +176,10 @@ pub(crate) fn kinds(probes: &[Probe]) -> Vec<u32> {
     probes.iter().map(|probe| first(probe) as u32).collect()
 }
 
-/// Counts of requests on sockets behind those of probes: `SOCKET_COUNTS` of `bpf/spans.h`.
+/// Counts of requests on sockets behind those of probes, and as many of markers behind them: `SOCKET_COUNTS` of `bpf/spans.h`.
 const SOCKET_COUNTS: u32 = 64;
+/// Where markers are counted that end what did not begin.
+const STRAY_COUNTS: u32 = MOST_PROBES as u32 + 2 * SOCKET_COUNTS;
 /// Words of `struct span_counts` of `bpf/spans.h`.
 const COUNTS: usize = 6;
 
@@ -186,27 +188,34 @@ const COUNTS: usize = 6;
 pub(crate) fn untold(probes: &[Probe], counts: &MapHandle, t: u64) -> Vec<Side> {
     let firsts = kinds(probes).into_iter().enumerate().filter(|(id, kind)| *id == *kind as usize);
     let names = firsts.map(|(id, kind)| (kind, probes[id].name.as_str()));
-    let sockets = (0..SOCKET_COUNTS).map(|i| (MOST_PROBES as u32 + i, "sockets"));
+    let others = (MOST_PROBES as u32..STRAY_COUNTS).map(|at| match at < MOST_PROBES as u32 + SOCKET_COUNTS {
+        true => (at, "sockets"),
+        false => (at, "markers"),
+    });
     let mut told = Vec::new();
-    for (kind, name) in names.chain(sockets) {
-        let Ok(Some(of_cpus)) = counts.lookup_percpu(&kind.to_ne_bytes(), MapFlags::ANY) else { continue };
-        let word = |at: usize| -> u64 {
-            let of =
-                |bytes: &Vec<u8>| bytes.chunks_exact(8).nth(at).and_then(|b| b.try_into().ok()).map(u64::from_ne_bytes);
-            of_cpus.iter().filter_map(of).sum()
-        };
-        let [_, skipped, _, begun, ended, open]: [u64; COUNTS] = std::array::from_fn(word);
-        let unseen = begun.saturating_sub(ended + open);
-        for (count, what) in [
-            (skipped, format!("spans of {name} since the last that stands for others")),
-            (unseen, format!("spans of {name} whose end was not seen")),
-        ] {
-            let count = u32::try_from(count).unwrap_or(u32::MAX);
-            let lost = Side::Lost { kind: LossKind::Spans, t, cpu: u16::MAX, span: 0, count, what };
-            told.extend((count > 0).then_some(lost));
-        }
+    let mut tell = |count: u64, what: String| {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let lost = Side::Lost { kind: LossKind::Spans, t, cpu: u16::MAX, span: 0, count, what };
+        told.extend((count > 0).then_some(lost));
+    };
+    for (kind, name) in names.chain(others) {
+        let Some([_, skipped, _, begun, ended, open]) = counted(counts, kind) else { continue };
+        tell(skipped, format!("spans of {name} since the last that stands for others"));
+        tell(begun.saturating_sub(ended + open), format!("spans of {name} whose end was not seen"));
     }
+    let strays = counted(counts, STRAY_COUNTS).map_or(0, |counts| counts[1]);
+    tell(strays, "spans of markers whose begin was not seen".into());
     told
+}
+
+/// What all CPUs counted at `at`.
+fn counted(counts: &MapHandle, at: u32) -> Option<[u64; COUNTS]> {
+    let of_cpus = counts.lookup_percpu(&at.to_ne_bytes(), MapFlags::ANY).ok()??;
+    let word = |bytes: &Vec<u8>, at: usize| {
+        let word = bytes.chunks_exact(8).nth(at).and_then(|b| b.try_into().ok());
+        word.map_or(0, u64::from_ne_bytes)
+    };
+    Some(std::array::from_fn(|at| of_cpus.iter().map(|bytes| word(bytes, at)).sum()))
 }
 
 /// That there are not too many.

@@ -73,7 +73,8 @@ pub(crate) fn sizes(options: &Options) -> Result<Sizes> {
     let stack_bytes = (options.stack_buffer_mb.clamp(1, 1024) as u32) << 20;
     let span_threads = if options.spans.is_empty() { 1 } else { SPAN_THREADS };
     let connections = if options.sockets.is_some() { CONNECTIONS } else { 1 };
-    Ok(Sizes { cpus, slots, stack_bytes: stack_bytes.next_power_of_two(), span_threads, connections })
+    let marking_threads = if options.markers { SPAN_THREADS } else { 1 };
+    Ok(Sizes { cpus, slots, stack_bytes: stack_bytes.next_power_of_two(), span_threads, marking_threads, connections })
 }
 
 pub(crate) fn config(options: &Options, kernel: &Kernel, namespace: Namespace, sizes: Sizes) -> Config {
@@ -95,7 +96,7 @@ pub(crate) fn config(options: &Options, kernel: &Kernel, namespace: Namespace, s
         no_stacks: kernel.stacks_would_sleep.into(),
         no_pythons: 0,
         sockets: options.sockets.map_or(0, |sockets| 1 + u32::from(sockets.with_text)),
-        unused: 0,
+        markers: options.markers.into(),
     }
 }
 

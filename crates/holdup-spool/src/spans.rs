@@ -12,6 +12,10 @@ const MOST_TEXTS: usize = 65_536;
 /// What stands where a probe's number does for requests on TCP's ports and on local sockets: `bpf/sockets.h`.
 const PORT_ID: u16 = 0xfffe;
 const PATH_ID: u16 = 0xfffd;
+/// What stands there for lines of a `trace_marker`: `bpf/marker.h`.
+const MARKER_ID: u16 = 0xfffc;
+/// Records of such a line.
+const LINE_RECORDS: usize = 6;
 /// What stands for all the others.
 const OTHER: &str = "(other)";
 /// Records of a text.
@@ -56,16 +60,42 @@ impl Parts {
         self.found >= self.wanted
     }
 
+    /// For how many spans one that is told whole stands: its last record.
+    fn weight(&self) -> u32 {
+        u32::try_from(self.words[2 * self.wanted.saturating_sub(1)]).unwrap_or(u32::MAX)
+    }
+
     /// The text whose records begin at `at`: up to its zero, and what of it is no UTF-8 replaced.
     fn text(&self, at: usize) -> String {
-        let mut bytes = self.bytes(at);
-        bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()));
-        String::from_utf8_lossy(&bytes).into_owned()
+        text(self.bytes(at))
     }
 
     /// All bytes of such a text.
     fn bytes(&self, at: usize) -> Vec<u8> {
-        self.words.iter().skip(2 * at).take(2 * TEXT_RECORDS).flat_map(|word| word.to_le_bytes()).collect()
+        self.bytes_of(at, TEXT_RECORDS)
+    }
+
+    /// Those of `records` from `at` on.
+    fn bytes_of(&self, at: usize, records: usize) -> Vec<u8> {
+        self.words.iter().skip(2 * at).take(2 * records).flat_map(|word| word.to_le_bytes()).collect()
+    }
+}
+
+/// Up to its zero, and what of it is no UTF-8 replaced.
+fn text(mut bytes: Vec<u8>) -> String {
+    bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What a line that begins a span calls it, and its number: `B|1234|name`, or `S|1234|name|7`. Only this much of a line is told, so that a
+/// long name ends where that does, and its number is not known.
+fn marked(line: &str) -> (&str, u64) {
+    let line = line.trim_end_matches('\n');
+    let name = line.splitn(3, '|').last().unwrap_or_default();
+    let numbered = if line.starts_with('S') { name.rsplit_once('|') } else { None };
+    match numbered.and_then(|(name, number)| Some((name, number.parse::<i64>().ok()?))) {
+        Some((name, number)) => (name, number.cast_unsigned()),
+        None => (name, 0),
     }
 }
 
@@ -106,6 +136,10 @@ impl Probes {
             self.push_request(builder, parts, id == PATH_ID);
             return;
         }
+        if first.kind == kind::SPAN_WHOLE && id == MARKER_ID {
+            self.push_marked(builder, parts);
+            return;
+        }
         let Some(probe) = self.known.get(&id).copied() else {
             self.unknown += 1;
             return;
@@ -127,7 +161,7 @@ impl Probes {
     fn push_whole(&mut self, builder: &mut TraceBuilder, parts: &Parts, probe: Probe) {
         let first = parts.first;
         let tid = first.a as u32 & TID_MASK;
-        let weight = u32::try_from(parts.words[2 * parts.wanted.saturating_sub(1)]).unwrap_or(u32::MAX);
+        let weight = parts.weight();
         let (outcome, end_tid) = match weight {
             0 => (SpanOutcome::Open, 0),
             _ => (SpanOutcome::Complete, tid),
@@ -138,11 +172,28 @@ impl Probes {
             .push(first.t, SpanEvent { tid, end_tid, length, queued: Nanos(0), name, argument, key, outcome, weight });
     }
 
+    /// Pushes what a program marked as begun and ended. One that weighs nothing had not ended.
+    fn push_marked(&mut self, builder: &mut TraceBuilder, parts: &Parts) {
+        let first = parts.first;
+        let (tid, end_tid) = (first.a as u32 & TID_MASK, (parts.words[0] >> bit::PROCESS) as u32 & TID_MASK);
+        let line = text(parts.bytes_of(1, LINE_RECORDS));
+        let (name, key) = marked(&line);
+        let name = self.text(builder, name.to_owned());
+        let weight = parts.weight();
+        let (outcome, end_tid) = match weight {
+            0 => (SpanOutcome::Open, 0),
+            _ if end_tid != tid => (SpanOutcome::Moved, end_tid),
+            _ => (SpanOutcome::Complete, tid),
+        };
+        let (length, queued, argument) = (Nanos(first.b), Nanos(0), StringId::default());
+        builder.push(first.t, SpanEvent { tid, end_tid, length, queued, name, argument, key, outcome, weight: weight.max(1) });
+    }
+
     /// Pushes what was asked and answered on a connection, called by where it listens.
     fn push_request(&mut self, builder: &mut TraceBuilder, parts: &Parts, is_path: bool) {
         let first = parts.first;
         let (tid, end_tid) = (first.a as u32 & TID_MASK, (parts.words[0] >> bit::PROCESS) as u32 & TID_MASK);
-        let (mut text_at, name) = match is_path {
+        let (text_at, name) = match is_path {
             true => (1 + TEXT_RECORDS, format!("unix:{}", parts.text(1))),
             false => (1, format!("tcp:{}", parts.words[0] as u16)),
         };
@@ -151,8 +202,7 @@ impl Probes {
             true => self.text(builder, plain(&parts.bytes(text_at))),
             false => StringId::default(),
         };
-        text_at = parts.wanted.saturating_sub(1);
-        let weight = u32::try_from(parts.words[2 * text_at]).unwrap_or(u32::MAX).max(1);
+        let weight = parts.weight().max(1);
         let (length, queued) = (Nanos(first.b), Nanos(parts.words[1].min(first.b)));
         let outcome = if end_tid == tid { SpanOutcome::Complete } else { SpanOutcome::Moved };
         let name = self.text(builder, name);
@@ -191,5 +241,25 @@ impl Probes {
             return StringId::default();
         }
         self.text(builder, told.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::marked;
+
+    #[test]
+    fn markers_are_named_by_what_they_say() {
+        for (line, name, number) in [
+            ("B|1|request", "request", 0),
+            ("B|1|a|b\n", "a|b", 0),
+            ("B|request", "request", 0),
+            ("B|", "", 0),
+            ("S|1|job|7", "job", 7),
+            ("S|1|a|b|-1", "a|b", u64::MAX),
+            ("S|1|cut off here", "cut off here", 0),
+        ] {
+            assert_eq!(marked(line), (name, number), "{line}");
+        }
     }
 }

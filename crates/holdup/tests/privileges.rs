@@ -14,6 +14,9 @@ use recording::can_record;
 const BINARY: &str = env!("CARGO_BIN_EXE_holdup");
 const NOBODY: &str = "65534";
 
+/// Without what is for debuggers where that can be had: a third is less for a disk that several tests fill at once.
+const COPY: &str = "strip -g -o \"$2\" \"$1\" 2>/dev/null || cp \"$1\" \"$2\"";
+
 /// A copy of the binary with capabilities, in a folder where nobody may run it, and a folder of nobody's beside it.
 struct Copy {
     dir: tempfile::TempDir,
@@ -38,11 +41,13 @@ impl Copy {
         fs::create_dir(&own).expect("folder");
         std::os::unix::fs::chown(&own, Some(65534), Some(65534)).expect("owner");
         // By a process of its own, as in `attach`: else another test's child may hold it open for writing.
-        let generator = env!("CARGO_BIN_EXE_holdup-load");
-        assert!(Command::new("cp").args([BINARY, generator]).arg(dir.path()).status().expect("cp").success());
-        let (given, both) = (format!("{capabilities}=ep"), [&binary, &dir.path().join("holdup-load")]);
-        let given =
-            Command::new("setcap").args(both.iter().flat_map(|file| [given.as_ref(), file.as_os_str()])).status();
+        let (generator, copies) = (env!("CARGO_BIN_EXE_holdup-load"), [&binary, &dir.path().join("holdup-load")]);
+        for (from, to) in [BINARY, generator].into_iter().zip(copies) {
+            let copied = Command::new("sh").args(["-c", COPY, "sh", from]).arg(to).status();
+            assert!(copied.expect("sh").success());
+        }
+        let given = format!("{capabilities}=ep");
+        let given = Command::new("setcap").args(copies.iter().flat_map(|to| [given.as_ref(), to.as_os_str()])).status();
         let copy = Copy { dir, binary, own };
         let works = given.is_ok_and(|s| s.success()) && copy.nobody(&["--version"]).is_ok_and(|o| o.status.success());
         if !works {

@@ -70,7 +70,7 @@ pub struct Record {
     #[arg(long, default_value = "60s", value_parser = super::duration, value_name = "TIME", requires = "count")]
     pub pause: Duration,
     /// Record units of work: calls of a function, u:PROGRAM:FUNCTION; what lies between two built-in probes,
-    /// usdt:[PROGRAM:]PROVIDER:PROBE ~~ PROBE; requests that servers answer, net, or net(str) with their first bytes. Arguments by their kind, int, long, str, key or _: handle(int,str). Can be given again
+    /// usdt:[PROGRAM:]PROVIDER:PROBE ~~ PROBE; requests that servers answer, net, or net(str) with their first bytes; marker, what programs write to trace_marker. Arguments by their kind, int, long, str, key or _: handle(int,str). Can be given again
     #[arg(long, value_name = "SPEC")]
     pub span: Vec<super::spans::SpanSpec>,
     /// The same as --machine

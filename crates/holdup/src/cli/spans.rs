@@ -31,6 +31,8 @@ pub enum SpanSpec {
         /// What they begin with is told, too.
         with_text: bool,
     },
+    /// Begins and ends that programs write to a `trace_marker`.
+    Marker,
 }
 
 /// A function or a probe, and what is read there.
@@ -60,6 +62,7 @@ impl FromStr for SpanSpec {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.trim() {
             "net" => return Ok(SpanSpec::Net { with_text: false }),
+            "marker" => return Ok(SpanSpec::Marker),
             "net(str)" => return Ok(SpanSpec::Net { with_text: true }),
             _ => {}
         }
@@ -95,7 +98,7 @@ fn usdt(text: &str, rest: &str) -> Result<SpanSpec, String> {
 
 fn usage(text: &str) -> String {
     format!(
-        "{text:?} names no spans: expected u:PROGRAM:FUNCTION, usdt:[PROGRAM:]PROVIDER:PROBE ~~ PROBE, net or net(str); \
+        "{text:?} names no spans: expected u:PROGRAM:FUNCTION, usdt:[PROGRAM:]PROVIDER:PROBE ~~ PROBE, net, net(str) or marker; \
          behind a name may stand what its arguments are, of int, long, str, key and _: handle(int,str)"
     )
 }
@@ -161,6 +164,7 @@ mod tests {
         let end = Point { name: "query__done".into(), arguments: vec![] };
         assert_eq!(spec, SpanSpec::Usdt { path: None, provider: "postgresql".into(), begin, end });
         assert_eq!(" net ".parse(), Ok(SpanSpec::Net { with_text: false }));
+        assert_eq!("marker".parse(), Ok(SpanSpec::Marker));
         assert_eq!("net(str)".parse(), Ok(SpanSpec::Net { with_text: true }));
         let spec: SpanSpec = "usdt:/a/b:p:x(key) ~~ y(_,key)".parse().unwrap();
         assert!(matches!(spec, SpanSpec::Usdt { path: Some(path), .. } if path == Path::new("/a/b")));

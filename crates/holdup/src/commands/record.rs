@@ -40,8 +40,8 @@ pub fn run(args: &Record, source: &Source) -> anyhow::Result<ExitCode> {
 pub fn all_options(args: &Record, source: &Source) -> holdup_trace::Result<Options> {
     let (ring, keep, until) = (args.ring(), args.keep(), args.until.clone());
     let spans = super::spans::probes(&args.span, &source.cmd)?;
-    let sockets = super::spans::sockets(&args.span);
-    Ok(Options { ring, until, after: args.after, keep, spans, sockets, ..options(source)? })
+    let (sockets, markers) = (super::spans::sockets(&args.span), super::spans::markers(&args.span));
+    Ok(Options { ring, until, after: args.after, keep, spans, sockets, markers, ..options(source)? })
 }
 
 /// The exit code of the recorded command; 128 + n if it was ended by signal n.

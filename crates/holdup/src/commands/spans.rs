@@ -30,7 +30,7 @@ pub fn probes(specs: &[SpanSpec], command: &[String]) -> Result<Vec<Probe>> {
                     all.extend(usdt(&path, provider, &found, (point, begins), &begin.name)?);
                 }
             }
-            SpanSpec::Net { .. } => {}
+            SpanSpec::Net { .. } | SpanSpec::Marker => {}
         }
     }
     Ok(all)
@@ -40,6 +40,11 @@ pub fn probes(specs: &[SpanSpec], command: &[String]) -> Result<Vec<Probe>> {
 pub fn sockets(specs: &[SpanSpec]) -> Option<Sockets> {
     let of = |spec: &SpanSpec| if let SpanSpec::Net { with_text } = spec { Some(*with_text) } else { None };
     specs.iter().filter_map(of).reduce(|a, b| a || b).map(|with_text| Sockets { with_text })
+}
+
+/// Whether what programs write to a `trace_marker` is wanted.
+pub fn markers(specs: &[SpanSpec]) -> bool {
+    specs.contains(&SpanSpec::Marker)
 }
 
 fn open(path: &Path) -> Result<(PathBuf, Probeable)> {
