@@ -69,7 +69,9 @@ impl<'a> Choice<'a> {
             return Err(refused(format!("what is read from sockets ({why}): do without --span net")));
         }
         if markers && !kernel.has("sys_enter") {
-            return Err(refused("what programs write (it has no tracepoint sys_enter): do without --span marker".into()));
+            return Err(refused(
+                "what programs write (it has no tracepoint sys_enter): do without --span marker".into(),
+            ));
         }
         Ok(Choice { kernel, sockets, markers, refused: Vec::new() })
     }

@@ -186,7 +186,10 @@ impl Probes {
             _ => (SpanOutcome::Complete, tid),
         };
         let (length, queued, argument) = (Nanos(first.b), Nanos(0), StringId::default());
-        builder.push(first.t, SpanEvent { tid, end_tid, length, queued, name, argument, key, outcome, weight: weight.max(1) });
+        builder.push(
+            first.t,
+            SpanEvent { tid, end_tid, length, queued, name, argument, key, outcome, weight: weight.max(1) },
+        );
     }
 
     /// Pushes what was asked and answered on a connection, called by where it listens.

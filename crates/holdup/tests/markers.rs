@@ -43,8 +43,7 @@ fn what_is_marked_takes_as_long_as_the_program_says() {
     assert!(built.expect("cc").success());
     let o = run(&["record", "-o", &out, "--budget", "100%", "--span", "marker", "--", &program]);
     assert_eq!(code(&o), 0, "{}", err(&o));
-    let mut own: Vec<u64> =
-        String::from_utf8_lossy(&o.stdout).lines().map(|line| line.parse().expect("ns")).collect();
+    let mut own: Vec<u64> = String::from_utf8_lossy(&o.stdout).lines().map(|line| line.parse().expect("ns")).collect();
 
     let trace = holdup_trace::file::read(out.as_ref()).expect("trace");
     let all: Vec<Span> = trace.spans.load().expect("spans").rows().collect();
