@@ -49,7 +49,8 @@ fn what_is_marked_takes_as_long_as_the_program_says() {
     let all: Vec<Span> = trace.spans.load().expect("spans").rows().collect();
     let requests = called(&trace, &all, "request");
     let mut lengths: Vec<u64> = requests.iter().map(|span| span.t.nanos() - span.start.nanos()).collect();
-    (own.sort_unstable(), lengths.sort_unstable());
+    own.sort_unstable();
+    lengths.sort_unstable();
     assert_eq!((own.len(), lengths.len()), (120, 120));
     // Ours begins after the program's clock was read, and ends before: what lies between is the cost of it all.
     let beside = own.iter().zip(&lengths).filter(|(own, ours)| ours <= own && **own - **ours < 2_000_000).count();
