@@ -13,19 +13,24 @@
 
 mod charge;
 mod compare;
+mod drawn;
 mod history;
 pub(crate) mod nesting;
 mod report;
 mod select;
+mod sentence;
 
 use holdup_base::near;
+use holdup_trace::tables::Span;
 use holdup_trace::{Error, Result, StringId, Trace};
 
 use crate::classify::Classifier;
 use crate::focus::Focus;
-use crate::intervals;
+use crate::intervals::{self, Intervals};
 use crate::report::TraceFacts;
+pub use drawn::{Drawn, Level, NameFacts, SpanLanes, Standing};
 pub use report::{Account, Cause, Done, Group, NamedSpans, OneSpan, Piece, SingleSpan, SpanReport};
+pub use sentence::{headline, of_cause, of_piece};
 
 /// Which spans.
 #[derive(Debug, Clone)]
@@ -51,24 +56,45 @@ pub fn names(trace: &Trace) -> Result<Vec<NamedSpans>> {
 /// # Errors
 /// If the trace is damaged, or has no such span.
 pub fn one(trace: &Trace, path: &str, id: u64) -> Result<SingleSpan> {
-    let refuse = |what: String| Error::Input(format!("{path}: {what}"));
-    let Some(span) = usize::try_from(id).ok().and_then(|id| trace.spans.iter().nth(id)) else {
-        let count = trace.spans.rows();
-        return Err(refuse(format!("there is no span {id}; there are {count}, see holdup table {path} spans")));
-    };
-    let span = span?;
-    let focus = Focus::find(trace, None).map_err(refuse)?;
+    let span = row(trace, path, id)?;
+    let focus = Focus::find(trace, None).map_err(|what| Error::Input(format!("{path}: {what}")))?;
     let classifier = Classifier::new(trace);
     let whole = intervals::build(trace, &focus, &classifier)?;
-    let history = history::History::new(trace, &whole, &classifier)?;
-    let charger = charge::Charger::new(trace, &whole, &history, &classifier);
+    one_within(trace, path, (id, &span), &whole, &classifier)
+}
+
+/// The span with this number in the table `span`. O(its number).
+///
+/// # Errors
+/// If the trace is damaged, or has no such span.
+pub fn row(trace: &Trace, path: &str, id: u64) -> Result<Span> {
+    usize::try_from(id).ok().and_then(|id| trace.spans.iter().nth(id)).unwrap_or_else(|| {
+        let count = trace.spans.rows();
+        let hint = format!("there is no span {id}; there are {count}, see holdup table {path} spans");
+        Err(Error::Input(format!("{path}: {hint}")))
+    })
+}
+
+/// What the time of a span was, of which `intervals` hold all. O(their steps + samples of the trace).
+///
+/// # Errors
+/// If the trace is damaged.
+pub fn one_within(
+    trace: &Trace,
+    path: &str,
+    (id, span): (u64, &Span),
+    intervals: &Intervals,
+    classifier: &Classifier,
+) -> Result<SingleSpan> {
+    let history = history::History::new(trace, intervals, classifier, (span.start.nanos(), span.t.nanos()))?;
+    let charger = charge::Charger::new(trace, intervals, &history, classifier);
     let (name, outcome) = (text(trace, span.name), span.outcome.name());
     Ok(SingleSpan {
         schema: "holdup.span/1",
-        trace: facts(trace, path, whole.cpus),
+        trace: facts(trace, path, intervals.cpus),
         name,
         outcome,
-        span: compare::one(&charger, id, &span),
+        span: compare::one(&charger, id, span),
     })
 }
 
@@ -111,7 +137,7 @@ pub fn explain(trace: &Trace, path: &str, options: &Options) -> Result<SpanRepor
     let focus = Focus::find(trace, None).map_err(refuse)?;
     let classifier = Classifier::new(trace);
     let whole = intervals::build(trace, &focus, &classifier)?;
-    let history = history::History::new(trace, &whole, &classifier)?;
+    let history = history::History::new(trace, &whole, &classifier, (0, u64::MAX))?;
     let charger = charge::Charger::new(trace, &whole, &history, &classifier);
     let facts = facts(trace, path, whole.cpus);
     Ok(compare::report(&charger, facts, wanted, &chosen, &names))

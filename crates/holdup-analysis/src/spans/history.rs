@@ -18,8 +18,8 @@ pub(super) struct History {
 }
 
 impl History {
-    /// O(steps + samples), in time and memory.
-    pub(super) fn new(trace: &Trace, intervals: &Intervals, classifier: &Classifier) -> Result<Self> {
+    /// O(steps + samples) time; only samples of the time from `window.0` to `window.1` are kept.
+    pub(super) fn new(trace: &Trace, intervals: &Intervals, classifier: &Classifier, window: (u64, u64)) -> Result<Self> {
         let count = intervals.last.len();
         let mut history = History {
             by_thread: vec![Vec::new(); count],
@@ -41,8 +41,11 @@ impl History {
             let chunk = chunk?;
             for i in 0..chunk.len() {
                 *stacks.entry(chunk.stack[i]).or_default() += 1.0;
-                if let Some(own) = history.samples.get_mut(chunk.thread[i].index()) {
-                    own.push((chunk.t[i].nanos(), chunk.stack[i]));
+                let t = chunk.t[i].nanos();
+                if let Some(own) =
+                    history.samples.get_mut(chunk.thread[i].index()).filter(|_| t >= window.0 && t < window.1)
+                {
+                    own.push((t, chunk.stack[i]));
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use holdup_trace::tables::Span;
-use holdup_trace::{Result, SpanOutcome, Trace};
+use holdup_trace::{Result, SpanOutcome, StringId, Trace};
 
 use super::Options;
 use super::report::NamedSpans;
@@ -24,7 +24,7 @@ pub(super) struct Chosen {
 }
 
 /// Whether it was seen from its begin to its end.
-fn is_whole(span: &Span) -> bool {
+pub(super) fn is_whole(span: &Span) -> bool {
     matches!(span.outcome, SpanOutcome::Complete | SpanOutcome::Moved) && span.t >= span.start
 }
 
@@ -32,55 +32,78 @@ pub(super) fn length(span: &Span) -> u64 {
     span.t.since(span.start).0
 }
 
+/// The lengths of all spans of a name.
 #[derive(Default)]
-struct Name {
-    count: u64,
-    open: u64,
-    /// With how many spans each stands for.
+pub(super) struct Name {
+    /// How many there are, with those that they stand for.
+    pub(super) count: u64,
+    /// How many of them were not seen whole.
+    pub(super) open: u64,
+    /// Of the others the lengths, the shortest first, and how many spans are no longer than that.
     lengths: Vec<(u64, u64)>,
+}
+
+impl Name {
+    fn add(&mut self, span: &Span) {
+        let weight = u64::from(span.weight.max(1));
+        self.count += weight;
+        if is_whole(span) {
+            self.lengths.push((length(span), weight));
+        } else {
+            self.open += weight;
+        }
+    }
+
+    fn finish(&mut self) {
+        self.lengths.sort_unstable();
+        let mut sum = 0;
+        for (_, weight) in &mut self.lengths {
+            sum += *weight;
+            *weight = sum;
+        }
+    }
+
+    /// The length in nanoseconds that a share of the spans does not exceed.
+    pub(super) fn at(&self, share: f64) -> u64 {
+        let Some((longest, all)) = self.lengths.last() else { return 0 };
+        let rank = share * *all as f64;
+        let at = self.lengths.partition_point(|(_, sum)| (*sum as f64) < rank);
+        self.lengths.get(at).map_or(*longest, |(length, _)| *length)
+    }
+
+    /// How many are at least as long.
+    pub(super) fn rank(&self, length: u64) -> u64 {
+        let shorter = self.lengths.partition_point(|(l, _)| *l < length);
+        let sum = |i: usize| self.lengths.get(i).map_or(0, |(_, sum)| *sum);
+        sum(self.lengths.len().wrapping_sub(1)) - shorter.checked_sub(1).map_or(0, sum)
+    }
+}
+
+/// The lengths by name. O(spans log spans).
+pub(super) fn lengths(trace: &Trace) -> Result<BTreeMap<StringId, Name>> {
+    let mut all: BTreeMap<StringId, Name> = BTreeMap::new();
+    for span in trace.spans.iter() {
+        let span = span?;
+        all.entry(span.name).or_default().add(&span);
+    }
+    all.values_mut().for_each(Name::finish);
+    Ok(all)
 }
 
 /// All names, the most frequent first. O(spans log spans).
 pub(super) fn names(trace: &Trace) -> Result<Vec<NamedSpans>> {
-    let mut all: BTreeMap<u32, Name> = BTreeMap::new();
-    for span in trace.spans.iter() {
-        let span = span?;
-        let name = all.entry(span.name.0).or_default();
-        name.count += u64::from(span.weight.max(1));
-        if is_whole(&span) {
-            name.lengths.push((length(&span), u64::from(span.weight.max(1))));
-        } else {
-            name.open += u64::from(span.weight.max(1));
-        }
-    }
-    let mut names: Vec<NamedSpans> = all
-        .into_iter()
-        .map(|(id, mut name)| {
-            name.lengths.sort_unstable();
-            let at = |q| quantile(&name.lengths, q);
-            NamedSpans {
-                name: super::text(trace, holdup_trace::StringId(id)),
-                count: name.count,
-                open: name.open,
-                p50_s: at(0.5),
-                p99_s: at(0.99),
-                max_s: at(1.0),
-            }
-        })
-        .collect();
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let of = |(id, name): (StringId, Name)| NamedSpans {
+        name: super::text(trace, id),
+        count: name.count,
+        open: name.open,
+        p50_s: seconds(name.at(0.5)),
+        p99_s: seconds(name.at(0.99)),
+        max_s: seconds(name.at(1.0)),
+    };
+    let mut names: Vec<NamedSpans> = lengths(trace)?.into_iter().map(of).collect();
     names.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
     Ok(names)
-}
-
-/// The length in seconds that a share of the spans does not exceed; `sorted` has lengths, and for how many spans each stands.
-fn quantile(sorted: &[(u64, u64)], share: f64) -> f64 {
-    let rank = share * sorted.iter().map(|(_, weight)| *weight as f64).sum::<f64>();
-    let mut sum = 0.0;
-    let found = sorted.iter().find(|(_, weight)| {
-        sum += *weight as f64;
-        sum >= rank
-    });
-    found.or(sorted.last()).map_or(0.0, |(length, _)| *length as f64 / 1e9)
 }
 
 /// The longest share of the spans that are asked about, and the others. O(spans log spans).
