@@ -2,7 +2,7 @@
 
 use holdup_analysis::chain::{self, Chain, Hop, Options, Start};
 use holdup_analysis::intervals::{Chunk, State, Wait};
-use holdup_trace::{Table, ThreadIdx, Timestamp};
+use holdup_trace::{ThreadIdx, Timestamp};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde_json::Value;
@@ -112,10 +112,7 @@ fn drawn(study: &Study, people: &People, hop: &Hop) -> Drawn {
 /// The thread of a hop: of several with its number the one that lived then.
 fn thread_of(study: &Study, hop: &Hop) -> Option<ThreadIdx> {
     let t = Timestamp::from_seconds(hop.did.from_s);
-    let same = |t: &holdup_trace::tables::Thread| t.tid == hop.who.tid && t.pid == hop.who.pid;
-    let all = || study.trace.threads.rows().enumerate().skip(1).filter(|(_, row)| same(row));
-    let living = all().find(|(_, row)| row.start <= t && t <= row.end);
-    living.or_else(|| all().next()).map(|(i, _)| ThreadIdx(i as u32))
+    study.thread(hop.who.pid, hop.who.tid, t)
 }
 
 fn pick(

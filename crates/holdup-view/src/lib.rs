@@ -37,6 +37,8 @@ mod processes;
 mod request;
 mod rows;
 mod search;
+mod span;
+mod spans;
 mod study;
 mod summary;
 mod table;

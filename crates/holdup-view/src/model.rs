@@ -22,7 +22,7 @@ use crate::study::Study;
 use crate::table::Views;
 use crate::window::Grid;
 use crate::{Answer, Cancel, Error, Result};
-use crate::{at, chains, flame, lanes, processes, search, summary, table, usage};
+use crate::{at, chains, flame, lanes, processes, search, span, spans, summary, table, usage};
 
 /// Gives the text of a source file, where it is at hand.
 pub type Sources = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -82,7 +82,7 @@ impl Model {
 
     /// Bytes that are kept for wide windows.
     pub fn base_bytes(&self) -> usize {
-        self.base.bytes() + self.crowds.bytes()
+        self.base.bytes() + self.crowds.bytes() + self.study.spans.bytes()
     }
 
     /// Answers a question as the page sends it: JSON in, framed bytes out, whatever is wrong with it.
@@ -106,6 +106,10 @@ impl Model {
                 self.rows().answer(study, people, of, only.as_ref())
             }
             Ask::Lanes(of) => lanes::answer(study, people, base, crowds, parts, of, cancel),
+            Ask::Spans(of) => spans::answer(study, people, of, cancel),
+            Ask::Span(of) => span::answer(study, people, of, cancel),
+            Ask::Slowest(of) => span::slowest(study, people, of, cancel),
+            Ask::Slow(of) => span::slow(study, of, cancel),
             Ask::Processes(of) => processes::answer(study, base, of),
             Ask::At(of) => at::answer(study, people, base, parts, of, cancel),
             Ask::Chain(of) => {

@@ -46,6 +46,14 @@ pub enum Ask {
     Rows(RowsOf),
     /// What lanes look like.
     Lanes(LanesOf),
+    /// What lanes of spans look like.
+    Spans(LanesOf),
+    /// One span.
+    Span(SpanOf),
+    /// The slowest spans of each name.
+    Slowest(SlowestOf),
+    /// What the slow spans of a name have that the others have not. Slow.
+    Slow(SlowOf),
     /// When processes lived.
     Processes(ProcessesOf),
     /// What is at a place.
@@ -134,6 +142,9 @@ pub struct RowsOf {
     /// Only what has a part in it.
     #[serde(default)]
     pub selection: Selection,
+    /// Whether the spans of threads have rows of their own.
+    #[serde(default)]
+    pub spans: bool,
     /// A row whose groups are to be opened.
     #[serde(default)]
     pub reveal: Option<String>,
@@ -148,6 +159,36 @@ pub struct LanesOf {
     pub px: usize,
     /// Rows.
     pub ids: Vec<String>,
+}
+
+/// `span`: by its number, or by a row and a time.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct SpanOf {
+    /// Its number in the table `span`: with what its time was.
+    pub id: Option<u32>,
+    /// A row of spans.
+    pub row: Option<String>,
+    /// When, in nanoseconds since the trace's start.
+    pub time: Option<f64>,
+    /// How far from there it may be, in nanoseconds.
+    pub slack: f64,
+    /// Above 0 the next one that begins after that time, below 0 the last before it.
+    pub step: i8,
+}
+
+/// `slowest`
+#[derive(Debug, Clone, Deserialize)]
+pub struct SlowestOf {
+    /// How many of each name.
+    pub top: usize,
+}
+
+/// `slow`
+#[derive(Debug, Clone, Deserialize)]
+pub struct SlowOf {
+    /// What they are called.
+    pub name: String,
 }
 
 /// `processes`

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::base::Base;
 use crate::people::{People, Row};
 use crate::request::{Kind, RowsOf};
+use crate::spans::{SpanRow, row_levels};
 use crate::study::Study;
 use crate::{Answer, Result};
 
@@ -37,6 +38,13 @@ pub(crate) struct Rows {
     order: Vec<Ranked<Vec<Ranked<Vec<ThreadIdx>>>>>,
 }
 
+/// A line of the timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Row(Row),
+    Spans(SpanRow),
+}
+
 named! {
     /// What a row is.
     enum RowKind {
@@ -48,6 +56,8 @@ named! {
         Name = "name",
         /// A thread.
         Thread = "thread",
+        /// Spans of the threads of the row above.
+        Spans = "spans",
     }
 }
 
@@ -139,11 +149,17 @@ impl Rows {
             Kind::Cpu => (0..study.timeline.cpus as u16).map(|c| (Row::Cpu(c), 0, true)).collect(),
             Kind::Thread => self.visible(study, people, &open, &search, only),
         };
-        let at = revealed.map(|wanted| visible.iter().position(|(row, ..)| *row == wanted));
-        let page = visible.iter().skip(asked.offset).take(asked.limit.min(MOST_ROWS));
-        let rows = page.map(|(row, depth, open)| self.shown(study, people, *row, *depth, *open)).collect();
+        let lines: Vec<(Line, u8, bool)> =
+            visible.into_iter().flat_map(|(row, depth, open)| lines(study, people, asked.spans, row, depth, open)).collect();
+        let at = revealed.map(|wanted| lines.iter().position(|(line, ..)| *line == Line::Row(wanted)));
+        let page = lines.iter().skip(asked.offset).take(asked.limit.min(MOST_ROWS));
+        let shown = |&(line, depth, open): &(Line, u8, bool)| match line {
+            Line::Row(row) => self.shown(study, people, row, depth, open),
+            Line::Spans(row) => shown_spans(study, people, row, depth),
+        };
+        let rows = page.map(shown).collect();
         let opened = opened.into_iter().map(|row| people.id(row)).collect();
-        Ok(Answer::document(&Listed { rows, total: visible.len(), at, opened }))
+        Ok(Answer::document(&Listed { rows, total: lines.len(), at, opened }))
     }
 
     /// Opens the groups above a row.
@@ -250,6 +266,29 @@ impl Rows {
         let Weight { blame_s, cpu_s, held_s } = weight;
         Shown { id: people.id(row), depth, kind, label, detail, threads, open, blame_s, cpu_s, held_s }
     }
+}
+
+/// A row, with those of its spans below it; of an open group, below its threads.
+fn lines(
+    study: &Study,
+    people: &People,
+    spans: bool,
+    row: Row,
+    depth: u8,
+    open: bool,
+) -> impl Iterator<Item = (Line, u8, bool)> {
+    let levels = if spans && !open { row_levels(study, people, row) } else { 0 };
+    let below = (0..levels).map(move |level| (Line::Spans(SpanRow { of: row, level }), depth + 1, false));
+    std::iter::once((Line::Row(row), depth, open)).chain(below)
+}
+
+fn shown_spans(study: &Study, people: &People, row: SpanRow, depth: u8) -> Shown {
+    let count: usize = row.levels(study, people).iter().map(|(_, level)| level.spans().len()).sum();
+    let label = if row.level == 0 { "spans".to_owned() } else { format!("spans, level {}", row.level + 1) };
+    let (kind, threads) = (RowKind::Spans, people.threads(row.of).len());
+    let Weight { blame_s, cpu_s, held_s } = Weight::default();
+    let detail = count.to_string();
+    Shown { id: row.id(people), depth, kind, label, detail, threads, open: false, blame_s, cpu_s, held_s }
 }
 
 fn named(name: &str) -> String {

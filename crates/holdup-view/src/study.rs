@@ -4,9 +4,10 @@ use holdup_analysis::classify::Classifier;
 use holdup_analysis::focus::Focus;
 use holdup_analysis::intervals::Timeline;
 use holdup_analysis::lanes::Look;
+use holdup_analysis::spans::SpanLanes;
 use holdup_analysis::spins::SpinSites;
 use holdup_analysis::{Disassembler, label};
-use holdup_trace::{ThreadIdx, Trace};
+use holdup_trace::{Table, ThreadIdx, Timestamp, Trace};
 
 use crate::Result;
 
@@ -19,6 +20,7 @@ pub(crate) struct Study {
     pub(crate) spins: SpinSites<'static>,
     pub(crate) disassembler: &'static dyn Disassembler,
     pub(crate) timeline: Timeline<'static>,
+    pub(crate) spans: SpanLanes,
 }
 
 impl Study {
@@ -32,13 +34,22 @@ impl Study {
         let disassembler: &'static dyn Disassembler = Box::leak(disassembler);
         let focus = Focus::new(trace, None);
         let timeline = Timeline::new(trace, &focus, classifier)?;
+        let spans = SpanLanes::new(trace)?;
         let spins = SpinSites::new(trace, classifier, disassembler);
-        Ok(Study { name: name.to_owned(), trace, classifier, focus, spins, disassembler, timeline })
+        Ok(Study { name: name.to_owned(), trace, classifier, focus, spins, disassembler, timeline, spans })
     }
 
     /// What tells apart what threads do.
     pub(crate) fn look(&self) -> Look<'_> {
         Look { classifier: self.classifier, spins: &self.spins, period: self.trace.meta.sample_period_ns }
+    }
+
+    /// The thread with these numbers that lived at `t`, else any that had them. O(threads).
+    pub(crate) fn thread(&self, pid: u32, tid: u32, t: Timestamp) -> Option<ThreadIdx> {
+        let same = |row: &holdup_trace::tables::Thread| row.tid == tid && row.pid == pid;
+        let all = || self.trace.threads.rows().enumerate().skip(1).filter(|(_, row)| same(row));
+        let living = all().find(|(_, row)| row.start <= t && t <= row.end);
+        living.or_else(|| all().next()).map(|(i, _)| ThreadIdx(i as u32))
     }
 
     /// `name (tid)`.

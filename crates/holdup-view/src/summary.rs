@@ -21,6 +21,7 @@ struct Summary<'a> {
     processes: usize,
     switches: u64,
     samples: u64,
+    spans: u64,
     losses: Vec<Lost>,
     notes: &'a [Note],
     /// Whether the explanation is there at once.
@@ -79,6 +80,7 @@ pub(crate) fn answer(study: &Study, explained: bool) -> Result<Answer> {
         processes: pids.len(),
         switches: trace.switches.rows(),
         samples: trace.samples.rows(),
+        spans: trace.spans.rows(),
         losses: trace.losses()?.into_iter().take(MOST_LOSSES).map(lost).collect(),
         notes: &trace.meta.notes,
         explained,

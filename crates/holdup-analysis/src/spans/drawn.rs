@@ -194,20 +194,21 @@ impl SpanLanes {
         }
     }
 
-    /// The longest `count` of a name that were seen whole, the longest first. O(spans).
-    pub fn longest(&self, name: u32, count: usize) -> Vec<(ThreadIdx, Drawn)> {
-        let mut found: Vec<(ThreadIdx, Drawn)> = Vec::new();
+    /// The longest `count` of each of the first `names` names that were seen whole, the longest first, with thread and level. O(spans).
+    pub fn longest(&self, names: usize, count: usize) -> Vec<Vec<(ThreadIdx, usize, Drawn)>> {
+        let mut all: Vec<Vec<(ThreadIdx, usize, Drawn)>> = vec![Vec::new(); names.min(self.names.len())];
         let order = |s: &Drawn| (Reverse(s.length()), s.id);
         for (thread, levels) in &self.threads {
-            for span in levels.iter().flat_map(|l| &l.spans).filter(|s| s.name == name && s.whole()) {
-                if found.len() < count || found.last().is_some_and(|(_, last)| order(span) < order(last)) {
-                    let at = found.partition_point(|(_, s)| order(s) < order(span));
-                    found.insert(at, (*thread, *span));
+            for (i, span) in levels.iter().enumerate().flat_map(|(i, l)| l.spans.iter().map(move |s| (i, s))) {
+                let Some(found) = all.get_mut(span.name as usize).filter(|_| span.whole()) else { continue };
+                if found.len() < count || found.last().is_some_and(|(_, _, last)| order(span) < order(last)) {
+                    let at = found.partition_point(|(_, _, s)| order(s) < order(span));
+                    found.insert(at, (*thread, i, *span));
                     found.truncate(count);
                 }
             }
         }
-        found
+        all
     }
 
     /// Bytes that are kept.
