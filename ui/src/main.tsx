@@ -64,7 +64,7 @@ let opening = 0;
 async function open(id: number, fresh: boolean): Promise<void> {
   const turn = ++opening;
   try {
-    const reset = { window: null, finding: null, open: [], point: null, at: null, chainOf: null, selection: null, undo: [] };
+    const reset = { window: null, finding: null, open: [], point: null, at: null, chainOf: null, span: null, selection: null, undo: [] };
     set({ trace: id, summary: null, explain: null, explainError: null, fatal: null, ...(fresh ? reset : {}) });
     const trace = await ready(id);
     if (trace.kind === "plots" || turn !== opening) return;

@@ -159,6 +159,8 @@ export interface Summary {
   threads: number;
   processes: number;
   losses: Loss[];
+  /** Rows of the table `span`. */
+  spans?: number;
   presets: Preset[];
   tables: TableInfo[];
   /** Of which recording this is a part, and of it which windows; what held all of it up, and why no more is here. */
@@ -182,7 +184,8 @@ export interface Row {
   /** Opaque and stable for one trace. */
   id: string;
   depth: number;
-  kind: "cpu" | "program" | "name" | "thread";
+  /** `spans`: of the thread or closed group above; `lanes` does not know it, `spans` does. */
+  kind: "cpu" | "program" | "name" | "thread" | "spans";
   label: string;
   detail: string;
   threads: number;
@@ -210,6 +213,68 @@ export interface LanesAnswer {
   px: number;
   ids: string[];
   names?: string[];
+}
+
+/**
+ * `spans`: sections rows × px: `share` (u8, of the pixel that lies in spans), `standing` (u8, of the slowest there: 0 none, 1 typical, 2 not
+ * seen whole, 3 slow, 4 slowest) and `span` (u32, the id of the one that fills it; 0xffffffff for several).
+ */
+export interface SpansAnswer {
+  window: [number, number];
+  px: number;
+  ids: string[];
+  labels: { row: number; from: number; to: number; text: string }[];
+}
+
+export interface SpanShown {
+  id: number;
+  name: string;
+  argument: string;
+  start: number;
+  end: number;
+  outcome: string;
+  standing: string;
+  /** How many of its name are at least as long; 0 if it was not seen whole. */
+  rank: number;
+  /** How many of its name were seen whole. */
+  count: number;
+  p50: number;
+  p99: number;
+  max: number;
+  thread: string;
+  thread_row: string;
+  /** The lane in which it is drawn. */
+  row: string;
+}
+
+/** `span` by a place. */
+export interface SpanAt {
+  span: SpanShown | null;
+}
+
+/** `span` by its id. */
+export interface SpanAnswer extends SpanShown {
+  ended_on: string | null;
+  queued: number;
+  pieces: { from_s: number; length_s: number; what: string; said: string; function: string; row: string | null }[];
+  rest_s: number;
+  /** Why there are no pieces; else empty. */
+  note: string;
+}
+
+/** `slowest`: names by how much longer their slow ones take, all together. */
+export interface SlowestAnswer {
+  names: { name: string; count: number; open: number; p50: number; p99: number; max: number; slowest: SpanShown[] }[];
+  further: number;
+  left_out: number;
+}
+
+/** `slow`: what the slow ones of a name have that the others have not. */
+export interface SlowAnswer {
+  headline: string;
+  doubt: string;
+  confidence: "high" | "medium" | "low";
+  causes: { said: string; function: string; slow_s: number; typical_s: number }[];
 }
 
 export interface ProcessesAnswer {
@@ -442,8 +507,13 @@ export type Request =
       limit: number;
       selection?: Selection;
       reveal?: string;
+      spans?: boolean;
     }
   | { ask: "lanes"; window: Window; px: number; ids: string[] }
+  | { ask: "spans"; window: Window; px: number; ids: string[] }
+  | { ask: "span"; id?: number; row?: string; time?: number; slack?: number; step?: -1 | 1 }
+  | { ask: "slowest"; top: number }
+  | { ask: "slow"; name: string }
   | { ask: "processes"; window: Window; px: number; offset: number; limit: number }
   | { ask: "at"; row: string; time: number }
   | { ask: "chain"; wait?: number; row?: string; time?: number; finding?: string }

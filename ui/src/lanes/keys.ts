@@ -1,8 +1,8 @@
 /** The keyboard on the lanes. */
 
-import type { AtAnswer, Row } from "../host/api";
+import type { AtAnswer, Row, SpanAt } from "../host/api";
 import { ask as askHost } from "../state/ask";
-import { ask, current, whole, zoomTo } from "../state/nav";
+import { ask, chooseSpan, current, isSpans, whole, zoomTo, zoomToSpan } from "../state/nav";
 import { get, set } from "../state/store";
 import { ROW } from "./raster";
 
@@ -39,6 +39,7 @@ export function laneKey(e: KeyboardEvent, l: Lanes): void {
     const row = point ? l.list.find((r) => r.id === point.row) : undefined;
     const group = row && (row.kind === "program" || row.kind === "name");
     if ((e.key === "Enter" || e.key === " ") && row && group) toggle(row.id);
+    else if (e.key === "Enter" && point && isSpans(point.row)) enterSpan();
     else if (e.key === "Enter" && point) ask(point.row, point.time);
     else if (e.key === "ArrowRight" || e.key === "ArrowLeft") {
       if (row && group && row.open !== (e.key === "ArrowRight")) toggle(row.id);
@@ -68,10 +69,28 @@ async function move(l: Lanes, by: number): Promise<void> {
   else if (y + ROW > element.scrollTop + element.clientHeight) element.scrollTop = y + ROW - element.clientHeight;
 }
 
+/** The window becomes the span that is chosen. */
+function enterSpan(): void {
+  const span = get().spanTold.answer;
+  if (span) zoomToSpan(span);
+  else void change(1);
+}
+
+/** Goes to the next or previous span of the lane. */
+async function nextSpan(row: string, time: number, by: 1 | -1): Promise<void> {
+  const { span } = (await askHost<SpanAt>({ ask: "span", row, time: Math.round(time), step: by }, "step")).json;
+  if (!span) return;
+  const [from, to] = current();
+  if (span.start < from || span.start > to) zoomTo([span.start - (to - from) / 2, span.start + (to - from) / 2], true);
+  // A lane of a group has spans of several threads: it stays the lane.
+  chooseSpan({ ...span, row });
+}
+
 /** Goes to the lane's next or previous change. */
 async function change(by: 1 | -1): Promise<void> {
   const { point, here } = get();
   if (!point) return;
+  if (isSpans(point.row)) return nextSpan(point.row, point.time, by);
   let now = here.answer;
   if (!now || now.row !== point.row || point.time < now.from || point.time > now.to) {
     now = (await askHost<AtAnswer>({ ask: "at", row: point.row, time: Math.round(point.time) }, "step")).json;

@@ -1,11 +1,11 @@
 /** Lanes: what each thread, or each CPU, did. Groups by program and name; the blamed first; only what is seen is asked. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { LanesAnswer, Request, Row, RowsAnswer } from "../host/api";
+import type { LanesAnswer, Request, Row, RowsAnswer, SpanAt, SpansAnswer, Window } from "../host/api";
 import { begin, useBox, useThemed } from "../lib/canvas";
 import { many } from "../lib/format";
 import { ask as askHost, useAsk } from "../state/ask";
-import { ask, current, onReveal } from "../state/nav";
+import { ask, chooseSpan, current, onReveal } from "../state/nav";
 import { get, set, use } from "../state/store";
 import { toTime, toX } from "../graph/axis";
 import { useGestures } from "../graph/gestures";
@@ -15,6 +15,8 @@ import { laneKey, toggle } from "./keys";
 import { Labels, LABEL } from "./labels";
 import { Legend } from "./legend";
 import { drawLane, rasterize, ROW, stretches, type Raster } from "./raster";
+import { drawSpans, spanRaster, type SpanRaster } from "./spans";
+import { placeAt, SpanTip, type Pointed } from "./tip";
 
 /** Rows are asked for in blocks, so that a small scroll asks nothing. */
 const BLOCK = 16;
@@ -25,11 +27,14 @@ export function Lanes() {
     open: s.open,
     window: s.window,
     point: s.point,
+    told: s.spanTold.answer,
     at: s.at,
     chain: s.chain.answer,
     hop: s.hop,
     selection: s.selection,
     trace: s.trace,
+    spans: s.spans && (s.summary?.spans ?? 0) > 0,
+    some: (s.summary?.spans ?? 0) > 0,
   }));
   const [search, setSearch] = useState("");
   const [only, setOnly] = useState(false);
@@ -53,6 +58,7 @@ export function Lanes() {
           open: s.open,
           offset,
           limit,
+          ...(s.spans ? { spans: true } : {}),
           ...(search ? { search } : {}),
           ...(only && s.selection ? { selection: s.selection } : {}),
         }
@@ -62,7 +68,12 @@ export function Lanes() {
   const start = rows.to?.ask === "rows" ? rows.to.offset : 0;
   const total = rows.answer?.json.total ?? 0;
 
-  const ids = useMemo(() => list.map((r) => r.id), [rows.answer]);
+  const [pointed, setPointed] = useState<Pointed | null>(null);
+  const ids = useMemo(() => list.filter((r) => r.kind !== "spans").map((r) => r.id), [rows.answer]);
+  const spanIds = useMemo(() => list.filter((r) => r.kind === "spans").map((r) => r.id), [rows.answer]);
+  const spansRequest: Request | null = spanIds.length > 0 && width > 1 ? { ask: "spans", window, px: width, ids: spanIds } : null;
+  const spansTold = useAsk<SpansAnswer>(spansRequest, "spans");
+  const spans = useMemo(() => (spansTold.answer ? spanRaster(spansTold.answer) : null), [spansTold.answer]);
   const lanesRequest: Request | null = ids.length > 0 && width > 1 ? { ask: "lanes", window, px: width, ids } : null;
   const lanes = useAsk<LanesAnswer>(lanesRequest, "lanes");
   const raster = useMemo(() => (lanes.answer ? rasterize(lanes.answer) : null), [lanes.answer, theme]);
@@ -73,10 +84,15 @@ export function Lanes() {
     window,
     left: LABEL,
     scrolls: true,
-    move: (x) => setHover(x),
+    move: (x, y) => {
+      setHover(x);
+      const row = x === null ? undefined : rowAt(y);
+      setPointed(x !== null && row?.kind === "spans" ? { x, y, row } : null);
+    },
     click: (x, y) => {
       const row = rowAt(y);
-      if (row) ask(row.id, toTime(window, width, x));
+      if (row?.kind === "spans") void askSpan(row.id, x);
+      else if (row) ask(row.id, toTime(window, width, x));
     },
   });
 
@@ -89,15 +105,16 @@ export function Lanes() {
   useEffect(() => {
     const ctx = canvas.current && box.width > 0 ? begin(canvas.current, box) : null;
     if (!ctx) return;
-    draw(ctx, { list, start, scroll, raster, width, height: box.height });
+    draw(ctx, { list, start, scroll, raster, spans, width, height: box.height });
     const y = (id: string) => {
       const i = list.findIndex((r) => r.id === id);
       return i < 0 ? null : (start + i) * ROW - scroll + ROW / 2;
     };
     if (s.chain) drawChain(ctx, s.chain, { left: LABEL, width, height: box.height, window, y }, s.hop);
     drawCursor(ctx, window, LABEL, width, box.height, s.at, hover);
+    if (s.told) drawChosen(ctx, s.told, s.point?.row === undefined ? null : y(s.point.row) ?? y(s.told.row), window, width);
     drawSelected(ctx, s.point, y, width, drag, box.height);
-  }, [rows.answer, raster, box, scroll, window[0], window[1], s.chain, s.hop, s.at, s.point, hover, drag, theme]);
+  }, [rows.answer, raster, spans, box, scroll, window[0], window[1], s.chain, s.hop, s.at, s.point, s.told, hover, drag, theme]);
 
   const setLanes = (lanes: "thread" | "cpu") => {
     set({ lanes, point: null });
@@ -127,11 +144,16 @@ export function Lanes() {
             {s.selection.finding ?? "the selection"}
           </label>
         )}
+        {s.some && s.lanes === "thread" && (
+          <label title="Units of work, such as requests, below the threads that ran them">
+            <input type="checkbox" checked={s.spans} onChange={(e) => set({ spans: e.currentTarget.checked })} /> spans
+          </label>
+        )}
         <span class="space" />
         <span class="dim">{total > 0 && many(total, "lane")}</span>
       </div>
       <ChainStrip hover={hover} />
-      {(rows.error ?? lanes.error) && <p class="note bad">{rows.error ?? lanes.error}</p>}
+      {(rows.error ?? lanes.error ?? spansTold.error) && <p class="note bad">{rows.error ?? lanes.error ?? spansTold.error}</p>}
       <div
         class="scroll"
         ref={ref}
@@ -142,12 +164,16 @@ export function Lanes() {
         data-focus="lanes"
         onScroll={(e) => setScroll(e.currentTarget.scrollTop)}
         onKeyDown={(e) => laneKey(e, { list, start, total, element: ref.current, page: visible - 2, askRow })}
-        onPointerLeave={() => setHover(null)}
+        onPointerLeave={() => {
+          setHover(null);
+          setPointed(null);
+        }}
         {...handlers}
       >
         <Spacer height={total * ROW}>
           <canvas ref={canvas} />
           <Labels list={list} start={start} scroll={scroll} chosen={s.point?.row ?? null} />
+          <SpanTip at={drag ? null : pointed} width={width} window={window} left={LABEL} />
         </Spacer>
         {rows.answer && total === 0 && (
           <p class="note">{search ? `No lane is called like “${search}”.` : "The recording has no threads."}</p>
@@ -156,6 +182,13 @@ export function Lanes() {
       <Legend />
     </div>
   );
+
+  /** Chooses the span at a pixel, and shows it. */
+  async function askSpan(row: string, x: number): Promise<void> {
+    const { span } = (await askHost<SpanAt>(placeAt(row, x, width, window), "span at")).json;
+    if (span) chooseSpan({ ...span, row }, { zoom: true });
+    else set({ point: { row, time: toTime(window, width, x) }, at: toTime(window, width, x) });
+  }
 
   /** The row at an index, from the server if it is not here. */
   async function askRow(index: number): Promise<Row | null> {
@@ -179,12 +212,12 @@ interface Drawing {
   start: number;
   scroll: number;
   raster: Raster | null;
+  spans: SpanRaster | null;
   width: number;
   height: number;
 }
 
 function draw(ctx: CanvasRenderingContext2D, d: Drawing): void {
-  if (!d.raster) return;
   const window = current();
   ctx.save();
   ctx.beginPath();
@@ -193,6 +226,11 @@ function draw(ctx: CanvasRenderingContext2D, d: Drawing): void {
   for (const [i, row] of d.list.entries()) {
     const y = (d.start + i) * ROW - d.scroll;
     if (y < -ROW || y > d.height) continue;
+    if (row.kind === "spans") {
+      if (d.spans) drawSpans(ctx, d.spans, row.id, window, LABEL, d.width, y);
+      continue;
+    }
+    if (!d.raster) continue;
     if (!drawLane(ctx, d.raster, row.id, window, LABEL, d.width, y)) continue;
     if (row.kind !== "cpu") continue;
     const scale = (d.raster.window[1] - d.raster.window[0]) / d.raster.px;
@@ -202,6 +240,15 @@ function draw(ctx: CanvasRenderingContext2D, d: Drawing): void {
     }
   }
   ctx.restore();
+}
+
+/** A frame around the span that is chosen. */
+function drawChosen(ctx: CanvasRenderingContext2D, { start, end }: { start: number; end: number }, y: number | null, window: Window, width: number): void {
+  const [a, b] = [toX(window, width, start), toX(window, width, end)];
+  if (y === null || b < 0 || a > width) return;
+  ctx.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--text");
+  ctx.lineWidth = 2;
+  ctx.strokeRect(LABEL + Math.max(a, -4), y - ROW / 2 + 1, Math.max(3, Math.min(b, width + 4) - Math.max(a, -4)), ROW - 2);
 }
 
 function drawSelected(
@@ -232,7 +279,7 @@ function drawSelected(
 async function bringIntoView(id: string, element: HTMLElement | null, search: string): Promise<void> {
   const s = get();
   const lanes = id.startsWith("c") && /^c\d+$/.test(id) ? "cpu" : "thread";
-  const request: Request = { ask: "rows", lanes, open: s.open, offset: 0, limit: 1, reveal: id, ...(search ? { search } : {}) };
+  const request: Request = { ask: "rows", lanes, open: s.open, offset: 0, limit: 1, reveal: id, ...(search ? { search } : {}), ...(s.spans ? { spans: true } : {}) };
   try {
     const { json } = await askHost<RowsAnswer>(request, "reveal");
     if (json.at === null || json.at === undefined) return;

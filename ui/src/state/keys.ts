@@ -2,7 +2,7 @@
 
 import { nextTheme } from "../views/header";
 import { close } from "../views/drawer";
-import { chooseFinding, findingOf, nextFinding, nextHop, openCode, openTab, panBy, telling, undoZoom, whole, zoomBy, zoomTo } from "./nav";
+import { chooseFinding, findingOf, isSpans, nextFinding, nextHop, openCode, openTab, panBy, telling, undoZoom, whole, zoomBy, zoomTo, zoomToSpan } from "./nav";
 import { get, set, type Tab } from "./store";
 
 const TAB_KEYS: readonly Tab[] = ["lanes", "processes", "table", "flame", "code", "compare", "plots"];
@@ -18,7 +18,9 @@ function zoomToSelection(): void {
   const wait = s.chain.answer?.chain.hops[0]?.wait;
   const finding = findingOf(s);
   const around = (from: number, to: number) => zoomTo([from - (to - from) * 0.15, to + (to - from) * 0.15]);
-  if (s.point && here && here.to > here.from) around(here.from, here.to);
+  const span = s.span !== null ? s.spanTold.answer : null;
+  if (span && s.point && isSpans(s.point.row)) zoomToSpan(span);
+  else if (s.point && here && here.to > here.from) around(here.from, here.to);
   else if (wait) around(wait.start_s * 1e9, wait.woken_s * 1e9);
   else if (finding) zoomTo(telling(finding.windows, whole(s)[1]));
 }
@@ -63,7 +65,7 @@ export function listen(): void {
     const s = get();
     if (e.key === "Escape") {
       if (s.overlay !== "none") set({ overlay: "none" });
-      else if (s.point || s.chainOf) close();
+      else if (s.point || s.chainOf || s.span !== null) close();
       else if (s.finding) chooseFinding(null);
       else return;
       e.preventDefault();

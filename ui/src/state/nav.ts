@@ -1,6 +1,6 @@
 /** Moving through time: the window, its undo, and what choosing something does. */
 
-import type { Finding, Stall, Window } from "../host/api";
+import type { Finding, SpanShown, Stall, Window } from "../host/api";
 import { get, set, type State, type Tab } from "./store";
 
 /** The narrowest window, in nanoseconds. */
@@ -88,7 +88,7 @@ export function chooseFinding(id: string | null, options: { keepWindow?: boolean
   const s = get();
   const finding = findingOf(s, id);
   if (!finding) {
-    set({ finding: null, selection: null, chainOf: null, point: null });
+    set({ finding: null, selection: null, chainOf: null, span: null, point: null });
     return;
   }
   const code = finding.culprit.function
@@ -100,6 +100,7 @@ export function chooseFinding(id: string | null, options: { keepWindow?: boolean
     selection: { finding: finding.id },
     chainOf: options.at === undefined ? { finding: finding.id } : { finding: finding.id, time: Math.round(options.at) },
     hop: 0,
+    span: null,
     code,
     at: options.at ?? null,
     point: null,
@@ -116,7 +117,7 @@ export function chooseStall(stall: Stall): void {
   if (!w) return;
   const middle = ((w[0] + w[1]) / 2) * 1e9;
   const chainOf = { time: Math.round(middle) };
-  set({ finding: null, selection: null, chainOf, point: null, hop: 0, at: middle, said: stall.title });
+  set({ finding: null, selection: null, chainOf, span: null, point: null, hop: 0, at: middle, said: stall.title });
   zoomTo(telling([w], whole(s)[1]));
 }
 
@@ -159,7 +160,33 @@ onReveal(null);
 
 /** Asks what is at a place of the lanes, and why. */
 export function ask(row: string, time: number): void {
-  set({ point: { row, time }, at: time, chainOf: { row, time: Math.round(time) }, hop: 0 });
+  set({ point: { row, time }, at: time, chainOf: { row, time: Math.round(time) }, span: null, hop: 0 });
+}
+
+/** Whether a row of the lanes is one of spans. */
+export const isSpans = (row: string): boolean => /^s\d+\./.test(row);
+
+/** Chooses a span: where it is, what it was. `zoom`: the window becomes the span, with some room at both sides. */
+export function chooseSpan(span: SpanShown, options: { zoom?: boolean; reveal?: boolean } = {}): void {
+  const took = ((span.end - span.start) / 1e6).toFixed(3);
+  set({
+    span: span.id,
+    chainOf: null,
+    point: { row: span.row, time: span.start },
+    at: span.start,
+    hop: 0,
+    said: `${span.name} ${span.argument}, ${took} ms`,
+  });
+  if (options.zoom) zoomToSpan(span);
+  if (options.reveal) {
+    set({ spans: true });
+    revealRow(span.thread_row);
+  }
+}
+
+export function zoomToSpan({ start, end }: { start: number; end: number }): void {
+  const room = (end - start) * 0.15;
+  zoomTo([start - room, end + room]);
 }
 
 /** Goes along the chain that is shown. */

@@ -1,7 +1,7 @@
 /** One object holds what the page shows; parts of the page look at what they need of it. */
 
 import { useEffect, useReducer, useRef } from "preact/hooks";
-import type { AtAnswer, Cell, ChainAnswer, Explain, Selection, Summary, TraceInfo, Window } from "../host/api";
+import type { AtAnswer, Cell, ChainAnswer, Explain, Selection, SpanAnswer, Summary, TraceInfo, Window } from "../host/api";
 
 export type Tab = "lanes" | "processes" | "table" | "flame" | "code" | "compare" | "plots";
 
@@ -53,6 +53,8 @@ export interface View {
   at: number | null;
   /** Whose chain is shown. */
   chainOf: ChainOf | null;
+  /** The span that is chosen; not beside a chain. */
+  span: number | null;
   table: TableSpec;
   flame: FlameSpec;
   code: { function: string; module: string } | null;
@@ -86,6 +88,10 @@ export interface State extends View {
   chain: Told<ChainAnswer>;
   /** What is at `point`. */
   here: Told<AtAnswer>;
+  /** What became of `span`. */
+  spanTold: Told<SpanAnswer>;
+  /** Whether the lanes show spans. */
+  spans: boolean;
 }
 
 /** An answer on its way or come. */
@@ -107,6 +113,7 @@ export const DEFAULT_VIEW: View = {
   point: null,
   at: null,
   chainOf: null,
+  span: null,
   table: { table: "waits", preset: "", by: ["process", "thread", "kind"], show: [], where: "", sort: [] },
   flame: { of: "blame", callers: false, leftHeavy: true, differential: false, search: "" },
   code: null,
@@ -133,6 +140,8 @@ let state: State = {
   hop: 0,
   chain: NOTHING_TOLD,
   here: NOTHING_TOLD,
+  spanTold: NOTHING_TOLD,
+  spans: true,
 };
 
 const listeners = new Set<() => void>();

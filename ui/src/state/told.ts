@@ -1,8 +1,9 @@
 /** Asks for the chain that is shown and for what is at the cursor, whenever these change. */
 
-import type { AtAnswer, ChainAnswer, Request } from "../host/api";
+import type { AtAnswer, ChainAnswer, Request, SpanAnswer } from "../host/api";
 import { Cancelled } from "../host/host";
 import { ask } from "./ask";
+import { isSpans } from "./nav";
 import { get, NOTHING_TOLD, set, subscribe, type State, type Told } from "./store";
 
 function follow<T>(gesture: string, question: (s: State) => Request | null, put: (told: Told<T>) => Partial<State>): void {
@@ -39,7 +40,12 @@ export function followChain(): void {
   );
   follow<AtAnswer>(
     "at",
-    (s) => (s.point ? { ask: "at", row: s.point.row, time: Math.round(s.point.time) } : null),
+    (s) => (s.point && !isSpans(s.point.row) ? { ask: "at", row: s.point.row, time: Math.round(s.point.time) } : null),
     (here) => ({ here }),
+  );
+  follow<SpanAnswer>(
+    "span",
+    (s) => (s.span !== null ? { ask: "span", id: s.span } : null),
+    (spanTold) => ({ spanTold }),
   );
 }

@@ -18,6 +18,7 @@ export function write(v: View): string {
   if (v.point) p.set("p", `${Math.round(v.point.time)}@${v.point.row}`);
   if (v.at !== null) p.set("a", String(Math.round(v.at)));
   if (v.chainOf && !(v.finding && same(v.chainOf, { finding: v.finding }))) p.set("c", JSON.stringify(v.chainOf));
+  if (v.span !== null) p.set("sp", String(v.span));
   if (!sameTable(v)) p.set("tb", JSON.stringify(v.table));
   const f = v.flame;
   if (!same(f, d.flame)) p.set("fl", [f.of, +f.callers, +f.leftHeavy, +f.differential, f.search].join("."));
@@ -46,6 +47,7 @@ export function read(hash: string): View {
   if (point) v.point = { time: Number(point[1]), row: point[2] ?? "" };
   v.at = whole(p.get("a"));
   v.chainOf = json<ChainOf>(p.get("c")) ?? (v.finding ? { finding: v.finding } : null);
+  v.span = whole(p.get("sp"));
   const table = json<View["table"]>(p.get("tb"));
   if (table && typeof table.table === "string" && Array.isArray(table.by) && Array.isArray(table.show)) {
     v.table = {

@@ -7,11 +7,13 @@ import { current, goTo, goToHop, openCode } from "../state/nav";
 import { get, set, use } from "../state/store";
 import { HotInstruction } from "./finding";
 import { Name } from "./name";
+import { OfItsName, SpanPanel } from "./span";
 import { Stack } from "./stack";
 
 export function Drawer() {
-  const s = use((s) => ({ chain: s.chain, here: s.here, chainOf: s.chainOf, point: s.point, hop: s.hop, height: s.drawer }));
-  if (!s.chainOf && !s.point) return null;
+  const s = use((s) => ({ chain: s.chain, here: s.here, chainOf: s.chainOf, point: s.point, hop: s.hop, height: s.drawer, span: s.span, told: s.spanTold }));
+  if (!s.chainOf && !s.point && s.span === null) return null;
+  const { told } = s;
   return (
     <section class="drawer" style={{ height: `${s.height}px` }} aria-label="Selection">
       <Handle />
@@ -22,12 +24,16 @@ export function Drawer() {
         <div class="chain">
           {s.chain.loading && <p class="note">Following the chain …</p>}
           {s.chain.error && <p class="note">{s.chain.error}</p>}
+          {told.loading && <p class="note">Following what it waited for …</p>}
+          {told.error && <p class="note">{told.error}</p>}
+          {told.answer && <SpanPanel span={told.answer} />}
           {s.chain.answer && <Chain answer={s.chain.answer} hop={s.hop} />}
         </div>
         <div class="here">
           {s.here.loading && <p class="note">Looking …</p>}
           {s.here.error && <p class="note">{s.here.error}</p>}
           {s.here.answer && <Here at={s.here.answer} />}
+          {told.answer && !s.here.answer && <OfItsName span={told.answer} />}
           {!s.point && s.chain.answer && <First chain={s.chain.answer.chain} />}
         </div>
       </div>
@@ -36,7 +42,7 @@ export function Drawer() {
 }
 
 export function close(): void {
-  set({ point: null, chainOf: null, at: null });
+  set({ point: null, chainOf: null, span: null, at: null });
 }
 
 function Handle() {

@@ -15,7 +15,7 @@ export const KEYS: readonly [string, string][] = [
   ["C", "code of the culprit, or of the hop"],
   ["1 … 7", "Lanes, Processes, Tables, Flame, Code, Compare, Plots"],
   ["G", "to the graph of CPU use: ← → move the cursor, Enter asks who held the CPUs up there"],
-  ["L", "to the lanes: ↑ ↓ choose, ← → go from change to change, Enter opens a group or asks why"],
+  ["L", "to the lanes: ↑ ↓ choose, ← → go from change to change, Enter opens a group or asks why; on spans ← → go from one to the next, Enter shows it"],
   ["/", "search threads, processes, functions, locks"],
   ["T", "light or dark"],
   ["B", "show or hide the left column"],
@@ -27,7 +27,7 @@ const MOUSE: readonly [string, string][] = [
   ["Drag", "zooms to what it covers"],
   ["Wheel", "zooms on the graph; on lanes it scrolls, and zooms with Ctrl"],
   ["Shift + drag", "moves; so do Shift + wheel and the middle button"],
-  ["Click", "on a gap of the graph: who held the CPUs up; on a lane: what is there, and why"],
+  ["Click", "on a gap of the graph: who held the CPUs up; on a lane: what is there, and why; on a span: what its time was"],
 ];
 
 export function Help() {
