@@ -149,8 +149,10 @@ impl Rows {
             Kind::Cpu => (0..study.timeline.cpus as u16).map(|c| (Row::Cpu(c), 0, true)).collect(),
             Kind::Thread => self.visible(study, people, &open, &search, only),
         };
-        let lines: Vec<(Line, u8, bool)> =
-            visible.into_iter().flat_map(|(row, depth, open)| lines(study, people, asked.spans, row, depth, open)).collect();
+        let lines: Vec<(Line, u8, bool)> = visible
+            .into_iter()
+            .flat_map(|(row, depth, open)| lines(study, people, asked.spans, row, depth, open))
+            .collect();
         let at = revealed.map(|wanted| lines.iter().position(|(line, ..)| *line == Line::Row(wanted)));
         let page = lines.iter().skip(asked.offset).take(asked.limit.min(MOST_ROWS));
         let shown = |&(line, depth, open): &(Line, u8, bool)| match line {

@@ -244,7 +244,9 @@ pub(crate) fn slowest(study: &Study, people: &People, asked: &SlowestOf, cancel:
 pub(crate) fn slow(study: &Study, asked: &SlowOf, cancel: &Cancel) -> Result<Answer> {
     if study.timeline.len() > MOST_PARTS_AT_ONCE {
         let how = format!("holdup explain {} --spans NAME", study.name);
-        return Err(Error::Question(format!("the recording is too long for this page to follow its spans: {how} does")));
+        return Err(Error::Question(format!(
+            "the recording is too long for this page to follow its spans: {how} does"
+        )));
     }
     cancel.check()?;
     let options = spans::Options { name: asked.name.clone(), argument: String::new(), slow: SLOW };

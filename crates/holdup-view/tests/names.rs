@@ -3,12 +3,23 @@
 #![allow(missing_docs)]
 
 use holdup_analysis::NoDisassembler;
-use holdup_trace::{ChainId, Cpu, Destination, LockId, NameEvent, SwitchEvent, SwitchState, TraceBuilder};
+use holdup_trace::tables::Span;
+use holdup_trace::{
+    ChainId, Cpu, Destination, LockId, NameEvent, Nanos, SpanOutcome, StringId, SwitchEvent, SwitchState, ThreadIdx,
+    Timestamp, TraceBuilder,
+};
 use holdup_view::{Cancel, Model};
 use serde_json::json;
 
 const NAMES: [&str; 4] =
     ["<script>alert(1)</script>", "\u{1b}]0;owned\u{7}", "\"'><img src=x onerror=alert(1)>", "a\u{202e}gpj.exe\r\n"];
+
+fn span(i: u64, name: StringId, argument: StringId) -> Span {
+    let at = |t: u64| Timestamp::from_nanos_since_start(t * 1_000_000);
+    let thread = ThreadIdx(1 + i as u32 % 2);
+    let (start, t, outcome) = (at(3 * i + 1), at(3 * i + 5), SpanOutcome::Complete);
+    Span { t, thread, start, end_thread: thread, name, argument, key: 0, outcome, weight: 1, queued: Nanos(0) }
+}
 
 fn hostile() -> Model {
     let mut builder = TraceBuilder::new(&Destination::Memory).unwrap();
@@ -24,7 +35,10 @@ fn hostile() -> Model {
         let event = SwitchEvent { cpu: Cpu(0), prev, next, state, io_wait: false, syscall: 202, lock, chain };
         builder.push(u64::from(i + 1) * 1_000_000, event);
     }
-    Model::open(builder.finish(None).unwrap(), "hostile \u{1b}[31m", Box::new(NoDisassembler)).unwrap()
+    let mut trace = builder.finish(None).unwrap();
+    let (name, argument) = (trace.strings.intern(NAMES[0]), trace.strings.intern(NAMES[3]));
+    trace.add_spans((0..9).map(|i| span(i, name, argument))).unwrap();
+    Model::open(trace, "hostile \u{1b}[31m", Box::new(NoDisassembler)).unwrap()
 }
 
 #[test]
@@ -39,6 +53,14 @@ fn names_are_only_text() {
         json!({"ask": "at", "row": "c0", "time": 5.5e6}),
         json!({"ask": "table", "table": "waits", "by": ["process", "thread"]}),
         json!({"ask": "table", "table": "switches", "csv": true}),
+        json!({"ask": "rows", "lanes": "thread", "open": [], "offset": 0, "limit": 100, "spans": true}),
+        json!({"ask": "spans", "window": [0, 4e7], "px": 1000, "ids": ["s0.t1"]}),
+        json!({"ask": "spans", "window": [0, 4e7], "px": 10, "ids": ["s0.\u{1b}[31m<b>"]}),
+        json!({"ask": "span", "row": "s0.t1", "time": 5.5e6}),
+        json!({"ask": "span", "id": 3}),
+        json!({"ask": "slowest", "top": 10}),
+        json!({"ask": "slow", "name": NAMES[0]}),
+        json!({"ask": "slow", "name": "\u{1b}[31m"}),
         json!({"ask": "flame", "of": "blame"}),
         json!({"ask": "flame", "of": "wakers"}),
         json!({"ask": "search", "text": "script"}),

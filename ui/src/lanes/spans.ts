@@ -10,12 +10,12 @@ const SEVERAL = 0xffffffff;
 const TOP = 1;
 const BAR = 15;
 
-/** How a span looks by its standing: the codes of the contract, 1 to 4. */
+/** How a span looks by its standing: the codes of the contract, 1 to 4. Shades of the text, for colours say what threads do. */
 export const STANDINGS: readonly { key: keyof Theme; pattern: Pattern; height: number; name: string }[] = [
-  { key: "busy", pattern: "solid", height: 0.6, name: "span" },
+  { key: "other", pattern: "solid", height: 0.6, name: "span" },
   { key: "other", pattern: "dash", height: 0.6, name: "span not seen whole" },
-  { key: "heldSoft", pattern: "back", height: 0.8, name: "slowest tenth of its name" },
-  { key: "held", pattern: "hatch", height: 1, name: "slowest hundredth" },
+  { key: "dim", pattern: "back", height: 0.8, name: "slowest tenth of its name" },
+  { key: "text", pattern: "hatch", height: 1, name: "slowest hundredth" },
 ];
 
 /** Pixels that follow each other and look alike. */

@@ -19,7 +19,12 @@ pub(super) struct History {
 
 impl History {
     /// O(steps + samples) time; only samples of the time from `window.0` to `window.1` are kept.
-    pub(super) fn new(trace: &Trace, intervals: &Intervals, classifier: &Classifier, window: (u64, u64)) -> Result<Self> {
+    pub(super) fn new(
+        trace: &Trace,
+        intervals: &Intervals,
+        classifier: &Classifier,
+        window: (u64, u64),
+    ) -> Result<Self> {
         let count = intervals.last.len();
         let mut history = History {
             by_thread: vec![Vec::new(); count],
