@@ -2,6 +2,7 @@
 //!
 //! The tests themselves are JavaScript (`ui/test`): they need node, Chromium and the packages that `cargo xtask ui` installs.
 
+use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -90,6 +91,32 @@ fn the_first_story_in_the_view() {
     let Some(_one) = browser() else { return };
     let view = View::of(&[DEMO]);
     node("view.mjs", &[("HOLDUP_URL", &view.url)]);
+}
+
+/// The demo with spans: 120 of a millisecond, one of 710 ms with one of 680 within, all on threads that wait for the lock; and one whose name is markup.
+fn with_spans(folder: &Path) -> String {
+    let mut table = String::from("name,start_s,end_s,thread,argument\n");
+    for i in 0..120 {
+        let start = 0.002 + 0.015 * f64::from(i / 12);
+        let _ = writeln!(table, "compile,{start:.6},{:.6},compiler-{:02},fast.c", start + 0.001, i % 12);
+    }
+    table += "compile,0.17,0.88,compiler-05,slow.c\nemit,0.19,0.87,compiler-05,slow.o\n";
+    table += "<img src=x onerror=window.hit=1>,0.9,1.0,compiler-07,<script>window.hit=1</script>\n";
+    let (spans, kept) =
+        (folder.join("spans.csv").display().to_string(), folder.join("spans.holdup").display().to_string());
+    std::fs::write(&spans, table).expect("a table");
+    let output = holdup().args(["explain", DEMO, "--spans", &spans, "--keep", &kept]).output().expect("holdup runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    kept
+}
+
+/// A slow span is seen, chosen and read: its place among all of its name, and the lock's holder that it waited for.
+#[test]
+fn a_slow_span_in_the_view() {
+    let Some(_one) = browser() else { return };
+    let folder = tempfile::tempdir().expect("folder");
+    let (view, none) = (View::of(&[&with_spans(folder.path())]), View::of(&[DEMO]));
+    node("spans.mjs", &[("HOLDUP_URL", &view.url), ("HOLDUP_NONE", &none.url)]);
 }
 
 #[test]

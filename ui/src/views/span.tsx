@@ -21,13 +21,13 @@ const LOOKS: Readonly<Record<string, readonly [keyof Theme, Pattern]>> = {
 };
 const lookOf = (what: string) => LOOKS[what] ?? (["lost", "cross"] as const);
 
-/** `the 3rd longest of 640, slower than 99.5 %`. */
+/** `slower than 99.5 % of 640`. */
 export function placeOf(s: SpanShown): string {
   if (s.rank === 0) return ENDS[s.outcome] ?? "not seen from begin to end";
   if (s.count < 2) return "the only one of its name";
   const share = 1 - s.rank / s.count;
   const all = count(s.count);
-  return s.rank === 1 ? `the longest of ${all}` : `slower than ${percent(share)} of ${all}, ${count(s.rank)} at least as long`;
+  return s.rank === 1 ? `the longest of ${all}` : `slower than ${percent(share)} of ${all}`;
 }
 
 const ENDS: Readonly<Record<string, string>> = {
@@ -115,14 +115,14 @@ function Pieces({ span: s }: { span: SpanAnswer }) {
                 </button>
                 {p.function && (
                   <button
-                    class="link code dim"
+                    class="small"
                     title={`Instructions of ${p.function}`}
                     onClick={(e) => {
                       e.stopPropagation();
                       openCode(p.function);
                     }}
                   >
-                    {" code"}
+                    code
                   </button>
                 )}
               </td>
