@@ -1,6 +1,7 @@
 //! One span, and the slowest of each name.
 
-use holdup_analysis::spans::{self, Drawn, SingleSpan};
+use holdup_analysis::report::Confidence;
+use holdup_analysis::spans::{self, Done, Drawn, SingleSpan, Standing};
 use holdup_trace::ThreadIdx;
 use serde::Serialize;
 
@@ -29,7 +30,7 @@ struct Shown {
     start: u64,
     end: u64,
     outcome: &'static str,
-    standing: &'static str,
+    standing: Standing,
     /// How many of its name are at least as long, and how many were seen whole; 0 where it was not.
     rank: u32,
     count: u64,
@@ -61,7 +62,7 @@ struct Followed {
 struct PieceShown {
     from_s: f64,
     length_s: f64,
-    what: &'static str,
+    what: Done,
     said: String,
     function: String,
     /// The row of who did it.
@@ -96,7 +97,7 @@ struct OfName {
 struct Why {
     headline: String,
     doubt: String,
-    confidence: &'static str,
+    confidence: Confidence,
     causes: Vec<CauseShown>,
 }
 
@@ -157,7 +158,7 @@ fn shown(study: &Study, people: &People, row: SpanRow, thread: ThreadIdx, span: 
         start: span.start,
         end: span.end,
         outcome: span.outcome.name(),
-        standing: study.spans.standing(span).name(),
+        standing: study.spans.standing(span),
         rank: span.rank,
         count: of(|n| n.whole),
         p50: of(|n| n.p50),
@@ -204,7 +205,7 @@ fn pieces(study: &Study, people: &People, found: &SingleSpan) -> Vec<PieceShown>
     let shown = |piece: &spans::Piece| PieceShown {
         from_s: piece.from_s,
         length_s: piece.length_s,
-        what: piece.what.name(),
+        what: piece.what,
         said: spans::of_piece(piece),
         function: piece.function.clone(),
         row: row(piece),
@@ -260,7 +261,7 @@ pub(crate) fn slow(study: &Study, asked: &SlowOf, cancel: &Cancel) -> Result<Ans
     Ok(Answer::document(&Why {
         headline: spans::headline(&found),
         doubt: found.doubt.clone(),
-        confidence: found.confidence.name(),
+        confidence: found.confidence,
         causes: found.causes.iter().take(6).map(shown).collect(),
     }))
 }
