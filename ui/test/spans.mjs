@@ -91,6 +91,29 @@ test("by keyboard alone", () =>
     assert.equal(await page.locator(".drawer").count(), 0);
   }));
 
+test("the slowest of each name, and what they have that the others have not", () =>
+  on(url, async (page) => {
+    const name = page.locator("[data-span-name]", { hasText: "compile" }).first();
+    await name.getByText("of 121").waitFor();
+    await name.locator(".head").focus();
+    await page.keyboard.press("Enter");
+    await name.locator(".headline", { hasText: /The slowest 1.* % \(2 of 121, .*find_free_block/ }).waitFor();
+    const first = name.locator(".slowest button").first();
+    await first.getByText("slow.c").waitFor();
+    const all = await shown(page);
+    await first.focus();
+    await page.keyboard.press("Enter");
+    await readIt(page);
+    assert.notEqual(await shown(page), all, "the window is the span's");
+    await page.locator(".label.spans.on").waitFor();
+    // What the slow ones have stays when its card is folded and opened again.
+    const asked = await page.evaluate(() => globalThis.holdupTimings.filter((t) => t.gesture.startsWith("slow ")).length);
+    await name.locator(".head").click();
+    await name.locator(".head").click();
+    await name.locator(".headline").waitFor();
+    assert.equal(await page.evaluate(() => globalThis.holdupTimings.filter((t) => t.gesture.startsWith("slow ")).length), asked);
+  }));
+
 test("a link brings the span back", () =>
   on(`${url}#sp=0`, async (page) => {
     await page.locator(".drawer").getByText(/took/).first().waitFor();
@@ -120,5 +143,9 @@ test("spans can be hidden, and a recording without any has no lanes of them", as
     await page.locator(".scroll .label").first().waitFor();
     assert.equal(await page.locator(".label.spans").count(), 0);
     assert.equal(await page.getByRole("checkbox", { name: "spans" }).count(), 0);
+    const how = page.locator("details.idle", { hasText: "No spans" });
+    await how.locator("summary").focus();
+    await page.keyboard.press("Enter");
+    await how.getByText("--span net").waitFor();
   });
 });

@@ -8,6 +8,7 @@ import { Cancelled } from "../src/host/host";
 import { cell, count, csvLine, instant, percent, span } from "../src/lib/format";
 import { clamp, telling } from "../src/state/nav";
 import { DEFAULT_VIEW, type View } from "../src/state/store";
+import { placeOf } from "../src/views/span";
 import { read, write } from "../src/state/url";
 import { clean, placed, subject } from "../src/table/spec";
 import { pack } from "./mock.mjs";
@@ -121,4 +122,12 @@ test("a line that would be a black ground is averaged, a calm one stays", () => 
   const calmer = calm(wild, 1, 100);
   assert.equal(sum(calmer), sum(wild));
   assert.ok(calmer.every((v) => v === 0.5));
+});
+
+test("a span's place among all of its name is never more than it is", () => {
+  const of = (rank: number, count: number, outcome = "complete") => placeOf({ rank, count, outcome } as Parameters<typeof placeOf>[0]);
+  assert.deepEqual([of(1, 1), of(1, 640), of(3, 640), of(11, 640), of(13, 100_000), of(500, 1000)], [
+    "the only one of its name", "the longest of 640", "the 3rd longest of 640", "the 11th longest of 640", "slower than 99.9 % of 100,000", "slower than 50 % of 1,000",
+  ]);
+  assert.equal(of(0, 640, "open"), "not over when the recording ended");
 });

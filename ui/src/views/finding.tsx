@@ -43,7 +43,7 @@ export function FindingCard({ finding: f, index }: { finding: Finding; index: nu
 
 const LEVEL = { high: "●●●", medium: "●●○", low: "●○○" } as const;
 
-function Confidence({ level }: { level: Finding["confidence"] }) {
+export function Confidence({ level }: { level: Finding["confidence"] }) {
   return (
     <span class="confidence" title={`Confidence: ${level}`}>
       <span aria-hidden="true">{LEVEL[level]}</span> {level}

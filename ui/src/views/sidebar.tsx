@@ -7,6 +7,7 @@ import { use } from "../state/store";
 import { Accounting } from "./accounting";
 import { FindingCard } from "./finding";
 import { Caveats, Unsure } from "./health";
+import { NoSpans, Spans } from "./spans";
 
 export function Sidebar() {
   const { explain, error, stallAt } = use((s) => ({
@@ -23,8 +24,10 @@ export function Sidebar() {
         <>
           <Accounting explain={explain} />
           <Caveats explain={explain} />
+          <Spans />
           <Findings explain={explain} />
           {explain.stalls.length > 0 && <Stalls explain={explain} at={stallAt} />}
+          <NoSpans />
           <Unsure explain={explain} />
         </>
       )}

@@ -21,14 +21,19 @@ const LOOKS: Readonly<Record<string, readonly [keyof Theme, Pattern]>> = {
 };
 const lookOf = (what: string) => LOOKS[what] ?? (["lost", "cross"] as const);
 
-/** `slower than 99.5 % of 640`. */
+/** `the 3rd longest of 640`, `slower than 97.5 % of 640`. */
 export function placeOf(s: SpanShown): string {
   if (s.rank === 0) return ENDS[s.outcome] ?? "not seen from begin to end";
   if (s.count < 2) return "the only one of its name";
-  const share = 1 - s.rank / s.count;
   const all = count(s.count);
-  return s.rank === 1 ? `the longest of ${all}` : `slower than ${percent(share)} of ${all}`;
+  if (s.rank <= FIRST) return s.rank === 1 ? `the longest of ${all}` : `the ${nth(s.rank)} longest of ${all}`;
+  // Rounded down: none is slower than all.
+  return `slower than ${Math.floor((1 - s.rank / s.count) * 1000) / 10} % of ${all}`;
 }
+
+/** These are counted instead of measured in percent. */
+const FIRST = 12;
+const nth = (n: number) => (n === 2 ? "2nd" : n === 3 ? "3rd" : `${n}th`);
 
 const ENDS: Readonly<Record<string, string>> = {
   moved: "ended on another thread",
