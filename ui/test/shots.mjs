@@ -1,5 +1,5 @@
 // Pictures of every view, for docs/: HOLDUP_URL is the page of a demo, HOLDUP_PAIR that of two recordings, HOLDUP_PLOTS that
-// of a result of lab or scale (both may be left out). `node test/shots.mjs FOLDER` writes 1280×800 and 1920×1080, light and
+// of a result of lab or scale, HOLDUP_SPANS that of a recording with spans (all three may be left out). `node test/shots.mjs FOLDER` writes 1280×800 and 1920×1080, light and
 // dark. Look at each: nothing may be cut off or lie over something else.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -102,6 +102,13 @@ for (const [width, height] of sizes) {
       await page.waitForSelector(".card, .findings .note");
       await page.keyboard.press("6");
       await page.waitForSelector(".compare .summary");
+    });
+    await shoot("spans", process.env.HOLDUP_SPANS, async (page) => {
+      const name = page.locator("[data-span-name]").first();
+      await name.locator(".head").click();
+      await name.locator(".headline").waitFor();
+      await name.locator(".slowest button").first().click();
+      await page.waitForSelector(".pieces");
     });
     await shoot("plots", process.env.HOLDUP_PLOTS, (page) => page.waitForSelector(".plots figure"));
     if (problems.length > 0) console.error(problems);

@@ -64,6 +64,15 @@ fn questions(model: &Model, end: f64) {
     measure(model, "use", &over(&|w| json!({"ask": "use", "window": w, "px": PX})));
     measure(model, "lanes of 50 programs", &over(&|w| json!({"ask": "lanes", "window": w, "px": PX, "ids": programs})));
     measure(model, "lanes of 100 rows", &over(&|w| json!({"ask": "lanes", "window": w, "px": PX, "ids": threads})));
+    let below = json!({"ask": "rows", "lanes": "thread", "open": programs, "offset": 0, "limit": 400, "spans": true});
+    let spans: Vec<String> = ids(model, &below).into_iter().filter(|id| id.starts_with('s')).take(60).collect();
+    if !spans.is_empty() {
+        let painted = |w: &[f64; 2]| json!({"ask": "spans", "window": w, "px": PX, "ids": spans});
+        measure(model, &format!("spans of {} rows", spans.len()), &over(&painted));
+        let pointed = |w: &[f64; 2]| json!({"ask": "span", "row": spans[0], "time": w[0], "slack": 1e5});
+        measure(model, "span at a place", &over(&pointed));
+        measure(model, "slowest spans", &[json!({"ask": "slowest", "top": 8})]);
+    }
     measure(model, "lanes of CPUs", &over(&|w| json!({"ask": "lanes", "window": w, "px": PX, "ids": cpus})));
     let opened = json!({"ask": "rows", "lanes": "thread", "open": programs, "offset": 300, "limit": 100});
     let searched = json!({"ask": "rows", "lanes": "thread", "open": [], "search": "1", "offset": 0, "limit": 100});
