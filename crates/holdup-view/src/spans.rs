@@ -15,7 +15,7 @@ const MOST_ROWS: usize = 200;
 /// No single span, or several.
 const SEVERAL: u32 = u32::MAX;
 /// Pixels that a name needs.
-const NAMED_PX: f64 = 28.0;
+const NAMED_PX: f64 = 60.0;
 /// Letters of an argument that are shown in a lane.
 const MOST_LETTERS: usize = 80;
 

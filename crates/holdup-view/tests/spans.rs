@@ -117,7 +117,7 @@ fn one_is_a_box_and_many_are_a_density() {
     assert_eq!((&share[..10], &share[10..20]), (&[255; 10][..], &[0; 10][..]));
     assert!(span[..10].iter().all(|s| *s == span[0]) && span[10] == u32::MAX && standing[..10] == [1; 10]);
     assert_eq!(told["labels"], json!([]), "ten pixels have no room for a name");
-    let (told, ..) = painted(&model, &row, [0, 200_000], 100);
+    let (told, ..) = painted(&model, &row, [0, 120_000], 100);
     assert_eq!(told["labels"][0]["text"], "request");
     // One pixel is 10 ms: of ten requests in each a tenth of it is within spans, and the slowest is seen.
     let (_, share, standing, span) = painted(&model, &row, [0, 200 * MILLI], 20);

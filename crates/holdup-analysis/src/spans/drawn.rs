@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::select::{Name, is_whole, length};
 
-/// Spans that are kept, 48 bytes each; of more, the longest.
+/// Spans that are kept, 40 bytes each; of more, the longest.
 const MOST_KEPT: usize = 2_000_000;
 /// Levels of a thread. What finds none free lies on the last one, over others.
 const MOST_LEVELS: usize = 8;
@@ -121,7 +121,7 @@ impl Drawn {
 }
 
 impl SpanLanes {
-    /// Reads the table `span` twice. O(spans log spans) time; 48 bytes for each that is kept, of which there are at most two million.
+    /// Reads the table `span` twice. O(spans log spans) time; 40 bytes for each that is kept, of which there are at most two million.
     ///
     /// # Errors
     /// If the table is damaged.
