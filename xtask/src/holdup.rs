@@ -243,7 +243,8 @@ impl Holdup {
         recorded(&mut command, trace.parent().expect("a trace lies in a folder"))
     }
 
-    fn json<T: DeserializeOwned>(&self, args: &[&OsStr]) -> Result<T> {
+    /// What it prints for `args` as JSON.
+    pub fn json<T: DeserializeOwned>(&self, args: &[&OsStr]) -> Result<T> {
         let (command, rest) = args.split_first().context("no command")?;
         let output = Command::new(&self.0).arg(command).arg("--json").args(rest).stderr(Stdio::piped()).output()?;
         let said = String::from_utf8_lossy(&output.stderr);

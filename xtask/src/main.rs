@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask tidy | scenarios | real | kernels | bench | synth | ui | wasm`.
+//! Developer commands: `cargo xtask tidy | scenarios | real | requests | kernels | bench | synth | ui | wasm`.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ mod load;
 mod measure;
 mod pairs;
 mod real;
+mod requests;
 mod scenarios;
 mod soak;
 mod sweeps;
@@ -59,6 +60,10 @@ cargo xtask real [NAME...]              record and explain programs of others, a
     --results DIR    where the answers are kept (default target/real/results)
     --table FILE     write the table of all that are kept, such as docs/real-programs.md
     --print          run nothing: only the table
+cargo xtask requests [NAME...]          record servers some of whose requests are slow, and compare what explain --spans says
+                                        with what they measure themselves; exit 1 if one differs
+    --seconds S      how long each is recorded (default 5)
+    --table FILE     write the table, such as docs/slow-requests.md
 cargo xtask kernels [PACKAGE...]        boot the kernels that apt offers, emulated, record in them, and compare the findings with
                                         what is planted; exit 1 if one differs
     --only JOB,...   only some of the recordings
@@ -79,7 +84,7 @@ cargo xtask ui                          build the page of the view from ui/ (nee
     --check          build it elsewhere, compare with what is committed, and test it; exit 1 if they differ
 cargo run -p xtask --features wasm -- wasm   the browser's side of holdup, for reports: into crates/holdup-report/dist
     --check          compare with what is there instead; exit 1 if it differs
-bench, scenarios, real, kernels, soak and faults take --holdup PATH (default target/release/holdup)";
+bench, scenarios, real, requests, kernels, soak and faults take --holdup PATH (default target/release/holdup)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -88,6 +93,7 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(&root()),
         Some("scenarios") => scenarios::run(&root(), rest),
         Some("real") => real::run(&root(), rest),
+        Some("requests") => requests::run(&root(), rest),
         Some("kernels") => kernels::run(&root(), rest),
         Some("synth") => synth::run(rest),
         #[cfg(feature = "wasm")]

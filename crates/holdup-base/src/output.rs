@@ -185,6 +185,16 @@ pub fn temporary(folder: &Path) -> io::Result<File> {
     Ok(file.into())
 }
 
+/// The kernel's `trace_marker`: what is written there, a recorder sees in time with all else.
+///
+/// # Errors
+/// What the file system says: it may be root's alone.
+pub fn trace_marker() -> io::Result<File> {
+    let open = |path: &str| rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+    let file = open("/sys/kernel/tracing/trace_marker").or_else(|_| open("/sys/kernel/debug/tracing/trace_marker"))?;
+    Ok(file.into())
+}
+
 /// A file in `folder` that has no name yet; `None` where the file system knows no such files.
 pub(crate) fn nameless(folder: &OwnedFd, access: OFlags, mode: Mode) -> io::Result<Option<OwnedFd>> {
     match rustix::fs::openat(folder, ".", access | OFlags::TMPFILE | OFlags::CLOEXEC, mode) {

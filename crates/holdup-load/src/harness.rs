@@ -28,6 +28,7 @@ use crate::script::{ParamInfo, ScriptError, Source};
 use crate::session::Patience;
 
 mod collector;
+mod marks;
 mod memory;
 mod mix;
 mod once;
@@ -41,6 +42,7 @@ mod usage;
 mod watch;
 
 pub use collector::{Cut, Live, Outcome};
+pub use marks::Marks;
 pub use mix::Mix;
 pub use once::{describe, run_once};
 pub use series::SliceSum;
@@ -71,6 +73,8 @@ pub struct Plan {
     pub patience: Patience,
     /// Which functions to call, and how often.
     pub mix: Mix,
+    /// Where calls are marked, if a recorder is to know them.
+    pub marks: Option<Arc<Marks>>,
     /// Threads.
     pub threads: usize,
     /// Calls that a thread may have under way.

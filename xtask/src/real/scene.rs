@@ -123,9 +123,28 @@ impl<'a> Scene<'a> {
     /// Records the process `pid` with its children while `meanwhile` looks at it with another instrument; the trace and
     /// what `meanwhile` found. The load is given a second to begin.
     pub fn record_pid(&self, pid: u32, meanwhile: impl FnOnce() -> Result<String>) -> Result<(PathBuf, String)> {
+        self.record_of(pid, &[], meanwhile)
+    }
+
+    /// The same with `span`s.
+    pub fn record_spans(
+        &self,
+        pid: u32,
+        span: &str,
+        meanwhile: impl FnOnce() -> Result<String>,
+    ) -> Result<(PathBuf, String)> {
+        self.record_of(pid, &[span], meanwhile)
+    }
+
+    fn record_of(
+        &self,
+        pid: u32,
+        spans: &[&str],
+        meanwhile: impl FnOnce() -> Result<String>,
+    ) -> Result<(PathBuf, String)> {
         sleep(Duration::from_secs(1));
         let who = ["-p".to_owned(), pid.to_string()];
-        let (command, trace) = self.recorder(&who, &["sleep".to_owned(), self.seconds.to_string()]);
+        let (command, trace) = self.recorder(&who, spans, &["sleep".to_owned(), self.seconds.to_string()]);
         let child = spawn(command)?;
         let truth = meanwhile();
         self.finish(child)?;
@@ -134,17 +153,23 @@ impl<'a> Scene<'a> {
 
     /// Records the shell `command` from its beginning to its end.
     pub fn record_command(&self, command: &str) -> Result<PathBuf> {
+        self.record_command_with(command, &[])
+    }
+
+    /// The same with `spans`.
+    pub fn record_command_with(&self, command: &str, spans: &[&str]) -> Result<PathBuf> {
         let command = ["sh", "-c", command].map(str::to_owned);
-        let (command, trace) = self.recorder(&[], &command);
+        let (command, trace) = self.recorder(&[], spans, &command);
         self.finish(spawn(command)?)?;
         Ok(trace)
     }
 
     /// The recorder's command, and the trace that it writes. With a process `who`, `command` only says how long.
-    fn recorder(&self, who: &[String], command: &[String]) -> (Command, PathBuf) {
+    fn recorder(&self, who: &[String], spans: &[&str], command: &[String]) -> (Command, PathBuf) {
         let trace = self.dir.join(if self.way == Way::Perf { "perf.data" } else { "trace.holdup" });
         let mut recorder = Command::new(if self.way == Way::Perf { "perf" } else { self.holdup.path() });
         recorder.args(["record", "-o"]).arg(&trace);
+        recorder.args(spans.iter().flat_map(|span| ["--span", span]));
         match self.way {
             Way::Perf => recorder.args(["-a", "-g"]).args(perf_events()).arg("--").args(command),
             Way::Machine => recorder.arg("-a").arg("--").args(command),

@@ -6,7 +6,7 @@ use holdup_trace::tables::Span;
 use holdup_trace::{LossKind, SpanOutcome, StackId, ThreadIdx};
 
 use super::charge::{Charged, Charger, Own};
-use super::report::{Account, Cause, Done, Group, NamedSpans, OneSpan, Piece, SpanReport};
+use super::report::{Account, Cause, Done, Group, NamedSpans, OneSpan, Piece, SpanReport, other_side};
 use super::select::{Chosen, different, length};
 use crate::chain::Who;
 use crate::label;
@@ -206,7 +206,8 @@ fn waited_at(charger: &Charger, sum: &Sum) -> Vec<String> {
 /// How sure it is that the first cause makes them slow.
 fn judge(charger: &Charger, causes: &[Cause], excess: f64, chosen: &Chosen) -> (Confidence, String) {
     let Some(first) = causes.first() else { return (Confidence::Low, "nothing is known of their time".into()) };
-    let share = (first.slow_s - first.typical_s) / excess.max(f64::MIN_POSITIVE);
+    let more = |cause: &Cause| cause.slow_s - cause.typical_s;
+    let share = (more(first) + other_side(causes).map_or(0.0, more)) / excess.max(f64::MIN_POSITIVE);
     let mut doubts = Vec::new();
     let few = different(&chosen.slow);
     if few < ENOUGH {

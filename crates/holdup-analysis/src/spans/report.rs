@@ -181,3 +181,39 @@ pub struct Piece {
     /// In which function; empty if unknown.
     pub function: String,
 }
+
+/// Of `causes`, which begin with the most important, the one that is the first once more from the other side: what spans' own threads ran in a
+/// function for whose end other spans waited. Both make spans slow for one reason.
+pub fn other_side(causes: &[Cause]) -> Option<&Cause> {
+    let (first, rest) = causes.split_first()?;
+    let wanted = match first.what {
+        Done::Ran => Done::WaitedFor,
+        Done::WaitedFor => Done::Ran,
+        _ => return None,
+    };
+    let is_there = |cause: &&Cause| cause.what == wanted && cause.process == first.process && cause.function == first.function;
+    rest.iter().find(is_there).filter(|cause| !cause.function.is_empty() && cause.slow_s > cause.typical_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cause(what: Done, function: &str, slow_s: f64) -> Cause {
+        let (process, function) = ("server".to_owned(), function.to_owned());
+        let (thread, source, waited_at) = (String::new(), String::new(), Vec::new());
+        Cause { what, process, thread, tid: 0, waited_at, function, source, slow_s, typical_s: 0.0, in_slow: 0 }
+    }
+
+    #[test]
+    fn a_reason_has_two_sides() {
+        let [waited, ran, timer] = [Done::WaitedFor, Done::Ran, Done::Timer].map(|what| cause(what, "rebuild", 0.01));
+        let found = |causes: &[Cause]| other_side(causes).map(|c| c.what);
+        assert_eq!(found(&[waited.clone(), timer.clone(), ran.clone()]), Some(Done::Ran));
+        assert_eq!(found(&[ran.clone(), waited.clone()]), Some(Done::WaitedFor));
+        assert_eq!(found(&[ran.clone(), cause(Done::WaitedFor, "other", 0.01)]), None);
+        assert_eq!(found(&[timer, ran]), None);
+        assert_eq!(found(&[cause(Done::Ran, "", 0.02), cause(Done::WaitedFor, "", 0.01)]), None, "no function is no place");
+        assert_eq!(found(&[]), None);
+    }
+}

@@ -1,6 +1,6 @@
 //! What spans' time was, in words. Names in them are as the trace has them.
 
-use super::report::{Cause, Done, Piece, SpanReport};
+use super::report::{Cause, Done, Piece, SpanReport, other_side};
 use crate::label::{count, duration};
 use crate::report::Confidence;
 
@@ -18,12 +18,22 @@ pub fn headline(answer: &SpanReport) -> String {
     let who = format!("the slowest {share} ({} of {}, {range})", count(slow.count), count(all));
     match answer.causes.first() {
         Some(cause) if answer.confidence != Confidence::Low => {
-            format!("{who} {}; the others {}", verb(cause), duration(cause.typical_s))
+            let also = other_side(&answer.causes).map(also).unwrap_or_default();
+            format!("{who} {}{also}; the others {}", verb(cause), duration(cause.typical_s))
         }
         Some(cause) => {
             format!("{who}: no single cause stands out; most of the difference is that they {}", verb(cause))
         }
         None => format!("{who}: nothing is known of their time"),
+    }
+}
+
+/// The same reason from the other side: `, and ran 1.1 ms there themselves`.
+fn also(cause: &Cause) -> String {
+    let time = duration(cause.slow_s);
+    match cause.what {
+        Done::Ran => format!(", and ran {time} there themselves"),
+        _ => format!(", and waited {time} for others that did"),
     }
 }
 

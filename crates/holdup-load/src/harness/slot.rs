@@ -20,7 +20,7 @@ use super::schedule::Schedule;
 use super::slice::{ThreadEnd, nanos, new_histogram};
 use super::usage::Usage;
 use super::watch::{Beat, caught};
-use super::{Length, Message, Plan, RunError, Start, Stop, once};
+use super::{Length, Marks, Message, Plan, RunError, Start, Stop, once};
 use crate::script::{Caller, Script, ScriptError};
 use crate::session::Session;
 
@@ -104,6 +104,7 @@ struct Thread {
     sender: Sender<Message>,
     session: Rc<Session>,
     mix: super::Mix,
+    marks: Option<Arc<Marks>>,
     cycles: Range<u64>,
     /// How long calls may still take when the time is over.
     grace: Duration,
@@ -135,6 +136,7 @@ impl Thread {
             sender: worker.sender.clone(),
             session,
             mix: plan.mix.clone(),
+            marks: plan.marks.clone(),
             cycles: plan.cycles.clone(),
             grace: plan.patience.timeout + Duration::from_secs(1),
             at_begin: Cell::new(None),
@@ -226,8 +228,11 @@ impl Thread {
             let began = now;
             let cycle = self.number(turn.cycle);
             let function = self.mix.pick(cycle);
+            let marks = self.marks.as_ref().filter(|_| turn.is_counted);
+            marks.inspect(|marks| marks.begin(function, turn.cycle));
             let call = callers[function].call(cycle.cast_signed());
             let result = self.session.counted(turn.is_counted, call).await;
+            marks.inspect(|marks| marks.end(function, turn.cycle));
             now = Instant::now();
             if turn.is_counted {
                 self.ended.set(self.ended.get() + 1);
@@ -296,6 +301,7 @@ impl Plan {
             connect: None,
             patience: crate::session::Patience::default(),
             mix: super::Mix::single("run"),
+            marks: None,
             threads: 1,
             concurrency: 1,
             rate: None,

@@ -254,6 +254,9 @@ pub struct LoadRun {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "load.holdup",
           conflicts_with_all = ["vs", "json"])]
     pub trace: Option<PathBuf>,
+    /// Mark each call, so that a recorder with --span marker knows it; --trace does so by itself
+    #[arg(long)]
+    pub mark: bool,
     /// Write response times as an HdrHistogram interval log
     #[arg(long, value_name = "FILE")]
     pub hdr_log: Option<PathBuf>,

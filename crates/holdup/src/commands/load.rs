@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use holdup_base::Output;
-use holdup_load::harness::{self, Length, Mix, Outcome, Plan, run_once};
+use holdup_load::harness::{self, Marks, Length, Mix, Outcome, Plan, run_once};
 use holdup_load::report::Report;
 use holdup_load::script::Source;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -98,6 +98,10 @@ fn measure(args: &LoadRun) -> anyhow::Result<ExitCode> {
     let mut plan = plan(&args.target, &args.width)?;
     if !args.function.is_empty() {
         plan.mix = Mix::parse(&args.function).map_err(Usage)?;
+    }
+    if args.mark {
+        let marks = Marks::new(plan.mix.names()).context("calls cannot be marked: /sys/kernel/tracing/trace_marker")?;
+        plan.marks = Some(Arc::new(marks));
     }
     (plan.rate, plan.length, plan.warm_up) = (args.rate, args.duration, args.warmup);
     plan.cycles = target::cycles(args.start_cycle, args.end_cycle)?;

@@ -164,7 +164,7 @@ pub struct Server {
 
 impl Server {
     /// With `conf` in its configuration, and the tables `t` of 20,000 rows and `log`.
-    fn start(scene: &Scene, conf: &str) -> Result<Server> {
+    pub fn start(scene: &Scene, conf: &str) -> Result<Server> {
         Server::start_under(scene, "", conf)
     }
 

@@ -117,11 +117,13 @@ impl Server {
         Ok(Server { running, port })
     }
 
-    fn ask(&self, scene: &Scene, command: &str) -> Result<String> {
+    /// What its client prints of `command`.
+    pub fn ask(&self, scene: &Scene, command: &str) -> Result<String> {
         scene.run(&format!("redis-cli -p {} {command}", self.port))
     }
 
-    fn benchmark(&self, scene: &Scene, test: &str) -> Result<Running> {
+    /// Its 20 clients, without an end.
+    pub fn benchmark(&self, scene: &Scene, test: &str) -> Result<Running> {
         scene.start(&format!("redis-benchmark -p {} -c 20 -n 1000000000 -t {test} -q", self.port))
     }
 }
