@@ -48,7 +48,7 @@ struct Recorded {
     trace: PathBuf,
     /// What follows `--spans`.
     spans: Vec<String>,
-    /// By the other instrument, in seconds: the longest request's part that is in `what`, or all of it.
+    /// By the other instrument, in seconds: the longest request's part that the pattern `what` names, or all of it.
     longest_s: f64,
     what: &'static str,
 }
@@ -157,12 +157,16 @@ fn tried(case: &Case, holdup: &Holdup, root: &Path, seconds: f64) -> Result<Row>
 
 fn judged(case: &Case, recorded: &Recorded, said: &Said) -> Result<Row> {
     let is = |cause: &Named| -> Result<bool> {
-        let all = [(case.right.what, &cause.what), (case.right.process, &cause.process), (case.right.function, &cause.function)];
+        let all = [
+            (case.right.what, &cause.what),
+            (case.right.process, &cause.process),
+            (case.right.function, &cause.function),
+        ];
         all.into_iter().try_fold(true, |so_far, (pattern, text)| Ok(so_far && Regex::new(pattern)?.is_match(text)))
     };
     let first = said.causes.first().context("it names no cause")?;
     let (is_first, is_any) = (is(first)?, said.causes.iter().map(is).collect::<Result<Vec<_>>>()?.contains(&true));
-    let longest = longest(said, recorded.what);
+    let longest = longest(said, recorded.what)?;
     let off = longest / recorded.longest_s - 1.0;
     let sum = [&said.slow, &said.typical].map(|group| {
         let a = &group.account;
@@ -195,11 +199,12 @@ fn judged(case: &Case, recorded: &Recorded, said: &Said) -> Result<Row> {
     Ok(Row { is_right, cells })
 }
 
-/// The longest span, or of all the worst the most that one has of `what`, in seconds.
-fn longest(said: &Said, what: &str) -> f64 {
+/// The longest span, or of all the worst the most that one has of what matches `what`, in seconds.
+fn longest(said: &Said, what: &str) -> Result<f64> {
+    let pattern = Regex::new(what)?;
     let of = |worst: &Worst| match what {
         "" => worst.length_s,
-        _ => worst.pieces.iter().filter(|piece| piece.what == what).map(|piece| piece.length_s).sum(),
+        _ => worst.pieces.iter().filter(|piece| pattern.is_match(&piece.what)).map(|piece| piece.length_s).sum(),
     };
-    said.worst.iter().map(of).fold(0.0, f64::max)
+    Ok(said.worst.iter().map(of).fold(0.0, f64::max))
 }

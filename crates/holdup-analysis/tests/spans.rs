@@ -138,6 +138,22 @@ fn spans_that_ended_elsewhere_are_not_sure() {
 }
 
 /// More pieces than are kept: what is left is not known, and nothing is missing.
+/// A loop of events begins one before another has ended; who calls itself does not.
+#[test]
+fn spans_that_their_thread_had_beside_others_are_less_sure() {
+    let asked = |times: [(f64, f64); 2]| {
+        let s = Schedule::new(2, 100.0).thread(10, "loop").runs(10, 0, 0.0, 95.0, FUTEX);
+        let s = (1..=200)
+            .fold(s, |s, i| span(s, "call", (0.1 * f64::from(i) - 0.1, 0.1 * f64::from(i)), SpanOutcome::Complete));
+        let s = times.into_iter().fold(s, |s, time| span(s, "call", time, SpanOutcome::Complete));
+        ask(&s.finish(), "call", 0.01).unwrap()
+    };
+    let beside = "others under way";
+    assert!(asked([(30.0, 60.0), (40.0, 70.0)]).doubt.contains(beside));
+    assert!(!asked([(40.0, 60.0), (30.0, 70.0)]).doubt.contains(beside));
+    assert!(!asked([(30.0, 60.0), (60.0, 90.0)]).doubt.contains(beside));
+}
+
 #[test]
 fn a_span_of_very_many_pieces_adds_up() {
     let s = Schedule::new(1, 100.0).thread(10, "a");

@@ -219,6 +219,9 @@ fn judge(charger: &Charger, causes: &[Cause], excess: f64, chosen: &Chosen) -> (
     if moved > 0 {
         doubts.push(format!("{moved} of them ended on another thread, which was not followed"));
     }
+    if chosen.entangled * 2 > chosen.recorded {
+        doubts.push("their threads had others under way meanwhile, for which some of this may have been".to_owned());
+    }
     if charger.intervals.health.lost_events > 0 {
         doubts.push("events were lost".to_owned());
     }

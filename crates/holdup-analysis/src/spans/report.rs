@@ -191,7 +191,8 @@ pub fn other_side(causes: &[Cause]) -> Option<&Cause> {
         Done::WaitedFor => Done::Ran,
         _ => return None,
     };
-    let is_there = |cause: &&Cause| cause.what == wanted && cause.process == first.process && cause.function == first.function;
+    let is_there =
+        |cause: &&Cause| cause.what == wanted && cause.process == first.process && cause.function == first.function;
     rest.iter().find(is_there).filter(|cause| !cause.function.is_empty() && cause.slow_s > cause.typical_s)
 }
 
@@ -213,7 +214,11 @@ mod tests {
         assert_eq!(found(&[ran.clone(), waited.clone()]), Some(Done::WaitedFor));
         assert_eq!(found(&[ran.clone(), cause(Done::WaitedFor, "other", 0.01)]), None);
         assert_eq!(found(&[timer, ran]), None);
-        assert_eq!(found(&[cause(Done::Ran, "", 0.02), cause(Done::WaitedFor, "", 0.01)]), None, "no function is no place");
+        assert_eq!(
+            found(&[cause(Done::Ran, "", 0.02), cause(Done::WaitedFor, "", 0.01)]),
+            None,
+            "no function is no place"
+        );
         assert_eq!(found(&[]), None);
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct Chosen {
     pub(super) typical_count: u64,
     /// How many of the slow ones the trace has; fewer if only some were recorded.
     pub(super) recorded: u64,
+    /// How many of these had others of their name under way on their thread.
+    pub(super) entangled: u64,
 }
 
 /// Whether it was seen from its begin to its end.
@@ -121,10 +123,41 @@ pub(super) fn choose(trace: &Trace, options: &Options) -> Result<Chosen> {
     if all.is_empty() {
         return Ok(Chosen::default());
     }
+    let entangled = entangled(&all);
     let typical = all.split_off(longest(&all, options.slow));
     let recorded = all.len() as u64;
+    let entangled = entangled[..all.len()].iter().filter(|is| **is).count() as u64;
     let (slow_count, typical_count) = (stand_for(&all), stand_for(&typical));
-    Ok(Chosen { recorded, slow_count, typical_count, slow: evenly(all), typical: evenly(typical) })
+    Ok(Chosen { recorded, entangled, slow_count, typical_count, slow: evenly(all), typical: evenly(typical) })
+}
+
+/// Spans around one that are compared with it.
+const MOST_AROUND: usize = 64;
+
+/// For each whether its thread went on with another one of the same name meanwhile, as a loop of events does: what the thread did then need not
+/// be about it. Calls within calls lie within each other; where one may end before the other that began after it, or they go by a key, they
+/// are independent. O(spans × log).
+fn entangled(spans: &[(u64, Span)]) -> Vec<bool> {
+    let begun = |i: usize| spans[i].1.start.after(spans[i].1.queued);
+    let mut order: Vec<usize> = (0..spans.len()).collect();
+    order.sort_by_key(|&i| (spans[i].1.thread, begun(i)));
+    let (mut found, mut open) = (vec![false; spans.len()], Vec::<usize>::new());
+    for i in order {
+        let span = &spans[i].1;
+        open.retain(|&o| spans[o].1.thread == span.thread && spans[o].1.t > begun(i));
+        for &o in &open {
+            let other = &spans[o].1;
+            if other.t < span.t || (span.key != other.key) {
+                found[i] = true;
+                found[o] = true;
+            }
+        }
+        if open.len() == MOST_AROUND {
+            open.remove(0);
+        }
+        open.push(i);
+    }
+    found
 }
 
 /// How many spans these stand for.

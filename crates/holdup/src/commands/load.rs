@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use holdup_base::Output;
-use holdup_load::harness::{self, Marks, Length, Mix, Outcome, Plan, run_once};
+use holdup_load::harness::{self, Length, Marks, Mix, Outcome, Plan, run_once};
 use holdup_load::report::Report;
 use holdup_load::script::Source;
 use signal_hook::consts::{SIGINT, SIGTERM};
