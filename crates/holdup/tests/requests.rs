@@ -65,14 +65,15 @@ fn requests_take_what_clients_measure_and_those_behind_others_waited_for_them() 
         let by_client = own.get(text).unwrap_or_else(|| panic!("{text}"));
         assert!(seen < *by_client && queued <= seen, "{text}: {seen} ns, and {by_client} by the client");
         assert_eq!((span.outcome, trace.text(span.name) == unix), (SpanOutcome::Complete, text.starts_with("local")));
-        let waited = text.starts_with("fast") && *by_client > 8_000_000;
-        assert_eq!(queued > 5_000_000, waited, "{text}: {queued} of {seen} ns");
+        assert!(seen - queued >= 19_000_000 || !text.starts_with("slow"), "{text}: its own work is not queueing");
     }
     let waited = ours.iter().filter(|s| s.queued.0 > 5_000_000).count();
     assert!(waited > 0, "the first two come while the server is busy");
 
     let report = json(&run(&["explain", &out, "--spans", &tcp, "--argument", "fast", "--slow", "5%", "--json"]));
-    let cause = &report["causes"][0];
+    // Beside other work the CPU is what they had to wait for as well.
+    let mut causes = report["causes"].as_array().expect("causes").iter();
+    let cause = causes.find(|cause| cause["what"] != "behind").expect("a cause");
     assert_eq!((cause["what"].as_str(), cause["function"].as_str()), (Some("waited-for"), Some("scan")), "{report}");
     assert!(report["unaccounted"].as_f64().is_some_and(|share| share < 1e-3));
     let account = &report["slow"]["account"];
@@ -138,7 +139,14 @@ fn spans_of_a_table_are_added_and_kept() {
     let (out, table, kept) = (file("t.holdup"), file("s.csv"), file("k.holdup"));
     let o = run(&["record", "-o", &out, "--", "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"]);
     assert_eq!(code(&o), 0, "{}", err(&o));
-    let rows = "name,start_s,end_s,argument,process\nloop,0.05,0.15,x,sh\nloop,0.1,900,y,sh\n";
+    // When it ran for certain, whatever else the machine had to do.
+    let trace = holdup_trace::file::read(out.as_ref()).expect("trace");
+    let samples = trace.samples.load().expect("samples");
+    let of_shell = |thread| trace.thread(thread).is_some_and(|t| trace.text(t.name) == "sh");
+    let ran: Vec<f64> = samples.rows().filter(|s| of_shell(s.thread)).map(|s| s.t.seconds()).collect();
+    let (first, last) = (ran.first().expect("a sample"), ran.last().expect("a sample"));
+    assert!(first < last, "it took 0.2 s");
+    let rows = format!("name,start_s,end_s,argument,process\nloop,{first},{last},x,sh\nloop,{first},900,y,sh\n");
     std::fs::write(&table, rows).expect("table");
     let report = run(&["explain", &out, "--spans", &table, "--keep", &kept, "--json"]);
     assert_eq!(code(&report), 0, "{}", err(&report));
