@@ -124,6 +124,8 @@ fn a_load_with_a_trace_says_what_the_server_did() {
     assert_eq!(code(&o), 0, "{}", err(&o));
     let said = String::from_utf8_lossy(&o.stdout).into_owned();
     assert!(said.contains("throughput") && said.contains(&format!("tcp:{port}, 300 spans")), "{said}");
+    let is_marked = std::path::Path::new("/sys/kernel/tracing/trace_marker").exists();
+    assert_eq!(said.contains("call:run, 300 spans"), is_marked, "{said}");
     let trace = holdup_trace::file::read(out.as_ref()).expect("trace");
     let all = trace.spans.load().expect("spans");
     let ours: Vec<Span> = all.rows().filter(|s| trace.text(s.name) == format!("tcp:{port}")).collect();
