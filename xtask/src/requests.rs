@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use holdup_analysis::report::Confidence;
 use regex::Regex;
 use serde::Deserialize;
 
@@ -60,7 +61,7 @@ struct Said {
     typical: Group,
     causes: Vec<Named>,
     worst: Vec<Worst>,
-    confidence: String,
+    confidence: Confidence,
 }
 
 #[derive(Deserialize)]
@@ -178,7 +179,7 @@ fn judged(case: &Case, recorded: &Recorded, said: &Said) -> Result<Row> {
         (true, _) => "right",
         (_, true) if !is_first => "vague: not the first",
         (_, true) => "vague: the figures differ",
-        _ if said.confidence == "high" => "**wrong**",
+        _ if said.confidence == Confidence::High => "**wrong**",
         _ => "wrong",
     };
     let ms = |s: f64| format!("{:.1} ms", s * 1e3);
