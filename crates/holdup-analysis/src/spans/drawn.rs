@@ -149,7 +149,7 @@ impl SpanLanes {
                     name,
                     argument: span.argument,
                     start: begun.nanos(),
-                    end: span.t.nanos().max(begun.nanos() + 1),
+                    end: span.t.nanos().max(begun.nanos().saturating_add(1)),
                     rank: u32::try_from(rank).unwrap_or(u32::MAX),
                     outcome: span.outcome,
                 },
