@@ -211,7 +211,10 @@ fn judge(charger: &Charger, causes: &[Cause], excess: f64, chosen: &Chosen) -> (
     let mut doubts = Vec::new();
     let few = different(&chosen.slow);
     if few < ENOUGH {
-        doubts.push(format!("there are {few} slow spans only"));
+        doubts.push(match few {
+            1 => "there is 1 slow span only".to_owned(),
+            _ => format!("there are {few} slow spans only"),
+        });
     }
     doubts.extend(sampled(chosen));
     doubts.extend(left_out(charger, chosen));
