@@ -1,6 +1,7 @@
 // The palette: what lies beside each other can be told apart, also with each kind of colour blindness, and text is readable.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { STANDINGS } from "../src/lanes/spans";
 import { DARK, heldLook, ink, LIGHT, PARTS, rgb, STATES, type Pattern, type Theme } from "../src/lib/palette";
 
 const linear = (c: number) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
@@ -83,4 +84,16 @@ test("patterns have ink and gaps, and repeat after eight pixels", () => {
     }
     assert.ok(on > 16 && on < 64, `${p}: ${on}`);
   }
+});
+
+test("the slower a span, the more it stands out, with and without colour", () => {
+  const [typical, partial, slow, slowest] = STANDINGS;
+  assert.ok(typical && partial && slow && slowest);
+  for (const theme of [LIGHT, DARK]) {
+    const [a = 0, b = 0, c = 0] = [typical, slow, slowest].map((s) => contrast(theme[s.key], theme.panel));
+    assert.ok(a > 2 && b > 1.5 * a && c > 1.5 * b, `${theme.name}: ${a}, ${b}, ${c}`);
+  }
+  assert.ok(typical.height < slow.height && slow.height < slowest.height);
+  const patterns = STANDINGS.map((s) => s.pattern);
+  assert.equal(new Set(patterns).size, patterns.length);
 });

@@ -285,8 +285,13 @@ fn lines(
 }
 
 fn shown_spans(study: &Study, people: &People, row: SpanRow, depth: u8) -> Shown {
-    let count: usize = row.levels(study, people).iter().map(|(_, level)| level.spans().len()).sum();
-    let label = if row.level == 0 { "spans".to_owned() } else { format!("spans, level {}", row.level + 1) };
+    let levels = row.levels(study, people);
+    let count: usize = levels.iter().map(|(_, level)| level.spans().len()).sum();
+    let label = match row.level + 1 {
+        1 => "spans".to_owned(),
+        n if levels.iter().any(|(_, level)| level.is_crowded()) => format!("spans, level {n} and deeper"),
+        n => format!("spans, level {n}"),
+    };
     let (kind, threads) = (RowKind::Spans, people.threads(row.of).len());
     let Weight { blame_s, cpu_s, held_s } = Weight::default();
     let detail = count.to_string();

@@ -12,7 +12,7 @@ const BAR = 15;
 
 /** How a span looks by its standing: the codes of the contract, 1 to 4. Shades of the text, for colours say what threads do. */
 export const STANDINGS: readonly { key: keyof Theme; pattern: Pattern; height: number; name: string }[] = [
-  { key: "other", pattern: "solid", height: 0.6, name: "span" },
+  { key: "sleep", pattern: "solid", height: 0.6, name: "span" },
   { key: "other", pattern: "dash", height: 0.6, name: "span not seen whole" },
   { key: "dim", pattern: "back", height: 0.8, name: "slowest tenth of its name" },
   { key: "text", pattern: "hatch", height: 1, name: "slowest hundredth" },

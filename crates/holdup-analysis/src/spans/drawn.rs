@@ -74,7 +74,7 @@ pub struct NameFacts {
 #[derive(Debug, Clone, Default)]
 pub struct Level {
     spans: Vec<Drawn>,
-    /// Whether some lie over others.
+    /// See [`Level::is_crowded`].
     crowded: bool,
 }
 
@@ -101,6 +101,11 @@ impl Level {
             true => self.spans.get(self.spans.partition_point(|s| s.start <= t)),
             false => self.spans.partition_point(|s| s.start < t).checked_sub(1).map(|i| &self.spans[i]),
         }
+    }
+
+    /// Whether some lie over others here, because more overlap than there are levels.
+    pub fn is_crowded(&self) -> bool {
+        self.crowded
     }
 
     /// All of them.

@@ -205,3 +205,39 @@ fn evenly(spans: Vec<(u64, Span)>) -> Vec<(u64, Span)> {
 pub(super) fn different(spans: &[(u64, Span)]) -> usize {
     spans.chunk_by(|a, b| a.0 == b.0).count()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdup_trace::{Nanos, ThreadIdx, Timestamp};
+
+    fn of(spans: &[(u64, u32)]) -> Name {
+        let mut name = Name::default();
+        for &(length, weight) in spans {
+            let at = Timestamp::from_nanos_since_start;
+            name.add(&Span {
+                t: at(length),
+                thread: ThreadIdx(1),
+                start: at(0),
+                end_thread: ThreadIdx(1),
+                name: StringId(1),
+                argument: StringId(0),
+                key: 0,
+                outcome: if weight == 0 { SpanOutcome::Open } else { SpanOutcome::Complete },
+                weight,
+                queued: Nanos(0),
+            });
+        }
+        name.finish();
+        name
+    }
+
+    #[test]
+    fn one_that_stands_for_many_counts_as_many() {
+        let name = of(&[(30, 1), (10, 98), (20, 1), (99, 0)]);
+        assert_eq!((name.count, name.open), (101, 1));
+        assert_eq!([0.0, 0.5, 0.98, 0.985, 0.99, 1.0].map(|q| name.at(q)), [10, 10, 10, 20, 20, 30]);
+        assert_eq!([5, 10, 11, 20, 30, 31].map(|length| name.rank(length)), [100, 100, 2, 2, 1, 0]);
+        assert_eq!((of(&[]).at(0.5), of(&[]).rank(1), of(&[(7, 0)]).at(0.5)), (0, 0, 0));
+    }
+}
