@@ -232,3 +232,42 @@ fn a_hundred_thousand_spans_are_a_picture_of_a_thousand_pixels() {
     assert!(share[..999].iter().all(|s| s.abs_diff(128) <= 2) && span.iter().all(|s| *s == u32::MAX));
     assert_eq!(told["labels"], json!([]));
 }
+
+/// A damaged table of spans is answered or refused, and nothing else.
+#[test]
+fn spans_that_make_no_sense_do_no_harm() {
+    let mut trace = made();
+    let (one, name) = (busiest(&trace).0, trace.strings.intern("request"));
+    let far = u64::MAX;
+    let base = span(one, name, 0, MILLI);
+    let none = Span { thread: ThreadIdx::NONE, end_thread: ThreadIdx::NONE, ..base };
+    let beyond = Span { thread: ThreadIdx(u32::MAX - 1), end_thread: ThreadIdx(4_000_000), ..base };
+    let nameless = Span { name: StringId(u32::MAX), argument: StringId(u32::MAX - 1), weight: u32::MAX, ..base };
+    let queued = Span { queued: Nanos(far), weight: 0, outcome: SpanOutcome::Open, ..base };
+    let times = [(far, far), (0, far), (far, 0), (5, 5)].map(|(from, to)| span(one, name, from, to));
+    trace.add_spans([none, beyond, nameless, queued].into_iter().chain(times)).unwrap();
+    let model = Model::open(trace, "made", Box::new(NoDisassembler)).unwrap();
+    let any = |question: Value| {
+        let bytes = model.ask_json(question.to_string().as_bytes(), &Cancel::default());
+        told(&bytes).0
+    };
+    for id in 0..9 {
+        any(json!({"ask": "span", "id": id}));
+    }
+    let rows = json!({"ask": "rows", "lanes": "thread", "open": [], "offset": 0, "limit": 500, "spans": true, "reveal": format!("t{}", one.0)});
+    for row in
+        any(rows)["rows"].as_array().unwrap().iter().filter_map(|r| r["id"].as_str()).filter(|id| id.starts_with('s'))
+    {
+        for window in [[0.0, 1e300], [0.0, 10.0], [1e6, 2e6]] {
+            any(json!({"ask": "spans", "window": window, "px": 8192, "ids": [row]}));
+        }
+        for time in [0.0, 5.0, 1e300, -1.0] {
+            for step in [-1, 0, 1] {
+                any(json!({"ask": "span", "row": row, "time": time, "slack": 1e300, "step": step}));
+            }
+        }
+    }
+    assert!(any(json!({"ask": "slowest", "top": 50}))["names"].as_array().is_some_and(|names| names.len() == 2));
+    any(json!({"ask": "slow", "name": "request"}));
+    any(json!({"ask": "slow", "name": ""}));
+}

@@ -110,7 +110,7 @@ fn sums(charger: &Charger, spans: &[(u64, Span)]) -> Sums {
             let key = add(charger, &mut sums.of, piece);
             *own.entry(key).or_default() += ns;
         }
-        for key in own.into_iter().filter(|(_, ns)| *ns * 10 >= long).map(|(key, _)| key) {
+        for key in own.into_iter().filter(|(_, ns)| *ns >= long.div_ceil(10)).map(|(key, _)| key) {
             if let Some(sum) = sums.of.get_mut(&key) {
                 sum.spans += 1;
             }
