@@ -1,6 +1,7 @@
 //! Units of work: which there are, and why the slow ones are slow.
 
-use holdup_analysis::spans::{self, Cause, NamedSpans, OneSpan};
+use holdup_analysis::annotate::annotate;
+use holdup_analysis::spans::{self, Cause, Done, NamedSpans, OneSpan};
 use serde_json::{Value, json};
 
 use crate::arguments;
@@ -64,11 +65,13 @@ fn slow_ones(desk: &Desk, asked: &arguments::Spans, name: &str) -> Result<Value,
         .with("worst", found.worst.iter().map(shown).collect::<Vec<_>>());
     if let Some(worst) = found.worst.first() {
         answer = answer.next("spans", "the slowest one, piece by piece", &json!({"trace": path, "id": worst.id}));
-        let middle = longest_wait(worst);
-        let chain = json!({"trace": path, "at_s": middle, "thread": worst.who.tid.to_string()});
-        answer = answer.next("chain", "what it waited for, hop by hop", &chain);
     }
-    if let Some(cause) = found.causes.first().filter(|c| !c.function.is_empty()) {
+    if let Some(chain) = found.worst.iter().find_map(|worst| longest_wait(path, worst)) {
+        answer = answer.next("chain", "what a slow one waited for, hop by hop", &chain);
+    }
+    // What a function calls may have had all the samples.
+    let has_samples = |cause: &&Cause| annotate(&trace, path, &cause.function, desk.workplace.disassembler()).is_ok();
+    if let Some(cause) = found.causes.first().filter(|c| !c.function.is_empty()).filter(has_samples) {
         let function = json!({"trace": path, "function": cause.function});
         answer = answer.next("disasm", "the function of the first cause", &function);
     }
@@ -78,16 +81,14 @@ fn slow_ones(desk: &Desk, asked: &arguments::Spans, name: &str) -> Result<Value,
 fn one(desk: &Desk, path: &str, id: u64) -> Result<Value, String> {
     let trace = desk.trace(path)?;
     let found = spans::one(&trace, path, id).map_err(|e| e.to_string())?;
-    let chain = json!({"trace": path, "at_s": longest_wait(&found.span), "thread": found.span.who.tid.to_string()});
     let until = found.span.start_s + found.span.length_s;
     let window = json!({"trace": path, "window": [found.span.start_s, until]});
-    Ok(Answer::new()
-        .with("name", &found.name)
-        .with("outcome", found.outcome)
-        .with("span", &found.span)
-        .next("chain", "its longest piece, hop by hop", &chain)
-        .next("explain", "what held the machine up meanwhile", &window)
-        .finish())
+    let mut answer =
+        Answer::new().with("name", &found.name).with("outcome", found.outcome).with("span", &found.span);
+    if let Some(chain) = longest_wait(path, &found.span) {
+        answer = answer.next("chain", "its longest wait, hop by hop", &chain);
+    }
+    Ok(answer.next("explain", "what held the machine up meanwhile", &window).finish())
 }
 
 /// A span with its longest pieces.
@@ -103,9 +104,12 @@ fn shown(span: &OneSpan) -> Value {
     })
 }
 
-/// The middle of its longest piece in which it did not run itself, in seconds since the trace's start.
-fn longest_wait(span: &OneSpan) -> f64 {
-    let waited = span.pieces.iter().filter(|p| p.what != spans::Done::Ran);
-    let longest = waited.max_by(|a, b| a.length_s.total_cmp(&b.length_s));
-    span.start_s + longest.map_or(span.length_s / 2.0, |p| p.from_s + p.length_s / 2.0)
+/// Where to ask for the chain of its longest wait: at the middle of the longest piece that another thread or a device had, if there is one.
+fn longest_wait(path: &str, span: &OneSpan) -> Option<Value> {
+    let is_wait = |what| !matches!(what, Done::Ran | Done::Behind | Done::Unknown);
+    // A request that lay in a queue while its own thread ran did not wait by a thread of its own.
+    let waits = span.pieces.iter().filter(|p| is_wait(p.what) && (p.what != Done::WaitedFor || p.who.tid != span.who.tid));
+    let longest = waits.max_by(|a, b| a.length_s.total_cmp(&b.length_s))?;
+    let middle = span.start_s + longest.from_s + longest.length_s / 2.0;
+    Some(json!({"trace": path, "at_s": middle, "thread": span.who.tid.to_string()}))
 }
