@@ -83,8 +83,7 @@ fn one(desk: &Desk, path: &str, id: u64) -> Result<Value, String> {
     let found = spans::one(&trace, path, id).map_err(|e| e.to_string())?;
     let until = found.span.start_s + found.span.length_s;
     let window = json!({"trace": path, "window": [found.span.start_s, until]});
-    let mut answer =
-        Answer::new().with("name", &found.name).with("outcome", found.outcome).with("span", &found.span);
+    let mut answer = Answer::new().with("name", &found.name).with("outcome", found.outcome).with("span", &found.span);
     if let Some(chain) = longest_wait(path, &found.span) {
         answer = answer.next("chain", "its longest wait, hop by hop", &chain);
     }
@@ -108,7 +107,8 @@ fn shown(span: &OneSpan) -> Value {
 fn longest_wait(path: &str, span: &OneSpan) -> Option<Value> {
     let is_wait = |what| !matches!(what, Done::Ran | Done::Behind | Done::Unknown);
     // A request that lay in a queue while its own thread ran did not wait by a thread of its own.
-    let waits = span.pieces.iter().filter(|p| is_wait(p.what) && (p.what != Done::WaitedFor || p.who.tid != span.who.tid));
+    let waits =
+        span.pieces.iter().filter(|p| is_wait(p.what) && (p.what != Done::WaitedFor || p.who.tid != span.who.tid));
     let longest = waits.max_by(|a, b| a.length_s.total_cmp(&b.length_s))?;
     let middle = span.start_s + longest.from_s + longest.length_s / 2.0;
     Some(json!({"trace": path, "at_s": middle, "thread": span.who.tid.to_string()}))
