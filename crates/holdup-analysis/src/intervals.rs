@@ -16,6 +16,7 @@ mod facts;
 mod homes;
 mod losses;
 mod machine;
+mod now;
 mod output;
 mod owners;
 mod part;

@@ -46,6 +46,37 @@ fn an_early_wake_does_not_end_a_wait_that_another_ends() {
     near(running(&trace, &blame, 11), 0.0);
 }
 
+/// How many of the worker's sleeps of 5 ms on one word of its own go on in the next, if it hands something over after each.
+fn joined_sleeps(hands_over: bool) -> usize {
+    let mut s = Schedule::new(2, 51.0).thread(10, "worker").thread(11, "client");
+    for i in 0..10 {
+        let t = 5.1 * f64::from(i);
+        s = s.futex(t, 10, 0).switch(t, 0, 10, SLEEPS, FUTEX, 0);
+        if i == 0 {
+            s = s.switch(t, 1, 11, SLEEPS, FUTEX, 0);
+        }
+        s = s.wakes(t + 5.0, 0, 0, 10, WakeContext::Timer, 0).switch(t + 5.0, 0, 0, RUNS, -1, 10);
+        if hands_over {
+            s = s.by(t + 5.02, 0, 10, 11).switch(t + 5.02, 1, 0, RUNS, -1, 11).switch(
+                t + 5.06,
+                1,
+                11,
+                SLEEPS,
+                FUTEX,
+                0,
+            );
+        }
+    }
+    let trace = s.finish();
+    intervals_of(&trace).waits.iter().filter(|w| trace.threads.tid[w.thread.index()] == 10 && w.goes_on != 0).count()
+}
+
+#[test]
+fn sleeps_between_which_a_thread_wakes_somebody_are_not_one() {
+    assert_eq!(joined_sleeps(false), 9, "it looks again and again");
+    assert_eq!(joined_sleeps(true), 0, "each is a task's");
+}
+
 #[test]
 fn nobody_wakes_itself() {
     let s = Schedule::new(2, 100.0).thread(10, "worker").thread(11, "waker").runs(11, 1, 0.0, 100.0, -1);

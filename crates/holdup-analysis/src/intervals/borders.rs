@@ -5,7 +5,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::crossing::Crossing;
 use super::facts::Facts;
-use super::machine::{Machine, Recent};
+use super::machine::Machine;
+use super::now::Recent;
 use super::part::{Part, carry, open_waits};
 use super::prepare::{Dictionary, REWAIT_NS, join_rewaits};
 use super::releases::{self, Releases};

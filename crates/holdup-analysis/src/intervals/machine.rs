@@ -5,6 +5,7 @@ use holdup_trace::{Cpu, LockId, StackId, SwitchState, ThreadIdx, Trace, WakeCont
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::losses::Loss;
+use super::now::{CpuNow, Early, Recent, ThreadNow};
 use super::output::Output;
 use super::owners::Owners;
 use super::place::Place;
@@ -15,42 +16,6 @@ use super::tally::Tally;
 use super::wait::Wait;
 use super::{HANDOFF_NS, RACE_NS};
 use crate::classify::WaitKind;
-
-/// What is known of a thread at an instant.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ThreadNow {
-    pub(super) state: State,
-    pub(super) since: u64,
-    /// Where it ran last.
-    pub(super) cpu: Cpu,
-    /// The last wait and the one before, as index + 1.
-    pub(super) waits: [u32; 2],
-}
-
-/// A wake that came while the thread still ran.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Early {
-    t: u64,
-    waker: ThreadIdx,
-    context: WakeContext,
-    source: u16,
-    stack: StackId,
-}
-
-/// What a CPU runs at an instant.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CpuNow {
-    pub(super) running: ThreadIdx,
-    pub(super) since: u64,
-}
-
-/// The timed-out wait of a thread that may go on in its next one.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Recent {
-    pub(super) resumed: u64,
-    /// Crossing waits that end as the next one does.
-    pub(super) same: Vec<u32>,
-}
 
 /// Follows the events from one instant on.
 pub(super) struct Machine<'a> {
@@ -76,7 +41,7 @@ impl<'a> Machine<'a> {
     pub(super) fn new(trace: &'a Trace, losses: &'a [Loss], out: Output) -> Self {
         let fresh = |start: &holdup_trace::Timestamp| {
             let state = if start.nanos() > 0 { State::Gone } else { State::Unknown };
-            ThreadNow { state, since: 0, cpu: Cpu::NONE, waits: [0; 2] }
+            ThreadNow { state, since: 0, cpu: Cpu::NONE, waits: [0; 2], woke: false }
         };
         let cpus = usize::from(trace.meta.cpus);
         Machine {
@@ -144,6 +109,7 @@ impl<'a> Machine<'a> {
         let i = self.out.waits.len() as u32;
         let now = &mut self.threads[thread.index()];
         now.waits = [i + 1, now.waits[0]];
+        let after_wake = std::mem::take(&mut now.woke);
         self.out.waits.push(Wait {
             thread,
             start: t,
@@ -165,6 +131,7 @@ impl<'a> Machine<'a> {
             verdict: None,
             exempt: false,
             goes_on: 0,
+            after_wake,
         });
         if !self.recent.is_empty() {
             self.follow_recent(thread, t, i);
@@ -317,6 +284,9 @@ impl Follower for Machine<'_> {
         }
         let by_task = row.context == WakeContext::Task && row.waker.is_real();
         let waker = if by_task { row.waker } else { ThreadIdx::NONE };
+        if self.known(waker) {
+            self.threads[waker.index()].woke = true;
+        }
         let context = if row.context == WakeContext::Task && !by_task { WakeContext::Unknown } else { row.context };
         match self.threads[row.wakee.index()].state {
             State::Running(_) => {

@@ -4,7 +4,8 @@ use holdup_trace::{Cpu, LockId, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
 use super::losses::Loss;
-use super::machine::{CpuNow, Early, Machine, ThreadNow};
+use super::machine::Machine;
+use super::now::{CpuNow, Early, ThreadNow};
 use super::output::{Late, Output};
 use super::owners::{OwnerSpan, Owners};
 use super::releases::Release;
@@ -65,7 +66,7 @@ impl Part {
         for (now, then) in machine.threads.iter_mut().zip(&self.threads) {
             let state = then.state.state();
             let last = state.wait().map_or(0, |i| i + 1);
-            *now = ThreadNow { state, since: then.since, cpu: then.cpu, waits: [last, 0] };
+            *now = ThreadNow { state, since: then.since, cpu: then.cpu, waits: [last, 0], woke: false };
         }
         machine.early = FxHashMap::from_iter(self.early.iter().copied());
         machine.cpus.clone_from(&self.cpus);

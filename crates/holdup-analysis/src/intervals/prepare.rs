@@ -141,9 +141,11 @@ impl Wait {
         (self.open, self.context) = (other.open, other.context);
     }
 
-    /// If `follow`, which begins after the time-out at `resumed`, is on the same lock, this wait goes on in it.
+    /// If `follow`, which begins after the time-out at `resumed`, is on the same lock, this wait goes on in it. Not if
+    /// the thread has woken somebody between them: it went on with its work, and came back (a worker that sleeps for each
+    /// of its tasks does so on one word of its own).
     pub(super) fn join(&mut self, follow: &Wait, resumed: u64, goes_on: u32) {
-        if follow.lock == self.lock && follow.start.saturating_sub(resumed) < REWAIT_NS {
+        if follow.lock == self.lock && !follow.after_wake && follow.start.saturating_sub(resumed) < REWAIT_NS {
             self.goes_on = goes_on;
             self.end_like(follow);
         }
