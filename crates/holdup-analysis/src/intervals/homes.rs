@@ -236,10 +236,13 @@ impl Activity {
         if kind == WaitKind::Timer {
             let is_long = ns > LONGEST_NAP_NS * u64::from(waits);
             let looks = 2 * again >= waits && self.works_beside(path, waits, work);
+            // Input arrives elsewhere, and the sleep lies deeper in what the thread does with it.
+            let serves =
+                home.is_some_and(|h| h.is_input && work.total >= FEW && work.shared(&path.functions) > h.shared);
             return match () {
                 () if is_long => Place::Home,
                 () if path.says_lock => Place::Middle,
-                () if looks => Place::Unsure,
+                () if looks || serves => Place::Unsure,
                 () => Place::Home,
             };
         }
@@ -366,5 +369,28 @@ mod tests {
         assert_eq!(judged(false, naps(90, short), 5), Place::Home, "next to no work: it keeps house");
         assert_eq!(judged(false, naps(90, 1000 * short), 50), Place::Home, "seconds long");
         assert_eq!(judged(true, naps(5, short), 5), Place::Middle, "the busy handler of a lock");
+    }
+
+    #[test]
+    fn a_short_sleep_in_what_follows_on_input_may_be_for_something() {
+        let path = |functions: &[u64]| {
+            let (functions, hash) = (functions.to_vec(), functions.iter().sum());
+            Rc::new(Path { functions, application: 3, hash, says_lock: false, keeps_thread: false })
+        };
+        // serve ─ 2 ┬ 3 poll          serve ─ 2 ┬ 4 handle ┬ 5 compute
+        //           └ 4 handle                             └ 6 sleep
+        let input = Seen { kind: WaitKind::Input, waits: 20, from_outside: 20, ..Seen::default() };
+        let nap = Seen { kind: WaitKind::Timer, waits: 100, ns: 1_000_000_000, ..Seen::default() };
+        let judged = |sleeps_at: &[u64], input| {
+            let activity = Activity {
+                waits: vec![(path(&[1, 2, 3]), StackId::NONE, input), (path(sleeps_at), StackId::NONE, nap)],
+                samples: vec![(path(&[1, 2, 4, 5]), 50)],
+            };
+            activity.judge().map(|(_, _, place, _)| place).nth(1).unwrap()
+        };
+        assert_eq!(judged(&[1, 2, 4, 6], input), Place::Unsure, "within what it does with its input");
+        assert_eq!(judged(&[1, 2, 6], input), Place::Home, "beside it: a pace");
+        let none = Seen { from_outside: 0, ..input };
+        assert_eq!(judged(&[1, 2, 4, 6], none), Place::Home, "no input arrives at all");
     }
 }
