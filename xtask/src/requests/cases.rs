@@ -64,10 +64,11 @@ const REDIS: Case = Case {
         server.ask(scene, "eval \"for i = 1, 1000000 do redis.call('set', 'key:' .. i, i) end\" 0")?;
         let _load = server.benchmark(scene, "get")?;
         let _keys = scene.start(&format!("redis-cli -p {} -r -1 -i 1 keys 'none*'", server.port))?;
-        std::thread::sleep(Duration::from_secs(1));
-        server.ask(scene, "slowlog reset")?;
         let (trace, log) = scene.record_spans(server.running.pid(), "net(str)", || {
-            std::thread::sleep(Duration::from_secs_f64(scene.seconds - 0.5));
+            // Those that lie in the recording.
+            std::thread::sleep(Duration::from_millis(700));
+            server.ask(scene, "slowlog reset")?;
+            std::thread::sleep(Duration::from_secs_f64(scene.seconds - 1.0));
             server.ask(scene, "slowlog get 20")
         })?;
         let lines: Vec<&str> = log.lines().collect();
@@ -143,7 +144,9 @@ const PYTHON: Case = Case {
     truth: "A request in a hundred recounts for 40 ms with a lock that all need. The longest wait for it by the server's clock",
     right: Cause { what: "waited-for", process: "^python", function: "^recount$" },
     record: |scene| {
-        let python = std::env::var("HOLDUP_PYTHON").unwrap_or_else(|_| "python3".into());
+        // As scripts/install-real.sh makes one, in the folder `target`.
+        let own = scene.dir.ancestors().map(|above| above.join("real-python/bin/python")).find(|path| path.is_file());
+        let python = own.map_or_else(|| "python3".to_owned(), |path| path.display().to_string());
         if scene
             .run(&format!("{python} -c 'import opentelemetry.sdk, opentelemetry.exporter.otlp.proto.common'"))
             .is_err()
