@@ -119,6 +119,16 @@ fn a_slow_span_in_the_view() {
     node("spans.mjs", &[("HOLDUP_URL", &view.url), ("HOLDUP_NONE", &none.url)]);
 }
 
+/// The same in files that need no server.
+#[test]
+fn a_slow_span_in_a_report_from_disk() {
+    let Some(_one) = browser() else { return };
+    let folder = tempfile::tempdir().expect("folder");
+    let spans = report(folder.path(), "spans.html", Some(&with_spans(folder.path())));
+    let (url, none) = (format!("file://{spans}"), report(folder.path(), "none.html", Some(DEMO)));
+    node("spans.mjs", &[("HOLDUP_URL", &url), ("HOLDUP_NONE", &format!("file://{none}"))]);
+}
+
 #[test]
 fn the_first_story_in_a_report_from_disk() {
     let Some(_one) = browser() else { return };
