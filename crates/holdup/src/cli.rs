@@ -43,7 +43,7 @@ pub use view::View;
 /// Records what every thread ran and waited for, and says in one page what kept the CPUs from working: which
 /// thread, lock, function, source line and instruction.
 #[derive(Debug, Parser)]
-#[command(name = "holdup", bin_name = "holdup", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "holdup", bin_name = "holdup", version, long_version = crate::version::long(), arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Examples:\n  holdup explain -- make -j16\n  holdup record -o build.holdup -- make -j16\n  \
                         holdup explain build.holdup\n  holdup explain perf.data --json\n\n\
                         Defaults of options can stand in ~/.config/holdup.toml, for all commands or in a section for one:\n  \

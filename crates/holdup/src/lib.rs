@@ -11,6 +11,7 @@ mod demo;
 mod documents;
 mod open;
 mod text;
+mod version;
 
 use std::process::ExitCode;
 
