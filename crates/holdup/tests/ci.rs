@@ -44,7 +44,11 @@ fn a_slower_commit_fails_the_job() {
     };
     let (code, said, err) = compared("HEAD~1");
     assert!(code == Some(1) && said.contains("sum"), "{code:?} {said} {err}");
-    assert!(["before-1.holdup", "after-3.holdup", "diff.svg", "diff.txt"].iter().all(|f| dir.join("holdup-ci").join(f).is_file()));
+    assert!(
+        ["before-1.holdup", "after-3.holdup", "diff.svg", "diff.txt"]
+            .iter()
+            .all(|f| dir.join("holdup-ci").join(f).is_file())
+    );
     let (code, said, err) = compared("HEAD");
     assert_eq!(code, Some(0), "{said} {err}");
     assert_eq!(compared("nothing").0, Some(128), "git's own: there is no such commit");
