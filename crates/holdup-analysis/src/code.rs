@@ -51,6 +51,34 @@ pub struct CodeLoop {
     pub looks: bool,
     /// Whether it tries again and again to put one value where another one is.
     pub acquires: bool,
+    /// What could be done faster in it, where that is certain.
+    pub idiom: Option<Idiom>,
+}
+
+/// Something that a loop does, and that could be done faster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Idiom {
+    /// Divides whole numbers.
+    Divides {
+        /// Whether the divisor is the same in every turn.
+        by_same: bool,
+    },
+    /// Reads from an address that it read in the turn before.
+    Chases,
+    /// Looks at elements of so many bytes, one in each turn, until one is found.
+    Scans {
+        /// 1, 2, 4 or 8.
+        bytes: u16,
+    },
+    /// Moves on by a cache line or more in each turn, and uses little of it.
+    Strides {
+        /// From turn to turn.
+        bytes: u64,
+        /// How many of them are used.
+        used: u64,
+    },
+    /// Copies a byte in each turn.
+    CopiesBytes,
 }
 
 /// Longest loop in which a thread only waits, in instructions.

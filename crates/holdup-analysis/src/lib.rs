@@ -39,6 +39,6 @@ mod stalls;
 pub mod threads;
 mod turns;
 
-pub use code::{CodeLoop, Decoded, Disassembler, NoDisassembler};
+pub use code::{CodeLoop, Decoded, Disassembler, Idiom, NoDisassembler};
 pub use findings::{explain, explain_study};
 pub use report::{Explanation, Options};

@@ -17,7 +17,20 @@ fn instruction(word: u32, address: u64) -> Instruction {
     let (load, store, atomic) = accesses(word);
     let (reads, writes) = registers(word, load, store);
     let text = text(word, address, kind);
-    Instruction { address, len: 4, text, kind, atomic, load, store, memory: memory(word), reads, writes }
+    Instruction {
+        address,
+        len: 4,
+        text,
+        kind,
+        atomic,
+        load,
+        store,
+        memory: memory(word),
+        reads,
+        writes,
+        width: 0,
+        step: None,
+    }
 }
 
 fn text(word: u32, address: u64, kind: Kind) -> String {

@@ -6,10 +6,12 @@
 #![forbid(unsafe_code)]
 
 mod aarch64;
+mod idiom;
 mod loops;
 mod purpose;
 mod x86_64;
 
+pub use idiom::Idiom;
 pub use loops::{LOOP_LIMIT, Loop, loops};
 
 /// A machine.
@@ -141,6 +143,11 @@ impl Registers {
         self.0 & others.0 != 0
     }
 
+    /// Whether all are general ones.
+    pub(crate) const fn is_general(self) -> bool {
+        self.0 >> 32 == 0
+    }
+
     /// Whether there is none.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -175,6 +182,10 @@ pub struct Instruction {
     pub reads: Registers,
     /// Registers that it changes; not the stack pointer, and not the flags.
     pub writes: Registers,
+    /// How many bytes it reads or writes at its operand in memory; 0 if that is not known.
+    pub width: u16,
+    /// What it adds to the one register that it changes, if it does nothing else.
+    pub step: Option<i64>,
 }
 
 impl Memory {

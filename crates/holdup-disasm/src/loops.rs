@@ -18,6 +18,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::idiom::{self, Idiom};
 use super::purpose::Purpose;
 use super::{Instruction, Kind};
 
@@ -49,6 +50,8 @@ pub struct Loop {
     pub has_call: bool,
     /// Whether it reads memory and does nothing to it: neither stores, nor atomics, nor calls.
     pub load_only: bool,
+    /// What could be done faster in it, where that is certain: of innermost loops with one way back.
+    pub idiom: Option<Idiom>,
 }
 
 impl Loop {
@@ -61,16 +64,33 @@ impl Loop {
 /// The loops of at most [`LOOP_LIMIT`] instructions, by start and end. `code` is one function in order of address.
 pub fn loops(code: &[Instruction]) -> Vec<Loop> {
     let predecessors = predecessors(code);
-    let mut bodies = Vec::new();
+    let (mut bodies, mut single) = (Vec::new(), FxHashSet::default());
     for (header, from) in predecessors.iter().enumerate() {
         // Others cannot have both a way in and a way back. (With one alone the way in may be a jump table.)
         if from.len() > 1 || from.iter().any(|&f| f >= header) {
+            let before = bodies.len();
             bodies.extend(from.iter().filter_map(|&latch| body(&predecessors, header, latch)));
+            if let [one] = &bodies[before..] {
+                single.insert(one.clone());
+            }
         }
     }
     bodies.sort_unstable();
     bodies.dedup();
-    let mut found: Vec<Loop> = bodies.iter().map(|body| describe(code, body)).collect();
+    let inner = |body: &[usize], other: &[usize]| {
+        other.len() < body.len() && other.iter().all(|i| body.binary_search(i).is_ok())
+    };
+    // Those that begin within it; they are sorted.
+    let near = |body: &[usize]| {
+        let (first, last) = (body.first().copied(), body.last().copied());
+        let from = bodies.partition_point(|other: &Vec<usize>| other.first().copied() < first);
+        let to = bodies.partition_point(|other| other.first().copied() <= last);
+        &bodies[from..to.max(from)]
+    };
+    let plain = |body: &Vec<usize>| single.contains(body) && !near(body).iter().any(|other| inner(body, other));
+    let idiom = |body: &Vec<usize>| plain(body).then(|| idiom::of(body.iter().map(|&i| &code[i]).collect()))?;
+    let with_idiom = |body: &Vec<usize>| Loop { idiom: idiom(body), ..describe(code, body) };
+    let mut found: Vec<Loop> = bodies.iter().map(with_idiom).collect();
     found.sort_by_key(|l| (l.start, l.end));
     pause_themselves(code, &mut found);
     found
@@ -152,5 +172,6 @@ fn describe(code: &[Instruction], body: &[usize]) -> Loop {
         has_compare_exchange: any(|c| matches!(c.atomic, Some(a) if a != super::Atomic::ReadModifyWrite)),
         has_call,
         load_only: any(|c| c.load) && !any(|c| c.store) && !has_atomic && !has_call,
+        idiom: None,
     }
 }

@@ -73,6 +73,11 @@ impl<'a> Purpose<'a> {
         !self.body.iter().any(|c| acts(c)) && self.is_idle()
     }
 
+    /// Registers whose value depends on what it was a turn before.
+    pub(super) const fn carried(&self) -> Registers {
+        self.carried
+    }
+
     fn at(&self) -> impl Iterator<Item = (&'a Instruction, Values)> + '_ {
         self.body.iter().copied().zip(self.before.iter().copied())
     }

@@ -33,9 +33,31 @@ pub(super) fn disassemble(code: &[u8], start: u64) -> Vec<Instruction> {
             memory: memory(&one),
             reads: used(&mut info, &one, |access| !matches!(access, OpAccess::Write | OpAccess::CondWrite)),
             writes: used(&mut info, &one, |access| !matches!(access, OpAccess::Read | OpAccess::CondRead)),
+            width: one.memory_size().size().try_into().unwrap_or(0),
+            step: step(&one),
         });
     }
     found
+}
+
+/// What a 64-bit register is moved on by. (Narrower ones wrap around elsewhere.)
+fn step(one: &iced_x86::Instruction) -> Option<i64> {
+    let register = one.op0_kind() == OpKind::Register && one.op0_register().is_gpr64();
+    let constant = || match one.op1_kind() {
+        OpKind::Immediate8to64 | OpKind::Immediate32to64 => Some(one.immediate(1).cast_signed()),
+        _ => None,
+    };
+    match one.mnemonic() {
+        _ if !register => None,
+        Mnemonic::Add => constant(),
+        Mnemonic::Sub => constant()?.checked_neg(),
+        Mnemonic::Inc => Some(1),
+        Mnemonic::Dec => Some(-1),
+        Mnemonic::Lea if one.memory_base() == one.op0_register() && one.memory_index() == Reg::None => {
+            Some(one.memory_displacement64().cast_signed())
+        }
+        _ => None,
+    }
 }
 
 pub(super) fn boundary(code: &[u8], start: u64, wanted: u64) -> u64 {

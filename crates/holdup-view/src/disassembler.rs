@@ -1,6 +1,6 @@
 //! Lends the disassembler to the analysis.
 
-use holdup_analysis::{CodeLoop, Decoded, Disassembler};
+use holdup_analysis::{CodeLoop, Decoded, Disassembler, Idiom};
 use holdup_disasm as disasm;
 use holdup_disasm::{Arch, Instruction, Kind, Register};
 
@@ -24,8 +24,19 @@ impl Disassembler for Machine {
             pauses: l.pauses,
             looks: l.looks,
             acquires: l.acquires,
+            idiom: l.idiom.map(idiom),
         };
         found.into_iter().map(short).collect()
+    }
+}
+
+fn idiom(idiom: disasm::Idiom) -> Idiom {
+    match idiom {
+        disasm::Idiom::Divides { by_same } => Idiom::Divides { by_same },
+        disasm::Idiom::Chases => Idiom::Chases,
+        disasm::Idiom::Scans { bytes } => Idiom::Scans { bytes },
+        disasm::Idiom::Strides { bytes, used } => Idiom::Strides { bytes, used },
+        disasm::Idiom::CopiesBytes => Idiom::CopiesBytes,
     }
 }
 
