@@ -79,6 +79,8 @@ pub enum Idiom {
     },
     /// Copies a byte in each turn.
     CopiesBytes,
+    /// Counts the ones or the zeros of a word, one in each turn.
+    CountsBits,
 }
 
 /// Longest loop in which a thread only waits, in instructions.

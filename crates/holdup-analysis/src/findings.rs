@@ -45,6 +45,7 @@ use crate::blame::{self, Study, Window};
 use crate::classify::Classifier;
 use crate::code::Disassembler;
 use crate::focus::Focus;
+use crate::idiom::IdiomFacts;
 use crate::intervals::Timeline;
 use crate::replay::Taken;
 use crate::report::{About, CpuSeconds, Explanation, Finding, FindingKind, Health, Options, Smaller, TraceFacts};
@@ -250,6 +251,10 @@ impl Context<'_> {
         findings.sort_by(|(a, _), (b, _)| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
         if let Some((at, busy)) = profile::cpu_bound(self, charged, findings.iter().map(|(finding, _)| finding)) {
             findings.insert(at, (busy, None));
+        }
+        for (finding, _) in &mut findings {
+            let idiom = finding.culprit.instruction.as_ref().and_then(|i| i.idiom.as_ref());
+            finding.evidence.extend(idiom.map(IdiomFacts::sentence));
         }
         (findings, smaller)
     }

@@ -19,6 +19,7 @@ pub mod diff;
 pub mod explore;
 pub mod findings;
 pub mod focus;
+mod idiom;
 pub mod intervals;
 mod known;
 pub mod label;
@@ -41,4 +42,5 @@ mod turns;
 
 pub use code::{CodeLoop, Decoded, Disassembler, Idiom, NoDisassembler};
 pub use findings::{explain, explain_study};
+pub use idiom::{IdiomFacts, IdiomKind};
 pub use report::{Explanation, Options};

@@ -7,6 +7,7 @@ use holdup_trace::LockKind;
 use serde::Serialize;
 
 pub use crate::about::About;
+use crate::idiom::IdiomFacts;
 
 /// What to explain, and how.
 #[derive(Debug, Clone, Default)]
@@ -293,6 +294,8 @@ pub struct Instruction {
     pub share: f64,
     /// The instructions of the loop or neighbourhood around it, each with its share.
     pub around: Vec<Neighbour>,
+    /// What the loop around it does that could be done faster, where that is certain.
+    pub idiom: Option<IdiomFacts>,
 }
 
 /// An instruction near the hot one.

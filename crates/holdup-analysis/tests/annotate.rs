@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use holdup_analysis::annotate::{Annotated, annotate};
-use holdup_analysis::{CodeLoop, Decoded, Disassembler};
+use holdup_analysis::{CodeLoop, Decoded, Disassembler, Idiom, IdiomKind};
 use holdup_trace::{
     Cpu, Destination, Image, Location, MapEvent, SampleEvent, SourceLine, Symbolizer, Trace, TraceBuilder,
 };
@@ -102,6 +102,31 @@ fn processes_are_added_up_and_loops_named() {
     assert!(found.loops[0].spins && found.loops[0].text.contains("`pause` in a loop of 4"), "{}", found.loops[0].text);
     assert!((found.loops[0].share - 1.0).abs() < 1e-9);
     assert!(found.notes.iter().any(|n| n.contains("90 %") && n.contains("`pause` before it")), "{:?}", found.notes);
+}
+
+/// The same code, of which the disassembler knows what else it does.
+struct Scanning;
+
+impl Disassembler for Scanning {
+    fn disassemble(&self, arch: &str, code: &[u8], start: u64) -> Vec<Decoded> {
+        Four.disassemble(arch, code, start)
+    }
+
+    fn loops(&self, _: &str, _: &[u8], start: u64) -> Vec<CodeLoop> {
+        let instructions = (0..4).map(|i| start + 4 * i).collect();
+        vec![CodeLoop { instructions, load_only: true, idiom: Some(Idiom::Scans { bytes: 4 }), ..CodeLoop::default() }]
+    }
+}
+
+#[test]
+fn what_a_loop_does_is_told_with_what_it_could_be() {
+    let found = annotate(&trace(true), "t", "pool::worker::spin", &Scanning).unwrap();
+    assert_eq!(found.loops[0].idiom, Some(IdiomKind::Scan));
+    let text = &found.loops[0].text;
+    assert!(
+        text.starts_with("a loop of 4 instructions that only reads memory: it looks at one element of 4 bytes"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub enum Idiom {
     },
     /// Copies a byte in each turn.
     CopiesBytes,
+    /// Counts the ones or the zeros of a word, one in each turn.
+    CountsBits,
 }
 
 /// Of a processor's cache, in bytes; on some it is more, never less.
@@ -49,6 +51,7 @@ pub(super) fn of(body: Vec<&Instruction>) -> Option<Idiom> {
         .or_else(|| body.strides())
         .or_else(|| body.scans())
         .or_else(|| body.copies())
+        .or_else(|| body.counts_bits())
 }
 
 /// The instructions of a loop in order of address.
@@ -81,25 +84,38 @@ impl<'a> Body<'a> {
     }
 
     fn chases(&self) -> Option<Idiom> {
-        let next = |c: &&&Instruction| {
-            let address = self.address(c);
-            c.load && !c.store && address.each().any(|r| self.comes_from(r, c))
-        };
+        let next = |c: &&&Instruction| c.load && !c.store && self.address(c).each().any(|r| self.is_chain(r));
         self.0.iter().find(next).map(|_| Idiom::Chases)
     }
 
-    /// Whether the register gets what `load` read, directly or by one copy, and nothing else.
-    fn comes_from(&self, register: Registers, load: &Instruction) -> bool {
-        let Some(writer) = self.only_writer(register) else { return false };
-        if writer.writes != register {
-            return false;
+    /// Whether the register gets nothing but what was read through it, directly or by way of others of which the same is true.
+    fn is_chain(&self, register: Registers) -> bool {
+        let (mut chain, mut loads) = (register, false);
+        loop {
+            let mut grown = chain;
+            for c in self.0.iter().filter(|c| c.writes.meets(chain)) {
+                let moves = ["mov ", "movz", "movs", "cmov", "ldr "].iter().any(|name| c.text.starts_with(name));
+                let one = c.writes.each().count() == 1;
+                if !moves || !one || c.step.is_some() {
+                    return false;
+                }
+                if !c.load {
+                    // What nobody changes is no link: it would begin anew there.
+                    if !c.reads.each().all(|r| self.written().meets(r)) {
+                        return false;
+                    }
+                    grown = grown.with(c.reads);
+                } else if self.address(c).meets(chain) {
+                    loads = true;
+                } else {
+                    return false;
+                }
+            }
+            if grown == chain {
+                return loads;
+            }
+            chain = grown;
         }
-        if writer.address == load.address {
-            return true;
-        }
-        let copies = writer.memory.is_none() && writer.text.starts_with("mov ");
-        let source = self.only_writer(writer.reads).filter(|_| copies);
-        source.is_some_and(|s| s.address == load.address && s.writes == writer.reads)
     }
 
     fn strides(&self) -> Option<Idiom> {
@@ -135,6 +151,30 @@ impl<'a> Body<'a> {
         let bytes = load.width == 1 && store.width == 1 && a.advance == b.advance && a.advance.unsigned_abs() == 1;
         let rest = self.written().without(value).each().all(|r| self.step(r).is_some());
         (same && bytes && rest && load.address != store.address).then_some(Idiom::CopiesBytes)
+    }
+
+    /// Takes the lowest one, or sets the lowest zero (`x & x - 1`, `x | x + 1`), and does nothing with its place.
+    fn counts_bits(&self) -> Option<Idiom> {
+        let takes = |c: &&&Instruction| self.is_next_bit(c) && self.only_writer(c.writes).is_some();
+        let bits = self.0.iter().find(takes)?;
+        let beside = self.written().without(bits.writes.with(bits.reads));
+        let counted = !beside.is_empty() && beside.each().all(|r| self.only_writer(r).is_some_and(is_count));
+        let alone = self.0.iter().all(|c| !c.load && !c.store);
+        (counted && alone && self.is_straight()).then_some(Idiom::CountsBits)
+    }
+
+    /// `x &= x - 1` or `x |= x + 1`, in one instruction or two.
+    fn is_next_bit(&self, c: &Instruction) -> bool {
+        let (name, _) = c.text.split_once(' ').unwrap_or_default();
+        let neighbour = match name {
+            "blsr" => return c.reads == c.writes,
+            "and" => -1,
+            "or" => 1,
+            _ => return false,
+        };
+        let made = self.only_writer(c.reads.without(c.writes));
+        let address = made.filter(|m| m.text.starts_with("lea ")).and_then(|m| m.memory);
+        address.is_some_and(|m| m.displacement == neighbour && m.index.is_none() && m.registers() == c.writes)
     }
 
     /// Whether a branch is decided by what `load` reads: it stands behind a comparison with that.
@@ -246,6 +286,12 @@ fn parts(memory: &Memory) -> impl Iterator<Item = (Registers, i64)> {
     let base = Memory { index: None, ..*memory }.registers();
     let index = Memory { base: None, ..*memory }.registers();
     [(base, 1), (index, i64::from(memory.scale))].into_iter().filter(|(r, _)| !r.is_empty())
+}
+
+/// Whether it moves a register, of any width, on by a constant.
+fn is_count(c: &Instruction) -> bool {
+    let name = c.text.split(' ').next().unwrap_or_default();
+    c.reads == c.writes && ["add", "sub", "inc", "dec"].contains(&name)
 }
 
 /// Whether it divides whole numbers. (Compilers multiply instead where the divisor is a constant.)

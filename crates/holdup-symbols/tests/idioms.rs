@@ -10,7 +10,7 @@ use holdup_symbols::{Kernel, Symbols};
 use holdup_trace::Symbolizer;
 
 /// By hand, from the source in `programs/idioms.c`.
-const EXPECTED: [(&str, Option<Idiom>); 21] = [
+const EXPECTED: [(&str, Option<Idiom>); 27] = [
     ("find_word", Some(Idiom::Scans { bytes: 4 })),
     ("find_full", Some(Idiom::Scans { bytes: 8 })),
     ("sum_words", None),
@@ -25,6 +25,8 @@ const EXPECTED: [(&str, Option<Idiom>); 21] = [
     ("sum_list", Some(Idiom::Chases)),
     ("follow_index", Some(Idiom::Chases)),
     ("descend", Some(Idiom::Chases)),
+    ("walk_either", Some(Idiom::Chases)),
+    ("walk_again", None),
     ("sum_pointers", None),
     ("sum_keys", Some(Idiom::Strides { bytes: 128, used: 8 })),
     ("sum_column", Some(Idiom::Strides { bytes: 4096, used: 8 })),
@@ -32,6 +34,10 @@ const EXPECTED: [(&str, Option<Idiom>); 21] = [
     ("sum_vectors", None),
     ("copy_bytes", Some(Idiom::CopiesBytes)),
     ("translate_bytes", None),
+    ("count_ones", Some(Idiom::CountsBits)),
+    ("count_zeros", Some(Idiom::CountsBits)),
+    ("each_one", None),
+    ("mask_down", None),
 ];
 
 /// An unrolled loop says the same of several turns.

@@ -37,6 +37,7 @@ fn idiom(idiom: disasm::Idiom) -> Idiom {
         disasm::Idiom::Scans { bytes } => Idiom::Scans { bytes },
         disasm::Idiom::Strides { bytes, used } => Idiom::Strides { bytes, used },
         disasm::Idiom::CopiesBytes => Idiom::CopiesBytes,
+        disasm::Idiom::CountsBits => Idiom::CountsBits,
     }
 }
 

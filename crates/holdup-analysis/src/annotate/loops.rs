@@ -27,7 +27,8 @@ pub(super) fn describe(
             samples,
             share: samples as f64 / total.max(1) as f64,
             spins: l.is_spin(),
-            text: l.idiom.map_or_else(|| text(code, l), |idiom| format!("{}: {}", text(code, l), advice(idiom))),
+            idiom: l.idiom.map(Idiom::kind),
+            text: l.idiom.map_or_else(|| text(code, l), |idiom| format!("{}: {}", text(code, l), idiom.sentence())),
         });
     }
     found
@@ -53,32 +54,6 @@ fn text(code: &[Decoded], l: &CodeLoop) -> String {
         format!("a loop of {n} instructions that only reads memory")
     } else {
         format!("a loop of {n} instructions")
-    }
-}
-
-/// What it does, and what it could be.
-fn advice(idiom: Idiom) -> String {
-    match idiom {
-        Idiom::Divides { by_same: true } => "it divides by a value that stays the same; a multiplication with its \
-            inverse, computed before the loop, does it in a fraction of the cycles"
-            .to_owned(),
-        Idiom::Divides { by_same: false } => "it divides by a variable, which is slow".to_owned(),
-        Idiom::Chases => "each address is what was read the turn before, so no two reads overlap; elements that lie \
-            side by side, or several chains at once, would let them"
-            .to_owned(),
-        Idiom::Scans { bytes } => {
-            format!(
-                "it looks at one element of {bytes} byte(s) in each turn; vector instructions compare several at once"
-            )
-        }
-        Idiom::Strides { bytes, used } => {
-            format!(
-                "it moves on by {bytes} bytes in each turn and uses {used} of them: at least a cache line for each turn"
-            )
-        }
-        Idiom::CopiesBytes => {
-            "it copies one byte in each turn; where the two areas do not overlap, memcpy does it".to_owned()
-        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::idiom::IdiomKind;
+
 /// An annotated function.
 #[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Annotated {
@@ -86,6 +88,8 @@ pub struct LoopFacts {
     pub share: f64,
     /// Whether it waits for another CPU.
     pub spins: bool,
+    /// What it does that could be done faster, where that is certain.
+    pub idiom: Option<IdiomKind>,
     /// What it does.
     pub text: String,
 }

@@ -4,6 +4,7 @@ use holdup_trace::{FrameId, StackId, StringId, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::code::{Decoded, Disassembler, code_of};
+use crate::idiom;
 use crate::report::{Instruction, Neighbour};
 
 /// Instructions shown before and after the hot one where there is no loop.
@@ -43,6 +44,8 @@ pub(crate) fn hottest(
     if let Some((code, bytes)) = code_of(trace, frame) {
         let decoded = disassembler.disassemble(&trace.meta.host.arch, &bytes, code.start);
         describe(&decoded, address, &shares, &mut found);
+        let loops = disassembler.loops(&trace.meta.host.arch, &bytes, code.start);
+        found.idiom = idiom::around(&loops, address, |at| shares.get(&at).copied().unwrap_or(0.0));
     }
     Some(found)
 }

@@ -85,6 +85,25 @@ LOOP const struct tree *descend(const struct tree *t, uint64_t key) {
     while (t && t->key != key) t = t->child[key > t->key];
     return t;
 }
+struct both { struct both *next, *previous; uint64_t length; };
+LOOP const struct both *walk_either(const struct both *n, uint64_t at, int back) {
+    uint64_t passed = 0;
+    while (n && passed + n->length <= at) {
+        passed += n->length;
+        n = back ? n->previous : n->next;
+    }
+    return n;
+}
+/* It begins anew every now and then. */
+LOOP uint64_t walk_again(const struct both *start, size_t n) {
+    uint64_t sum = 0;
+    const struct both *one = start;
+    for (size_t i = 0; i < n; i++) {
+        sum += one->length;
+        one = one->length > 3 ? one->next : start;
+    }
+    return sum;
+}
 /* The pointers lie in an array: nothing depends on what was read. */
 LOOP uint64_t sum_pointers(const struct node **all, size_t n) {
     uint64_t sum = 0;
@@ -126,6 +145,38 @@ LOOP void upper_bytes(char *to, const char *from, size_t n) {
 }
 LOOP void translate_bytes(unsigned char *to, const unsigned char *from, const unsigned char *table, size_t n) {
     for (size_t i = 0; i < n; i++) to[i] = table[from[i]];
+}
+
+/* --- bits counted one by one --- */
+LOOP int count_ones(uint64_t w) {
+    int n = 0;
+    while (w) {
+        n++;
+        w &= w - 1;
+    }
+    return n;
+}
+LOOP int count_zeros(uint64_t w) {
+    int n = 0;
+    while (w != UINT64_MAX) {
+        n++;
+        w |= w + 1;
+    }
+    return n;
+}
+/* Something is done for each. */
+LOOP uint64_t each_one(uint64_t w, const uint64_t *weights) {
+    uint64_t sum = 0;
+    while (w) {
+        sum += weights[__builtin_ctzll(w)];
+        w &= w - 1;
+    }
+    return sum;
+}
+/* The word that remains counts, not how many turns it took. */
+LOOP uint64_t mask_down(uint64_t w, uint64_t limit) {
+    while (w > limit) w &= w - 1;
+    return w;
 }
 
 int main(void) { return 0; }
