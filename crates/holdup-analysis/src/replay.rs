@@ -52,9 +52,7 @@ pub fn replay(study: &Study, blame: &Blame, taken: &[Taken]) -> Result<Lengths> 
     let mut replay = Replay::new(study, blame, taken);
     let (mut reader, mut memory) = (study.timeline.reader(), None);
     for index in 0..study.timeline.len() {
-        let (from, to) = study.timeline.span(index);
-        let last = index + 1 == study.timeline.len();
-        if from > study.window.to || to <= study.window.from && !last {
+        if !study.touches(index) {
             continue;
         }
         let chunk = reader.chunk(index, memory.take())?;

@@ -33,6 +33,11 @@ impl Random {
 
 /// A schedule that is possible, or (`garbage`) one of random threads, states and CPUs.
 fn random_schedule(random: &mut Random, garbage: bool) -> Trace {
+    schedule_of_instants(random, garbage, 0.0)
+}
+
+/// The same, where time passes in steps of `step` milliseconds only, if that is not 0.
+fn schedule_of_instants(random: &mut Random, garbage: bool, step: f64) -> Trace {
     let (cpus, threads) = (2 + random.below(3) as u16, 2 + random.below(7) as u32);
     let mut s = Schedule::new(cpus, 600.0);
     for tid in 10..10 + threads {
@@ -43,6 +48,7 @@ fn random_schedule(random: &mut Random, garbage: bool) -> Trace {
     let mut asleep: Vec<u32> = Vec::new();
     for i in 0..500u64 {
         let t = i as f64 + random.below(1000) as f64 / 1001.0;
+        let t = if step > 0.0 { (t / step).floor() * step } else { t };
         let cpu = random.below(cpus.into()) as u16;
         let any = |random: &mut Random| if random.below(8) == 0 { 0 } else { 8 + random.below(12) as u32 };
         let syscall = [-1, FUTEX, SLEEP, READ, 61][random.below(5) as usize];
@@ -281,6 +287,20 @@ fn parts_do_not_change_the_answer() {
     }
     // In the others a timer ended a wait for a lock: by whom it was held meanwhile is a guess, and another one at a border.
     assert!(sound == 50 && same >= 45, "{same} of {sound} are the same by the ends of chains");
+}
+
+/// Where no time passes between many events, as in a log whose clock went back, parts are cut within an instant: no time gets lost.
+#[test]
+fn crowded_instants_are_cut_too() {
+    let mut random = Random(0x1234_5678_9abc_def1);
+    for round in 0..20 {
+        let trace = schedule_of_instants(&mut random, round % 2 == 1, 100.0);
+        let (focus, classifier) = (Focus::new(&trace, None), Classifier::new(&trace));
+        let timeline = Timeline::with_parts(&trace, &focus, &classifier, 7).unwrap();
+        assert!(timeline.len() >= 10, "{} parts of 500 events at 6 instants", timeline.len());
+        let (whole, parts) = (in_parts(&trace, usize::MAX / 2), in_parts(&trace, 7));
+        assert_eq!(parts.0[..1], whole.0[..1], "round {round}");
+    }
 }
 
 /// How long a trace is without each thing that one waited for, and without all up to each, followed in parts of so many events.

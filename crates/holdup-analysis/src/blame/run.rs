@@ -24,7 +24,7 @@ pub fn blame<X: Send>(
     also: impl Fn(&Chunk) -> X + Sync,
     mut fold: impl FnMut(X) + Send,
 ) -> Result<Blame> {
-    let parts: Vec<usize> = (0..study.timeline.len()).rev().filter(|&i| is_inside(study, i)).collect();
+    let parts: Vec<usize> = (0..study.timeline.len()).rev().filter(|&i| study.touches(i)).collect();
     let next = AtomicUsize::new(0);
     let order = Mutex::new(Order { sum: Sum::new(study.gap()), fold: &mut fold, early: BTreeMap::new(), added: 0 });
     let work = || -> Result<()> {
@@ -58,7 +58,7 @@ pub fn blame<X: Send>(
 /// If a table is damaged.
 pub fn over_time(study: &Study, asked: &Asked, stop: impl Fn() -> bool + Sync) -> Result<Course> {
     let mut sum = Course::new(asked.steps, asked.count);
-    let touched = |part: &usize| is_inside(study, *part);
+    let touched = |part: &usize| study.touches(*part);
     let parts: Vec<usize> = (0..study.timeline.len()).filter(touched).collect();
     let (first, behind) = (parts.first().map_or(0, |p| *p), parts.last().map_or(0, |p| *p + 1));
     let record = |chunk: &Chunk| if stop() { None } else { record(study, chunk, asked) };
@@ -68,12 +68,6 @@ pub fn over_time(study: &Study, asked: &Asked, stop: impl Fn() -> bool + Sync) -
         }
     })?;
     Ok(sum)
-}
-
-fn is_inside(study: &Study, part: usize) -> bool {
-    let (from, to) = study.timeline.span(part);
-    let last = part + 1 == study.timeline.len();
-    from <= study.window.to && (to > study.window.from || last)
 }
 
 /// Adds the parts in their order, whoever is done first: sums of fractions depend on it.

@@ -31,6 +31,14 @@ impl Study<'_> {
         self.trace.meta.sample_period_ns as f64
     }
 
+    /// Whether a part of the timeline reaches into the window.
+    pub(crate) fn touches(&self, part: usize) -> bool {
+        let (from, to) = self.timeline.span(part);
+        let last = part + 1 == self.timeline.len();
+        // Parts can be without length: no time passes in them, but waits begin.
+        from <= self.window.to && (to > self.window.from || from >= self.window.from || last)
+    }
+
     /// Spans of blame closer than this are one, in nanoseconds.
     pub(super) fn gap(&self) -> u64 {
         (self.window.to - self.window.from) / 500

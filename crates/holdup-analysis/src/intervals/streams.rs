@@ -44,7 +44,7 @@ impl<'a> Tables<'a> {
 }
 
 /// A place in all of them.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Places {
     losses: usize,
     switches: Place,

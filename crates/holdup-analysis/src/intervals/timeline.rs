@@ -38,6 +38,8 @@ use crate::servers::Servers;
 const PART: usize = 1 << 18;
 /// Events in a part for each thread: borders cost 16 bytes a thread.
 const PART_PER_THREAD: usize = 16;
+/// So many times longer than that a part gets where no time passes, as in logs whose clock went back.
+const CROWDED: usize = 4;
 
 /// A trace, ready to be followed part by part.
 pub struct Timeline<'a> {
@@ -150,8 +152,8 @@ impl<'a> Timeline<'a> {
                 let (mut seen, mut last) = (0, u64::MAX);
                 let border = streams.feed(&mut machine, |streams, t| {
                     let full = seen >= part && (streams.is_at_chunk() || seen >= 2 * part);
-                    // Events of one instant stay together.
-                    let stop = full && t > last;
+                    // Events of one instant stay together, as long as memory allows.
+                    let stop = full && (t > last || seen >= part.saturating_mul(CROWDED));
                     (seen, last) = (seen + 1, t);
                     stop
                 })?;
@@ -187,7 +189,9 @@ impl<'a> Timeline<'a> {
         let mut out = memory.map_or_else(|| Output::new(from, self.end, true), Chunk::into_output);
         out.restart(from, true);
         let mut machine = part.resume(self.dictionary.trace, &self.losses, out);
-        streams.feed(&mut machine, |_, t| !last && t >= to)?;
+        let next = self.parts.get(index + 1).map(|part| part.places);
+        streams
+            .feed(&mut machine, |streams, t| t >= to && next.is_some_and(|next| t > to || streams.places() == next))?;
         if last {
             machine.forget_early_wakes();
         }

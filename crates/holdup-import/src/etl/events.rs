@@ -29,7 +29,7 @@ pub mod hook {
 
 /// A round lasts until so much time has passed or so many events have come: as long as a stack may be late.
 const ROUND: Nanos = Nanos(500_000_000);
-const ROUND_EVENTS: usize = 100_000;
+const ROUND_EVENTS: usize = 80_000;
 /// Shorter rounds cost more than they save.
 const FEWEST: usize = 4096;
 

@@ -11,8 +11,8 @@ use holdup_trace::{
 use super::image::is_kernel;
 use super::keys::MOST_FRAMES;
 
-/// More than two rounds have.
-const MOST: usize = 1 << 18;
+/// More than two rounds have; with a third one it stays below the length to which a queue grows next.
+const MOST: usize = 170_000;
 /// So many events are looked at for one stack or interrupt: more than all CPUs have in a tick, or while a DPC runs. Damage may claim more.
 const NEAR: usize = 1024;
 
@@ -86,7 +86,6 @@ pub struct Held {
     /// but from no DPC is a timer's then.
     with_dpcs: bool,
     queue: VecDeque<Entry>,
-    spare: Vec<Vec<u64>>,
 }
 
 impl Held {
@@ -124,9 +123,6 @@ impl Held {
         entry.pid = walk.pid;
         for frame in frames.filter(|&frame| frame != 0).take(MOST_FRAMES) {
             let part = if is_kernel(frame, walk.wide) { &mut entry.kernel } else { &mut entry.user };
-            if part.capacity() == 0 {
-                *part = self.spare.pop().unwrap_or_default();
-            }
             if part.len() < MOST_FRAMES {
                 part.push(frame);
             }
@@ -166,12 +162,6 @@ impl Held {
                 (*context, *source) = (WakeContext::Timer, 0);
             }
             hand_on(&entry, builder);
-            for mut part in [entry.kernel, entry.user] {
-                if part.capacity() > 0 && self.spare.len() < 1 << 16 {
-                    part.clear();
-                    self.spare.push(part);
-                }
-            }
         }
     }
 }
