@@ -38,7 +38,7 @@ use crate::servers::Servers;
 const PART: usize = 1 << 18;
 /// Events in a part for each thread: borders cost 16 bytes a thread.
 const PART_PER_THREAD: usize = 16;
-/// So many times longer than that a part gets where no time passes, as in logs whose clock went back.
+/// The share of a part's events at one instant from which on it may end within that: logs whose clock went back have millions there.
 const CROWDED: usize = 4;
 
 /// A trace, ready to be followed part by part.
@@ -149,11 +149,12 @@ impl<'a> Timeline<'a> {
                 false => Streams::at(tables, starts, &Default::default())?,
             };
             loop {
-                let (mut seen, mut last) = (0, u64::MAX);
+                let (mut seen, mut together, mut last) = (0, 0, u64::MAX);
                 let border = streams.feed(&mut machine, |streams, t| {
-                    let full = seen >= part && (streams.is_at_chunk() || seen >= 2 * part);
+                    together = if t == last { together + 1 } else { 0 };
                     // Events of one instant stay together, as long as memory allows.
-                    let stop = full && (t > last || seen >= part.saturating_mul(CROWDED));
+                    let full = (streams.is_at_chunk() || seen >= 2 * part) && t > last;
+                    let stop = seen >= part && (full || together > part / CROWDED);
                     (seen, last) = (seen + 1, t);
                     stop
                 })?;
