@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use holdup_runtime::jvm::{self, Answer, Refusal};
+use holdup_runtime::jvm::{self, Answer, CompiledFrame, Refusal};
 use holdup_spool::Side;
 use rustix::thread::Gid;
 
@@ -45,11 +45,14 @@ struct Machine {
     /// When it is asked next; `None` for never again.
     due: Option<Instant>,
     text: Vec<u8>,
+    frames: Vec<CompiledFrame>,
     refused: Option<String>,
 }
 
 /// What comes back, with what the machine had told before.
-type Reply = (Vec<u8>, Result<Answer, Refusal>);
+type Reply = (Told, Result<Answer, Refusal>);
+/// A map, and the frames of its code.
+type Told = (Vec<u8>, Vec<CompiledFrame>);
 
 #[derive(Debug)]
 struct Pending {
@@ -94,7 +97,8 @@ impl Asking {
                 continue;
             }
             let seen = Instant::now();
-            let machine = Machine { seen, due: Some(seen + FIRST), text: Vec::new(), refused: None };
+            let machine =
+                Machine { seen, due: Some(seen + FIRST), text: Vec::new(), frames: Vec::new(), refused: None };
             self.machines.insert(image.pid, machine);
         }
     }
@@ -131,19 +135,19 @@ impl Asking {
             }
         }
         let notes = self.notes(roots);
-        let code = |(pid, machine): (u32, Machine)| CompiledCode { pid, text: machine.text };
+        let code = |(pid, machine): (u32, Machine)| CompiledCode { pid, text: machine.text, frames: machine.frames };
         (std::mem::take(&mut self.machines).into_iter().map(code).filter(|code| !code.text.is_empty()).collect(), notes)
     }
 
     fn ask(&mut self, pid: u32, limit: Duration) {
         let Some(machine) = self.machines.get_mut(&pid) else { return };
-        let before = std::mem::take(&mut machine.text);
+        let before = (std::mem::take(&mut machine.text), std::mem::take(&mut machine.frames));
         let (send, reply) = channel();
         let name = std::thread::Builder::new().name("holdup-asks".into());
         let asked = name.spawn(move || {
-            let answer = as_its_user(pid, limit).map(|Answer { text, spent }| {
-                let text = jvm::merge(&before, text);
-                Answer { text, spent }
+            let answer = as_its_user(pid, limit).map(|new| {
+                let (text, frames) = (jvm::merge(&before.0, new.text), jvm::merge_frames(before.1.clone(), new.frames));
+                Answer { text, frames, ..new }
             });
             let _ = send.send((before, answer));
         });
@@ -191,19 +195,19 @@ impl Asking {
         let now = Instant::now();
         let doubled = machine.seen + (now - machine.seen) * 2;
         match answer {
-            Ok(Answer { text, spent }) => {
+            Ok(Answer { text, frames, spent }) => {
                 self.spent_s += spent.as_secs_f64();
                 machine.due = Some(doubled.max(now + spent * self.apart));
                 machine.refused = None;
                 if others + text.len() <= KEPT {
-                    machine.text = text;
+                    (machine.text, machine.frames) = (text, frames);
                 } else {
                     machine.due = None;
                     machine.refused = Some(format!("the perf map of process {pid} is left out: there are too many"));
                 }
             }
             Err(refusal) => {
-                machine.text = before;
+                (machine.text, machine.frames) = before;
                 machine.due = refusal.may_change().then_some(doubled);
                 machine.refused = (!refusal.is_gone()).then(|| refusal.to_string());
             }

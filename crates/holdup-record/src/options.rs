@@ -199,4 +199,6 @@ pub struct CompiledCode {
     pub pid: u32,
     /// What it told: a perf map, as hostile as the process.
     pub text: Vec<u8>,
+    /// The frames of its code, by start.
+    pub frames: Vec<holdup_runtime::jvm::CompiledFrame>,
 }

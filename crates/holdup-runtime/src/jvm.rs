@@ -5,6 +5,7 @@
 
 mod channel;
 mod flags;
+mod frames;
 mod merge;
 mod target;
 
@@ -16,6 +17,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
+pub use frames::merge_frames;
+pub use holdup_symbols::CompiledFrame;
 pub use merge::merge;
 pub use target::Target;
 
@@ -102,6 +105,8 @@ impl Refusal {
 pub struct Answer {
     /// The text of its perf map.
     pub text: Vec<u8>,
+    /// The frames of the code that it names, where they could be read, by start.
+    pub frames: Vec<CompiledFrame>,
     /// CPU time that the answer took the process.
     pub spent: Duration,
 }
@@ -118,7 +123,9 @@ pub fn perf_map(pid: u32, acting: u32, limit: Duration) -> Result<Answer, Refusa
     let tmp = target.tmp()?;
     let before = target.spent();
     let text = ask(&target, tmp.as_fd(), until)?;
-    Ok(Answer { text, spent: Duration::from_nanos(target.spent().saturating_sub(before)) })
+    let spent = Duration::from_nanos(target.spent().saturating_sub(before));
+    let frames = frames::of(&target, &text, until);
+    Ok(Answer { text, frames, spent })
 }
 
 fn ask(target: &Target, tmp: BorrowedFd, until: Instant) -> Result<Vec<u8>, Refusal> {

@@ -34,6 +34,7 @@
 
 mod bytes;
 mod cfi;
+mod compiled;
 mod debuginfod;
 mod demangle;
 mod dwarf;
@@ -72,6 +73,7 @@ mod windows;
 
 use panics::guarded;
 
+pub use compiled::{CompiledFrame, Layout, PROLOGUE};
 pub use exports::Exports;
 pub use probes::{Probeable, Usdt};
 pub use sources::Sources;

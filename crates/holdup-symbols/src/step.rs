@@ -25,6 +25,8 @@ const FREE: Duration = Duration::from_micros(10);
 
 /// The copied part of a stack.
 pub(crate) struct Stack<'a> {
+    /// The process.
+    pub pid: u32,
     pub start: u64,
     pub bytes: &'a [u8],
 }

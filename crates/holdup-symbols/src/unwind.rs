@@ -13,6 +13,7 @@ use std::sync::Arc;
 use holdup_trace::{Image, Note, RawStack, Unwinder};
 use rustc_hash::FxHashMap;
 
+use crate::compiled::{Compiled, CompiledFrame};
 use crate::objects::{Objects, image_at, is_file};
 use crate::sources::Sources;
 use crate::step::{Registers, Stack, Step, Steps};
@@ -31,6 +32,8 @@ pub struct StackUnwinder {
     steps: Steps,
     /// (index of the file, address in its terms) → whether a call ends there.
     calls: FxHashMap<(usize, u64), bool>,
+    /// By process.
+    compiled: FxHashMap<u32, Compiled>,
 }
 
 impl Default for StackUnwinder {
@@ -66,8 +69,13 @@ impl StackUnwinder {
         self
     }
 
+    /// Takes what is known of the code that the process `pid` compiled while it ran.
+    pub fn told_by(&mut self, pid: u32, frames: Vec<CompiledFrame>) {
+        self.compiled.insert(pid, Compiled::new(frames));
+    }
+
     pub(crate) fn of(objects: Objects) -> StackUnwinder {
-        StackUnwinder { objects, steps: Steps::default(), calls: FxHashMap::default() }
+        StackUnwinder { objects, steps: Steps::default(), calls: FxHashMap::default(), compiled: FxHashMap::default() }
     }
 
     fn place(&mut self, images: &[Arc<Image>], address: u64) -> Option<Place> {
@@ -122,6 +130,17 @@ impl StackUnwinder {
         leaf: bool,
         place: Option<Place>,
     ) -> Next {
+        if place.is_none()
+            && let Some(all) = self.compiled.get(&stack.pid)
+        {
+            let callers = all.callers(regs, stack, leaf).into_iter().flatten();
+            // What lies on a stack can be any number: only code calls.
+            let mut likely =
+                callers.filter(|next| next.sp > regs.sp && image_at(images, next.ip.wrapping_sub(1)).is_some());
+            if let Some(next) = likely.find(|next| self.is_call(images, next.ip)) {
+                return Next::Frame(next, false);
+            }
+        }
         if leaf && let Some(next) = self.return_of_leaf(images, stack, regs, place) {
             return Next::Frame(next, false);
         }
@@ -137,8 +156,12 @@ impl StackUnwinder {
         if next.ip == 0 {
             return Next::Complete;
         }
-        let call = self.follows_call(images, next.ip).unwrap_or_else(|| written_at_run_time(images, next.ip));
-        if call { Next::Frame(next, false) } else { Next::Cut }
+        if self.is_call(images, next.ip) { Next::Frame(next, false) } else { Next::Cut }
+    }
+
+    /// Whether a call can have been before `address`.
+    fn is_call(&mut self, images: &[Arc<Image>], address: u64) -> bool {
+        self.follows_call(images, address).unwrap_or_else(|| written_at_run_time(images, address))
     }
 
     /// A leaf that has not pushed anything: its return address is where the call put it.
@@ -175,7 +198,7 @@ impl StackUnwinder {
     fn walk(&mut self, images: &[Arc<Image>], raw: &RawStack) -> (Vec<u64>, bool) {
         let mut frames = vec![raw.ip];
         let Some(arch) = self.arch(images, raw.ip) else { return (frames, false) };
-        let stack = Stack { start: raw.sp, bytes: &raw.bytes };
+        let stack = Stack { pid: raw.pid, start: raw.sp, bytes: &raw.bytes };
         let lr = (arch == Arch::Aarch64).then_some(raw.lr);
         let mask = images.last().map_or(u64::MAX, |i| u64::MAX >> i.end.leading_zeros());
         let mut regs = Registers { arch, ip: raw.ip, sp: raw.sp, bp: raw.bp, linked: false, lr, mask };

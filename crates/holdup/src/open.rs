@@ -106,7 +106,7 @@ pub fn finish_with(mut builder: TraceBuilder, code: Vec<CompiledCode>) -> Result
     }
     let symbols = if here { Symbols::new(Kernel::Live) } else { Symbols::new(Kernel::None).of_another_machine() };
     let mut symbols = symbols.with(&sources);
-    for CompiledCode { pid, text } in code {
+    for CompiledCode { pid, text, .. } in code {
         symbols.told_by(pid, text);
     }
     let mut trace = builder.finish(Some(&mut symbols))?;

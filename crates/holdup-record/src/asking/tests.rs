@@ -10,7 +10,7 @@ fn map(pid: u32, path: &str) -> Side {
 fn answer(asking: &mut Asking, pid: u32, answer: Result<Answer, Refusal>) {
     let (_, reply) = channel();
     asking.pending = Some(Pending { pid, until: Instant::now(), reply });
-    asking.answered((b"1 1 before\n".to_vec(), answer));
+    asking.answered(((b"1 1 before\n".to_vec(), Vec::new()), answer));
 }
 
 fn me() -> u32 {
@@ -40,7 +40,7 @@ fn there_is_a_limit_to_machines() {
 fn what_was_told_stays_when_nothing_more_is() {
     let mut asking = Asking::new(BUDGET);
     asking.see(&[map(me(), "/libjvm.so")]);
-    let told = Answer { text: b"1 1 f\n".to_vec(), spent: Duration::from_millis(100) };
+    let told = Answer { text: b"1 1 f\n".to_vec(), frames: Vec::new(), spent: Duration::from_millis(100) };
     answer(&mut asking, me(), Ok(told));
     let machine = &asking.machines[&me()];
     assert_eq!(machine.text, b"1 1 f\n");

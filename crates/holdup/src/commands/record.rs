@@ -182,7 +182,7 @@ fn convert(
 /// messages; `code` is what processes told of theirs; `all` says that the focus is the machine.
 pub fn convert_parts(
     parts: Vec<File>,
-    code: Vec<CompiledCode>,
+    mut code: Vec<CompiledCode>,
     path: &Path,
     folder: Option<&Path>,
     all: bool,
@@ -193,7 +193,11 @@ pub fn convert_parts(
     }
     let folder = folder.filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = TraceBuilder::new(&Destination::Folder(folder.to_owned()))?;
-    builder.set_unwinder(Box::new(StackUnwinder::new()));
+    let mut unwinder = StackUnwinder::new();
+    for CompiledCode { pid, frames, .. } in &mut code {
+        unwinder.told_by(*pid, std::mem::take(frames));
+    }
+    builder.set_unwinder(Box::new(unwinder));
     if !holdup_record::owner_sees_kernel_addresses() {
         builder.hide_kernel_addresses();
     }

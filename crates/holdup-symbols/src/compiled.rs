@@ -1,0 +1,207 @@
+//! Frames of code that a Java virtual machine (HotSpot) compiled: it keeps no frame pointer and has no call frame information, but every
+//! method moves the stack pointer once, at its entry:
+//!
+//! ```text
+//!   mov %eax,-0x14000(%rsp)      where calls follow: touches the stack's end (a jump stands here once the method is discarded)
+//!   push %rbp                            sub $F,%rsp
+//!   [mov %rsp,%rbp]             or       mov %rbp,F-8(%rsp)
+//!   sub $F,%rsp
+//! ```
+//!
+//! The distance from there to the return address holds for the whole body.
+
+use holdup_disasm::Arch;
+
+use crate::step::{Registers, Stack};
+
+/// So much of a method's beginning is looked at, in bytes.
+pub const PROLOGUE: usize = 160;
+/// Larger frames are not believed.
+const LARGEST: u32 = 1 << 20;
+
+/// The frame of a piece of compiled code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompiledFrame {
+    /// Its first address.
+    pub start: u64,
+    /// The first address behind it.
+    pub end: u64,
+    /// How its callers are found.
+    pub layout: Layout,
+}
+
+/// Where the caller's registers lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Compiled: everything lies at fixed distances from the stack pointer.
+    Fixed {
+        /// The offset of the first instruction after `push %rbp`; 0 where the register is stored later.
+        pushed: u16,
+        /// The offset of the first instruction for which all is in its place.
+        ready: u16,
+        /// From the stack pointer to the return address, in bytes. The caller's frame pointer lies below it.
+        size: u32,
+    },
+    /// The interpreter: it keeps a frame pointer, and the caller's stack pointer below it, as a compiled caller's arguments were moved.
+    Interpreter,
+}
+
+impl Layout {
+    /// What the beginning of a method's code tells; `None` where it is none of the known ones.
+    pub fn of(code: &[u8]) -> Option<Layout> {
+        let code = &code[..code.len().min(PROLOGUE)];
+        (0..code.len()).find_map(|at| touched(code, at).or_else(|| untouched(code, at)))
+    }
+}
+
+/// `sub $F,%rsp` at `at`: F, and where it ends.
+fn sub(code: &[u8], at: usize) -> Option<(u32, usize)> {
+    match code.get(at..)? {
+        [0x48, 0x83, 0xec, size, ..] if *size < 0x80 => Some((u32::from(*size), at + 4)),
+        [0x48, 0x81, 0xec, a, b, c, d, ..] => Some((u32::from_le_bytes([*a, *b, *c, *d]), at + 7)),
+        _ => None,
+    }
+    .filter(|(size, _)| *size <= LARGEST && size.is_multiple_of(8))
+}
+
+/// The entry that touches the stack's end, of which a jump leaves the last two bytes.
+fn touched(code: &[u8], at: usize) -> Option<Layout> {
+    let is_touch = match code.get(at..at + 7)? {
+        [0x89, 0x84, 0x24, _, _, _, 0xff] => true,
+        [0xe9, _, _, _, _, end, 0xff] => *end >= 0xf0,
+        _ => false,
+    };
+    let push = at + 7;
+    if !is_touch || *code.get(push)? != 0x55 {
+        return None;
+    }
+    let linked = code.get(push + 1..push + 4) == Some(&[0x48, 0x8b, 0xec]);
+    let (size, ready) = sub(code, push + 1 + if linked { 3 } else { 0 })?;
+    Some(Layout::Fixed { pushed: (push + 1) as u16, ready: ready as u16, size: size + 8 })
+}
+
+/// The entry of methods that call nobody.
+fn untouched(code: &[u8], at: usize) -> Option<Layout> {
+    let [0x48, 0x89, 0x6c, 0x24, slot, ..] = *code.get(at + 7..)? else { return None };
+    let size = u32::from(slot) + 8;
+    let is_sub = sub(code, at) == Some((size, at + 7));
+    let is_jump = matches!(code.get(at..at + 7)?, [0xe9, _, _, _, _, 0, 0]);
+    let fixed = Layout::Fixed { pushed: 0, ready: (at + 12) as u16, size };
+    ((is_sub || is_jump) && slot < 0x80).then_some(fixed)
+}
+
+/// The pieces of one process, sorted.
+#[derive(Debug, Default)]
+pub(crate) struct Compiled(Vec<CompiledFrame>);
+
+impl Compiled {
+    pub fn new(mut frames: Vec<CompiledFrame>) -> Compiled {
+        frames.sort_by_key(|frame| frame.start);
+        Compiled(frames)
+    }
+
+    fn at(&self, address: u64) -> Option<&CompiledFrame> {
+        let after = self.0.partition_point(|frame| frame.start <= address);
+        self.0[..after].last().filter(|frame| address < frame.end)
+    }
+
+    /// Who can be the caller of code at `regs`, the likeliest first; `leaf`: the address is that of an instruction, not of the one after a call.
+    pub fn callers(&self, regs: &Registers, stack: &Stack, leaf: bool) -> [Option<Registers>; 3] {
+        let address = if leaf { regs.ip } else { regs.ip.wrapping_sub(1) };
+        let Some(frame) = self.at(address).filter(|_| regs.arch == Arch::X86_64) else { return [None; 3] };
+        let Layout::Fixed { pushed, ready, size } = frame.layout else { return [interpreted(regs, stack), None, None] };
+        let fixed = |size: u32| at_distance(regs, stack, size.into());
+        let offset = address - frame.start;
+        match leaf {
+            false => [fixed(size), None, None],
+            _ if offset < u64::from(pushed) => [fixed(0), None, None],
+            _ if offset < u64::from(ready) => [fixed(if pushed > 0 { 8 } else { 0 }), None, None],
+            // At its end the method gives its frame back, and then the caller's frame pointer.
+            true => [fixed(size), fixed(0), fixed(8)],
+        }
+    }
+}
+
+/// The caller whose return address lies so far from the stack pointer; its frame pointer lies below that, or is untouched.
+fn at_distance(regs: &Registers, stack: &Stack, size: u64) -> Option<Registers> {
+    let ra = regs.sp.checked_add(size)?;
+    let bp = if size > 0 { stack.read(ra.checked_sub(8)?)? } else { regs.bp };
+    Some(Registers { ip: stack.read(ra)?, sp: ra.checked_add(8)?, bp, linked: false, lr: None, ..*regs })
+}
+
+/// A frame pointer of 0 is not the end here: compiled callers use the register for anything.
+fn interpreted(regs: &Registers, stack: &Stack) -> Option<Registers> {
+    let linked = regs.by_frame_pointer(stack)?;
+    let sender = stack.read(regs.bp.checked_sub(8)?).filter(|&sp| sp >= linked.sp && sp.is_multiple_of(8));
+    Some(Registers { sp: sender.unwrap_or(linked.sp), linked: false, ..linked })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
+    }
+
+    /// Entries as OpenJDK 17 wrote them.
+    const CHECKED: &str = "448b560849bb000000675c7f00004d03d34c3bd00f85c603acff660f1f440000";
+    const TOUCHED: &str = "89842400c0feff554883ec308b460c4883c4305d493ba7400300000f87010000";
+    const LARGE: &str = "89842400c0feff554881ece000000048bfa87440635c7f0000";
+    const DISCARDED: &str = "e9fb2f5507feff554881ecc00000004889742478";
+    const LINKED: &str = "89842400c0feff55488bec4883ec50488934244883fe00";
+    const UNTOUCHED: &str = "4881ec1800000048896c24104883c4105d493ba7400300000f8701000000c349";
+    const DISCARDED_LEAF: &str = "e9fb2f5507000048896c24104883c4105d";
+
+    #[test]
+    fn entries_of_a_real_machine_are_known() {
+        let fixed = |pushed, ready, size| Some(Layout::Fixed { pushed, ready, size });
+        assert_eq!(Layout::of(&bytes(TOUCHED)), fixed(8, 12, 0x38));
+        assert_eq!(Layout::of(&bytes(&format!("{CHECKED}{TOUCHED}"))), fixed(40, 44, 0x38));
+        assert_eq!(Layout::of(&bytes(LARGE)), fixed(8, 15, 0xe8));
+        assert_eq!(Layout::of(&bytes(DISCARDED)), fixed(8, 15, 0xc8));
+        assert_eq!(Layout::of(&bytes(LINKED)), fixed(8, 15, 0x58));
+        assert_eq!(Layout::of(&bytes(UNTOUCHED)), fixed(0, 12, 0x18));
+        assert_eq!(Layout::of(&bytes(DISCARDED_LEAF)), fixed(0, 12, 0x18));
+    }
+
+    #[test]
+    fn other_code_has_no_frame() {
+        let adapter = "488b04244c8bdc4883e4f050498bc34c8b5b40488b7018c5fa104010c5fa10480849899fe0020000";
+        // Without its push; with an odd size; with one that nobody has; and what ends too soon.
+        for code in
+            [adapter, "89842400c0feff4883ec30", "89842400c0feff554883ec31", "89842400c0feff554881ec00000070", ""]
+        {
+            assert_eq!(Layout::of(&bytes(code)), None, "{code}");
+        }
+        for end in 0..bytes(LARGE).len() {
+            let _ = Layout::of(&bytes(LARGE)[..end]);
+        }
+    }
+
+    const CODE: u64 = 0x7f00_0000_1000;
+    const STACK: u64 = 0x7ffc_0000_0000;
+
+    /// Where the return address is looked for, as words above the stack pointer, at an offset in a method with 0x38 bytes.
+    fn places(offset: u64, leaf: bool) -> Vec<(u64, u64)> {
+        let layout = Layout::of(&bytes(TOUCHED)).unwrap();
+        let all = Compiled::new(vec![CompiledFrame { start: CODE, end: CODE + 0x100, layout }]);
+        let words: Vec<u8> = (0..32_u64).flat_map(u64::to_le_bytes).collect();
+        let stack = Stack { pid: 1, start: STACK, bytes: &words };
+        let ip = CODE + offset;
+        let regs = Registers { arch: Arch::X86_64, ip, sp: STACK, bp: 99, linked: false, lr: None, mask: u64::MAX };
+        let found = all.callers(&regs, &stack, leaf).into_iter().flatten();
+        found.inspect(|next| assert_eq!(next.sp, STACK + 8 * next.ip + 8)).map(|next| (next.ip, next.bp)).collect()
+    }
+
+    #[test]
+    fn the_return_address_moves_away_at_the_entry_and_comes_back() {
+        assert_eq!(places(0, true), [(0, 99)], "nothing is pushed yet");
+        assert_eq!(places(7, true), [(0, 99)]);
+        assert_eq!(places(8, true), [(1, 0)], "the frame pointer is");
+        assert_eq!(places(12, true), [(7, 6), (0, 99), (1, 0)], "all is in its place, or given back");
+        assert_eq!(places(40, false), [(7, 6)], "after a call it is");
+        assert_eq!(places(0x100, false), [(7, 6)], "a call was the last instruction");
+        assert_eq!((places(0x100, true), places(0x101, false)), (vec![], vec![]), "behind it");
+    }
+}
