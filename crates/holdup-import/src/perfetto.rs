@@ -21,6 +21,7 @@ mod ftrace;
 mod join;
 mod names;
 mod packets;
+mod place;
 mod processes;
 mod sequence;
 mod session;

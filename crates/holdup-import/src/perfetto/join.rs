@@ -13,13 +13,15 @@ use crate::linux::sink::Sink;
 const FARTHEST: u64 = 4_000_000;
 /// Distances as much alike are one.
 const BIN: i64 = 10_000;
+/// The common one is the middle of so much of these: a thread that switches often has others of its switches beside it.
+const FINE: i64 = 1_000;
 /// How far from the common distance a switch may be, where the profiler says that it sampled switches.
 const NEAR: u64 = 200_000;
 /// The same where it does not say so.
 const SAME: u64 = 10_000;
 /// Fewer stacks tell no common distance, and more tell it no better.
 const FEWEST: usize = 20;
-const ENOUGH: usize = 20_000;
+const ENOUGH: usize = 4_000;
 /// Switches of a thread that are looked at for one stack.
 const MOST: usize = 64;
 
@@ -129,11 +131,13 @@ fn candidates(taken: &[Taken], builder: &mut TraceBuilder) -> Candidates {
     found
 }
 
-/// The distance from stacks to events that is by far the most frequent: the middle of the densest window.
+/// The distance from stacks to events that is by far the most frequent.
 fn common_distance(taken: &[Taken], candidates: &Candidates) -> Option<i64> {
-    let of_switches = || taken.iter().filter(|stack| stack.base == Timebase::Switch).take(ENOUGH);
+    let of_switches: Vec<&Taken> = taken.iter().filter(|stack| stack.base == Timebase::Switch).collect();
+    // From everywhere: the switches of the first are often let go already, and those of the last not there yet.
+    let chosen = || of_switches.iter().step_by(of_switches.len().div_ceil(ENOUGH).max(1));
     let mut distances = Vec::new();
-    for stack in of_switches() {
+    for stack in chosen() {
         let Some(events) = candidates.get(&(false, stack.tid)) else { continue };
         let from = events.partition_point(|&(t, _)| t < stack.time.saturating_sub(FARTHEST));
         let near = events.get(from..).unwrap_or(&[]).iter();
@@ -142,8 +146,20 @@ fn common_distance(taken: &[Taken], candidates: &Candidates) -> Option<i64> {
         }
     }
     distances.sort_unstable();
-    let within = |from: usize| distances.partition_point(|&d| d < distances[from].saturating_add(BIN)) - from;
-    let densest = (0..distances.len()).max_by_key(|&from| (within(from), std::cmp::Reverse(distances[from].abs())))?;
-    let most = within(densest);
-    (of_switches().count() >= FEWEST && most * 10 >= of_switches().count()).then(|| distances[densest + most / 2])
+    let near = densest(&distances, BIN)?;
+    let same = densest(near, FINE)?;
+    let stacks = chosen().count();
+    (stacks >= FEWEST && near.len() * 10 >= stacks).then(|| same[same.len() / 2])
+}
+
+/// The densest window of `width` in sorted distances; of equals the nearest to none. Linear.
+fn densest(distances: &[i64], width: i64) -> Option<&[i64]> {
+    let mut end = 0;
+    let windows = distances.iter().enumerate().map(|(from, &first)| {
+        while distances.get(end).is_some_and(|&d| d < first.saturating_add(width)) {
+            end += 1;
+        }
+        &distances[from..end]
+    });
+    windows.max_by_key(|window| (window.len(), std::cmp::Reverse(window[0].unsigned_abs())))
 }

@@ -1,9 +1,12 @@
 //! What the packets of one writer told before: interned data and defaults, until the writer clears them.
 
+use std::rc::Rc;
+
 use rustc_hash::FxHashMap;
 
 use holdup_trace::{ChainId, Timestamp};
 
+use super::place::Place;
 use super::wire::{Fields, Value, field};
 
 /// At what a profiler's samples are taken.
@@ -81,6 +84,8 @@ pub struct Interned {
     pub stacks: FxHashMap<u64, Vec<u64>>,
     /// Chains that were made of stacks, by process, with the instruction on top.
     pub chains: FxHashMap<(u64, u32), (ChainId, u64)>,
+    /// Where frames lie, by process.
+    pub places: FxHashMap<(u64, u32), Rc<Place>>,
     /// Thread and process of `stack_sample`.
     pub tasks: FxHashMap<u64, (u32, u32)>,
     /// CPUs of `stack_sample`.

@@ -3,9 +3,12 @@
 //! A frame has a mapping and an address in it, or a name alone (the kernel's, and what is interpreted). Those get an address
 //! of their own, where no code can lie.
 
+use std::rc::Rc;
+
 use holdup_trace::{ChainId, Image, Location, MapEvent};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::place::Place;
 use super::sequence::{Frame, Interned, List, Mapping};
 use crate::bytes::text;
 use crate::linux::kernel::Kernel;
@@ -32,26 +35,6 @@ pub struct Stacks {
     pub undefined: u64,
 }
 
-/// A frame where it lies.
-struct Place {
-    kernel: bool,
-    address: u64,
-    /// The innermost inlined function first.
-    locations: Vec<Location>,
-}
-
-impl Place {
-    /// Whether the other is the function into which this is inlined: another one at the same address.
-    fn is_inlined_in(&self, outer: &Place) -> bool {
-        let function = |place: &Place| place.locations.last().map(|l| l.function.clone());
-        (self.kernel, self.address) == (outer.kernel, outer.address) && function(self) != function(outer)
-    }
-
-    fn is_of_a_probe(&self) -> bool {
-        self.kernel && self.locations.iter().any(|location| is_of_a_probe(&location.function))
-    }
-}
-
 impl Stacks {
     /// The chain of an interned stack in process `pid`, without what a tracepoint put on top of it, and its first instruction.
     pub fn chain(&mut self, iid: u64, pid: u32, interned: &mut Interned, kernel: &mut Kernel) -> (ChainId, u64) {
@@ -65,27 +48,25 @@ impl Stacks {
             self.undefined += 1;
             return (ChainId::NONE, 0);
         };
-        let mut places: Vec<Place> = Vec::with_capacity(stack.len());
-        for frame in stack.iter().rev() {
-            let Some(frame) = interned.frames.get(frame) else { continue };
-            let mut place = self.place(frame, pid, interned, kernel);
-            match places.last_mut().filter(|inner| inner.is_inlined_in(&place)) {
-                Some(inner) => inner.locations.append(&mut place.locations),
-                None => places.push(place),
-            }
-        }
-        let probe = places.iter().take_while(|place| place.is_of_a_probe()).count();
+        let places: Vec<Rc<Place>> =
+            stack.clone().iter().rev().filter_map(|&frame| self.place(frame, pid, interned, kernel)).collect();
+        // Each with those that are inlined into it, the innermost first.
+        let codes: Vec<&[Rc<Place>]> = places.chunk_by(|inner, outer| inner.is_inlined_in(outer)).collect();
+        let is_of_a_probe = |code: &&&[Rc<Place>]| code.iter().any(|place| place.is_of_a_probe());
+        let probe = codes.iter().take_while(is_of_a_probe).count();
         let addresses = |of_kernel: bool| {
-            let part = places.iter().skip(probe).filter(|place| place.kernel == of_kernel).enumerate();
+            let part = codes[probe..].iter().map(|code| &code[0]).filter(|place| place.kernel == of_kernel).enumerate();
             // The builder moves callers' return addresses into the call, where these are already.
             part.map(|(depth, place)| place.address.saturating_add(u64::from(depth > 0))).collect::<Vec<_>>()
         };
         let (of_kernel, of_user) = (addresses(true), addresses(false));
         let ip = of_kernel.first().or(of_user.first()).copied().unwrap_or(0);
-        for place in places {
-            let owner = if place.kernel { 0 } else { pid };
-            if !place.locations.is_empty() && self.named.insert((owner, place.address)) {
-                kernel.sink.builder.name(owner, place.address, place.locations);
+        for code in codes {
+            let owner = if code[0].kernel { 0 } else { pid };
+            let is_named = code.iter().any(|place| place.location.is_some());
+            if is_named && self.named.insert((owner, code[0].address)) {
+                let locations = code.iter().filter_map(|place| place.location.clone()).collect();
+                kernel.sink.builder.name(owner, code[0].address, locations);
             }
         }
         let chain = kernel.sink.builder.chain(pid, &of_kernel, &of_user);
@@ -93,7 +74,17 @@ impl Stacks {
         (chain, ip)
     }
 
-    fn place(&mut self, frame: &Frame, pid: u32, interned: &Interned, kernel: &mut Kernel) -> Place {
+    /// Where an interned frame of process `pid` lies; `None` if no packet defined it. Many stacks share their outer frames.
+    fn place(&mut self, frame: u64, pid: u32, interned: &mut Interned, kernel: &mut Kernel) -> Option<Rc<Place>> {
+        if let Some(place) = interned.places.get(&(frame, pid)) {
+            return Some(Rc::clone(place));
+        }
+        let place = Rc::new(self.locate(*interned.frames.get(&frame)?, pid, interned, kernel));
+        interned.places.insert((frame, pid), Rc::clone(&place));
+        Some(place)
+    }
+
+    fn locate(&mut self, frame: Frame, pid: u32, interned: &Interned, kernel: &mut Kernel) -> Place {
         let nothing = Mapping::default();
         let mapping = interned.mappings.get(&frame.mapping).unwrap_or(&nothing);
         let function = text(interned.string(List::Functions, frame.function));
@@ -114,12 +105,11 @@ impl Stacks {
         if mapping.start < mapping.end && self.mapped.insert((owner, mapping.start, mapping.end)) {
             self.map(mapping, &module, owner, interned, kernel);
         }
-        let mut locations = Vec::new();
-        if !function.is_empty() {
+        let location = (!function.is_empty()).then(|| {
             let file = text(interned.string(List::Sources, frame.source));
-            locations.push(Location { function, module, file, line: frame.line, offset: 0 });
-        }
-        Place { kernel: of_kernel, address, locations }
+            Location { function, module, file, line: frame.line, offset: 0 }
+        });
+        Place { kernel: of_kernel, address, location }
     }
 
     fn own_address(&mut self, kernel: bool, module: &str, function: &str, offset: u64) -> u64 {
@@ -154,11 +144,4 @@ fn path(mapping: &Mapping, interned: &Interned) -> String {
 
 fn is_kernel(path: &str) -> bool {
     matches!(path, "kernel" | "/kernel" | "vmlinux") || path.starts_with("[kernel")
-}
-
-/// Functions of the tracepoint at which the stack was taken, on top of where the thread was.
-fn is_of_a_probe(function: &str) -> bool {
-    ["__traceiter_", "perf_trace_", "__perf_event_", "perf_tp_event", "bpf_trace_run", "__bpf_trace_", "bpf_prog_"]
-        .iter()
-        .any(|prefix| function.starts_with(prefix))
 }
