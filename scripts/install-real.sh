@@ -25,15 +25,19 @@ $root apt-get update -q >&2 || true
 for package in postgresql postgresql-contrib redis-server nginx-light memcached libmemcached-tools mariadb-server sysbench sqlite3 \
     wrk apache2-utils python3 strace gdb \
     gcc g++ make cmake autoconf git pigz zstd xz-utils bzip2 coreutils findutils libgomp1 gfortran \
-    openjdk-17-jdk-headless maven golang-go nodejs npm etcd-server gunicorn python3-venv; do
+    openjdk-17-jdk-headless maven golang-go nodejs npm etcd-server etcd-client gunicorn python3-venv; do
     $root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$package" >/dev/null ||
         echo "apt-get could not install $package: cases that need it are skipped." >&2
 done
 
-# What Debian's Python lacks, in a folder of its own: `cargo xtask requests` looks for it there.
+# What Debian's Python lacks, in a folder of its own: `cargo xtask requests` looks for it there. py-spy is looked for in PATH.
 python="$(dirname "$0")/../target/real-python"
 if [ ! -x "$python/bin/python" ]; then
     python3 -m venv "$python" &&
         "$python/bin/pip" install -q opentelemetry-sdk opentelemetry-exporter-otlp-proto-common ||
         echo "pip could not install OpenTelemetry's SDK: the case that needs it is skipped." >&2
+fi
+if ! has py-spy; then
+    "$python/bin/pip" install -q py-spy && $root ln -sf "$(realpath "$python/bin/py-spy")" /usr/local/bin/py-spy ||
+        echo "pip could not install py-spy: cases that need it are skipped." >&2
 fi

@@ -137,7 +137,7 @@ impl<'a> Classifier<'a> {
         let mut facts = StackFacts::default();
         let mut near = Near::default();
         let (mut innermost, mut ambiguous) = (Innermost::default(), Ambiguous::default());
-        let mut parked = Parked::default();
+        let (mut parked, mut callee) = (Parked::default(), "");
         for frame in self.trace.stacks.frames(stack) {
             for location in self.trace.names.locations(frame) {
                 let function = self.trace.text(location.function);
@@ -145,6 +145,7 @@ impl<'a> Classifier<'a> {
                     facts.verdict = Some(*verdict);
                 }
                 let module = self.trace.text(location.module);
+                let function = runtime::known_as(module, function, std::mem::replace(&mut callee, function));
                 if is_kernel_module(module) {
                     kernel_facts(function, &mut facts);
                 } else {
@@ -174,6 +175,7 @@ impl<'a> Classifier<'a> {
             facts.kind = Some(WaitKind::Lock);
         }
         if let (Some(is_lock), Some(WaitKind::Futex | WaitKind::Condition) | None) = (ambiguous.is_lock, facts.kind) {
+            facts.by_condition |= is_lock && facts.kind == Some(WaitKind::Condition);
             facts.kind = Some(if is_lock { WaitKind::Lock } else { WaitKind::Condition });
         }
         facts

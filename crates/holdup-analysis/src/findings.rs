@@ -67,6 +67,8 @@ const DEFAULT_TOP: usize = 8;
 const SMALLEST_SHARE: f64 = 0.01;
 /// So is one of a microsecond.
 const SMALLEST: Amount = Amount(1e3);
+/// From this share of all CPU time on a finding is worth its place on the page.
+const SHOWN: f64 = 0.01;
 
 /// Explains a trace. `path` is only repeated in the answer.
 ///
@@ -238,6 +240,8 @@ impl Context<'_> {
             }
             keep
         });
+        let is_shown = |t: &Tally| t.rank >= Amount(self.blame.cpu.total) * SHOWN;
+        let shown: Amount = groups.iter().filter(|(g, t)| g.holds_up() && is_shown(t)).map(|(_, t)| t.rank).sum();
         group::settle(self, &mut groups);
         let turns = turns::take(self, &mut groups, charged);
         let mut findings: Vec<Finding> =
@@ -249,7 +253,8 @@ impl Context<'_> {
         let turns = turns.into_iter().map(|f| (gain::taken_of_turns(self, &f), f)).map(|(taken, f)| (f, taken));
         let mut findings: Vec<_> = findings.into_iter().zip(taken).chain(of_samples).chain(turns).collect();
         findings.sort_by(|(a, _), (b, _)| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
-        if let Some((at, busy)) = profile::cpu_bound(self, charged, findings.iter().map(|(finding, _)| finding)) {
+        if let Some((at, busy)) = profile::cpu_bound(self, charged, shown, findings.iter().map(|(finding, _)| finding))
+        {
             findings.insert(at, (busy, None));
         }
         for (finding, _) in &mut findings {
@@ -274,7 +279,7 @@ impl Context<'_> {
             kind,
             lock: lock::facts(self, group, tally),
             release_stack: self.stack_text(tally.main_release(&crew.threads)),
-            wait_stack: self.stack_text(tally.common_stack()),
+            wait_stack: self.stack_text(tally.common_stack(self.classifier)),
             waiters,
             blame_cpu_s: self.limits.of_cpus(tally.blame()),
             share_of_held_up: share,

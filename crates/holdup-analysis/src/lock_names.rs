@@ -349,17 +349,12 @@ fn table() -> &'static FxHashMap<&'static str, &'static Known> {
 
 /// The lock that a function takes.
 pub(crate) fn taken_in(function: &str) -> Option<&'static Known> {
-    table().get(base(function)).copied()
+    table().get(runtime::bare(function)).copied()
 }
 
 /// Whether a thread that waits in this function of a program or runtime waits for a lock, whatever it waits with.
 pub(crate) fn takes_lock(function: &str) -> bool {
-    taken_in(function).is_some_and(|known| known.place == Place::Runtime)
-}
-
-/// Without arguments of a C++ name.
-fn base(function: &str) -> &str {
-    function.split('(').next().unwrap_or(function)
+    taken_in(function).is_some_and(|known| known.place == Place::Runtime) && !runtime::is_ambiguous(function)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod row;
 pub(crate) use roles::Roles;
 pub use row::Role;
 use row::Runtime;
+pub(crate) use row::bare;
 
 use crate::known::Known;
 use crate::schedulers;
@@ -34,6 +35,13 @@ pub(crate) fn is_own(module: &str, function: &str) -> bool {
         || ALL.iter().any(|r| by_file(r) || (r.is_own)(module, function))
 }
 
+/// What a function is known as that calls `callee`: another name than its own where that is not known and what it does tells.
+pub(crate) fn known_as<'f>(module: &str, function: &'f str, callee: &str) -> &'f str {
+    let waits = callee.contains("pthread_cond_") && callee.contains("wait");
+    let known = || ALL.iter().map(|r| (r.conditions)(module)).find(|name| !name.is_empty());
+    if waits { known().unwrap_or(function) } else { function }
+}
+
 /// What the functions around a wait say of it that looks like one for a lock, the innermost first.
 #[derive(Default)]
 pub(crate) struct Ambiguous {
@@ -49,16 +57,24 @@ impl Ambiguous {
         if self.is_over {
             return;
         }
-        self.is_ambiguous |= ALL.iter().any(|r| r.ambiguous.contains(&function));
+        if is_ambiguous(function) {
+            self.is_ambiguous = true;
+            return;
+        }
         // The first function in the language itself tells.
-        if self.is_ambiguous && module.ends_with(".py") {
+        if self.is_ambiguous && ALL.iter().any(|r| (r.is_language)(module, function)) {
             self.is_over = true;
-            let name = function.rsplit('.').next().unwrap_or(function);
-            let signals =
-                |r: &Runtime| r.signals.iter().any(|(signal, file)| name == *signal && module.ends_with(file));
+            let name = bare(function);
+            let is = |signal| name.strip_suffix(signal).is_some_and(|scope| scope.is_empty() || scope.ends_with('.'));
+            let signals = |r: &Runtime| r.signals.iter().any(|(signal, file)| is(*signal) && module.ends_with(file));
             self.is_lock = Some(!ALL.iter().any(signals));
         }
     }
+}
+
+/// Whether a function waits for a lock or for a signal.
+pub(crate) fn is_ambiguous(function: &str) -> bool {
+    ALL.iter().any(|r| r.ambiguous.contains(&bare(function)))
 }
 
 /// Whether a runtime collects garbage in this function and below it.

@@ -63,7 +63,9 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     if health.lost_mappings > 0 {
         doubts.push(format!("{} mappings of code were lost: functions may lack names", health.lost_mappings));
     }
-    if matches!(group, Group::Timer(..)) && context.timeline.place(tally.common_stack()) == Place::Unsure {
+    if matches!(group, Group::Timer(..))
+        && context.timeline.place(tally.common_stack(context.classifier)) == Place::Unsure
+    {
         grave = true;
         doubts.push("nothing tells whether it sleeps by design, to keep a pace, or to wait for something".to_owned());
     }

@@ -107,14 +107,14 @@ pub(super) fn function_of(context: &Context, group: &Group, tally: &Tally) -> Op
 fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> Option<LocationRow> {
     let waits = tally.waiting > 0.5 * tally.rank;
     if !runs(group) || waits {
-        return place(context, tally.main_site());
+        return place(context, tally.main_site(context.classifier));
     }
     // In a hand-over nobody holds the lock for long: the place that takes it is what to mend.
     let passed = |id| tally.is_handed_over() || lock::is_convoy(context, id, tally);
     let taken =
         if group.lock().is_some_and(passed) { covering(context.classifier, &site_weights(tally)) } else { None };
     let released = tally.main_release(&crew.threads);
-    let waited = if group.is_lock() { tally.common_stack() } else { StackId::NONE };
+    let waited = if group.is_lock() { tally.common_stack(context.classifier) } else { StackId::NONE };
     let samples = samples_of(context, group, tally, crew);
     let known = taken.or_else(|| specific(context, &samples));
     if known.is_none() && !inside::nameless(context, &samples).is_empty() {

@@ -1,16 +1,20 @@
 //! Title, evidence and advice of a finding, in words that need no manual.
 
-use holdup_trace::{Amount, Nanos};
+use holdup_trace::{Amount, Nanos, StackId, ThreadIdx};
+use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::crew::Crew;
 use super::stories::median;
 use super::tally::{Group, Tally};
 use super::{collection, inside, lock, preempt, sched};
-use crate::blame::Terminal;
+use crate::blame::{Key, Terminal};
 use crate::classify;
 use crate::label::{self, duration};
 use crate::report::{Finding, FindingKind};
+
+/// Share of the samples from which on an instruction is worth a line.
+const TELLING: f64 = 0.05;
 
 /// Fills in the sentences.
 pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, crew: &Crew, finding: &mut Finding) {
@@ -49,7 +53,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Serial(_) if tally.starved => format!("{who} {was} ready and {}; {}", starved(), stood(f)),
         Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} {was} the last to finish; {}", stood(f)),
         Group::Serial(_) => format!("{who} worked{alone} for {lasted}; {}", stood(f)),
-        Group::Disk(..) => format!("{who} waited for the disk for {lasted}; {}", stood(f)),
+        Group::Disk(..) => format!("{who} waited for the disk for {}; {}", at_disk(context, tally), stood(f)),
         Group::Timer(..) => match lock::known(context, tally) {
             Some(known) => format!("{who} slept for {lasted} in tries to get {}; {}", known.name, stood(f)),
             None if is_for_itself(tally) => format!("{who} slept for {lasted} in the middle of {} work", its(tally)),
@@ -92,6 +96,20 @@ fn is_foreign(module: &str) -> bool {
 fn kept(context: &Context, tally: &Tally, crew: &Crew) -> String {
     let (spans, time) =
         context.spans(tally, |key| key.terminal != Terminal::Handoff && crew.threads.contains(&key.thread));
+    duration(context.limits.once(time.amount())) + if spans.len() > 1 { " in all" } else { "" }
+}
+
+/// How long somebody was at the disk, without the time in which a lock that is held meanwhile was in other hands.
+fn at_disk(context: &Context, tally: &Tally) -> String {
+    // Others wait for the same in several ways at once; the longest is the wait itself.
+    let mut longest: FxHashMap<(ThreadIdx, StackId), (u64, Key)> = FxHashMap::default();
+    for key in tally.subjects().filter(|key| key.terminal == Terminal::Disk) {
+        let covered = context.blame.spans.get(key).into_iter().flatten().map(|span| span.covered).sum();
+        let own = longest.entry((key.thread, key.site)).or_insert((covered, *key));
+        *own = (*own).max((covered, *key));
+    }
+    let (spans, time) =
+        context.spans(tally, |key| longest.get(&(key.thread, key.site)).is_some_and(|(_, own)| own == key));
     duration(context.limits.once(time.amount())) + if spans.len() > 1 { " in all" } else { "" }
 }
 
@@ -155,7 +173,7 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
     if let Some(l) = f.lock.as_ref().filter(|l| !l.address.is_empty()) {
         lines.push(format!("the lock is the {} at {}", l.kind.name(), l.address));
     }
-    if let Some(i) = f.culprit.instruction.as_ref().filter(|i| !i.text.is_empty()) {
+    if let Some(i) = f.culprit.instruction.as_ref().filter(|i| !i.text.is_empty() && i.share >= TELLING) {
         lines.push(format!("{:.0} % of the samples are at {} `{}`", 100.0 * i.share, i.address, i.text));
     }
     if tally.handoff > 0.05 * tally.rank {

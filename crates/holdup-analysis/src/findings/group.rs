@@ -1,5 +1,6 @@
 //! Which charges make one finding, and of which kind.
 
+use holdup_trace::StackId;
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -37,15 +38,38 @@ fn of(context: &Context, throttled: &sched::Throttled, key: &Key) -> Option<Grou
     })
 }
 
+/// From this share of a program's waits of a kind on, those of which no stack was taken are like these.
+const LIKELY: f64 = 0.6;
+
+/// Waits of which no stack was taken go to the place of most others of their program and kind: the recorder leaves out
+/// stacks of places that it knows.
+fn place_stackless(groups: &mut FxHashMap<Group, Tally>, stackless: FxHashMap<Group, Tally>) {
+    let mut placed: Vec<(Group, Tally)> = Vec::new();
+    for (group, tally) in stackless {
+        let like = || groups.iter().filter(|(other, _)| other.is_like(&group));
+        let all: f64 = like().map(|(_, tally)| tally.blame().0).sum();
+        let most = like().max_by(|a, b| a.1.blame().0.total_cmp(&b.1.blame().0).then(b.0.cmp(a.0)));
+        let most = most.filter(|(_, tally)| tally.blame().0 >= LIKELY * all).map(|(most, _)| *most);
+        placed.push((most.unwrap_or(group), tally));
+    }
+    for (group, tally) in placed {
+        groups.entry(group).or_default().absorb(tally);
+    }
+}
+
 /// All charges by group, like ones together.
 pub(super) fn charged(context: &Context) -> Vec<(Group, Tally)> {
     let mut groups: FxHashMap<Group, Tally> = FxHashMap::default();
+    let mut stackless: FxHashMap<Group, Tally> = FxHashMap::default();
     let throttled = sched::Throttled::new(context);
     for (key, cell) in &context.blame.cells {
         if let Some(group) = of(context, &throttled, key) {
+            let is_stackless = key.site == StackId::NONE && group.place().is_some();
+            let groups = if is_stackless { &mut stackless } else { &mut groups };
             groups.entry(group).or_default().add(key, cell);
         }
     }
+    place_stackless(&mut groups, stackless);
     merge::merged(context, groups)
 }
 
@@ -65,7 +89,9 @@ fn merge_disk(groups: &mut Vec<(Group, Tally)>) {
         let holds_it = |t: &Tally| t.locks.contains(&lock) && t.rank > DISK_UNDER_LOCK * (t.rank + rank);
         let disk = groups.iter().position(|(g, t)| matches!(g, Group::Disk(..)) && holds_it(t));
         if let Some(disk) = disk {
-            let (_, lock) = groups[at].clone();
+            let (_, mut lock) = groups[at].clone();
+            // Where else its holders wait is not where the disk is waited for.
+            lock.sites.clear();
             groups[disk].1.absorb(lock);
             groups.remove(at);
         }

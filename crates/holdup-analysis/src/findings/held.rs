@@ -79,7 +79,7 @@ pub(crate) fn held_up(context: &Context) -> Vec<Held> {
 
 fn held(context: &Context, group: &Group, tally: &Tally) -> Held {
     let who = culprit::of(context, group, tally);
-    let waits_at: Rc<str> = application_name(context, tally.common_stack()).into();
+    let waits_at: Rc<str> = application_name(context, tally.common_stack(context.classifier)).into();
     let mut held = Held {
         kind: group::kind(context, group, tally),
         family: family(group),

@@ -63,7 +63,7 @@ pub(super) fn waiters(context: &Context, tally: &Tally, within: Nanos) -> Waiter
         names: names::grouped(named.into_iter().map(|t| context.thread_name(t))),
         ..Waiters::default()
     };
-    if let Some(at) = place::waiting(context, tally.common_stack()) {
+    if let Some(at) = place::waiting(context, tally.common_stack(context.classifier)) {
         waiters.function = context.trace.text(at.function).to_owned();
         waiters.source = context.source(&at);
     }

@@ -2,18 +2,21 @@
 
 use holdup_trace::{StackId, Trace};
 
-use crate::classify::{Classifier, is_kernel_module};
+use crate::classify::{Classifier, WaitKind, is_kernel_module};
 use crate::known::{Known, Place};
 use crate::lock_names::taken_in;
+use crate::runtime;
 
 /// The lock for which a thread waits at `stack`, if people know it by name. O(depth).
 pub(crate) fn at(trace: &Trace, classifier: &Classifier, stack: StackId) -> Option<&'static Known> {
     let mut before_application = true;
-    let mut in_kernel = 0;
+    let (mut in_kernel, mut callee) = (0, "");
+    let is_lock = classifier.facts(stack).kind == Some(WaitKind::Lock);
     for frame in trace.stacks.frames(stack) {
         for location in trace.names.locations(frame) {
-            let function = trace.text(location.function);
-            let is_kernel = is_kernel_module(trace.text(location.module));
+            let (module, function) = (trace.text(location.module), trace.text(location.function));
+            let function = runtime::known_as(module, function, std::mem::replace(&mut callee, function));
+            let is_kernel = is_kernel_module(module);
             let place = if is_kernel {
                 if is_machinery(function) {
                     continue;
@@ -25,7 +28,8 @@ pub(crate) fn at(trace: &Trace, classifier: &Classifier, stack: StackId) -> Opti
                 before_application.then_some(Place::Library)
             };
             let here = |known: &&Known| Some(known.place) == place || known.place == Place::Runtime && !is_kernel;
-            if let Some(known) = taken_in(function).filter(here) {
+            if let Some(known) = taken_in(function).filter(here).filter(|_| is_lock || !runtime::is_ambiguous(function))
+            {
                 return Some(known);
             }
         }

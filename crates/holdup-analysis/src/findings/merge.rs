@@ -68,7 +68,7 @@ fn kind<'a>(context: &Context<'a>, group: &Group, tally: &Tally) -> Kind<'a> {
             if let Some(known) = known.filter(|known| known.is_single) {
                 return Kind::Lock(program, known.name, Vec::new());
             }
-            let frames = context.classifier.application_frames(tally.common_stack());
+            let frames = context.classifier.application_frames(tally.common_stack(context.classifier));
             let way: Vec<StringId> = frames.iter().take(CALLERS).map(|(_, l)| l.function).collect();
             let kind = context.trace.locks.kind.get(id.index()).map(|kind| kind.name());
             let tells = known.is_some_and(|known| known.place == Place::Runtime);

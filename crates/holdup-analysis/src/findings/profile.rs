@@ -21,10 +21,12 @@ const NOTABLE: f64 = 0.02;
 const HOT: usize = 10;
 
 /// The finding of a program that is simply busy, and where among the `others` it stands: behind all that matter beside
-/// its work. None where waiting or spinning takes a part of the time that work takes.
+/// its work. None where spinning, or waits that are told, which are `shown` of the `charged`, take a part of the time that
+/// work takes.
 pub(super) fn cpu_bound<'a>(
     context: &Context,
     charged: Amount,
+    shown: Amount,
     mut others: impl ExactSizeIterator<Item = &'a Finding> + DoubleEndedIterator,
 ) -> Option<(usize, Finding)> {
     let total: f64 =
@@ -32,7 +34,7 @@ pub(super) fn cpu_bound<'a>(
     // Without switches samples alone say who ran.
     let running = if caveats::has_switches(context) { context.blame.cpu.running } else { total };
     let spun = context.blame.cpu.spin + cache_line::known(context);
-    if running <= 0.0 || charged.0 + spun > MINOR * running {
+    if running <= 0.0 || shown.0 + spun > MINOR * running {
         return None;
     }
     let program = busiest_program(context)?;
@@ -71,7 +73,8 @@ pub(super) fn cpu_bound<'a>(
     let matters = |f: &'a Finding| f.kind != FindingKind::IdleByDesign && f.blame_cpu_s >= NOTABLE * seconds;
     let own = context.limits.of_cpus(Amount(samples.values().sum()));
     let storm = Storm::of(context, program, own);
-    let at = others.rposition(matters).map_or(0, |last| last + 1);
+    // What is waited for between processes that come and go is part of what starting them costs.
+    let at = if storm.is_some() { 0 } else { others.rposition(matters).map_or(0, |last| last + 1) };
     let advice = match inside::busy(context, &samples, &found.function) {
         _ if storm.is_some() => FEWER.to_owned(),
         Some(advice) => advice,

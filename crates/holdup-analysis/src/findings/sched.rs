@@ -129,7 +129,7 @@ pub(super) fn waiters(context: &Context, program: StringId, why: Why, tally: &Ta
         names: names::grouped(threads.iter().map(|t| context.thread_name(*t))),
         ..Waiters::default()
     };
-    if let Some(at) = place::place(context, tally.common_stack()) {
+    if let Some(at) = place::place(context, tally.common_stack(context.classifier)) {
         waiters.function = context.trace.text(at.function).to_owned();
         waiters.source = context.source(&at);
     }
@@ -187,10 +187,7 @@ pub(super) fn title(context: &Context, program: StringId, why: Why, tally: &Tall
     let all = duration(w.total_s);
     match why {
         Why::Waking if own_latency(context, program, tally).is_none() => {
-            format!(
-                "threads waited {} for one of {who} that was on its way to an idle CPU: {all} in all",
-                times(w.waits)
-            )
+            format!("threads waited for one of {who} that was on its way to an idle CPU: {all} in all")
         }
         Why::Waking => {
             let half = quantile(context, program, 0.5).filter(|half| *half >= 0.1 * w.mean_s);
@@ -229,6 +226,10 @@ pub(super) fn title(context: &Context, program: StringId, why: Why, tally: &Tall
 /// What it rests on.
 pub(super) fn evidence(context: &Context, program: StringId, why: Why, tally: &Tally, f: &Finding) -> Vec<String> {
     let w = &f.waiters;
+    if why == Why::Waking && own_latency(context, program, tally).is_none() {
+        // Of programs that are not in focus nobody counts how often they are woken.
+        return vec![format!("{} in all, {} at most", duration(w.total_s), duration(w.max_s))];
+    }
     let what = if why == Why::Waking { "wake-ups for an idle CPU" } else { "stretches of being ready" };
     let mut lines = vec![format!(
         "{} {what}: {} in all, {} on average, {} at most",

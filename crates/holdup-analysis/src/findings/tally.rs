@@ -4,7 +4,7 @@ use holdup_trace::{Amount, LockId, Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::blame::{Cell, Key, Span, Terminal};
-use crate::classify::WaitKind;
+use crate::classify::{Classifier, WaitKind};
 
 /// What a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,6 +53,24 @@ impl Group {
         match self {
             Group::Lock(lock) => Some(*lock),
             _ => None,
+        }
+    }
+
+    /// The function of a place that waits; none of what is no such place.
+    pub(super) fn place(&self) -> Option<StringId> {
+        match self {
+            Group::Disk(_, at) | Group::Timer(_, at) | Group::Outside(_, at) | Group::Idle(_, at) => Some(*at),
+            Group::Lock(_) | Group::Serial(_) | Group::Ready(..) => None,
+        }
+    }
+
+    /// Whether both are places of one program that wait for the same.
+    pub(super) fn is_like(&self, other: &Group) -> bool {
+        use Group::*;
+        match (self, other) {
+            (Disk(a, _), Disk(b, _)) | (Timer(a, _), Timer(b, _)) => a == b,
+            (Outside(a, _), Outside(b, _)) | (Idle(a, _), Idle(b, _)) => a == b,
+            _ => false,
         }
     }
 
@@ -212,16 +230,14 @@ impl Tally {
         self.ends().values().fold(0.0, |most: f64, &b| most.max(b)) / all.max(f64::MIN_POSITIVE)
     }
 
-    /// The stack at which its waiters waited longest.
-    pub(crate) fn common_stack(&self) -> StackId {
-        let most = self.wait_stacks.iter().max_by_key(|(stack, n)| (**n, std::cmp::Reverse(**stack)));
-        most.map_or(StackId::NONE, |(s, _)| *s)
+    /// A stack of the place at which its waiters waited longest.
+    pub(crate) fn common_stack(&self, classifier: &Classifier) -> StackId {
+        main_stack(classifier, self.wait_stacks.iter().map(|(stack, ns)| (*stack, *ns as f64)))
     }
 
-    /// The stack at which the terminals mostly wait.
-    pub(crate) fn main_site(&self) -> StackId {
-        let most = self.sites.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
-        most.map_or(StackId::NONE, |(s, _)| *s)
+    /// A stack of the place at which the terminals mostly wait.
+    pub(crate) fn main_site(&self, classifier: &Classifier) -> StackId {
+        main_stack(classifier, self.sites.iter().map(|(stack, weight)| (*stack, *weight)))
     }
 
     /// What it is about.
@@ -243,4 +259,18 @@ impl Tally {
     pub(super) fn is_handed_over(&self) -> bool {
         self.handoff + self.overhead > 0.5 * self.rank
     }
+}
+
+/// The heaviest stack of the function with the most weight: one place has a stack for each way to it.
+fn main_stack(classifier: &Classifier, stacks: impl Iterator<Item = (StackId, f64)>) -> StackId {
+    let place = |stack| classifier.facts(stack).application;
+    let mut places: FxHashMap<StringId, f64> = FxHashMap::default();
+    let mut ordered: Vec<(StackId, f64)> = stacks.collect();
+    ordered.sort_unstable_by_key(|(stack, _)| *stack);
+    ordered.iter().for_each(|(stack, weight)| *places.entry(place(*stack)).or_default() += weight);
+    let weight_of = |stack| places.get(&place(stack)).copied().unwrap_or(0.0);
+    let heavier = |a: &&(StackId, f64), b: &&(StackId, f64)| {
+        weight_of(a.0).total_cmp(&weight_of(b.0)).then(a.1.total_cmp(&b.1)).then(b.0.cmp(&a.0))
+    };
+    ordered.iter().max_by(heavier).map_or(StackId::NONE, |(stack, _)| *stack)
 }

@@ -133,6 +133,8 @@ struct Path {
     says_lock: bool,
     /// Whether a scheduler's task waits here with the thread that others need.
     keeps_thread: bool,
+    /// Whether a scheduler's thread waits here for a task.
+    parked: bool,
 }
 
 struct Paths<'d, 'a> {
@@ -181,6 +183,7 @@ impl Paths<'_, '_> {
             application,
             hash: hasher.finish(),
             says_lock: facts.lock_function != StringId::default(),
+            parked: facts.parked,
             keeps_thread: !facts.parked && schedulers::at(trace, stack).is_some_and(|s| s.lends_threads),
         }
     }
@@ -232,6 +235,10 @@ impl Activity {
         let watches = seen.arrivals() == 0 && waits > 2;
         if !may_be_home(kind) || path.keeps_thread {
             return Place::Middle;
+        }
+        // A scheduler's thread that looks for a task is at home, however little it shares with the little that it does.
+        if path.parked {
+            return Place::Home;
         }
         if kind == WaitKind::Timer {
             let is_long = ns > LONGEST_NAP_NS * u64::from(waits);
@@ -353,6 +360,7 @@ mod tests {
                 hash: functions[0],
                 says_lock,
                 keeps_thread: false,
+                parked: false,
             })
         };
         let naps = |again, ns| Seen { kind: WaitKind::Timer, waits: 100, again, ns, ..Seen::default() };
@@ -375,7 +383,7 @@ mod tests {
     fn a_short_sleep_in_what_follows_on_input_may_be_for_something() {
         let path = |functions: &[u64]| {
             let (functions, hash) = (functions.to_vec(), functions.iter().sum());
-            Rc::new(Path { functions, application: 3, hash, says_lock: false, keeps_thread: false })
+            Rc::new(Path { functions, application: 3, hash, says_lock: false, keeps_thread: false, parked: false })
         };
         // serve ─ 2 ┬ 3 poll          serve ─ 2 ┬ 4 handle ┬ 5 compute
         //           └ 4 handle                             └ 6 sleep

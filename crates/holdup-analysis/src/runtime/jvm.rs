@@ -3,6 +3,14 @@
 use super::row::{Role, Runtime, bare};
 use crate::known::Known;
 
+/// The rest of lock() is compiled into whoever calls it. Latches and semaphores go through these, too.
+const AMBIGUOUS: &[&str] = &[
+    "java.util.concurrent.locks.AbstractQueuedSynchronizer.acquire",
+    "java.util.concurrent.locks.AbstractQueuedSynchronizer.acquireQueued",
+];
+
+const INTERPRETER: &str = "Interpreter";
+
 /// Linux keeps 15 bytes of a thread's name.
 pub(super) const JVM: Runtime = Runtime {
     modules: &[
@@ -104,8 +112,20 @@ pub(super) const JVM: Runtime = Runtime {
     ],
     // Others wait there until one thread has initialised the class.
     entries: &["InstanceKlass::initialize_impl"],
-    ambiguous: &[],
-    signals: &[],
+    ambiguous: AMBIGUOUS,
+    is_language: |module, function| module == "[jit]" && (!is_stub(function) || function == INTERPRETER),
+    signals: &[
+        // It does not tell for whom: what is compiled later is called often.
+        (INTERPRETER, ""),
+        ("AbstractQueuedSynchronizer.acquireShared", ""),
+        ("AbstractQueuedSynchronizer.acquireSharedInterruptibly", ""),
+        ("AbstractQueuedSynchronizer.tryAcquireSharedNanos", ""),
+        ("AbstractQueuedSynchronizer.doAcquireSharedInterruptibly", ""),
+        ("AbstractQueuedSynchronizer$ConditionObject.await", ""),
+        ("CountDownLatch.await", ""),
+        ("Semaphore.acquire", ""),
+        ("CyclicBarrier.dowait", ""),
+    ],
     collects: |function| {
         let operation = function.starts_with("VM_") && function.ends_with("::doit");
         let kinds = ["Collect", "GC", "G1", "VM_Z", "VM_X", "Shenandoah"];
@@ -114,6 +134,7 @@ pub(super) const JVM: Runtime = Runtime {
             || (function.ends_with("Task::work") || function.ends_with("Thread::run_service"))
                 && task.iter().any(|begin| function.starts_with(begin))
     },
+    conditions: |_| "",
     asks: &[
         "CollectedHeap::collect",
         "G1CollectedHeap::attempt_allocation_humongous",
@@ -168,6 +189,14 @@ const LOCKS: &[Known] = &[
                 "java.util.concurrent.locks.StampedLock.acquireWrite",
                 "java.util.concurrent.locks.StampedLock.acquireRead",
             ],
+        )
+    },
+    Known {
+        is_single: false,
+        ..Known::of_runtime(
+            "a lock or latch of java.util.concurrent",
+            "Do less while the lock is held: move the work of {} before lock() or behind unlock(), or lock smaller parts.",
+            AMBIGUOUS,
         )
     },
 ];

@@ -8,7 +8,10 @@ pub(super) const PYTHON: Runtime = Runtime {
     modules: &["libpython2", "libpython3"],
     is_own: |module, function| is_interpreter(module) || is_of_library(module) || function.starts_with("_PyEval_"),
     locks: &[Known::of_runtime("Python's interpreter lock (GIL)", ONE_AT_A_TIME, &["take_gil", "drop_gil"])],
+    // Its other locks are semaphores.
+    conditions: |module| if is_interpreter(module) || is_library_of_interpreter(module) { "take_gil" } else { "" },
     ambiguous: &["lock_PyThread_acquire_lock", "rlock_acquire", "lock_acquire"],
+    is_language: |module, _| module.ends_with(".py"),
     signals: &[
         ("wait", "/threading.py"),
         ("wait_for", "/threading.py"),
@@ -22,6 +25,10 @@ pub(super) const PYTHON: Runtime = Runtime {
 fn is_interpreter(module: &str) -> bool {
     let base = module.rsplit('/').next().unwrap_or(module);
     base.strip_prefix("python").is_some_and(|version| version.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+}
+
+fn is_library_of_interpreter(module: &str) -> bool {
+    module.rsplit('/').next().is_some_and(|base| base.starts_with("libpython3"))
 }
 
 /// Whether a file, in Python or compiled, comes with the language.

@@ -36,12 +36,17 @@ pub(crate) struct Runtime {
     pub(super) entries: &'static [&'static str],
     /// Functions that wait for a lock or for a signal: only the language's own functions around them tell which.
     pub(super) ambiguous: &'static [&'static str],
-    /// Functions, by name and how their file ends, that wait for a signal with what serves as a lock elsewhere.
+    /// Whether a function in a file is written in the language.
+    pub(super) is_language: fn(module: &str, function: &str) -> bool,
+    /// Functions, by how their name and their file end, that wait for a signal with what serves as a lock elsewhere.
     pub(super) signals: &'static [(&'static str, &'static str)],
     /// Functions below which it collects garbage.
     pub(super) collects: fn(function: &str) -> bool,
     /// Functions in which the program waits for a collection that it has begun.
     pub(super) asks: &'static [&'static str],
+    /// What the function of a file is called that alone of its own waits with a condition variable of the C library: so it is
+    /// known where it has no name. Empty in files that hold none.
+    pub(super) conditions: fn(module: &str) -> &'static str,
     /// Its locks.
     pub(super) locks: &'static [Known],
     /// What to do about its collections; `{}` is who allocates.
@@ -59,9 +64,11 @@ impl Runtime {
         homes: &[],
         entries: &[],
         ambiguous: &[],
+        is_language: |_, _| false,
         signals: &[],
         collects: |_| false,
         asks: &[],
+        conditions: |_| "",
         locks: &[],
         collector: "",
     };

@@ -74,6 +74,35 @@ fn pythons_own_functions_tell_a_lock_from_a_condition() {
 }
 
 #[test]
+fn javas_own_functions_tell_a_lock_from_a_latch() {
+    let is_lock = |functions: &[&str]| {
+        let mut ambiguous = Ambiguous::default();
+        functions.iter().for_each(|function| ambiguous.see("[jit]", function));
+        ambiguous.is_lock
+    };
+    let acquire = "java.util.concurrent.locks.AbstractQueuedSynchronizer.acquire";
+    let shared = "java.util.concurrent.locks.AbstractQueuedSynchronizer.acquireSharedInterruptibly";
+    assert_eq!(is_lock(&[acquire, acquire, "Ledger.enter"]), Some(true));
+    assert_eq!(is_lock(&[acquire, shared, "Ledger.enter"]), Some(false));
+    assert_eq!(is_lock(&[acquire, "java.util.concurrent.CountDownLatch.await", "Pool.ask"]), Some(false));
+    assert_eq!(is_lock(&[acquire, "Interpreter", "Pool.ask"]), Some(false), "nobody knows what is interpreted");
+    assert_eq!(is_lock(&["jdk.internal.misc.Unsafe.park", "Pool.ask"]), None);
+}
+
+#[test]
+fn what_waits_by_a_condition_in_pythons_own_code_takes_its_lock() {
+    let (python, wait) = ("/usr/bin/python3.11", "pthread_cond_timedwait");
+    assert_eq!(known_as(python, "python3.11+0x67d020", wait), "take_gil");
+    assert_eq!(known_as(python, "python3.11+0x67d020", "sem_wait"), "python3.11+0x67d020");
+    assert_eq!(
+        known_as("/srv/pool.so", "pool.so+0x10", wait),
+        "pool.so+0x10",
+        "an extension has conditions of its own"
+    );
+    assert_eq!(known_as("/usr/lib/python3.11/queue.py", "Queue.get", wait), "Queue.get");
+}
+
+#[test]
 fn collections_are_told_from_other_pauses() {
     assert!(collects("VM_GenCollectForAllocation::doit") && collects("VM_G1CollectForAllocation::doit"));
     assert!(collects("G1EvacuateRegionsBaseTask::work"));

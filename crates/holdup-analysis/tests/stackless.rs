@@ -1,0 +1,80 @@
+//! Waits of which the recorder took no stack, because it knew the place.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{Schedule, near};
+use holdup_analysis::report::{Finding, FindingKind};
+use holdup_analysis::{NoDisassembler, Options, explain};
+use holdup_trace::{Image, Location, SwitchState, Symbolizer, Trace, WakeContext};
+
+const FDATASYNC: i16 = 75;
+
+/// Names each address by itself.
+struct Letters;
+
+impl Symbolizer for Letters {
+    fn locate(&mut self, _: bool, _: &[Arc<Image>], address: u64) -> Vec<Location> {
+        let name = match address >> 4 {
+            1 => "main",
+            2 => "commit",
+            _ => "load",
+        };
+        vec![Location { function: name.to_owned(), module: "app".to_owned(), ..Location::default() }]
+    }
+
+    fn code(&mut self, _: bool, _: &[Arc<Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {
+        None
+    }
+}
+
+/// A writer waits ten times for 8 ms for the disk, with stacks as `stack` says.
+fn writer(stack: impl Fn(u32) -> Option<&'static [u64]>) -> Trace {
+    let mut s = Schedule::new(1, 100.0).thread(10, "writer");
+    for i in 0..10 {
+        let t = 10.0 * f64::from(i);
+        s = match stack(i) {
+            Some(frames) => s.waits_at(10, 0, [t, t + 2.0], FDATASYNC, frames),
+            None => s.switch(t, 0, 0, SwitchState::Runnable, -1, 10).switch(
+                t + 2.0,
+                0,
+                10,
+                SwitchState::Sleeping,
+                FDATASYNC,
+                0,
+            ),
+        };
+        s = s.wakes(t + 10.0, 0, 0, 10, WakeContext::HardIrq, 0);
+    }
+    s.finish_with(&mut Letters)
+}
+
+fn disks(trace: &Trace) -> Vec<Finding> {
+    let answer = explain(trace, "t", &Options::default(), &NoDisassembler).unwrap();
+    answer.findings.into_iter().filter(|f| f.kind == FindingKind::Disk).collect()
+}
+
+const COMMIT: &[u64] = &[0x28, 0x18];
+const LOAD: &[u64] = &[0x38, 0x18];
+
+#[test]
+fn waits_without_a_stack_are_like_most_others_of_their_program() {
+    let found = disks(&writer(|i| (i < 3).then_some(COMMIT)));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0].culprit.function, "commit");
+    near(found[0].blame_cpu_s * 1e3, 80.0);
+    assert!(found[0].title.contains("80.0 ms"), "{}", found[0].title);
+}
+
+#[test]
+fn where_places_differ_nobody_knows_which_it_was() {
+    let found = disks(&writer(|i| match i {
+        0 | 1 => Some(COMMIT),
+        2 | 3 => Some(LOAD),
+        _ => None,
+    }));
+    let functions: Vec<&str> = found.iter().map(|f| f.culprit.function.as_str()).collect();
+    assert_eq!(functions, ["", "commit", "load"], "{found:#?}");
+    near(found[0].blame_cpu_s * 1e3, 48.0);
+}
