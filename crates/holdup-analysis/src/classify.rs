@@ -365,7 +365,7 @@ fn user_kind(function: &str, kind: Option<WaitKind>) -> Option<WaitKind> {
         "condition_variable",
         "barrier_wait",
         "Barrier",
-    ]) || has(&["thread::park", "Parker", "mpsc", "mpmc", "::recv"])
+    ]) || has(&["thread::park", "Parker", "mpsc", "mpmc", "::recv", "runtime.note"])
     {
         Some(Condition)
     } else if has(&["mutex_lock", "Mutex", "mutex::", "lll_lock", "rwlock", "RwLock"])

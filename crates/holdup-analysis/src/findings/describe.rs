@@ -52,7 +52,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Serial(_) if f.kind == FindingKind::Gc => collection::title(context, f, &stood(f)),
         Group::Serial(_) if tally.starved => format!("{who} {was} ready and {}; {}", starved(), stood(f)),
         Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} {was} the last to finish; {}", stood(f)),
-        Group::Serial(_) => format!("{who} worked{alone} for {lasted}; {}", stood(f)),
+        Group::Serial(_) => format!("{who} worked{alone} for {lasted}{}; {}", without_cpu(tally), stood(f)),
         Group::Disk(..) => format!("{who} waited for the disk for {}; {}", at_disk(context, tally), stood(f)),
         Group::Timer(..) => match lock::known(context, tally) {
             Some(known) => format!("{who} slept for {lasted} in tries to get {}; {}", known.name, stood(f)),
@@ -197,6 +197,14 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
         lines.push("its threads have no names of their own: pthread_setname_np would tell them apart".to_owned());
     }
     lines
+}
+
+/// Whether most of its work was waiting for a CPU that others used.
+fn without_cpu(tally: &Tally) -> String {
+    if tally.not_running <= 0.5 * tally.rank {
+        return String::new();
+    }
+    format!(", {:.0} % of it without a CPU", 100.0 * (tally.not_running / tally.rank))
 }
 
 /// What ran instead of the culprit.

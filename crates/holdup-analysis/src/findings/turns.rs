@@ -65,7 +65,9 @@ fn merged(context: &Context, told: &FxHashSet<ThreadIdx>) -> Vec<Pairs> {
     for pair in context.learned.turns.pairs() {
         let seen = pair.threads.iter().any(|t| context.focus.contains(*t));
         let small = (pair.length() as f64) < SMALLEST_SHARE * context.duration().0;
-        if !seen || small || pair.threads.iter().any(|t| told.contains(t)) {
+        // Threads of a scheduler that have no task at the moment: which of them works says nothing.
+        let parked = [pair.trips.stack, pair.back.stack].iter().all(|stack| context.classifier.facts(*stack).parked);
+        if !seen || small || parked || pair.threads.iter().any(|t| told.contains(t)) {
             continue;
         }
         let like = |t: ThreadIdx| (process(t), context.trace.threads.name.get(t.index()).copied().unwrap_or_default());
@@ -104,12 +106,13 @@ fn take_groups(groups: &mut Vec<(Group, Tally)>, threads: &[ThreadIdx], ns: u64)
     let inside = |t: &ThreadIdx| threads.contains(t);
     let about = |(group, tally): &(Group, Tally)| {
         let told = match group {
+            // Others may wait for what the two do together, such as the shell that started one of them.
             Group::Serial(_) => true,
             // To wait for the other is not to have nothing to do.
-            Group::Idle(..) => tally.waited.0 <= ns.saturating_mul(2),
+            Group::Idle(..) => tally.waited.0 <= ns.saturating_mul(2) && tally.threads.iter().all(inside),
             _ => false,
         };
-        told && tally.threads.iter().all(inside) && tally.by_thread.keys().all(inside)
+        told && tally.by_thread.keys().all(inside)
     };
     let rank = groups.iter().filter(|g| about(g)).map(|(_, tally)| tally.rank).sum();
     let taken =

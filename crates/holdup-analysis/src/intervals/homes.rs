@@ -133,7 +133,7 @@ struct Path {
     says_lock: bool,
     /// Whether a scheduler's task waits here with the thread that others need.
     keeps_thread: bool,
-    /// Whether a scheduler's thread waits here for a task.
+    /// Whether a scheduler's thread waits here for a task: however little it shares with the little that it does, it is at home.
     parked: bool,
 }
 
@@ -235,9 +235,7 @@ impl Activity {
         let watches = seen.arrivals() == 0 && waits > 2;
         if !may_be_home(kind) || path.keeps_thread {
             return Place::Middle;
-        }
-        // A scheduler's thread that looks for a task is at home, however little it shares with the little that it does.
-        if path.parked {
+        } else if path.parked {
             return Place::Home;
         }
         if kind == WaitKind::Timer {
@@ -354,14 +352,8 @@ mod tests {
     #[test]
     fn short_sleeps_in_a_row_beside_work_may_be_for_something() {
         let path = |functions: &[u64], application, says_lock| {
-            Rc::new(Path {
-                functions: functions.to_vec(),
-                application,
-                hash: functions[0],
-                says_lock,
-                keeps_thread: false,
-                parked: false,
-            })
+            let (functions, hash) = (functions.to_vec(), functions[0]);
+            Rc::new(Path { functions, application, hash, says_lock, keeps_thread: false, parked: false })
         };
         let naps = |again, ns| Seen { kind: WaitKind::Timer, waits: 100, again, ns, ..Seen::default() };
         let judged = |says_lock, seen, samples| {

@@ -153,7 +153,10 @@ fn is_own(_module: &str, function: &str) -> bool {
     let last = function[..end].rfind('/').map_or(0, |slash| slash + 1);
     let Some((package, name)) = function[last..].split_once('.') else { return false };
     let package = &function[..last + package.len()];
-    let is_of_c = SUFFIXES.iter().any(|s| name.starts_with(s)) || name.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    // Go's own assembly says so.
+    let is_assembly = name.ends_with(".abi0");
+    let is_numbered = name.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let is_of_c = is_numbered || !is_assembly && SUFFIXES.iter().any(|s| name.starts_with(s));
     let first = package.split('/').next().unwrap_or(package);
     !is_of_c && !package.contains([' ', ':', '<']) && PACKAGES.contains(&first)
 }

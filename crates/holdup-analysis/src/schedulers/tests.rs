@@ -74,6 +74,7 @@ fn only_threads_that_keep_house_are_idle_whoever_wakes_them() {
 fn gos_library_is_told_from_its_programs() {
     let own = [
         "runtime.futex.abi0",
+        "runtime.clone.abi0",
         "crypto/internal/fips140/sha256.(*Digest).checkSum",
         "sync.(*Mutex).lockSlow",
         "net/http.(*conn).serve",
