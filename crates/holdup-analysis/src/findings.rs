@@ -271,7 +271,7 @@ impl Context<'_> {
         let (windows, within) = self.spans(tally, |_| true);
         let waiters = match group {
             Group::Ready(program, why) => sched::waiters(self, *program, *why, tally),
-            _ => lock::waiters(self, tally, within),
+            _ => lock::waiters(self, group, tally, within),
         };
         let share = if group.holds_up() && charged > Amount::ZERO { tally.rank / charged } else { 0.0 };
         let crew = Crew::of(self, tally);
@@ -279,7 +279,7 @@ impl Context<'_> {
             kind,
             lock: lock::facts(self, group, tally),
             release_stack: self.stack_text(tally.main_release(&crew.threads)),
-            wait_stack: self.stack_text(tally.common_stack(self.classifier)),
+            wait_stack: self.stack_text(lock::main_wait(self, group, tally)),
             waiters,
             blame_cpu_s: self.limits.of_cpus(tally.blame()),
             share_of_held_up: share,

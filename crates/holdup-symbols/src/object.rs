@@ -103,6 +103,11 @@ impl Object {
         self.elf.arch
     }
 
+    /// Whether Go's toolchain linked it.
+    pub fn is_go(&self) -> bool {
+        self.elf.section(".note.go.buildid").is_some()
+    }
+
     /// The file's own address for an address in the mapping.
     pub fn vaddr(&self, image: &Image, address: u64) -> Option<u64> {
         self.elf.vaddr(address.checked_sub(image.start)?.checked_add(image.file_offset)?)

@@ -5,8 +5,9 @@
 //!                                      (steps are kept by file and address)
 //! ```
 //!
-//! A walk ends *complete* when the entry of a function says that it has no caller (`_start`, `clone3`), or when a
-//! return address or the frame pointer that leads to it is 0. It ends *cut* when the copy ends or a frame makes no sense.
+//! A walk ends *complete* when the entry of a function says that it has no caller (`_start`, `clone3`), when a
+//! return address or the frame pointer that leads to it is 0, or in a function in which Go begins a stack of its own. It ends
+//! *cut* when the copy ends or a frame makes no sense.
 
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub struct StackUnwinder {
     steps: Steps,
     /// (index of the file, address in its terms) → whether a call ends there.
     calls: FxHashMap<(usize, u64), bool>,
+    /// The same → whether it lies in a function in which a stack begins.
+    beginnings: FxHashMap<(usize, u64), bool>,
     /// By process.
     compiled: FxHashMap<u32, Compiled>,
 }
@@ -75,7 +78,13 @@ impl StackUnwinder {
     }
 
     pub(crate) fn of(objects: Objects) -> StackUnwinder {
-        StackUnwinder { objects, steps: Steps::default(), calls: FxHashMap::default(), compiled: FxHashMap::default() }
+        StackUnwinder {
+            objects,
+            steps: Steps::default(),
+            calls: FxHashMap::default(),
+            beginnings: FxHashMap::default(),
+            compiled: FxHashMap::default(),
+        }
     }
 
     fn place(&mut self, images: &[Arc<Image>], address: u64) -> Option<Place> {
@@ -156,7 +165,19 @@ impl StackUnwinder {
         if next.ip == 0 {
             return Next::Complete;
         }
-        if self.is_call(images, next.ip) { Next::Frame(next, false) } else { Next::Cut }
+        let is_frame = self.is_call(images, next.ip) || self.begins_stack(images, next.ip.wrapping_sub(1));
+        if is_frame { Next::Frame(next, false) } else { Next::Cut }
+    }
+
+    /// Whether `address` lies in a function in which a stack begins: nobody has called it there.
+    fn begins_stack(&mut self, images: &[Arc<Image>], address: u64) -> bool {
+        let Some(Place { object, vaddr }) = self.place(images, address) else { return false };
+        let object_at = self.objects.get(object);
+        // Only there symbols are worth reading for it.
+        object_at.is_go()
+            && *self.beginnings.entry((object, vaddr)).or_insert_with(|| {
+                object_at.function(vaddr).and_then(|f| f.name).is_some_and(|name| begins_stack(&name))
+            })
     }
 
     /// Whether a call can have been before `address`.
@@ -204,6 +225,9 @@ impl StackUnwinder {
         let mut regs = Registers { arch, ip: raw.ip, sp: raw.sp, bp: raw.bp, linked: false, lr, mask };
         let mut exact = true;
         while frames.len() < FRAME_LIMIT {
+            if !exact && self.begins_stack(images, regs.ip.wrapping_sub(1)) {
+                return (frames, true);
+            }
             match self.next(images, &stack, &regs, exact) {
                 Next::Complete => return (frames, true),
                 Next::Cut => break,
@@ -242,6 +266,14 @@ fn written_at_run_time(images: &[Arc<Image>], address: u64) -> bool {
         Some(image) => !is_file(&image.path) && image.path != vdso::NAME,
         None => image_at(images, address).is_none() && address >> 47 == 0,
     }
+}
+
+/// Whether a goroutine, or a stack on which Go schedules, begins in the function, or it goes over to such a stack: what called it lies on
+/// another one.
+fn begins_stack(function: &str) -> bool {
+    const GO: &[&str] = &["goexit", "mcall", "systemstack", "morestack", "clone", "rt0_go"];
+    let own = function.strip_prefix("runtime.").map(|name| name.strip_suffix(".abi0").unwrap_or(name));
+    own.is_some_and(|name| GO.contains(&name))
 }
 
 /// Whether 7 bytes end with a call instruction.
@@ -287,6 +319,18 @@ mod tests {
         // A file that cannot be read, and the kernel's own code, could have been looked at.
         for path in ["/no/such/file", vdso::NAME] {
             assert_eq!(walk(path, &all, 0), (vec![CODE + 16], false), "{path}");
+        }
+    }
+
+    #[test]
+    fn stacks_of_go_begin_where_it_makes_them() {
+        for name in
+            ["runtime.goexit", "runtime.goexit.abi0", "runtime.mcall", "runtime.systemstack.abi0", "runtime.clone.abi0"]
+        {
+            assert!(begins_stack(name), "{name}");
+        }
+        for name in ["runtime.goexit0", "runtime.mstart", "main.mcall", "mcall", "runtime.futex.abi0", "clone"] {
+            assert!(!begins_stack(name), "{name}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Who waited, at a lock or for a thread.
 
-use holdup_trace::{LockId, Nanos, ThreadIdx};
+use holdup_trace::{LockId, Nanos, StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -36,6 +36,13 @@ pub(super) fn known(context: &Context, tally: &Tally) -> Option<&'static Known> 
         .map(|(_, known)| known)
 }
 
+/// A stack of the place at which waiters waited longest; for a lock that is known by a name, where they waited for that.
+pub(super) fn main_wait(context: &Context, group: &Group, tally: &Tally) -> StackId {
+    let known = if group.is_lock() { known(context, tally) } else { None };
+    let is_for = |stack| known.is_none() || lock_names::at(context.trace, context.classifier, stack) == known;
+    tally.common_stack_of(context.classifier, is_for)
+}
+
 /// What is known of the lock of a group: its own name, if it has one, or what people call it.
 pub(super) fn facts(context: &Context, group: &Group, tally: &Tally) -> Option<LockFacts> {
     let lock = context.lock(group.lock()?);
@@ -47,7 +54,7 @@ pub(super) fn facts(context: &Context, group: &Group, tally: &Tally) -> Option<L
 }
 
 /// Who waited, by the charges. `within` is how long anybody waited.
-pub(super) fn waiters(context: &Context, tally: &Tally, within: Nanos) -> Waiters {
+pub(super) fn waiters(context: &Context, group: &Group, tally: &Tally, within: Nanos) -> Waiters {
     // Every one of them waited at least once, even where waits that began earlier are not counted.
     let count = tally.count();
     let mut named: Vec<ThreadIdx> = tally.threads.iter().copied().collect();
@@ -63,7 +70,7 @@ pub(super) fn waiters(context: &Context, tally: &Tally, within: Nanos) -> Waiter
         names: names::grouped(named.into_iter().map(|t| context.thread_name(t))),
         ..Waiters::default()
     };
-    if let Some(at) = place::waiting(context, tally.common_stack(context.classifier)) {
+    if let Some(at) = place::waiting(context, main_wait(context, group, tally)) {
         waiters.function = context.trace.text(at.function).to_owned();
         waiters.source = context.source(&at);
     }

@@ -232,7 +232,13 @@ impl Tally {
 
     /// A stack of the place at which its waiters waited longest.
     pub(crate) fn common_stack(&self, classifier: &Classifier) -> StackId {
-        main_stack(classifier, self.wait_stacks.iter().map(|(stack, ns)| (*stack, *ns as f64)))
+        self.common_stack_of(classifier, |_| true)
+    }
+
+    /// The same of those that `wanted` picks.
+    pub(crate) fn common_stack_of(&self, classifier: &Classifier, wanted: impl Fn(StackId) -> bool) -> StackId {
+        let stacks = self.wait_stacks.iter().filter(|(stack, _)| wanted(**stack));
+        main_stack(classifier, stacks.map(|(stack, ns)| (*stack, *ns as f64)))
     }
 
     /// A stack of the place at which the terminals mostly wait.
