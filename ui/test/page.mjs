@@ -95,6 +95,22 @@ test("nothing was held up: the page says so, and what ran", async () => {
   await on({ twist }, (page) => page.getByText("Nothing held the program up.").waitFor());
 });
 
+test("an answer that comes before the first frame is shown, too", async () => {
+  // An initialisation script stays for good: the page for this test alone.
+  const { context } = browser;
+  const [server, page] = [await serve(), await context.newPage()];
+  try {
+    await page.addInitScript(() => {
+      globalThis.requestAnimationFrame = (frame) => setTimeout(() => frame(performance.now()), 300);
+    });
+    await page.goto(server.url);
+    await page.waitForSelector(".card");
+  } finally {
+    await page.close();
+    server.close();
+  }
+});
+
 test("a link brings the view back", async () => {
   await on({}, async (page) => {
     await page.waitForSelector(".card");

@@ -166,17 +166,17 @@ export function use<T>(pick: (s: State) => T): T {
   const how = useRef(pick);
   last.current = picked;
   how.current = pick;
-  useEffect(
-    () =>
-      subscribe(() => {
-        const now = how.current(state);
-        if (!same(now, last.current)) {
-          last.current = now;
-          again(0);
-        }
-      }),
-    [],
-  );
+  useEffect(() => {
+    const look = () => {
+      const now = how.current(state);
+      if (same(now, last.current)) return;
+      last.current = now;
+      again(0);
+    };
+    // Effects run after the next frame: what was told between drawing and now reached nobody.
+    look();
+    return subscribe(look);
+  }, []);
   return picked;
 }
 
