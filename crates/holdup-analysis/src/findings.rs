@@ -48,7 +48,9 @@ use crate::focus::Focus;
 use crate::idiom::IdiomFacts;
 use crate::intervals::Timeline;
 use crate::replay::Taken;
-use crate::report::{About, CpuSeconds, Explanation, Finding, FindingKind, Health, Options, Smaller, TraceFacts};
+use crate::report::{
+    About, CpuSeconds, Explanation, Finding, FindingKind, Health, ON_THE_PAGE, Options, Smaller, TraceFacts,
+};
 use crate::spins::SpinSites;
 pub(crate) use callers::{Callers, count as count_callers};
 pub(crate) use context::Context;
@@ -67,9 +69,6 @@ const DEFAULT_TOP: usize = 8;
 const SMALLEST_SHARE: f64 = 0.01;
 /// So is one of a microsecond.
 const SMALLEST: Amount = Amount(1e3);
-/// From this share of all CPU time on a finding is worth its place on the page.
-const SHOWN: f64 = 0.01;
-
 /// Explains a trace. `path` is only repeated in the answer.
 ///
 /// Fails if the trace is damaged, if the focus names no process, or if the window is empty.
@@ -240,7 +239,7 @@ impl Context<'_> {
             }
             keep
         });
-        let is_shown = |t: &Tally| t.rank >= Amount(self.blame.cpu.total) * SHOWN;
+        let is_shown = |t: &Tally| t.rank >= Amount(self.blame.cpu.total) * ON_THE_PAGE;
         let shown: Amount = groups.iter().filter(|(g, t)| g.holds_up() && is_shown(t)).map(|(_, t)| t.rank).sum();
         group::settle(self, &mut groups);
         let turns = turns::take(self, &mut groups, charged);

@@ -9,6 +9,9 @@ use serde::Serialize;
 pub use crate::about::About;
 use crate::idiom::IdiomFacts;
 
+/// From this share of all CPU time on a finding is worth its place on the page.
+pub const ON_THE_PAGE: f64 = 0.01;
+
 /// What to explain, and how.
 #[derive(Debug, Clone, Default)]
 pub struct Options {

@@ -2,32 +2,14 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use common::{Schedule, near};
+use common::{Namer, Schedule, near};
 use holdup_analysis::report::{Finding, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{Image, Location, SwitchState, Symbolizer, Trace, WakeContext};
+use holdup_trace::{Trace, WakeContext};
 
 const FDATASYNC: i16 = 75;
 
-/// Names each address by itself.
-struct Letters;
-
-impl Symbolizer for Letters {
-    fn locate(&mut self, _: bool, _: &[Arc<Image>], address: u64) -> Vec<Location> {
-        let name = match address >> 4 {
-            1 => "main",
-            2 => "commit",
-            _ => "load",
-        };
-        vec![Location { function: name.to_owned(), module: "app".to_owned(), ..Location::default() }]
-    }
-
-    fn code(&mut self, _: bool, _: &[Arc<Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {
-        None
-    }
-}
+const NAMES: Namer = Namer(&[(0x10, "main"), (0x20, "commit"), (0x30, "load")]);
 
 /// A writer waits ten times for 8 ms for the disk, with stacks as `stack` says.
 fn writer(stack: impl Fn(u32) -> Option<&'static [u64]>) -> Trace {
@@ -36,18 +18,11 @@ fn writer(stack: impl Fn(u32) -> Option<&'static [u64]>) -> Trace {
         let t = 10.0 * f64::from(i);
         s = match stack(i) {
             Some(frames) => s.waits_at(10, 0, [t, t + 2.0], FDATASYNC, frames),
-            None => s.switch(t, 0, 0, SwitchState::Runnable, -1, 10).switch(
-                t + 2.0,
-                0,
-                10,
-                SwitchState::Sleeping,
-                FDATASYNC,
-                0,
-            ),
+            None => s.runs(10, 0, t, t + 2.0, FDATASYNC),
         };
         s = s.wakes(t + 10.0, 0, 0, 10, WakeContext::HardIrq, 0);
     }
-    s.finish_with(&mut Letters)
+    s.finish_with(&mut { NAMES })
 }
 
 fn disks(trace: &Trace) -> Vec<Finding> {

@@ -2,12 +2,10 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use common::{Schedule, ns};
+use common::{Namer, Schedule, ns};
 use holdup_analysis::explore::relation::{Column, Data, Unit};
 use holdup_analysis::explore::{Answer, Explorer, Query, Stop, TableKind};
-use holdup_trace::{Cpu, Image, Location, SampleEvent, Symbolizer};
+use holdup_trace::{Cpu, SampleEvent};
 
 /// The rows as text.
 fn show(answer: &Answer) -> Vec<String> {
@@ -19,25 +17,8 @@ fn show(answer: &Answer) -> Vec<String> {
     (0..answer.len()).map(|row| answer.columns.iter().map(|c| cell(c, row)).collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// Names each address by itself.
-struct Letters;
-
-impl Symbolizer for Letters {
-    fn locate(&mut self, _: bool, _: &[Arc<Image>], address: u64) -> Vec<Location> {
-        // Callers are looked up one byte before their return address.
-        let name = match address >> 4 {
-            1 => "main",
-            2 => "f",
-            3 => "g",
-            _ => "h",
-        };
-        vec![Location { function: name.to_owned(), module: "app".to_owned(), ..Location::default() }]
-    }
-
-    fn code(&mut self, _: bool, _: &[Arc<Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {
-        None
-    }
-}
+/// Callers are looked up one byte before their return address.
+const NAMES: Namer = Namer(&[(0x10, "main"), (0x20, "f"), (0x30, "g"), (0x40, "h")]);
 
 /// main → f (1 sample), main → f → g (2), main → g → f → f → h (4; recursion counts once), main → g (8).
 #[test]
@@ -54,7 +35,7 @@ fn callers_and_callees_add_up_to_the_function() {
             t += 1.0;
         }
     }
-    let trace = schedule.finish_with(&mut Letters);
+    let trace = schedule.finish_with(&mut { NAMES });
     let explorer = Explorer::new(&trace);
     let answer = explorer.around(&Query::new(TableKind::Cpu), "f", &Stop::default()).expect("an answer");
     let wanted = [

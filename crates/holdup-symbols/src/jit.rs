@@ -59,7 +59,7 @@ impl PerfMap {
         // A line of six bytes is an entry of forty.
         while at < text.len() && meter.hold(size_of::<Entry>() as u64) {
             let end = text[at..].iter().position(|&b| b == b'\n').map_or(text.len(), |n| at + n);
-            entries.extend(parse_line(&text[at..end], at, entries.len()));
+            entries.extend(entry(&text[at..end], at, entries.len()));
             at = end + 1;
         }
         entries.sort_unstable_by_key(|e| (e.start, e.order));
@@ -106,20 +106,19 @@ fn method(name: &str) -> &str {
     parts().unwrap_or(name)
 }
 
-/// `START SIZE name with spaces`, numbers in hexadecimal with or without `0x`.
-fn parse_line(line: &[u8], line_start: usize, order: usize) -> Option<Entry> {
-    let text = std::str::from_utf8(line.get(..line.len().min(64))?).or_else(|e| {
-        // A long name may have been cut inside a character; the numbers come first.
-        std::str::from_utf8(&line[..e.valid_up_to()])
-    });
-    let mut words = text.ok()?.splitn(3, ' ');
-    let number = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok();
-    let (first, second) = (words.next()?, words.next()?);
-    let name = first.len() + second.len() + 2;
-    let end = line.len() - usize::from(line.ends_with(b"\r"));
-    let start = u32::try_from(line_start + name).ok()?;
-    let end = u32::try_from(line_start + end).ok().filter(|&e| e > start)?;
-    Some(Entry { start: number(first)?, size: number(second)?, order: order as u32, name: (start, end) })
+/// Start, size and name of a line of a perf map: `START SIZE name with spaces`, numbers in hexadecimal with or without `0x`.
+pub fn perf_map_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let number = |word: &[u8]| u64::from_str_radix(std::str::from_utf8(word).ok()?.trim_start_matches("0x"), 16).ok();
+    let mut words = line.strip_suffix(b"\r").unwrap_or(line).splitn(3, |&b| b == b' ');
+    let (start, size, name) = (number(words.next()?)?, number(words.next()?)?, words.next()?);
+    (!name.is_empty()).then_some((start, size, name))
+}
+
+fn entry(line: &[u8], line_start: usize, order: usize) -> Option<Entry> {
+    let (start, size, name) = perf_map_line(line)?;
+    let line_end = line.len() - usize::from(line.ends_with(b"\r"));
+    let at = |offset: usize| u32::try_from(line_start + offset).ok();
+    Some(Entry { start, size, order: order as u32, name: (at(line_end - name.len())?, at(line_end)?) })
 }
 
 fn candidates(pid: u32) -> Vec<PathBuf> {

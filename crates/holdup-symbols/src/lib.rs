@@ -75,6 +75,7 @@ use panics::guarded;
 
 pub use compiled::{CompiledFrame, Layout, PROLOGUE};
 pub use exports::Exports;
+pub use jit::perf_map_line;
 pub use probes::{Probeable, Usdt};
 pub use sources::Sources;
 pub use symbols::{Kernel, Symbols};

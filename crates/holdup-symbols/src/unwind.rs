@@ -106,6 +106,9 @@ impl StackUnwinder {
     fn next(&mut self, images: &[Arc<Image>], stack: &Stack, regs: &Registers, exact: bool) -> Next {
         let lookup = if exact { regs.ip } else { regs.ip.wrapping_sub(1) };
         let place = self.place(images, lookup);
+        if !exact && place.is_some_and(|p| self.is_beginning(p)) {
+            return Next::Complete;
+        }
         let step = match place {
             Some(p) => self.steps.get(p.object, p.vaddr, self.objects.get(p.object).cfi()),
             None => Step::Missing,
@@ -165,19 +168,21 @@ impl StackUnwinder {
         if next.ip == 0 {
             return Next::Complete;
         }
-        let is_frame = self.is_call(images, next.ip) || self.begins_stack(images, next.ip.wrapping_sub(1));
+        // Nobody has called a function in which a stack begins.
+        let is_frame = self.is_call(images, next.ip)
+            || self.place(images, next.ip.wrapping_sub(1)).is_some_and(|place| self.is_beginning(place));
         if is_frame { Next::Frame(next, false) } else { Next::Cut }
     }
 
-    /// Whether `address` lies in a function in which a stack begins: nobody has called it there.
-    fn begins_stack(&mut self, images: &[Arc<Image>], address: u64) -> bool {
-        let Some(Place { object, vaddr }) = self.place(images, address) else { return false };
-        let object_at = self.objects.get(object);
+    /// Whether a stack begins in the function at `place`.
+    fn is_beginning(&mut self, Place { object, vaddr }: Place) -> bool {
+        let file = self.objects.get(object);
         // Only there symbols are worth reading for it.
-        object_at.is_go()
-            && *self.beginnings.entry((object, vaddr)).or_insert_with(|| {
-                object_at.function(vaddr).and_then(|f| f.name).is_some_and(|name| begins_stack(&name))
-            })
+        file.is_go()
+            && *self
+                .beginnings
+                .entry((object, vaddr))
+                .or_insert_with(|| file.function(vaddr).and_then(|f| f.name).is_some_and(|name| begins_stack(&name)))
     }
 
     /// Whether a call can have been before `address`.
@@ -225,9 +230,6 @@ impl StackUnwinder {
         let mut regs = Registers { arch, ip: raw.ip, sp: raw.sp, bp: raw.bp, linked: false, lr, mask };
         let mut exact = true;
         while frames.len() < FRAME_LIMIT {
-            if !exact && self.begins_stack(images, regs.ip.wrapping_sub(1)) {
-                return (frames, true);
-            }
             match self.next(images, &stack, &regs, exact) {
                 Next::Complete => return (frames, true),
                 Next::Cut => break,

@@ -5,13 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use holdup_analysis::report::{Confidence, FindingKind};
+use holdup_analysis::report::{Confidence, FindingKind, ON_THE_PAGE};
 use serde::Deserialize;
 
 use crate::holdup::Holdup;
-
-/// A cause that cost less than this share of the CPU time is on no page.
-const ON_THE_PAGE: f64 = 0.01;
 
 /// The document.
 #[derive(Debug, Deserialize)]

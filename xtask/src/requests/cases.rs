@@ -89,7 +89,7 @@ const OWN: Case = Case {
     title: "A server with four threads, by its function",
     spans: "u:./server:handle_request(int,int)",
     needs: &["cc"],
-    truth: "Each 50th request of a thread rebuilds an index for 25 ms with a lock that all need. The longest request by the server's clock",
+    truth: "Each 50th request of a thread rebuilds an index for 25 ms with a lock that all need. The longest wait for it by the server's clock",
     right: Cause { what: "waited-for|ran", process: "^server", function: "^(rebuild_index|work)$" },
     record: |scene| {
         scene.write("server.c", include_str!("server.c"))?;
@@ -97,7 +97,7 @@ const OWN: Case = Case {
         let span = format!("u:{}:handle_request(int,int)", scene.dir.join("server").display());
         let trace = scene.record_command_with("./server > longest", &[&span])?;
         let longest_s = printed(scene)?;
-        Ok(Recorded { trace, spans: spans(&["handle_request"]), longest_s, what: "" })
+        Ok(Recorded { trace, spans: spans(&["handle_request"]), longest_s, what: "waited-for" })
     },
 };
 

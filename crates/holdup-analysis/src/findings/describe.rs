@@ -94,9 +94,7 @@ fn is_foreign(module: &str) -> bool {
 
 /// How long others waited for those that are named, not for whoever else had the lock.
 fn kept(context: &Context, tally: &Tally, crew: &Crew) -> String {
-    let (spans, time) =
-        context.spans(tally, |key| key.terminal != Terminal::Handoff && crew.threads.contains(&key.thread));
-    duration(context.limits.once(time.amount())) + if spans.len() > 1 { " in all" } else { "" }
+    took(context, tally, |key| key.terminal != Terminal::Handoff && crew.threads.contains(&key.thread))
 }
 
 /// How long somebody was at the disk, without the time in which a lock that is held meanwhile was in other hands.
@@ -108,8 +106,12 @@ fn at_disk(context: &Context, tally: &Tally) -> String {
         let own = longest.entry((key.thread, key.site)).or_insert((covered, *key));
         *own = (*own).max((covered, *key));
     }
-    let (spans, time) =
-        context.spans(tally, |key| longest.get(&(key.thread, key.site)).is_some_and(|(_, own)| own == key));
+    took(context, tally, |key| longest.get(&(key.thread, key.site)).is_some_and(|(_, own)| own == key))
+}
+
+/// How long what is `wanted` lasted, all times together.
+fn took(context: &Context, tally: &Tally, wanted: impl Fn(&Key) -> bool) -> String {
+    let (spans, time) = context.spans(tally, wanted);
     duration(context.limits.once(time.amount())) + if spans.len() > 1 { " in all" } else { "" }
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
-use holdup_symbols::{CompiledFrame, Layout, PROLOGUE};
+use holdup_symbols::{CompiledFrame, Layout, PROLOGUE, perf_map_line};
 
 use super::Target;
 
@@ -44,10 +44,8 @@ fn layout(memory: &File, start: u64, end: u64) -> Option<Layout> {
 
 /// The lines of a perf map: start, end, name.
 fn pieces(map: &[u8]) -> impl Iterator<Item = (u64, u64, &[u8])> {
-    let number = |word: &[u8]| u64::from_str_radix(std::str::from_utf8(word).ok()?.trim_start_matches("0x"), 16).ok();
-    map.split(|&b| b == b'\n').filter_map(move |line| {
-        let mut words = line.splitn(3, |&b| b == b' ');
-        let (start, len, name) = (number(words.next()?)?, number(words.next()?)?, words.next()?);
+    map.split(|&b| b == b'\n').filter_map(|line| {
+        let (start, len, name) = perf_map_line(line)?;
         Some((start, start.checked_add(len).filter(|&end| end > start && end >> 48 == 0)?, name))
     })
 }

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 use holdup_analysis::Explanation;
 use holdup_analysis::label::duration;
-use holdup_analysis::report::{Finding, FindingKind};
+use holdup_analysis::report::{Finding, FindingKind, ON_THE_PAGE};
 use holdup_trace::{Note, NoteKind};
 
 use super::screen::{self, Style};
@@ -22,7 +22,7 @@ use name::short;
 const BOLD: Style = Style::BOLD;
 const DIM: Style = Style::DIM;
 
-/// Findings below this share of all CPU time are not on the page.
+/// A hot function below this share of the time is not on the page.
 const SMALLEST: f64 = 0.01;
 /// Causes beside the first that get a line.
 const FURTHER: usize = 3;
@@ -105,7 +105,7 @@ impl Page<'_> {
 
     /// Findings with a consequence that are not small.
     fn on_page(&self) -> Vec<&Finding> {
-        let least = SMALLEST * self.answer.cpu_seconds.total;
+        let least = ON_THE_PAGE * self.answer.cpu_seconds.total;
         let matters = |f: &&Finding| {
             f.kind != FindingKind::IdleByDesign
                 && f.blame_cpu_s >= least

@@ -1,7 +1,7 @@
 //! Two that talk: requests, replies, and what lies between.
 
 use anyhow::Result;
-use holdup_analysis::report::FindingKind::{Serial, WakeLatency};
+use holdup_analysis::report::FindingKind::Serial;
 
 use super::{interpreter, recorded};
 use crate::real::case::{Case, Client, Expect, Fix, Is, Recorded};
@@ -59,8 +59,7 @@ pub const REDIS: Case = Case {
     truth: "One request at a time: client and server take turns, and neither has to wait longer than the other works.",
     expect: Expect {
         right: &[Is { who: "redis", title: "turns|round trip|request|answer|reply", ..Is::ANY }],
-        // Where idle CPUs are slow to wake up, that is most of each round trip.
-        vague: &[Is { who: "redis", kinds: &[Serial, WakeLatency], ..Is::ANY }],
+        vague: &[Is { who: "redis", kinds: &[Serial], ..Is::ANY }],
         nothing: true,
     },
     client: None,
