@@ -95,6 +95,21 @@ test("nothing was held up: the page says so, and what ran", async () => {
   await on({ twist }, (page) => page.getByText("Nothing held the program up.").waitFor());
 });
 
+test("where there was mostly nothing to do, that comes first", async () => {
+  const idle = (f) => ({ ...f, id: "f9", kind: "idle-by-design", title: "1 thread of curl waited for work from nginx" });
+  const twist = (mostly_idle) => (q, answer) =>
+    q.ask === "explain" ? { ...answer, mostly_idle, findings: [...answer.findings, idle(answer.findings[0])], culprit_rows: [...answer.culprit_rows, null] } : answer;
+  const first = (page) => page.locator(".findings .card .title").first().textContent();
+  await on({ twist: twist(true) }, async (page) => {
+    await page.waitForSelector(".card");
+    assert.match(await first(page), /curl waited for work from nginx/);
+  });
+  await on({ twist: twist(false) }, async (page) => {
+    await page.waitForSelector(".card");
+    assert.doesNotMatch(await first(page), /curl/);
+  });
+});
+
 test("an answer that comes before the first frame is shown, too", async () => {
   // An initialisation script stays for good: the page for this test alone.
   const { context } = browser;

@@ -13,9 +13,11 @@ mod crew;
 mod culprit;
 mod describe;
 mod disk;
+mod fed;
 mod gain;
 mod group;
 mod held;
+mod idle;
 mod inside;
 mod instruction;
 mod learned;
@@ -69,6 +71,7 @@ const DEFAULT_TOP: usize = 8;
 const SMALLEST_SHARE: f64 = 0.01;
 /// So is one of a microsecond.
 const SMALLEST: Amount = Amount(1e3);
+
 /// Explains a trace. `path` is only repeated in the answer.
 ///
 /// Fails if the trace is damaged, if the focus names no process, or if the window is empty.
@@ -199,16 +202,18 @@ impl Context<'_> {
         }
         let cpu_seconds = self.cpu_seconds();
         let hot = profile::hot(self);
+        let trace = TraceFacts {
+            path: path.to_owned(),
+            format: self.trace.meta.format.clone(),
+            start_s: Nanos(self.blame.window.0).seconds(),
+            duration_s: self.duration().seconds(),
+            cpus: self.timeline.cpus,
+            focus: self.focus.name().to_owned(),
+        };
         Ok(Explanation {
             schema: "holdup.explain/1",
-            trace: TraceFacts {
-                path: path.to_owned(),
-                format: self.trace.meta.format.clone(),
-                start_s: Nanos(self.blame.window.0).seconds(),
-                duration_s: self.duration().seconds(),
-                cpus: self.timeline.cpus,
-                focus: self.focus.name().to_owned(),
-            },
+            mostly_idle: idle::is_mostly(self, &cpu_seconds, &findings),
+            trace,
             caveats: caveats::of(self, &cpu_seconds),
             cpu_seconds,
             nameless: nameless::of(self, &findings, &hot),
@@ -249,7 +254,8 @@ impl Context<'_> {
         let taken: Vec<Option<Taken>> = taken.collect();
         findings.iter_mut().zip(disk::facts(self, &groups)).for_each(|(finding, facts)| disk::add(finding, facts));
         let of_samples = spin::found(self).into_iter().chain(cache_line::found(self)).map(|f| (f, None));
-        let turns = turns.into_iter().map(|f| (gain::taken_of_turns(self, &f), f)).map(|(taken, f)| (f, taken));
+        // Fewer turns cost less on both sides, and a trace does not tell how much: a bound is nowhere to be had.
+        let turns = turns.into_iter().map(|f| (f, None));
         let mut findings: Vec<_> = findings.into_iter().zip(taken).chain(of_samples).chain(turns).collect();
         findings.sort_by(|(a, _), (b, _)| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
         if let Some((at, busy)) = profile::cpu_bound(self, charged, shown, findings.iter().map(|(finding, _)| finding))

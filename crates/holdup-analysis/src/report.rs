@@ -38,6 +38,8 @@ pub struct Explanation {
     pub caveats: Vec<Caveat>,
     /// Where the CPU time went.
     pub cpu_seconds: CpuSeconds,
+    /// Whether the program in focus mostly had nothing to do: what it waits for matters more than what held it up.
+    pub mostly_idle: bool,
     /// What ran most, by process and function; at most ten.
     pub hot: Vec<Hot>,
     /// Why, in the order of blame.
@@ -194,6 +196,20 @@ pub struct Stall {
     pub culprit: Culprit,
     /// One sentence.
     pub title: String,
+}
+
+impl Explanation {
+    /// Findings with a consequence that are not small, the first to begin with. Idleness by design is the first where it matters most.
+    pub fn on_page(&self) -> impl Iterator<Item = &Finding> {
+        let is_idle = |f: &&Finding| f.kind == FindingKind::IdleByDesign;
+        let idle = self.findings.iter().filter(|_| self.mostly_idle).find(is_idle);
+        let matters = move |f: &&Finding| {
+            !is_idle(f)
+                && f.blame_cpu_s >= ON_THE_PAGE * self.cpu_seconds.total
+                && f.gain_at_most.is_none_or(|gain| gain > 1.01)
+        };
+        idle.into_iter().chain(self.findings.iter().filter(matters))
+    }
 }
 
 impl Finding {

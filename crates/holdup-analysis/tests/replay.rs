@@ -165,8 +165,9 @@ fn a_program_that_runs_for_a_fixed_time_is_measured_by_what_it_does() {
     is(lock.gain_at_most, 2.0);
 }
 
+/// Fewer turns save more than one side's work: what each of them costs both sides nobody knows.
 #[test]
-fn without_the_server_the_clients_part_of_the_round_trip_is_left() {
+fn turns_have_no_bound() {
     let mut s = program(2, 400.0, &[(10, "client"), (11, "server")]);
     s = s.switch(0.0, 1, 11, SLEEPS, READ, 0);
     for round in 0..100 {
@@ -175,7 +176,7 @@ fn without_the_server_the_clients_part_of_the_round_trip_is_left() {
         s = s.by(t + 4.0, 1, 11, 10);
     }
     let trace = s.finish();
-    is(bound(&trace, "server", FindingKind::Serial), 4.0);
+    assert_eq!(bound(&trace, "server", FindingKind::Serial), None);
 }
 
 #[test]

@@ -102,6 +102,7 @@ export interface Explain {
   trace: { path: string; format: string; start_s: number; duration_s: number; cpus: number; focus: string };
   caveats: { what: string; record: string[] }[];
   cpu_seconds: CpuSeconds;
+  mostly_idle: boolean;
   hot: { process: string; function: string; module: string; share: number }[];
   findings: Finding[];
   smaller: { causes: number; blame_cpu_s: number };

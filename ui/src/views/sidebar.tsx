@@ -44,11 +44,15 @@ function Findings({ explain }: { explain: Explain }) {
   const cards = findings.map((f, i) => ({ f, card: <FindingCard key={f.id} finding={f} index={i} /> }));
   const causes = cards.filter(({ f }) => f.kind !== IDLE);
   const idle = cards.filter(({ f }) => f.kind === IDLE);
+  // What it waited for matters most then: the first of these places is no footnote.
+  const first = explain.mostly_idle ? idle.shift() : undefined;
   return (
     <section class="findings" aria-label="Causes">
       <h2>
         Causes <span class="dim">by CPU seconds lost</span>
       </h2>
+      {first && <p class="note">Mostly there was nothing to do. What would have been work:</p>}
+      {first?.card}
       {causes.length === 0 && (
         <p class="note">
           {explain.caveats.length > 0 ? "Who held whom up cannot be told from this recording." : `Nothing held the program up. ${nothingFound(explain)}`}

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use holdup_analysis::report::Confidence;
+use holdup_analysis::report::{Confidence, FindingKind};
 use regex::Regex;
 
 use super::case::{Case, Expect, Is, Recorded};
@@ -58,7 +58,7 @@ fn verdict(expect: &Expect, first: &[Finding], stall: Option<&Stall>) -> Result<
         })
     };
     let (one, two) = (first.first(), first.get(1));
-    let right = is(one, expect.right)? || (one.is_none() && expect.nothing);
+    let right = is(one, expect.right)? || (expect.nothing && one.is_none_or(is_idle));
     let vague = is(one, expect.vague)? || is(two, expect.right)?;
     Ok(match (right, vague, one) {
         (true, ..) => Verdict::Right,
@@ -68,6 +68,11 @@ fn verdict(expect: &Expect, first: &[Finding], stall: Option<&Stall>) -> Result<
         (_, _, Some(f)) if f.confidence == Confidence::High => Verdict::WrongAndSure,
         _ => Verdict::Wrong,
     })
+}
+
+/// Whether it says that there was no work, and not that something held it up.
+fn is_idle(finding: &Finding) -> bool {
+    finding.kind() == Some(FindingKind::IdleByDesign)
 }
 
 fn stalled(pattern: &str, stall: Option<&Stall>) -> Result<bool> {

@@ -14,6 +14,8 @@ use crate::holdup::Holdup;
 #[derive(Debug, Deserialize)]
 pub struct Said {
     cpu_seconds: BTreeMap<String, f64>,
+    #[serde(default)]
+    mostly_idle: bool,
     findings: Vec<Finding>,
     #[serde(default)]
     stalls: Vec<Stall>,
@@ -96,10 +98,12 @@ impl Said {
     /// The first causes that the page shows. With `busy`, what other programs' CPU time cost is left out: the machine has
     /// other work to do, and the answer is as true as it is beside the point.
     pub fn first(&self, busy: bool) -> Vec<Finding> {
-        let least = ON_THE_PAGE * self.cpu_seconds.get("total").copied().unwrap_or(0.0);
-        let hidden = |kind| kind == FindingKind::IdleByDesign || busy && kind == FindingKind::CpuStarved;
-        let shown = |f: &&Finding| !f.kind().is_some_and(hidden) && f.blame_cpu_s >= least;
-        self.findings.iter().filter(shown).take(2).cloned().collect()
+        let total = self.cpu_seconds.get("total").copied().unwrap_or(0.0);
+        let is_idle = |f: &&Finding| f.kind() == Some(FindingKind::IdleByDesign);
+        let idle = self.findings.iter().filter(|_| self.mostly_idle).find(is_idle);
+        let hidden = |f: &&Finding| is_idle(f) || busy && f.kind() == Some(FindingKind::CpuStarved);
+        let shown = self.findings.iter().filter(|f| !hidden(f) && f.blame_cpu_s >= ON_THE_PAGE * total);
+        idle.into_iter().chain(shown).take(2).cloned().collect()
     }
 }
 

@@ -61,8 +61,17 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         },
         Group::Ready(program, why) => sched::title(context, *program, *why, tally, f),
         Group::Outside(..) => format!("{who} waited for input from outside for {lasted}; {}", stood(f)),
-        Group::Idle(..) => {
-            format!("{} of {} waited for work that nobody sent", threads(f.waiters.threads), f.culprit.process)
+        Group::Idle(program, _) => {
+            let own = tally.ends().len();
+            let behind = match f.waiters.threads.saturating_sub(own) {
+                0 => String::new(),
+                1 => ", and another one for it".to_owned(),
+                others => format!(", and {others} others for it"),
+            };
+            let sender =
+                context.learned.fed.sender(*program).map(|sender| format!("from {}", context.trace.text(sender)));
+            let what = sender.unwrap_or_else(|| "that nobody sent".to_owned());
+            format!("{} of {} waited for work {what}{behind}", threads(own), f.culprit.process)
         }
     }
 }
@@ -275,8 +284,14 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
         Group::Outside(..) => format!(
             "See what {function} waits for: a client that keeps it waiting with a lock or a transaction open, or another host."
         ),
-        Group::Idle(..) => {
-            "There is nothing to mend, if there was no more work. If there was, say so: --work FUNCTION.".to_owned()
-        }
+        Group::Idle(program, _) => match context.learned.fed.sender(*program) {
+            Some(sender) => format!(
+                "See why {} sends no more. If that is all there was, there is nothing to mend.",
+                context.trace.text(sender)
+            ),
+            None => {
+                "There is nothing to mend, if there was no more work. If there was, say so: --work FUNCTION.".to_owned()
+            }
+        },
     }
 }

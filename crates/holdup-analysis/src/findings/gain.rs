@@ -3,7 +3,6 @@
 use holdup_trace::{Result, StackId, ThreadIdx};
 
 use super::context::Context;
-use super::culprit::of_thread;
 use super::place;
 use super::tally::{Group, Tally};
 use crate::blame::{Key, Study, Window};
@@ -27,38 +26,34 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
         // Its holder may wait for a disk meanwhile, which is a finding of its own, or with others.
         spans.keys().filter(|key| key.kind == WaitKind::Lock && key.lock == lock).for_each(&mut add);
     }
-    Some(match finding.kind {
+    let taken = match finding.kind {
+        // What it costs to hand a lock on all the time, and to fetch its lines from another CPU's cache, goes with it. A trace does
+        // not tell how much that is, of work and of waits alike.
+        FindingKind::Convoy => return None,
         // What is done under the lock has to be done nevertheless, but the lock itself costs nothing any more.
-        FindingKind::LockHeld | FindingKind::Convoy => taken.with_stacks(in_kernel(context)).with_work(Work::Stays),
+        FindingKind::LockHeld => taken.with_stacks(of_atomics(context)).with_work(Work::Stays),
         FindingKind::Imbalance => taken.with_work(Work::Spread),
-        FindingKind::Disk | FindingKind::SleepPolling => {
-            taken.with_stacks(of_function(context, finding)).with_stacks(in_kernel(context))
+        FindingKind::Disk | FindingKind::SleepPolling | FindingKind::Serial => {
+            taken.with_stacks(of_function(context, finding))
         }
-        FindingKind::Serial => taken.with_stacks(of_function(context, finding)),
         _ => taken,
-    })
-}
-
-/// What it could save if the culprit's side answered at once; where it is a thread that the others wait for, and no wait of its own.
-pub(super) fn taken_of_turns(context: &Context, finding: &Finding) -> Option<Taken> {
-    if finding.kind != FindingKind::Serial {
-        return None;
-    }
-    let mut taken = Taken::default();
-    let of_side = |key: &Key| {
-        let culprit = of_thread(context, key.thread);
-        culprit.process == finding.culprit.process && culprit.thread == finding.culprit.thread
     };
-    let works = context.blame.spans.iter().filter(|(key, _)| key.is_for_thread() && of_side(key));
-    works.for_each(|(key, spans)| taken.add(key, spans));
-    Some(taken.with_stacks(of_function(context, finding)))
+    Some(taken.with_stacks(of_waiting(context)))
 }
 
-/// Stacks of the kernel's CPU time: who waits for a disk, a lock or a time no longer also goes to sleep, wakes others and calls
-/// the kernel less often. How much less nobody can tell, so a bound counts none of it as work that remains.
-fn in_kernel(context: &Context) -> Vec<StackId> {
-    let inside = |stack: &StackId| context.classifier.facts(*stack).in_kernel;
-    context.blame.profile.iter().map(|((_, stack), _)| *stack).filter(inside).collect()
+/// Stacks at atomic instructions: what makes them slow is mostly that other CPUs use the same line.
+fn of_atomics(context: &Context) -> Vec<StackId> {
+    sampled(context, |stack| context.spins.is_atomic(stack))
+}
+
+/// Stacks of CPU time in the kernel, and of spinning: who waits for a disk, a lock, a CPU or another's work no longer also goes to
+/// sleep, wakes others and looks again less often. How much less nobody can tell, so a bound counts none of it as work that remains.
+fn of_waiting(context: &Context) -> Vec<StackId> {
+    sampled(context, |stack| context.classifier.facts(stack).in_kernel || context.spins.has(stack))
+}
+
+fn sampled(context: &Context, wanted: impl Fn(StackId) -> bool) -> Vec<StackId> {
+    context.blame.profile.iter().map(|((_, stack), _)| *stack).filter(|stack| wanted(*stack)).collect()
 }
 
 /// Stacks of the culprit's function in processes of its name.

@@ -3,6 +3,7 @@
 use holdup_trace::{LockId, StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
+use super::fed::Fed;
 use super::meanwhile::{Meanwhile, meanwhile};
 use super::stories::LockStory;
 use crate::blame::Study;
@@ -35,6 +36,8 @@ pub(crate) struct Learned {
     pub(crate) meanwhile: Meanwhile,
     /// How often idle threads of a scheduler inside of a program of the focus were woken, by process and by where.
     pub(crate) woken: FxHashMap<(u32, StackId), u64>,
+    /// Who got work from whom.
+    pub(crate) fed: Fed,
     /// Who takes turns.
     pub(crate) turns: turns::Seen,
 }
@@ -53,6 +56,9 @@ impl Learned {
             if focus && woken && study.classifier.facts(wait.stack).parked {
                 let pid = study.trace.threads.pid.get(wait.thread.index()).copied().unwrap_or(0);
                 *learned.woken.entry((pid, wait.waker_stack)).or_default() += 1;
+            }
+            if focus && inside {
+                learned.fed.add(wait, study);
             }
             if focus && wanted == Wanted::Waits {
                 learned.add_waited(wait, study);
@@ -87,6 +93,7 @@ impl Learned {
         for (place, count) in earlier.woken {
             *self.woken.entry(place).or_default() += count;
         }
+        self.fed.absorb(earlier.fed);
         self.stalls.absorb(earlier.stalls);
         self.turns.absorb(earlier.turns);
     }

@@ -20,7 +20,8 @@ pub(super) fn is_starved(context: &Context, tally: &Tally) -> bool {
         return true;
     }
     let (mut own, mut all) = (0, 0);
-    for (thread, ns) in antagonists(context, tally) {
+    // Culprits take each other's place, too.
+    for (thread, ns) in tally.by_thread.keys().flat_map(|culprit| context.blame.instead_of(*culprit)) {
         all += ns;
         own += if context.focus.contains(thread) { ns } else { 0 };
     }

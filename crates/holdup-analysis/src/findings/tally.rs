@@ -192,6 +192,16 @@ impl Tally {
         self.subjects.extend(other.subjects);
     }
 
+    /// Adds what others cost that wait for the same at one remove. What it is about, and where, stays.
+    pub(super) fn absorb_behind(&mut self, other: &Tally) {
+        self.waited += other.waited;
+        self.rank += other.rank;
+        self.idle += other.idle;
+        self.waits += other.waits;
+        self.longest = self.longest.max(other.longest);
+        self.threads.extend(&other.threads);
+    }
+
     /// What ranks the group, in CPU time.
     pub(crate) fn blame(&self) -> Amount {
         self.rank + self.idle

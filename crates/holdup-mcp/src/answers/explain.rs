@@ -44,18 +44,19 @@ const CAUSES: usize = 5;
 pub(crate) fn explain(desk: &Desk, asked: &arguments::Explain) -> Result<Value, String> {
     let found = explanation(desk, &asked.trace, &options(asked.focus.clone(), asked.window)?)?;
     let whole = serde_json::to_value(&found).map_err(|e| e.to_string())?;
-    let findings: Vec<Value> = found.findings.iter().take(CAUSES).map(in_short).collect();
+    let shown: Vec<&Finding> = found.on_page().take(CAUSES).collect();
+    let findings: Vec<Value> = shown.iter().map(|finding| in_short(finding)).collect();
     let stalls: Vec<&str> = found.stalls.iter().take(3).map(|stall| stall.title.as_str()).collect();
     let again = |more: Value| same(&asked.trace, asked.focus.as_deref(), asked.window, &more);
     let mut answer = Answer::new()
-        .with_some(&whole, &["trace", "cpu_seconds"])
+        .with_some(&whole, &["trace", "cpu_seconds", "mostly_idle"])
         .with("caveats", found.caveats.iter().map(|c| &c.what).collect::<Vec<_>>())
         .with("findings", findings)
-        .with("more_findings", found.findings.len().saturating_sub(CAUSES))
+        .with("more_findings", found.findings.len() - shown.len())
         .with_some(&whole, &["smaller"])
         .with("stalls", stalls)
         .with_some(&whole, &["health"]);
-    if let Some(first) = found.findings.first() {
+    if let Some(first) = shown.first() {
         answer = answer.next("finding", "all evidence of the first cause", &again(json!({"id": first.id})));
         if let Some(&[from, to]) = first.windows.first() {
             let at = json!({"trace": asked.trace, "at_s": (from + to) / 2.0});

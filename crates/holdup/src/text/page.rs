@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 use holdup_analysis::Explanation;
 use holdup_analysis::label::duration;
-use holdup_analysis::report::{Finding, FindingKind, ON_THE_PAGE};
+use holdup_analysis::report::{Finding, FindingKind};
 use holdup_trace::{Note, NoteKind};
 
 use super::screen::{self, Style};
@@ -58,10 +58,10 @@ impl Page<'_> {
         let about = format!("{}, {} on {cpus}", cut(what, 40), duration(t.duration_s));
         let room = width().saturating_sub(about.chars().count() + 2).max(8);
         writeln!(out, "{}: {about}", cut(&t.path, room))?;
-        let findings = self.on_page();
+        let findings: Vec<&Finding> = self.answer.on_page().collect();
         match (self.answer.caveats.as_slice(), findings.as_slice()) {
             ([], []) => headline(out, &self.all_clear())?,
-            ([], [first, ..]) => self.first(out, first)?,
+            ([], [first, others @ ..]) => self.first(out, first, others)?,
             (caveats, findings) => {
                 caveats.iter().try_for_each(|c| headline(out, &c.what))?;
                 caveats.iter().find(|c| !c.record.is_empty()).map_or(Ok(()), |c| record(out, &c.record))?;
@@ -103,19 +103,8 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Findings with a consequence that are not small.
-    fn on_page(&self) -> Vec<&Finding> {
-        let least = ON_THE_PAGE * self.answer.cpu_seconds.total;
-        let matters = |f: &&Finding| {
-            f.kind != FindingKind::IdleByDesign
-                && f.blame_cpu_s >= least
-                && f.gain_at_most.is_none_or(|gain| gain > 1.01)
-        };
-        self.answer.findings.iter().filter(matters).collect()
-    }
-
-    fn first(&self, out: &mut impl Write, f: &Finding) -> io::Result<()> {
-        headline(out, &shortened(f))?;
+    fn first(&self, out: &mut impl Write, f: &Finding, others: &[&Finding]) -> io::Result<()> {
+        headline(out, &self.headline(f, others))?;
         places(out, f)?;
         let at_best = match f.gain_at_most {
             Some(gain) if (1.02..=50.0).contains(&gain) => {
@@ -128,11 +117,26 @@ impl Page<'_> {
         strip::write(out, &self.answer.trace, &f.windows)
     }
 
+    fn headline(&self, f: &Finding, others: &[&Finding]) -> String {
+        match f.kind {
+            FindingKind::IdleByDesign => {
+                let how = if others.is_empty() { "Nothing" } else { "Little" };
+                let idle = self.idle();
+                format!("{how} held it up: {idle:.0} % of the CPU time there was nothing to do; {}", shortened(f))
+            }
+            _ => shortened(f),
+        }
+    }
+
+    /// The share of the CPU time in which there was nothing to do, in percent.
+    fn idle(&self) -> f64 {
+        let cpu = &self.answer.cpu_seconds;
+        100.0 * cpu.no_work / cpu.total.max(f64::MIN_POSITIVE)
+    }
+
     /// What to say where nothing is found and nothing is missing.
     fn all_clear(&self) -> String {
-        let cpu = &self.answer.cpu_seconds;
-        let share = |s: f64| 100.0 * s / cpu.total.max(f64::MIN_POSITIVE);
-        let idle = share(cpu.no_work);
+        let idle = self.idle();
         if idle >= 50.0 {
             format!("Nothing held it up: {idle:.0} % of the CPU time there was nothing to do.")
         } else {
@@ -182,7 +186,7 @@ impl Page<'_> {
             let n = health.impossible;
             text += &format!(" {n} figures were more than time allows and were cut: please report this.");
         }
-        if let Some(hidden) = self.hidden() {
+        if let Some(hidden) = self.hidden(findings) {
             text += &format!(" Not shown: {hidden} (--all).");
         }
         row(out, "Sure?", &text)?;
@@ -193,8 +197,11 @@ impl Page<'_> {
     }
 
     /// The places of idle waiting, which are not on the page, in words.
-    fn hidden(&self) -> Option<String> {
-        match self.answer.findings.iter().filter(|f| f.kind == FindingKind::IdleByDesign).count() {
+    fn hidden(&self, findings: &[&Finding]) -> Option<String> {
+        let idle = |findings: &mut dyn Iterator<Item = &Finding>| {
+            findings.filter(|f| f.kind == FindingKind::IdleByDesign).count()
+        };
+        match idle(&mut self.answer.findings.iter()) - idle(&mut findings.iter().copied()) {
             0 => None,
             1 => Some("1 place of idle waiting".to_owned()),
             n => Some(format!("{n} places of idle waiting")),
@@ -264,6 +271,7 @@ fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
         FindingKind::Disk => "It waited",
         FindingKind::SleepPolling => "It slept",
         FindingKind::Network => "It waited",
+        FindingKind::IdleByDesign => "It waits",
         FindingKind::RunnableWhileIdle | FindingKind::Throttled | FindingKind::CpuStarved => return Ok(()),
         _ => "It ran",
     };
@@ -280,7 +288,7 @@ fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     if !c.function.is_empty() {
         row_as_is(out, verb, &line(&ran, &c.source, &caller))?;
     }
-    if f.kind != FindingKind::CpuBound && w.threads > 0 && !(w.function.is_empty() && names.is_empty()) {
+    if f.is_cause() && w.threads > 0 && !(w.function.is_empty() && names.is_empty()) {
         row_as_is(out, "They hung", &line(&hung, &w.source, &names))?;
     }
     Ok(())

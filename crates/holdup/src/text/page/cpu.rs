@@ -54,7 +54,7 @@ fn lines(words: &[String]) -> Vec<String> {
 fn cause(answer: &Explanation, findings: &[&Finding]) -> &'static str {
     let charged: f64 =
         answer.findings.iter().filter(|f| f.kind != FindingKind::CpuBound).map(|f| f.share_of_held_up).sum();
-    match findings.first() {
+    match findings.first().filter(|first| first.is_cause()) {
         Some(first) if first.share_of_held_up >= 0.8 * charged => "the above",
         Some(_) => "the above and smaller causes",
         None => "smaller causes",
@@ -64,7 +64,7 @@ fn cause(answer: &Explanation, findings: &[&Finding]) -> &'static str {
 /// Who else ran, and where.
 fn others(answer: &Explanation, findings: &[&Finding]) -> &'static str {
     let cpu = &answer.cpu_seconds;
-    let stood = findings.iter().filter(|f| f.kind != FindingKind::CpuBound).map(|f| f.blame_cpu_s).sum::<f64>();
+    let stood = findings.iter().filter(|f| f.is_cause()).map(|f| f.blame_cpu_s).sum::<f64>();
     // What others used of the CPUs that stood still is not idle, and yet it is what the program missed.
     let many = cpu.other > 0.1 * cpu.total;
     if many && stood > 2.0 * (cpu.held_up + cpu.runnable_idle) && stood > 0.02 * cpu.total {

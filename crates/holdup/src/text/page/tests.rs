@@ -138,12 +138,21 @@ fn a_program_that_is_merely_busy() {
 #[test]
 fn nothing_is_said_to_hold_up_what_had_nothing_to_do() {
     let cpu_seconds = CpuSeconds { total: 4.0, busy: 0.3, no_work: 3.7, ..CpuSeconds::default() };
-    let findings =
-        vec![small("f1", FindingKind::Serial), Finding { blame_cpu_s: 3.7, ..small("f2", FindingKind::IdleByDesign) }];
-    let text = page_of(&Explanation { cpu_seconds, findings, ..answer() }, None);
-    assert!(text.contains("Nothing held it up: 92 % of the CPU time there was nothing to do."), "{text}");
+    let idle = |n| Finding { blame_cpu_s: 3.7, title: "curl waited".into(), ..small(n, FindingKind::IdleByDesign) };
+    let findings = vec![small("f1", FindingKind::Serial), idle("f2"), idle("f3")];
+    let answer = Explanation { cpu_seconds, findings, mostly_idle: true, ..answer() };
+    let text = page_of(&answer, None);
+    assert!(text.contains("Nothing held it up: 92 % of the CPU time there was nothing to do; curl waited."), "{text}");
     assert!(text.contains("Not shown: 1 place of idle waiting"), "{text}");
     assert!(text.contains("--keep FILE"), "{text}");
+    // What is too small for the page is not; what is not comes behind the idleness.
+    let held = Finding { blame_cpu_s: 0.1, ..held() };
+    let some = page_of(&Explanation { findings: vec![held, idle("f2")], ..answer.clone() }, Some("x"));
+    assert!(some.contains("Little held it up: 92 %") && some.contains("Also      1. bitmap-scan kept"), "{some}");
+    // A machine has no work of its own to wait for.
+    let machine = page_of(&Explanation { mostly_idle: false, ..answer }, None);
+    assert!(machine.contains("Nothing held it up: 92 % of the CPU time there was nothing to do."), "{machine}");
+    assert!(machine.contains("Not shown: 2 places of idle waiting"), "{machine}");
 }
 
 /// Neighbours used the CPUs that the program left: nothing was idle, and it stood still all the same.

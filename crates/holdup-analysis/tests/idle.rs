@@ -1,0 +1,58 @@
+//! Programs that have nothing to do, and from whom work would come.
+
+mod common;
+
+use common::{POLL, READ, Schedule};
+use holdup_analysis::report::{Explanation, FindingKind};
+use holdup_analysis::{NoDisassembler, Options, explain};
+use holdup_trace::{ListenerEvent, NameEvent};
+
+/// Ten times a second `sender` (30) sends `fetch` (10) something, who gives it on to `pack` (20), who works for `work` ms.
+fn pipeline(focus: &[u32], work: f64, listens: bool) -> Explanation {
+    let mut s = Schedule::new(2, 2000.0);
+    for (tid, name) in [(10, "fetch"), (20, "pack"), (30, "sender")] {
+        let name = s.builder.string(name);
+        s.builder.push(0, NameEvent { pid: tid, tid, name });
+        s.builder.push(0, ListenerEvent { pid: tid, parent: 0, listens });
+    }
+    s.builder.meta_mut().focus_pids = focus.to_vec();
+    for round in 0..20 {
+        let t = 100.0 * f64::from(round);
+        s = s.runs(30, 0, t, t + 1.0, POLL).by(t + 1.0, 0, 30, 10);
+        s = s.runs(10, 0, t + 1.0, t + 2.0, READ).by(t + 2.0, 0, 10, 20);
+        s = s.runs(20, 1, t + 2.0, t + 2.0 + work, READ);
+    }
+    explain(&s.finish(), "t", &Options::default(), &NoDisassembler).unwrap()
+}
+
+fn idle(answer: &Explanation) -> Vec<&str> {
+    let findings = answer.findings.iter().filter(|f| f.kind == FindingKind::IdleByDesign);
+    findings.map(|f| f.title.as_str()).collect()
+}
+
+#[test]
+fn the_idleness_of_a_pipeline_is_that_of_its_source() {
+    let answer = pipeline(&[10, 20], 5.0, false);
+    assert_eq!(idle(&answer), ["1 thread of fetch waited for work from sender, and another one for it"]);
+    assert!(answer.mostly_idle, "{:?}", answer.cpu_seconds);
+    assert_eq!(answer.on_page().next().map(|f| f.kind), Some(FindingKind::IdleByDesign));
+}
+
+#[test]
+fn who_gets_work_from_beside_the_focus_is_its_own_source() {
+    assert_eq!(idle(&pipeline(&[20], 5.0, false)), ["1 thread of pack waited for work from fetch"]);
+    assert_eq!(idle(&pipeline(&[30], 5.0, false)), ["1 thread of sender waited for work that nobody sent"]);
+}
+
+#[test]
+fn who_works_with_one_thread_is_not_idle() {
+    let answer = pipeline(&[10, 20], 80.0, false);
+    assert!(!answer.mostly_idle, "{:?}", answer.cpu_seconds);
+    assert_ne!(answer.on_page().next().map(|f| f.kind), Some(FindingKind::IdleByDesign));
+}
+
+#[test]
+fn that_a_server_waits_for_requests_is_no_news() {
+    let answer = pipeline(&[10, 20], 5.0, true);
+    assert!(!answer.mostly_idle, "{:?}", answer.cpu_seconds);
+}
