@@ -248,6 +248,7 @@ impl Context<'_> {
         let shown: Amount = groups.iter().filter(|(g, t)| g.holds_up() && is_shown(t)).map(|(_, t)| t.rank).sum();
         group::settle(self, &mut groups);
         let turns = turns::take(self, &mut groups, charged);
+        idle::merge(self, &mut groups);
         let mut findings: Vec<Finding> =
             groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
         let taken = groups.iter().zip(&findings).map(|((group, tally), f)| gain::taken(self, group, tally, f));

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::tally::{Group, Tally, Why};
-use super::{collection, idle, inside, lock, merge, preempt, profile, sched};
+use super::{collection, inside, lock, merge, preempt, profile, sched};
 use crate::blame::{Key, Terminal};
 use crate::classify::WaitKind;
 use crate::report::FindingKind;
@@ -76,7 +76,6 @@ pub(super) fn charged(context: &Context) -> Vec<(Group, Tally)> {
 /// What was charged, as the findings show it.
 pub(super) fn settle(context: &Context, groups: &mut Vec<(Group, Tally)>) {
     merge_disk(groups);
-    idle::merge(context, groups);
     groups.iter_mut().for_each(|(_, t)| t.starved = preempt::is_starved(context, t));
 }
 

@@ -7,7 +7,7 @@ use super::caveats;
 use super::context::Context;
 use super::place::{self, is_on};
 use super::tally::{Group, Tally};
-use super::{cache_line, culprit, inside, instruction};
+use super::{cache_line, culprit, idle, inside, instruction};
 use crate::label;
 use crate::report::{Confidence, Finding, FindingKind, Hot};
 
@@ -80,6 +80,7 @@ pub(super) fn cpu_bound<'a>(
         Some(advice) => advice,
         None => FASTER.to_owned(),
     };
+    let (confidence, doubts) = certainty(context, count);
     let busy = Finding {
         kind: FindingKind::CpuBound,
         title: match &storm {
@@ -95,11 +96,23 @@ pub(super) fn cpu_bound<'a>(
         advice,
         culprit: found,
         blame_cpu_s: seconds * share,
-        confidence: if count >= 30.0 { Confidence::High } else { Confidence::Low },
-        doubts: if count >= 30.0 { Vec::new() } else { vec![format!("{count:.0} samples are few")] },
+        confidence,
+        doubts,
         ..Finding::default()
     };
     Some((at, busy))
+}
+
+/// How far it can be believed that `samples` tell what matters.
+fn certainty(context: &Context, samples: f64) -> (Confidence, Vec<String>) {
+    if samples < 30.0 {
+        return (Confidence::Low, vec![format!("{samples:.0} samples are few")]);
+    }
+    if caveats::has_switches(context) && idle::is_seldom_active(context, &context.cpu_seconds()) {
+        let doubt = "for more than half of the time nobody had anything to do: the input may matter more";
+        return (Confidence::Medium, vec![doubt.to_owned()]);
+    }
+    (Confidence::High, Vec::new())
 }
 
 const FASTER: &str = "There is no wait to mend: make this function faster, or spread its work over more threads.";
