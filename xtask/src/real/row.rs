@@ -209,7 +209,7 @@ pub fn sum(rows: &[Row]) -> String {
 pub fn page(rows: &[Row]) -> String {
     let mut text = format!(
         "# Real programs\n\n\
-         Made by `cargo xtask real --bounds --table docs/real-programs.md`, which runs each program under its load, looks \
+         Made by `cargo xtask real --bounds --machine --perf --table docs/real-programs.md`, which runs each program under its load, looks \
          at it with another instrument at the same time, records it with holdup, and compares. `cargo xtask real NAME` \
          tries one again; the names are in brackets. The programs come from Debian (`scripts/install-real.sh`), most of \
          them stripped, on a machine with 2 CPUs; where it has other work to do too (`cargo xtask real --busy`), findings that say so \
