@@ -69,7 +69,7 @@ struct config {
 	s64 preempt_delta; /* &__preempt_count - &runqueues; 0 for unknown */
 	u32 namespace; /* the recorder's, of processes, by its number; 0 for that of the whole machine */
 	u32 own; /* the recorder's process there */
-	u32 chunks; /* most chunks of a stack copy */
+	u32 chunks; /* chunks of the copy of a stack whose end is not known */
 	u32 has_state_argument; /* sched_switch has a fourth argument */
 	u32 skip_frames; /* BPF's own kernel frames */
 	u32 threads_by_tid; /* storage of tasks cannot be had, see thread_of */

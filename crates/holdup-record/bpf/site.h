@@ -177,7 +177,7 @@ INLINE u64 stack_of(void *ctx, struct ring *r, u32 which, struct task_struct *ta
 	u64 seed = mix(mix(control.epoch ^ layout_of(task), which), depth);
 	if (regs) {
 		sp = regs->sp;
-		u64 end = stack_end(task, sp, (u64)cfg.chunks * CHUNK);
+		u64 end = stack_end(task, sp);
 		seed = mix(mix(seed, regs->ip), regs->orig_ax << 32 ^ (end ? end - sp : 0));
 		words = PEEK;
 		if (bpf_probe_read_user(s->user, PEEK * 8, (void *)sp))

@@ -43,15 +43,17 @@ struct place {
 	bool any_ip; /* the user part may begin anywhere: a sample tells its own instruction */
 };
 
-/* Where the copy may end: the thread's TCB lies above its stack, the arguments above the main thread's. */
-INLINE u64 stack_end(struct task_struct *task, u64 sp, u64 limit)
+/* Where the copy may end: the thread's TCB lies above its stack, the arguments above the main thread's. 0 where neither is near: what
+ * lies above such a stack may be anything. */
+INLINE u64 stack_end(struct task_struct *task, u64 sp)
 {
+	const u64 near = (MAX_CHUNKS - 1) * CHUNK;
 	u64 fs = task->thread.fsbase;
-	if (fs > sp && fs - sp < limit)
+	if (fs > sp && fs - sp < near)
 		return fs;
 	struct mm_struct *mm = task->mm;
 	u64 start = mm ? mm->start_stack : 0;
-	if (start > sp && start - sp < limit)
+	if (start > sp && start - sp < near)
 		return start + 64;
 	return 0;
 }
@@ -271,7 +273,6 @@ INLINE u64 new_stack(struct ring *r, struct scratch *s, struct task_struct *task
 INLINE u64 take_stack(struct ring *r, struct scratch *s, struct task_struct *task, struct place *p, u64 t,
 		      const bool foreign)
 {
-	u64 limit = (u64)cfg.chunks * CHUNK;
 	u64 base = p->sp & ~(u64)(CHUNK - 1);
 	u64 end = 0;
 	u32 chunks = 0, read = 0;
@@ -279,7 +280,7 @@ INLINE u64 take_stack(struct ring *r, struct scratch *s, struct task_struct *tas
 	if (cfg.no_stacks)
 		return 0;
 	if (p->sp) {
-		end = stack_end(task, p->sp, limit);
+		end = stack_end(task, p->sp);
 		chunks = end ? (end - base + CHUNK - 1) / CHUNK : cfg.chunks;
 		if (chunks > MAX_CHUNKS)
 			chunks = MAX_CHUNKS;

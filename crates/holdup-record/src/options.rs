@@ -96,7 +96,7 @@ pub struct Options {
     pub buffer_mb_per_cpu: usize,
     /// Buffer for stacks of all CPUs.
     pub stack_buffer_mb: usize,
-    /// Most of a user stack that is copied, up to 64.
+    /// How much of a user stack is copied where its end is not known, up to 64: of others all of it, up to 64.
     pub stack_kb: usize,
     /// Most bytes of new stacks per second and CPU; what is left out is counted.
     pub stack_mb_per_s: u64,

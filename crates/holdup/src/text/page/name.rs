@@ -24,9 +24,18 @@ fn without_arguments(name: &str) -> String {
         return name.to_owned();
     }
     let mut out = String::with_capacity(name.len());
-    let (mut depth, mut before) = (0usize, ' ');
+    let (mut depth, mut before, mut receiver) = (0usize, ' ', false);
     for c in name.chars() {
         match c {
+            // What stands so before a method of Go is its type.
+            '(' if depth == 0 && before == '.' => {
+                receiver = true;
+                out.push(c);
+            }
+            ')' if receiver => {
+                receiver = false;
+                out.push(c);
+            }
             '<' | '(' => depth += 1,
             // The head of an arrow is no bracket.
             '>' if before == '-' => {}
@@ -52,6 +61,7 @@ mod tests {
             ("<std::sys::sync::mutex::futex::Mutex>::lock_contended", "lock_contended"),
             ("core::iter::Iterator::map<F>::{closure#0}", "map::{closure#0}"),
             ("a::f::{closure#0}::{closure#1}", "f::{closure#1}"),
+            ("main.(*registry).add", "main.(*registry).add"),
             ("operator<<", "operator<<"),
             ("std::vector<int>::operator[]", "operator[]"),
             ("(dash)", "(dash)"),
