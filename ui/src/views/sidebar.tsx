@@ -51,7 +51,7 @@ function Findings({ explain }: { explain: Explain }) {
       <h2>
         Causes <span class="dim">by CPU seconds lost</span>
       </h2>
-      {first && <p class="note">Mostly there was nothing to do. What would have been work:</p>}
+      {first && <p class="note">Mostly there was nothing to do:</p>}
       {first?.card}
       {causes.length === 0 && (
         <p class="note">
