@@ -63,6 +63,7 @@ pub use held::{Family, Held, Under};
 pub(crate) use instruction::hottest;
 use learned::Learned;
 pub(crate) use learned::Wanted;
+pub(crate) use names::{grouped, stem};
 use tally::{Group, Tally};
 
 /// Findings shown when the caller does not say how many.

@@ -15,6 +15,7 @@ pub mod blame;
 pub mod chain;
 pub mod classify;
 pub mod code;
+pub mod contention;
 pub mod diff;
 pub mod explore;
 pub mod findings;

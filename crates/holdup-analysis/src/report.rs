@@ -331,7 +331,7 @@ pub struct Neighbour {
 }
 
 /// A lock.
-#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct LockFacts {
     /// What kind of lock.
     pub kind: LockKind,

@@ -18,6 +18,7 @@ pub mod pause;
 pub mod plot;
 pub mod policies;
 pub mod report;
+pub mod reproduce;
 pub mod result;
 pub mod topology;
 

@@ -27,7 +27,7 @@ pub use export::Export;
 pub use hints::is_program;
 use holdup_base::numbers;
 pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
-pub use lab::{Check, Lab, LabRun};
+pub use lab::{Check, Lab, LabRun, Reproduce};
 pub use load::{Connection, Load, LoadCompare, LoadRows, LoadRun, ScriptLimits, Target, Width};
 pub use mcp::Mcp;
 pub use parse::parse;

@@ -17,6 +17,7 @@ pub mod load;
 pub mod mcp;
 pub mod record;
 pub mod report;
+pub mod reproduce;
 pub mod scale;
 pub mod schema;
 pub mod shell;
@@ -29,6 +30,13 @@ pub mod view;
 /// The command line contradicts itself in a way that only the command can tell.
 #[derive(Debug)]
 pub struct Usage(pub String);
+
+impl Usage {
+    /// A command that the program which makes load does not do.
+    pub fn of_the_workbench() -> Self {
+        Usage("holdup-load is a part of holdup: run `holdup` instead".to_owned())
+    }
+}
 
 impl std::fmt::Display for Usage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

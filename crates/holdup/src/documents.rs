@@ -15,7 +15,7 @@ use holdup_analysis::diff::Diff;
 use holdup_analysis::spans::{SingleSpan, SpanReport};
 use holdup_analysis::threads::ThreadList;
 use holdup_lab::compare::Comparison as LabComparison;
-use holdup_lab::{check, report as lab};
+use holdup_lab::{check, report as lab, reproduce};
 use holdup_load::report;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -91,6 +91,12 @@ pub const DOCUMENTS: &[Document] = &[
         id: "holdup.lab-compare/1",
         of: "holdup lab compare A B --json",
         make: of::<LabComparison>,
+    },
+    Document {
+        name: "lab-reproduce",
+        id: reproduce::SCHEMA,
+        of: "holdup lab reproduce TRACE --json",
+        make: of::<reproduce::Report>,
     },
     Document { name: "scale", id: "holdup.scale/1", of: "holdup scale --json -- CMD", make: of::<Scale> },
     Document { name: "load", id: report::SCHEMA, of: "holdup load run --json", make: of::<report::Report> },

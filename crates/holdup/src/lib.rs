@@ -33,7 +33,7 @@ pub fn generator() -> ExitCode {
     start(|command| match command {
         Command::Lab { command } => commands::lab::run(&command),
         Command::Load { command } => commands::load::run(&command),
-        _ => Err(commands::Usage("holdup-load is a part of holdup: run `holdup` instead".to_owned()).into()),
+        _ => Err(commands::Usage::of_the_workbench().into()),
     })
 }
 
@@ -67,6 +67,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Info(args) => commands::info::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        // It reads traces, which the other program can't.
+        Command::Lab { command: cli::Lab::Reproduce(args) } => commands::reproduce::run(&args),
         Command::Lab { .. } | Command::Load { .. } => commands::beside::become_generator(),
         Command::Scale(args) => commands::scale::run(&args),
         Command::KeepRing(args) => commands::flight::keep(&args),

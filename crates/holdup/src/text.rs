@@ -10,6 +10,7 @@ pub mod lab;
 pub mod load;
 pub mod page;
 pub mod progress;
+pub mod reproduce;
 pub mod scale;
 pub mod screen;
 pub mod spans;

@@ -103,3 +103,14 @@ fn checks_answer_as_promised() {
     let bad = checks.iter().any(|c| c["verdict"] == "bad");
     assert_eq!(output.status.code(), Some(i32::from(bad)));
 }
+
+#[test]
+fn a_trace_without_a_lock_is_refused_in_a_sentence() {
+    let perf = concat!(env!("CARGO_MANIFEST_DIR"), "/../holdup-import/tests/fixtures/task.perf.data");
+    let output = holdup(&["lab", "reproduce", perf]);
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("none of its findings is about a lock"), "{said}");
+    let refused = refusal(&["lab", "reproduce", perf, "--try", "lock=tast"]);
+    assert!(refused.contains("did you mean `tas`?"), "{refused}");
+}

@@ -182,6 +182,13 @@ fn every_document_is_one_of_its_schema() {
     let spans = checked.check("spans", &["explain", &path, "--spans", "request", "--json"]);
     assert_eq!(spans["slow"]["count"], 1, "{spans}");
     checked.check("span", &["chain", &path, "--span", "3", "--json"]);
+    let short = ["--rounds", "1", "--length", "50ms", "--try", "hold=0.5", "--json"];
+    let locked = dir.path().join("locked.holdup");
+    holdup_trace::file::write(&convoy::locked(), &locked).expect("write");
+    let locked = locked.display().to_string();
+    let reproduce = [&["lab", "reproduce", &locked][..], &short].concat();
+    let again = checked.check("lab-reproduce", &reproduce);
+    assert_eq!(again["changes"].as_array().map(Vec::len), Some(1), "{again}");
     traces.push(path);
     if let Some(_one) = can_record() {
         let path = dir.path().join("t.holdup").display().to_string();

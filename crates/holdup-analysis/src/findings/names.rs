@@ -7,7 +7,7 @@ const SHOWN: usize = 3;
 
 /// `compiler-00 … compiler-11` for names that differ by a number, `nginx (8 threads)` for equal ones, the greatest
 /// groups first.
-pub(super) fn grouped<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub(crate) fn grouped<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for name in names {
         groups.entry(stem(name)).or_default().push(name);
@@ -23,7 +23,7 @@ pub(super) fn grouped<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
 }
 
 /// A name without the number at its end.
-pub(super) fn stem(name: &str) -> &str {
+pub(crate) fn stem(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 

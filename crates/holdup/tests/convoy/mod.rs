@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use holdup_trace::{
-    ChainId, Cpu, Destination, Image, Location, LockId, LockKey, LockKind, MapEvent, NameEvent, Nanos, SampleEvent,
-    SourceLine, SpanEvent, SpanOutcome, SwitchEvent, SwitchState, Symbolizer, Trace, TraceBuilder, WakeContext,
-    WakeEvent,
+    ChainId, Cpu, Destination, FutexEvent, Image, Location, LockId, LockKey, LockKind, MapEvent, NameEvent, Nanos,
+    SampleEvent, SourceLine, SpanEvent, SpanOutcome, SwitchEvent, SwitchState, Symbolizer, Trace, TraceBuilder,
+    WakeContext, WakeEvent,
 };
 
 /// `1: pause; mov (%rdi),%eax; test %eax,%eax; je 1b; ret`
@@ -31,6 +31,27 @@ impl Symbolizer for Namer {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inspect.rs").display().to_string();
         vec![SourceLine { offset: 0, inlined: String::new(), file, line: 1 }]
     }
+}
+
+/// `holder` runs with a lock from 0 to 60 ms; `waiter`, who comes at 10 ms, has read from the lock who has it.
+#[allow(dead_code, reason = "not every test that uses this module reproduces locks")]
+pub fn locked() -> Trace {
+    let mut b = TraceBuilder::new(&Destination::Memory).expect("builder");
+    b.meta_mut().cpus = 2;
+    for (tid, name) in [(11, "holder"), (12, "waiter")] {
+        let name = b.string(name);
+        b.push(0, NameEvent { pid: 10, tid, name });
+    }
+    let lock = b.lock(LockKey { kind: LockKind::Futex, pid: 10, address: 0x1000 });
+    b.push(0, switch(0, 0, SwitchState::Runnable, 11, LockId::NONE));
+    b.push(0, switch(1, 0, SwitchState::Runnable, 12, LockId::NONE));
+    b.push(10 * MS, FutexEvent { tid: 12, lock, owner: 11, operation: 0, timed: false });
+    b.push(10 * MS, switch(1, 12, SwitchState::Sleeping, 0, lock));
+    let (context, chain, target) = (WakeContext::Task, ChainId::NONE, Cpu(1));
+    b.push(60 * MS, WakeEvent { cpu: Cpu(0), waker: 11, wakee: 12, context, source: 0, target, lock, chain });
+    b.push(61 * MS, switch(1, 0, SwitchState::Runnable, 12, LockId::NONE));
+    b.push(100 * MS, switch(1, 12, SwitchState::Dead, 0, LockId::NONE));
+    b.finish(None).expect("trace")
 }
 
 fn switch(cpu: u16, prev: u32, state: SwitchState, next: u32, lock: LockId) -> SwitchEvent {
