@@ -105,16 +105,21 @@ pub struct Effort {
 const OFF: f64 = 0.25;
 /// A run that takes so many times what was asked for is ended.
 const LIMIT: f64 = 4.0;
+/// Lengths of a round that make sense, in seconds.
+const LENGTHS: (f64, f64) = (0.01, 3600.0);
+/// Threads that are made.
+const MOST_THREADS: usize = 1024;
 
 /// Runs the case as recorded, and the changes. `tick` is told how much is done, from 0 to 1.
 ///
 /// # Errors
-/// Nothing in the recording to reproduce: nobody waited, or no hold was seen.
+/// Nothing in the recording to reproduce: nobody waited, no hold was seen, or too many threads used the lock.
 pub fn reproduce(recorded: Recorded, machine: &Machine, effort: &Effort, tick: &mut dyn FnMut(f64)) -> Result<Report> {
-    let fitted = fit::fit(&recorded, effort.seconds)?;
+    let seconds = effort.seconds.clamp(LENGTHS.0, LENGTHS.1);
+    let fitted = fit::fit(&recorded, seconds)?;
     let changes = if effort.changes.is_empty() { changes::worth_trying(&fitted.plan) } else { effort.changes.clone() };
     let plans: Vec<Plan> = changes.iter().map(|change| change.to(&fitted.plan)).collect();
-    let limit_s = LIMIT * effort.seconds;
+    let limit_s = LIMIT * seconds;
     let mut base: Vec<Done> = Vec::new();
     let mut tried: Vec<Vec<Done>> = vec![Vec::new(); plans.len()];
     for round in 0..effort.rounds.max(1) {
@@ -159,6 +164,10 @@ impl Recorded {
         let refuse = |what: &str| Err(Error::Usage(format!("nothing to reproduce: {what}")));
         if self.waiting() <= 0.0 {
             return refuse("nobody waited for this lock");
+        }
+        let threads: usize = self.roles.iter().map(|r| r.threads).sum();
+        if threads > MOST_THREADS {
+            return refuse(&format!("{threads} threads used this lock, and at most {MOST_THREADS} are made here"));
         }
         if self.roles.iter().all(|r| r.holds.is_empty()) {
             return refuse("nobody was seen to hold this lock: a timer or an interrupt ended each wait for it");

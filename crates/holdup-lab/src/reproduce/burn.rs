@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::harness::{clock, stats};
 
 /// Does `ns` nanoseconds of work: so much CPU time, whether or not the thread is preempted meanwhile.
-pub(super) fn burn(ns: u64) {
-    steps((ns as f64 * per_ns()) as u64);
+pub(super) fn burn(ns: f64) {
+    steps((ns * per_ns()) as u64);
 }
 
 /// Products that each need the one before: no compiler and no processor makes them fewer.
@@ -80,9 +80,9 @@ mod tests {
 
     #[test]
     fn work_takes_cpu_time_as_told() {
-        burn(1000);
+        burn(1000.0);
         let before = clock::thread_cpu_ns();
-        burn(20_000_000);
+        burn(20e6);
         let took = clock::thread_cpu_ns() - before;
         // Never much less; more where another thread shares the core.
         assert!(took > 15_000_000, "{took}");

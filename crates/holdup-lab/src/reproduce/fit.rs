@@ -153,9 +153,13 @@ mod tests {
     }
 
     #[test]
-    fn a_case_that_nobody_waits_in_is_refused() {
+    fn a_case_that_nobody_waits_in_or_a_crowd_is_refused() {
         let recorded = Recorded { length_s: 1.0, roles: vec![Seen::default()], ..Recorded::default() };
         let refused = fit(&recorded, 0.1).err().expect("nobody waited");
         assert_eq!(refused.to_string(), "nothing to reproduce: nobody waited for this lock");
+        let crowd = Seen { threads: 100_000, waited_s: 1.0, holds: vec![[1, 0]], ..Seen::default() };
+        let recorded = Recorded { length_s: 1.0, roles: vec![crowd], ..Recorded::default() };
+        let refused = fit(&recorded, 0.1).err().expect("too many").to_string();
+        assert!(refused.contains("100000 threads used this lock"), "{refused}");
     }
 }
