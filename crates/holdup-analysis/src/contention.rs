@@ -15,7 +15,6 @@ use crate::findings::explain;
 use crate::focus::Focus;
 use crate::intervals::{self, Intervals};
 use crate::report::{Finding, LockFacts, Options};
-use holds::Hold;
 
 /// How a lock was used.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,10 +147,4 @@ fn most_wanted(waited: &Waited) -> (LockId, FxHashSet<LockId>) {
         (*other == lock || is_place(threads) && is_place(who)).then_some(*other)
     };
     (lock, waited.iter().filter_map(with_it).collect())
-}
-
-/// Whoever held the lock, or waited for it.
-fn users(intervals: &Intervals, locks: &FxHashSet<LockId>, holds: &[Hold]) -> FxHashSet<ThreadIdx> {
-    let waited = intervals.waits.iter().filter(|w| locks.contains(&w.lock)).map(|w| w.thread);
-    waited.chain(holds.iter().map(|h| h.thread)).collect()
 }

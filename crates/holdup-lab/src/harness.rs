@@ -5,6 +5,7 @@ pub mod case;
 pub mod clock;
 pub mod cycles;
 pub mod pool;
+pub mod random;
 pub mod rounds;
 pub mod stats;
 pub mod usage;

@@ -119,14 +119,14 @@ pub fn reproduce(recorded: Recorded, machine: &Machine, effort: &Effort, tick: &
     let fitted = fit::fit(&recorded, seconds)?;
     let changes = if effort.changes.is_empty() { changes::worth_trying(&fitted.plan) } else { effort.changes.clone() };
     let plans: Vec<Plan> = changes.iter().map(|change| change.to(&fitted.plan)).collect();
-    let limit_s = LIMIT * seconds;
+    let (limit_s, rounds) = (LIMIT * seconds, effort.rounds.max(1));
     let mut base: Vec<Done> = Vec::new();
     let mut tried: Vec<Vec<Done>> = vec![Vec::new(); plans.len()];
-    for round in 0..effort.rounds.max(1) {
+    for round in 0..rounds {
         base.push(run::run(&fitted.plan, limit_s)?);
         for (i, (plan, done)) in plans.iter().zip(&mut tried).enumerate() {
             done.push(run::run(plan, limit_s)?);
-            tick((round * plans.len() + i + 1) as f64 / (effort.rounds.max(1) * plans.len()) as f64);
+            tick((round * plans.len() + i + 1) as f64 / (rounds * plans.len()) as f64);
         }
     }
     let mut all: Vec<Tried> = changes

@@ -6,7 +6,7 @@ use holdup_trace::{LockId, Nanos, ThreadIdx, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::holds::Hold;
-use super::{HOLDS, Role, users};
+use super::{HOLDS, HoldTime, Role};
 use crate::findings::{grouped, stem};
 use crate::intervals::{Intervals, State};
 use crate::{label, segments};
@@ -40,17 +40,7 @@ pub(super) fn of(
     holds: &[Hold],
     culprits: &[ThreadIdx],
 ) -> Vec<Role> {
-    let mut times: FxHashMap<ThreadIdx, Times> =
-        users(intervals, locks, holds).into_iter().map(|thread| (thread, Times::default())).collect();
-    segments::each(trace, intervals, |s| {
-        let Some(sum) = times.get_mut(&s.thread) else { return };
-        let time = Nanos(s.to - s.from);
-        match s.state {
-            State::Running(_) => sum.ran += time,
-            State::Waiting(w) if !locks.contains(&intervals.waits[w as usize].lock) => sum.blocked += time,
-            _ => {}
-        }
-    });
+    let mut times: FxHashMap<ThreadIdx, Times> = FxHashMap::default();
     for wait in intervals.waits.iter().filter(|w| locks.contains(&w.lock)) {
         let sum = times.entry(wait.thread).or_default();
         // Who has been woken for a lock waits for it until it runs.
@@ -61,11 +51,19 @@ pub(super) fn of(
         let sum = times.entry(hold.thread).or_default();
         (sum.holds, sum.held) = (sum.holds + 1, sum.held + hold.time.ran + hold.time.blocked);
     }
-    let role_of = by_role(trace, &times);
+    segments::each(trace, intervals, |s| {
+        let Some(sum) = times.get_mut(&s.thread) else { return };
+        let time = Nanos(s.to - s.from);
+        match s.state {
+            State::Running(_) => sum.ran += time,
+            State::Waiting(w) if !locks.contains(&intervals.waits[w as usize].lock) => sum.blocked += time,
+            _ => {}
+        }
+    });
     let mut order: Vec<(usize, Nanos, Role)> = Vec::new();
-    for threads in role_of.into_values() {
+    for (threads, holds) in with_holds(by_role(trace, &times), holds) {
         let rank = culprits.iter().position(|c| threads.contains(c)).unwrap_or(usize::MAX);
-        let role = role(trace, &threads, &times, holds);
+        let role = role(trace, &threads, &times, &holds);
         order.push((rank, role.waited, role));
     }
     order.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)).then(a.2.names.cmp(&b.2.names)));
@@ -75,7 +73,7 @@ pub(super) fn of(
 type Threads = Vec<ThreadIdx>;
 
 /// Threads of one program with one name, but for a number, apart from those that hold the lock much longer.
-fn by_role<'a>(trace: &'a Trace, times: &FxHashMap<ThreadIdx, Times>) -> BTreeMap<(&'a str, &'a str, bool), Threads> {
+fn by_role(trace: &Trace, times: &FxHashMap<ThreadIdx, Times>) -> Vec<Threads> {
     let mut named: BTreeMap<(&str, &str), Threads> = BTreeMap::new();
     let mut threads: Threads = times.keys().copied().collect();
     threads.sort_unstable();
@@ -83,26 +81,34 @@ fn by_role<'a>(trace: &'a Trace, times: &FxHashMap<ThreadIdx, Times>) -> BTreeMa
         let name = (stem(label::process_name(trace, thread)), stem(label::thread_name(trace, thread)));
         named.entry(name).or_default().push(thread);
     }
-    let mut roles = BTreeMap::new();
-    for ((process, name), threads) in named {
+    let by_hold = named.into_values().flat_map(|threads| {
         let mut means: Vec<u64> = threads.iter().map(|t| times[t].mean_hold()).collect();
         means.sort_unstable();
         let usual = means[means.len() / 2];
-        for thread in threads {
-            let is_long = times[&thread].mean_hold() > LONGER * usual.max(1) && means.len() > 1 && usual > 0;
-            roles.entry((process, name, is_long)).or_insert_with(Vec::new).push(thread);
-        }
-    }
-    roles
+        let is_long = |t: &ThreadIdx| usual > 0 && times[t].mean_hold() > LONGER * usual;
+        let (long, others): (Threads, Threads) = threads.into_iter().partition(is_long);
+        [others, long]
+    });
+    by_hold.filter(|threads| !threads.is_empty()).collect()
 }
 
-fn role(trace: &Trace, threads: &[ThreadIdx], times: &FxHashMap<ThreadIdx, Times>, holds: &[Hold]) -> Role {
-    let own: Vec<&Hold> = holds.iter().filter(|h| threads.contains(&h.thread)).collect();
-    let every = own.len().div_ceil(HOLDS).max(1);
+/// Each role with its holds, in the order of time.
+fn with_holds(roles: Vec<Threads>, holds: &[Hold]) -> Vec<(Threads, Vec<HoldTime>)> {
+    let role_of: FxHashMap<ThreadIdx, usize> =
+        roles.iter().enumerate().flat_map(|(role, threads)| threads.iter().map(move |&t| (t, role))).collect();
+    let mut with: Vec<(Threads, Vec<HoldTime>)> = roles.into_iter().map(|threads| (threads, Vec::new())).collect();
+    for hold in holds {
+        with[role_of[&hold.thread]].1.push(hold.time);
+    }
+    with
+}
+
+fn role(trace: &Trace, threads: &[ThreadIdx], times: &FxHashMap<ThreadIdx, Times>, holds: &[HoldTime]) -> Role {
+    let every = holds.len().div_ceil(HOLDS).max(1);
     let mut role = Role {
         names: grouped(threads.iter().map(|&t| label::thread_name(trace, t))),
         threads: threads.len(),
-        holds: own.iter().step_by(every).map(|h| h.time).collect(),
+        holds: holds.iter().step_by(every).copied().collect(),
         ..Role::default()
     };
     for thread in threads {

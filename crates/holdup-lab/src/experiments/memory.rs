@@ -7,6 +7,7 @@ use crate::Result;
 use crate::experiment::{Experiment, Found, Session};
 use crate::harness::affinity;
 use crate::harness::case::Case;
+use crate::harness::random::Random;
 use crate::knobs::{CPUS, Kind, Knob, ROUND_US, ROUNDS};
 use crate::result::{Outcome, Series, Verdict};
 use crate::topology;
@@ -73,12 +74,9 @@ impl Chain {
     fn new(bytes: usize) -> Chain {
         let count = (bytes / size_of::<Line>()).max(2);
         let mut next: Vec<u32> = (0..count as u32).collect();
-        let mut random = 0x9e37_79b9_7f4a_7c15u64;
+        let mut random = Random::new(0);
         for last in (1..count).rev() {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            next.swap(last, (random % last as u64) as usize);
+            next.swap(last, (random.number() % last as u64) as usize);
         }
         let mut lines: Vec<Line> = (0..count).map(|_| Line(AtomicPtr::default())).collect();
         let start = lines.as_mut_ptr();

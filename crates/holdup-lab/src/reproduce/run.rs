@@ -9,6 +9,7 @@ use holdup_sync::Gate;
 use super::burn;
 use crate::Result;
 use crate::harness::clock;
+use crate::harness::random::Random;
 use crate::locks::{self, Lock, Visitor};
 
 /// What a thread does for a while: it runs, then it waits for something that is not the lock. Nanoseconds.
@@ -143,15 +144,12 @@ struct Worker<'a> {
 impl Worker<'_> {
     /// Takes its share of what is left, and tells for how many nanoseconds it waited.
     fn work(&self) -> u64 {
-        let (mut waited, mut chance) = (0, 0x2545_f491_4f6c_dd1d_u64.wrapping_mul(self.who as u64 + 1));
+        let (mut waited, mut chance) = (0, Random::new(self.who as u64));
         // Threads of a role begin with different holds.
         let mut hold = self.first * self.role.holds.len() / self.role.threads;
         while !self.over.load(Relaxed) && self.left.fetch_sub(1, Relaxed) > 0 {
             // Evenly from half to one and a half of the mean: threads that all do the same for the same time march in step.
-            chance ^= chance << 13;
-            chance ^= chance >> 7;
-            chance ^= chance << 17;
-            let factor = 0.5 + (chance >> 11) as f64 / (1_u64 << 53) as f64;
+            let factor = 0.5 + chance.share();
             self.spend(Part { ran: self.role.gap.ran * factor, blocked: self.role.gap.blocked * factor });
             let from = clock::now_ns();
             let permit = self.gate.map(Gate::enter);

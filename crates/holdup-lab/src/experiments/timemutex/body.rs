@@ -10,6 +10,7 @@ use crate::Result;
 use crate::experiments::atomics::plain_add;
 use crate::harness::case::{Case, Work};
 use crate::harness::clock;
+use crate::harness::random::Random;
 use crate::locks::{self, Lock, Visitor};
 
 /// The parameters of one case.
@@ -253,18 +254,16 @@ fn after(params: &Params) {
 }
 
 thread_local! {
-    /// The state of Marsaglia's xorshift generator, one for each thread, and the thread's niceness.
-    static RANDOM: Cell<u64> = const { Cell::new(0x9e37_79b9_7f4a_7c15) };
+    /// One for each thread, and the thread's niceness.
+    static RANDOM: Cell<Random> = const { Cell::new(Random::new(0)) };
     static NICE: Cell<i32> = const { Cell::new(0) };
 }
 
 fn random_up_to(end: u64) -> u64 {
     RANDOM.with(|state| {
-        let mut x = state.get();
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        state.set(x);
+        let mut random = state.get();
+        let x = random.number();
+        state.set(random);
         x % (end + 1)
     })
 }
