@@ -16,6 +16,7 @@ mod disk;
 mod fed;
 mod gain;
 mod group;
+mod growth;
 mod held;
 mod idle;
 mod inside;
@@ -31,6 +32,7 @@ mod names;
 mod place;
 mod preempt;
 mod profile;
+mod rounds;
 mod sched;
 mod spans;
 mod spin;
@@ -198,6 +200,7 @@ impl Context<'_> {
         left_out.filter(|(f, _)| f.is_cause()).for_each(|(f, _)| smaller.add(f.blame_cpu_s));
         gain::fill(self, &mut findings)?;
         let mut findings: Vec<Finding> = findings.into_iter().map(|(finding, _)| finding).collect();
+        growth::add(self, &mut findings);
         for (i, finding) in findings.iter_mut().enumerate() {
             finding.id = format!("f{}", i + 1);
         }

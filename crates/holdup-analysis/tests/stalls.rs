@@ -41,6 +41,29 @@ fn a_server_that_scans_once_in_a_while_is_told_to_all_who_ask() {
     assert!((windows[0][1] - windows[0][0] - 0.098).abs() < 1e-3, "{windows:?}");
 }
 
+/// A scan of what grows takes longer each time: the stalls say so, and so does the evidence against the server.
+#[test]
+fn what_grows_is_told() {
+    let slow: Vec<(f64, u64)> = (0..24).map(|i| (40.0 + 5.0 * f64::from(i), SCAN)).collect();
+    let trace = served(30, &slow).finish();
+    assert_eq!(
+        titles(&trace, Some("server")),
+        ["24 stalls of 40–155 ms, longer and longer: `client` waited for `server` in `scan_all`"]
+    );
+    let found = explained(&trace, Some("server")).findings;
+    let evidence = found.iter().find(|f| f.culprit.tid == 20).map(|f| f.evidence.join("\n")).unwrap_or_default();
+    assert!(
+        evidence.contains(
+            "it grows: server worked for 1.5 ms between two waits for input at first and for 4.8 ms in the end"
+        ),
+        "{evidence}"
+    );
+    let same = served(30, &[(100.0, SCAN); 24]).finish();
+    for f in explained(&same, Some("server")).findings {
+        assert!(!f.evidence.join("\n").contains("grows"), "{:?}", f.evidence);
+    }
+}
+
 #[test]
 fn two_causes_are_two_stalls_the_longest_first() {
     let slow: Vec<(f64, u64)> = (0..6).map(|i| if i % 2 == 0 { (40.0, SCAN) } else { (160.0, REWRITE) }).collect();

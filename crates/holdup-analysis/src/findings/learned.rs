@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::fed::Fed;
 use super::meanwhile::{Meanwhile, meanwhile};
+use super::rounds::Rounds;
 use super::stories::LockStory;
 use crate::blame::Study;
 use crate::classify::WaitKind;
@@ -40,6 +41,8 @@ pub(crate) struct Learned {
     pub(crate) fed: Fed,
     /// Who takes turns.
     pub(crate) turns: turns::Seen,
+    /// What threads did between their waits.
+    pub(crate) rounds: Rounds,
 }
 
 impl Learned {
@@ -67,6 +70,8 @@ impl Learned {
         if wanted == Wanted::Findings {
             learned.stalls = stalls::Seen::of(chunk, study);
             learned.turns = turns::Seen::of(chunk, study);
+            let inside = |wait: &&Wait| study.window.from <= wait.start && wait.resumed <= study.window.to;
+            learned.rounds = Rounds::of(chunk.waits_begun().iter().filter(inside));
         }
         learned
     }
@@ -96,5 +101,6 @@ impl Learned {
         self.fed.absorb(earlier.fed);
         self.stalls.absorb(earlier.stalls);
         self.turns.absorb(earlier.turns);
+        self.rounds.absorb(earlier.rounds);
     }
 }

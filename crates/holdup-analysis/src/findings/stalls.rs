@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
 use super::names::grouped;
-use super::{culprit, place};
+use super::{culprit, place, rounds};
 use crate::label;
 use crate::report::{Culprit, Stall};
 use crate::stalls::{End, How, Record};
@@ -196,6 +196,7 @@ fn windows(stretches: &[Stretch], within: (u64, u64)) -> Vec<Window> {
 
 fn stall(context: &Context, cause: &Cause, stretches: &[Stretch]) -> Stall {
     let mut windows = windows(stretches, context.blame.window);
+    let grows = rounds::grows(windows.iter().map(|w| w.longest));
     windows.sort_by_key(|w| (std::cmp::Reverse(w.longest), w.from));
     let most = windows.iter().max_by_key(|w| (w.waiters.len(), std::cmp::Reverse(w.from)));
     let mut threads: Vec<ThreadIdx> = most.map_or_else(Vec::new, |w| w.waiters.iter().copied().collect());
@@ -215,7 +216,7 @@ fn stall(context: &Context, cause: &Cause, stretches: &[Stretch]) -> Stall {
     windows.truncate(WINDOWS);
     windows.sort_by_key(|w| w.from);
     found.windows = windows.iter().map(|w| [Nanos(w.from), Nanos(w.to)].map(Nanos::seconds)).collect();
-    found.title = title(context, cause, &found, &threads);
+    found.title = title(context, cause, &found, grows, &threads);
     found
 }
 
@@ -233,10 +234,13 @@ fn culprit_of(context: &Context, cause: &Cause, main: &Main) -> Culprit {
     found
 }
 
-fn title(context: &Context, cause: &Cause, found: &Stall, threads: &[ThreadIdx]) -> String {
+fn title(context: &Context, cause: &Cause, found: &Stall, grows: bool, threads: &[ThreadIdx]) -> String {
     let stalls = match found.count {
         1 => format!("1 stall of {}", label::duration(found.longest_s)),
-        n => format!("{n} stalls of {}", range(found.shortest_s, found.longest_s)),
+        n => {
+            let longer = if grows { ", longer and longer" } else { "" };
+            format!("{n} stalls of {}{longer}", range(found.shortest_s, found.longest_s))
+        }
     };
     let who =
         if found.culprit.process.is_empty() { "somebody".to_owned() } else { format!("`{}`", found.culprit.process) };
