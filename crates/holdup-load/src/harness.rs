@@ -32,6 +32,7 @@ mod marks;
 mod memory;
 mod mix;
 mod once;
+mod pace;
 mod pacer;
 mod recorder;
 mod schedule;
@@ -45,11 +46,13 @@ pub use collector::{Cut, Live, Outcome};
 pub use marks::Marks;
 pub use mix::Mix;
 pub use once::{describe, run_once};
+pub use pace::Wave;
 pub use series::SliceSum;
 pub use slice::{ErrorKind, new_histogram};
 pub use usage::Usage;
 
 use collector::Collector;
+use pace::Pace;
 use slot::Worker;
 use watch::Watch;
 
@@ -81,6 +84,8 @@ pub struct Plan {
     pub concurrency: usize,
     /// Calls due in a second, of all threads; none for a closed loop.
     pub rate: Option<f64>,
+    /// How it swings; steady without.
+    pub wave: Option<Wave>,
     /// How long to measure.
     pub length: Length,
     /// How long to run before that.
@@ -192,6 +197,11 @@ pub fn run(plan: &Plan, asked: &AtomicBool, live: &mut dyn FnMut(&Live)) -> Resu
 }
 
 impl Plan {
+    /// When calls are due; none in a closed loop.
+    fn pace(&self) -> Option<Pace> {
+        self.rate.map(|rate| Pace::new(rate, self.wave, self.warm_up))
+    }
+
     fn length_with(&self, load_count: Option<u64>) -> Result<Length, RunError> {
         match (self.length, load_count) {
             (Length::Cycles(u64::MAX), Some(count)) => Ok(Length::Cycles(count)),

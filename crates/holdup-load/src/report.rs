@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use holdup_base::named;
 use serde::{Deserialize, Serialize};
 
-use crate::harness::{Cut, ErrorKind, Outcome, Plan, SliceSum};
+use crate::harness::{Cut, ErrorKind, Outcome, Plan, SliceSum, Wave};
 use crate::stats;
 
 mod compare;
@@ -50,6 +50,9 @@ pub struct Report {
     pub concurrency: usize,
     /// Calls due a second; none in a closed loop.
     pub rate: Option<f64>,
+    /// How that rate swings, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_sine: Option<Wave>,
     /// Calls that succeeded.
     pub cycles: u64,
     /// Calls that failed.
@@ -225,6 +228,7 @@ impl Report {
             threads: plan.threads,
             concurrency: plan.concurrency,
             rate: plan.rate,
+            rate_sine: plan.wave,
             cycles: outcome.done,
             errors: outcome.errors,
             error_kinds: outcome.kinds.clone(),
@@ -255,11 +259,16 @@ impl Report {
             hdr: hdr::encoded(&outcome.response),
             service_hdr: if plan.rate.is_some() { hdr::encoded(&outcome.service) } else { String::new() },
         };
-        report.saturated = report
-            .rate
-            .is_some_and(|rate| outcome.cut.is_none() && report.errors == 0 && report.throughput.mean < SERVED * rate);
+        report.saturated = report.offered().is_some_and(|offered| {
+            outcome.cut.is_none() && report.errors == 0 && report.throughput.mean < SERVED * offered
+        });
         report.warnings = messages::warnings(&report);
         report
+    }
+
+    /// Calls due a second on average, of the whole run; none in a closed loop.
+    pub fn offered(&self) -> Option<f64> {
+        Some(self.rate? * self.rate_sine.map_or(1.0, |wave| wave.mean(self.elapsed_s)))
     }
 
     /// Whether the run ended for an error.

@@ -113,6 +113,48 @@ fn a_script_without_a_server_is_measured() {
     assert_eq!(compared["changes"][0]["ratio"].as_f64(), Some(1.0));
 }
 
+/// What is due in half a wave is known, whatever the machine makes of it.
+#[test]
+fn a_rate_that_swings_is_due_as_its_wave_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (script, picture) = (workload("empty.rn"), folder.path().join("p.svg").display().to_string());
+    let wave = ["--rate", "2000", "--rate-sine-amplitude", "0.8", "--rate-sine-period", "1s"];
+    let o = run(&[&["run", &script, "-d", "500ms", "-w", "100ms", "--plot", &picture, "--json"][..], &wave].concat());
+    let answer = json(&o);
+    assert!(o.status.success(), "{}", err(&o));
+    // 1000 at the mean rate, and 0.8 · 2/π of that for the crest.
+    assert!(count(&answer, "due").abs_diff(1509) <= 3, "{answer:#}");
+    assert_eq!(answer["rate_sine"]["amplitude"].as_f64(), Some(0.8));
+    assert_eq!(answer["rate_sine"]["period_s"].as_f64(), Some(1.0));
+    for wrong in [&["--rate-sine-amplitude", "0.5"][..], &["--rate", "9", "--rate-sine-amplitude", "1.1"]] {
+        assert_eq!(run(&[&["run", &script, "-d", "1"][..], wrong].concat()).status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
+fn reports_are_listed_by_what_they_are_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = written(folder.path(), "pub async fn a(ctx, i) {}\npub async fn b(ctx, i) {}");
+    std::fs::create_dir(folder.path().join("older")).expect("a folder");
+    for (to, function, tags) in [("1.json", "a:3,b:1", "x,y"), ("2.json", "b", "x"), ("older/3.json", "a", "y")] {
+        let to = folder.path().join(to).display().to_string();
+        let o = run(&["run", &script, "-d", "10", "-w", "0", "-f", function, "--tag", tags, "-o", &to]);
+        assert!(o.status.success(), "{}", err(&o));
+    }
+    let dir = folder.path().display().to_string();
+    let listed = |filter: &[&str]| {
+        let answer = json(&run(&[&["list", &dir, "--json"][..], filter].concat()));
+        let paths = answer.as_array().expect("a list").iter().map(|report| report["path"].as_str().expect("a path"));
+        paths.map(|path| path.rsplit('/').next().expect("a name").to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(listed(&[]), "1.json 2.json");
+    assert_eq!(listed(&["-r"]), "1.json 2.json 3.json");
+    assert_eq!(listed(&["-r", "-f", "a"]), "1.json 3.json");
+    assert_eq!(listed(&["-r", "--tag", "x,y"]), "1.json");
+    assert_eq!(listed(&["--workload", "work.rn", "-f", "b"]), "1.json 2.json");
+    assert_eq!(listed(&["--workload", "other.rn"]), "");
+}
+
 #[test]
 fn cycles_are_counted_to_the_last_one() {
     let folder = tempfile::tempdir().expect("a folder");

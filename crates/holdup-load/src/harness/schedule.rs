@@ -1,9 +1,10 @@
 //! Which cycle a thread runs next, when it is due, and when it is over.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::Length;
+use super::pace::Pace;
 
 /// Of more cycles than this that nobody served, some stand for others: a rate that is far beyond reach should not take longer
 /// to count than to run.
@@ -25,8 +26,8 @@ pub(super) struct Schedule {
     /// Cycles of all threads for each of this one's.
     stride: u64,
     start: Instant,
-    /// Time between two cycles of the whole run, in nanoseconds; none in a closed loop.
-    every_ns: Option<f64>,
+    /// When cycles of the whole run are due; none in a closed loop.
+    pace: Option<Pace>,
     warm_up: Length,
     length: Length,
     /// The next cycle of this thread.
@@ -44,23 +45,22 @@ pub(super) struct Schedule {
 impl Schedule {
     pub(super) fn new(
         (index, threads): (u64, u64),
-        rate: Option<f64>,
+        pace: Option<Pace>,
         (warm_up, length): (Length, Length),
         start: Instant,
     ) -> Schedule {
         let share = |cycles: u64| cycles.saturating_sub(index).div_ceil(threads);
-        let every_ns = rate.map(|rate| 1e9 / rate);
-        let since = match (warm_up, every_ns) {
+        let since = match (warm_up, pace) {
             (Length::Time(time), _) => Some(start + time),
             // The schedule says when, whether or not the server keeps up with it.
-            (Length::Cycles(cycles), Some(every)) => Some(start + after(cycles, every)),
+            (Length::Cycles(cycles), Some(pace)) => Some(start + pace.after(cycles)),
             // The first call that counts says when.
             (Length::Cycles(_), None) => None,
         };
         Schedule {
             stride: threads,
             start,
-            every_ns,
+            pace,
             warm_up,
             length,
             next: Cell::new(index),
@@ -97,15 +97,15 @@ impl Schedule {
 
     /// Drops what was due in the warm-up and is not begun, if the measured time has begun; in an open loop.
     fn leave_warm_up(&self, now: Instant) {
-        let (Some(every), Some(since)) = (self.every_ns, self.counted_since.get()) else { return };
+        let (Some(pace), Some(since)) = (self.pace, self.counted_since.get()) else { return };
         let next = self.next.get();
-        if now < since || self.start + after(next, every) >= since {
+        if now < since || self.start + pace.after(next) >= since {
             return;
         }
-        let first = ((since - self.start).as_nanos() as f64 / every) as u64;
+        let first = pace.due_until(since - self.start) as u64;
         let mut skipped = first.saturating_sub(next) / self.stride;
         // Rounded down above; the same rounding as everywhere says which cycle is the first that counts.
-        while self.start + after(next + skipped * self.stride, every) < since {
+        while self.start + pace.after(next + skipped * self.stride) < since {
             skipped += 1;
         }
         self.next.set(next + skipped * self.stride);
@@ -113,7 +113,7 @@ impl Schedule {
     }
 
     fn due(&self, cycle: u64) -> Option<Instant> {
-        self.every_ns.map(|every| self.start + after(cycle, every))
+        self.pace.map(|pace| self.start + pace.after(cycle))
     }
 
     fn is_counted(&self, cycle: u64, due: Instant) -> bool {
@@ -165,29 +165,30 @@ impl Schedule {
 
     /// How many cycles of this thread, from `first` on, were due before `now` and the end. In a closed loop: none.
     fn unserved_count(&self, first: u64, now: Instant) -> u64 {
-        let Some(every) = self.every_ns else { return 0 };
+        let Some(pace) = self.pace else { return 0 };
         let end = self.end().map_or(now, |end| end.min(now));
-        let limit = (end.saturating_duration_since(self.start).as_nanos() as f64 / every).ceil() as u64;
+        let limit = pace.due_until(end.saturating_duration_since(self.start)).ceil() as u64;
         limit.saturating_sub(first).div_ceil(self.stride).min(self.left.get())
     }
 }
 
-/// How long after the start a cycle is due.
-fn after(cycle: u64, every_ns: f64) -> Duration {
-    Duration::from_nanos((cycle as f64 * every_ns) as u64)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+
+    fn steady(per_s: f64) -> Option<Pace> {
+        Some(Pace::new(per_s, None, Length::Cycles(0)))
+    }
 
     /// A server that serves one call after another, each in a millisecond, on a clock of its own: what counted in a second of
     /// measuring, and what was left behind.
     fn served(rate: f64, warm_up: Length) -> (u64, u64) {
         let start = Instant::now();
-        let schedule = Schedule::new((0, 1), Some(rate), (warm_up, Length::Time(SECOND)), start);
+        let schedule = Schedule::new((0, 1), steady(rate), (warm_up, Length::Time(SECOND)), start);
         let (mut now, mut counted) = (start, 0);
         while let Some(turn) = schedule.take(now) {
             now = now.max(turn.due) + Duration::from_millis(1);
@@ -239,7 +240,7 @@ mod tests {
     fn a_rate_beyond_reach_is_still_counted() {
         let start = Instant::now();
         let schedule =
-            Schedule::new((2, 3), Some(1e9), (Length::Time(Duration::ZERO), Length::Time(60 * SECOND)), start);
+            Schedule::new((2, 3), steady(1e9), (Length::Time(Duration::ZERO), Length::Time(60 * SECOND)), start);
         assert_eq!(unserved(&schedule, start + 60 * SECOND), 20_000_000_000);
         assert!(schedule.unserved(start + 60 * SECOND).count() as u64 <= MOST_UNSERVED);
     }
@@ -281,7 +282,7 @@ mod tests {
     fn an_open_loop_counts_what_was_due_and_not_served() {
         let start = Instant::now();
         // 100 a second on two threads, 2 s: 200 are due, 100 of them here, the first half warm-up.
-        let schedule = Schedule::new((0, 2), Some(100.0), (Length::Time(SECOND), Length::Time(SECOND)), start);
+        let schedule = Schedule::new((0, 2), steady(100.0), (Length::Time(SECOND), Length::Time(SECOND)), start);
         let first = schedule.take(start).unwrap();
         assert_eq!((first.due, first.is_counted), (start, false));
         let second = schedule.take(start).unwrap();

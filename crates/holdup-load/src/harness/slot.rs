@@ -124,7 +124,7 @@ impl Thread {
         };
         let places = (worker.index as u64, plan.threads as u64);
         Ok(Thread {
-            schedule: Schedule::new(places, plan.rate, (plan.warm_up, start.length), start.at),
+            schedule: Schedule::new(places, plan.pace(), (plan.warm_up, start.length), start.at),
             recorder: RefCell::new(Recorder::new(
                 worker.sender.clone(),
                 plan.rate.is_some(),
@@ -305,6 +305,7 @@ impl Plan {
             threads: 1,
             concurrency: 1,
             rate: None,
+            wave: None,
             length: Length::Time(Duration::from_secs(60)),
             warm_up: Length::Time(Duration::from_secs(1)),
             cycles: 0..i64::MAX as u64,

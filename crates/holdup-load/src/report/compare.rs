@@ -163,7 +163,7 @@ fn notes(before: &[Report], after: &[Report]) -> Vec<String> {
     let all = || before.iter().chain(after);
     let differs = |of: Setting| all().any(|report| of(report) != of(&before[0]));
     let setups: [(&str, Setting); 4] = [
-        ("rate", |r| format!("{:?}", r.rate)),
+        ("rate", |r| format!("{:?} {:?}", r.rate, r.rate_sine)),
         ("threads", |r| r.threads.to_string()),
         ("concurrency", |r| r.concurrency.to_string()),
         ("function", |r| r.function.clone()),

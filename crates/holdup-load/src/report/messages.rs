@@ -53,7 +53,7 @@ pub(super) fn warnings(report: &Report) -> Vec<String> {
 }
 
 fn saturated(report: &Report) -> Option<String> {
-    let rate = report.rate.filter(|_| report.saturated)?;
+    let rate = report.offered().filter(|_| report.saturated)?;
     let missed = if report.unserved == 0 {
         String::new()
     } else {

@@ -12,6 +12,8 @@ const SIZE: (u32, u32) = (960, 900);
 /// Above the charts, in pixels.
 const HEAD: u32 = 78;
 
+/// Pieces of a curve.
+const CURVE: u32 = 400;
 const RATE: RGBColor = RGBColor(22, 83, 160);
 const OFFERED: RGBColor = RGBColor(150, 150, 150);
 const ERRORS: RGBColor = RGBColor(200, 60, 30);
@@ -85,7 +87,10 @@ impl Page<'_> {
         let slice_s = self.report.slice_s;
         let mut lines: Vec<Line> = Vec::new();
         if let Some(rate) = self.report.rate {
-            lines.push(("offered", OFFERED, vec![vec![(0.0, rate), (self.end(), rate)]]));
+            let at = |t: f64| (t, rate * self.report.rate_sine.map_or(1.0, |wave| wave.at(t)));
+            let steps = self.report.rate_sine.map_or(1, |_| CURVE);
+            let offered = (0..=steps).map(|step| at(self.end() * f64::from(step) / f64::from(steps)));
+            lines.push(("offered", OFFERED, vec![offered.collect()]));
         }
         lines.push(("calls/s", RATE, self.along(|point| Some(point.rate))));
         if self.report.errors > 0 {

@@ -48,18 +48,10 @@ pub enum Load {
     #[command(after_help = RUN_HELP)]
     Run(Box<LoadRun>),
     /// Name the functions and parameters of a workload, or the reports in a folder
-    #[command(after_help = "Examples:\n  holdup load list read.rn\n  holdup load list results/")]
-    List {
-        /// A workload or a folder
-        #[arg(default_value = ".", value_name = "WORKLOAD|DIR")]
-        path: PathBuf,
-        /// What the script may use.
-        #[command(flatten)]
-        limits: ScriptLimits,
-        /// Print as JSON
-        #[arg(long)]
-        json: bool,
-    },
+    #[command(
+        after_help = "Examples:\n  holdup load list read.rn\n  holdup load list results/ --tag nightly --recursive"
+    )]
+    List(LoadList),
     /// Show a report again
     #[command(after_help = "Example:\n  holdup load show read.json --plot read.svg")]
     Show {
@@ -185,6 +177,32 @@ pub struct Width {
     pub give_up: Duration,
 }
 
+/// `holdup load list`
+#[derive(Debug, Args)]
+pub struct LoadList {
+    /// A workload or a folder
+    #[arg(default_value = ".", value_name = "WORKLOAD|DIR")]
+    pub path: PathBuf,
+    /// Only reports of this workload: its path, or its file's name
+    #[arg(long, value_name = "WORKLOAD")]
+    pub workload: Option<String>,
+    /// Only reports of this function, alone or in a mix
+    #[arg(short, long, value_name = "NAME")]
+    pub function: Option<String>,
+    /// Only reports with this word; with several, those that have them all
+    #[arg(long = "tag", value_delimiter = ',', value_name = "WORD")]
+    pub tags: Vec<String>,
+    /// Look into folders within the folder, too
+    #[arg(short, long)]
+    pub recursive: bool,
+    /// What the script may use.
+    #[command(flatten)]
+    pub limits: ScriptLimits,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `holdup load load`
 #[derive(Debug, Args)]
 pub struct LoadRows {
@@ -214,6 +232,12 @@ pub struct LoadRun {
     /// Calls due a second, all threads together; as many as can be without it
     #[arg(short, long, value_parser = rate, value_name = "CALLS/S")]
     pub rate: Option<f64>,
+    /// Let the rate swing like a sine, by this share of itself: 0.5 is from half to one and a half of --rate
+    #[arg(long, value_parser = share, value_name = "SHARE", requires = "rate")]
+    pub rate_sine_amplitude: Option<f64>,
+    /// From one crest of the rate to the next [default: 60s]
+    #[arg(long, value_parser = duration, value_name = "TIME", requires = "rate_sine_amplitude")]
+    pub rate_sine_period: Option<Duration>,
     /// How long to measure: a time such as 60s, or a number of cycles
     #[arg(short, long, default_value = "60s", value_parser = length, value_name = "TIME|CYCLES")]
     pub duration: Length,
@@ -296,6 +320,11 @@ fn pauses(text: &str) -> Result<Pauses, String> {
     let (first, most) = text.split_once(',').unwrap_or((text, text));
     let pauses = Pauses { first: duration(first)?, most: duration(most)? };
     if pauses.first > pauses.most { Err("the first pause is longer than the longest".to_owned()) } else { Ok(pauses) }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share: &f64| *share > 0.0 && *share <= 1.0);
+    share.ok_or_else(|| "write a number above 0 and up to 1, such as 0.5".to_owned())
 }
 
 fn rate(text: &str) -> Result<f64, String> {

@@ -2,6 +2,7 @@
 
 mod alternating;
 mod checkpoints;
+mod listed;
 mod target;
 mod traced;
 
@@ -16,22 +17,22 @@ use std::time::Duration;
 
 use anyhow::Context;
 use holdup_base::Output;
-use holdup_load::harness::{self, Length, Marks, Mix, Outcome, Plan, run_once};
+use holdup_load::harness::{self, Length, Marks, Mix, Outcome, Plan, Wave, run_once};
 use holdup_load::report::Report;
-use holdup_load::script::Source;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use checkpoints::{Checkpoints, place};
 
 use super::Usage;
-use crate::cli::{Load, LoadCompare, LoadRows, LoadRun, ScriptLimits, Target, Width};
-use crate::documents::workload::Workload;
+use crate::cli::{Load, LoadCompare, LoadRows, LoadRun, Target, Width};
 use crate::text;
 use crate::text::load::Dashboard;
 use crate::text::screen::say;
 
 /// What an interrupted run and a failed check exit with.
 const NO: u8 = 1;
+/// From crest to crest of a rate that swings, unless it is said.
+const WAVE: Duration = Duration::from_secs(60);
 
 /// The longest report that is read, in bytes. One of a long run has some hundred kilobytes.
 const LONGEST_REPORT: u64 = 64 << 20;
@@ -43,7 +44,7 @@ pub fn run(command: &Load) -> anyhow::Result<ExitCode> {
         Load::Schema(args) => schema(args),
         Load::Rows(args) => load(args),
         Load::Run(args) => measure(args),
-        Load::List { path, limits, json } => list(path, limits, *json),
+        Load::List(args) => listed::list(args),
         Load::Show { report, plot, hdr_log, baseline, json } => {
             show(report, plot.as_deref(), hdr_log.as_deref(), baseline.as_deref(), *json)
         }
@@ -104,6 +105,7 @@ fn measure(args: &LoadRun) -> anyhow::Result<ExitCode> {
         plan.marks = Some(Arc::new(marks));
     }
     (plan.rate, plan.length, plan.warm_up) = (args.rate, args.duration, args.warmup);
+    plan.wave = wave(args);
     plan.cycles = target::cycles(args.start_cycle, args.end_cycle)?;
     let baseline = args.baseline.as_deref().map(read_report).transpose()?;
     let args = &LoadRun { output: args.output.as_ref().map(|path| target::report_path(path, &plan)), ..args.clone() };
@@ -141,6 +143,12 @@ fn print_beside(baseline: Option<&Report>, report: &Report) -> anyhow::Result<()
     let Some(baseline) = baseline else { return Ok(()) };
     let one = std::slice::from_ref;
     text::load::print_comparison(&holdup_load::report::compare(one(baseline), one(report)))
+}
+
+/// How a rate swings, if it does.
+fn wave(args: &LoadRun) -> Option<Wave> {
+    let period_s = args.rate_sine_period.unwrap_or(WAVE).max(Duration::from_millis(1)).as_secs_f64();
+    args.rate_sine_amplitude.map(|amplitude| Wave { amplitude, period_s })
 }
 
 /// A fiftieth of the run, so that there are enough to tell how sure the mean is; at most a second.
@@ -192,33 +200,6 @@ fn draw(report: &Report, file: Output) -> anyhow::Result<()> {
     holdup_load::report::draw(report, file).map_err(anyhow::Error::msg)?;
     say!("drawn: {}", path.display());
     Ok(())
-}
-
-fn list(path: &Path, limits: &ScriptLimits, json: bool) -> anyhow::Result<ExitCode> {
-    if path.is_dir() {
-        let reports = reports_in(path)?;
-        if json {
-            text::print_json(&text::load::listing(&reports))
-        } else {
-            text::load::print_reports(path, &reports)
-        }?;
-    } else {
-        let (functions, params) =
-            harness::describe(&Source { limits: target::limits(limits), ..Source::new(target::found(path)) })?;
-        let workload = Workload { functions, params };
-        if json { text::print_json(&workload) } else { text::load::print_workload(&workload) }?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The reports of a folder, by name; files that are none are left out.
-fn reports_in(folder: &Path) -> anyhow::Result<Vec<(String, Report)>> {
-    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    // No pipes: opening one waits.
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == "json") && path.is_file());
-    paths.sort();
-    Ok(paths.iter().filter_map(|path| Some((path.display().to_string(), read_report(path).ok()?))).collect())
 }
 
 fn read_report(path: &Path) -> anyhow::Result<Report> {

@@ -106,11 +106,18 @@ pub fn line(report: &Report) -> String {
     format!("{address}: {per_s} calls/s, p50 {p50}, p99 {p99}, {} errors", report.errors)
 }
 
+/// How the rate swings.
+fn swing(report: &Report) -> String {
+    report.rate_sine.map_or(String::new(), |wave| {
+        format!(" ± {:.0} % in waves of {}", 100.0 * wave.amplitude, time(wave.period_s * 1e9))
+    })
+}
+
 fn head(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     let address = clean(report.address.as_deref().unwrap_or("no server"));
     writeln!(out, "{BOLD}{}{BOLD:#} {}  ·  {address}", clean(&report.workload), clean(&report.function))?;
     let how = match report.rate {
-        Some(per_s) => format!("open loop, {} calls due a second", rate(per_s)),
+        Some(per_s) => format!("open loop, {} calls due a second{}", rate(per_s), swing(report)),
         None => "closed loop, as many calls as can be".to_owned(),
     };
     let (threads, slots) = (report.threads, report.concurrency);
