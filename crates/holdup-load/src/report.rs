@@ -237,7 +237,7 @@ impl Report {
             warmup_unserved: outcome.left_behind,
             unfinished: outcome.unfinished,
             elapsed_s,
-            throughput: throughput(outcome, elapsed_s, slice_s),
+            throughput: throughput(plan, outcome, elapsed_s, slice_s),
             saturated: false,
             latency_ms: Latencies::of(&outcome.response),
             service_ms: Latencies::of(&outcome.service),
@@ -268,7 +268,7 @@ impl Report {
 
     /// Calls due a second on average, of the whole run; none in a closed loop.
     pub fn offered(&self) -> Option<f64> {
-        Some(self.rate? * self.rate_sine.map_or(1.0, |wave| wave.mean(self.elapsed_s)))
+        Some(self.rate? * self.rate_sine.map_or(1.0, |wave| wave.over(0.0, self.elapsed_s)))
     }
 
     /// Whether the run ended for an error.
@@ -302,12 +302,17 @@ impl Report {
     }
 }
 
-fn throughput(outcome: &Outcome, elapsed_s: f64, slice_s: f64) -> Throughput {
+fn throughput(plan: &Plan, outcome: &Outcome, elapsed_s: f64, slice_s: f64) -> Throughput {
     if elapsed_s <= 0.0 {
         return Throughput { mean: 0.0, ci95: [0.0; 2] };
     }
     let mean = outcome.done_in_time as f64 / elapsed_s;
-    let rates: Vec<f64> = outcome.slices.iter().map(|slice| slice.done as f64 / slice_s).collect();
+    // What follows the wave of the rate is no chance; a server that can't is not as fast as asked.
+    let wave = plan.wave.filter(|_| outcome.unserved == 0);
+    let by_wave =
+        |i: usize| wave.map_or(0.0, |w| plan.rate.unwrap_or(0.0) * (w.over(i as f64 * slice_s, slice_s) - 1.0));
+    let rates = outcome.slices.iter().enumerate().map(|(i, slice)| slice.done as f64 / slice_s - by_wave(i));
+    let rates: Vec<f64> = rates.collect();
     // The interval is of whole slices; the mean also counts a last one that is not.
     let half = stats::mean_interval(&rates).map_or(0.0, |interval| interval.high - interval.mean);
     Throughput { mean, ci95: [(mean - half).max(0.0), mean + half] }

@@ -29,9 +29,9 @@ impl Wave {
         1.0 + self.amplitude * (TAU * t / self.period_s).sin()
     }
 
-    /// The mean rate of its first `t` seconds, as a multiple of the mean of a whole period.
-    pub(crate) fn mean(self, t: f64) -> f64 {
-        if t > 0.0 { 1.0 + self.ahead(t) / t } else { 1.0 }
+    /// The mean rate of so many seconds from `t` on, as a multiple of the mean of a whole period.
+    pub(crate) fn over(self, t: f64, seconds: f64) -> f64 {
+        if seconds > 0.0 { 1.0 + (self.ahead(t + seconds) - self.ahead(t)) / seconds } else { 1.0 }
     }
 }
 
@@ -115,6 +115,6 @@ mod tests {
             }
         }
         let wave = Wave { amplitude: 0.3, period_s: 2.0 };
-        assert!((wave.mean(4.0) - 1.0).abs() < 1e-12 && (wave.at(0.5) - 1.3).abs() < 1e-12);
+        assert!((wave.over(0.7, 4.0) - 1.0).abs() < 1e-12 && (wave.at(0.5) - 1.3).abs() < 1e-12);
     }
 }
