@@ -78,7 +78,7 @@ impl Series {
             Some(last) if last.count < full => last.add(Stretch::of(value)),
             _ => {
                 self.stretches.push(Stretch::of(value));
-                self.fit();
+                self.shorten();
             }
         }
     }
@@ -93,10 +93,11 @@ impl Series {
         }
         earlier.stretches.append(&mut self.stretches);
         self.stretches = earlier.stretches;
-        self.fit();
+        self.shorten();
     }
 
-    fn fit(&mut self) {
+    /// Joins stretches until there are at most [`MOST`].
+    fn shorten(&mut self) {
         while self.stretches.len() > MOST && self.power < 31 {
             self.halve();
         }
@@ -122,12 +123,13 @@ impl Series {
     fn growth(&self) -> Option<Growth> {
         let count = self.stretches.iter().map(|s| s.count).sum();
         // What was cut off at a border is too short to have a mean of its own.
-        let whole = || self.stretches.iter().filter(|s| 2 * u64::from(s.count) >= 1 << self.power);
-        if count < ROUNDS || whole().count() < LEAST {
+        let mut long = self.stretches.clone();
+        long.retain(|s| 2 * u64::from(s.count) >= 1 << self.power);
+        if count < ROUNDS || long.len() < LEAST {
             return None;
         }
-        let means: Vec<f64> = whole().map(|s| s.sum as f64 / f64::from(s.count)).collect();
-        let longest: Vec<f64> = whole().map(|s| s.longest as f64).collect();
+        let means: Vec<f64> = long.iter().map(|s| s.sum as f64 / f64::from(s.count)).collect();
+        let longest: Vec<f64> = long.iter().map(|s| s.longest as f64).collect();
         [(Grown::Mean, means), (Grown::Longest, longest)]
             .into_iter()
             .find_map(|(what, values)| rise(&values).map(|(from, to)| Growth { what, from, to, count }))
@@ -139,7 +141,7 @@ fn rise(values: &[f64]) -> Option<(f64, f64)> {
     let eighth = values.len() / 8;
     let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
     let (from, to) = (mean(&values[..eighth]), mean(&values[values.len() - eighth..]));
-    (to >= FACTOR * from && kendall(values) >= STEADY && fit(values) >= STEADY).then_some((from, to))
+    (to >= FACTOR * from && kendall(values) >= STEADY && r_squared(values) >= STEADY).then_some((from, to))
 }
 
 /// Kendall's rank correlation τ of the values with their places (Kendall 1938), ties as neither.
@@ -151,7 +153,7 @@ fn kendall(values: &[f64]) -> f64 {
 }
 
 /// R² of the straight line through the values.
-fn fit(values: &[f64]) -> f64 {
+fn r_squared(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let (x, y) = ((n - 1.0) / 2.0, values.iter().sum::<f64>() / n);
     let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
@@ -183,7 +185,7 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// From the waits of one part, of the threads that are `wanted`. What crosses its borders is left out. O(waits).
+    /// From the waits of one part, of the first [`THREADS`] threads in it. What crosses its borders is left out. O(waits).
     pub(super) fn of<'a>(waits: impl Iterator<Item = &'a Wait>) -> Rounds {
         let mut rounds = Rounds::default();
         let mut clocks: FxHashMap<ThreadIdx, Clock> = FxHashMap::default();
