@@ -20,10 +20,12 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
+mod about;
 mod address;
 mod connect;
 mod value;
 
+pub use about::ServerInfo;
 pub use address::{Address, Kind};
 pub use connect::connect;
 pub use value::Value;
@@ -73,6 +75,11 @@ pub trait Driver {
     fn batch_prepared<'a>(&'a self, statements: &'a [(String, Args)]) -> Pending<'a, Reply> {
         let _ = statements;
         Box::pin(async { Err(DriverError::fatal("only CQL has batches: send the statements one by one")) })
+    }
+
+    /// What the server has said of itself so far; none if it does not tell.
+    fn server(&self) -> Option<ServerInfo> {
+        None
     }
 
     /// The datacenters of the cluster, by name.

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::driver::ConnectOptions;
+use crate::driver::{ConnectOptions, ServerInfo};
 use crate::script::{ParamInfo, ScriptError, Source};
 use crate::session::Patience;
 
@@ -144,7 +144,7 @@ impl Stop {
 /// What a thread says to the collector.
 enum Message {
     /// Connected, compiled and prepared; waits for the start.
-    Ready { params: Vec<ParamInfo>, load_count: Option<u64> },
+    Ready { params: Vec<ParamInfo>, load_count: Option<u64>, server: Option<ServerInfo> },
     /// A time slice is over.
     Slice(Box<slice::Slice>),
     /// An error that ends the run.

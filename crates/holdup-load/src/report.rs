@@ -6,6 +6,7 @@ use hdrhistogram::Histogram;
 use holdup_base::named;
 use serde::{Deserialize, Serialize};
 
+use crate::driver::ServerInfo;
 use crate::harness::{Cut, ErrorKind, Outcome, Plan, SliceSum, Wave};
 use crate::stats;
 
@@ -37,6 +38,9 @@ pub struct Report {
     pub function: String,
     /// The server.
     pub address: Option<String>,
+    /// What that server said of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerInfo>,
     /// The script's parameters and their values.
     pub params: BTreeMap<String, String>,
     /// Words of the user's, to tell reports apart.
@@ -218,6 +222,7 @@ impl Report {
             workload: plan.source.path.display().to_string(),
             function: plan.mix.describe(),
             address: plan.connect.as_ref().map(|options| options.address.to_string()),
+            server: outcome.server.clone(),
             params: outcome
                 .params
                 .iter()

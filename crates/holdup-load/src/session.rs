@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::driver::{Args, Driver, DriverError, Reply, Want};
+use crate::driver::{Args, Driver, DriverError, Reply, ServerInfo, Want};
 
 /// How patient a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +153,11 @@ impl Session {
     pub async fn batch_prepared(&self, statements: &[(String, Args)]) -> Result<Reply, DriverError> {
         let driver = self.driver()?;
         self.patiently(|| driver.batch_prepared(statements)).await.inspect(|reply| self.count(reply))
+    }
+
+    /// [`Driver::server`]; none where there is no server.
+    pub fn server(&self) -> Option<ServerInfo> {
+        self.driver.as_ref()?.server()
     }
 
     /// [`Driver::datacenters`].

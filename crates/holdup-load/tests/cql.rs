@@ -58,6 +58,8 @@ async fn run(driver: &dyn Driver, statement: &str) {
 }
 
 async fn a_table(driver: &dyn Driver) {
+    let about = driver.server().expect("a server that tells its version").to_string();
+    assert!(about.starts_with("Cassandra 5.") && about.ends_with("\""), "{about}");
     let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
     run(driver, &format!("CREATE KEYSPACE tried WITH replication = {replication}")).await;
     run(driver, "CREATE TABLE tried.wide (a int PRIMARY KEY, b text)").await;

@@ -25,12 +25,14 @@ fn bodies_come_back() {
     let server = http::start();
     thread(async {
         let driver = connected(&options(&format!("http://127.0.0.1:{}", server.port))).await;
+        assert_eq!(driver.server(), None, "nothing was asked yet");
         driver.prepare("post", "POST /store\n\n{{\"id\": {}, \"name\": \"{}\"}}").await.expect("prepared");
         for number in 0..1000 {
             let args = positional([int(number), text(&format!("row {number}"))]);
             let reply = driver.execute_prepared("post", &args, Want::Nothing).await.expect("posted");
             assert_eq!((reply.rows, reply.values), (1, None));
         }
+        assert_eq!(driver.server().map(|about| about.to_string()).as_deref(), Some("holdup-test 1.2 (here)"));
         let all = body(&*driver, "GET /store").await;
         let lines: Vec<String> = (0..1000).map(|id| format!("{{\"id\": {id}, \"name\": \"row {id}\"}}")).collect();
         assert_eq!(all, lines.join("\n"));

@@ -31,6 +31,8 @@ fn rows_come_back() {
         let mut options = options(&address(&server));
         options.connections = 3;
         let driver = connected(&options).await;
+        let about = driver.server().expect("a server that tells its version").to_string();
+        assert!(about.starts_with("PostgreSQL 1") && !about.contains("compiled"), "{about}");
         run(&*driver, "CREATE TABLE wide (a int PRIMARY KEY, b text); CREATE TABLE other (a int)").await;
         driver.prepare("insert", "INSERT INTO wide (a, b) VALUES ($1, $2)").await.expect("prepared");
         for number in 0..1000 {

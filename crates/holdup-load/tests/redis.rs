@@ -25,6 +25,9 @@ fn values_come_back() {
         let mut options = options(&address(&server));
         options.connections = 2;
         let driver = connected(&options).await;
+        let about = driver.server().expect("a server that tells its version");
+        assert_eq!(about.software, "redis");
+        assert!(about.version.starts_with(|digit: char| digit.is_ascii_digit()), "{about}");
         driver.prepare("set", "SET user:{} \"row {}\"").await.expect("prepared");
         driver.prepare("get", "GET user:{id}").await.expect("prepared");
         for number in 0..1000 {

@@ -22,7 +22,7 @@ use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::unprepared::Statement;
 
-use super::{Args, ConnectOptions, Driver, DriverError, Pending, Reply, Value, Want, tls};
+use super::{Args, ConnectOptions, Driver, DriverError, Pending, Reply, ServerInfo, Value, Want, about, tls};
 
 mod bind;
 mod decode;
@@ -40,6 +40,7 @@ pub(super) struct Cql {
     session: Session,
     prepared: RefCell<HashMap<String, Rc<PreparedStatement>>>,
     page_size: i32,
+    server: Option<ServerInfo>,
 }
 
 impl Cql {
@@ -70,7 +71,8 @@ impl Cql {
             builder = builder.use_keyspace(&address.path, false);
         }
         let session = builder.build().await.map_err(|error| refuse::session(&error, address))?;
-        Ok(Cql { session, prepared: RefCell::default(), page_size })
+        let driver = Cql { session, prepared: RefCell::default(), page_size, server: None };
+        Ok(Cql { server: about::soon(driver.about()).await, ..driver })
     }
 
     /// Fetches all pages, which is what a client that wants its rows does.
@@ -98,6 +100,29 @@ impl Cql {
         }
         reply.values = (want == Want::Values).then_some(Value::List(rows));
         Ok(reply)
+    }
+
+    /// What the server says of itself. ScyllaDB has its own version at the first place, and at the second that of the Cassandra
+    /// it was like long ago.
+    async fn about(&self) -> Option<ServerInfo> {
+        let scylla = self.text_of("SELECT version FROM system.versions").await;
+        let server = match scylla {
+            Some(version) => ServerInfo::new("ScyllaDB", &version),
+            None => ServerInfo::new("Cassandra", &self.text_of("SELECT release_version FROM system.local").await?),
+        };
+        Some(server.of_cluster(self.text_of("SELECT cluster_name FROM system.local").await.as_deref()))
+    }
+
+    /// The text that a statement selects.
+    async fn text_of(&self, statement: &str) -> Option<String> {
+        let Value::List(rows) = self.execute(statement, &Args::None, Want::Values).await.ok()?.values? else {
+            return None;
+        };
+        let Value::Map(columns) = rows.into_iter().next()? else { return None };
+        match columns.into_iter().next()?.1 {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
     }
 
     fn statement(&self, text: &str) -> Statement {
@@ -142,6 +167,10 @@ impl Driver for Cql {
             self.session.batch(&batch, values).await.map_err(|error| refuse::execution(&error))?;
             Ok(Reply::default())
         })
+    }
+
+    fn server(&self) -> Option<ServerInfo> {
+        self.server.clone()
     }
 
     fn datacenters(&self) -> Result<Vec<String>, DriverError> {

@@ -1,6 +1,6 @@
 //! HTTP/1.1.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{AUTHORIZATION, HOST, HeaderValue};
+use hyper::header::{AUTHORIZATION, HOST, HeaderValue, SERVER};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 
-use super::{Args, ConnectOptions, Driver, DriverError, Pending, Reply, Value, Want, stream, tls};
+use super::{Args, ConnectOptions, Driver, DriverError, Pending, Reply, ServerInfo, Value, Want, stream, tls};
 use message::Message;
 
 mod message;
@@ -32,6 +32,8 @@ pub(super) struct Http {
     idle: RefCell<Vec<Link>>,
     opened: Cell<usize>,
     messages: RefCell<HashMap<String, Rc<Message>>>,
+    /// Of the first answer.
+    server: OnceCell<Option<ServerInfo>>,
 }
 
 struct Link {
@@ -60,6 +62,7 @@ impl Http {
             idle: RefCell::default(),
             opened: Cell::new(0),
             messages: RefCell::default(),
+            server: OnceCell::new(),
         };
         for _ in 0..options.connections {
             let link = driver.open().await?;
@@ -117,6 +120,7 @@ impl Http {
             }
             Err(failed) => return Err(lost(&failed.error)),
         };
+        self.server.get_or_init(|| response.headers().get(SERVER).and_then(|value| about(value.to_str().ok()?)));
         let reply = receive(&request, response, want).await?;
         link.is_used = true;
         self.idle.borrow_mut().push(link);
@@ -175,6 +179,12 @@ async fn receive(
     Ok(Ok(Reply { rows: 1, values: Some(values) }))
 }
 
+/// `nginx/1.22.1 (Debian)`, or a name alone.
+fn about(server: &str) -> Option<ServerInfo> {
+    let (software, version) = server.split_once('/').unwrap_or((server, ""));
+    (!software.trim().is_empty()).then(|| ServerInfo::new(software, version))
+}
+
 fn lost(error: &hyper::Error) -> DriverError {
     let is_not_http = error.is_parse() || error.is_user();
     let mut innermost: &dyn std::error::Error = error;
@@ -196,6 +206,11 @@ impl Driver for Http {
 
     fn execute<'a>(&'a self, statement: &'a str, args: &'a Args, want: Want) -> Pending<'a, Reply> {
         Box::pin(async move { self.call(&Message::parse(statement)?, args, want).await })
+    }
+
+    /// Known from the first answer on: a request that no script sent would be counted on the other side.
+    fn server(&self) -> Option<ServerInfo> {
+        self.server.get().cloned().flatten()
     }
 
     fn execute_prepared<'a>(&'a self, key: &'a str, args: &'a Args, want: Want) -> Pending<'a, Reply> {

@@ -17,7 +17,7 @@ use tokio_postgres::{Client, Config, SimpleQueryMessage, Statement};
 
 use super::slots::{Live, Slots};
 use super::stream::{Stream, secure, tcp};
-use super::{Args, ConnectOptions, Driver, DriverError, Pending, Reply, Want, tls};
+use super::{Args, ConnectOptions, Driver, DriverError, Pending, Reply, ServerInfo, Want, about, tls};
 
 mod bind;
 mod decode;
@@ -30,6 +30,7 @@ pub(super) struct Postgres {
     tls: Option<Arc<ClientConfig>>,
     slots: Slots<Link>,
     statements: RefCell<HashMap<String, Rc<str>>>,
+    server: Option<ServerInfo>,
 }
 
 /// A connection with what is prepared on it.
@@ -65,17 +66,30 @@ impl Postgres {
         if !address.path.is_empty() {
             config.dbname(&address.path);
         }
-        let driver = Postgres {
+        let mut driver = Postgres {
             hosts: address.hosts.clone(),
             config,
             tls,
             slots: Slots::new(options),
             statements: RefCell::default(),
+            server: None,
         };
         for _ in 0..driver.slots.len() {
             driver.link().await?;
         }
+        driver.server = about::soon(driver.about()).await;
         Ok(driver)
+    }
+
+    /// What the server says of itself: `PostgreSQL 15.14 (Debian 15.14-0+deb12u1) on x86_64-pc-linux-gnu, compiled by …`.
+    async fn about(&self) -> Option<ServerInfo> {
+        let messages = self.link().await.ok()?.client.simple_query("SELECT version()").await.ok()?;
+        let words = messages.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        })?;
+        let (software, version) = words.split(" on ").next()?.split_once(' ')?;
+        Some(ServerInfo::new(software, version))
     }
 
     async fn link(&self) -> Result<Rc<Link>, DriverError> {
@@ -168,6 +182,10 @@ impl Driver for Postgres {
             let prepared = link.client.prepare(statement).await.map_err(|error| link.refused(&error))?;
             link.query(&prepared, args, want).await
         })
+    }
+
+    fn server(&self) -> Option<ServerInfo> {
+        self.server.clone()
     }
 
     fn execute_prepared<'a>(&'a self, key: &'a str, args: &'a Args, want: Want) -> Pending<'a, Reply> {

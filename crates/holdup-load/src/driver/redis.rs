@@ -10,7 +10,7 @@ use ::redis::{AsyncConnectionConfig, ErrorKind, RedisConnectionInfo, RedisError,
 use rustls::ClientConfig;
 
 use super::slots::{Live, Slots};
-use super::{Args, ConnectOptions, Driver, DriverError, Pending, Reply, Want, stream, tls};
+use super::{Args, ConnectOptions, Driver, DriverError, Pending, Reply, ServerInfo, Value, Want, about, stream, tls};
 use command::Command;
 
 mod command;
@@ -24,6 +24,7 @@ pub(super) struct Redis {
     tls: Option<Arc<ClientConfig>>,
     slots: Slots<Link>,
     commands: RefCell<HashMap<String, Rc<Command>>>,
+    server: Option<ServerInfo>,
 }
 
 struct Link {
@@ -50,17 +51,27 @@ impl Redis {
         if let Ok(database) = address.path.parse() {
             info = info.set_db(database);
         }
-        let driver = Redis {
+        let mut driver = Redis {
             hosts: address.hosts.clone(),
             info,
             tls: tls::wanted(options)?,
             slots: Slots::new(options),
             commands: RefCell::default(),
+            server: None,
         };
         for _ in 0..driver.slots.len() {
             driver.link().await?;
         }
+        driver.server = about::soon(driver.about()).await;
         Ok(driver)
+    }
+
+    /// What the server says of itself, if this user may know.
+    async fn about(&self) -> Option<ServerInfo> {
+        match self.execute("INFO server", &Args::None, Want::Values).await.ok()?.values? {
+            Value::Text(text) => decode::about(&text),
+            _ => None,
+        }
     }
 
     async fn link(&self) -> Result<Rc<Link>, DriverError> {
@@ -113,6 +124,10 @@ impl Driver for Redis {
 
     fn execute<'a>(&'a self, statement: &'a str, args: &'a Args, want: Want) -> Pending<'a, Reply> {
         Box::pin(async move { self.run(&Command::parse(statement)?, args, want).await })
+    }
+
+    fn server(&self) -> Option<ServerInfo> {
+        self.server.clone()
     }
 
     fn execute_prepared<'a>(&'a self, key: &'a str, args: &'a Args, want: Want) -> Pending<'a, Reply> {

@@ -11,6 +11,7 @@ use super::series::{SliceSum, counts, series};
 use super::slice::{ErrorKind, Slice, ThreadEnd, functions, late};
 use super::watch::{self, Watch};
 use super::{Length, Message, Plan, RunError, Start, Stop, Usage, new_histogram};
+use crate::driver::ServerInfo;
 use crate::script::{ParamInfo, ScriptError};
 use crate::session::Traffic;
 
@@ -104,6 +105,8 @@ pub struct Outcome {
     pub traffic: Traffic,
     /// The script's parameters.
     pub params: Vec<ParamInfo>,
+    /// What the server said of itself.
+    pub server: Option<ServerInfo>,
     /// Why the run ended early, if it did.
     pub cut: Option<Cut>,
 }
@@ -117,6 +120,7 @@ pub(super) struct Collector<'a> {
     /// When threads that have not ended are left behind.
     leave_at: Option<Instant>,
     params: Vec<ParamInfo>,
+    server: Option<ServerInfo>,
     slices: BTreeMap<u64, SliceSum>,
     /// How many of the threads' slices one of ours is wide.
     width: u64,
@@ -150,6 +154,7 @@ impl<'a> Collector<'a> {
             watch,
             leave_at: None,
             params: Vec::new(),
+            server: None,
             slices: BTreeMap::new(),
             width: 1,
             done: 0,
@@ -172,8 +177,9 @@ impl<'a> Collector<'a> {
         let mut ready = 0;
         while ready < self.plan.threads {
             match self.messages.recv_timeout(watch::EVERY) {
-                Ok(Message::Ready { params, load_count }) => {
+                Ok(Message::Ready { params, load_count, server }) => {
                     self.params = params;
+                    self.server = server;
                     load = load_count;
                     ready += 1;
                 }
@@ -359,6 +365,8 @@ impl<'a> Collector<'a> {
             busiest: if elapsed.is_zero() { 0.0 } else { busiest / elapsed.as_secs_f64() },
             traffic,
             params: self.params.clone(),
+            // One that speaks HTTP says it with its first answer.
+            server: self.server.clone().or_else(|| self.ends.iter().find_map(|end| end.server.clone())),
             cut: self.cut.clone().or(is_running.then_some(Cut::Running)),
         }
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::usage::Usage;
+use crate::driver::ServerInfo;
 use crate::session::Traffic;
 
 /// The longest time that a histogram holds: longer ones count as this. An hour, in nanoseconds.
@@ -98,6 +99,8 @@ pub(super) struct ThreadEnd {
     pub late: Late,
     /// Service times of each function of a mix, in its order; none without a mix.
     pub functions: Vec<Histogram<u64>>,
+    /// What the server said of itself until then.
+    pub server: Option<ServerInfo>,
 }
 
 /// The service times of each function, all threads together.

@@ -70,7 +70,8 @@ impl Worker {
             once::call_if_there(&*script, "prepare", beat).await?;
             let callers = (0..self.plan.concurrency).map(|_| callers(&*script, &self.plan));
             let callers = callers.collect::<Result<Vec<_>, _>>()?;
-            let ready = Message::Ready { params: script.params().to_vec(), load_count: script.load_count() };
+            let (params, load_count) = (script.params().to_vec(), script.load_count());
+            let ready = Message::Ready { params, load_count, server: session.server() };
             beat.doing(format!("`{}`", self.plan.mix.describe()));
             let _ = self.sender.send(ready);
             let Ok(start) = started.await else { return Ok(None) };
@@ -289,6 +290,7 @@ impl Thread {
             left_behind: self.schedule.left_behind(),
             late: recorder.late(),
             functions: recorder.take_functions(),
+            server: self.session.server(),
         }
     }
 }

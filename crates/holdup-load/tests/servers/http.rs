@@ -148,7 +148,14 @@ impl HttpServer {
 
 fn respond(stream: &mut TcpStream, status: &str, body: &str) -> Option<()> {
     let length = body.len();
-    stream.write_all(format!("HTTP/1.1 {status} As Told\r\nContent-Length: {length}\r\n\r\n{body}").as_bytes()).ok()
+    stream
+        .write_all(
+            format!(
+                "HTTP/1.1 {status} As Told\r\nServer: holdup-test/1.2 (here)\r\nContent-Length: {length}\r\n\r\n{body}"
+            )
+            .as_bytes(),
+        )
+        .ok()
 }
 
 fn read_request(reader: &mut BufReader<TcpStream>) -> Option<(String, String)> {

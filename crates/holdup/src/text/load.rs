@@ -116,6 +116,9 @@ fn swing(report: &Report) -> String {
 fn head(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     let address = clean(report.address.as_deref().unwrap_or("no server"));
     writeln!(out, "{BOLD}{}{BOLD:#} {}  ·  {address}", clean(&report.workload), clean(&report.function))?;
+    if let Some(server) = &report.server {
+        writeln!(out, "{DIM}{}{DIM:#}", clean(&server.to_string()))?;
+    }
     let how = match report.rate {
         Some(per_s) => format!("open loop, {} calls due a second{}", rate(per_s), swing(report)),
         None => "closed loop, as many calls as can be".to_owned(),
