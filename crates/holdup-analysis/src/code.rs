@@ -5,21 +5,28 @@ use holdup_trace::{FrameId, SpaceId, Trace};
 
 /// Turns code bytes into instructions. Implemented outside, so that analysis knows no instruction set.
 pub trait Disassembler: Sync {
-    /// The instructions of `code`, which begins at `start`, on a machine of architecture `arch`; empty if that
+    /// What the `code` of one function does, which begins at `start`, on a machine of architecture `arch`; nothing if that
     /// architecture is not known.
-    fn disassemble(&self, arch: &str, code: &[u8], start: u64) -> Vec<Decoded>;
+    fn disassemble(&self, arch: &str, code: &[u8], start: u64) -> Disassembly;
 
-    /// The short loops of one function's `code`, by start and end.
-    fn loops(&self, arch: &str, code: &[u8], start: u64) -> Vec<CodeLoop>;
+    /// The text of the first instruction of `code`, which lies at `address`.
+    fn text(&self, arch: &str, code: &[u8], address: u64) -> String;
+}
+
+/// What the code of a function does.
+#[derive(Debug, Clone, Default)]
+pub struct Disassembly {
+    /// Its instructions, by address.
+    pub instructions: Vec<Decoded>,
+    /// Its short loops, by start and end.
+    pub loops: Vec<CodeLoop>,
 }
 
 /// A decoded instruction.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Decoded {
     /// Its address.
     pub address: u64,
-    /// Its text.
-    pub text: String,
     /// Where it jumps to, if it is a direct branch.
     pub target: Option<u64>,
     /// Whether it lets the other hardware thread go first: `pause`, `yield`, `isb`, `wfe`, `tpause`.
@@ -103,12 +110,35 @@ impl CodeLoop {
 pub struct NoDisassembler;
 
 impl Disassembler for NoDisassembler {
-    fn disassemble(&self, _: &str, _: &[u8], _: u64) -> Vec<Decoded> {
-        Vec::new()
+    fn disassemble(&self, _: &str, _: &[u8], _: u64) -> Disassembly {
+        Disassembly::default()
     }
 
-    fn loops(&self, _: &str, _: &[u8], _: u64) -> Vec<CodeLoop> {
-        Vec::new()
+    fn text(&self, _: &str, _: &[u8], _: u64) -> String {
+        String::new()
+    }
+}
+
+/// Code that a trace has, decoded.
+pub(crate) struct Decoding {
+    bytes: Vec<u8>,
+    start: u64,
+    /// What it does.
+    pub(crate) found: Disassembly,
+}
+
+impl Decoding {
+    /// Decodes `bytes`, which begin at `start`.
+    pub(crate) fn of(trace: &Trace, disassembler: &dyn Disassembler, bytes: Vec<u8>, start: u64) -> Self {
+        let found = disassembler.disassemble(&trace.meta.host.arch, &bytes, start);
+        Decoding { bytes, start, found }
+    }
+
+    /// The text of the instruction at `address`.
+    pub(crate) fn text(&self, trace: &Trace, disassembler: &dyn Disassembler, address: u64) -> String {
+        let from = usize::try_from(address.wrapping_sub(self.start)).ok();
+        let code = from.and_then(|from| self.bytes.get(from..));
+        code.map_or_else(String::new, |code| disassembler.text(&trace.meta.host.arch, code, address))
     }
 }
 

@@ -6,7 +6,7 @@ use holdup_trace::tables::Code;
 use holdup_trace::{FrameId, SpaceId, StackId, StringId, Trace};
 use rustc_hash::FxHashMap;
 
-use crate::code::{CodeLoop, Decoded, Disassembler};
+use crate::code::{CodeLoop, Decoded, Decoding, Disassembler, Disassembly};
 
 /// One sampled instruction.
 #[derive(Debug, Clone, Default)]
@@ -42,12 +42,7 @@ pub(crate) struct Leaves<'a> {
     known: Vec<OnceLock<Leaf>>,
     /// What code there is, by function and module.
     codes: OnceLock<FxHashMap<(StringId, StringId), Vec<Code>>>,
-    decoded: Mutex<FxHashMap<(u64, StringId), Arc<Function>>>,
-}
-
-struct Function {
-    code: Vec<Decoded>,
-    loops: Vec<CodeLoop>,
+    decoded: Mutex<FxHashMap<(u64, StringId), Arc<Decoding>>>,
 }
 
 impl<'a> Leaves<'a> {
@@ -79,23 +74,25 @@ impl<'a> Leaves<'a> {
         let code = self.code_of(frame)?;
         let function = self.function(&code)?;
         // A caller's address may be the one before that to which the call comes back.
-        let at = function.code.partition_point(|i| i.address <= address).checked_sub(1)?;
-        let here = function.code[at].address;
-        let behind = |is: fn(&Decoded) -> bool| function.code[at.saturating_sub(1)..=at].iter().any(is);
-        let around = function.loops.iter().filter(|l| l.contains(here));
+        let Disassembly { instructions, loops } = &function.found;
+        let at = instructions.partition_point(|i| i.address <= address).checked_sub(1)?;
+        let here = instructions[at].address;
+        let near = &instructions[at.saturating_sub(1)..=at];
+        let behind = |is: fn(&Decoded) -> bool| near.iter().any(is);
+        let around = loops.iter().filter(|l| l.contains(here));
         let innermost = around.min_by_key(|l| l.instructions.len());
-        let loopless = function.loops.is_empty() && function.code.len() <= SHORT;
-        let only_pauses = loopless && function.code.iter().any(|i| i.pause);
+        let loopless = loops.is_empty() && instructions.len() <= SHORT;
+        let only_pauses = loopless && instructions.iter().any(|i| i.pause);
         Some(Leaf {
             in_spin: innermost.is_some_and(CodeLoop::is_spin) || only_pauses,
             behind_pause: behind(|i| i.pause),
             behind_atomic: behind(|i| i.atomic),
-            variable: function.code[at.saturating_sub(1)..=at].iter().find(|i| i.atomic).and_then(|i| i.variable),
+            variable: near.iter().find(|i| i.atomic).and_then(|i| i.variable),
             behind_memory: behind(|i| i.memory),
             is_helper: loopless,
             code: code.function,
             offset: address - code.start,
-            text: Some(function.code[at].text.as_str().into()),
+            text: Some(function.text(self.trace, self.disassembler, here).into()),
         })
     }
 
@@ -113,7 +110,7 @@ impl<'a> Leaves<'a> {
         codes.get(&(outer.function, outer.module))?.iter().find(holds).copied()
     }
 
-    fn function(&self, code: &Code) -> Option<Arc<Function>> {
+    fn function(&self, code: &Code) -> Option<Arc<Decoding>> {
         // Functions of different modules may begin at one address: then the bytes differ, too.
         let key = (code.start, code.bytes);
         let lock = || self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -121,9 +118,7 @@ impl<'a> Leaves<'a> {
             return Some(Arc::clone(known));
         }
         let bytes = holdup_trace::decode_build_id(self.trace.text(code.bytes))?;
-        let (arch, disassembler) = (&self.trace.meta.host.arch, self.disassembler);
-        let code = disassembler.disassemble(arch, &bytes, key.0);
-        let function = Arc::new(Function { code, loops: disassembler.loops(arch, &bytes, key.0) });
+        let function = Arc::new(Decoding::of(self.trace, self.disassembler, bytes, key.0));
         lock().insert(key, Arc::clone(&function));
         Some(function)
     }

@@ -41,7 +41,7 @@ mod stalls;
 pub mod threads;
 mod turns;
 
-pub use code::{CodeLoop, Decoded, Disassembler, Idiom, NoDisassembler};
+pub use code::{CodeLoop, Decoded, Disassembler, Disassembly, Idiom, NoDisassembler};
 pub use findings::{explain, explain_study};
 pub use idiom::{IdiomFacts, IdiomKind};
 pub use report::{Explanation, Options};

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use holdup_analysis::annotate::{Annotated, annotate};
-use holdup_analysis::{CodeLoop, Decoded, Disassembler, Idiom, IdiomKind};
+use holdup_analysis::{CodeLoop, Decoded, Disassembler, Disassembly, Idiom, IdiomKind};
 use holdup_trace::{
     Cpu, Destination, Image, Location, MapEvent, SampleEvent, SourceLine, Symbolizer, Trace, TraceBuilder,
 };
@@ -48,20 +48,22 @@ impl Symbolizer for Namer {
 struct Four;
 
 impl Disassembler for Four {
-    fn disassemble(&self, _: &str, code: &[u8], start: u64) -> Vec<Decoded> {
+    fn disassemble(&self, _: &str, code: &[u8], start: u64) -> Disassembly {
         assert_eq!(code.len(), 16);
-        let one = |i: u64, text: &str| Decoded {
-            address: start + 4 * i,
-            text: text.into(),
-            pause: text == "pause",
-            ..Decoded::default()
+        let one = |i: u64| Decoded { address: start + 4 * i, pause: i == 1, ..Decoded::default() };
+        let around = CodeLoop {
+            instructions: (0..4).map(|i| start + 4 * i).collect(),
+            has_pause: true,
+            pauses: true,
+            load_only: true,
+            ..CodeLoop::default()
         };
-        vec![one(0, "mov (%rdi),%eax"), one(1, "pause"), one(2, "cmp %eax,%ebx"), one(3, "jne")]
+        Disassembly { instructions: (0..4).map(one).collect(), loops: vec![around] }
     }
 
-    fn loops(&self, _: &str, _: &[u8], start: u64) -> Vec<CodeLoop> {
-        let instructions = (0..4).map(|i| start + 4 * i).collect();
-        vec![CodeLoop { instructions, has_pause: true, pauses: true, load_only: true, ..CodeLoop::default() }]
+    fn text(&self, _: &str, code: &[u8], _: u64) -> String {
+        let texts = ["jne", "cmp %eax,%ebx", "pause", "mov (%rdi),%eax"];
+        texts[code.len() / 4 - 1].to_owned()
     }
 }
 
@@ -108,13 +110,16 @@ fn processes_are_added_up_and_loops_named() {
 struct Scanning;
 
 impl Disassembler for Scanning {
-    fn disassemble(&self, arch: &str, code: &[u8], start: u64) -> Vec<Decoded> {
-        Four.disassemble(arch, code, start)
+    fn disassemble(&self, arch: &str, code: &[u8], start: u64) -> Disassembly {
+        let mut found = Four.disassemble(arch, code, start);
+        let instructions = found.loops.remove(0).instructions;
+        let idiom = Some(Idiom::Scans { bytes: 4 });
+        found.loops.push(CodeLoop { instructions, load_only: true, idiom, ..CodeLoop::default() });
+        found
     }
 
-    fn loops(&self, _: &str, _: &[u8], start: u64) -> Vec<CodeLoop> {
-        let instructions = (0..4).map(|i| start + 4 * i).collect();
-        vec![CodeLoop { instructions, load_only: true, idiom: Some(Idiom::Scans { bytes: 4 }), ..CodeLoop::default() }]
+    fn text(&self, arch: &str, code: &[u8], address: u64) -> String {
+        Four.text(arch, code, address)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use common::{MS, SLEEP, Schedule, ns};
 use holdup_analysis::report::{Confidence, Finding, FindingKind};
-use holdup_analysis::{CodeLoop, Decoded, Disassembler, Explanation, Options, explain};
+use holdup_analysis::{CodeLoop, Decoded, Disassembler, Disassembly, Explanation, Options, explain};
 use holdup_trace::{Cpu, Image, Location, MapEvent, SampleEvent, Symbolizer, Trace};
 
 const WORK: u64 = 0x1000;
@@ -46,8 +46,8 @@ impl Symbolizer for Namer {
 struct Four;
 
 impl Disassembler for Four {
-    fn disassemble(&self, _: &str, _: &[u8], start: u64) -> Vec<Decoded> {
-        let one = |i: u64| Decoded { address: start + 4 * i, text: format!("op{i}"), ..Decoded::default() };
+    fn disassemble(&self, _: &str, _: &[u8], start: u64) -> Disassembly {
+        let one = |i: u64| Decoded { address: start + 4 * i, ..Decoded::default() };
         let mut code: Vec<Decoded> = (0..4).map(one).collect();
         code[0].atomic = start >= 0x1030;
         code[0].variable = match start {
@@ -56,12 +56,13 @@ impl Disassembler for Four {
             0x1050 => Some(0x4100),
             _ => None,
         };
-        code
+        let instructions = (0..4).map(|i| start + 4 * i).collect();
+        let around = CodeLoop { instructions, looks: start == 0x1010, ..CodeLoop::default() };
+        Disassembly { instructions: code, loops: vec![around] }
     }
 
-    fn loops(&self, _: &str, _: &[u8], start: u64) -> Vec<CodeLoop> {
-        let instructions = (0..4).map(|i| start + 4 * i).collect();
-        vec![CodeLoop { instructions, looks: start == 0x1010, ..CodeLoop::default() }]
+    fn text(&self, _: &str, code: &[u8], _: u64) -> String {
+        format!("op{}", 4 - code.len() / 4)
     }
 }
 

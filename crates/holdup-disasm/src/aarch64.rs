@@ -4,7 +4,7 @@
 use yaxpeax_arch::{Decoder, U8Reader};
 use yaxpeax_arm::armv8::a64::InstDecoder;
 
-use super::{Atomic, Instruction, Kind, Memory, Register, Registers};
+use super::{Atomic, Instruction, Kind, Memory, Operation, Register, Registers};
 
 pub(super) fn disassemble(code: &[u8], start: u64) -> Vec<Instruction> {
     let words = code.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
@@ -16,25 +16,47 @@ fn instruction(word: u32, address: u64) -> Instruction {
     let kind = kind(word, address);
     let (load, store, atomic) = accesses(word);
     let (reads, writes) = registers(word, load, store);
-    let text = text(word, address, kind);
+    let memory = memory(word);
     Instruction {
         address,
         len: 4,
-        text,
         kind,
+        operation: operation(word),
         atomic,
         load,
         store,
-        memory: memory(word),
+        memory,
         reads,
         writes,
         width: 0,
         step: None,
+        on_stack: memory.is_some_and(|m| matches!(m.base, Some(Register::General(29 | 31)))),
     }
 }
 
-fn text(word: u32, address: u64, kind: Kind) -> String {
-    let bytes = word.to_le_bytes();
+fn operation(word: u32) -> Operation {
+    let is = |mask: u32, value: u32| word & mask == value;
+    if word == 0xd503_201f {
+        Operation::Nothing
+    } else if is(0x7fe0_f800, 0x1ac0_0800) {
+        Operation::Divide // udiv, sdiv
+    } else if is(0x3f20_fc00, 0x3820_8000) {
+        Operation::Exchange // swp
+    } else if is(0x7fe0_ffe0, 0x2a00_03e0) || is(0x3f80_0000, 0x1280_0000) {
+        Operation::Move // mov of a register or a constant
+    } else if is(0xbfc0_0000, 0xb940_0000) || is(0xbfe0_0000, 0xb840_0000) {
+        Operation::Move // ldr
+    } else if is(0x3f00_0000, 0x1100_0000) {
+        Operation::Add // add, sub of a constant
+    } else {
+        Operation::Other
+    }
+}
+
+pub(super) fn text(code: &[u8], address: u64) -> String {
+    let Some(&bytes) = code.first_chunk::<4>() else { return "(bad)".to_owned() };
+    let word = u32::from_le_bytes(bytes);
+    let kind = kind(word, address);
     let decode = || InstDecoder::default().decode(&mut U8Reader::new(&bytes)).map(|i| i.to_string());
     // Its printer panics for a few encodings.
     let Ok(Ok(text)) = std::panic::catch_unwind(decode) else { return format!("(bad) {word:08x}") };

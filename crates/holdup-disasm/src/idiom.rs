@@ -4,7 +4,7 @@
 //! moves an address is followed by constant steps; an address that is made in any other way is not spoken of.
 
 use super::purpose::Purpose;
-use super::{Instruction, Kind, Memory, Registers};
+use super::{Instruction, Kind, Memory, Operation, Registers};
 
 /// Something that a loop does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl<'a> Body<'a> {
     fn is_by_same(&self, division: &Instruction) -> bool {
         let implied = Registers::general(0).with(Registers::general(2));
         let divisor = division.reads.without(implied);
-        let x86 = division.text.starts_with("div") || division.text.starts_with("idiv");
+        let x86 = implied.without(division.writes).is_empty();
         x86 && division.memory.is_none() && !divisor.is_empty() && !divisor.meets(self.written())
     }
 
@@ -94,9 +94,8 @@ impl<'a> Body<'a> {
         loop {
             let mut grown = chain;
             for c in self.0.iter().filter(|c| c.writes.meets(chain)) {
-                let moves = ["mov ", "movz", "movs", "cmov", "ldr "].iter().any(|name| c.text.starts_with(name));
                 let one = c.writes.each().count() == 1;
-                if !moves || !one || c.step.is_some() {
+                if c.operation != Operation::Move || !one || c.step.is_some() {
                     return false;
                 }
                 if !c.load {
@@ -165,15 +164,14 @@ impl<'a> Body<'a> {
 
     /// `x &= x - 1` or `x |= x + 1`, in one instruction or two.
     fn is_next_bit(&self, c: &Instruction) -> bool {
-        let (name, _) = c.text.split_once(' ').unwrap_or_default();
-        let neighbour = match name {
-            "blsr" => return c.reads == c.writes,
-            "and" => -1,
-            "or" => 1,
+        let neighbour = match c.operation {
+            Operation::ClearLowest => return c.reads == c.writes,
+            Operation::And => -1,
+            Operation::Or => 1,
             _ => return false,
         };
         let made = self.only_writer(c.reads.without(c.writes));
-        let address = made.filter(|m| m.text.starts_with("lea ")).and_then(|m| m.memory);
+        let address = made.filter(|m| m.operation == Operation::Address).and_then(|m| m.memory);
         address.is_some_and(|m| m.displacement == neighbour && m.index.is_none() && m.registers() == c.writes)
     }
 
@@ -290,12 +288,10 @@ fn parts(memory: &Memory) -> impl Iterator<Item = (Registers, i64)> {
 
 /// Whether it moves a register, of any width, on by a constant.
 fn is_count(c: &Instruction) -> bool {
-    let name = c.text.split(' ').next().unwrap_or_default();
-    c.reads == c.writes && ["add", "sub", "inc", "dec"].contains(&name)
+    c.reads == c.writes && c.operation == Operation::Add
 }
 
 /// Whether it divides whole numbers. (Compilers multiply instead where the divisor is a constant.)
 fn is_division(c: &Instruction) -> bool {
-    let name = c.text.split(' ').next().unwrap_or_default();
-    ["div", "divb", "divw", "divl", "divq", "idiv", "idivb", "idivw", "idivl", "idivq", "udiv", "sdiv"].contains(&name)
+    c.operation == Operation::Divide
 }

@@ -84,6 +84,34 @@ pub enum Atomic {
     Exclusive,
 }
 
+/// What an instruction does, as far as loops are judged by that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Operation {
+    /// Anything else.
+    #[default]
+    Other,
+    /// Nothing: it fills room.
+    Nothing,
+    /// Copies a value, perhaps under a condition, and perhaps to a wider register.
+    Move,
+    /// Makes an address without looking there.
+    Address,
+    /// Adds or subtracts.
+    Add,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Clears the lowest bit that is set.
+    ClearLowest,
+    /// Sets a bit and tells what it was.
+    SetBit,
+    /// Puts a value where another one was, and hands that back.
+    Exchange,
+    /// Divides whole numbers.
+    Divide,
+}
+
 /// A register that takes part in an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Register {
@@ -166,10 +194,10 @@ pub struct Instruction {
     pub address: u64,
     /// In bytes.
     pub len: u8,
-    /// Mnemonic and operands.
-    pub text: String,
     /// Where it leads.
     pub kind: Kind,
+    /// What it does, as far as loops are judged by that.
+    pub operation: Operation,
     /// Whether and how it is atomic.
     pub atomic: Option<Atomic>,
     /// Whether it reads memory.
@@ -186,6 +214,8 @@ pub struct Instruction {
     pub width: u16,
     /// What it adds to the one register that it changes, if it does nothing else.
     pub step: Option<i64>,
+    /// Whether its operand in memory is the function's own: behind a stack pointer or, without optimisation, a frame pointer.
+    pub on_stack: bool,
 }
 
 impl Memory {
@@ -206,11 +236,20 @@ impl Instruction {
     }
 }
 
-/// Disassembles `code`, whose first byte lies at `start`. Bytes that are no instruction become `(bad)`.
+/// What the instructions of `code` do, whose first byte lies at `start`. Bytes that are no instruction lead nowhere. Takes a tenth of
+/// the time that it would take with their [`text`].
 pub fn disassemble(arch: Arch, code: &[u8], start: u64) -> Vec<Instruction> {
     match arch {
         Arch::X86_64 => x86_64::disassemble(code, start),
         Arch::Aarch64 => aarch64::disassemble(code, start),
+    }
+}
+
+/// Mnemonic and operands of the first instruction of `code`, which lies at `address`; `(bad)` if it is none.
+pub fn text(arch: Arch, code: &[u8], address: u64) -> String {
+    match arch {
+        Arch::X86_64 => x86_64::text(code, address),
+        Arch::Aarch64 => aarch64::text(code, address),
     }
 }
 

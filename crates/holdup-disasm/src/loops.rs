@@ -16,11 +16,11 @@
 //! Compilers turn loops around like that and move rare parts behind the rest of the function, so a loop is neither
 //! "from the target of a backward branch to the branch" nor are its instructions neighbours.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::idiom::{self, Idiom};
 use super::purpose::Purpose;
-use super::{Instruction, Kind};
+use super::{Instruction, Kind, Operation};
 
 /// Loops of more instructions are not reported: nobody waits in them.
 pub const LOOP_LIMIT: usize = 64;
@@ -63,16 +63,14 @@ impl Loop {
 
 /// The loops of at most [`LOOP_LIMIT`] instructions, by start and end. `code` is one function in order of address.
 pub fn loops(code: &[Instruction]) -> Vec<Loop> {
-    let predecessors = predecessors(code);
+    let flow = Flow::of(code);
     let (mut bodies, mut single) = (Vec::new(), FxHashSet::default());
-    for (header, from) in predecessors.iter().enumerate() {
-        // Others cannot have both a way in and a way back. (With one alone the way in may be a jump table.)
-        if from.len() > 1 || from.iter().any(|&f| f >= header) {
-            let before = bodies.len();
-            bodies.extend(from.iter().filter_map(|&latch| body(&predecessors, header, latch)));
-            if let [one] = &bodies[before..] {
-                single.insert(one.clone());
-            }
+    let mut search = Search::new(code.len());
+    for header in flow.headers() {
+        let before = bodies.len();
+        bodies.extend(flow.before(header).filter_map(|latch| search.body(&flow, header, latch)));
+        if let [one] = &bodies[before..] {
+            single.insert(one.clone());
         }
     }
     bodies.sort_unstable();
@@ -98,59 +96,110 @@ pub fn loops(code: &[Instruction]) -> Vec<Loop> {
 
 /// Tells the loops that pause from those that only have such a loop within.
 fn pause_themselves(code: &[Instruction], found: &mut [Loop]) {
+    let pauses: Vec<u64> = code.iter().filter(|c| c.kind == Kind::Pause).map(|c| c.address).collect();
     for at in 0..found.len() {
         let inner = |l: &Loop| l.instructions.len() < found[at].instructions.len();
-        let pauses = code.iter().filter(|c| c.kind == Kind::Pause && found[at].contains(c.address));
-        let mut own = pauses.filter(|c| !found.iter().any(|l| inner(l) && l.contains(c.address)));
+        let here = pauses.iter().filter(|pause| found[at].contains(**pause));
+        let mut own = here.filter(|pause| !found.iter().any(|l| inner(l) && l.contains(**pause)));
         found[at].pauses |= own.next().is_some();
     }
 }
 
-/// For each instruction, those that lead to it.
-fn predecessors(code: &[Instruction]) -> Vec<Vec<usize>> {
-    let index: FxHashMap<u64, usize> = code.iter().enumerate().map(|(i, c)| (c.address, i)).collect();
-    let mut predecessors = vec![Vec::new(); code.len()];
-    for (i, c) in code.iter().enumerate() {
-        if let Kind::Branch { target: Some(target), .. } = c.kind
-            && let Some(&to) = index.get(&target)
-        {
-            predecessors[to].push(i);
-        }
-    }
-    for i in 1..code.len() {
-        let goes_on = match code[i - 1].kind {
-            Kind::Branch { conditional, .. } => conditional,
-            Kind::Return | Kind::Trap => false,
-            Kind::Plain | Kind::Call { .. } | Kind::Pause => true,
-        };
-        // Padding that nobody comes to does not lead into the block that it aligns.
-        let padding = i > 1 && predecessors[i - 1].is_empty() && code[i - 1].text.contains("nop");
-        if goes_on && !padding {
-            predecessors[i].push(i - 1);
-        }
-    }
-    predecessors
+/// Which instructions lead to which.
+struct Flow {
+    /// Branches: where they lead, and where they stand; sorted.
+    jumps: Vec<(usize, usize)>,
+    /// By instruction: the first of `jumps` that leads there or beyond.
+    first: Vec<usize>,
+    /// Whether the one before leads here.
+    falls: Vec<bool>,
 }
 
-/// The loop of the edge from `latch` to `header`, sorted. `None` if it is too long, or if it can be entered elsewhere.
-fn body(predecessors: &[Vec<usize>], header: usize, latch: usize) -> Option<Vec<usize>> {
-    let mut body = FxHashSet::from_iter([header, latch]);
-    let mut todo = if latch == header { Vec::new() } else { vec![latch] };
-    let mut comes_from_header = latch == header;
-    while let Some(i) = todo.pop() {
-        if i == 0 || predecessors[i].is_empty() || body.len() > LOOP_LIMIT {
-            return None;
-        }
-        for &p in &predecessors[i] {
-            comes_from_header |= p == header;
-            if body.insert(p) {
-                todo.push(p);
+impl Flow {
+    fn of(code: &[Instruction]) -> Self {
+        let mut jumps = Vec::new();
+        for (i, c) in code.iter().enumerate() {
+            if let Kind::Branch { target: Some(target), .. } = c.kind
+                && let Ok(to) = code.binary_search_by_key(&target, |c| c.address)
+            {
+                jumps.push((to, i));
             }
         }
+        jumps.sort_unstable();
+        let mut first = vec![0; code.len() + 1];
+        jumps.iter().for_each(|(to, _)| first[to + 1] += 1);
+        (1..first.len()).for_each(|i| first[i] += first[i - 1]);
+        let mut flow = Flow { jumps, first, falls: vec![false; code.len()] };
+        for i in 1..code.len() {
+            let goes_on = match code[i - 1].kind {
+                Kind::Branch { conditional, .. } => conditional,
+                Kind::Return | Kind::Trap => false,
+                Kind::Plain | Kind::Call { .. } | Kind::Pause => true,
+            };
+            // Padding that nobody comes to does not lead into the block that it aligns.
+            let padding = i > 1 && code[i - 1].operation == Operation::Nothing && flow.before(i - 1).next().is_none();
+            flow.falls[i] = goes_on && !padding;
+        }
+        flow
     }
-    let mut body: Vec<usize> = body.into_iter().collect();
-    body.sort_unstable();
-    comes_from_header.then_some(body)
+
+    /// Those that lead to `i`.
+    fn before(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
+        let jumps = self.jumps[self.first[i]..self.first[i + 1]].iter().map(|(_, from)| *from);
+        jumps.chain(self.falls[i].then(|| i - 1))
+    }
+
+    /// Where loops may begin: others cannot have both a way in and a way back. (With one alone the way in may be a jump table.)
+    fn headers(&self) -> impl Iterator<Item = usize> + '_ {
+        let targets = self.jumps.chunk_by(|a, b| a.0 == b.0).map(|all| all[0].0);
+        targets.filter(|&i| self.before(i).count() > 1 || self.before(i).any(|from| from >= i))
+    }
+}
+
+/// Looks for the instructions between two.
+struct Search {
+    /// By instruction: the number of the last search that came there.
+    seen: Vec<u32>,
+    number: u32,
+    /// What this one has found.
+    body: Vec<usize>,
+}
+
+impl Search {
+    fn new(instructions: usize) -> Self {
+        Search { seen: vec![0; instructions], number: 0, body: Vec::new() }
+    }
+
+    fn insert(&mut self, i: usize) {
+        if std::mem::replace(&mut self.seen[i], self.number) != self.number {
+            self.body.push(i);
+        }
+    }
+
+    /// The loop of the edge from `latch` to `header`, sorted. `None` if it is too long, or if it can be entered elsewhere.
+    fn body(&mut self, flow: &Flow, header: usize, latch: usize) -> Option<Vec<usize>> {
+        self.number += 1;
+        self.body.clear();
+        self.insert(header);
+        self.insert(latch);
+        let mut comes_from_header = latch == header;
+        // What was found is looked at in turn; the header's own ways in are not.
+        let mut next = 1;
+        while let Some(&i) = self.body.get(next) {
+            next += 1;
+            let length = self.body.len();
+            if i == 0 || length > LOOP_LIMIT || flow.before(i).next().is_none() {
+                return None;
+            }
+            for p in flow.before(i) {
+                comes_from_header |= p == header;
+                self.insert(p);
+            }
+        }
+        let mut body = self.body.clone();
+        body.sort_unstable();
+        comes_from_header.then_some(body)
+    }
 }
 
 fn describe(code: &[Instruction], body: &[usize]) -> Loop {

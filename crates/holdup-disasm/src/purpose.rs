@@ -13,8 +13,7 @@
 //! Values are followed once around the loop in the order of addresses, as if no branch inside were taken: short loops
 //! have hardly any.
 
-use super::Register::General;
-use super::{Atomic, Instruction, Kind, Registers};
+use super::{Atomic, Instruction, Kind, Operation, Registers};
 
 /// How far before a branch the comparison may stand.
 const NEAR: usize = 3;
@@ -59,7 +58,7 @@ impl<'a> Purpose<'a> {
     /// (An exchange whose new value is made from the old one adds or links something: that is work.)
     pub(super) fn acquires(&self) -> bool {
         let mut tries = self.at().filter(|(c, _)| c.store && c.atomic.is_some()).peekable();
-        let other = self.body.iter().any(|c| c.store && c.atomic.is_none() && !is_stack(c));
+        let other = self.body.iter().any(|c| c.store && c.atomic.is_none() && !c.on_stack);
         !other
             && tries.peek().is_some()
             && tries.all(|(c, values)| is_exchange_of_constant(c, values))
@@ -69,7 +68,7 @@ impl<'a> Purpose<'a> {
 
     /// Whether it does nothing that anybody would want to have done.
     pub(super) fn is_quiet(&self) -> bool {
-        let acts = |c: &Instruction| is_call(c) || (c.store && c.atomic.is_none() && !is_stack(c));
+        let acts = |c: &Instruction| is_call(c) || (c.store && c.atomic.is_none() && !c.on_stack);
         !self.body.iter().any(|c| acts(c)) && self.is_idle()
     }
 
@@ -107,7 +106,8 @@ impl<'a> Purpose<'a> {
         let asks = |at: usize| {
             let (c, values) = (self.body[at], self.before[at]);
             let compares = c.load && c.writes.is_empty() && !c.reads.meets(values.carried);
-            let tries = c.store && c.atomic.is_some_and(|a| a == Atomic::CompareExchange) || c.text.contains("bts");
+            let tries =
+                c.store && c.atomic.is_some_and(|a| a == Atomic::CompareExchange) || c.operation == Operation::SetBit;
             compares || tries || (c.reads.meets(values.looked) && !c.reads.meets(values.carried) && !c.load)
         };
         let branches = |at: &usize| matches!(self.body[*at].kind, Kind::Branch { conditional: true, .. });
@@ -135,16 +135,10 @@ fn is_exchange_of_constant(exchange: &Instruction, values: Values) -> bool {
     let expected = if exchange.atomic == Some(Atomic::CompareExchange) { exchange.writes } else { Registers::NONE };
     let new = exchange.reads.without(address).without(expected);
     let replaces = exchange.atomic != Some(Atomic::ReadModifyWrite)
-        || ["xchg", "swp", "lock bts"].iter().any(|name| exchange.text.starts_with(name));
+        || matches!(exchange.operation, Operation::Exchange | Operation::SetBit);
     replaces && !new.meets(values.looked) && !new.meets(values.carried)
 }
 
 fn is_call(c: &Instruction) -> bool {
     matches!(c.kind, Kind::Call { .. })
-}
-
-/// Whether it is the function's own memory: behind a stack pointer or, without optimisation, a frame pointer.
-fn is_stack(c: &Instruction) -> bool {
-    let base = c.memory.and_then(|m| m.base);
-    c.text.contains("(%rsp)") || c.text.contains("(%rbp)") || matches!(base, Some(General(29 | 31)))
 }

@@ -1,43 +1,71 @@
 //! x86-64, by iced-x86.
 
 use iced_x86::{
-    Code, Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, InstructionInfoFactory, Mnemonic, OpAccess,
-    OpKind, Register as Reg,
+    Code, Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, InstructionInfo, InstructionInfoFactory,
+    Mnemonic, OpAccess, OpKind, Register as Reg,
 };
 
-use super::{Atomic, Instruction, Kind, Memory, Register, Registers};
+use super::{Atomic, Instruction, Kind, Memory, Operation, Register, Registers};
 
 pub(super) fn disassemble(code: &[u8], start: u64) -> Vec<Instruction> {
     let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
-    let mut formatter = GasFormatter::new();
-    let options = formatter.options_mut();
-    options.set_uppercase_hex(false);
-    options.set_branch_leading_zeros(false);
-    options.set_rip_relative_addresses(true);
     let mut info = InstructionInfoFactory::new();
     let mut found = Vec::with_capacity(code.len() / 4);
     let mut one = iced_x86::Instruction::default();
     while decoder.can_decode() {
         decoder.decode_out(&mut one);
-        let mut text = String::new();
-        formatter.format(&one, &mut text);
-        let (load, store) = accesses(&mut info, &one);
+        let uses = Uses::of(info.info(&one));
+        let memory = memory(&one);
         found.push(Instruction {
             address: one.ip(),
             len: one.len() as u8,
-            text,
             kind: kind(&one),
+            operation: operation(one.mnemonic()),
             atomic: atomic(&one),
-            load,
-            store,
-            memory: memory(&one),
-            reads: used(&mut info, &one, |access| !matches!(access, OpAccess::Write | OpAccess::CondWrite)),
-            writes: used(&mut info, &one, |access| !matches!(access, OpAccess::Read | OpAccess::CondRead)),
+            load: uses.load,
+            store: uses.store,
+            memory,
+            reads: uses.reads,
+            writes: uses.writes,
             width: one.memory_size().size().try_into().unwrap_or(0),
             step: step(&one),
+            on_stack: memory.is_some_and(|m| m.index.is_none() && matches!(m.base, Some(Register::General(4 | 5)))),
         });
     }
     found
+}
+
+pub(super) fn text(code: &[u8], address: u64) -> String {
+    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    let mut formatter = GasFormatter::new();
+    let options = formatter.options_mut();
+    options.set_uppercase_hex(false);
+    options.set_branch_leading_zeros(false);
+    options.set_rip_relative_addresses(true);
+    let mut text = String::new();
+    formatter.format(&decoder.decode(), &mut text);
+    text
+}
+
+fn operation(mnemonic: Mnemonic) -> Operation {
+    use Mnemonic::{
+        Add, And, Blsr, Bts, Cmova, Cmovae, Cmovb, Cmovbe, Cmove, Cmovg, Cmovge, Cmovl, Cmovle, Cmovne, Cmovno, Cmovnp,
+        Cmovns, Cmovo, Cmovp, Cmovs, Dec, Div, Fnop, Idiv, Inc, Lea, Mov, Movsx, Movsxd, Movzx, Nop, Or, Sub, Xchg,
+    };
+    match mnemonic {
+        Nop | Fnop => Operation::Nothing,
+        Mov | Movzx | Movsx | Movsxd | Cmova | Cmovae | Cmovb | Cmovbe | Cmove | Cmovg | Cmovge | Cmovl | Cmovle
+        | Cmovne | Cmovno | Cmovnp | Cmovns | Cmovo | Cmovp | Cmovs => Operation::Move,
+        Lea => Operation::Address,
+        Add | Sub | Inc | Dec => Operation::Add,
+        And => Operation::And,
+        Or => Operation::Or,
+        Blsr => Operation::ClearLowest,
+        Bts => Operation::SetBit,
+        Xchg => Operation::Exchange,
+        Div | Idiv => Operation::Divide,
+        _ => Operation::Other,
+    }
 }
 
 /// What a 64-bit register is moved on by. (Narrower ones wrap around elsewhere.)
@@ -106,29 +134,49 @@ fn atomic(one: &iced_x86::Instruction) -> Option<Atomic> {
     }
 }
 
-fn accesses(info: &mut InstructionInfoFactory, one: &iced_x86::Instruction) -> (bool, bool) {
-    use OpAccess::{CondRead, CondWrite, Read, ReadCondWrite, ReadWrite, Write};
-    let used = info.info(one).used_memory();
-    let any = |of: &[OpAccess]| used.iter().any(|m| of.contains(&m.access()));
-    (any(&[Read, CondRead, ReadWrite, ReadCondWrite]), any(&[Write, CondWrite, ReadWrite, ReadCondWrite]))
+/// What an instruction reads and writes.
+struct Uses {
+    load: bool,
+    store: bool,
+    reads: Registers,
+    writes: Registers,
 }
 
-/// The registers that are used in a way that is `wanted`.
-fn used(
-    info: &mut InstructionInfoFactory,
-    one: &iced_x86::Instruction,
-    wanted: impl Fn(OpAccess) -> bool,
-) -> Registers {
-    let uses = info.info(one).used_registers().iter();
-    let real = uses.filter(|u| !matches!(u.access(), OpAccess::None | OpAccess::NoMemAccess) && wanted(u.access()));
-    real.map(|u| u.register().full_register()).fold(Registers::NONE, |all, register| {
-        all.with(match register {
-            Reg::RSP | Reg::RIP => Registers::NONE,
-            r if r.is_gpr() => Registers::general(r.number() as u8),
-            r if r.is_segment_register() => Registers::NONE,
-            r => Registers::other(r.number() as u8),
-        })
-    })
+impl Uses {
+    fn of(info: &InstructionInfo) -> Self {
+        let mut uses = Uses { load: false, store: false, reads: Registers::NONE, writes: Registers::NONE };
+        for memory in info.used_memory() {
+            let (reads, writes) = directions(memory.access());
+            uses.load |= reads;
+            uses.store |= writes;
+        }
+        for register in info.used_registers() {
+            let (reads, writes) = directions(register.access());
+            let one = numbered(register.register().full_register());
+            uses.reads = if reads { uses.reads.with(one) } else { uses.reads };
+            uses.writes = if writes { uses.writes.with(one) } else { uses.writes };
+        }
+        uses
+    }
+}
+
+/// Whether something is read, and whether it is written.
+fn directions(access: OpAccess) -> (bool, bool) {
+    match access {
+        OpAccess::None | OpAccess::NoMemAccess => (false, false),
+        OpAccess::Read | OpAccess::CondRead => (true, false),
+        OpAccess::Write | OpAccess::CondWrite => (false, true),
+        OpAccess::ReadWrite | OpAccess::ReadCondWrite => (true, true),
+    }
+}
+
+fn numbered(register: Reg) -> Registers {
+    match register {
+        Reg::RSP | Reg::RIP => Registers::NONE,
+        r if r.is_gpr() => Registers::general(r.number() as u8),
+        r if r.is_segment_register() => Registers::NONE,
+        r => Registers::other(r.number() as u8),
+    }
 }
 
 fn memory(one: &iced_x86::Instruction) -> Option<Memory> {

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{BASE, compile, flat_image, symbol};
-use holdup_disasm::{Arch, Atomic, Instruction, Kind, Loop, Register, disassemble, loops};
+use holdup_disasm::{Arch, Atomic, Instruction, Kind, Loop, Operation, Register, disassemble, loops, text};
 use holdup_symbols::{Kernel, Symbols};
 use holdup_trace::Symbolizer;
 
@@ -17,7 +17,7 @@ fn one(arch: Arch, code: &[u8]) -> Instruction {
 
 #[test]
 fn x86_text_and_kind() {
-    let text = |code: &[u8]| one(Arch::X86_64, code).text;
+    let text = |code: &[u8]| text(Arch::X86_64, code, 0x1000);
     assert_eq!(text(&[0xf0, 0x0f, 0xb1, 0x0a]), "lock cmpxchg %ecx,(%rdx)");
     assert_eq!(text(&[0x48, 0x89, 0x44, 0x24, 0x08]), "mov %rax,8(%rsp)");
     assert_eq!(text(&[0xf3, 0x90]), "pause");
@@ -61,7 +61,7 @@ fn aarch64_text_and_kind() {
     assert_eq!(word(0xd503_203f).kind, Kind::Pause, "yield");
     assert_eq!(word(0xd503_3fdf).kind, Kind::Pause, "isb");
     assert_eq!(word(0x17ff_ffff).kind, Kind::Branch { target: Some(0xffc), conditional: false });
-    assert_eq!(word(0x17ff_ffff).text, "b 0xffc");
+    assert_eq!(text(Arch::Aarch64, &0x17ff_ffffu32.to_le_bytes(), 0x1000), "b 0xffc");
     assert_eq!(word(0x54ff_ffe1).kind, Kind::Branch { target: Some(0xffc), conditional: true }, "b.ne");
     assert_eq!(word(0xb400_0040).kind, Kind::Branch { target: Some(0x1008), conditional: true }, "cbz x0");
     assert_eq!(word(0x3607_ffe0).kind, Kind::Branch { target: Some(0xffc), conditional: true }, "tbz");
@@ -209,5 +209,36 @@ fn any_bytes_can_be_disassembled() {
         let all = disassemble(arch, &bytes, u64::MAX - 0x8000);
         assert_eq!(all.iter().map(|i| usize::from(i.len)).sum::<usize>(), bytes.len());
         loops(&all);
+        for (i, at) in all.iter().scan(0, |at, i| Some((i, std::mem::replace(at, *at + usize::from(i.len))))) {
+            assert!(!text(arch, &bytes[at..], i.address).is_empty());
+        }
     }
+}
+
+#[test]
+fn what_loops_are_judged_by() {
+    let x86 = |code: &[u8]| one(Arch::X86_64, code).operation;
+    assert_eq!(x86(&[0x48, 0xf7, 0xf1]), Operation::Divide, "div %rcx");
+    assert_eq!(x86(&[0x0f, 0xb6, 0x07]), Operation::Move, "movzbl (%rdi),%eax");
+    assert_eq!(x86(&[0x48, 0x0f, 0x45, 0xc1]), Operation::Move, "cmovne %rcx,%rax");
+    assert_eq!(x86(&[0x66, 0x0f, 0x1f, 0x44, 0, 0]), Operation::Nothing, "nopw");
+    assert_eq!(x86(&[0xf0, 0x0f, 0xba, 0x2f, 0]), Operation::SetBit, "lock btsl $0,(%rdi)");
+    assert_eq!(x86(&[0x48, 0x8d, 0x47, 0xff]), Operation::Address, "lea -1(%rdi),%rax");
+    let arm = |word: u32| one(Arch::Aarch64, &word.to_le_bytes()).operation;
+    let text = |word: u32| text(Arch::Aarch64, &word.to_le_bytes(), 0x1000);
+    for (word, name, operation) in [
+        (0x9ac1_0800, "udiv ", Operation::Divide),
+        (0x1ac1_0c00, "sdiv ", Operation::Divide),
+        (0xaa01_03e0, "mov ", Operation::Move),
+        (0xf940_0420, "ldr ", Operation::Move),
+        (0xf8e0_8022, "swpal ", Operation::Exchange),
+        (0x9100_0400, "add ", Operation::Add),
+        (0xd503_201f, "nop", Operation::Nothing),
+        (0x9b01_7c00, "mul ", Operation::Other),
+    ] {
+        assert_eq!(arm(word), operation, "{}", text(word));
+        assert!(text(word).starts_with(name), "{}", text(word));
+    }
+    assert!(one(Arch::X86_64, &[0x48, 0x89, 0x44, 0x24, 0x08]).on_stack, "mov %rax,8(%rsp)");
+    assert!(!one(Arch::X86_64, &[0x48, 0x89, 0x07]).on_stack, "mov %rax,(%rdi)");
 }

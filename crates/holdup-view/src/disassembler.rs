@@ -1,6 +1,6 @@
 //! Lends the disassembler to the analysis.
 
-use holdup_analysis::{CodeLoop, Decoded, Disassembler, Idiom};
+use holdup_analysis::{CodeLoop, Decoded, Disassembler, Disassembly, Idiom};
 use holdup_disasm as disasm;
 use holdup_disasm::{Arch, Instruction, Kind, Register};
 
@@ -8,14 +8,9 @@ use holdup_disasm::{Arch, Instruction, Kind, Register};
 pub struct Machine;
 
 impl Disassembler for Machine {
-    fn disassemble(&self, arch: &str, code: &[u8], start: u64) -> Vec<Decoded> {
-        let Some(arch) = Arch::from_name(arch) else { return Vec::new() };
-        disasm::disassemble(arch, code, start).into_iter().map(|i| decoded(arch, i)).collect()
-    }
-
-    fn loops(&self, arch: &str, code: &[u8], start: u64) -> Vec<CodeLoop> {
-        let Some(arch) = Arch::from_name(arch) else { return Vec::new() };
-        let found = disasm::loops(&disasm::disassemble(arch, code, start));
+    fn disassemble(&self, arch: &str, code: &[u8], start: u64) -> Disassembly {
+        let Some(arch) = Arch::from_name(arch) else { return Disassembly::default() };
+        let all = disasm::disassemble(arch, code, start);
         let short = |l: disasm::Loop| CodeLoop {
             instructions: l.instructions,
             has_pause: l.has_pause,
@@ -26,7 +21,12 @@ impl Disassembler for Machine {
             acquires: l.acquires,
             idiom: l.idiom.map(idiom),
         };
-        found.into_iter().map(short).collect()
+        let loops = disasm::loops(&all).into_iter().map(short).collect();
+        Disassembly { instructions: all.iter().map(|i| decoded(arch, i)).collect(), loops }
+    }
+
+    fn text(&self, arch: &str, code: &[u8], address: u64) -> String {
+        Arch::from_name(arch).map_or_else(String::new, |arch| disasm::text(arch, code, address))
     }
 }
 
@@ -41,7 +41,7 @@ fn idiom(idiom: disasm::Idiom) -> Idiom {
     }
 }
 
-fn decoded(arch: Arch, i: Instruction) -> Decoded {
+fn decoded(arch: Arch, i: &Instruction) -> Decoded {
     let target = match i.kind {
         Kind::Branch { target, .. } => target,
         _ => None,
@@ -57,6 +57,5 @@ fn decoded(arch: Arch, i: Instruction) -> Decoded {
         atomic: i.atomic.is_some(),
         memory: (i.load || i.store) && i.memory.is_some_and(|m| m.base != Some(arch.stack_pointer())),
         call: matches!(i.kind, Kind::Call { .. }),
-        text: i.text,
     }
 }

@@ -28,18 +28,19 @@ pub(super) fn describe(
             share: samples as f64 / total.max(1) as f64,
             spins: l.is_spin(),
             idiom: l.idiom.map(Idiom::kind),
-            text: l.idiom.map_or_else(|| text(code, l), |idiom| format!("{}: {}", text(code, l), idiom.sentence())),
+            text: l
+                .idiom
+                .map_or_else(|| text(code, rows, l), |idiom| format!("{}: {}", text(code, rows, l), idiom.sentence())),
         });
     }
     found
 }
 
-fn text(code: &[Decoded], l: &CodeLoop) -> String {
+fn text(code: &[Decoded], rows: &[InstructionRow], l: &CodeLoop) -> String {
     let n = l.instructions.len();
-    let mine = || code.iter().filter(|i| l.contains(i.address));
-    let atomics: Vec<&str> = mine().filter(|i| i.atomic).map(|i| operation(&i.text)).collect();
-    let atomic = atomics.first().copied().unwrap_or_default();
-    let pause = mine().find(|i| i.pause).map(|i| operation(&i.text)).unwrap_or_default();
+    let mut mine = code.iter().zip(rows).filter(|(i, _)| l.contains(i.address));
+    let atomic = mine.clone().find(|(i, _)| i.atomic).map_or("", |(_, row)| operation(&row.text));
+    let pause = mine.find(|(i, _)| i.pause).map_or("", |(_, row)| operation(&row.text));
     if l.has_pause && !atomic.is_empty() {
         format!("spins: `{pause}` and `{atomic}` in a loop of {n} instructions")
     } else if l.has_pause {

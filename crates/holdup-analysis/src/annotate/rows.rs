@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::find::Function;
 use super::loops::{self, operation};
 use super::report::{Annotated, InstructionRow};
-use crate::code::{Decoded, Disassembler};
+use crate::code::{Decoded, Decoding, Disassembler, Disassembly};
 use crate::label;
 
 /// An instruction with this share of the samples is worth a sentence.
@@ -98,11 +98,15 @@ fn with_code(
     found: &mut Annotated,
 ) {
     let Some(bytes) = decode_build_id(trace.text(code.bytes)) else { return };
-    let arch = &trace.meta.host.arch;
-    let decoded = disassembler.disassemble(arch, &bytes, code.start);
+    let kept = bytes.len() >> 10;
+    let decoding = Decoding::of(trace, disassembler, bytes, code.start);
+    let Disassembly { instructions: decoded, loops: short } = &decoding.found;
     let lines: Vec<LineRow> = trace.names.lines(code).collect();
-    let mut rows: Vec<InstructionRow> =
-        decoded.iter().map(|i| instruction(trace, i, code.start, start, &lines)).collect();
+    let text = |i: &Decoded| decoding.text(trace, disassembler, i.address);
+    let mut rows: Vec<InstructionRow> = decoded
+        .iter()
+        .map(|i| InstructionRow { text: text(i), ..instruction(trace, i, code.start, start, &lines) })
+        .collect();
     for (offset, place) in places {
         // A sample lies on an instruction; if not, in one.
         let at = rows.partition_point(|r| r.offset <= *offset);
@@ -114,13 +118,12 @@ fn with_code(
             row.inlined = inlined(trace, place);
         }
     }
-    let short = disassembler.loops(arch, &bytes, code.start);
     found.has_code = !rows.is_empty();
-    found.loops = loops::describe(&decoded, &short, &mut rows, found.samples);
-    found.notes = skid(&decoded, &rows);
+    found.loops = loops::describe(decoded, short, &mut rows, found.samples);
+    found.notes = skid(decoded, &rows);
     let whole = rows.iter().map(|r| r.samples).sum::<u64>();
     if whole < found.samples {
-        let (part, kept) = (found.samples - whole, bytes.len() >> 10);
+        let part = found.samples - whole;
         found.notes.push(format!("{part} samples lie outside the {kept} KB of its code that are kept"));
     }
     found.instructions = rows;
@@ -130,7 +133,6 @@ fn instruction(trace: &Trace, i: &Decoded, code: u64, start: u64, lines: &[LineR
     let mut row = InstructionRow {
         address: format!("{:#x}", i.address),
         offset: i.address.wrapping_sub(start),
-        text: i.text.clone(),
         ..InstructionRow::default()
     };
     let after = lines.partition_point(|l| code + u64::from(l.offset) <= i.address);
@@ -183,8 +185,9 @@ fn skid(code: &[Decoded], rows: &[InstructionRow]) -> Vec<String> {
     let general = "a sample lies on the instruction behind the one that took the time: an interrupt is taken only \
                    when an instruction is done";
     let mut notes = vec![general.to_owned()];
-    for (pair, row) in code.windows(2).zip(rows.iter().skip(1)).filter(|(_, row)| row.share >= HOT) {
-        if pair[0].pause || pair[0].atomic {
+    for (before, pair) in code.iter().zip(rows.windows(2)) {
+        let row = &pair[1];
+        if row.share >= HOT && (before.pause || before.atomic) {
             let what = operation(&pair[0].text);
             notes.push(format!("the {:.0} % at {} belong to the `{what}` before it", 100.0 * row.share, row.address));
         }

@@ -3,7 +3,7 @@
 use holdup_trace::{FrameId, StackId, StringId, Trace};
 use rustc_hash::FxHashMap;
 
-use crate::code::{Decoded, Disassembler, code_of};
+use crate::code::{Decoded, Decoding, Disassembler, code_of};
 use crate::idiom;
 use crate::report::{Instruction, Neighbour};
 
@@ -42,10 +42,10 @@ pub(crate) fn hottest(
     };
     let shares = shares_by_address(trace, &leaves, total);
     if let Some((code, bytes)) = code_of(trace, frame) {
-        let decoded = disassembler.disassemble(&trace.meta.host.arch, &bytes, code.start);
-        describe(&decoded, address, &shares, &mut found);
-        let loops = disassembler.loops(&trace.meta.host.arch, &bytes, code.start);
-        found.idiom = idiom::around(&loops, address, |at| shares.get(&at).copied().unwrap_or(0.0));
+        let code = Decoding::of(trace, disassembler, bytes, code.start);
+        let text = |at| code.text(trace, disassembler, at);
+        describe(&code.found.instructions, text, address, &shares, &mut found);
+        found.idiom = idiom::around(&code.found.loops, address, |at| shares.get(&at).copied().unwrap_or(0.0));
     }
     Some(found)
 }
@@ -60,15 +60,21 @@ fn shares_by_address(trace: &Trace, leaves: &FxHashMap<FrameId, f64>, total: f64
     shares
 }
 
-fn describe(decoded: &[Decoded], address: u64, shares: &FxHashMap<u64, f64>, found: &mut Instruction) {
-    let Some(at) = decoded.iter().position(|i| i.address == address) else { return };
-    found.text = decoded[at].text.clone();
+fn describe(
+    decoded: &[Decoded],
+    text: impl Fn(u64) -> String,
+    address: u64,
+    shares: &FxHashMap<u64, f64>,
+    found: &mut Instruction,
+) {
+    let Ok(at) = decoded.binary_search_by_key(&address, |i| i.address) else { return };
+    found.text = text(address);
     let (range, is_loop) = surroundings(decoded, at);
     found.around = decoded[range]
         .iter()
         .map(|i| Neighbour {
             address: format!("{:#x}", i.address),
-            text: i.text.clone(),
+            text: text(i.address),
             share: shares.get(&i.address).copied().unwrap_or(0.0),
             in_loop: is_loop,
         })

@@ -6,7 +6,7 @@ use holdup_trace::tables::Code;
 use holdup_trace::{FrameId, StackId, StringId, Trace, decode_build_id};
 use rustc_hash::FxHashMap;
 
-use crate::code::{Decoded, Disassembler};
+use crate::code::{Decoding, Disassembler};
 
 /// A function with code of its own.
 type Function = (StringId, StringId);
@@ -17,7 +17,7 @@ pub(super) struct Instructions<'a> {
     disassembler: &'a dyn Disassembler,
     /// The kept code of each function, and where the function began when that was read.
     codes: FxHashMap<Function, (Code, u64)>,
-    decoded: RefCell<FxHashMap<Function, Vec<Decoded>>>,
+    decoded: RefCell<FxHashMap<Function, Decoding>>,
 }
 
 impl<'a> Instructions<'a> {
@@ -50,12 +50,12 @@ impl<'a> Instructions<'a> {
         let function = (outer.function, outer.module);
         let Some(&(code, start)) = self.codes.get(&function) else { return String::new() };
         let mut decoded = self.decoded.borrow_mut();
-        let all = decoded.entry(function).or_insert_with(|| {
+        let code = decoded.entry(function).or_insert_with(|| {
             let bytes = decode_build_id(self.trace.text(code.bytes)).unwrap_or_default();
-            self.disassembler.disassemble(&self.trace.meta.host.arch, &bytes, code.start)
+            Decoding::of(self.trace, self.disassembler, bytes, code.start)
         });
         let address = start.wrapping_add(outer.offset);
-        let at = all.binary_search_by_key(&address, |i| i.address).ok();
-        at.map_or(String::new(), |at| all[at].text.clone())
+        let begins = code.found.instructions.binary_search_by_key(&address, |i| i.address).is_ok();
+        if begins { code.text(self.trace, self.disassembler, address) } else { String::new() }
     }
 }
