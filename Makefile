@@ -52,7 +52,8 @@ install:
 	$(HOLDUP) completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_holdup
 	$(HOLDUP) completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdup.fish
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/systemd/system
-	sed 's|@PREFIX@|$(PREFIX)|' packaging/holdup.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/holdup.service
+	for unit in holdup.service holdup-agent.service; do \
+		sed 's|@PREFIX@|$(PREFIX)|' packaging/$$unit > $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; done
 
 # scripts/try-deb.sh installs, uses and removes it in a Debian of its own.
 deb: build
@@ -66,4 +67,5 @@ uninstall:
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdup \
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_holdup \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdup.fish \
-		$(DESTDIR)$(PREFIX)/lib/systemd/system/holdup.service
+		$(DESTDIR)$(PREFIX)/lib/systemd/system/holdup.service \
+		$(DESTDIR)$(PREFIX)/lib/systemd/system/holdup-agent.service

@@ -70,7 +70,7 @@ END
 cat >"$tree/DEBIAN/prerm" <<'END'
 #!/bin/sh
 set -e
-if [ "$1" = remove ] && [ -d /run/systemd/system ]; then systemctl --no-reload disable --now holdup.service || true; fi
+if [ "$1" = remove ] && [ -d /run/systemd/system ]; then systemctl --no-reload disable --now holdup.service holdup-agent.service || true; fi
 END
 cat >"$tree/DEBIAN/postrm" <<'END'
 #!/bin/sh

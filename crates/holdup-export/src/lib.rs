@@ -6,6 +6,7 @@
 //!         ├▶ threads over time, findings ─▶ Firefox Profiler
 //!         ├▶ events, stacks, findings ─▶ Perfetto
 //!         └▶ stacks by what they took (on-CPU, off-CPU, wakers, blame) ─▶ folded, speedscope
+//!   explanations, added up ─▶ metrics for Prometheus
 //! ```
 //!
 //! One module for each format: a [`Source`] in, bytes out. Nothing here opens a file, reads a clock or prints.
@@ -18,6 +19,7 @@ mod error;
 pub mod firefox;
 pub mod folded;
 pub mod json;
+pub mod metrics;
 pub mod ndjson;
 pub mod parquet;
 pub mod perfetto;

@@ -12,14 +12,17 @@ const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 /// # Errors
 /// The status with which to refuse: the address without the token is an address that does not exist.
 pub(crate) fn admit<'r, B>(request: &'r Request<B>, token: &Token) -> Result<&'r str, StatusCode> {
-    let headers = request.headers();
-    let host = host(headers).ok_or(StatusCode::FORBIDDEN)?;
-    if !is_of_loopback(host) || !is_same_origin(headers, host) {
+    if !is_of_this_machine(request.headers()) {
         return Err(StatusCode::FORBIDDEN);
     }
     let path = request.uri().path().strip_prefix('/').ok_or(StatusCode::NOT_FOUND)?;
     let (first, rest) = path.split_once('/').unwrap_or((path, ""));
     if token.is(first) && path.contains('/') { Ok(rest) } else { Err(StatusCode::NOT_FOUND) }
+}
+
+/// Whether it was asked for by a name of this machine, and by no other site's page.
+pub(crate) fn is_of_this_machine(headers: &HeaderMap) -> bool {
+    host(headers).is_some_and(|host| is_of_loopback(host) && is_same_origin(headers, host))
 }
 
 /// The one host that is named.

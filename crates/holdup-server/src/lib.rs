@@ -1,4 +1,4 @@
-//! The page of holdup over HTTP, for one person on this machine.
+//! The page of holdup over HTTP, for one person on this machine; and metrics, for who collects them ([`scrape`]).
 //!
 //! It listens on the loopback device alone. Every address begins with a random token, so that neither other users of the
 //! machine nor pages of other sites get in; `Host` and `Origin` are compared besides, against names that are made to lead here.
@@ -14,6 +14,7 @@
 mod asking;
 mod guard;
 mod page;
+pub mod scrape;
 mod serve;
 mod token;
 

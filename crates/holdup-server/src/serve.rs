@@ -130,7 +130,7 @@ impl Server {
     }
 }
 
-async fn talk(stream: TcpStream, router: Router) {
+pub(crate) async fn talk(stream: TcpStream, router: Router) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(64 << 10);
     // Who hangs up in the middle is not our concern.

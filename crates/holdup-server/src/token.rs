@@ -1,9 +1,9 @@
-//! The secret that every address begins with.
+//! The secret that every address of the page begins with.
 
 use std::fmt;
 use std::io;
 
-/// 128 random bits.
+/// 128 random bits, or a secret of somebody's.
 #[derive(Clone)]
 pub(crate) struct Token(String);
 
@@ -14,6 +14,11 @@ impl Token {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).map_err(|e| io::Error::other(e.to_string()))?;
         Ok(Token(bytes.iter().map(|b| format!("{b:02x}")).collect()))
+    }
+
+    /// One that somebody else has made.
+    pub(crate) fn of(secret: String) -> Self {
+        Token(secret)
     }
 
     /// Whether it is the same; how long that takes tells nothing of where they differ.

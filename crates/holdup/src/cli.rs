@@ -1,5 +1,6 @@
 //! The command line. Names are fixed by the project's contract.
 
+mod agent;
 pub mod complete;
 mod config;
 pub mod diff;
@@ -21,6 +22,7 @@ mod view;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use agent::Agent;
 use clap::{Args, Parser, Subcommand};
 pub use diff::Diff;
 pub use export::Export;
@@ -116,6 +118,9 @@ pub enum Command {
     /// Show what holds this machine up now, page after page
     #[command(after_help = top::HELP)]
     Top(Top),
+    /// Serve what holds this machine up as metrics, for dashboards and alerts
+    #[command(after_help = agent::HELP)]
+    Agent(Agent),
     /// Write traces and the page that shows them into one file, to be shared
     #[command(after_help = report::REPORT_HELP)]
     Report(Report),
@@ -161,7 +166,7 @@ impl Command {
     /// Whether this command records, and needs privileges for that.
     pub fn records(&self) -> bool {
         match self {
-            Command::Record(_) | Command::Demo(_) | Command::Top(_) | Command::KeepRing(_) => true,
+            Command::Record(_) | Command::Demo(_) | Command::Top(_) | Command::Agent(_) | Command::KeepRing(_) => true,
             Command::Explain(args) => args.trace.is_none(),
             Command::Scale(args) => args.trace,
             Command::Mcp(args) => args.allow_record,

@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub mod agent;
 pub mod beside;
 pub mod chain;
 pub mod check;

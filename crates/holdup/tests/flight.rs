@@ -114,18 +114,24 @@ fn what_cannot_be_is_a_sentence() {
 }
 
 #[test]
-fn systemd_understands_the_unit() {
+fn systemd_understands_the_units() {
+    understands("holdup.service", "record", 5);
+    understands("holdup-agent.service", "agent", 2);
+}
+
+/// Whether systemd and the command that it starts know all that `unit` says, with more than `least` options.
+fn understands(unit: &str, command: &str, least: usize) {
     let dir = tempfile::tempdir().expect("dir");
-    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/holdup.service");
+    let path = dir.path().join(unit);
+    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging").join(unit);
     let text = fs::read_to_string(unit).expect("the unit");
     let text: String = text.split_inclusive('\n').filter(|line| !line.starts_with('#')).collect();
     // Its options are some that this binary has.
     let options = text.split(' ').filter(|word| word.starts_with("--")).count();
-    let help = Command::new(BINARY).args(["record", "--help"]).output().expect("it starts");
+    let help = Command::new(BINARY).args([command, "--help"]).output().expect("it starts");
     let help = String::from_utf8_lossy(&help.stdout).into_owned();
     let known = text.split(' ').filter(|word| word.starts_with("--") && help.contains(word)).count();
-    assert!(options > 5 && options == known, "{options} and {known}");
-    let path = dir.path().join("holdup.service");
+    assert!(options > least && options == known, "{options} and {known}");
     fs::write(&path, text.replace("@PREFIX@/bin/holdup", BINARY)).expect("write");
     match Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&path).output() {
         Ok(o) => assert!(o.status.success() && err(&o).is_empty(), "{}", err(&o)),
