@@ -28,7 +28,7 @@ pub use hints::is_program;
 use holdup_base::numbers;
 pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
 pub use lab::{Check, Lab, LabRun, Reproduce};
-pub use load::{Connection, Load, LoadCompare, LoadList, LoadRows, LoadRun, ScriptLimits, Target, Width};
+pub use load::{Connection, Load, LoadCompare, LoadList, LoadPlot, LoadRows, LoadRun, ScriptLimits, Target, Width};
 pub use mcp::Mcp;
 pub use parse::parse;
 pub use record::{KeepRing, Record};

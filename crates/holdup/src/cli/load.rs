@@ -60,7 +60,7 @@ pub enum Load {
         /// Draw it into this file: .svg or .png
         #[arg(long, value_name = "FILE")]
         plot: Option<PathBuf>,
-        /// Write its response times as an HdrHistogram log of one interval
+        /// Write its response times as an HdrHistogram interval log
         #[arg(long, value_name = "FILE")]
         hdr_log: Option<PathBuf>,
         /// Compare it with this report of an earlier run
@@ -70,6 +70,10 @@ pub enum Load {
         #[arg(long)]
         json: bool,
     },
+    /// Draw several reports into one picture: throughput and percentiles over time
+    #[command(after_help = "Examples:\n  holdup load plot before.json after.json -o both.svg\n  \
+                            holdup load plot a.json b.json c.json -p 50,99,99.9 -o tails.png")]
+    Plot(LoadPlot),
     /// Compare reports: before and after, one or several of each
     #[command(after_help = "Examples:\n  holdup load compare before.json after.json\n  \
                             holdup load compare a1.json a2.json a3.json --vs b1.json b2.json b3.json")]
@@ -289,6 +293,23 @@ pub struct LoadRun {
     pub json: bool,
 }
 
+/// `holdup load plot`
+#[derive(Debug, Args)]
+pub struct LoadPlot {
+    /// Reports of `holdup load run -o`, six at most
+    #[arg(required = true, num_args = 1..=6, value_name = "REPORT")]
+    pub reports: Vec<PathBuf>,
+    /// A percentile of response times; several, with commas or each with -p [default: 50,99 and the throughput]
+    #[arg(short, long = "percentile", alias = "percentiles", value_delimiter = ',', value_parser = percentile, value_name = "PERCENT")]
+    pub percentiles: Vec<f64>,
+    /// The throughput
+    #[arg(short, long)]
+    pub throughput: bool,
+    /// The picture: .svg or .png
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
 /// `holdup load compare`
 #[derive(Debug, Args)]
 pub struct LoadCompare {
@@ -325,6 +346,11 @@ fn pauses(text: &str) -> Result<Pauses, String> {
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share: &f64| *share > 0.0 && *share <= 1.0);
     share.ok_or_else(|| "write a number above 0 and up to 1, such as 0.5".to_owned())
+}
+
+fn percentile(text: &str) -> Result<f64, String> {
+    let percent = text.parse().ok().filter(|percent: &f64| (0.0..=100.0).contains(percent));
+    percent.ok_or_else(|| "write a number from 0 to 100, such as 99.9".to_owned())
 }
 
 fn rate(text: &str) -> Result<f64, String> {
