@@ -141,6 +141,7 @@ fn set_report_field(ctx: &Context, name: &str, text: &str) -> VmResult<()> {
 
 /// Records a value of one of the script's own metrics.
 #[rune::function(instance)]
+#[allow(clippy::needless_pass_by_value)] // As the engine passes it.
 fn record_metric(ctx: &Context, name: &str, value: Value) -> VmResult<()> {
     let number = value.as_float().or_else(|_| value.as_signed().map(|whole| whole as f64));
     match number {
