@@ -7,7 +7,7 @@ use holdup_base::named;
 use serde::{Deserialize, Serialize};
 
 use crate::driver::ServerInfo;
-use crate::harness::{Cut, ErrorKind, Outcome, Plan, SliceSum, Wave};
+use crate::harness::{Cut, ErrorKind, Outcome, Plan, Wave};
 use crate::stats;
 
 mod compare;
@@ -15,11 +15,15 @@ mod detail;
 mod hdr;
 mod messages;
 mod plot;
+mod several;
+mod slices;
 
 pub use compare::{Change, Comparison, compare};
-pub use detail::{FunctionTimes, Percentile};
-pub use hdr::{write_hdr_log, write_whole_hdr_log};
+pub use detail::{FunctionTimes, Metric, Percentile};
+pub use hdr::{write_hdr_log, write_saved_hdr_log};
 pub use plot::draw;
+pub use several::{Panel, draw_several};
+pub use slices::SlicePoint;
 
 /// The name of the format.
 pub const SCHEMA: &str = "holdup.load/1";
@@ -85,6 +89,12 @@ pub struct Report {
     /// Service times of each function of a mix; empty without one.
     #[serde(default)]
     pub functions: Vec<FunctionTimes>,
+    /// What the script said of the run with `set_report_field`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, String>,
+    /// The script's own metrics, recorded with `record_metric`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<Metric>,
     /// More percentiles of response times, with 95 % intervals.
     #[serde(default)]
     pub percentiles: Vec<Percentile>,
@@ -193,23 +203,6 @@ pub struct Generator {
     pub late_ms: Option<[f64; 2]>,
 }
 
-/// One slice of the series.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct SlicePoint {
-    /// The start of the slice, since the measured time began.
-    pub t_s: f64,
-    /// Successful calls a second.
-    pub rate: f64,
-    /// Failed calls.
-    pub errors: u64,
-    /// Response times: none without calls.
-    pub p50_ms: Option<f64>,
-    /// The same.
-    pub p99_ms: Option<f64>,
-    /// The same.
-    pub max_ms: Option<f64>,
-}
-
 impl Report {
     /// The report of a run. O(slices × values).
     pub fn new(plan: &Plan, outcome: &Outcome, tags: Vec<String>) -> Report {
@@ -247,6 +240,8 @@ impl Report {
             latency_ms: Latencies::of(&outcome.response),
             service_ms: Latencies::of(&outcome.service),
             functions: detail::functions(plan, outcome),
+            fields: outcome.notes.fields.clone(),
+            metrics: outcome.notes.metrics.iter().map(|(name, values)| Metric::of(name, values)).collect(),
             percentiles: detail::percentiles(outcome, &intervals),
             mean_concurrency: detail::mean_concurrency(outcome),
             requests_per_call: per_call(outcome.traffic.requests),
@@ -257,7 +252,7 @@ impl Report {
             rows: outcome.traffic.rows,
             generator: Generator::of(outcome),
             slice_s,
-            series: outcome.slices.iter().enumerate().map(|(i, s)| SlicePoint::of(i, slice_s, s)).collect(),
+            series: slices::points(outcome, slice_s),
             cut: outcome.cut.as_ref().map(messages::cut),
             cut_kind: outcome.cut.as_ref().map(CutKind::of),
             warnings: Vec::new(),
@@ -367,20 +362,6 @@ impl Generator {
             busiest: outcome.busiest,
             preemptions: usage.preemptions,
             late_ms: outcome.late.map(|(mean, max)| [mean.as_secs_f64() * 1e3, max.as_secs_f64() * 1e3]),
-        }
-    }
-}
-
-impl SlicePoint {
-    fn of(index: usize, slice_s: f64, slice: &SliceSum) -> SlicePoint {
-        let at = |share: f64| (!slice.counts.is_empty()).then(|| ms(slice.quantile(share) as f64));
-        SlicePoint {
-            t_s: index as f64 * slice_s,
-            rate: slice.done as f64 / slice_s,
-            errors: slice.errors,
-            p50_ms: at(0.5),
-            p99_ms: at(0.99),
-            max_ms: at(1.0),
         }
     }
 }

@@ -27,9 +27,13 @@ mod numbers;
 #[cfg(feature = "script")]
 mod param;
 #[cfg(feature = "script")]
+mod presets;
+#[cfg(feature = "script")]
 mod printing;
 #[cfg(feature = "script")]
 mod rune;
+#[cfg(feature = "script")]
+mod split_lines;
 #[cfg(feature = "script")]
 mod texts;
 #[cfg(feature = "script")]

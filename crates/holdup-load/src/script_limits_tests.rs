@@ -181,6 +181,9 @@ fn a_file_beyond_the_folder_is_an_error_that_says_how_to_read_it() {
         let error = called(&text.replace("read_to_string", read), Limits::default());
         assert!(words.iter().all(|word| error.message.contains(word)), "{read}: {error}");
     }
+    let lines = text.replace("read_to_string(\"/etc/passwd\")", "read_split_lines_iter(\"/etc/passwd\", [\";\"])");
+    let error = called(&lines, Limits::default());
+    assert!(words.iter().all(|word| error.message.contains(word)), "{error}");
 }
 
 #[test]

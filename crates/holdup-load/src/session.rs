@@ -1,6 +1,6 @@
 //! Statements on their way to the server: timeouts, retries, and counts of both. One session for each thread.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::ops::RangeInclusive;
 use std::pin::pin;
@@ -8,6 +8,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::driver::{Args, Driver, DriverError, Reply, ServerInfo, Want};
+
+mod notes;
+
+pub use notes::{Notes, Values};
 
 /// How patient a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,12 +87,38 @@ impl Expected {
     }
 }
 
+/// What the call that goes on just now is to the measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    SetUp,
+    WarmUp,
+    Measured,
+}
+
+/// What a script may know of the run that it is a part of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct About {
+    /// Which thread this is, from 0.
+    pub worker: usize,
+    /// How many there are.
+    pub workers: usize,
+    /// The functions that are called, with their weights.
+    pub functions: Vec<(String, f64)>,
+}
+
+impl Default for About {
+    fn default() -> Self {
+        About { worker: 0, workers: 1, functions: Vec::new() }
+    }
+}
+
 /// One thread's way to the server, or to none.
 pub struct Session {
     driver: Option<Rc<dyn Driver>>,
     patience: Patience,
-    /// The call that goes on just now counts.
-    is_counted: Cell<bool>,
+    about: About,
+    part: Cell<Part>,
+    notes: RefCell<Notes>,
     requests: Cell<u64>,
     retries: Cell<u64>,
     rows: Cell<u64>,
@@ -97,8 +127,50 @@ pub struct Session {
 impl Session {
     /// A session over a driver; without one, statements are errors.
     pub fn new(driver: Option<Rc<dyn Driver>>, patience: Patience) -> Session {
-        let (requests, retries, rows) = Default::default();
-        Session { driver, patience, is_counted: Cell::new(false), requests, retries, rows }
+        Session::of(driver, patience, About::default())
+    }
+
+    /// The same for a thread of a run.
+    pub fn of(driver: Option<Rc<dyn Driver>>, patience: Patience, about: About) -> Session {
+        let (notes, requests, retries, rows) = Default::default();
+        Session { driver, patience, about, part: Cell::new(Part::SetUp), notes, requests, retries, rows }
+    }
+
+    /// The run that this is a part of.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// Sets a field of the report.
+    ///
+    /// # Errors
+    /// It is too long or one too many, or a call of the run wants it: which of them would be the last to?
+    pub fn set_field(&self, name: &str, text: &str) -> Result<(), DriverError> {
+        match self.part.get() {
+            Part::SetUp => self.notes.borrow_mut().set(name, text),
+            Part::WarmUp | Part::Measured => Err(DriverError::fatal(
+                "a field of the report is set in `prepare`, and not by each call: `record_metric` is for those",
+            )),
+        }
+    }
+
+    /// Records a value of one of the script's metrics; those of the warm-up are left out.
+    ///
+    /// # Errors
+    /// It is no number or one name too many, or no call of the run wants it.
+    pub fn record(&self, name: &str, value: f64) -> Result<(), DriverError> {
+        match self.part.get() {
+            Part::Measured => self.notes.borrow_mut().record(name, value),
+            Part::WarmUp => Ok(()),
+            Part::SetUp => Err(DriverError::fatal(
+                "a metric is recorded by calls that are measured, and not in `prepare`: `set_report_field` is for that",
+            )),
+        }
+    }
+
+    /// What the script said so far.
+    pub fn notes(&self) -> Notes {
+        self.notes.borrow().clone()
     }
 
     /// Runs a call whose statements are counted in [`Session::traffic`], or are not.
@@ -107,8 +179,9 @@ impl Session {
     /// only while it is polled.
     pub async fn counted<T>(&self, is_counted: bool, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
+        let part = if is_counted { Part::Measured } else { Part::WarmUp };
         poll_fn(|context| {
-            self.is_counted.set(is_counted);
+            self.part.set(part);
             call.as_mut().poll(context)
         })
         .await
@@ -218,8 +291,12 @@ impl Session {
         })
     }
 
+    fn is_counted(&self) -> bool {
+        self.part.get() == Part::Measured
+    }
+
     fn count(&self, reply: &Reply) {
-        if self.is_counted.get() {
+        if self.is_counted() {
             self.requests.set(self.requests.get() + 1);
             self.rows.set(self.rows.get() + reply.rows);
         }
@@ -242,7 +319,7 @@ impl Session {
             }
             tokio::time::sleep(self.patience.pause_before(retry)).await;
             retry += 1;
-            self.retries.set(self.retries.get() + u64::from(self.is_counted.get()));
+            self.retries.set(self.retries.get() + u64::from(self.is_counted()));
         }
     }
 }

@@ -194,6 +194,8 @@ pub fn number(value: f64) -> String {
         0.0 => "0".to_owned(),
         v if v >= 1e6 => format!("{} M", trimmed(value / 1e6)),
         v if v >= 1e4 && v % 100.0 == 0.0 => format!("{} k", trimmed(value / 1e3)),
+        // Two places would leave nothing of it.
+        v if v < 0.1 => holdup_base::numbers::figure(value),
         _ => trimmed(value),
     }
 }

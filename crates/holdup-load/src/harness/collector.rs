@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::series::{SliceSum, counts, series};
-use super::slice::{ErrorKind, Slice, ThreadEnd, functions, late};
+use super::slice::{ErrorKind, Slice, ThreadEnd, functions, late, notes};
 use super::watch::{self, Watch};
 use super::{Length, Message, Plan, RunError, Start, Stop, Usage, new_histogram};
 use crate::driver::ServerInfo;
 use crate::script::{ParamInfo, ScriptError};
-use crate::session::Traffic;
+use crate::session::{Notes, Traffic};
 
 /// How often somebody who watches hears of the run.
 const LIVE_EVERY: Duration = Duration::from_millis(200);
@@ -103,6 +103,8 @@ pub struct Outcome {
     pub late: Option<(Duration, Duration)>,
     /// Statements of the calls that count.
     pub traffic: Traffic,
+    /// What the script said of the run; nothing before it has ended.
+    pub notes: Notes,
     /// The script's parameters.
     pub params: Vec<ParamInfo>,
     /// What the server said of itself.
@@ -334,8 +336,7 @@ impl<'a> Collector<'a> {
         let is_running = self.ends.len() < self.plan.threads;
         let elapsed = if is_running { self.whole_slices(slice) } else { self.measured_time(start) };
         let slices = series(&self.slices, elapsed, slice);
-        let mut usage = Usage::default();
-        let mut traffic = Traffic::default();
+        let (mut usage, mut traffic) = (Usage::default(), Traffic::default());
         let (mut unserved, mut unfinished) = (0, 0);
         let mut response = self.response.clone();
         for end in &self.ends {
@@ -364,6 +365,7 @@ impl<'a> Collector<'a> {
             usage,
             busiest: if elapsed.is_zero() { 0.0 } else { busiest / elapsed.as_secs_f64() },
             traffic,
+            notes: notes(&self.ends),
             params: self.params.clone(),
             // One that speaks HTTP says it with its first answer.
             server: self.server.clone().or_else(|| self.ends.iter().find_map(|end| end.server.clone())),

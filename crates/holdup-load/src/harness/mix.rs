@@ -48,6 +48,11 @@ impl Mix {
         &self.names
     }
 
+    /// The functions with their weights.
+    pub(super) fn weighted(&self) -> Vec<(String, f64)> {
+        self.names.iter().cloned().zip(self.weights.iter().copied()).collect()
+    }
+
     /// `a:3, b:1`, or the one name.
     pub fn describe(&self) -> String {
         if let [name] = self.names.as_slice() {

@@ -10,7 +10,7 @@ use super::RunError;
 use super::watch::{self, Beat, on_a_thread};
 use crate::driver::{self, ConnectOptions};
 use crate::script::{self, FunctionInfo, ParamInfo, Script, ScriptError, Source};
-use crate::session::{Patience, Session};
+use crate::session::{About, Patience, Session};
 
 /// The runtime of one thread.
 pub(super) fn runtime() -> Result<Runtime, RunError> {
@@ -34,6 +34,7 @@ pub(super) async fn set_up(
     source: &Source,
     connect: Option<&ConnectOptions>,
     patience: Patience,
+    about: About,
     beat: &Beat,
 ) -> Result<(Rc<Session>, Rc<dyn Script>), RunError> {
     beat.doing("compiling it");
@@ -45,7 +46,7 @@ pub(super) async fn set_up(
         Some(options) => Some(driver::connect(options).await.map_err(|e| RunError::Connect(e.to_string()))?),
         None => None,
     };
-    let session = Rc::new(Session::new(driver, patience));
+    let session = Rc::new(Session::of(driver, patience, about));
     let script = check(script::compile(source, &session)?, source)?;
     Ok((session, script))
 }
@@ -91,7 +92,7 @@ pub fn run_once<'a>(
         let runtime = runtime()?;
         LocalSet::new().block_on(&runtime, async {
             keep_beating(beat);
-            let (_session, script) = set_up(&its, options.as_ref(), patience, beat).await?;
+            let (_session, script) = set_up(&its, options.as_ref(), patience, About::default(), beat).await?;
             let mut called = Vec::new();
             for function in wanted {
                 if call_if_there(&*script, &function, beat).await? {

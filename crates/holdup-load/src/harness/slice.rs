@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 
 use super::usage::Usage;
 use crate::driver::ServerInfo;
-use crate::session::Traffic;
+use crate::session::{Notes, Traffic};
 
 /// The longest time that a histogram holds: longer ones count as this. An hour, in nanoseconds.
 const LONGEST_NS: u64 = 3_600_000_000_000;
@@ -99,6 +99,8 @@ pub(super) struct ThreadEnd {
     pub late: Late,
     /// Service times of each function of a mix, in its order; none without a mix.
     pub functions: Vec<Histogram<u64>>,
+    /// What the script said.
+    pub notes: Notes,
     /// What the server said of itself until then.
     pub server: Option<ServerInfo>,
 }
@@ -114,6 +116,15 @@ pub(super) fn functions(ends: &[ThreadEnd]) -> Vec<Histogram<u64>> {
         }
     }
     sums
+}
+
+/// What the scripts of all threads said.
+pub(super) fn notes(ends: &[ThreadEnd]) -> Notes {
+    let mut all = Notes::default();
+    for end in ends {
+        all.add(&end.notes);
+    }
+    all
 }
 
 /// How late all threads together began calls: on average, and at most.

@@ -22,7 +22,7 @@ use super::usage::Usage;
 use super::watch::{Beat, caught};
 use super::{Length, Marks, Message, Plan, RunError, Start, Stop, once};
 use crate::script::{Caller, Script, ScriptError};
-use crate::session::Session;
+use crate::session::{About, Session};
 
 /// How often a thread looks at the stop flag and at its slices, whatever its calls do.
 const TICK: Duration = Duration::from_millis(20);
@@ -58,6 +58,10 @@ impl Worker {
         let _ = sender.send(message);
     }
 
+    fn about(&self) -> About {
+        About { worker: self.index, workers: self.plan.threads, functions: self.plan.mix.weighted() }
+    }
+
     fn try_run(self, beat: &Arc<Beat>, started: oneshot::Receiver<Start>) -> Result<Option<ThreadEnd>, RunError> {
         if self.plan.pin {
             pin(self.index)?;
@@ -66,8 +70,11 @@ impl Worker {
         LocalSet::new().block_on(&runtime, async {
             once::keep_beating(beat);
             let (session, script) =
-                once::set_up(&self.plan.source, self.plan.connect.as_ref(), self.plan.patience, beat).await?;
-            once::call_if_there(&*script, "prepare", beat).await?;
+                once::set_up(&self.plan.source, self.plan.connect.as_ref(), self.plan.patience, self.about(), beat)
+                    .await?;
+            for function in ["prepare", "prepare_worker"] {
+                once::call_if_there(&*script, function, beat).await?;
+            }
             let callers = (0..self.plan.concurrency).map(|_| callers(&*script, &self.plan));
             let callers = callers.collect::<Result<Vec<_>, _>>()?;
             let (params, load_count) = (script.params().to_vec(), script.load_count());
@@ -290,6 +297,7 @@ impl Thread {
             left_behind: self.schedule.left_behind(),
             late: recorder.late(),
             functions: recorder.take_functions(),
+            notes: self.session.notes(),
             server: self.session.server(),
         }
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Latencies, ms};
 use crate::harness::{Outcome, Plan};
+use crate::session::Values;
 use crate::stats;
 
 /// The percentiles of [`Percentile`].
@@ -18,6 +19,30 @@ pub struct FunctionTimes {
     pub cycles: u64,
     /// Their service times.
     pub service_ms: Latencies,
+}
+
+/// One of the script's own metrics, in the unit that the script means.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[allow(missing_docs)] // The names say it.
+pub struct Metric {
+    /// Its name.
+    pub name: String,
+    /// How many values measured calls recorded.
+    pub count: u64,
+    pub mean: f64,
+    pub min: f64,
+    /// Percentiles are within one part in 128.
+    pub p50: f64,
+    pub p90: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+impl Metric {
+    pub(super) fn of(name: &str, values: &Values) -> Metric {
+        let [min, p50, p90, p99, max] = [0.0, 0.5, 0.9, 0.99, 1.0].map(|share| values.quantile(share));
+        Metric { name: name.to_owned(), count: values.count(), mean: values.mean(), min, p50, p90, p99, max }
+    }
 }
 
 /// What so many percent of the response times do not exceed.

@@ -10,7 +10,7 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
 use super::Report;
-use crate::harness::{Outcome, new_histogram};
+use crate::harness::{Outcome, SliceSum, new_histogram};
 
 /// A histogram as base64 text.
 pub(super) fn encoded(histogram: &Histogram<u64>) -> String {
@@ -27,55 +27,65 @@ pub(super) fn decoded(text: &str) -> Option<Histogram<u64>> {
     Deserializer::new().deserialize(&mut io::Cursor::new(bytes)).ok()
 }
 
+/// The response times of a slice.
+pub(super) fn of_slice(slice: &SliceSum) -> Histogram<u64> {
+    let mut histogram = new_histogram();
+    for (value, count) in &slice.counts {
+        histogram.saturating_record_n(*value, *count);
+    }
+    histogram
+}
+
 /// Writes the response times of each slice as an HdrHistogram interval log: nanoseconds, with maxima in milliseconds.
 ///
 /// # Errors
 /// The file can't be written.
-pub fn write_hdr_log(outcome: &Outcome, mut file: impl Write) -> io::Result<()> {
-    let mut serializer = V2DeflateSerializer::new();
+pub fn write_hdr_log(outcome: &Outcome, file: impl Write) -> io::Result<()> {
     let start = SystemTime::now().checked_sub(outcome.elapsed).unwrap_or(SystemTime::UNIX_EPOCH);
-    let mut log = IntervalLogWriterBuilder::new()
-        .add_comment("holdup load: response times in nanoseconds, maxima in milliseconds")
-        .with_start_time(start)
-        .with_max_value_divisor(1e6)
-        .begin_log_with(&mut file, &mut serializer)?;
-    for (index, slice) in outcome.slices.iter().enumerate() {
-        let mut histogram = new_histogram();
-        for (value, count) in &slice.counts {
-            histogram.saturating_record_n(*value, *count);
-        }
+    let slices = outcome.slices.iter().enumerate().map(|(index, slice)| {
         let begins = outcome.slice.saturating_mul(u32::try_from(index).unwrap_or(u32::MAX));
-        write_slice(&mut log, &histogram, begins, outcome.slice)?;
-    }
-    Ok(())
+        (begins, outcome.slice, of_slice(slice))
+    });
+    write_log(start, slices, file)
 }
 
-/// Writes the response times of a saved report as a log of one interval, which is all that a report keeps of them.
+/// The same from a saved report; one interval if it keeps no slices, as those of earlier versions and of runs that were killed.
 ///
 /// # Errors
 /// The report holds no histogram that can be read, or the file can't be written.
-pub fn write_whole_hdr_log(report: &Report, mut file: impl Write) -> io::Result<()> {
-    let histogram = decoded(&report.hdr)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the report's `hdr` is not a histogram"))?;
-    let elapsed = Duration::try_from_secs_f64(report.elapsed_s).unwrap_or_default();
+pub fn write_saved_hdr_log(report: &Report, file: impl Write) -> io::Result<()> {
+    let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
     let ended = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(report.finished_unix_s));
-    let start = ended.and_then(|ended| ended.checked_sub(elapsed)).unwrap_or(SystemTime::UNIX_EPOCH);
+    let start = ended.and_then(|ended| ended.checked_sub(seconds(report.elapsed_s)));
+    let start = start.unwrap_or(SystemTime::UNIX_EPOCH);
+    if report.series.iter().any(|slice| !slice.hdr.is_empty()) {
+        let slices = report.series.iter().map(|slice| {
+            (seconds(slice.t_s), seconds(report.slice_s), slice.histogram().unwrap_or_else(new_histogram))
+        });
+        return write_log(start, slices, file);
+    }
+    let whole = decoded(&report.hdr)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the report's `hdr` is not a histogram"))?;
+    write_log(start, std::iter::once((Duration::ZERO, seconds(report.elapsed_s), whole)), file)
+}
+
+/// Writes intervals: when each begins, how long it is, and its times.
+fn write_log(
+    start: SystemTime,
+    intervals: impl Iterator<Item = (Duration, Duration, Histogram<u64>)>,
+    mut file: impl Write,
+) -> io::Result<()> {
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()
         .add_comment("holdup load: response times in nanoseconds, maxima in milliseconds")
         .with_start_time(start)
         .with_max_value_divisor(1e6)
         .begin_log_with(&mut file, &mut serializer)?;
-    write_slice(&mut log, &histogram, Duration::ZERO, elapsed)
-}
-
-fn write_slice<W: Write, S: Serializer>(
-    log: &mut hdrhistogram::serialization::interval_log::IntervalLogWriter<'_, '_, W, S>,
-    histogram: &Histogram<u64>,
-    begins: Duration,
-    length: Duration,
-) -> io::Result<()> {
-    log.write_histogram(histogram, begins, length, Tag::new("response")).map_err(|e| io::Error::other(format!("{e:?}")))
+    for (begins, length, times) in intervals {
+        let written = log.write_histogram(&times, begins, length, Tag::new("response"));
+        written.map_err(|e| io::Error::other(format!("{e:?}")))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub fn draw(report: &Report, file: Output) -> Drawn {
 }
 
 /// Name, colour, and stretches of points: there is a gap between two of them.
-type Line = (&'static str, RGBColor, Vec<Vec<(f64, f64)>>);
+pub(super) type Line = (String, RGBColor, Vec<Vec<(f64, f64)>>);
 
 struct Page<'a> {
     report: &'a Report,
@@ -71,16 +71,12 @@ impl Page<'_> {
         )
     }
 
-    /// The end of the time axis.
     fn end(&self) -> f64 {
-        (self.report.series.len() as f64 * self.report.slice_s).max(self.report.slice_s)
+        end(self.report)
     }
 
-    /// The middle of each slice; a slice without a value is a gap.
     fn along(&self, of: impl Fn(&super::SlicePoint) -> Option<f64>) -> Vec<Vec<(f64, f64)>> {
-        let middle = self.report.slice_s / 2.0;
-        let points: Vec<_> = self.report.series.iter().map(|point| Some((point.t_s + middle, of(point)?))).collect();
-        points.split(Option::is_none).map(|stretch| stretch.iter().flatten().copied().collect()).collect()
+        along(self.report, of)
     }
 
     fn throughput<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn {
@@ -90,11 +86,11 @@ impl Page<'_> {
             let at = |t: f64| (t, rate * self.report.rate_sine.map_or(1.0, |wave| wave.at(t)));
             let steps = self.report.rate_sine.map_or(1, |_| CURVE);
             let offered = (0..=steps).map(|step| at(self.end() * f64::from(step) / f64::from(steps)));
-            lines.push(("offered", OFFERED, vec![offered.collect()]));
+            lines.push(("offered".to_owned(), OFFERED, vec![offered.collect()]));
         }
-        lines.push(("calls/s", RATE, self.along(|point| Some(point.rate))));
+        lines.push(("calls/s".to_owned(), RATE, self.along(|point| Some(point.rate))));
         if self.report.errors > 0 {
-            lines.push(("errors/s", ERRORS, self.along(|point| Some(point.errors as f64 / slice_s))));
+            lines.push(("errors/s".to_owned(), ERRORS, self.along(|point| Some(point.errors as f64 / slice_s))));
         }
         let most = lines.iter().flat_map(|line| line.2.iter().flatten()).map(|point| point.1).fold(1e-9, f64::max);
         let mut chart = ChartBuilder::on(area)
@@ -110,9 +106,9 @@ impl Page<'_> {
 
     fn latencies<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn {
         let lines: Vec<Line> = vec![
-            ("max", MOST, self.along(|point| point.max_ms)),
-            ("p99", NINETY_NINE, self.along(|point| point.p99_ms)),
-            ("p50", MEDIAN, self.along(|point| point.p50_ms)),
+            ("max".to_owned(), MOST, self.along(|point| point.max_ms)),
+            ("p99".to_owned(), NINETY_NINE, self.along(|point| point.p99_ms)),
+            ("p50".to_owned(), MEDIAN, self.along(|point| point.p50_ms)),
         ];
         let Some((low, high)) = bounds(&lines) else { return write(area, "no call succeeded", (60, 60), 12) };
         let mut chart = ChartBuilder::on(area)
@@ -131,7 +127,9 @@ impl Page<'_> {
         let mut lines: Vec<Line> = Vec::new();
         let both = [("response", RATE, &self.report.hdr), ("service", MEDIAN, &self.report.service_hdr)];
         for (name, colour, encoded) in both {
-            lines.extend(hdr::decoded(encoded).filter(|h| !h.is_empty()).map(|h| (name, colour, vec![by_rarity(&h)])));
+            lines.extend(
+                hdr::decoded(encoded).filter(|h| !h.is_empty()).map(|h| (name.to_owned(), colour, vec![by_rarity(&h)])),
+            );
         }
         let Some((low, high)) = bounds(&lines) else { return write(area, "no call succeeded", (60, 60), 12) };
         let rarest = lines.iter().flat_map(|line| line.2.iter().flatten()).map(|point| point.0).fold(1.0, f64::max);
@@ -147,6 +145,18 @@ impl Page<'_> {
         mesh(&mut style, ("percentile of calls", &|v| percentile_label(*v)), "ms")?;
         draw_lines(&mut chart, lines, SeriesLabelPosition::UpperLeft)
     }
+}
+
+/// The end of a report's time axis.
+pub(super) fn end(report: &Report) -> f64 {
+    (report.series.len() as f64 * report.slice_s).max(report.slice_s)
+}
+
+/// The middle of each slice; a slice without a value is a gap.
+pub(super) fn along(report: &Report, of: impl Fn(&super::SlicePoint) -> Option<f64>) -> Vec<Vec<(f64, f64)>> {
+    let middle = report.slice_s / 2.0;
+    let points: Vec<_> = report.series.iter().map(|point| Some((point.t_s + middle, of(point)?))).collect();
+    points.split(Option::is_none).map(|stretch| stretch.iter().flatten().copied().collect()).collect()
 }
 
 /// `90 %` at 1, `99 %` at 2, …
@@ -173,14 +183,14 @@ fn by_rarity(histogram: &hdrhistogram::Histogram<u64>) -> Vec<(f64, f64)> {
 }
 
 /// A little beyond the least and the largest value above 0.
-fn bounds(lines: &[Line]) -> Option<(f64, f64)> {
+pub(super) fn bounds(lines: &[Line]) -> Option<(f64, f64)> {
     let values =
         || lines.iter().flat_map(|line| line.2.iter().flatten()).map(|point| point.1).filter(|value| *value > 0.0);
     let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
     (high > 0.0).then_some((low / 1.5, high * 1.5))
 }
 
-fn mesh<'a, 'b, X, Y, DB>(
+pub(super) fn mesh<'a, 'b, X, Y, DB>(
     mesh: &mut holdup_plot::plotters::chart::MeshStyle<'a, 'b, X, Y, DB>,
     (x, label): (&str, &'b dyn Fn(&f64) -> String),
     y: &str,
@@ -202,7 +212,7 @@ where
         .map_err(text)
 }
 
-fn draw_lines<'a, X, Y, DB>(
+pub(super) fn draw_lines<'a, X, Y, DB>(
     chart: &mut ChartContext<'a, DB, Cartesian2d<X, Y>>,
     lines: Vec<Line>,
     legend: SeriesLabelPosition,

@@ -56,13 +56,26 @@ impl Files {
         self.any
     }
 
-    /// The text of a file of at most `most` bytes. A relative path is one in the script's folder; one that is found where the
-    /// program was started counts too, as the shell completes those.
+    /// The text of a file of at most `most` bytes.
     pub(super) fn text(&self, file: &Path, most: usize) -> Result<String, Refusal> {
+        let (opened, path) = self.open(file)?;
+        text_of(opened, &path, most)
+    }
+
+    /// A plain file, to be read bit by bit.
+    pub(super) fn plain(&self, file: &Path) -> Result<File, Refusal> {
+        let (opened, path) = self.open(file)?;
+        length_of(&opened, &path)?;
+        Ok(opened)
+    }
+
+    /// A file, and where it lies. A relative path is one in the script's folder; one that is found where the program was started
+    /// counts too, as the shell completes those.
+    fn open(&self, file: &Path) -> Result<(File, PathBuf), Refusal> {
         let beside = self.folder.join(file);
         if self.any {
-            let path = if beside.exists() { &beside } else { file };
-            return open_any(path).map_err(|e| refusal(path, &e)).and_then(|opened| text_of(opened, path, most));
+            let path = if beside.exists() { beside } else { file.to_owned() };
+            return open_any(&path).map_err(|e| refusal(&path, &e)).map(|opened| (opened, path));
         }
         let opened = match self.below(file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => match file.strip_prefix(&self.folder) {
@@ -83,7 +96,7 @@ impl Files {
                 refusal(&beside, &error)
             }
         })?;
-        text_of(opened, &beside, most)
+        Ok((opened, beside))
     }
 
     fn below(&self, file: &Path) -> io::Result<File> {
@@ -137,16 +150,21 @@ pub(super) fn refusal(path: &Path, error: &io::Error) -> Refusal {
     if error.kind() == io::ErrorKind::NotFound { Refusal::Missing(sentence) } else { Refusal::Because(sentence) }
 }
 
+/// The length of a plain file.
+fn length_of(file: &File, path: &Path) -> Result<usize, Refusal> {
+    let about = file.metadata().map_err(|e| refusal(path, &e))?;
+    if about.is_file() {
+        return Ok(usize::try_from(about.len()).unwrap_or(usize::MAX));
+    }
+    Err(Refusal::Because(format!("{}: it is not a plain file, and a script reads no others", path.display())))
+}
+
 /// The text of a plain file; devices and pipes have no end, or no beginning.
 pub(super) fn text_of(mut file: File, path: &Path, most: usize) -> Result<String, Refusal> {
-    let about = file.metadata().map_err(|e| refusal(path, &e))?;
+    let length = length_of(&file, path)?;
     let because = |what: String| Refusal::Because(format!("{}: {what}", path.display()));
-    if !about.is_file() {
-        return Err(because("it is not a plain file, and a script reads no others".to_owned()));
-    }
     let too_long =
         |is: usize| because(format!("it has {}, and {} is the most that is read here", Size(is), Size(most)));
-    let length = usize::try_from(about.len()).unwrap_or(usize::MAX);
     if length > most {
         return Err(too_long(length));
     }

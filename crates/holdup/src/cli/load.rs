@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use holdup_base::numbers;
 use holdup_load::harness::Length;
 
+use super::load_reports::{LoadCompare, LoadPlot};
 use super::{duration, positive};
 
 /// Examples.
@@ -60,7 +61,7 @@ pub enum Load {
         /// Draw it into this file: .svg or .png
         #[arg(long, value_name = "FILE")]
         plot: Option<PathBuf>,
-        /// Write its response times as an HdrHistogram log of one interval
+        /// Write its response times as an HdrHistogram interval log
         #[arg(long, value_name = "FILE")]
         hdr_log: Option<PathBuf>,
         /// Compare it with this report of an earlier run
@@ -70,6 +71,10 @@ pub enum Load {
         #[arg(long)]
         json: bool,
     },
+    /// Draw several reports into one picture: throughput and percentiles over time
+    #[command(after_help = "Examples:\n  holdup load plot before.json after.json -o both.svg\n  \
+                            holdup load plot a.json b.json c.json -p 50,99,99.9 -o tails.png")]
+    Plot(LoadPlot),
     /// Compare reports: before and after, one or several of each
     #[command(after_help = "Examples:\n  holdup load compare before.json after.json\n  \
                             holdup load compare a1.json a2.json a3.json --vs b1.json b2.json b3.json")]
@@ -285,23 +290,6 @@ pub struct LoadRun {
     #[arg(long, value_name = "FILE")]
     pub hdr_log: Option<PathBuf>,
     /// Print the report as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `holdup load compare`
-#[derive(Debug, Args)]
-pub struct LoadCompare {
-    /// Reports of `holdup load run -o`: two, or those before
-    #[arg(required = true, value_name = "REPORT")]
-    pub before: Vec<PathBuf>,
-    /// Those after
-    #[arg(long = "vs", num_args = 1.., value_name = "REPORT")]
-    pub after: Vec<PathBuf>,
-    /// Exit with 1 if throughput fell or the 99th percentile rose by more than this, surely
-    #[arg(long, value_parser = super::diff::percent, value_name = "PERCENT")]
-    pub fail_on: Option<f64>,
-    /// Print as JSON
     #[arg(long)]
     pub json: bool,
 }

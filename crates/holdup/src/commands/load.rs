@@ -18,13 +18,13 @@ use std::time::Duration;
 use anyhow::Context;
 use holdup_base::Output;
 use holdup_load::harness::{self, Length, Marks, Mix, Outcome, Plan, Wave, run_once};
-use holdup_load::report::Report;
+use holdup_load::report::{Panel, Report};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use checkpoints::{Checkpoints, place};
 
 use super::Usage;
-use crate::cli::{Load, LoadCompare, LoadRows, LoadRun, Target, Width};
+use crate::cli::{Load, LoadCompare, LoadPlot, LoadRows, LoadRun, Target, Width};
 use crate::text;
 use crate::text::load::Dashboard;
 use crate::text::screen::say;
@@ -48,6 +48,7 @@ pub fn run(command: &Load) -> anyhow::Result<ExitCode> {
         Load::Show { report, plot, hdr_log, baseline, json } => {
             show(report, plot.as_deref(), hdr_log.as_deref(), baseline.as_deref(), *json)
         }
+        Load::Plot(args) => plot(args),
         Load::Compare(args) => compare(args),
     }
 }
@@ -229,7 +230,7 @@ fn show(
     let report = read_report(path)?;
     let baseline = baseline.map(read_report).transpose()?;
     if let Some(mut file) = log.map(place).transpose()? {
-        let written = holdup_load::report::write_whole_hdr_log(&report, &mut file);
+        let written = holdup_load::report::write_saved_hdr_log(&report, &mut file);
         written.with_context(|| file.path().display().to_string())?;
         file.commit()?;
     }
@@ -239,6 +240,18 @@ fn show(
         draw(&report, file)?;
     }
     print_beside(baseline.as_ref(), &report)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn plot(args: &LoadPlot) -> anyhow::Result<ExitCode> {
+    let read = |path: &PathBuf| Ok((path.display().to_string(), read_report(path)?));
+    let reports = args.reports.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+    let is_unsaid = args.percentiles.is_empty() && !args.throughput;
+    let percents: &[f64] = if is_unsaid { &[50.0, 99.0] } else { &args.percentiles };
+    let throughput = (is_unsaid || args.throughput).then_some(Panel::Throughput);
+    let panels: Vec<Panel> = throughput.into_iter().chain(percents.iter().copied().map(Panel::Percentile)).collect();
+    holdup_load::report::draw_several(&reports, &panels, place(&args.output)?).map_err(anyhow::Error::msg)?;
+    say!("drawn: {}", args.output.display());
     Ok(ExitCode::SUCCESS)
 }
 

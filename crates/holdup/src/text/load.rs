@@ -83,6 +83,7 @@ pub fn print(report: &Report) -> anyhow::Result<()> {
     counts(&mut out, report)?;
     times(&mut out, report)?;
     generator(&mut out, report)?;
+    metrics(&mut out, report)?;
     if !report.error_kinds.is_empty() {
         writeln!(out, "\n{BOLD}errors{BOLD:#}")?;
         for kind in &report.error_kinds {
@@ -129,6 +130,9 @@ fn head(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     if !report.params.is_empty() {
         let params: Vec<String> = report.params.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         writeln!(out, "{DIM}{}{DIM:#}", clean(&params.join(", ")))?;
+    }
+    for (name, text) in &report.fields {
+        writeln!(out, "{DIM}{}{DIM:#}", paragraph(&format!("{}: ", clean(name)), &clean(text)))?;
     }
     writeln!(out)
 }
@@ -199,6 +203,23 @@ fn times(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     }
     if let Some([low, high]) = report.p99_ci95_ms {
         writeln!(out, "{DIM}{:>12} p99 lies between {} and {} (95 %){DIM:#}", "", figure(low), figure(high))?;
+    }
+    Ok(())
+}
+
+/// The script's own metrics.
+fn metrics(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
+    if report.metrics.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{BOLD}{:>12} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}{BOLD:#}",
+        "metric", "values", "mean", "min", "p50", "p90", "p99", "max"
+    )?;
+    for m in &report.metrics {
+        let figures = [m.mean, m.min, m.p50, m.p90, m.p99, m.max].map(|value| format!("{:>10}", figure(value)));
+        writeln!(out, "{:>12} {:>10} {}", clean(&m.name), m.count, figures.join(" "))?;
     }
     Ok(())
 }

@@ -55,7 +55,108 @@ fn each_function_of_a_mix_has_its_times() {
     let o = run(&["show", &saved, "--hdr-log", &log.display().to_string(), "-b", &saved]);
     assert!(String::from_utf8_lossy(&o.stdout).contains("no sure difference"), "{}", err(&o));
     let text = fs::read_to_string(log).expect("a log");
-    assert_eq!(text.lines().filter(|line| line.starts_with("Tag=response,")).count(), 1);
+    let slices = answer["series"].as_array().expect("a series").len();
+    assert_eq!(text.lines().filter(|line| line.starts_with("Tag=response,")).count(), slices);
+}
+
+#[test]
+fn several_reports_are_drawn_into_one_picture() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = written(folder.path(), "pub async fn run(ctx, i) {}");
+    let [a, b, picture, png, other] =
+        ["a.json", "b.json", "p.svg", "p.png", "old.json"].map(|name| folder.path().join(name).display().to_string());
+    for to in [&a, &b] {
+        assert!(run(&["run", &script, "-d", "300ms", "-w", "0", "-o", to]).status.success());
+    }
+    let panels = |path: &str| {
+        let svg = fs::read_to_string(path).expect("a picture");
+        ["calls per second", "p50, ms", "p99, ms", "p99.9, ms"].map(|name| svg.contains(name))
+    };
+    for (chosen, drawn) in [
+        (&[][..], [true, true, true, false]),
+        (&["-t"], [true, false, false, false]),
+        (&["-p", "50,99.9"], [false, true, false, true]),
+        (&["-p", "99", "-t"], [true, false, true, false]),
+    ] {
+        let o = run(&[&["plot", &a, &b, "-o", &picture][..], chosen].concat());
+        assert!(o.status.success(), "{}", err(&o));
+        assert_eq!(panels(&picture), drawn, "{chosen:?}");
+        let svg = fs::read_to_string(&picture).expect("a picture");
+        assert!(svg.contains("a.json") && svg.contains("b.json"));
+    }
+    assert!(run(&["plot", &a, "-p", "25", "-o", &png]).status.success());
+    assert!(fs::read(&png).expect("a picture").starts_with(b"\x89PNG"));
+    // One of an earlier version knows three percentiles of its slices.
+    let mut report: Value = serde_json::from_str(&fs::read_to_string(&a).expect("a report")).expect("JSON");
+    for slice in report["series"].as_array_mut().expect("a series") {
+        slice.as_object_mut().expect("a slice").remove("hdr");
+    }
+    fs::write(&other, report.to_string()).expect("written");
+    assert!(run(&["plot", &a, &other, "-p", "99,100", "-o", &picture]).status.success());
+    let o = run(&["plot", &a, &other, "-p", "90", "-o", &picture]);
+    assert!(o.status.code() == Some(3) && err(&o).contains("old.json: of its slices it keeps p50"), "{}", err(&o));
+    assert_eq!(run(&["plot", &a, "-p", "101", "-o", &picture]).status.code(), Some(2));
+}
+
+#[test]
+fn a_script_has_metrics_and_fields_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("rows.csv"), "1; one;x\n2;;y\n").expect("written");
+    let text = r#"
+        pub async fn prepare(ctx) {
+            ctx.set_report_field("data", "rows.csv");
+            ctx.init_partition_row_distribution_preset("main", 1000, 10, "80:1,20:4").await?;
+            if ctx.set_partition_batch_size("main", 7).await? != 176 { ctx.signal_failure("batches").await?; }
+            let lines = fs::read_split_lines_iter("rows.csv", [";", -1, true, true])?;
+            ctx.data.rows = [];
+            while let Some(parts) = lines.next() { ctx.data.rows.push(parts?); }
+            if ctx.data.rows != [["1", "one", "x"], ["2", "y"]] { ctx.signal_failure("rows").await?; }
+            if ctx.data.functions_to_invoke[0].1 != 1.0 { ctx.signal_failure("functions").await?; }
+        }
+        pub async fn prepare_worker(ctx) { ctx.data.offset = 1000 * ctx.worker_id / ctx.worker_count; }
+        pub async fn run(ctx, i) {
+            let partition = ctx.get_partition_info("main", i).await;
+            ctx.record_metric("rows", partition.rows_num);
+            ctx.record_metric("offset", ctx.data.offset);
+            partition.idx += 5;
+            if partition.idx != ctx.get_partition_idx("main", i).await + 5 { ctx.signal_failure("idx").await?; }
+            let batch = ctx.get_partition_batch("main", i).await?;
+            for row in batch.rows {
+                if ctx.get_partition_idx("main", row).await != batch.idx { ctx.signal_failure("batch").await?; }
+            }
+        }
+        pub async fn late(ctx, i) { ctx.set_report_field("a", "b"); }
+        pub async fn word(ctx, i) { ctx.record_metric("a", "b"); }
+        pub async fn none(ctx, i) { ctx.get_partition_idx("other", i).await; }
+    "#;
+    let script = written(folder.path(), text);
+    let report = folder.path().join("r.json").display().to_string();
+    let base = ["run", &script, "-t", "2", "-d", "1000", "-w", "100"];
+    let o = run(&[&base[..], &["-o", &report, "--json"]].concat());
+    let answer = json(&o);
+    assert!(o.status.success(), "{answer:#} {}", err(&o));
+    assert_eq!(answer["fields"]["data"].as_str(), Some("rows.csv"));
+    assert_eq!(answer["fields"]["partitions of main"].as_str(), Some("52 of 10 rows, 12 of 40 rows"));
+    let [offset, rows] = [0, 1].map(|i| &answer["metrics"][i]);
+    assert_eq!(
+        (offset["name"].as_str(), offset["min"].as_f64(), offset["max"].as_f64()),
+        (Some("offset"), Some(0.0), Some(500.0))
+    );
+    // Those of the warm-up are left out, and each row was seen once: Σ rows² / rows.
+    assert_eq!((count(rows, "count"), rows["mean"].as_f64()), (1000, Some(24.4)));
+    assert_eq!((rows["p50"].as_f64(), rows["p90"].as_f64()), (Some(10.0), Some(40.0)));
+    let shown = String::from_utf8_lossy(&run(&["show", &report]).stdout).into_owned();
+    assert!(shown.contains("data: rows.csv") && shown.contains("metric"), "{shown}");
+    for (function, words) in
+        [("late", "set in `prepare`"), ("word", "\"a\" is a number"), ("none", "no preset \"other\"")]
+    {
+        let o = run(&[&base[..], &["-f", function, "--json"]].concat());
+        assert!(
+            o.status.code() == Some(1) && json(&o)["cut"].as_str().is_some_and(|cut| cut.contains(words)),
+            "{}",
+            err(&o)
+        );
+    }
 }
 
 #[test]
