@@ -16,10 +16,10 @@ use crate::request::ChainOf;
 use crate::study::Study;
 use crate::{Answer, Cancel, Error, Result};
 
-/// Parts of the trace that one chain is followed through: some 15 MB each.
-const MOST_PARTS: usize = 16;
+/// Parts of the trace that one chain is followed through: some 4 MB each.
+const MOST_PARTS: usize = 64;
 /// Parts that are looked through for a finding's longest wait.
-const SEARCHED: usize = 4;
+const SEARCHED: usize = 16;
 
 #[derive(Serialize)]
 struct Document {
