@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use holdup_testing::{Need, has};
+use holdup_testing::{Need, has, shared_trace};
 
 /// The demo, recorded once: a recording made here would tell of whatever else the machine does meanwhile.
 const DEMO: &str = "../../ui/test/data/demo.holdup";
@@ -154,6 +154,47 @@ fn the_first_story_on_a_trace_of_perfetto() {
     let output = holdup().args(["export", DEMO, "--format", "perfetto", "-o", &path]).output().expect("holdup runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     foreign_story(folder.path(), &path, "high");
+}
+
+/// What others recorded on Windows and on a phone.
+#[test]
+fn the_first_story_on_real_traces_of_windows_and_android() {
+    let Some(_one) = browser() else { return };
+    for name in ["win7-8cpu-slow-ppt.etl", "android12-4cpu-switch-stacks.pftrace"] {
+        let Some(trace) = shared_trace(name).map(|path| path.display().to_string()) else { return };
+        let folder = tempfile::tempdir().expect("folder");
+        let (told, view) = (report(folder.path(), "told.html", Some(&trace)), View::of(&[&trace]));
+        node("abroad.mjs", &[("HOLDUP_URL", &view.url), ("HOLDUP_REPORT", &told)]);
+    }
+}
+
+/// The demo, in which names begin with what would be markup, a script or an escape of a terminal.
+fn hostile(folder: &Path) -> String {
+    const EVIL: &str = "<img src=x onerror=\"window.hit=1\"><script>window.hit=1</script>\"'&{{7*7}}\u{1b}[31m\u{202e}";
+    let mut trace = holdup_trace::file::read(Path::new(DEMO)).expect("the demo");
+    trace.events.load().expect("its tables");
+    let own = |name: &str| !name.is_empty() && !name.starts_with('/') && !name.contains("futex");
+    let threads = trace.threads.name.iter().chain(&trace.threads.process).copied();
+    let functions = trace.names.tables().0.function.iter().copied();
+    let named: std::collections::HashSet<_> = threads.chain(functions).collect();
+    let mut strings = holdup_trace::Dictionary::empty_for_reading();
+    for (i, text) in trace.strings.iter().enumerate() {
+        let evil = named.contains(&holdup_trace::StringId(i as u32)) && own(text);
+        strings.append(&if evil { format!("{EVIL}{text}") } else { text.to_owned() });
+    }
+    trace.strings = strings;
+    let path = folder.join("<img src=x onerror=window.hit=1>.holdup");
+    holdup_trace::file::write(&trace, &path).expect("written");
+    path.display().to_string()
+}
+
+#[test]
+fn hostile_names_in_the_view_and_in_a_report() {
+    let Some(_one) = browser() else { return };
+    let folder = tempfile::tempdir().expect("folder");
+    let trace = hostile(folder.path());
+    let (told, view) = (report(folder.path(), "told.html", Some(&trace)), View::of(&[&trace]));
+    node("hostile.mjs", &[("HOLDUP_URL", &view.url), ("HOLDUP_REPORT", &told)]);
 }
 
 fn foreign_story(folder: &Path, trace: &str, confidence: &str) {
