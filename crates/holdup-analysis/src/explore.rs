@@ -14,6 +14,7 @@ pub mod group;
 mod measure;
 mod names;
 mod narrow;
+mod order;
 mod presets;
 mod query;
 pub mod relation;

@@ -5,6 +5,7 @@ mod roles;
 mod tree;
 mod waited;
 
+use holdup_analysis::intervals::Chunk;
 use holdup_analysis::label;
 use holdup_trace::{Amount, LockId, StackId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -122,13 +123,11 @@ impl Flames {
         cancel: &Cancel,
     ) -> Result<Weights> {
         let roles = &self.roles;
-        let sums = self
-            .waited
-            .within(&study.timeline, parts, window, cancel, |chunk, window| Waited::of(study, roles, chunk, window))?;
+        let sum_up = |chunk: &Chunk, window| Waited::of(study, roles, chunk, window);
         let locks = among.lock.as_deref().map(|wanted| locks_called(study, wanted));
         // Where threads waited, or who let them go where.
         let mut all: FxHashMap<(Role, StackId), u64> = FxHashMap::default();
-        for sum in &sums {
+        self.waited.within(&study.timeline, parts, window, cancel, sum_up, |sum| {
             sum.each(among.threads.as_ref(), |alike, ns| {
                 if locks.as_ref().is_none_or(|locks| locks.contains(&alike.lock)) {
                     let place =
@@ -136,7 +135,7 @@ impl Flames {
                     *all.entry(place).or_default() += ns;
                 }
             });
-        }
+        })?;
         let path = |(role, stack)| {
             let waker = (of == Of::Wakers).then(|| roles.name(role).to_owned());
             waker.into_iter().chain(frames(study, stack)).collect()
@@ -153,13 +152,11 @@ impl Flames {
         cancel: &Cancel,
     ) -> Result<Weights> {
         let roles = &self.roles;
-        let sums = self
-            .charged
-            .within(&study.timeline, parts, window, cancel, |chunk, window| Charged::of(study, roles, chunk, window))?;
+        let sum_up = |chunk: &Chunk, window| Charged::of(study, roles, chunk, window);
         let mut all = FxHashMap::default();
-        for sum in &sums {
+        self.charged.within(&study.timeline, parts, window, cancel, sum_up, |sum| {
             sum.each(among.threads.as_ref(), |path, ns| *all.entry(*path).or_insert(0.0) += ns);
-        }
+        })?;
         Ok(Weights::of(all.into_iter().map(|(path, ns)| (path.names(study, roles), ns))))
     }
 }

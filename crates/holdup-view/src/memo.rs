@@ -10,6 +10,9 @@ use crate::{Cancel, Result};
 /// Bytes that one kind of sums may take; parts beyond are made anew for each question.
 const MOST_BYTES: usize = 160 << 20;
 
+/// Parts that are summed up before they are looked at.
+const AT_ONCE: usize = 64;
+
 /// How large a sum is.
 pub(crate) trait Weighs {
     /// Bytes that it takes.
@@ -55,7 +58,7 @@ impl<T: Weighs + Send + Sync> Memo<T> {
         }
     }
 
-    /// What the parts between `from` and `to` come to, in the order of time. `of` sums up what of a part lies in a window.
+    /// Shows `see` what the parts between `from` and `to` come to, in the order of time. `of` sums up what of a part lies in a window.
     /// O(events) of the parts that are not kept.
     ///
     /// # Errors
@@ -67,14 +70,15 @@ impl<T: Weighs + Send + Sync> Memo<T> {
         (from, to): (u64, u64),
         cancel: &Cancel,
         of: impl Fn(&Chunk, (u64, u64)) -> T + Sync,
-    ) -> Result<Vec<Arc<T>>> {
+        mut see: impl FnMut(&T),
+    ) -> Result<()> {
         let job = |part| {
             let (begin, end) = timeline.span(part);
             let window = (from.max(begin), to.min(end));
             Job { part, window, whole: window == (begin, end) }
         };
         let jobs: Vec<Job> = touched(timeline, from, to).map(job).collect();
-        several(&jobs, |job| {
+        let make = |job: &Job| {
             cancel.check()?;
             if !job.whole {
                 return Ok(Arc::new(of(&*parts.get(timeline, job.part)?, job.window)));
@@ -85,7 +89,11 @@ impl<T: Weighs + Send + Sync> Memo<T> {
             let made = Arc::new(of(&timeline.reader().chunk(job.part, None)?, job.window));
             self.keep(job.part, &made);
             Ok(made)
-        })
+        };
+        for few in jobs.chunks(AT_ONCE) {
+            several(few, make)?.iter().for_each(|sum| see(sum));
+        }
+        Ok(())
     }
 
     /// Whether there is room for more.

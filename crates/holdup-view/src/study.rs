@@ -14,7 +14,7 @@ use crate::Result;
 /// Events in a part, at least. A narrow window costs some parts, and a wide one two: those across its borders.
 const PART: usize = 1 << 16;
 /// The same for each thread: a border costs 16 bytes a thread.
-const PART_PER_THREAD: usize = 8;
+const PART_PER_THREAD: usize = 16;
 
 /// A trace with all that its questions look at. It is never given back: a process shows few traces, and ends with its page.
 pub(crate) struct Study {

@@ -78,6 +78,10 @@ impl Views {
         }
         let view = Arc::new(explorer.view_to_narrow(&base.query, &base.picked, cancel.stop())?);
         view.prepare();
+        // Somebody may have asked the same meanwhile.
+        if let Some(known) = self.known(&key) {
+            return Ok(known);
+        }
         let mut kept = self.kept();
         kept.push((key, view.clone()));
         while kept.len() > 1 && bytes(&kept) > KEPT_BYTES {

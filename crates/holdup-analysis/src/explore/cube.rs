@@ -100,7 +100,7 @@ impl<'v> Sources<'v> {
 impl Cube {
     /// The sums of `view` by `by` for `measures`; `None` where there are none to go by. O(rows) for each column.
     pub(super) fn new(view: &View, by: &[String], measures: &[Measure]) -> Result<Option<Self>> {
-        if view.table().weight().is_some() || !measures.iter().all(Measure::is_sum) {
+        if view.table().weight().is_some() || measures.is_empty() || !measures.iter().all(Measure::is_sum) {
             return Ok(None);
         }
         let mut measured: Vec<Option<String>> = Vec::new();
