@@ -160,11 +160,22 @@ fn the_first_story_on_a_trace_of_perfetto() {
 #[test]
 fn the_first_story_on_real_traces_of_windows_and_android() {
     let Some(_one) = browser() else { return };
-    for name in ["win7-8cpu-slow-ppt.etl", "android12-4cpu-switch-stacks.pftrace"] {
+    // What each says first, and whether it has wake-ups.
+    let traces = [
+        ("win7-8cpu-slow-ppt.etl", "CPU time went into work, .* of POWERPNT.EXE", ""),
+        ("android12-4cpu-switch-stacks.pftrace", "waited for input from outside|stood still", "yes"),
+    ];
+    for (name, says, chain) in traces {
         let Some(trace) = shared_trace(name).map(|path| path.display().to_string()) else { return };
         let folder = tempfile::tempdir().expect("folder");
         let (told, view) = (report(folder.path(), "told.html", Some(&trace)), View::of(&[&trace]));
-        node("abroad.mjs", &[("HOLDUP_URL", &view.url), ("HOLDUP_REPORT", &told)]);
+        let said = [
+            ("HOLDUP_URL", view.url.as_str()),
+            ("HOLDUP_REPORT", &told),
+            ("HOLDUP_SAYS", says),
+            ("HOLDUP_CHAIN", chain),
+        ];
+        node("abroad.mjs", &said);
     }
 }
 
