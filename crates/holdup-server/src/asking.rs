@@ -116,3 +116,41 @@ impl Drop for CancelOnDrop {
         self.0.cancel();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use holdup_analysis::NoDisassembler;
+    use holdup_synth::{Shape, Spec, generate};
+    use holdup_trace::Destination;
+    use holdup_view::{Item, Model};
+
+    use super::*;
+
+    fn made() -> Arc<Gallery> {
+        let spec = Spec { shape: Shape::Lock, cpus: 4, threads: 20, events: 5_000, seed: 1, losses: 0 };
+        let trace = generate(&spec, &Destination::Memory).unwrap().trace;
+        let gallery = Arc::new(Gallery::default());
+        let id = gallery.add("made");
+        gallery.set(id, Item::Trace(Model::open(trace, "made", Box::new(NoDisassembler)).unwrap().into()));
+        gallery
+    }
+
+    /// While all that follows the trace is taken, a picture is answered, and a further explanation waits.
+    #[test]
+    fn a_picture_does_not_wait_for_explanations() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let asking = Asking::new(made(), 2);
+            let explanations = asking.slow.clone().acquire_many_owned(2).await.unwrap();
+            for question in [r#"{"ask":"summary"}"#, r#"{"ask":"use","window":[0,1e9],"px":100}"#] {
+                assert!(matches!(asking.ask(question.as_bytes()).await, Asked::Answer(_)), "{question}");
+            }
+            let mut explain = std::pin::pin!(asking.ask(br#"{"ask":"explain"}"#));
+            assert!(tokio::time::timeout(Duration::from_millis(50), explain.as_mut()).await.is_err());
+            drop(explanations);
+            assert!(matches!(explain.await, Asked::Answer(_)));
+        });
+    }
+}

@@ -20,16 +20,12 @@ struct Served {
 }
 
 fn serve() -> Served {
-    serve_made(20_000)
-}
-
-fn serve_made(events: u64) -> Served {
     let server = holdup_server::bind(0).unwrap();
     let (port, url) = (server.port(), server.url());
     let token = url.trim_end_matches('/').rsplit('/').next().unwrap().to_owned();
     let gallery = Arc::new(Gallery::default());
     let id = gallery.add("made");
-    let spec = Spec { shape: Shape::Lock, cpus: 4, threads: 20, events, seed: 1, losses: 0 };
+    let spec = Spec { shape: Shape::Lock, cpus: 4, threads: 20, events: 20_000, seed: 1, losses: 0 };
     let trace = generate(&spec, &Destination::Memory).unwrap().trace;
     gallery.set(id, Item::Trace(Model::open(trace, "made", Box::new(NoDisassembler)).unwrap().into()));
     std::thread::spawn(move || server.run(gallery).unwrap());
@@ -193,28 +189,6 @@ fn who_keeps_silent_takes_no_place() {
     let (status, _) = served.raw_within(request.as_bytes(), Duration::from_secs(15)).unwrap();
     assert_eq!(status, 200);
     drop(silent);
-}
-
-/// Pages that wait for the explanation, even those that are closed meanwhile, keep no other question from its answer.
-#[test]
-fn a_picture_does_not_wait_for_explanations() {
-    let served = Arc::new(serve_made(400_000));
-    let explained = Arc::new(AtomicUsize::new(0));
-    let waiting: Vec<_> = (0..20)
-        .map(|_| {
-            let (served, explained) = (served.clone(), explained.clone());
-            std::thread::spawn(move || {
-                assert_eq!(served.ask(r#"{"ask":"explain"}"#).unwrap().0, 200);
-                explained.fetch_add(1, Ordering::Relaxed);
-            })
-        })
-        .collect();
-    std::thread::sleep(Duration::from_millis(20));
-    for question in [r#"{"ask":"summary"}"#, r#"{"ask":"use","window":[0,1e9],"px":100}"#] {
-        assert_eq!(served.ask(question).unwrap().0, 200);
-    }
-    assert_eq!(explained.load(Ordering::Relaxed), 0, "the explanation was there before the picture");
-    waiting.into_iter().for_each(|w| w.join().unwrap());
 }
 
 /// Of one gesture only the newest question is answered.
