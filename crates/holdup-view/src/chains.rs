@@ -132,7 +132,11 @@ fn pick(
         let finding = explained.finding(id)?;
         let then = of_finding(study, parts, explained, finding, t, cancel);
         // Where nobody waits at that instant, somebody does in the longest stretch.
-        return if then.is_err() && t.is_some() { of_finding(study, parts, explained, finding, None, cancel) } else { then };
+        return if then.is_err() && t.is_some() {
+            of_finding(study, parts, explained, finding, None, cancel)
+        } else {
+            then
+        };
     }
     let t = t.ok_or_else(|| Error::Question("say which wait: by its number, or by a time".into()))?;
     let Some(row) = &asked.row else { return longest_at(study, parts, t, |_| true) };
