@@ -1,4 +1,4 @@
-// A real recording in which threads, processes, functions and the file itself are called what would be markup, script or a terminal's escape:
+// A real recording in which threads, processes and the file itself are called what would be markup, script or a terminal's escape:
 // in the view (HOLDUP_URL) and in a report from disk (HOLDUP_REPORT) all of it is text.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -183,17 +183,12 @@ fn the_first_story_on_real_traces_of_windows_and_android() {
 fn hostile(folder: &Path) -> String {
     const EVIL: &str = "<img src=x onerror=\"window.hit=1\"><script>window.hit=1</script>\"'&{{7*7}}\u{1b}[31m\u{202e}";
     let mut trace = holdup_trace::file::read(Path::new(DEMO)).expect("the demo");
-    trace.events.load().expect("its tables");
-    let own = |name: &str| !name.is_empty() && !name.starts_with('/') && !name.contains("futex");
-    let threads = trace.threads.name.iter().chain(&trace.threads.process).copied();
-    let functions = trace.names.tables().0.function.iter().copied();
-    let named: std::collections::HashSet<_> = threads.chain(functions).collect();
-    let mut strings = holdup_trace::Dictionary::empty_for_reading();
-    for (i, text) in trace.strings.iter().enumerate() {
-        let evil = named.contains(&holdup_trace::StringId(i as u32)) && own(text);
-        strings.append(&if evil { format!("{EVIL}{text}") } else { text.to_owned() });
+    for i in 1..trace.threads.tid.len() {
+        let [name, process] =
+            [trace.threads.name[i], trace.threads.process[i]].map(|id| format!("{EVIL}{}", trace.text(id)));
+        trace.threads.name[i] = trace.strings.intern(&name);
+        trace.threads.process[i] = trace.strings.intern(&process);
     }
-    trace.strings = strings;
     let path = folder.join("<img src=x onerror=window.hit=1>.holdup");
     holdup_trace::file::write(&trace, &path).expect("written");
     path.display().to_string()
