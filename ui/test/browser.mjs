@@ -31,5 +31,5 @@ export async function open({ width = 1280, height = 800, dark = false } = {}) {
     await context.close();
     rmSync(profile, { recursive: true, force: true });
   };
-  return { page, context, problems, close };
+  return { page, context, problems, close, profile };
 }

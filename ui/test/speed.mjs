@@ -3,7 +3,10 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { open } from "./browser.mjs";
 
-const { page, context, problems, close } = await open({ width: 1920, height: 1080 });
+const { page, context, problems, close, profile } = await open({ width: 1920, height: 1080 });
+await page.goto("about:blank");
+await page.waitForTimeout(2000);
+const blank = memory();
 const began = Date.now();
 await page.goto(process.env.HOLDUP_URL);
 await page.waitForFunction(() => performance.getEntriesByName("first").length > 0, null, { timeout: 600_000 });
@@ -21,6 +24,7 @@ const timed = (act, arg) =>
       const frame = () => new Promise((go) => requestAnimationFrame(go));
       const from = performance.now();
       if (act === "key") document.dispatchEvent(new KeyboardEvent("keydown", { key: arg, bubbles: true }));
+      else if (act === "button") [...document.querySelectorAll(".switch button")].find((b) => b.textContent === arg)?.click();
       else if (act === "click") document.querySelectorAll(arg)[0]?.click();
       else {
         const input = document.querySelector(".tools input[type=search]");
@@ -58,10 +62,17 @@ for (let i = 0; i < 10; i++) toggles.push(["click", ".lanes .scroll .label[aria-
 await series("expand and fold a group", toggles);
 await series("filter lanes", ["w", "wo", "wor", "work", "worker", "worker-1", "worker-12", "", "k", ""].map((t) => ["input", t]));
 await series("CPU lanes and back", [["click", ".switch button:nth-child(2)"], ["click", ".switch button:nth-child(1)"], ["click", ".switch button:nth-child(2)"], ["click", ".switch button:nth-child(1)"]]);
-await series("all of these", []).catch(() => say("all of these", all));
 await series("table: open, zoom", [["key", "3"], ...keys("wwdda0")]);
 await series("table: open a group", Array.from({ length: 6 }, () => ["click", "tbody .twisty"]));
 await series("flame graph: open, zoom", [["key", "4"], ...keys("wwda0")]);
+for (const of of ["On CPU", "Off CPU", "Wakers", "Blame"]) {
+  await series(`flame graph: ${of}, zoom`, [["button", of], ...keys("wwda0")]);
+}
+// With the first cause chosen all of it is about that one.
+await series("a cause: choose", [["key", "1"], ["key", "j"]]);
+await series("a cause: flame graph, zoom", [["key", "4"], ...keys("0wwda")]);
+await series("a cause: table, zoom", [["key", "3"], ...keys("0wwda")]);
+say("all of these", all);
 await page.keyboard.press("1");
 await page.waitForTimeout(1000);
 
@@ -69,24 +80,37 @@ const session = await context.newCDPSession(page);
 await session.send("HeapProfiler.collectGarbage");
 const { usedSize } = await session.send("Runtime.getHeapUsage");
 
-/** Proportional memory of the renderer and of the whole browser, by /proc. */
-function memory() {
-  let [renderer, browser] = [0, 0];
+/** What processes there are: their commands and parents. */
+function processes() {
+  const all = new Map();
   for (const pid of readdirSync("/proc").filter((p) => /^\d+$/.test(p))) {
     try {
-      const cmd = readFileSync(`/proc/${pid}/cmdline`, "utf8");
-      if (!cmd.includes("holdup-browser-") && !cmd.includes("--type=")) continue;
-      const kb = Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1] ?? 0);
-      if (!cmd.includes("chromium")) continue;
-      browser += kb;
-      if (cmd.includes("--type=renderer")) renderer = Math.max(renderer, kb);
+      const parent = /^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+      all.set(pid, { command: readFileSync(`/proc/${pid}/cmdline`, "utf8"), parent });
     } catch {
       // It has ended meanwhile.
     }
   }
+  return all;
+}
+
+/** Proportional memory of the renderer and of the whole browser in kB, by /proc: of the process with our profile, and all below it. */
+function memory() {
+  const all = processes();
+  const isOurs = (pid) => {
+    for (let at = all.get(pid); at; at = all.get(at.parent)) if (at.command.includes(profile)) return true;
+    return false;
+  };
+  let [renderer, browser] = [0, 0];
+  for (const [pid, { command }] of all) {
+    if (!command.includes("chrom") || !isOurs(pid)) continue;
+    const kb = Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1] ?? 0);
+    browser += kb;
+    if (command.includes("--type=renderer")) renderer = Math.max(renderer, kb);
+  }
   return { renderer, browser };
 }
 const { renderer, browser } = memory();
-console.log(`memory: script heap ${(usedSize / 1e6).toFixed(1)} MB, renderer ${(renderer / 1e3).toFixed(0)} MB, all of the browser ${(browser / 1e3).toFixed(0)} MB`);
+console.log(`memory: script heap ${(usedSize / 1e6).toFixed(1)} MB, renderer ${(renderer / 1e3).toFixed(0)} MB, all of the browser ${(browser / 1e3).toFixed(0)} MB; with a blank page ${(blank.renderer / 1e3).toFixed(0)} and ${(blank.browser / 1e3).toFixed(0)} MB`);
 if (problems.length > 0) console.log(problems);
 await close();

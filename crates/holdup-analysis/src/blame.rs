@@ -42,7 +42,7 @@ pub use cells::Cell;
 pub use course::{Asked, Course, REST};
 pub use key::{Key, Terminal};
 pub use latency::Latency;
-pub use run::{blame, over_time};
+pub use run::{blame, blame_part, over_part, over_time};
 pub use spans::Span;
 pub use study::Study;
 

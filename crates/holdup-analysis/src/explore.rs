@@ -8,15 +8,18 @@
 //! [`Explorer::run`] answers a question at once. [`Explorer::view`] keeps the filtered columns, so that
 //! [`View::group`] can open one level after the other without reading the trace again.
 
+mod cube;
 pub mod filter;
 pub mod group;
 mod measure;
 mod names;
 mod narrow;
+mod order;
 mod presets;
 mod query;
 pub mod relation;
 mod rows;
+mod shared;
 mod stacks;
 mod waits;
 
@@ -31,7 +34,7 @@ use crate::intervals::{self, Intervals, Timeline};
 pub use group::Stop;
 pub use measure::Measure;
 pub use names::resolve;
-pub use narrow::Wanted;
+pub use narrow::{Narrow, Wanted};
 pub use presets::{PRESETS, Preset};
 pub use query::{Answer, Process, Query, View};
 pub(crate) use relation::MISSING;
@@ -93,13 +96,21 @@ pub struct Explorer<'a> {
     pub(crate) disassembler: &'a dyn Disassembler,
     /// Where waits come from without all of them in memory.
     pub(crate) timeline: Option<&'a Timeline<'a>>,
+    shared: shared::Shared,
 }
 
 impl<'a> Explorer<'a> {
     /// Costs next to nothing until it is asked.
     pub fn new(trace: &'a Trace) -> Self {
         let classifier = Classifier::new(trace);
-        Explorer { trace, classifier, intervals: OnceLock::new(), disassembler: &NoDisassembler, timeline: None }
+        Explorer {
+            trace,
+            classifier,
+            intervals: OnceLock::new(),
+            disassembler: &NoDisassembler,
+            timeline: None,
+            shared: shared::Shared::default(),
+        }
     }
 
     /// With text for instructions.

@@ -93,7 +93,7 @@ impl Server {
         let at_once = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 8));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(at_once)
+            .max_blocking_threads(2 * at_once)
             .thread_name("holdup-view")
             .build()?;
         runtime.block_on(self.accept(Asking::new(gallery, at_once)))

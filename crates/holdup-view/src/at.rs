@@ -17,7 +17,7 @@ use crate::study::Study;
 use crate::{Answer, Cancel, Error, Result};
 
 /// Parts that are looked through for where something began or will end, in either direction.
-const FAR: usize = 16;
+const FAR: usize = 64;
 
 #[derive(Serialize)]
 struct Place {

@@ -16,10 +16,10 @@ use crate::request::ChainOf;
 use crate::study::Study;
 use crate::{Answer, Cancel, Error, Result};
 
-/// Parts of the trace that one chain is followed through: some 15 MB each.
-const MOST_PARTS: usize = 16;
+/// Parts of the trace that one chain is followed through: some 4 MB each.
+const MOST_PARTS: usize = 64;
 /// Parts that are looked through for a finding's longest wait.
-const SEARCHED: usize = 4;
+const SEARCHED: usize = 16;
 
 #[derive(Serialize)]
 struct Document {
@@ -129,7 +129,14 @@ fn pick(
     }
     let t = asked.time.map(|t| (t.max(0.0) as u64).min(study.timeline.end.saturating_sub(1)));
     if let (Some(id), Some(explained)) = (&asked.finding, explained) {
-        return of_finding(study, parts, explained, explained.finding(id)?, t, cancel);
+        let finding = explained.finding(id)?;
+        let then = of_finding(study, parts, explained, finding, t, cancel);
+        // Where nobody waits at that instant, somebody does in the longest stretch.
+        return if then.is_err() && t.is_some() {
+            of_finding(study, parts, explained, finding, None, cancel)
+        } else {
+            then
+        };
     }
     let t = t.ok_or_else(|| Error::Question("say which wait: by its number, or by a time".into()))?;
     let Some(row) = &asked.row else { return longest_at(study, parts, t, |_| true) };

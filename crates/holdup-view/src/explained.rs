@@ -6,11 +6,14 @@ use holdup_trace::{Table, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::base::Base;
+use crate::parts::Parts;
 use crate::study::Study;
 use crate::usage::{Series, resample};
 use crate::window::Grid;
 use crate::{Cancel, Error, Result};
 
+/// Steps of what was charged in a bucket of the base.
+const FINER: u64 = 8;
 /// Findings that are told apart in the use of the CPUs.
 const TOLD: usize = 8;
 
@@ -25,8 +28,9 @@ pub(crate) struct Explained {
     series: FxHashMap<Key, usize>,
     /// The findings that are told apart, by id.
     told: Vec<String>,
-    /// By buckets of the base.
+    /// By steps of `width` nanoseconds.
     course: Course,
+    width: u64,
 }
 
 impl Study {
@@ -60,11 +64,13 @@ impl Explained {
                 series.entry(*subject).or_insert(told.len());
             }
         }
-        let steps = base.usage.busy.len();
-        let asked = Asked { from: 0, width: base.width as f64, steps, series: &series, count: told.len() + 1 };
-        let course = blame::over_time(&study.swept(0, steps as u64 * base.width), &asked, || false)?;
+        let width = (base.width / FINER).max(1);
+        let steps = study.timeline.end.max(1).div_ceil(width);
+        let asked =
+            Asked { from: 0, width: width as f64, steps: steps as usize, series: &series, count: told.len() + 1 };
+        let course = blame::over_time(&study.swept(0, steps * width), &asked, || false)?;
         let culprits = explanation.findings.iter().map(|f| culprit(study, f)).collect();
-        Ok(Explained { explanation, culprits, blame, series, told, course })
+        Ok(Explained { explanation, culprits, blame, series, told, course, width })
     }
 
     /// The place of a finding in the list.
@@ -89,26 +95,29 @@ impl Explained {
     pub(crate) fn usage(
         &self,
         study: &Study,
-        base: &Base,
+        parts: &Parts,
         grid: Grid,
         cancel: &Cancel,
     ) -> Result<Vec<(String, Series)>> {
-        let course = if grid.width() < base.width as f64 {
+        let course = if grid.width() < self.width as f64 {
             let Self { series, told, .. } = self;
             let asked = Asked { from: grid.from, width: grid.width(), steps: grid.px, series, count: told.len() + 1 };
-            let found = blame::over_time(&study.swept(grid.from, grid.to), &asked, || cancel.check().is_err())?;
-            cancel.check()?;
-            found
+            let swept = study.swept(grid.from, grid.to);
+            let found = parts
+                .map(&study.timeline, (grid.from, grid.to), cancel, |chunk| blame::over_part(&swept, chunk, &asked))?;
+            let mut sum = Course::new(asked.steps, asked.count);
+            found.into_iter().flatten().for_each(|(first, course)| sum.add(first, &course));
+            sum
         } else {
-            self.resampled(base, grid)
+            self.resampled(grid)
         };
         Ok(self.named(course, grid, study.timeline.cpus as f32))
     }
 
-    fn resampled(&self, base: &Base, grid: Grid) -> Course {
-        let of = |buckets: &Vec<f32>| {
+    fn resampled(&self, grid: Grid) -> Course {
+        let of = |steps: &Vec<f32>| {
             let mut sum = vec![0.0; grid.px];
-            resample(buckets, base.width, grid, &mut sum);
+            resample(steps, self.width, grid, &mut sum);
             sum
         };
         let from = &self.course;

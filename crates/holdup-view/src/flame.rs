@@ -1,29 +1,30 @@
 //! Flame graphs: stacks by what was charged to them, as a tree.
 
-use std::cmp::Reverse;
+mod charged;
+mod roles;
+mod tree;
+mod waited;
 
-use holdup_analysis::blame;
-use holdup_analysis::classify::WaitKind;
 use holdup_analysis::intervals::Chunk;
 use holdup_analysis::label;
-use holdup_analysis::lanes::Doing;
 use holdup_trace::{Amount, LockId, StackId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
+use charged::Charged;
+use roles::{Role, Roles};
+use tree::Tree;
+use waited::Waited;
+
 use crate::framing::Numbers;
-use crate::parts::touched;
-use crate::people::alike;
+use crate::memo::Memo;
+use crate::parts::Parts;
 use crate::request::{FlameOf, Of};
 use crate::study::Study;
 use crate::{Answer, Cancel, Error, Result};
 
-/// Nodes of an answer, at most.
-const MOST_NODES: usize = 20_000;
 /// Frames of one stack, at most.
 const DEEPEST: usize = 512;
-/// No parent.
-const ROOT: u32 = u32::MAX;
 
 /// Whose stacks.
 pub(crate) struct Among {
@@ -50,45 +51,128 @@ struct Document {
     cut: String,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Node {
-    name: u32,
-    parent: u32,
-    value: f64,
-    own: f64,
-    before: f64,
+/// What flame graphs are drawn from.
+pub(crate) struct Flames {
+    roles: Roles,
+    waited: Memo<Waited>,
+    charged: Memo<Charged>,
 }
 
-#[derive(Default)]
-struct Tree {
-    names: Vec<String>,
-    known: FxHashMap<String, u32>,
-    nodes: Vec<Node>,
-    children: FxHashMap<(u32, u32), u32>,
+impl Flames {
+    pub(crate) fn new(study: &Study) -> Self {
+        Flames { roles: Roles::new(study), waited: Memo::new(&study.timeline), charged: Memo::new(&study.timeline) }
+    }
+
+    /// Sums up all parts of the trace, for the questions to come. O(events): slow.
+    ///
+    /// # Errors
+    /// If a table is damaged.
+    pub(crate) fn fill(&self, study: &Study) -> Result<()> {
+        let (timeline, roles) = (&study.timeline, &self.roles);
+        let (mut reader, mut memory) = (timeline.reader(), None);
+        for part in 0..timeline.len() {
+            if !self.charged.has_room() && !self.waited.has_room() {
+                return Ok(());
+            }
+            let chunk = reader.chunk(part, memory.take())?;
+            self.charged.learn(timeline, part, &chunk, |chunk, window| Charged::of(study, roles, chunk, window));
+            self.waited.learn(timeline, part, &chunk, |chunk, window| Waited::of(study, roles, chunk, window));
+            memory = Some(chunk);
+        }
+        Ok(())
+    }
+
+    /// What is drawn, of one trace.
+    ///
+    /// # Errors
+    /// If there is no such window, if a table is damaged, or if nobody wants to know any more.
+    pub(crate) fn weights(
+        &self,
+        study: &Study,
+        parts: &Parts,
+        asked: &FlameOf,
+        among: &Among,
+        cancel: &Cancel,
+    ) -> Result<Weights> {
+        let window = match asked.window {
+            Some(window) => window.within(study.timeline.end)?,
+            None => (0, study.timeline.end.max(1)),
+        };
+        let mut found = match asked.of {
+            Of::Cpu => of_samples(study, window, among, cancel)?,
+            Of::Off | Of::Wakers => self.of_waits(study, parts, window, asked.of, among, cancel)?,
+            Of::Blame => self.of_blame(study, parts, window, among, cancel)?,
+        };
+        cancel.check()?;
+        if let Some(function) = &among.function {
+            found.paths.retain(|(path, _)| path.iter().any(|name| name == function));
+        }
+        if asked.callers {
+            found.paths.iter_mut().for_each(|(path, _)| path.reverse());
+        }
+        Ok(found)
+    }
+
+    fn of_waits(
+        &self,
+        study: &Study,
+        parts: &Parts,
+        window: (u64, u64),
+        of: Of,
+        among: &Among,
+        cancel: &Cancel,
+    ) -> Result<Weights> {
+        let roles = &self.roles;
+        let sum_up = |chunk: &Chunk, window| Waited::of(study, roles, chunk, window);
+        let locks = among.lock.as_deref().map(|wanted| locks_called(study, wanted));
+        // Where threads waited, or who let them go where.
+        let mut all: FxHashMap<(Role, StackId), u64> = FxHashMap::default();
+        self.waited.within(&study.timeline, parts, window, cancel, sum_up, |sum| {
+            sum.each(among.threads.as_ref(), |alike, ns| {
+                if locks.as_ref().is_none_or(|locks| locks.contains(&alike.lock)) {
+                    let place =
+                        if of == Of::Wakers { (alike.waker, alike.waker_stack) } else { (Role::NOBODY, alike.stack) };
+                    *all.entry(place).or_default() += ns;
+                }
+            });
+        })?;
+        let path = |(role, stack)| {
+            let waker = (of == Of::Wakers).then(|| roles.name(role).to_owned());
+            waker.into_iter().chain(frames(study, stack)).collect()
+        };
+        Ok(Weights::of(all.into_iter().map(|(place, ns)| (path(place), ns as f64))))
+    }
+
+    fn of_blame(
+        &self,
+        study: &Study,
+        parts: &Parts,
+        window: (u64, u64),
+        among: &Among,
+        cancel: &Cancel,
+    ) -> Result<Weights> {
+        let roles = &self.roles;
+        let sum_up = |chunk: &Chunk, window| Charged::of(study, roles, chunk, window);
+        let mut all = FxHashMap::default();
+        self.charged.within(&study.timeline, parts, window, cancel, sum_up, |sum| {
+            sum.each(among.threads.as_ref(), |path, ns| *all.entry(*path).or_insert(0.0) += ns);
+        })?;
+        Ok(Weights::of(all.into_iter().map(|(path, ns)| (path.names(study, roles), ns))))
+    }
 }
 
-/// What is drawn, of one trace.
-///
-/// # Errors
-/// If there is no such window, if a table is damaged, or if nobody wants to know any more.
-pub(crate) fn weights(study: &Study, asked: &FlameOf, among: &Among, cancel: &Cancel) -> Result<Weights> {
-    let (from, to) = match asked.window {
-        Some(window) => window.within(study.timeline.end)?,
-        None => (0, study.timeline.end.max(1)),
-    };
-    let mut found = match asked.of {
-        Of::Cpu => of_samples(study, (from, to), among, cancel)?,
-        Of::Off | Of::Wakers => of_waits(study, (from, to), asked.of, among, cancel)?,
-        Of::Blame => of_blame(study, (from, to), among)?,
-    };
-    cancel.check()?;
-    if let Some(function) = &among.function {
-        found.paths.retain(|(path, _)| path.iter().any(|name| name == function));
+impl Weights {
+    /// Nanoseconds by path; those of equal paths are added up, in an order that is always the same.
+    fn of(all: impl Iterator<Item = (Vec<String>, f64)>) -> Self {
+        let mut paths: Vec<(Vec<String>, f64)> = all.collect();
+        paths.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        paths.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0.0 };
+            same
+        });
+        Weights { paths, samples: false }
     }
-    if asked.callers {
-        found.paths.iter_mut().for_each(|(path, _)| path.reverse());
-    }
-    Ok(found)
 }
 
 /// The frames of a stack, the outermost first, with what is inlined.
@@ -131,179 +215,12 @@ fn of_samples(study: &Study, (from, to): (u64, u64), among: &Among, cancel: &Can
     Ok(Weights { paths, samples: period == 0 })
 }
 
-/// Who waited where, who let it go where, and for how long.
-type Waited = FxHashMap<(StackId, ThreadIdx, StackId), f64>;
-
-fn of_waits(study: &Study, (from, to): (u64, u64), of: Of, among: &Among, cancel: &Cancel) -> Result<Weights> {
-    let look = study.look();
-    let locks = among.lock.as_deref().map(|wanted| locks_called(study, wanted));
-    let collect = |chunk: &Chunk| {
-        let mut sums = Waited::default();
-        if cancel.check().is_err() {
-            return sums;
-        }
-        // What crosses the window's or the part's border counts with what lies inside.
-        let (begin, end) = (from.max(chunk.from), to.min(chunk.to));
-        for wait in chunk.waits() {
-            let ns = wait.woken.min(end).saturating_sub(wait.start.max(begin));
-            let wanted = || match &among.threads {
-                Some(threads) => threads.contains(&wait.thread),
-                None => study.focus.contains(wait.thread),
-            };
-            let held = || locks.as_ref().is_none_or(|locks| locks.contains(&wait.lock));
-            if ns == 0 || !wanted() || !held() || wait.kind == WaitKind::KernelIdle {
-                continue;
-            }
-            if look.at_wait(wait) != Doing::Home || among.threads.is_some() {
-                *sums.entry((wait.stack, wait.waker, wait.waker_stack)).or_default() += ns as f64;
-            }
-        }
-        sums
-    };
-    let mut all = Waited::default();
-    study.timeline.each(touched(&study.timeline, from, to), collect, |sums| {
-        sums.into_iter().for_each(|(key, ns)| *all.entry(key).or_default() += ns);
-    })?;
-    cancel.check()?;
-    let mut paths: FxHashMap<Vec<String>, f64> = FxHashMap::default();
-    for ((stack, waker, waker_stack), ns) in all {
-        let path = match of {
-            Of::Wakers => {
-                let name =
-                    if waker.is_real() { alike(label::thread_name(study.trace, waker)) } else { "(no thread)".into() };
-                let mut path = vec![name];
-                path.extend(frames(study, waker_stack));
-                path
-            }
-            _ => frames(study, stack),
-        };
-        *paths.entry(path).or_default() += ns;
-    }
-    let mut paths: Vec<_> = paths.into_iter().collect();
-    paths.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(Weights { paths, samples: false })
-}
-
 fn locks_called(study: &Study, wanted: &str) -> FxHashSet<LockId> {
     let is = |i: &u32| {
         let facts = label::lock(study.trace, LockId(*i));
         facts.is_some_and(|f| f.name == wanted || format!("{} {}", f.kind.name(), f.address) == wanted)
     };
     (1..study.trace.locks.pid.len() as u32).filter(is).map(LockId).collect()
-}
-
-/// From those that waited, by way of what they waited for, to whom they waited for and what that one did meanwhile.
-fn of_blame(study: &Study, (from, to): (u64, u64), among: &Among) -> Result<Weights> {
-    let found = blame::blame(&study.swept(from, to), |_| (), |()| ())?;
-    let trace = study.trace;
-    let mut paths: FxHashMap<Vec<String>, f64> = FxHashMap::default();
-    let application = |stack: StackId| match trace.text(study.classifier.facts(stack).application) {
-        "" => "(no function)".to_owned(),
-        name => name.to_owned(),
-    };
-    for (key, cell) in found.cells.iter().filter(|(_, cell)| cell.rank_ns > 0.0) {
-        let has_part = |threads: &FxHashSet<ThreadIdx>| {
-            threads.contains(&key.thread) || cell.threads.iter().any(|t| threads.contains(t))
-        };
-        if among.threads.as_ref().is_some_and(|threads| !has_part(threads)) {
-            continue;
-        }
-        let waiter = cell.threads.iter().min().copied().unwrap_or(key.thread);
-        let who = alike(label::thread_name(trace, waiter));
-        let lock =
-            label::lock(trace, key.lock).map(|l| if l.name.is_empty() { l.kind.name().to_owned() } else { l.name });
-        let what = lock.unwrap_or_else(|| format!("waits: {}", key.kind.name()));
-        let culprit = study.label(key.thread);
-        let waited: f64 = cell.wait_stacks.values().map(|&ns| ns as f64).sum();
-        let ran: f64 = cell.samples.values().sum();
-        let ends: Vec<(String, f64)> = match ran > 0.0 {
-            true => cell.samples.iter().map(|(stack, w)| (application(*stack), w / ran)).collect(),
-            false => vec![(application(key.site), 1.0)],
-        };
-        let begins: Vec<(String, f64)> = match waited > 0.0 {
-            true => cell.wait_stacks.iter().map(|(stack, ns)| (application(*stack), *ns as f64 / waited)).collect(),
-            false => vec![("(is ready)".to_owned(), 1.0)],
-        };
-        for (begin, share) in &begins {
-            for (end, part) in &ends {
-                let path = vec![who.clone(), begin.clone(), what.clone(), culprit.clone(), end.clone()];
-                *paths.entry(path).or_default() += cell.rank_ns * share * part;
-            }
-        }
-    }
-    let mut paths: Vec<_> = paths.into_iter().collect();
-    paths.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(Weights { paths, samples: false })
-}
-
-impl Tree {
-    fn add(&mut self, path: &[String], value: f64, before: f64) {
-        let mut parent = ROOT;
-        for name in path {
-            let name = match self.known.get(name) {
-                Some(&name) => name,
-                None => {
-                    self.names.push(name.clone());
-                    let id = self.names.len() as u32 - 1;
-                    self.known.insert(name.clone(), id);
-                    id
-                }
-            };
-            let nodes = &mut self.nodes;
-            let node = *self.children.entry((parent, name)).or_insert_with(|| {
-                nodes.push(Node { name, parent, ..Node::default() });
-                nodes.len() as u32 - 1
-            });
-            let here = &mut self.nodes[node as usize];
-            here.value += value;
-            here.before += before;
-            parent = node;
-        }
-        if parent != ROOT {
-            self.nodes[parent as usize].own += value;
-        }
-    }
-
-    /// The largest nodes in the order in which they are drawn, parents before children.
-    fn ordered(&self, least: f64, left_heavy: bool) -> (Vec<Node>, usize) {
-        let weight = |n: &Node| n.value.max(n.before);
-        let mut floor = least;
-        if self.nodes.len() > MOST_NODES {
-            let mut all: Vec<f64> = self.nodes.iter().map(weight).collect();
-            all.sort_by(f64::total_cmp);
-            floor = floor.max(all[all.len() - MOST_NODES]);
-        }
-        let mut below: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-        for (i, node) in self.nodes.iter().enumerate() {
-            below.entry(node.parent).or_default().push(i as u32);
-        }
-        for children in below.values_mut() {
-            if left_heavy {
-                let by = |&i: &u32| Reverse((weight(&self.nodes[i as usize])) as u64);
-                children.sort_by_key(by);
-            } else {
-                children.sort_by_key(|&i| &self.names[self.nodes[i as usize].name as usize]);
-            }
-        }
-        let mut out: Vec<Node> = Vec::new();
-        let mut open: Vec<(u32, u32)> = vec![(ROOT, ROOT)];
-        while let Some((node, place)) = open.pop() {
-            let mut place = place;
-            if node != ROOT {
-                let here = &self.nodes[node as usize];
-                // A child is no heavier than its parent: what is below is left out with it.
-                if weight(here) < floor || out.len() >= MOST_NODES {
-                    continue;
-                }
-                out.push(Node { parent: place, ..*here });
-                place = out.len() as u32 - 1;
-            }
-            let children = below.get(&node).into_iter().flatten().rev();
-            open.extend(children.map(|&child| (child, place)));
-        }
-        let cut = self.nodes.len() - out.len();
-        (out, cut)
-    }
 }
 
 /// Answers `flame`; with `before`, differential.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use holdup_analysis::diff::{DiffOptions, Facts, diff};
 
 use crate::request::Ask;
-use crate::{Answer, Cancel, Error, Model, Plots, Question, Result, flame};
+use crate::{Answer, Cancel, Error, Model, Pace, Plots, Question, Result, flame};
 
 /// Several traces, some perhaps still being read.
 #[derive(Default)]
@@ -120,6 +120,15 @@ impl Gallery {
     /// Answers a question as the page sends it: JSON in, framed bytes out, whatever is wrong with it.
     pub fn ask_json(&self, question: &[u8], cancel: &Cancel) -> Vec<u8> {
         Answer::of(Question::parse(question).and_then(|q| self.ask(&q, cancel))).0
+    }
+
+    /// How long it may take to answer.
+    pub fn pace(&self, question: &Question) -> Pace {
+        match (&question.ask, self.trace(question.trace)) {
+            (Ask::Diff(_), _) => Pace::Slow,
+            (ask, Ok(model)) => model.pace(ask),
+            (_, Err(_)) => Pace::Quick,
+        }
     }
 
     /// Answers a question about any of them.

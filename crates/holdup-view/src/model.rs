@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::base::Base;
 use crate::crowds::Crowds;
 use crate::explained::Explained;
-use crate::flame::{Among, Weights};
+use crate::flame::{Among, Flames, Weights};
 use crate::parts::Parts;
 use crate::people::{People, Row};
 use crate::request::{Ask, FlameOf, Question, Selection, UseOf};
@@ -27,6 +27,15 @@ use crate::{at, chains, flame, lanes, processes, search, span, spans, summary, t
 /// Gives the text of a source file, where it is at hand.
 pub type Sources = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
+/// How long an answer may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// It is made from what is known, or ends soon when it is cancelled.
+    Quick,
+    /// All of the trace is followed first, whoever waits.
+    Slow,
+}
+
 /// A trace that answers the page's questions. It may be asked by several threads at once.
 pub struct Model {
     study: &'static Study,
@@ -36,6 +45,7 @@ pub struct Model {
     crowds: Crowds,
     parts: Parts,
     views: Views,
+    flames: Flames,
     sources: Sources,
     rows: Mutex<Option<(bool, Arc<Rows>)>>,
     explained: OnceLock<Explained>,
@@ -63,6 +73,7 @@ impl Model {
             people,
             base,
             explorer: Explorer::new(study.trace).with_disassembler(&crate::Machine).with_timeline(&study.timeline),
+            flames: Flames::new(study),
             study,
             parts: Parts::default(),
             views: Views::default(),
@@ -83,6 +94,29 @@ impl Model {
     /// Bytes that are kept for wide windows.
     pub fn base_bytes(&self) -> usize {
         self.base.bytes() + self.crowds.bytes() + self.study.spans.bytes()
+    }
+
+    /// Makes what the first questions will ask for: the explanation, sums for flame graphs, the first table. O(events): slow; questions may be
+    /// asked meanwhile.
+    ///
+    /// # Errors
+    /// If a table is damaged.
+    pub fn prepare(&self) -> Result<()> {
+        self.explanation()?;
+        self.views.prepare(&self.explorer)?;
+        self.flames.fill(self.study)
+    }
+
+    /// How long it may take to answer.
+    pub fn pace(&self, ask: &Ask) -> Pace {
+        let unknown = self.explained.get().is_none();
+        let slow = match ask {
+            Ask::Slow(_) => true,
+            Ask::Explain => unknown,
+            Ask::Table(of) => !self.views.has(of),
+            ask => unknown && ask.finding().is_some(),
+        };
+        if slow { Pace::Slow } else { Pace::Quick }
     }
 
     /// Answers a question as the page sends it: JSON in, framed bytes out, whatever is wrong with it.
@@ -133,7 +167,7 @@ impl Model {
             lock: of.filter.lock.clone(),
             function: of.filter.function.clone(),
         };
-        flame::weights(self.study, of, &among, cancel)
+        self.flames.weights(self.study, &self.parts, of, &among, cancel)
     }
 
     /// What a diff compares. O(events): slow.
@@ -178,7 +212,7 @@ impl Model {
         let grid = Grid::new(of.window, of.px, study.timeline.end)?;
         let explained = self.explained.get();
         let series = match explained {
-            Some(explained) => explained.usage(study, base, grid, cancel)?,
+            Some(explained) => explained.usage(study, parts, grid, cancel)?,
             None => usage::plain(study, base, parts, grid, cancel)?,
         };
         let over = match self.overlaid(&of.overlay)? {

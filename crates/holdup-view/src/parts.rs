@@ -1,14 +1,17 @@
 //! The parts of the trace that narrow windows touch, the latest few kept.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use holdup_analysis::intervals::{Chunk, Timeline};
 
 use crate::{Cancel, Result};
 
-/// Parts kept for the next question: some 25 MB each.
-const KEPT: usize = 4;
+/// Parts kept for the next question: some 6 MB each.
+const KEPT: usize = 16;
+/// Parts that are made before they are looked at.
+const AT_ONCE: usize = 4;
 
 /// The parts that were asked for last.
 #[derive(Default)]
@@ -49,12 +52,56 @@ impl Parts {
         cancel: &Cancel,
         mut see: impl FnMut(&Chunk),
     ) -> Result<()> {
-        for index in touched(timeline, from, to) {
+        let indices: Vec<usize> = touched(timeline, from, to).collect();
+        for few in indices.chunks(AT_ONCE) {
             cancel.check()?;
-            see(&*self.get(timeline, index)?);
+            several(few, |&index| self.get(timeline, index))?.iter().for_each(|chunk| see(chunk));
         }
         Ok(())
     }
+
+    /// What `map` makes of the parts that the window touches, in the order of time; several are made at once where there are CPUs for it.
+    ///
+    /// # Errors
+    /// If a table is damaged, or if nobody wants to know any more.
+    pub(crate) fn map<X: Send>(
+        &self,
+        timeline: &Timeline,
+        (from, to): (u64, u64),
+        cancel: &Cancel,
+        map: impl Fn(&Chunk) -> X + Sync,
+    ) -> Result<Vec<X>> {
+        let indices: Vec<usize> = touched(timeline, from, to).collect();
+        several(&indices, |&index| {
+            cancel.check()?;
+            Ok(map(&*self.get(timeline, index)?))
+        })
+    }
+}
+
+/// Calls `work` with each of `jobs`, by several threads where there are CPUs for them; what they return is in the order of the jobs.
+pub(crate) fn several<J: Sync, X: Send>(jobs: &[J], work: impl Fn(&J) -> Result<X> + Sync) -> Result<Vec<X>> {
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get()).min(jobs.len());
+    if workers < 2 {
+        return jobs.iter().map(work).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(job) = jobs.get(at) else { return Ok(done) };
+            done.push((at, work(job)?));
+        }
+    };
+    let done: Vec<Result<Vec<(usize, X)>>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(take)).collect();
+        let joined = threads.into_iter().map(|t| t.join());
+        joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    let mut all: Vec<(usize, X)> = done.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+    all.sort_by_key(|(at, _)| *at);
+    Ok(all.into_iter().map(|(_, found)| found).collect())
 }
 
 /// The parts that touch the time from `from` to `to`.

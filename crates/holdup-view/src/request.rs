@@ -74,6 +74,19 @@ pub enum Ask {
     Plots,
 }
 
+impl Ask {
+    /// The finding to which it is restricted.
+    pub(crate) fn finding(&self) -> Option<&String> {
+        match self {
+            Ask::Use(of) => of.overlay.finding.as_ref(),
+            Ask::Rows(of) => of.selection.finding.as_ref(),
+            Ask::Chain(of) => of.finding.as_ref(),
+            Ask::Flame(of) => of.filter.finding.as_ref(),
+            _ => None,
+        }
+    }
+}
+
 /// What an answer is restricted to.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
 #[serde(default)]
@@ -264,6 +277,26 @@ pub struct TableOf {
     /// Only what has a part in it.
     #[serde(default)]
     pub selection: Selection,
+}
+
+impl TableOf {
+    /// All of a table.
+    pub(crate) fn all(table: &str) -> Self {
+        TableOf {
+            table: table.to_owned(),
+            by: Vec::new(),
+            show: Vec::new(),
+            filters: Vec::new(),
+            sort: Vec::new(),
+            top: None,
+            window: None,
+            path: Vec::new(),
+            tree: false,
+            focus: false,
+            csv: false,
+            selection: Selection::default(),
+        }
+    }
 }
 
 /// What a flame graph is of.

@@ -11,6 +11,11 @@ use holdup_trace::{Table, ThreadIdx, Timestamp, Trace};
 
 use crate::Result;
 
+/// Events in a part, at least. A narrow window costs some parts, and a wide one two: those across its borders.
+const PART: usize = 1 << 16;
+/// The same for each thread: a border costs 16 bytes a thread.
+const PART_PER_THREAD: usize = 16;
+
 /// A trace with all that its questions look at. It is never given back: a process shows few traces, and ends with its page.
 pub(crate) struct Study {
     pub(crate) name: String,
@@ -33,7 +38,8 @@ impl Study {
         let classifier: &'static Classifier<'static> = Box::leak(Box::new(Classifier::new(trace)));
         let disassembler: &'static dyn Disassembler = Box::leak(disassembler);
         let focus = Focus::new(trace, None);
-        let timeline = Timeline::new(trace, &focus, classifier)?;
+        let part = PART.max(PART_PER_THREAD * trace.threads.tid.len());
+        let timeline = Timeline::with_parts(trace, &focus, classifier, part)?;
         let spans = SpanLanes::new(trace)?;
         let spins = SpinSites::new(trace, classifier, disassembler);
         Ok(Study { name: name.to_owned(), trace, classifier, focus, spins, disassembler, timeline, spans })

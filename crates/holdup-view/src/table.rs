@@ -1,9 +1,12 @@
 //! Tables: the questions of `holdup table`, and their levels one by one.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use holdup_analysis::explore::relation::{Column, Data, MISSING, Rows, Unit};
-use holdup_analysis::explore::{Answer as Found, Explorer, Preset, Process, Query, TableKind, View, Wanted};
+use holdup_analysis::explore::relation::{Column, Data, MISSING, Unit};
+use holdup_analysis::explore::{
+    Answer as Found, Explorer, Narrow, Preset, Process, Query, TableKind, View, Wanted, resolve,
+};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -11,7 +14,7 @@ use crate::request::{Selection, TableOf};
 use crate::study::Study;
 use crate::{Answer, Cancel, Error, Result};
 
-/// Bytes of columns that are kept for the next question.
+/// Bytes of columns and sums that are kept for the next question.
 const KEPT_BYTES: usize = 512 << 20;
 /// Rows of an answer if nobody says how many, and at most.
 const MOST_ROWS: usize = 50_000;
@@ -20,6 +23,26 @@ const MOST_ROWS: usize = 50_000;
 #[derive(Default)]
 pub(crate) struct Views {
     kept: Mutex<Vec<(String, Arc<View>)>>,
+}
+
+/// The question about all rows, of which others are about some: without time, path and order.
+struct Base {
+    query: Query,
+    /// Columns of which values are picked.
+    picked: Vec<&'static str>,
+}
+
+impl Base {
+    fn new(asked: &Query, selection: &Selection) -> Self {
+        let mut query = Query { sort: Vec::new(), top: None, window: None, ..asked.clone() };
+        let sorted = asked.sort.iter().filter(|_| asked.by.is_empty()).map(|s| s.trim_start_matches('-').to_owned());
+        query.columns.extend(sorted);
+        Base { query, picked: selected(asked, selection).iter().map(|(column, _)| *column).collect() }
+    }
+
+    fn key(&self) -> String {
+        format!("{:?} {:?}", self.query, self.picked)
+    }
 }
 
 #[derive(Serialize)]
@@ -47,24 +70,69 @@ struct Text {
 }
 
 impl Views {
-    /// The view of a question without time and path; made if it is not kept. O(rows of the table).
-    fn get(&self, explorer: &Explorer, query: &Query, cancel: &Cancel) -> Result<Arc<View>> {
-        let key = format!("{query:?}");
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = kept.iter().position(|(k, _)| *k == key) {
-            let found = kept.remove(at);
-            kept.push(found.clone());
-            return Ok(found.1);
+    /// The view of a question; made if it is not kept. O(rows of the table).
+    fn get(&self, explorer: &Explorer, base: &Base, cancel: &Cancel) -> Result<Arc<View>> {
+        let key = base.key();
+        if let Some(known) = self.known(&key) {
+            return Ok(known);
         }
-        drop(kept);
-        let view = Arc::new(explorer.view(query, cancel.stop())?);
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let view = Arc::new(explorer.view_to_narrow(&base.query, &base.picked, cancel.stop())?);
+        view.prepare();
+        // Somebody may have asked the same meanwhile.
+        if let Some(known) = self.known(&key) {
+            return Ok(known);
+        }
+        let mut kept = self.kept();
         kept.push((key, view.clone()));
-        while kept.len() > 1 && kept.iter().map(|(_, v)| v.bytes()).sum::<usize>() > KEPT_BYTES {
+        while kept.len() > 1 && bytes(&kept) > KEPT_BYTES {
             kept.remove(0);
         }
         Ok(view)
     }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<(String, Arc<View>)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A view that is kept, which is the latest then.
+    fn known(&self, key: &str) -> Option<Arc<View>> {
+        let mut kept = self.kept();
+        let at = kept.iter().position(|(k, _)| *k == key)?;
+        let found = kept.remove(at);
+        kept.push(found.clone());
+        Some(found.1)
+    }
+
+    /// Whether a question is answered from what is kept; one that makes no sense is answered at once, too.
+    pub(crate) fn has(&self, asked: &TableOf) -> bool {
+        question(asked).map_or(true, |query| self.known(&Base::new(&query, &asked.selection).key()).is_some())
+    }
+
+    /// Makes the views of the first questions. O(rows of the table).
+    ///
+    /// # Errors
+    /// If a table is damaged.
+    pub(crate) fn prepare(&self, explorer: &Explorer) -> Result<()> {
+        let (table, by) = FIRST;
+        let asked = TableOf { by: by.map(str::to_owned).to_vec(), ..TableOf::all(table.name()) };
+        // A finding picks the waits in the function in which its waiters waited.
+        let picked = Selection { function: Some(String::new()), ..Selection::default() };
+        for selection in [&picked, &asked.selection] {
+            self.get(explorer, &Base::new(&question(&asked)?, selection), &Cancel::default())?;
+        }
+        Ok(())
+    }
+}
+
+/// The columns by which the page groups at first, of the table that it shows first.
+const FIRST: (TableKind, [&str; 3]) = (TableKind::Waits, ["process", "thread", "kind"]);
+
+/// Bytes of views, columns that several of them have counted once.
+fn bytes(views: &[(String, Arc<View>)]) -> usize {
+    let mut seen = FxHashSet::default();
+    let columns = views.iter().flat_map(|(_, view)| view.columns()).filter(|column| seen.insert(Arc::as_ptr(column)));
+    let columns: usize = columns.map(|column| column.data.bytes()).sum();
+    columns + views.iter().map(|(_, view)| view.bytes()).sum::<usize>()
 }
 
 /// Answers `table`.
@@ -87,30 +155,18 @@ pub(crate) fn answer(
         None => return Err(Error::Question("the path is longer than the groups".into())),
     };
     let wanted = selected(&all, &asked.selection);
-    // Time and path only narrow what is there.
-    let mut base = Query { sort: Vec::new(), top: None, window: None, ..all.clone() };
-    base.columns.extend(all.sort.iter().filter(|_| all.by.is_empty()).map(|s| s.trim_start_matches('-').to_owned()));
-    base.columns.extend(all.table.span().map(str::to_owned));
-    base.columns.extend(wanted.iter().map(|(column, _)| (*column).to_owned()));
-    let view = views.get(explorer, &base, cancel)?;
-    let mut chosen: Option<Vec<u32>> = None;
-    let some = |chosen: &Option<Vec<u32>>, keep: &dyn Fn(Rows) -> Result<Vec<u32>>| match chosen {
-        Some(rows) => keep(Rows::Some(rows)),
-        None => keep(view.rows()),
-    };
-    if let Some(window) = asked.window {
-        let (from, to) = window.within(study.timeline.end)?;
-        if (from, to) != (0, study.timeline.end) {
-            chosen = Some(some(&chosen, &|rows| Ok(view.within(rows, from, to)))?);
-        }
-    }
+    let view = views.get(explorer, &Base::new(&all, &asked.selection), cancel)?;
     let path = all.by.iter().map(String::as_str).zip(asked.path.iter().map(value_of));
-    for (column, value) in path.chain(wanted) {
-        cancel.check()?;
-        chosen = Some(some(&chosen, &|rows| Ok(view.with_value(rows, column, &value)?))?);
-    }
-    let rows = chosen.as_deref().map_or(view.rows(), Rows::Some);
-    let found = view.answer_of(rows, &query, cancel.stop())?;
+    let value = |(column, value): (&str, Wanted)| Ok((resolve(all.table, column)?, value));
+    let narrow = Narrow {
+        window: asked
+            .window
+            .map(|window| window.within(study.timeline.end))
+            .transpose()?
+            .filter(|w| *w != (0, study.timeline.end)),
+        values: path.chain(wanted).map(value).collect::<Result<_>>()?,
+    };
+    let found = view.answer_of(&narrow, &query, cancel.stop())?;
     Ok(if asked.csv { Answer::document(&Text { csv: csv(&found) }) } else { document(&found) })
 }
 

@@ -5,7 +5,7 @@
 use holdup_analysis::NoDisassembler;
 use holdup_synth::{Shape, Spec, generate};
 use holdup_trace::Destination;
-use holdup_view::{Cancel, Gallery, Item, Model, Question};
+use holdup_view::{Cancel, Gallery, Item, Model, Pace, Question};
 use serde_json::{Value, json};
 
 const PX: usize = 100;
@@ -207,6 +207,82 @@ fn tables_are_opened_level_by_level() {
     let text = ask(&model, &json!({"ask": "table", "table": "hot-locks", "csv": true})).json;
     assert!(text["csv"].as_str().unwrap().starts_with("process,lock,"));
     assert!(refused(&model, &json!({"ask": "table", "table": "nothing"})).contains("there is no table"));
+}
+
+/// Sums that were made once say what going through the rows says, in any window, on any level and with any selection.
+#[test]
+fn sums_of_tables_say_what_rows_say() {
+    let model = model(Shape::Lock, 700_000);
+    let end = end(&model);
+    let by = ["thread", "kind"];
+    let sums = ["sum:wait", "count", "mean:wait", "max:wait", "share:wait"];
+    // A percentile cannot be had from sums.
+    let rows = ["sum:wait", "count", "mean:wait", "max:wait", "share:wait", "p50:wait"];
+    let thread = ask(&model, &json!({"ask": "table", "table": "waits", "by": by, "show": sums, "tree": true}));
+    let (thread, all) = (thread.json["rows"][0][0].clone(), thread.json["matched_rows"].as_u64().unwrap());
+    assert!(all > 200_000, "{all} rows are too few for several blocks");
+    let windows = [[0.0, end], [0.0, end * 0.7], [end * 0.3, end * 0.31], [end * 0.2, end], [end * 0.9, end * 0.9001]];
+    for (window, path) in windows.iter().flat_map(|w| [json!([]), json!([thread])].map(|path| (w, path))) {
+        for selection in [json!({}), json!({"thread": thread}), json!({"thread": "nobody"})] {
+            let question = |show: &[&str]| {
+                let mut told = ask(
+                    &model,
+                    &json!({"ask": "table", "table": "waits", "by": by, "show": show, "tree": true, "path": path,
+                        "window": window, "selection": selection}),
+                )
+                .json;
+                for row in told["rows"].as_array_mut().unwrap() {
+                    row.as_array_mut().unwrap().truncate(1 + sums.len());
+                }
+                (told["rows"].clone(), told["matched_rows"].clone(), told["total_rows"].clone())
+            };
+            assert_eq!(question(&sums), question(&rows), "{window:?} {path} {selection}");
+        }
+    }
+}
+
+/// What a flame graph shows of both halves is what it shows of the whole, whether parts were summed up before or not.
+#[test]
+fn flame_graphs_of_windows_add_up() {
+    let model = model(Shape::Lock, 400_000);
+    let end = end(&model);
+    let total = |of: &str, window: [f64; 2], filter: &Value| {
+        let told = ask(&model, &json!({"ask": "flame", "of": of, "window": window, "filter": filter})).json;
+        told["total"].as_f64().unwrap()
+    };
+    let finding = json!({"finding": "f1"});
+    let cut = end * 0.4321;
+    let measure = || {
+        let of = ["off", "wakers", "blame"].iter().flat_map(|of| [json!({}), finding.clone()].map(|f| (*of, f)));
+        of.map(|(of, filter)| {
+            let whole = total(of, [0.0, end], &filter);
+            let halves = total(of, [0.0, cut], &filter) + total(of, [cut, end], &filter);
+            assert!(whole > 0.0 && (halves - whole).abs() < 0.005 * whole, "{of} {filter}: {halves} of {whole}");
+            whole
+        })
+        .collect::<Vec<f64>>()
+    };
+    let before = measure();
+    model.prepare().unwrap();
+    assert_eq!(before, measure());
+}
+
+/// What takes long is told from what does not, so that a server can keep room for the latter.
+#[test]
+fn slow_questions_are_known() {
+    let model = model(Shape::Lock, 20_000);
+    let pace = |question: Value| model.pace(&Question::parse(question.to_string().as_bytes()).unwrap().ask);
+    let (explain, use_of_finding) =
+        (json!({"ask": "explain"}), json!({"ask": "use", "window": [0, 1e9], "px": 10, "overlay": {"finding": "f1"}}));
+    let table = json!({"ask": "table", "table": "waits", "by": ["process", "thread", "kind"]});
+    for question in [&explain, &use_of_finding, &table] {
+        assert_eq!(pace(question.clone()), Pace::Slow, "{question}");
+    }
+    assert_eq!(pace(json!({"ask": "use", "window": [0, 1e9], "px": 10})), Pace::Quick);
+    model.prepare().unwrap();
+    for question in [explain, use_of_finding, table] {
+        assert_eq!(pace(question.clone()), Pace::Quick, "{question}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use holdup_testing::{Need, has};
+use holdup_testing::{Need, has, shared_trace};
 
 /// The demo, recorded once: a recording made here would tell of whatever else the machine does meanwhile.
 const DEMO: &str = "../../ui/test/data/demo.holdup";
@@ -154,6 +154,53 @@ fn the_first_story_on_a_trace_of_perfetto() {
     let output = holdup().args(["export", DEMO, "--format", "perfetto", "-o", &path]).output().expect("holdup runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     foreign_story(folder.path(), &path, "high");
+}
+
+/// What others recorded on Windows and on a phone.
+#[test]
+fn the_first_story_on_real_traces_of_windows_and_android() {
+    let Some(_one) = browser() else { return };
+    // What each says first, and whether it has wake-ups.
+    let traces = [
+        ("win7-8cpu-slow-ppt.etl", "CPU time went into work, .* of POWERPNT.EXE", ""),
+        ("android12-4cpu-switch-stacks.pftrace", "waited for input from outside|stood still", "yes"),
+    ];
+    for (name, says, chain) in traces {
+        let Some(trace) = shared_trace(name).map(|path| path.display().to_string()) else { return };
+        let folder = tempfile::tempdir().expect("folder");
+        let (told, view) = (report(folder.path(), "told.html", Some(&trace)), View::of(&[&trace]));
+        let said = [
+            ("HOLDUP_URL", view.url.as_str()),
+            ("HOLDUP_REPORT", &told),
+            ("HOLDUP_SAYS", says),
+            ("HOLDUP_CHAIN", chain),
+        ];
+        node("abroad.mjs", &said);
+    }
+}
+
+/// The demo, in which names begin with what would be markup, a script or an escape of a terminal.
+fn hostile(folder: &Path) -> String {
+    const EVIL: &str = "<img src=x onerror=\"window.hit=1\"><script>window.hit=1</script>\"'&{{7*7}}\u{1b}[31m\u{202e}";
+    let mut trace = holdup_trace::file::read(Path::new(DEMO)).expect("the demo");
+    for i in 1..trace.threads.tid.len() {
+        let [name, process] =
+            [trace.threads.name[i], trace.threads.process[i]].map(|id| format!("{EVIL}{}", trace.text(id)));
+        trace.threads.name[i] = trace.strings.intern(&name);
+        trace.threads.process[i] = trace.strings.intern(&process);
+    }
+    let path = folder.join("<img src=x onerror=window.hit=1>.holdup");
+    holdup_trace::file::write(&trace, &path).expect("written");
+    path.display().to_string()
+}
+
+#[test]
+fn hostile_names_in_the_view_and_in_a_report() {
+    let Some(_one) = browser() else { return };
+    let folder = tempfile::tempdir().expect("folder");
+    let trace = hostile(folder.path());
+    let (told, view) = (report(folder.path(), "told.html", Some(&trace)), View::of(&[&trace]));
+    node("hostile.mjs", &[("HOLDUP_URL", &view.url), ("HOLDUP_REPORT", &told)]);
 }
 
 fn foreign_story(folder: &Path, trace: &str, confidence: &str) {

@@ -1,7 +1,7 @@
 /** Moving through time: the window, its undo, and what choosing something does. */
 
 import type { Finding, SpanShown, Stall, Window } from "../host/api";
-import { get, set, type State, type Tab } from "./store";
+import { get, set, type ChainOf, type State, type Tab } from "./store";
 
 /** The narrowest window, in nanoseconds. */
 const NARROWEST = 500;
@@ -98,7 +98,7 @@ export function chooseFinding(id: string | null, options: { keepWindow?: boolean
   set({
     finding: finding.id,
     selection: { finding: finding.id },
-    chainOf: options.at === undefined ? { finding: finding.id } : { finding: finding.id, time: Math.round(options.at) },
+    chainOf: chainOf(finding, options.at),
     hop: 0,
     span: null,
     code,
@@ -109,6 +109,12 @@ export function chooseFinding(id: string | null, options: { keepWindow?: boolean
   });
   if (!options.keepWindow) zoomTo(telling(finding.windows, whole(s)[1]));
   if (row) revealRow(row);
+}
+
+/** Which wait tells of a finding; none where all of it is that something ran. */
+function chainOf(finding: Finding, at: number | undefined): ChainOf | null {
+  if (finding.kind === "cpu-bound") return null;
+  return { finding: finding.id, ...(at === undefined ? {} : { time: Math.round(at) }) };
 }
 
 export function chooseStall(stall: Stall): void {

@@ -118,13 +118,28 @@ function Chain({ answer, hop }: { answer: ChainAnswer; hop: number }) {
   );
 }
 
+/** What somebody did at a chain's end who did not run, in the terminal's words. */
+const ENDS: Record<string, string> = {
+  runnable: "could run, and had no CPU",
+  disk: "waited for a disk",
+  timer: "waited for a timer",
+  network: "waited for the network",
+  input: "waited for input from outside",
+  interrupt: "waited for an interrupt",
+  nobody: "waited, and nobody ended it",
+  circle: "is in a circle of threads that wait for each other",
+  lost: "is not known to have done anything",
+  unknown: "is not known to have done anything",
+  cut: "is not followed so far back",
+};
+
 /** What the whole first wait was, in one line: the largest share, and where the chain ends. */
 function endText(chain: ChainDocument): string {
   const most = chain.shares[0];
   if (!most || most.share < 0.5) return chain.end.text;
   const who = most.who.thread || most.who.process;
   if (!who) return chain.end.text;
-  const did = most.what === "running" ? `ran ${most.function || "code without a name"}` : `was ${most.what}`;
+  const did = most.what === "running" ? `ran ${most.function || "code without a name"}` : (ENDS[most.what] ?? most.what);
   return `${percent(most.share)} of this wait: ${who} ${did}.`;
 }
 

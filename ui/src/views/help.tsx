@@ -28,6 +28,7 @@ const MOUSE: readonly [string, string][] = [
   ["Wheel", "zooms on the graph; on lanes it scrolls, and zooms with Ctrl"],
   ["Shift + drag", "moves; so do Shift + wheel and the middle button"],
   ["Click", "on a gap of the graph: who held the CPUs up; on a lane: what is there, and why; on a span: what its time was"],
+  ["Drag a head", "moves a table's column, also across the bar"],
 ];
 
 export function Help() {

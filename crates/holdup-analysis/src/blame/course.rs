@@ -81,7 +81,7 @@ impl Course {
     }
 
     /// Adds what is known of the steps from `first` on. Of what was ready the series have their part already.
-    pub(super) fn add(&mut self, first: usize, other: &Course) {
+    pub fn add(&mut self, first: usize, other: &Course) {
         let pairs = [
             (&mut self.running, &other.running),
             (&mut self.spin, &other.spin),

@@ -11,7 +11,7 @@ use super::charged::Charged;
 use super::course::{Asked, Course};
 use super::study::Study;
 use super::sum::Sum;
-use super::sweep::{record, sweep};
+use super::sweep::{counted, record, sweep};
 use crate::intervals::Chunk;
 
 /// Charges every CPU second of the window. `also` is called with each part of the trace, in any order and by several
@@ -52,6 +52,15 @@ pub fn blame<X: Send>(
     Ok(order.sum.finish(study.window))
 }
 
+/// Charges every CPU second of the window that lies in one part of the trace. Waits that began before it count with what lies in it.
+pub fn blame_part(study: &Study, chunk: &Chunk) -> Blame {
+    let mut sum = Sum::new(study.gap());
+    sum.add(sweep(study, chunk));
+    let before = chunk.waits().iter().filter(|wait| wait.start < chunk.from);
+    sum.count_open(&before.map(|wait| (wait.thread, counted(wait, study.window))).collect());
+    sum.finish(study.window)
+}
+
 /// What was charged when, in the parts of the trace that the window touches; `stop` is asked before each.
 ///
 /// # Errors
@@ -68,6 +77,11 @@ pub fn over_time(study: &Study, asked: &Asked, stop: impl Fn() -> bool + Sync) -
         }
     })?;
     Ok(sum)
+}
+
+/// What was charged when in one part of the trace, if that has any of the steps: with the first that it has.
+pub fn over_part(study: &Study, chunk: &Chunk, asked: &Asked) -> Option<(usize, Course)> {
+    record(study, chunk, asked)
 }
 
 /// Adds the parts in their order, whoever is done first: sums of fractions depend on it.

@@ -61,6 +61,17 @@ impl Sum {
         part.open.into_iter().for_each(|(thread, keys)| self.remember(thread, keys));
     }
 
+    /// Counts the waits of these threads that are known to have been charged.
+    pub(super) fn count_open(&mut self, waits: &FxHashMap<ThreadIdx, Counted>) {
+        let mut open: Vec<_> = std::mem::take(&mut self.open).into_iter().collect();
+        open.sort_unstable_by_key(|(thread, _)| *thread);
+        for (thread, keys) in open {
+            if let Some(wait) = waits.get(&thread) {
+                self.count(wait, &keys);
+            }
+        }
+    }
+
     fn count(&mut self, wait: &Counted, keys: &[Key]) {
         for (at, key) in keys.iter().enumerate() {
             let how = wait.counts_as(*key, keys[..at].iter().copied());

@@ -7,6 +7,7 @@ mod link;
 mod queued;
 mod running;
 
+pub(super) use charge::counted;
 use holdup_trace::{Cpu, ThreadIdx};
 use rustc_hash::FxHashMap;
 

@@ -67,13 +67,22 @@ impl Cell {
     }
 
     #[inline]
-    fn add(&mut self, value: u64) {
+    pub(super) fn add(&mut self, value: u64) {
         let known = u64::from(value != MISSING);
         let value = value & known.wrapping_neg();
         self.rows += 1;
         self.known += known;
         self.sum = self.sum.saturating_add(value);
         self.max = self.max.max(value);
+    }
+
+    /// Adds what other rows came to.
+    #[inline]
+    pub(super) fn absorb(&mut self, other: &Cell) {
+        self.rows += other.rows;
+        self.known += other.known;
+        self.sum = self.sum.saturating_add(other.sum);
+        self.max = self.max.max(other.max);
     }
 }
 

@@ -78,6 +78,11 @@ impl Measure {
         self.column().filter(|_| self.of != Of::Distinct)
     }
 
+    /// Whether that of several groups follows from sums, counts and maxima of each.
+    pub(super) fn is_sum(&self) -> bool {
+        !matches!(self.of, Of::Percentile(_) | Of::Distinct)
+    }
+
     fn unit(&self, relation: &Relation) -> Unit {
         match (&self.column, self.of) {
             (_, Of::Share) => Unit::Share,
@@ -85,6 +90,10 @@ impl Measure {
             (Some(column), _) => relation.column(column).unit,
             (None, _) => Unit::Count,
         }
+    }
+
+    fn titled(&self, relation: &Relation, data: Data) -> Column {
+        Column { name: self.name.clone(), unit: self.unit(relation), doc: self.doc(), data }
     }
 
     fn doc(&self) -> &'static str {
@@ -146,7 +155,7 @@ pub(super) fn compute(
             None => group::tally(keys, values, rows, stop),
         }
     };
-    let mut tallies: Vec<(Option<&str>, Vec<Cell>)> = Vec::new();
+    let mut tallies: Vec<Tally> = Vec::new();
     for measure in measures {
         let column = measure.tallied();
         if tallies.iter().all(|(c, _)| *c != column) {
@@ -156,7 +165,7 @@ pub(super) fn compute(
     if tallies.is_empty() {
         tallies.push((None, tally(None)?));
     }
-    let groups: Vec<u32> = (0..keys.groups as u32).filter(|&g| tallies[0].1[g as usize].rows > 0).collect();
+    let groups = present(&tallies);
     let mut columns = Vec::new();
     let mut spread: Option<(&str, Values)> = None;
     for measure in measures {
@@ -178,13 +187,32 @@ pub(super) fn compute(
             }
             _ => values(measure, cells, &groups, spread.as_mut().map(|(_, s)| s)),
         };
-        let (name, unit, doc) = (measure.name.clone(), measure.unit(relation), measure.doc());
-        columns.push(Column { name, unit, doc, data });
+        columns.push(measure.titled(relation, data));
     }
     Ok((groups, columns))
 }
 
-fn numbers<'a>(relation: &'a Relation, column: &str) -> &'a [u64] {
+/// What a column came to by group; without one, how many rows there are.
+pub(super) type Tally<'n> = (Option<&'n str>, Vec<Cell>);
+
+/// The groups that have rows.
+fn present(tallies: &[Tally]) -> Vec<u32> {
+    let cells = tallies.first().map_or(&[][..], |(_, cells)| cells);
+    (0..cells.len() as u32).filter(|&group| cells[group as usize].rows > 0).collect()
+}
+
+/// The same as [`compute`] from what the columns came to, for measures of which all [are sums](Measure::is_sum).
+pub(super) fn of_sums(relation: &Relation, measures: &[Measure], tallies: &[Tally]) -> (Vec<u32>, Vec<Column>) {
+    let groups = present(tallies);
+    let column = |measure: &Measure| {
+        let (_, cells) = tallies.iter().find(|(c, _)| *c == measure.column()).expect("each was tallied");
+        measure.titled(relation, values(measure, cells, &groups, None))
+    };
+    let columns = measures.iter().map(column).collect();
+    (groups, columns)
+}
+
+pub(super) fn numbers<'a>(relation: &'a Relation, column: &str) -> &'a [u64] {
     match &relation.column(column).data {
         Data::Numbers(values) => values,
         // `Measure::parse` lets only numbers through.

@@ -1,9 +1,8 @@
 //! Fewer rows of a view: those of a time, those with a value.
 
-use super::names::resolve;
+use super::TableKind;
 use super::query::View;
-use super::relation::{Data, MISSING, Rows};
-use super::{Result, TableKind};
+use super::relation::{Data, MISSING, Relation, Rows};
 
 /// A value to look for.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +13,15 @@ pub enum Wanted {
     Number(u64),
     /// None that is known.
     Missing,
+}
+
+/// Some of a view's rows.
+#[derive(Debug, Clone, Default)]
+pub struct Narrow {
+    /// Those of which any part lies between these instants, in nanoseconds since the trace's start.
+    pub window: Option<(u64, u64)>,
+    /// Those with these values, by their columns' own names.
+    pub values: Vec<(String, Wanted)>,
 }
 
 impl TableKind {
@@ -29,7 +37,7 @@ impl TableKind {
 impl View {
     /// Those of `rows` of which any part lies between `from` and `to`, in nanoseconds since the trace's start. The view must
     /// have the columns of [`TableKind::span`]. O(rows).
-    pub fn within(&self, rows: Rows, from: u64, to: u64) -> Vec<u32> {
+    fn within(&self, rows: Rows, from: u64, to: u64) -> Vec<u32> {
         let [begin, end] = self.table().span().map(|name| match &self.relation.column(name).data {
             Data::Numbers(numbers) => numbers.as_slice(),
             Data::Text(_) | Data::Reals(_) => &[],
@@ -38,29 +46,34 @@ impl View {
         some(rows, inside)
     }
 
-    /// Those of `rows` that have this value in a column, by any of its names, which must be among those of the view. O(rows).
-    ///
-    /// # Errors
-    /// If there is no such column.
-    pub fn with_value(&self, rows: Rows, column: &str, wanted: &Wanted) -> Result<Vec<u32>> {
-        let column = self.relation.column(&resolve(self.table(), column)?);
-        Ok(match (&column.data, wanted) {
-            (Data::Text(text), Wanted::Text(wanted)) => match text.values.iter().position(|v| **v == **wanted) {
-                Some(id) => some(rows, |row| text.ids[row as usize] == id as u32),
-                None => Vec::new(),
-            },
-            // Addresses are written as texts.
-            (Data::Numbers(numbers), Wanted::Text(text)) => {
-                match text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok()) {
-                    Some(n) => some(rows, |row| numbers[row as usize] == n),
-                    None => Vec::new(),
-                }
-            }
-            (Data::Numbers(numbers), Wanted::Number(n)) => some(rows, |row| numbers[row as usize] == *n),
-            (Data::Numbers(numbers), Wanted::Missing) => some(rows, |row| numbers[row as usize] == MISSING),
-            (Data::Reals(reals), Wanted::Missing) => some(rows, |row| reals[row as usize].is_nan()),
-            _ => Vec::new(),
+    /// Those rows that are in `narrow`, of which the view must have the columns; `None` for all. O(rows) for each restriction.
+    pub(super) fn narrowed(&self, narrow: &Narrow) -> Option<Vec<u32>> {
+        let inside = narrow.window.map(|(from, to)| self.within(self.rows(), from, to));
+        narrow.values.iter().fold(inside, |rows, (column, wanted)| {
+            let rows = rows.as_deref().map_or(self.rows(), Rows::Some);
+            Some(matching(&self.relation, column, rows, wanted))
         })
+    }
+}
+
+/// Those of `rows` that have this value in a column. O(rows).
+pub(super) fn matching(relation: &Relation, column: &str, rows: Rows, wanted: &Wanted) -> Vec<u32> {
+    match (&relation.column(column).data, wanted) {
+        (Data::Text(text), Wanted::Text(wanted)) => match text.values.iter().position(|v| **v == **wanted) {
+            Some(id) => some(rows, |row| text.ids[row as usize] == id as u32),
+            None => Vec::new(),
+        },
+        // Addresses are written as texts.
+        (Data::Numbers(numbers), Wanted::Text(text)) => {
+            match text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok()) {
+                Some(n) => some(rows, |row| numbers[row as usize] == n),
+                None => Vec::new(),
+            }
+        }
+        (Data::Numbers(numbers), Wanted::Number(n)) => some(rows, |row| numbers[row as usize] == *n),
+        (Data::Numbers(numbers), Wanted::Missing) => some(rows, |row| numbers[row as usize] == MISSING),
+        (Data::Reals(reals), Wanted::Missing) => some(rows, |row| reals[row as usize].is_nan()),
+        _ => Vec::new(),
     }
 }
 

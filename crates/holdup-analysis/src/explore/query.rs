@@ -1,10 +1,15 @@
 //! From a question to its answer.
 
+use std::sync::{Arc, OnceLock};
+
 use holdup_trace::Timestamp;
 
+use super::cube::Cube;
 use super::filter::Filter;
 use super::group::{Keys, Stop, rows_of};
 use super::measure::{self, Measure};
+use super::narrow::Narrow;
+use super::order::{compare, cut, key, ordered};
 use super::relation::{Column, Data, Relation, Rows};
 use super::rows::TableKind;
 use super::{Error, Explorer, Result, Scope, names};
@@ -93,7 +98,7 @@ impl Answer {
         self.len() == 0
     }
 
-    fn gather(&mut self, order: &[u32]) {
+    pub(super) fn gather(&mut self, order: &[u32]) {
         self.columns.iter_mut().for_each(|c| c.data = c.data.gather(order));
         if !self.groups.is_empty() {
             self.groups = order.iter().map(|&i| self.groups[i as usize]).collect();
@@ -107,6 +112,11 @@ pub struct View {
     pub(super) relation: Relation,
     chosen: Option<Vec<u32>>,
     focus: String,
+    /// The columns by which it may be grouped, or values of which may be picked.
+    by: Vec<String>,
+    measures: Vec<Measure>,
+    /// `None` where there are no sums to go by.
+    cube: OnceLock<Option<Cube>>,
 }
 
 impl View {
@@ -115,18 +125,20 @@ impl View {
         self.table
     }
 
-    /// Bytes that its columns take.
+    /// Bytes that it takes, but for its columns.
     pub fn bytes(&self) -> usize {
-        let of = |c: &Column| match &c.data {
-            Data::Text(text) => 4 * text.ids.len(),
-            Data::Numbers(_) | Data::Reals(_) => 8 * c.data.len(),
-        };
-        self.relation.columns().iter().map(of).sum::<usize>() + self.chosen.as_ref().map_or(0, |rows| 4 * rows.len())
+        self.chosen.as_ref().map_or(0, |rows| 4 * rows.len())
+            + self.cube.get().and_then(Option::as_ref).map_or(0, Cube::bytes)
     }
 
     /// The rows that passed the filter.
     pub fn rows(&self) -> Rows<'_> {
         self.chosen.as_deref().map_or(Rows::All(self.relation.len()), Rows::Some)
+    }
+
+    /// Its columns, which other views may have, too.
+    pub fn columns(&self) -> &[Arc<Column>] {
+        self.relation.columns()
     }
 
     /// Groups `rows` by the columns `by`, which must be among those that the view was made for. One level of a tree:
@@ -138,7 +150,7 @@ impl View {
         let first: Vec<u32> = groups.iter().map(|&g| first[g as usize]).collect();
         let mut columns: Vec<Column> = by.iter().map(|b| pick(self.relation.column(b), &first)).collect();
         columns.extend(measured);
-        Ok(self.answer(by, columns, rows, groups))
+        Ok(self.answer(by, columns, rows.len(), groups))
     }
 
     /// The rows of `group`, as [`Answer::groups`] has it, among `rows`.
@@ -147,19 +159,46 @@ impl View {
     }
 
     /// Answers `query` for some of the rows; of the query its groups, measures or columns, order and number count, all of which
-    /// must be among those that the view was made for. O(rows) for each of them.
+    /// must be among those that the view was made for, as must the columns of `narrow`. O(rows) for the first question; where it sums, the next
+    /// ones cost O(groups).
     ///
     /// # Errors
     /// If it makes no sense, or was stopped.
-    pub fn answer_of(&self, of: Rows, query: &Query, stop: &Stop) -> Result<Answer> {
+    pub fn answer_of(&self, narrow: &Narrow, query: &Query, stop: &Stop) -> Result<Answer> {
         let query = &with_defaults(query)?;
+        let measures = measures(query)?;
+        let fits = |cube: &&Cube| {
+            let here = |column: &String| self.by.contains(column);
+            !query.by.is_empty() && query.by.iter().chain(narrow.columns()).all(here) && cube.has(&measures)
+        };
+        if let Some(cube) = self.cube().filter(fits) {
+            let found = cube.group(self, &query.by, &measures, narrow, stop)?;
+            let own = query.by.iter().map(|b| pick(self.relation.column(b), &found.first));
+            let columns = own.chain(found.measured).collect();
+            let answer = self.answer(&query.by, columns, found.matched, found.groups);
+            return ordered(answer, query);
+        }
+        let chosen = self.narrowed(narrow);
+        self.answer_rows(chosen.as_deref().map_or(self.rows(), Rows::Some), query, stop)
+    }
+
+    /// The same by going through `of`.
+    fn answer_rows(&self, of: Rows, query: &Query, stop: &Stop) -> Result<Answer> {
         if query.by.is_empty() {
             return rows(self, of, query, stop);
         }
-        let mut answer = self.group(&query.by, of, &measures(query)?, stop)?;
-        let order = sorted(&answer, &group_order(&answer, query)?, query.top);
-        answer.gather(&order);
-        Ok(answer)
+        ordered(self.group(&query.by, of, &measures(query)?, stop)?, query)
+    }
+
+    /// Makes the sums now that the first question would make. O(rows).
+    pub fn prepare(&self) {
+        self.cube();
+    }
+
+    /// Its rows in sums, where these are possible.
+    fn cube(&self) -> Option<&Cube> {
+        // What cannot be grouped is told by whoever goes by the rows.
+        self.cube.get_or_init(|| Cube::new(self, &self.by, &self.measures).ok().flatten()).as_ref()
     }
 
     fn keys(&self, by: &[String], rows: Rows, stop: &Stop) -> Result<Keys<'_>> {
@@ -167,10 +206,10 @@ impl View {
         Keys::of(&columns, rows, stop)
     }
 
-    pub(super) fn answer(&self, by: &[String], columns: Vec<Column>, rows: Rows, groups: Vec<u32>) -> Answer {
+    pub(super) fn answer(&self, by: &[String], columns: Vec<Column>, matched: usize, groups: Vec<u32>) -> Answer {
         let total = columns.first().map_or(0, |c| c.data.len());
         let (table, by, focus) = (self.table, by.to_vec(), self.focus.clone());
-        Answer { table, by, columns, total, matched: rows.len(), groups, focus }
+        Answer { table, by, columns, total, matched, groups, focus }
     }
 }
 
@@ -202,17 +241,33 @@ impl Explorer<'_> {
         filter.iter().flat_map(Filter::columns).for_each(|c| need(c.to_owned()));
         query.table.weight().into_iter().for_each(|weight| need(weight.to_owned()));
         let scope = self.scope(query)?;
-        let relation = query.table.fill(self, &needed, &scope)?;
+        let relation = self.columns(query.table, &needed, &scope)?;
         let chosen = filter.map(|f| f.choose(&relation, stop)).transpose()?;
         let focus = scope.focus.map_or(String::new(), |f| f.name().to_owned());
-        Ok(View { table: query.table, relation, chosen, focus })
+        let by = query.by.iter().map(|by| names::resolve(query.table, by)).collect::<Result<_>>()?;
+        let (measures, cube) = (measures(query)?, OnceLock::new());
+        Ok(View { table: query.table, relation, chosen, focus, by, measures, cube })
     }
 
     /// Answers `query`. O(rows) for each column that it names, and for each level of its groups.
     pub fn run(&self, query: &Query, stop: &Stop) -> Result<Answer> {
         let query = &with_defaults(query)?;
         let view = self.view(query, stop)?;
-        view.answer_of(view.rows(), query, stop)
+        view.answer_rows(view.rows(), query, stop)
+    }
+
+    /// A view for many questions: [`View::answer_of`] may group by what `query` groups by, and pick times, and values of `picked`.
+    ///
+    /// # Errors
+    /// If the question makes no sense, or the trace cannot be read.
+    pub fn view_to_narrow(&self, query: &Query, picked: &[&str], stop: &Stop) -> Result<View> {
+        let mut query = query.clone();
+        query.columns.extend(query.table.span().iter().chain(picked).map(|&column| column.to_owned()));
+        let mut view = self.view(&query, stop)?;
+        for column in picked {
+            view.by.push(names::resolve(query.table, column)?);
+        }
+        Ok(view)
     }
 
     fn scope(&self, query: &Query) -> Result<Scope> {
@@ -280,10 +335,10 @@ fn measures(query: &Query) -> Result<Vec<Measure>> {
 /// The rows themselves.
 fn rows(view: &View, all: Rows, query: &Query, stop: &Stop) -> Result<Answer> {
     stop.check()?;
-    let mut answer = view.answer(&[], Vec::new(), all, Vec::new());
+    let mut answer = view.answer(&[], Vec::new(), all.len(), Vec::new());
     answer.total = all.len();
     let keys: Vec<(String, bool)> = query.sort.iter().map(|s| key(s)).collect();
-    let mut order = all.to_vec();
+    let mut order = if keys.is_empty() { all.first(query.top.unwrap_or(usize::MAX)) } else { all.to_vec() };
     if !keys.is_empty() {
         let mut ranks = Vec::new();
         for (name, falling) in &keys {
@@ -295,68 +350,6 @@ fn rows(view: &View, all: Rows, query: &Query, stop: &Stop) -> Result<Answer> {
     order.truncate(query.top.unwrap_or(usize::MAX));
     answer.columns = query.columns.iter().map(|c| pick(view.relation.column(c), &order)).collect();
     Ok(answer)
-}
-
-/// A name to sort by, and whether in falling order.
-fn key(text: &str) -> (String, bool) {
-    text.strip_prefix('-').map_or((text.to_owned(), false), |name| (name.to_owned(), true))
-}
-
-/// By which of the answer's columns its groups are sorted: index, and whether in falling order.
-fn group_order(answer: &Answer, query: &Query) -> Result<Vec<(usize, bool)>> {
-    let by = answer.by.len();
-    if query.sort.is_empty() {
-        let first = (answer.columns.len() > by).then_some((by, true));
-        return Ok(first.into_iter().collect());
-    }
-    query
-        .sort
-        .iter()
-        .map(|text| {
-            let (name, falling) = key(text);
-            // A measure by its name, a column that groups, or the first measure of a column.
-            let measure = Measure::parse(query.table, &name).ok().map(|m| m.name().to_owned());
-            let column = names::find(query.table, &name).map(|(n, _)| n);
-            let exact = |wanted: &Option<String>| answer.columns.iter().position(|c| Some(&c.name) == wanted.as_ref());
-            let measured = || {
-                let column = column.as_ref()?;
-                answer.columns.iter().skip(by).position(|c| c.name.split_once(':').is_some_and(|(_, n)| n == column))
-            };
-            let found = exact(&column).or_else(|| exact(&measure)).or_else(|| measured().map(|i| i + by));
-            let shown: Vec<&str> = answer.columns.iter().map(|c| c.name.as_str()).collect();
-            let error = || format!("cannot sort by {name}: the answer's columns are {}", shown.join(", "));
-            found.map(|i| (i, falling)).ok_or_else(|| Error::Question(error()))
-        })
-        .collect()
-}
-
-/// The first `top` of the answer's rows in the order of `keys`, then of the columns that group.
-fn sorted(answer: &Answer, keys: &[(usize, bool)], top: Option<usize>) -> Vec<u32> {
-    let by = (0..answer.by.len()).map(|i| (i, false));
-    let ranks: Vec<(Vec<u64>, bool)> =
-        keys.iter().copied().chain(by).map(|(i, falling)| (answer.columns[i].data.ranks(), falling)).collect();
-    let mut order: Vec<u32> = (0..answer.total as u32).collect();
-    cut(&mut order, top, |a, b| compare(&ranks, a, b));
-    order
-}
-
-fn compare(ranks: &[(Vec<u64>, bool)], a: u32, b: u32) -> std::cmp::Ordering {
-    let each = ranks.iter().map(|(rank, falling)| {
-        let order = rank[a as usize].cmp(&rank[b as usize]);
-        if *falling { order.reverse() } else { order }
-    });
-    each.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then).then(a.cmp(&b))
-}
-
-/// Sorts `order`, of which only the first `top` are wanted.
-fn cut(order: &mut Vec<u32>, top: Option<usize>, compare: impl Fn(u32, u32) -> std::cmp::Ordering) {
-    if let Some(top) = top.filter(|&t| t < order.len()) {
-        if top > 0 {
-            order.select_nth_unstable_by(top - 1, |&a, &b| compare(a, b));
-        }
-        order.truncate(top);
-    }
-    order.sort_unstable_by(|&a, &b| compare(a, b));
 }
 
 /// Whether a column of texts has nothing but empty ones.

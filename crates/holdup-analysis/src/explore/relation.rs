@@ -86,6 +86,12 @@ impl Data {
         self.len() == 0
     }
 
+    /// Bytes that the values take, texts by their ids.
+    pub fn bytes(&self) -> usize {
+        let each = if matches!(self, Data::Text(_)) { size_of::<u32>() } else { size_of::<u64>() };
+        each * self.len()
+    }
+
     /// The values of `rows`, in that order.
     pub fn gather(&self, rows: &[u32]) -> Data {
         fn pick<T: Copy>(values: &[T], rows: &[u32]) -> Vec<T> {
@@ -133,16 +139,16 @@ pub struct Column {
     pub data: Data,
 }
 
-/// Equally long columns.
+/// Equally long columns, which several relations may share.
 #[derive(Debug, Clone, Default)]
 pub struct Relation {
-    columns: Vec<Column>,
+    columns: Vec<Arc<Column>>,
     rows: usize,
 }
 
 impl Relation {
     /// From columns of `rows` values each. Panics if one is longer or shorter.
-    pub fn new(columns: Vec<Column>, rows: usize) -> Self {
+    pub fn new(columns: Vec<Arc<Column>>, rows: usize) -> Self {
         assert!(columns.iter().all(|c| c.data.len() == rows), "columns are equally long");
         Relation { columns, rows }
     }
@@ -158,7 +164,7 @@ impl Relation {
     }
 
     /// The columns.
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[Arc<Column>] {
         &self.columns
     }
 
@@ -189,6 +195,14 @@ impl Rows<'_> {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The first `n` as a list.
+    pub fn first(&self, n: usize) -> Vec<u32> {
+        match self {
+            Rows::All(all) => (0..n.min(*all) as u32).collect(),
+            Rows::Some(rows) => rows.iter().take(n).copied().collect(),
+        }
     }
 
     /// The rows as a list.

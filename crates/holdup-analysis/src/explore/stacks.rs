@@ -210,7 +210,7 @@ fn answer(view: &View, weight: &str, top: Option<usize>, rows: &[((Side, String)
             Data::Reals(shown.iter().map(|(_, t)| share(t)).collect()),
         ),
     ];
-    let mut answer = view.answer(&["side".to_owned(), "function".to_owned()], columns, view.rows(), Vec::new());
+    let mut answer = view.answer(&["side".to_owned(), "function".to_owned()], columns, view.rows().len(), Vec::new());
     answer.total = rows.len();
     answer
 }

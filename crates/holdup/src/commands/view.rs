@@ -50,7 +50,11 @@ fn read(path: &Path) -> anyhow::Result<Item> {
     }
     let trace = open::open(path)?;
     let model = Model::open(trace, &name, Box::new(Machine)).map_err(unreadable)?;
-    Ok(Item::Trace(Arc::new(model.with_sources(Box::new(|path| source(Path::new(path)))))))
+    let model = Arc::new(model.with_sources(Box::new(|path| source(Path::new(path)))));
+    let ahead = model.clone();
+    // Whoever asks is told of a damaged table; here nobody is.
+    std::thread::spawn(move || ahead.prepare().is_ok());
+    Ok(Item::Trace(model))
 }
 
 /// The results of measurements, if the file is a JSON document.

@@ -26,7 +26,7 @@ pub(super) fn fill<P: Provider>(explorer: &Explorer, names: &[String], scope: &S
         Ok(())
     })?;
     let columns = filling.into_iter().zip(names).map(|(f, name)| f.finish(name.clone()));
-    Ok(Relation::new(columns.collect(), rows))
+    Ok(Relation::new(columns.map(Arc::new).collect(), rows))
 }
 
 /// A column that is being filled.
