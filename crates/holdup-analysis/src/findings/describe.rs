@@ -52,7 +52,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Serial(_) if f.kind == FindingKind::Gc => collection::title(context, f, &stood(f)),
         Group::Serial(_) if tally.starved => format!("{who} {was} ready and {}; {}", starved(), stood(f)),
         Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} {was} the last to finish; {}", stood(f)),
-        Group::Serial(_) if crew.is_many() && context.timeline.peak_parallelism() == 1 => {
+        Group::Serial(_) if excludes_itself(context, tally, crew) => {
             format!("{who} worked one at a time, for {lasted}{}; {}", without_cpu(tally), stood(f))
         }
         Group::Serial(_) => format!("{who} worked{alone} for {lasted}{}; {}", without_cpu(tally), stood(f)),
@@ -77,6 +77,12 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             format!("{} of {} waited for work {what}{behind}", threads(own), f.culprit.process)
         }
     }
+}
+
+/// Whether its threads wait for each other, so that never two of them work at once.
+fn excludes_itself(context: &Context, tally: &Tally, crew: &Crew) -> bool {
+    let waits = |thread: &ThreadIdx| tally.threads.contains(thread);
+    crew.is_many() && context.timeline.peak_parallelism() == 1 && crew.threads.iter().all(waits)
 }
 
 /// Whether nobody waits but those that sleep.

@@ -41,6 +41,8 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
         FindingKind::OwnerNotRunning | FindingKind::RunnableWhileIdle | FindingKind::CpuStarved => return None,
         // What a library or the kernel does under a lock of its own is done less if it is called less.
         FindingKind::LockHeld if is_of_library(context, tally) => taken.with_stacks(of_atomics(context)),
+        // Code that is compiled while it runs is compiled otherwise when it stands elsewhere.
+        FindingKind::LockHeld if finding.culprit.module == "[jit]" => return None,
         // What is done under the lock has to be done nevertheless, but the lock itself costs nothing any more.
         FindingKind::LockHeld => taken.with_stacks(of_atomics(context)).with_work(Work::Stays),
         FindingKind::Imbalance => taken.with_work(Work::Spread),

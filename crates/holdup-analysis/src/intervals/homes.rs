@@ -32,6 +32,10 @@ use crate::schedulers;
 const FEW: u32 = 8;
 /// A place with less than this share of a thread's arrivals is not where its cycle begins.
 const RARE: f64 = 0.05;
+/// One of so many of the work's paths has to share a frame for it to be the work's.
+const HALF: u32 = 2;
+/// The same for what belongs to a request: much of a thread's work may be to get requests and to answer.
+const TENTH: u32 = 10;
 /// A thread with less work than this beside its short sleeps, in samples and waits for each of them, keeps house.
 const HOUSEKEEPING: f64 = 0.2;
 
@@ -226,7 +230,8 @@ impl Activity {
         let arrivals: u32 = places().map(|(_, _, seen)| seen.arrivals()).sum();
         let often = |seen: &Seen| seen.arrivals() > 0 && f64::from(seen.arrivals()) >= RARE * f64::from(arrivals);
         let homes = places().filter(|(_, _, seen)| often(seen)).map(|(path, _, seen)| Home {
-            shared: work.shared(&path.functions),
+            shared: work.shared(&path.functions, HALF),
+            ever: work.shared(&path.functions, TENTH),
             depth: path.functions.len(),
             is_input: seen.from_outside > 0,
         });
@@ -247,7 +252,7 @@ impl Activity {
             let looks = 2 * again >= waits && self.works_beside(path, waits, work);
             // Input arrives elsewhere, and the sleep lies deeper in what the thread does with it.
             let serves =
-                home.is_some_and(|h| h.is_input && work.total >= FEW && work.shared(&path.functions) > h.shared);
+                home.is_some_and(|h| h.is_input && work.total >= FEW && work.shared(&path.functions, TENTH) > h.ever);
             let unseen = path.blind && work.total > 0 && f64::from(work.total) >= HOUSEKEEPING * f64::from(waits);
             return match () {
                 () if is_long => Place::Home,
@@ -259,7 +264,7 @@ impl Activity {
         if path.says_lock && !watches {
             return Place::Middle;
         }
-        let shared = work.shared(&path.functions);
+        let shared = work.shared(&path.functions, HALF);
         let deeper = match home {
             _ if work.total >= FEW => home.is_some_and(|h| shared > h.shared),
             // Without work to compare with: input arrives at a place nearer to where the thread begins, and none here.
@@ -285,6 +290,8 @@ fn may_be_home(kind: WaitKind) -> bool {
 #[derive(Clone, Copy)]
 struct Home {
     shared: usize,
+    /// How much of it a tenth of the work shares.
+    ever: usize,
     depth: usize,
     is_input: bool,
 }
@@ -359,13 +366,16 @@ mod tests {
         //           └ 4 handle                             └ 6 sleep
         let input = Seen { kind: WaitKind::Input, waits: 20, from_outside: 20, ..Seen::default() };
         let nap = Seen { kind: WaitKind::Timer, waits: 100, ns: 1_000_000_000, ..Seen::default() };
-        let judged = |sleeps_at: &[u64], input| {
+        let served = |sleeps_at: &[u64], input, receives| {
             let activity = Activity {
                 waits: vec![(path(&[1, 2, 3]), StackId::NONE, input), (path(sleeps_at), StackId::NONE, nap)],
-                samples: vec![(path(&[1, 2, 4, 5]), 50)],
+                samples: vec![(path(&[1, 2, 4, 5]), 50), (path(&[1, 2, 3, 7]), receives)],
             };
             activity.judge().map(|(_, _, place, _)| place).nth(1).unwrap()
         };
+        assert_eq!(served(&[1, 2, 4, 6], input, 100), Place::Unsure, "most of the work is to get requests");
+        assert_eq!(served(&[1, 2, 6], input, 100), Place::Home);
+        let judged = |sleeps_at, input| served(sleeps_at, input, 0);
         assert_eq!(judged(&[1, 2, 4, 6], input), Place::Unsure, "within what it does with its input");
         assert_eq!(judged(&[1, 2, 6], input), Place::Home, "beside it: a pace");
         let none = Seen { from_outside: 0, ..input };

@@ -34,8 +34,8 @@ impl Trie {
         found.1
     }
 
-    /// How many frames at least half of the paths share with `path`, but for those that go through all of it.
-    pub(super) fn shared(&self, path: &[u64]) -> usize {
+    /// How many frames at least one in `parts` of the paths shares with `path`, but for those that go through all of it.
+    pub(super) fn shared(&self, path: &[u64], parts: u32) -> usize {
         let mut counts = Vec::new();
         let mut at = 0;
         for function in path {
@@ -45,7 +45,7 @@ impl Trie {
         }
         let own = if counts.len() == path.len() { counts.last().copied().unwrap_or(0) } else { 0 };
         let others = self.total - own;
-        counts.iter().take_while(|&&n| others > 0 && 2 * (n - own) >= others).count()
+        counts.iter().take_while(|&&n| others > 0 && u64::from(parts) * u64::from(n - own) >= u64::from(others)).count()
     }
 }
 
@@ -60,7 +60,8 @@ mod tests {
         work.add(&[1, 2, 3, 5], 30);
         work.add(&[1, 9], 10);
         // Home, a place in the middle of the work, and one where the work itself waits.
-        assert_eq!([&[1, 9][..], &[1, 2, 3, 7], &[1, 2, 3, 4]].map(|path| work.shared(path)), [1, 3, 3]);
+        assert_eq!([&[1, 9][..], &[1, 2, 3, 7], &[1, 2, 3, 4]].map(|path| work.shared(path, 2)), [1, 3, 3]);
+        assert_eq!(work.shared(&[1, 2, 3, 5, 8], 4), 4, "a quarter is enough");
         assert_eq!(
             [work.through(&[1, 2]), work.through(&[1, 9]), work.through(&[7]), work.through(&[])],
             [90, 10, 0, 100]
