@@ -76,6 +76,8 @@ pub struct StackFacts {
     /// The function of the application that waits here for a lock, as far as names tell: the outermost of those around the
     /// wait that have a lock's name.
     pub lock_function: StringId,
+    /// Whether it comes to code that is neither the kernel's nor the C library's.
+    pub tells: bool,
     /// Whether a condition variable serves as a lock here.
     pub by_condition: bool,
     /// Whether a thread of a scheduler inside of the program waits here for a task: it is at home.
@@ -150,6 +152,7 @@ impl<'a> Classifier<'a> {
                     kernel_facts(function, &mut facts);
                 } else {
                     if !is_runtime_module(module) {
+                        facts.tells |= !module.is_empty();
                         innermost.see(function);
                         parked.see(function);
                     }

@@ -147,6 +147,7 @@ fn in_study<R>(
         learned,
         limits,
         callers: OnceCell::new(),
+        wasted: OnceCell::new(),
     };
     Ok(then(&context))
 }

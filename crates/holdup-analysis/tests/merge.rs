@@ -49,6 +49,23 @@ fn like_processes_are_one_culprit() {
     assert_eq!(first.waiters.waits, 8);
 }
 
+/// Two threads that do the same, each while the other waits for it to let go on.
+#[test]
+fn threads_that_wait_for_each_other_work_one_at_a_time() {
+    let mut s = Schedule::new(2, 100.0).thread(10, "compute").thread(11, "compute").in_focus();
+    s = s.switch(0.0, 0, 0, RUNS, -1, 10).switch(0.0, 1, 11, SLEEPS, FUTEX, 0);
+    for turn in 1..10u32 {
+        let (t, me) = (10.0 * f64::from(turn), (turn % 2) as u16);
+        let (own, other) = (10 + u32::from(me), 11 - u32::from(me));
+        s = s.by(t, 1 - me, other, own).switch(t + 0.01, 1 - me, other, SLEEPS, FUTEX, 0);
+        s = s.switch(t + 0.02, me, 0, RUNS, -1, own);
+    }
+    let answer = explained(&s.finish());
+    let first = &answer.findings[0];
+    assert_eq!(first.kind, FindingKind::Serial, "{first:#?}");
+    assert!(first.title.starts_with("compute (2 threads) worked one at a time, for"), "{}", first.title);
+}
+
 /// Each of them costs a three-hundredth: below the cut by itself.
 #[test]
 fn a_storm_of_short_ones_is_found() {

@@ -121,6 +121,25 @@ fn a_thread_that_waits_for_a_cpu_of_others_is_starved_by_them() {
 }
 
 #[test]
+fn who_is_ready_while_its_client_runs_is_not_starved_by_it() {
+    // One CPU: the client asks, goes on for 3, and sleeps only then; the server answers, and goes on for 1.
+    let mut s = Schedule::new(1, 100.0).thread(10, "server");
+    let name = s.builder.string("client");
+    s.builder.push(0, holdup_trace::NameEvent { pid: 2, tid: 20, name });
+    s = s.switch(0.0, 0, 10, SLEEPS, READ, 20);
+    for turn in 0..20 {
+        let t = 5.0 * f64::from(turn);
+        s = s.by(t + 1.0, 0, 20, 10).switch(t + 4.0, 0, 20, SLEEPS, READ, 10);
+        s = s.by(t + 4.5, 0, 10, 20).switch(t + 5.0, 0, 10, SLEEPS, READ, 20);
+    }
+    let trace = s.finish();
+    for focus in ["1", "2"] {
+        let answer = ask(&trace, Some(focus));
+        assert!(answer.findings.iter().all(|f| f.kind != FindingKind::CpuStarved), "{:#?}", answer.findings);
+    }
+}
+
+#[test]
 fn threads_that_take_turns_on_cpus_of_their_own_program_are_not_starved() {
     let s = Schedule::new(1, 100.0).thread(10, "a").thread(11, "b");
     let s = s.switch(0.0, 0, 11, RUNS, -1, 10).switch(50.0, 0, 10, RUNS, -1, 11);

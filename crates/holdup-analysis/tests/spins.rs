@@ -117,6 +117,28 @@ fn who_spins_waits_for_who_works_meanwhile() {
     assert_eq!(found.confidence, Confidence::High, "{:?}", found.doubts);
 }
 
+/// A thread that spins until a neighbour takes its CPU, beside one that works; so much of its time it works, too.
+fn beside_a_hog(works: f64) -> Explanation {
+    let mut schedule = Schedule::new(2, 100.0).thread(10, "taker").thread(11, "holder");
+    let name = schedule.builder.string("hog");
+    schedule.builder.push(0, holdup_trace::NameEvent { pid: 2, tid: 20, name });
+    let schedule = schedule.runs(11, 0, 0.0, 100.0, SLEEP).runs(10, 1, 0.0, 40.0, -1).runs(20, 1, 40.0, 100.0, SLEEP);
+    let samples = [(11, 0, WORK, 0.0, 100.0), (10, 1, WORK, 0.0, works), (10, 1, SPIN, works, 40.0)];
+    let options = Options { focus: Some("1".to_owned()), ..Options::default() };
+    explain(&sampled(schedule, &samples), "t", &options, &Four).unwrap()
+}
+
+#[test]
+fn a_cpu_denied_to_one_who_would_have_spun_there_is_no_lost_work() {
+    let answer = beside_a_hog(0.0);
+    near(spin(&answer).blame_cpu_s, 0.04);
+    assert!(answer.findings.iter().all(|f| f.kind != FindingKind::CpuStarved), "{:#?}", answer.findings);
+    let answer = beside_a_hog(30.0);
+    let starved = answer.findings.iter().find(|f| f.kind == FindingKind::CpuStarved).expect("work was denied");
+    near(starved.blame_cpu_s, 0.045);
+    assert!(starved.evidence.iter().any(|line| line.contains("another 15")), "{starved:#?}");
+}
+
 #[test]
 fn in_turns_each_waits_for_the_other() {
     let schedule = Schedule::new(2, 100.0).thread(10, "a").thread(11, "b");

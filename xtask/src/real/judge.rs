@@ -22,7 +22,7 @@ pub fn row(case: &Case, holdup: &Holdup, recorded: &Recorded, busy: bool) -> Res
         title: case.title.to_owned(),
         command: case.command.to_owned(),
         truth: format!("{} {}", case.truth, recorded.truth).trim().to_owned(),
-        verdict: verdict(&case.expect, &first, said.stall())?,
+        verdict: verdict(&case.expect, &first, &said)?,
         stall: said.stall().map(|s| s.title.clone()),
         gain_at_most: first.first().and_then(|f| f.gain_at_most),
         said: first.iter().map(Answer::new).collect(),
@@ -44,10 +44,11 @@ pub fn other(
 ) -> Result<(Verdict, Option<Answer>)> {
     let said = Said::of(holdup, trace, focus).with_context(|| case.name)?;
     let first = said.first(busy && !expect.starves());
-    Ok((verdict(&expect, &first, said.stall())?, first.first().map(Answer::new)))
+    Ok((verdict(&expect, &first, &said)?, first.first().map(Answer::new)))
 }
 
-fn verdict(expect: &Expect, first: &[Finding], stall: Option<&Stall>) -> Result<Verdict> {
+fn verdict(expect: &Expect, first: &[Finding], said: &Said) -> Result<Verdict> {
+    let stall = said.stall();
     let is = |finding: Option<&Finding>, any: &[Is]| -> Result<bool> {
         any.iter().try_fold(false, |found, is| {
             Ok(found
@@ -63,7 +64,8 @@ fn verdict(expect: &Expect, first: &[Finding], stall: Option<&Stall>) -> Result<
     Ok(match (right, vague, one) {
         (true, ..) => Verdict::Right,
         (_, true, _) => Verdict::Vague,
-        // To say that nothing is held up is said without a doubt.
+        // To say that nothing is held up is said without a doubt, unless it is said that this recording can't tell.
+        (_, _, None) if said.doubts_itself() => Verdict::Wrong,
         (_, _, None) => Verdict::WrongAndSure,
         (_, _, Some(f)) if f.confidence == Confidence::High => Verdict::WrongAndSure,
         _ => Verdict::Wrong,
@@ -94,7 +96,7 @@ fn matches(is: &Is, finding: &Finding) -> Result<bool> {
 mod tests {
     use holdup_analysis::report::FindingKind;
 
-    use super::super::said::Culprit;
+    use super::super::said::{Caveat, Culprit};
     use super::*;
 
     const LOCK: Is = Is { kinds: &[FindingKind::LockHeld], function: "^flush$", ..Is::ANY };
@@ -106,7 +108,7 @@ mod tests {
     }
 
     fn said(findings: &[Finding]) -> Verdict {
-        verdict(&EXPECT, findings, None).unwrap()
+        verdict(&EXPECT, findings, &Said::default()).unwrap()
     }
 
     #[test]
@@ -130,7 +132,9 @@ mod tests {
         let right = &[Is { stall: "keysCommand", ..Is::ANY }];
         let expect = Expect { right, ..EXPECT };
         let stall = |title: &str| Stall { title: title.into(), ..Stall::default() };
-        let of = |stall: Option<Stall>| verdict(&expect, &[], stall.as_ref()).unwrap();
+        let of = |stall: Option<Stall>| {
+            verdict(&expect, &[], &Said { stalls: stall.into_iter().collect(), ..Said::default() }).unwrap()
+        };
         assert_eq!(of(Some(stall("20 clients waited for keysCommand"))), Verdict::Right);
         assert_eq!(of(Some(stall("20 clients waited for getCommand"))), Verdict::WrongAndSure);
         assert_eq!(of(None), Verdict::WrongAndSure);
@@ -139,6 +143,9 @@ mod tests {
     #[test]
     fn silence_is_wrong_where_something_is_held_up() {
         assert_eq!(said(&[]), Verdict::WrongAndSure);
-        assert_eq!(verdict(&Expect { nothing: true, ..EXPECT }, &[], None).unwrap(), Verdict::Right);
+        let caveats = vec![Caveat { record: vec!["holdup record -- CMD".into()] }];
+        let doubtful = Said { caveats, ..Said::default() };
+        assert_eq!(verdict(&EXPECT, &[], &doubtful).unwrap(), Verdict::Wrong);
+        assert_eq!(verdict(&Expect { nothing: true, ..EXPECT }, &[], &Said::default()).unwrap(), Verdict::Right);
     }
 }

@@ -6,6 +6,7 @@ mod instruments;
 mod java;
 mod loops;
 mod memory;
+mod others;
 mod parallel;
 mod pipes;
 mod python;
@@ -78,6 +79,12 @@ pub const ALL: &[&Case] = &[
     &scheduler::QUOTA,
     &scheduler::PINNED,
     &scheduler::NEIGHBOURS,
+    &others::RUBY,
+    &others::FLAC_LAME,
+    &others::NINJA,
+    &others::CGI,
+    &others::SEVEN_ZIP,
+    &others::RSYNC,
 ];
 
 /// Records the shell `command` whole, once the shell `prepare` has made its input.

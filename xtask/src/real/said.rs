@@ -11,14 +11,24 @@ use serde::Deserialize;
 use crate::holdup::Holdup;
 
 /// The document.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub struct Said {
     cpu_seconds: BTreeMap<String, f64>,
-    #[serde(default)]
     mostly_idle: bool,
     findings: Vec<Finding>,
-    #[serde(default)]
-    stalls: Vec<Stall>,
+    /// The stalls, the longest first.
+    pub stalls: Vec<Stall>,
+    /// What the recording cannot tell.
+    pub caveats: Vec<Caveat>,
+}
+
+/// Something that a recording cannot tell.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Caveat {
+    /// What would record it.
+    pub record: Vec<String>,
 }
 
 /// A window in which many waited unusually long.
@@ -88,6 +98,11 @@ impl Said {
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "explain: {}: {}", output.status, said.trim());
         serde_json::from_slice(&output.stdout).context("explain --json")
+    }
+
+    /// Whether it says that another recording would tell more.
+    pub fn doubts_itself(&self) -> bool {
+        self.caveats.iter().any(|caveat| !caveat.record.is_empty())
     }
 
     /// The stall that the page shows first.

@@ -12,6 +12,7 @@ mod sqlite;
 mod sysbench;
 
 use super::case::Case;
+pub use instruments::strace_wall;
 
 /// All of them, in the table's order.
 pub const ALL: &[&Case] = &[

@@ -3,6 +3,7 @@
 use holdup_trace::{Amount, ThreadIdx, Trace};
 
 use super::context::Context;
+use super::place;
 use crate::label::duration;
 use crate::report::{Caveat, CpuSeconds};
 
@@ -13,6 +14,8 @@ const LITTLE_SHARE: f64 = 0.01;
 
 /// What records everything, with holdup and without it.
 const RECORD: [&str; 2] = ["holdup record -- CMD", holdup_base::PERF];
+/// What perf needs to copy stacks for those that were compiled without frame pointers.
+pub(super) const WITH_STACKS: &str = "--call-graph dwarf,8192";
 /// The same where the trace is of Windows.
 const RECORD_ON_WINDOWS: [&str; 2] = holdup_base::ETW;
 
@@ -26,6 +29,14 @@ pub(super) fn of(context: &Context, cpu: &CpuSeconds) -> Vec<Caveat> {
     if !has_wakes(context) && context.timeline.waits() > 0 {
         caveats.push(needs_recording(trace, "There are no wake-ups in this trace: who ended a wait is not known."));
     }
+    let blind = blind_share(context);
+    if is_by_perf(trace) && blind > MOSTLY_BLIND {
+        let what = format!(
+            "The stacks of {:.0} % of the waiting end in the C library or the kernel: what may be work that waits is taken for idleness.",
+            100.0 * blind
+        );
+        caveats.push(Caveat { what, record: vec![RECORD[0].to_owned(), RECORD[1].replacen("-g", WITH_STACKS, 1)] });
+    }
     let worked = cpu.busy + cpu.spin;
     let stood = cpu.held_up + cpu.runnable_idle;
     if worked + stood < LITTLE.max(LITTLE_SHARE * cpu.total) {
@@ -36,6 +47,15 @@ pub(super) fn of(context: &Context, cpu: &CpuSeconds) -> Vec<Caveat> {
         caveats.push(Caveat { what, record: Vec::new() });
     }
     caveats
+}
+
+/// From this share of the waiting on whose stacks tell nothing of the program, its silence is no all-clear.
+const MOSTLY_BLIND: f64 = 0.5;
+
+/// The share of the waiting whose stacks end in the C library or the kernel, of what has stacks.
+fn blind_share(context: &Context) -> f64 {
+    let waits = context.blame.cells.iter().flat_map(|(_, cell)| &cell.wait_stacks);
+    place::blind_share(context, waits.map(|(stack, ns)| (*stack, *ns as f64)))
 }
 
 /// Whether waits can be told at all.
@@ -78,4 +98,9 @@ pub(super) fn sampled(context: &Context) -> CpuSeconds {
     let other = f64::min(other, total - busy);
     let no_work = f64::min(no_work, total - busy - other);
     CpuSeconds { total, busy, other, no_work, lost: total - busy - other - no_work, ..CpuSeconds::default() }
+}
+
+/// Whether perf recorded it, which by itself follows frame pointers alone.
+pub(super) fn is_by_perf(trace: &Trace) -> bool {
+    trace.meta.format.starts_with("perf")
 }

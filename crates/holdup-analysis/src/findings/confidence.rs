@@ -2,9 +2,10 @@
 
 use holdup_trace::Amount;
 
+use super::caveats::{WITH_STACKS, is_by_perf};
 use super::context::Context;
-use super::sched;
 use super::tally::{Group, Tally};
+use super::{place, sched};
 use crate::intervals::Place;
 use crate::label::duration;
 use crate::report::Confidence;
@@ -14,6 +15,9 @@ const MUCH_STOLEN: f64 = 0.1;
 
 /// The share of the time of waits from which on those without a stack may tell of another place than those with one.
 const MUCH_UNSEEN: f64 = 0.25;
+
+/// From this share of stacks on that tell nothing of the program, what it did is a guess.
+const MOSTLY_BLIND: f64 = 0.5;
 
 /// Fewer waits than this that a sleeper ended may have been his by chance.
 const FEW: u64 = 10;
@@ -52,6 +56,15 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     let stacks = context.trace.meta.user_stacks.0.max(1);
     if health.lost_stacks > stacks / 10 {
         doubts.push(format!("{} stacks were lost: the functions may be others", health.lost_stacks));
+    }
+    let blind = blind_share(context, group, tally);
+    if blind > MOSTLY_BLIND {
+        grave = true;
+        let how = if is_by_perf(context.trace) { format!(": perf record {WITH_STACKS} tells") } else { String::new() };
+        doubts.push(format!(
+            "{:.0} % of its stacks end in the C library or the kernel: what the program did there is not known{how}",
+            100.0 * blind
+        ));
     }
     let unseen = context.trace.meta.recorder.unseen_share();
     if unseen > MUCH_UNSEEN {
@@ -95,4 +108,15 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
         _ => Confidence::Low,
     };
     (confidence, doubts)
+}
+
+/// The share of what tells a finding's place that ends in the C library or the kernel.
+fn blind_share(context: &Context, group: &Group, tally: &Tally) -> f64 {
+    let is_kernel = || tally.ends().keys().any(|thread| context.focus.is_kernel(*thread));
+    match group {
+        Group::Ready(..) => 0.0,
+        _ if is_kernel() => 0.0,
+        Group::Lock(_) | Group::Serial(_) => place::blind_share(context, tally.samples.iter().map(|(s, w)| (*s, *w))),
+        _ => place::blind_share(context, tally.sites.iter().map(|(s, w)| (*s, *w))),
+    }
 }

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use holdup_trace::{LockId, LockKind, Nanos, StackId, StringId, ThreadIdx, Trace};
+use rustc_hash::FxHashMap;
 
 use super::callers::Callers;
 use super::learned::Learned;
@@ -31,6 +32,8 @@ pub(crate) struct Context<'a> {
     pub(crate) limits: Limits,
     /// Who calls whom, in all samples; made when it is first asked for.
     pub(crate) callers: OnceCell<Callers>,
+    /// The share of its CPU time in which a thread only waited, of those that did; made when it is first asked for.
+    pub(crate) wasted: OnceCell<FxHashMap<ThreadIdx, f64>>,
 }
 
 impl Context<'_> {
@@ -72,6 +75,16 @@ impl Context<'_> {
         let (from, to) = self.blame.window;
         let (spans, exact) = merged(tally.spans(&self.blame.spans, wanted).collect(), (to - from) / 200);
         (spans, Nanos(exact))
+    }
+
+    /// The share of its CPU time in which a thread only waited: in a loop, or for a cache line that others changed, too.
+    pub(crate) fn wasted(&self, thread: ThreadIdx) -> f64 {
+        let all = self.wasted.get_or_init(|| {
+            let ran = |thread| self.blame.samples_of(thread).map(|(_, ns)| ns).sum::<f64>();
+            let share = |(thread, ns): (ThreadIdx, f64)| (thread, (ns / ran(thread)).min(1.0));
+            self.learned.meanwhile.waited().into_iter().map(share).collect()
+        });
+        all.get(&thread).copied().unwrap_or(0.0)
     }
 
     /// The sampling period in nanoseconds.

@@ -23,8 +23,8 @@ const OUTERMOST: f64 = 1.5;
 /// The culprit of a group: a program, its function, and the thread of it that did most of that.
 pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
     let crew = Crew::of(context, tally);
-    if let Group::Ready(_, why) = group {
-        let neighbour = || sched::neighbours(context).first().map_or(ThreadIdx::NONE, |n| n.thread);
+    if let Group::Ready(program, why) = group {
+        let neighbour = || sched::strangers(context, *program).first().map_or(ThreadIdx::NONE, |n| n.thread);
         let own = || crew.threads.first().copied().unwrap_or(ThreadIdx::NONE);
         return of_thread(context, if *why == Why::Starved { neighbour() } else { own() });
     }
@@ -122,7 +122,12 @@ fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> 
     }
     known
         .or_else(|| [released, waited].into_iter().find_map(|s| application(context, s)))
-        .or_else(|| heaviest(&samples).into_iter().chain([released, waited]).find_map(|s| any_user(context, s)))
+        // A function of the C library in which a stack ends is nobody's doing, and least of all what it ran.
+        .or_else(|| {
+            let telling =
+                heaviest(&samples).into_iter().chain([released, waited]).filter(|s| place::tells(context, *s));
+            telling.into_iter().find_map(|s| any_user(context, s))
+        })
 }
 
 fn heaviest(samples: &FxHashMap<StackId, f64>) -> Option<StackId> {

@@ -30,9 +30,9 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
     let lasted = lasted(f);
     let starved = || {
         let share = 100.0 * (tally.not_running / tally.rank.max(Amount(1.0)));
-        let mask =
-            sched::mask(context, tally).map_or(String::new(), |cpus| format!(" (it may run on CPU {cpus} alone)"));
-        format!("got no CPU for {share:.0} % of {}{mask}", duration(f.lasted_s))
+        let mask = sched::mask(context, tally).map(|cpus| format!(" (it may run on CPU {cpus} alone)"));
+        let other = || preempt::antagonist(context, tally).map(|name| format!(" (mostly {name} had it)"));
+        format!("got no CPU for {share:.0} % of {}{}", duration(f.lasted_s), mask.or_else(other).unwrap_or_default())
     };
     match group {
         Group::Lock(id) if f.kind == FindingKind::Convoy => {
@@ -52,6 +52,9 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Serial(_) if f.kind == FindingKind::Gc => collection::title(context, f, &stood(f)),
         Group::Serial(_) if tally.starved => format!("{who} {was} ready and {}; {}", starved(), stood(f)),
         Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} {was} the last to finish; {}", stood(f)),
+        Group::Serial(_) if excludes_itself(context, tally, crew) => {
+            format!("{who} worked one at a time, for {lasted}{}; {}", without_cpu(tally), stood(f))
+        }
         Group::Serial(_) => format!("{who} worked{alone} for {lasted}{}; {}", without_cpu(tally), stood(f)),
         Group::Disk(..) => format!("{who} waited for the disk for {}; {}", at_disk(context, tally), stood(f)),
         Group::Timer(..) => match lock::known(context, tally) {
@@ -74,6 +77,12 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             format!("{} of {} waited for work {what}{behind}", threads(own), f.culprit.process)
         }
     }
+}
+
+/// Whether its threads wait for each other, so that never two of them work at once.
+fn excludes_itself(context: &Context, tally: &Tally, crew: &Crew) -> bool {
+    let waits = |thread: &ThreadIdx| tally.threads.contains(thread);
+    crew.is_many() && context.timeline.peak_parallelism() == 1 && crew.threads.iter().all(waits)
 }
 
 /// Whether nobody waits but those that sleep.

@@ -9,9 +9,16 @@ use crate::intervals::{Place, Wait};
 /// From this share of its waits for work on that another program of the focus ended, a program is fed by that one.
 const MOSTLY: f64 = 0.6;
 
-/// How long the focus's programs waited for work, in nanoseconds, by who ended it.
+/// How long the focus's programs waited, in nanoseconds, by who ended it.
 #[derive(Debug, Default)]
-pub(crate) struct Fed(FxHashMap<(StringId, By), u64>);
+pub(crate) struct Fed {
+    /// For work.
+    work: Ended,
+    /// For anything that another program did.
+    anything: Ended,
+}
+
+type Ended = FxHashMap<(StringId, By), u64>;
 
 /// Who sent work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,7 +35,7 @@ impl Fed {
     /// Counts a wait of the focus. What threads of one program give each other is no input.
     pub(super) fn add(&mut self, wait: &Wait, study: &Study) {
         let program = |thread: ThreadIdx| study.trace.threads.process.get(thread.index()).copied();
-        let Some(own) = program(wait.thread).filter(|_| wait.place == Place::Home && !wait.exempt) else { return };
+        let Some(own) = program(wait.thread).filter(|_| !wait.exempt) else { return };
         let by = match program(wait.waker) {
             None => By::Nobody,
             Some(_) if study.focus.is_kernel(wait.waker) => By::Nobody,
@@ -36,31 +43,32 @@ impl Fed {
             Some(by) => By::Outside(by),
         };
         let ns = wait.woken.min(study.window.to).saturating_sub(wait.start.max(study.window.from));
-        if by != By::Inside(own) {
-            let sum = self.0.entry((own, by)).or_default();
-            *sum = sum.saturating_add(ns);
+        if by == By::Inside(own) {
+            return;
+        }
+        if by != By::Nobody {
+            add(&mut self.anything, (own, by), ns);
+        }
+        if wait.place == Place::Home {
+            add(&mut self.work, (own, by), ns);
         }
     }
 
     /// Adds what an earlier part tells.
     pub(super) fn absorb(&mut self, earlier: Fed) {
-        for (pair, ns) in earlier.0 {
-            let sum = self.0.entry(pair).or_default();
-            *sum = sum.saturating_add(ns);
-        }
+        earlier.work.into_iter().for_each(|(pair, ns)| add(&mut self.work, pair, ns));
+        earlier.anything.into_iter().for_each(|(pair, ns)| add(&mut self.anything, pair, ns));
     }
 
-    /// Who ended most of the program's waits for work.
-    fn most(&self, program: StringId) -> By {
-        let of = || self.0.iter().filter(|((fed, _), _)| *fed == program);
-        let all: u64 = of().map(|(_, ns)| ns).sum();
-        let fed = of().find(|(_, ns)| **ns as f64 > MOSTLY * all as f64);
-        fed.map_or(By::Nobody, |((_, by), _)| *by)
+    /// Whether `other`, beside the focus, ended most of its waits for other programs: its client or its server, without which it would
+    /// have nothing to do.
+    pub(super) fn is_partner(&self, program: StringId, other: StringId) -> bool {
+        most(&self.anything, program) == By::Outside(other)
     }
 
     /// The program beside the focus from which `program` gets its work, if one is on this machine.
     pub(super) fn sender(&self, program: StringId) -> Option<StringId> {
-        match self.most(program) {
+        match most(&self.work, program) {
             By::Outside(sender) => Some(sender),
             By::Inside(_) | By::Nobody => None,
         }
@@ -68,7 +76,7 @@ impl Fed {
 
     /// The program of the focus that feeds `program`.
     fn source(&self, program: StringId) -> Option<StringId> {
-        match self.most(program) {
+        match most(&self.work, program) {
             By::Inside(source) => Some(source),
             By::Outside(_) | By::Nobody => None,
         }
@@ -85,4 +93,17 @@ impl Fed {
         }
         seen.pop().filter(|first| *first != program)
     }
+}
+
+/// Who ended most of the program's waits.
+fn most(ended: &Ended, program: StringId) -> By {
+    let of = || ended.iter().filter(|((waited, _), _)| *waited == program);
+    let all: u64 = of().map(|(_, ns)| ns).sum();
+    let by = of().find(|(_, ns)| **ns as f64 > MOSTLY * all as f64);
+    by.map_or(By::Nobody, |((_, by), _)| *by)
+}
+
+fn add(to: &mut Ended, pair: (StringId, By), ns: u64) {
+    let sum = to.entry(pair).or_default();
+    *sum = sum.saturating_add(ns);
 }

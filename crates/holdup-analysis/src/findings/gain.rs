@@ -1,12 +1,13 @@
 //! How much could be gained: what each finding takes out of the run, and how long the run is without it.
 
-use holdup_trace::{Result, StackId, ThreadIdx};
+use holdup_trace::{Result, StackId, StringId, ThreadIdx};
 
 use super::context::Context;
-use super::place;
 use super::tally::{Group, Tally};
-use crate::blame::{Key, Study, Window};
+use super::{lock, place};
+use crate::blame::{Key, Study, Terminal, Window};
 use crate::classify::WaitKind;
+use crate::known::Place;
 use crate::replay::{AT_ONCE, Taken, Work, bound, replay};
 use crate::report::{Finding, FindingKind};
 
@@ -26,10 +27,22 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
         // Its holder may wait for a disk meanwhile, which is a finding of its own, or with others.
         spans.keys().filter(|key| key.kind == WaitKind::Lock && key.lock == lock).for_each(&mut add);
     }
+    if is_polled_lock(context, group, tally) {
+        // Who keeps a lock that others look for in their sleep is not known, and neither is which disk he waited for with it.
+        let program = tally.subjects().next().map(|key| context.program(key.thread));
+        let own = |key: &&Key| key.terminal == Terminal::Disk && Some(context.program(key.thread)) == program;
+        spans.keys().filter(own).for_each(&mut add);
+    }
     let taken = match finding.kind {
         // What it costs to hand a lock on all the time, and to fetch its lines from another CPU's cache, goes with it. A trace does
         // not tell how much that is, of work and of waits alike.
         FindingKind::Convoy => return None,
+        // How fast it is on a CPU that it needs not share, with caches of its own, nobody knows either.
+        FindingKind::OwnerNotRunning | FindingKind::RunnableWhileIdle | FindingKind::CpuStarved => return None,
+        // What a library or the kernel does under a lock of its own is done less if it is called less.
+        FindingKind::LockHeld if is_of_library(context, tally) => taken.with_stacks(of_atomics(context)),
+        // Code that is compiled while it runs is compiled otherwise when it stands elsewhere.
+        FindingKind::LockHeld if finding.culprit.module == "[jit]" => return None,
         // What is done under the lock has to be done nevertheless, but the lock itself costs nothing any more.
         FindingKind::LockHeld => taken.with_stacks(of_atomics(context)).with_work(Work::Stays),
         FindingKind::Imbalance => taken.with_work(Work::Spread),
@@ -41,15 +54,40 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
     Some(taken.with_stacks(of_waiting(context)))
 }
 
+/// Whether it is a lock that a library or the kernel takes for those that call it.
+fn is_of_library(context: &Context, tally: &Tally) -> bool {
+    lock::known(context, tally).is_some_and(|known| known.place != Place::Runtime)
+}
+
+/// Whether a place that sleeps does so until it gets a lock.
+fn is_polled_lock(context: &Context, group: &Group, tally: &Tally) -> bool {
+    let site = tally.main_site(context.classifier);
+    matches!(group, Group::Timer(..)) && context.classifier.facts(site).lock_function != StringId::default()
+}
+
 /// Stacks at atomic instructions: what makes them slow is mostly that other CPUs use the same line.
 fn of_atomics(context: &Context) -> Vec<StackId> {
     sampled(context, |stack| context.spins.is_atomic(stack))
 }
 
 /// Stacks of CPU time in the kernel, and of spinning: who waits for a disk, a lock, a CPU or another's work no longer also goes to
-/// sleep, wakes others and looks again less often. How much less nobody can tell, so a bound counts none of it as work that remains.
+/// sleep, wakes others and looks again less often. How much less nobody can tell, so a bound counts none of it as work that remains;
+/// but what goes through a socket has to go there in any case.
 fn of_waiting(context: &Context) -> Vec<StackId> {
-    sampled(context, |stack| context.classifier.facts(stack).in_kernel || context.spins.has(stack))
+    let remains = |stack| is_message(place::functions(context, stack).map(|name| context.trace.text(name)));
+    let in_kernel = |stack| context.classifier.facts(stack).in_kernel;
+    sampled(context, |stack| context.spins.has(stack) || in_kernel(stack) && !remains(stack))
+}
+
+/// Whether a stack of these functions, the innermost first, sends or receives, and neither wakes anybody nor goes to sleep for it.
+fn is_message<'a>(functions: impl Iterator<Item = &'a str>) -> bool {
+    const AROUND: [&str; 6] =
+        ["schedule", "try_to_wake_up", "__wake_up", "ep_poll_callback", "sk_wait_data", "wait_for_more_packets"];
+    const MESSAGE: [&str; 6] =
+        ["sock_sendmsg", "sock_recvmsg", "sock_write_iter", "sock_read_iter", "__sys_sendto", "__sys_recvfrom"];
+    let is_any = |name: &str, of: &[&str]| of.iter().any(|start| name.starts_with(start));
+    let mut functions = functions.take_while(|name| !is_any(name, &AROUND) && *name != "__schedule");
+    functions.any(|name| is_any(name, &MESSAGE))
 }
 
 fn sampled(context: &Context, wanted: impl Fn(StackId) -> bool) -> Vec<StackId> {
@@ -94,4 +132,18 @@ fn is_unknown(context: &Context) -> bool {
     let (cpu, health) = (&context.blame.cpu, &context.timeline.health);
     let waits = context.timeline.waits() as f64;
     cpu.lost > MUCH_UNKNOWN * cpu.total || health.unknown_wakers as f64 > MUCH_UNKNOWN * waits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_has_to_go_and_to_wake_somebody_for_it_has_not() {
+        let of = |functions: &[&str]| is_message(functions.iter().copied());
+        assert!(of(&["tcp_rcv_established", "tcp_sendmsg", "sock_write_iter", "ksys_write", "send_reply"]));
+        assert!(!of(&["try_to_wake_up", "ep_poll_callback", "sock_def_readable", "tcp_sendmsg", "sock_write_iter"]));
+        assert!(!of(&["schedule_timeout", "wait_woken", "sk_wait_data", "tcp_recvmsg", "sock_recvmsg"]));
+        assert!(!of(&["ext4_sync_file", "__x64_sys_fdatasync", "flush"]));
+    }
 }

@@ -1,6 +1,6 @@
 //! Which charges make one finding, and of which kind.
 
-use holdup_trace::StackId;
+use holdup_trace::{StackId, StringId};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -61,16 +61,40 @@ fn place_stackless(groups: &mut FxHashMap<Group, Tally>, stackless: FxHashMap<Gr
 pub(super) fn charged(context: &Context) -> Vec<(Group, Tally)> {
     let mut groups: FxHashMap<Group, Tally> = FxHashMap::default();
     let mut stackless: FxHashMap<Group, Tally> = FxHashMap::default();
-    let throttled = sched::Throttled::new(context);
+    let (throttled, mut useful) = (sched::Throttled::new(context), Useful::default());
     for (key, cell) in &context.blame.cells {
         if let Some(group) = of(context, &throttled, key) {
             let is_stackless = key.site == StackId::NONE && group.place().is_some();
+            let share = useful.share(context, &group, key);
             let groups = if is_stackless { &mut stackless } else { &mut groups };
-            groups.entry(group).or_default().add(key, cell);
+            groups.entry(group).or_default().add(key, cell, share);
         }
     }
     place_stackless(&mut groups, stackless);
     merge::merged(context, groups)
+}
+
+/// Which share of a charge counts.
+#[derive(Default)]
+struct Useful {
+    /// By program: the share of its client or server in what it missed.
+    partners: FxHashMap<StringId, f64>,
+}
+
+impl Useful {
+    /// A CPU denied to one who would only have spun there is no lost work, and what its client or server does on one it would have to
+    /// wait for in any case.
+    fn share(&mut self, context: &Context, group: &Group, key: &Key) -> f64 {
+        let worked = || 1.0 - context.wasted(key.thread);
+        match group {
+            Group::Ready(program, Why::Starved) => {
+                let partners = self.partners.entry(*program);
+                worked() * (1.0 - partners.or_insert_with(|| sched::partners_share(context, *program)).min(1.0))
+            }
+            Group::Ready(..) => worked(),
+            _ => 1.0,
+        }
+    }
 }
 
 /// What was charged, as the findings show it.
@@ -115,7 +139,9 @@ pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> FindingKi
     }
 }
 
-/// Whether the waiters' own work is like what they wait for: it is unevenly spread.
+/// Whether the waiters' own work is like what they wait for: it is unevenly spread. Where never two work at once, none is spread.
 fn is_uneven(context: &Context, group: &Group, tally: &Tally) -> bool {
-    !inside::migrates(context, group, tally) && profile::waiters_run_the_same(context, group, tally)
+    context.timeline.peak_parallelism() > 1
+        && !inside::migrates(context, group, tally)
+        && profile::waiters_run_the_same(context, group, tally)
 }

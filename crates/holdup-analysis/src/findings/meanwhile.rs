@@ -136,6 +136,16 @@ impl Meanwhile {
         earlier.spun.iter().for_each(|(site, spun)| self.spun.entry(*site).or_default().add(spun));
         earlier.written.iter().for_each(|(site, written)| self.written.entry(*site).or_default().add(written));
     }
+
+    /// Nanoseconds of CPU time by thread that only waited: it spun, or was at a cache line that another one changed, too.
+    pub(crate) fn waited(&self) -> FxHashMap<ThreadIdx, f64> {
+        let contended = self.written.values().filter(|w| w.threads.len() > 1).map(|w| &w.threads);
+        let mut waited: FxHashMap<ThreadIdx, f64> = FxHashMap::default();
+        for (thread, ns) in self.spun.values().map(|spun| &spun.threads).chain(contended).flatten() {
+            *waited.entry(*thread).or_default() += ns;
+        }
+        waited
+    }
 }
 
 /// What the threads of one part of the trace did meanwhile. O(steps) if any of its samples is in a loop that waits, or at

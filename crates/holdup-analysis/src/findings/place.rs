@@ -45,6 +45,21 @@ pub(super) fn is_on(context: &Context, stack: StackId, function: StringId) -> bo
     context.trace.stacks.frames(stack).any(|f| context.trace.names.locations(f).any(|l| l.function == function))
 }
 
+/// Whether a stack comes to code of the program or of a language's runtime: one that ends in the C library or the kernel does not tell
+/// where the program was.
+pub(super) fn tells(context: &Context, stack: StackId) -> bool {
+    context.classifier.facts(stack).tells
+}
+
+/// The share of the weight whose stacks do not tell that, of what has stacks.
+pub(super) fn blind_share(context: &Context, stacks: impl Iterator<Item = (StackId, f64)>) -> f64 {
+    let add = |(blind, all): (f64, f64), (stack, weight)| {
+        (blind + if tells(context, stack) { 0.0 } else { weight }, all + weight)
+    };
+    let (blind, all) = stacks.filter(|(stack, _)| *stack != StackId::NONE).fold((0.0, 0.0), add);
+    if all > 0.0 { blind / all } else { 0.0 }
+}
+
 /// Functions in which the C library starts threads: everything is below them, so they say nothing.
 const THREAD_STARTS: &[&str] = &["clone", "clone3", "start_thread", "thread_start", "_start", "__libc_start_main"];
 

@@ -1,6 +1,6 @@
 //! Who ran instead of a thread that could have run.
 
-use holdup_trace::ThreadIdx;
+use holdup_trace::{StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -26,6 +26,18 @@ pub(super) fn is_starved(context: &Context, tally: &Tally) -> bool {
         own += if context.focus.contains(thread) { ns } else { 0 };
     }
     own * 3 > all
+}
+
+/// The program, other than the culprits', that mostly ran instead of them.
+pub(super) fn antagonist<'a>(context: &'a Context, tally: &Tally) -> Option<&'a str> {
+    let mut programs: FxHashMap<StringId, u64> = FxHashMap::default();
+    for (thread, ns) in tally.by_thread.keys().flat_map(|culprit| context.blame.instead_of(*culprit)) {
+        *programs.entry(context.program(thread)).or_default() += ns;
+    }
+    let all: u64 = programs.values().sum();
+    let (most, ns) = programs.into_iter().max_by_key(|&(program, ns)| (ns, program))?;
+    let is_other = tally.by_thread.keys().all(|culprit| context.program(*culprit) != most);
+    (is_other && 2 * ns > all).then(|| context.trace.text(most))
 }
 
 /// Who ran on the CPUs for which a finding's culprits were ready while others waited for them, in nanoseconds, the

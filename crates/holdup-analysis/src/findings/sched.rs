@@ -16,6 +16,9 @@ const SLOW_WAKE: Nanos = Nanos(5_000_000);
 /// Neighbours that are named.
 const NAMED: usize = 3;
 
+/// Below this share, what is left out is not said.
+const PART: f64 = 0.05;
+
 /// The share of its threads' time without a CPU from which on a group's quota is what kept them.
 const REACHED: f64 = 0.5;
 
@@ -147,7 +150,7 @@ pub(super) struct Neighbour {
 }
 
 /// Who used the CPUs for which threads of the focus were ready, the greatest first.
-pub(super) fn neighbours(context: &Context) -> Vec<Neighbour> {
+fn neighbours(context: &Context) -> Vec<Neighbour> {
     let all: f64 = context.blame.neighbours.iter().map(|(_, ns)| ns).sum();
     let mut programs: FxHashMap<StringId, Neighbour> = FxHashMap::default();
     for &(thread, ns) in &context.blame.neighbours {
@@ -164,9 +167,25 @@ pub(super) fn neighbours(context: &Context) -> Vec<Neighbour> {
     found
 }
 
+/// Those of them that are neither clients nor servers of `program`.
+pub(super) fn strangers(context: &Context, program: StringId) -> Vec<Neighbour> {
+    let mut found = neighbours(context);
+    found.retain(|n| !is_partner(context, program, n));
+    found
+}
+
+fn is_partner(context: &Context, program: StringId, neighbour: &Neighbour) -> bool {
+    context.learned.fed.is_partner(program, context.program(neighbour.thread))
+}
+
+/// The share of the client or server of `program` in that.
+pub(super) fn partners_share(context: &Context, program: StringId) -> f64 {
+    neighbours(context).iter().filter(|n| is_partner(context, program, n)).map(|n| n.share).sum()
+}
+
 /// The greatest by name; those that are needed for half of it.
-fn neighbours_in_words(context: &Context) -> String {
-    let all = neighbours(context);
+fn neighbours_in_words(context: &Context, program: StringId) -> String {
+    let all = strangers(context, program);
     let name = |n: &Neighbour| match context.trace.text(context.program(n.thread)) {
         "holdup" => "the recorder (holdup)".to_owned(),
         name => name.to_owned(),
@@ -218,7 +237,10 @@ pub(super) fn title(context: &Context, program: StringId, why: Why, tally: &Tall
         }
         Why::Starved => {
             let missed = duration(f.blame_cpu_s);
-            format!("{who} was ready and missed {missed} of CPU time that {} used", neighbours_in_words(context))
+            format!(
+                "{who} was ready and missed {missed} of CPU time that {} used",
+                neighbours_in_words(context, program)
+            )
         }
     }
 }
@@ -244,7 +266,7 @@ pub(super) fn evidence(context: &Context, program: StringId, why: Why, tally: &T
         lines.push(format!("half of them took no more than {}, 99 % no more than {}", duration(half), duration(most)));
     }
     if why == Why::Starved {
-        for Neighbour { thread, share, threads, .. } in neighbours(context).into_iter().take(NAMED) {
+        for Neighbour { thread, share, threads, .. } in strangers(context, program).into_iter().take(NAMED) {
             let (name, pid) = (context.trace.text(context.program(thread)), context.pid(thread));
             let who =
                 if threads == 1 { format!("pid {pid}") } else { format!("{threads} threads, most of it pid {pid}") };
@@ -252,6 +274,12 @@ pub(super) fn evidence(context: &Context, program: StringId, why: Why, tally: &T
             let share = 100.0 * share;
             lines.push(format!("{share:.0} % of that, {name} ({who}) ran, which is not of the program{priority}"));
         }
+    }
+    if tally.wasted.0 >= PART * tally.rank.0 {
+        let wasted = duration(context.limits.of_cpus(tally.wasted));
+        lines.push(format!(
+            "another {wasted} is left out: they only waited in loops or for a cache line, or their client or server used the CPUs"
+        ));
     }
     if !matches!(why, Why::Waking | Why::Turn) {
         lines.extend(constraints(context, tally));

@@ -85,6 +85,8 @@ pub(crate) struct Tally {
     /// All waiters together.
     pub(crate) waited: Nanos,
     pub(crate) rank: Amount,
+    /// What else would be in `rank`, had its threads not spent that part of their CPU time with waiting.
+    pub(crate) wasted: Amount,
     pub(crate) idle: Amount,
     pub(crate) handoff: Amount,
     pub(crate) overhead: Amount,
@@ -122,10 +124,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, key: &Key, cell: &Cell) {
+    /// Adds a cell of which the share `useful` counts.
+    pub(super) fn add(&mut self, key: &Key, cell: &Cell, useful: f64) {
         self.waited += Nanos(cell.thread_ns);
-        let rank = Amount(cell.rank_ns);
+        let rank = Amount(cell.rank_ns * useful);
         self.rank += rank;
+        self.wasted += Amount(cell.rank_ns) - rank;
         self.idle += Amount(cell.idle_ns);
         match key.terminal {
             Terminal::Handoff => self.handoff += rank,
@@ -157,7 +161,7 @@ impl Tally {
         if key.kind == WaitKind::Lock && key.lock != LockId::NONE {
             self.locks.insert(key.lock);
         }
-        let weight = cell.rank_ns + cell.idle_ns + cell.thread_ns as f64 * 1e-6;
+        let weight = rank.0 + cell.idle_ns + cell.thread_ns as f64 * 1e-6;
         if key.site != StackId::NONE {
             *self.sites.entry(key.site).or_default() += weight;
         }
@@ -170,6 +174,7 @@ impl Tally {
     pub(super) fn absorb(&mut self, other: Tally) {
         self.waited += other.waited;
         self.rank += other.rank;
+        self.wasted += other.wasted;
         self.idle += other.idle;
         self.handoff += other.handoff;
         self.overhead += other.overhead;

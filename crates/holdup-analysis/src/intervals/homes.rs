@@ -23,6 +23,7 @@ use std::hash::Hasher;
 use super::place::{LONGEST_NAP_NS, Place};
 use super::prepare::Dictionary;
 use super::sites::{Origin, Seen, origin};
+use super::trie::Trie;
 use super::wait::Wait;
 use crate::classify::{WaitKind, is_kernel_module};
 use crate::schedulers;
@@ -31,6 +32,10 @@ use crate::schedulers;
 const FEW: u32 = 8;
 /// A place with less than this share of a thread's arrivals is not where its cycle begins.
 const RARE: f64 = 0.05;
+/// One of so many of the work's paths has to share a frame for it to be the work's.
+const HALF: u32 = 2;
+/// The same for what belongs to a request: much of a thread's work may be to get requests and to answer.
+const TENTH: u32 = 10;
 /// A thread with less work than this beside its short sleeps, in samples and waits for each of them, keeps house.
 const HOUSEKEEPING: f64 = 0.2;
 
@@ -131,6 +136,8 @@ struct Path {
     hash: u64,
     /// Whether the functions around the wait have a lock's name.
     says_lock: bool,
+    /// Whether it ends in the C library or the kernel, and tells nothing of the program.
+    blind: bool,
     /// Whether a scheduler's task waits here with the thread that others need.
     keeps_thread: bool,
     /// Whether a scheduler's thread waits here for a task: however little it shares with the little that it does, it is at home.
@@ -183,6 +190,7 @@ impl Paths<'_, '_> {
             application,
             hash: hasher.finish(),
             says_lock: facts.lock_function != StringId::default(),
+            blind: !facts.tells,
             parked: facts.parked,
             keeps_thread: !facts.parked && schedulers::at(trace, stack).is_some_and(|s| s.lends_threads),
         }
@@ -222,7 +230,8 @@ impl Activity {
         let arrivals: u32 = places().map(|(_, _, seen)| seen.arrivals()).sum();
         let often = |seen: &Seen| seen.arrivals() > 0 && f64::from(seen.arrivals()) >= RARE * f64::from(arrivals);
         let homes = places().filter(|(_, _, seen)| often(seen)).map(|(path, _, seen)| Home {
-            shared: work.shared(&path.functions),
+            shared: work.shared(&path.functions, HALF),
+            ever: work.shared(&path.functions, TENTH),
             depth: path.functions.len(),
             is_input: seen.from_outside > 0,
         });
@@ -243,18 +252,19 @@ impl Activity {
             let looks = 2 * again >= waits && self.works_beside(path, waits, work);
             // Input arrives elsewhere, and the sleep lies deeper in what the thread does with it.
             let serves =
-                home.is_some_and(|h| h.is_input && work.total >= FEW && work.shared(&path.functions) > h.shared);
+                home.is_some_and(|h| h.is_input && work.total >= FEW && work.shared(&path.functions, TENTH) > h.ever);
+            let unseen = path.blind && work.total > 0 && f64::from(work.total) >= HOUSEKEEPING * f64::from(waits);
             return match () {
                 () if is_long => Place::Home,
                 () if path.says_lock => Place::Middle,
-                () if looks || serves => Place::Unsure,
+                () if looks || serves || unseen => Place::Unsure,
                 () => Place::Home,
             };
         }
         if path.says_lock && !watches {
             return Place::Middle;
         }
-        let shared = work.shared(&path.functions);
+        let shared = work.shared(&path.functions, HALF);
         let deeper = match home {
             _ if work.total >= FEW => home.is_some_and(|h| shared > h.shared),
             // Without work to compare with: input arrives at a place nearer to where the thread begins, and none here.
@@ -280,55 +290,10 @@ fn may_be_home(kind: WaitKind) -> bool {
 #[derive(Clone, Copy)]
 struct Home {
     shared: usize,
+    /// How much of it a tenth of the work shares.
+    ever: usize,
     depth: usize,
     is_input: bool,
-}
-
-/// Paths by what they have in common.
-#[derive(Default)]
-struct Trie {
-    total: u32,
-    nodes: FxHashMap<(u32, u64), (u32, u32)>,
-}
-
-impl Trie {
-    fn add(&mut self, path: &[u64], n: u32) {
-        if path.is_empty() {
-            return;
-        }
-        self.total += n;
-        let mut at = 0;
-        for function in path {
-            let next = self.nodes.len() as u32 + 1;
-            let node = self.nodes.entry((at, *function)).or_insert((next, 0));
-            node.1 += n;
-            at = node.0;
-        }
-    }
-
-    /// How many lie below `path`.
-    fn through(&self, path: &[u64]) -> u32 {
-        let mut found = (0, self.total);
-        for function in path {
-            let Some(&node) = self.nodes.get(&(found.0, *function)) else { return 0 };
-            found = node;
-        }
-        found.1
-    }
-
-    /// How many frames at least half of the paths share with `path`, but for those that go through all of it.
-    fn shared(&self, path: &[u64]) -> usize {
-        let mut counts = Vec::new();
-        let mut at = 0;
-        for function in path {
-            let Some(&(node, n)) = self.nodes.get(&(at, *function)) else { break };
-            counts.push(n);
-            at = node;
-        }
-        let own = if counts.len() == path.len() { counts.last().copied().unwrap_or(0) } else { 0 };
-        let others = self.total - own;
-        counts.iter().take_while(|&&n| others > 0 && 2 * (n - own) >= others).count()
-    }
 }
 
 #[cfg(test)]
@@ -336,24 +301,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn home_shares_least_with_the_work() {
-        let mut work = Trie::default();
-        work.add(&[1, 2, 3, 4], 60);
-        work.add(&[1, 2, 3, 5], 30);
-        work.add(&[1, 9], 10);
-        // Home, a place in the middle of the work, and one where the work itself waits.
-        assert_eq!([&[1, 9][..], &[1, 2, 3, 7], &[1, 2, 3, 4]].map(|path| work.shared(path)), [1, 3, 3]);
-        assert_eq!(
-            [work.through(&[1, 2]), work.through(&[1, 9]), work.through(&[7]), work.through(&[])],
-            [90, 10, 0, 100]
-        );
-    }
-
-    #[test]
     fn short_sleeps_in_a_row_beside_work_may_be_for_something() {
         let path = |functions: &[u64], application, says_lock| {
             let (functions, hash) = (functions.to_vec(), functions[0]);
-            Rc::new(Path { functions, application, hash, says_lock, keeps_thread: false, parked: false })
+            Rc::new(Path { functions, application, hash, says_lock, blind: false, keeps_thread: false, parked: false })
         };
         let naps = |again, ns| Seen { kind: WaitKind::Timer, waits: 100, again, ns, ..Seen::default() };
         let judged = |says_lock, seen, samples| {
@@ -372,22 +323,59 @@ mod tests {
     }
 
     #[test]
+    fn a_short_sleep_of_which_nothing_is_seen_may_be_for_something() {
+        let path = |blind| {
+            let hash = u64::from(blind);
+            Rc::new(Path {
+                functions: vec![1],
+                application: 0,
+                hash,
+                says_lock: false,
+                blind,
+                keeps_thread: false,
+                parked: false,
+            })
+        };
+        let judged = |blind, ns, samples| {
+            let naps = Seen { kind: WaitKind::Timer, waits: 10, ns, ..Seen::default() };
+            let activity =
+                Activity { waits: vec![(path(blind), StackId::NONE, naps)], samples: vec![(path(false), samples)] };
+            activity.judge().map(|(_, _, place, _)| place).next().unwrap()
+        };
+        assert_eq!(judged(true, 10_000_000, 5), Place::Unsure);
+        assert_eq!(judged(false, 10_000_000, 5), Place::Home);
+        assert_eq!(judged(true, 10_000_000, 1), Place::Home, "next to no work: it keeps house");
+        assert_eq!(judged(true, 20 * LONGEST_NAP_NS, 5), Place::Home, "seconds long");
+    }
+
+    #[test]
     fn a_short_sleep_in_what_follows_on_input_may_be_for_something() {
         let path = |functions: &[u64]| {
             let (functions, hash) = (functions.to_vec(), functions.iter().sum());
-            Rc::new(Path { functions, application: 3, hash, says_lock: false, keeps_thread: false, parked: false })
+            Rc::new(Path {
+                functions,
+                application: 3,
+                hash,
+                says_lock: false,
+                blind: false,
+                keeps_thread: false,
+                parked: false,
+            })
         };
         // serve ─ 2 ┬ 3 poll          serve ─ 2 ┬ 4 handle ┬ 5 compute
         //           └ 4 handle                             └ 6 sleep
         let input = Seen { kind: WaitKind::Input, waits: 20, from_outside: 20, ..Seen::default() };
         let nap = Seen { kind: WaitKind::Timer, waits: 100, ns: 1_000_000_000, ..Seen::default() };
-        let judged = |sleeps_at: &[u64], input| {
+        let served = |sleeps_at: &[u64], input, receives| {
             let activity = Activity {
                 waits: vec![(path(&[1, 2, 3]), StackId::NONE, input), (path(sleeps_at), StackId::NONE, nap)],
-                samples: vec![(path(&[1, 2, 4, 5]), 50)],
+                samples: vec![(path(&[1, 2, 4, 5]), 50), (path(&[1, 2, 3, 7]), receives)],
             };
             activity.judge().map(|(_, _, place, _)| place).nth(1).unwrap()
         };
+        assert_eq!(served(&[1, 2, 4, 6], input, 100), Place::Unsure, "most of the work is to get requests");
+        assert_eq!(served(&[1, 2, 6], input, 100), Place::Home);
+        let judged = |sleeps_at, input| served(sleeps_at, input, 0);
         assert_eq!(judged(&[1, 2, 4, 6], input), Place::Unsure, "within what it does with its input");
         assert_eq!(judged(&[1, 2, 6], input), Place::Home, "beside it: a pace");
         let none = Seen { from_outside: 0, ..input };

@@ -132,7 +132,7 @@ fn serve(scene: &Scene, rate: &str) -> Result<(Running, String)> {
 }
 
 /// Records the pipeline of `stages`, once bash has timed each of them.
-fn pipeline(scene: &Scene, prepare: &str, stages: &[(&str, &str)], focus: &'static str) -> Result<Recorded> {
+pub(super) fn pipeline(scene: &Scene, prepare: &str, stages: &[(&str, &str)], focus: &'static str) -> Result<Recorded> {
     super::ready(scene, prepare)?;
     let truth = cpu_of_stages(scene, stages)?;
     let commands = stages.iter().map(|(_, command)| *command).collect::<Vec<_>>().join(" | ");
