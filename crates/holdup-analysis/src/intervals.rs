@@ -30,6 +30,7 @@ mod streams;
 mod stretches;
 mod tally;
 mod timeline;
+mod trie;
 mod wait;
 mod whole;
 

@@ -23,6 +23,7 @@ use std::hash::Hasher;
 use super::place::{LONGEST_NAP_NS, Place};
 use super::prepare::Dictionary;
 use super::sites::{Origin, Seen, origin};
+use super::trie::Trie;
 use super::wait::Wait;
 use crate::classify::{WaitKind, is_kernel_module};
 use crate::schedulers;
@@ -59,10 +60,11 @@ impl Homes {
         self.alike.get(&(program, wait.syscall, origin(wait, trace))).copied().unwrap_or_default()
     }
 
-    /// Judges all places. O(places × their depth).
+    /// Judges all places; `answers` is how often threads of servers ended a wait of another program. O(places × their depth).
     pub(super) fn new(
         waits: FxHashMap<(ThreadIdx, StackId), Seen>,
         samples: FxHashMap<(ThreadIdx, StackId), u32>,
+        answers: &FxHashMap<ThreadIdx, u32>,
         dictionary: &Dictionary,
     ) -> Self {
         let mut threads: FxHashMap<ThreadIdx, Activity> = FxHashMap::default();
@@ -74,7 +76,9 @@ impl Homes {
                 let stacks = ends.entry((program, seen.syscall, origin)).or_default();
                 *stacks.entry(stack).or_default() += u64::from(n);
             }
-            threads.entry(thread).or_default().waits.push((paths.of(stack), stack, seen));
+            let activity = threads.entry(thread).or_default();
+            activity.answers = answers.get(&thread).copied().unwrap_or(0);
+            activity.waits.push((paths.of(stack), stack, seen));
         }
         for ((thread, stack), n) in samples {
             if let Some(activity) = threads.get_mut(&thread) {
@@ -194,6 +198,8 @@ impl Paths<'_, '_> {
 struct Activity {
     waits: Vec<(Rc<Path>, StackId, Seen)>,
     samples: Vec<(Rc<Path>, u32)>,
+    /// How often it ended a wait of another program, if it is a server's.
+    answers: u32,
 }
 
 impl Activity {
@@ -240,10 +246,8 @@ impl Activity {
         }
         if kind == WaitKind::Timer {
             let is_long = ns > LONGEST_NAP_NS * u64::from(waits);
-            let looks = 2 * again >= waits && self.works_beside(path, waits, work);
-            // Input arrives elsewhere, and the sleep lies deeper in what the thread does with it.
-            let serves =
-                home.is_some_and(|h| h.is_input && work.total >= FEW && work.shared(&path.functions) > h.shared);
+            let looks = 2 * again >= waits && works_beside(path, waits, work);
+            let serves = self.serves(path, waits, work, home);
             return match () {
                 () if is_long => Place::Home,
                 () if path.says_lock => Place::Middle,
@@ -264,11 +268,26 @@ impl Activity {
         if deeper { Place::Middle } else { Place::Home }
     }
 
-    /// Whether the thread has work that does not belong to its sleeping at `path`.
-    fn works_beside(&self, path: &Path, sleeps: u32, work: &Trie) -> bool {
-        let beside = work.total - work.through(&path.functions[..path.application]);
-        beside >= FEW && f64::from(beside) >= HOUSEKEEPING * f64::from(sleeps)
+    /// Whether a sleep belongs to what the thread does for somebody.
+    fn serves(&self, path: &Path, sleeps: u32, work: &Trie, home: Option<Home>) -> bool {
+        match home {
+            // Input arrives elsewhere, and the sleep lies deeper in what the thread does with it.
+            Some(home) if home.is_input => work.total >= FEW && work.shared(&path.functions) > home.shared,
+            // There was always input, so that it never had to be awaited; after its sleeps somebody else has his answer.
+            _ => 2 * self.answers >= sleeps && beside(path, work) >= FEW,
+        }
     }
+}
+
+/// Whether the thread has work that does not belong to its sleeping at `path`.
+fn works_beside(path: &Path, sleeps: u32, work: &Trie) -> bool {
+    let beside = beside(path, work);
+    beside >= FEW && f64::from(beside) >= HOUSEKEEPING * f64::from(sleeps)
+}
+
+/// How much of the work does not lie in the function that waits at `path`.
+fn beside(path: &Path, work: &Trie) -> u32 {
+    work.total - work.through(&path.functions[..path.application])
 }
 
 /// Whether threads may wait so by design.
@@ -284,70 +303,9 @@ struct Home {
     is_input: bool,
 }
 
-/// Paths by what they have in common.
-#[derive(Default)]
-struct Trie {
-    total: u32,
-    nodes: FxHashMap<(u32, u64), (u32, u32)>,
-}
-
-impl Trie {
-    fn add(&mut self, path: &[u64], n: u32) {
-        if path.is_empty() {
-            return;
-        }
-        self.total += n;
-        let mut at = 0;
-        for function in path {
-            let next = self.nodes.len() as u32 + 1;
-            let node = self.nodes.entry((at, *function)).or_insert((next, 0));
-            node.1 += n;
-            at = node.0;
-        }
-    }
-
-    /// How many lie below `path`.
-    fn through(&self, path: &[u64]) -> u32 {
-        let mut found = (0, self.total);
-        for function in path {
-            let Some(&node) = self.nodes.get(&(found.0, *function)) else { return 0 };
-            found = node;
-        }
-        found.1
-    }
-
-    /// How many frames at least half of the paths share with `path`, but for those that go through all of it.
-    fn shared(&self, path: &[u64]) -> usize {
-        let mut counts = Vec::new();
-        let mut at = 0;
-        for function in path {
-            let Some(&(node, n)) = self.nodes.get(&(at, *function)) else { break };
-            counts.push(n);
-            at = node;
-        }
-        let own = if counts.len() == path.len() { counts.last().copied().unwrap_or(0) } else { 0 };
-        let others = self.total - own;
-        counts.iter().take_while(|&&n| others > 0 && 2 * (n - own) >= others).count()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn home_shares_least_with_the_work() {
-        let mut work = Trie::default();
-        work.add(&[1, 2, 3, 4], 60);
-        work.add(&[1, 2, 3, 5], 30);
-        work.add(&[1, 9], 10);
-        // Home, a place in the middle of the work, and one where the work itself waits.
-        assert_eq!([&[1, 9][..], &[1, 2, 3, 7], &[1, 2, 3, 4]].map(|path| work.shared(path)), [1, 3, 3]);
-        assert_eq!(
-            [work.through(&[1, 2]), work.through(&[1, 9]), work.through(&[7]), work.through(&[])],
-            [90, 10, 0, 100]
-        );
-    }
 
     #[test]
     fn short_sleeps_in_a_row_beside_work_may_be_for_something() {
@@ -360,6 +318,7 @@ mod tests {
             let activity = Activity {
                 waits: vec![(path(&[1, 2, 3], 2, says_lock), StackId::NONE, seen)],
                 samples: vec![(path(&[1, 4], 2, false), samples)],
+                answers: 0,
             };
             activity.judge().map(|(_, _, place, _)| place).next().unwrap()
         };
@@ -375,22 +334,28 @@ mod tests {
     fn a_short_sleep_in_what_follows_on_input_may_be_for_something() {
         let path = |functions: &[u64]| {
             let (functions, hash) = (functions.to_vec(), functions.iter().sum());
-            Rc::new(Path { functions, application: 3, hash, says_lock: false, keeps_thread: false, parked: false })
+            let application = functions.len() - 1;
+            Rc::new(Path { functions, application, hash, says_lock: false, keeps_thread: false, parked: false })
         };
         // serve ─ 2 ┬ 3 poll          serve ─ 2 ┬ 4 handle ┬ 5 compute
         //           └ 4 handle                             └ 6 sleep
         let input = Seen { kind: WaitKind::Input, waits: 20, from_outside: 20, ..Seen::default() };
         let nap = Seen { kind: WaitKind::Timer, waits: 100, ns: 1_000_000_000, ..Seen::default() };
-        let judged = |sleeps_at: &[u64], input| {
+        let answering = |sleeps_at: &[u64], input, answers| {
             let activity = Activity {
                 waits: vec![(path(&[1, 2, 3]), StackId::NONE, input), (path(sleeps_at), StackId::NONE, nap)],
                 samples: vec![(path(&[1, 2, 4, 5]), 50)],
+                answers,
             };
             activity.judge().map(|(_, _, place, _)| place).nth(1).unwrap()
         };
+        let judged = |sleeps_at: &[u64], input| answering(sleeps_at, input, 0);
         assert_eq!(judged(&[1, 2, 4, 6], input), Place::Unsure, "within what it does with its input");
         assert_eq!(judged(&[1, 2, 6], input), Place::Home, "beside it: a pace");
         let none = Seen { from_outside: 0, ..input };
         assert_eq!(judged(&[1, 2, 4, 6], none), Place::Home, "no input arrives at all");
+        assert_eq!(answering(&[1, 2, 4, 6, 7], none, 90), Place::Unsure, "it was always there, and is answered");
+        assert_eq!(answering(&[1, 2, 4, 6, 7], none, 20), Place::Home, "now and then, for another reason");
+        assert_eq!(answering(&[1, 2, 4], none, 90), Place::Home, "what works sleeps itself: a pace");
     }
 }
