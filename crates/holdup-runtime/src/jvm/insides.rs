@@ -11,8 +11,8 @@ use super::scopes::Scopes;
 use super::structs::Structs;
 use crate::memory::Memory;
 
-/// Places in compiled code that are kept, at 24 bytes each.
-const PLACES: usize = 1 << 19;
+/// Places in compiled code that are kept: 24 bytes each, and at worst some 500 for the methods there.
+const PLACES: usize = 1 << 17;
 /// Methods of the interpreter that are kept.
 const METHODS: usize = 1 << 16;
 

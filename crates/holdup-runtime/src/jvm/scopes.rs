@@ -20,8 +20,10 @@ const HEAPS: usize = 8;
 const CODE: usize = 4 << 20;
 /// Steps through the segment map to the beginning of a block; each goes back by up to 254 segments.
 const STEPS: usize = 4096;
-/// Methods inside of each other.
-const DEPTH: usize = 64;
+/// Bytes of code that are read at a time, all pieces together.
+const ALL_CODE: usize = 64 << 20;
+/// Methods inside of each other: the compilers stop before.
+const DEPTH: usize = 32;
 /// Bytes of a `PcDesc`.
 const POINT: usize = 16;
 /// The version from which on no byte of a packed number is 0.
@@ -64,15 +66,17 @@ impl<'a> Scopes<'a> {
     /// What is known of the code in which `addresses` lie, which are sorted: no more than `most` places, and none after `until`.
     pub(super) fn of(&self, addresses: &[u64], methods: &mut Methods, most: usize, until: Instant) -> Vec<InlinedCode> {
         let mut found: Vec<InlinedCode> = Vec::new();
-        let mut points = 0;
+        let (mut points, mut read) = (0, 0);
         for &address in addresses {
             if found.last().is_some_and(|code| address < code.end) {
                 continue;
             }
-            if points >= most || Instant::now() >= until {
+            if points >= most || read >= ALL_CODE || Instant::now() >= until {
                 break;
             }
-            if let Some(code) = self.code(address, methods) {
+            let Some((blob, size)) = self.method(address) else { continue };
+            read += size;
+            if let Some(code) = self.code(blob, size, methods) {
                 points += code.points.len();
                 found.push(code);
             }
@@ -80,16 +84,19 @@ impl<'a> Scopes<'a> {
         found
     }
 
-    /// The method that was compiled to the code around `address`.
-    fn code(&self, address: u64, methods: &mut Methods) -> Option<InlinedCode> {
-        let blob = self.blob(address)?;
-        let s = self.structs;
+    /// Where the compiled method around `address` lies, with all that is kept with it, and how many bytes that is.
+    fn method(&self, address: u64) -> Option<(u64, usize)> {
+        let (blob, s) = (self.blob(address)?, self.structs);
         let name = self.memory.word(blob.checked_add(s.blob_name?)?)?;
         if self.memory.name(name)? != b"nmethod" {
             return None;
         }
         let size = half(&self.memory.read(blob.checked_add(s.blob_size?)?, 4)?, 0)? as usize;
-        let bytes = self.memory.read(blob, Some(size).filter(|&size| size <= CODE)?)?;
+        (size <= CODE).then_some((blob, size))
+    }
+
+    fn code(&self, blob: u64, size: usize, methods: &mut Methods) -> Option<InlinedCode> {
+        let (s, bytes) = (self.structs, self.memory.read(blob, size)?);
         let start = word(&bytes, s.code_begin? as usize)?;
         let end = blob.checked_add(size as u64)?;
         let code = Code { bytes: &bytes, blob, start, version: self.version };
