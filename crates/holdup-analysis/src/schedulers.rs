@@ -1,5 +1,5 @@
 //! Schedulers inside of programs: what hands tasks of its own to a few threads, so that the kernel sees who runs them and never
-//! who waits. Go's goroutines, Node's event loop and its pool, tokio's and rayon's tasks, OpenMP's iterations.
+//! who waits. Go's goroutines, Node's event loop and its pool, asyncio's tasks, tokio's and rayon's tasks, OpenMP's iterations.
 //!
 //! A thread of theirs that has no task is at home. If somebody works meanwhile who then gives it one, it could have run
 //! earlier: that counts as for others, but it is told as an idle thread, not as a waiter. What tasks wait for is told, if at
@@ -7,6 +7,7 @@
 //!
 //! To add one: a file with a [`Scheduler`], and its row in [`ALL`].
 
+mod asyncio;
 mod go;
 mod node;
 mod openmp;
@@ -19,7 +20,7 @@ pub(crate) use row::{Scheduler, Wakes};
 
 /// The table. Of two whose tasks are on one stack the inner one counts.
 const ALL: &[Scheduler] =
-    &[go::GO, node::POOL, node::EVENT_LOOP, node::PLATFORM, rust::TOKIO, rust::RAYON, openmp::OPENMP];
+    &[go::GO, node::POOL, node::EVENT_LOOP, node::PLATFORM, asyncio::ASYNCIO, rust::TOKIO, rust::RAYON, openmp::OPENMP];
 
 /// Whether a function belongs to a scheduler or to its language's library.
 pub(crate) fn is_own(module: &str, function: &str) -> bool {

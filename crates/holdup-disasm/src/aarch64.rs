@@ -42,10 +42,12 @@ fn operation(word: u32) -> Operation {
         Operation::Divide // udiv, sdiv
     } else if is(0x3f20_fc00, 0x3820_8000) {
         Operation::Exchange // swp
-    } else if is(0x7fe0_ffe0, 0x2a00_03e0) || is(0x3f80_0000, 0x1280_0000) {
-        Operation::Move // mov of a register or a constant
-    } else if is(0xbfc0_0000, 0xb940_0000) || is(0xbfe0_0000, 0xb840_0000) {
-        Operation::Move // ldr
+    } else if is(0x7fe0_ffe0, 0x2a00_03e0)      // mov of a register
+        || is(0x3f80_0000, 0x1280_0000)         // mov of a constant
+        || is(0xbfc0_0000, 0xb940_0000)         // ldr
+        || is(0xbfe0_0000, 0xb840_0000)
+    {
+        Operation::Move
     } else if is(0x3f00_0000, 0x1100_0000) {
         Operation::Add // add, sub of a constant
     } else {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use holdup_runtime::jvm::{self, Answer, CompiledFrame, Refusal};
+use holdup_runtime::jvm::{self, Answer, CompiledFrame, Insides, Met, Refusal};
 use holdup_spool::Side;
 use rustix::thread::Gid;
 
@@ -36,7 +36,7 @@ const TOLD: usize = 8;
 /// From a process up to one that is meant there are no more steps than this.
 const STEPS: usize = 64;
 /// What a machine maps.
-const LIBRARY: &str = "/libjvm.so";
+pub(crate) const LIBRARY: &str = "/libjvm.so";
 
 /// A machine that was seen.
 #[derive(Debug)]
@@ -46,11 +46,21 @@ struct Machine {
     due: Option<Instant>,
     text: Vec<u8>,
     frames: Vec<CompiledFrame>,
+    insides: Insides,
+    /// What its stacks held since it was asked.
+    met: Met,
     refused: Option<String>,
 }
 
-/// What comes back, with what the machine had told before.
-type Reply = (Told, Result<Answer, Refusal>);
+impl Machine {
+    fn new(seen: Instant) -> Machine {
+        let (text, frames, insides, met) = Default::default();
+        Machine { seen, due: Some(seen + FIRST), text, frames, insides, met, refused: None }
+    }
+}
+
+/// What comes back, with what the machine had told before, and what its memory tells by now.
+type Reply = (Told, Result<Answer, Refusal>, Insides);
 /// A map, and the frames of its code.
 type Told = (Vec<u8>, Vec<CompiledFrame>);
 
@@ -97,9 +107,16 @@ impl Asking {
                 continue;
             }
             let seen = Instant::now();
-            let machine =
-                Machine { seen, due: Some(seen + FIRST), text: Vec::new(), frames: Vec::new(), refused: None };
-            self.machines.insert(image.pid, machine);
+            self.machines.insert(image.pid, Machine::new(seen));
+        }
+    }
+
+    /// Takes what stacks held since the last time.
+    pub(crate) fn meet(&mut self, met: impl Iterator<Item = (u32, Met)>) {
+        for (pid, met) in met {
+            let Some(machine) = self.machines.get_mut(&pid) else { continue };
+            machine.met.code.extend(met.code);
+            machine.met.methods.extend(met.methods);
         }
     }
 
@@ -135,13 +152,16 @@ impl Asking {
             }
         }
         let notes = self.notes(roots);
-        let code = |(pid, machine): (u32, Machine)| CompiledCode { pid, text: machine.text, frames: machine.frames };
+        let code = |(pid, Machine { text, frames, insides: Insides { inlined, methods, .. }, .. }): (u32, Machine)| {
+            CompiledCode { pid, text, frames, inlined, methods }
+        };
         (std::mem::take(&mut self.machines).into_iter().map(code).filter(|code| !code.text.is_empty()).collect(), notes)
     }
 
     fn ask(&mut self, pid: u32, limit: Duration) {
         let Some(machine) = self.machines.get_mut(&pid) else { return };
         let before = (std::mem::take(&mut machine.text), std::mem::take(&mut machine.frames));
+        let (mut insides, met) = (std::mem::take(&mut machine.insides), std::mem::take(&mut machine.met));
         let (send, reply) = channel();
         let name = std::thread::Builder::new().name("holdup-asks".into());
         let asked = name.spawn(move || {
@@ -149,7 +169,8 @@ impl Asking {
                 let (text, frames) = (jvm::merge(&before.0, new.text), jvm::merge_frames(before.1.clone(), new.frames));
                 Answer { text, frames, ..new }
             });
-            let _ = send.send((before, answer));
+            insides.learn(pid, met, Instant::now() + limit);
+            let _ = send.send((before, answer, insides));
         });
         match asked {
             Ok(_) => self.pending = Some(Pending { pid, until: Instant::now() + limit * 2, reply }),
@@ -188,10 +209,11 @@ impl Asking {
         }
     }
 
-    fn answered(&mut self, (before, answer): Reply) {
+    fn answered(&mut self, (before, answer, insides): Reply) {
         let Some(Pending { pid, .. }) = self.pending.take() else { return };
         let others: usize = self.machines.values().map(|machine| machine.text.len()).sum();
         let Some(machine) = self.machines.get_mut(&pid) else { return };
+        machine.insides = insides;
         let now = Instant::now();
         let doubled = machine.seen + (now - machine.seen) * 2;
         match answer {

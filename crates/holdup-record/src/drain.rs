@@ -10,6 +10,7 @@ use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use crate::asking::Asking;
 use crate::budget::Reading;
 use crate::layout::{KernelStack, word};
+use crate::met::Meetings;
 use crate::options::Status;
 use crate::perf::Mappings;
 use crate::pythons::Pythons;
@@ -25,15 +26,16 @@ const USUAL: usize = 1 << 20;
 /// How long a CPU may have been back when that is seen, in nanoseconds.
 const TWO_LOOKS: u64 = 200_000_000;
 
-/// Stacks on their way into the spool, and what names their frames of Python.
+/// Stacks on their way into the spool, what names their frames of Python, and what is to be named of Java.
 pub(crate) struct Stacks {
     blocks: Vec<Vec<u8>>,
     pub(crate) pythons: Pythons,
+    met: Meetings,
 }
 
 impl Stacks {
     pub(crate) fn new(pythons: Pythons) -> Stacks {
-        Stacks { blocks: Vec::new(), pythons }
+        Stacks { blocks: Vec::new(), pythons, met: Meetings::default() }
     }
 }
 
@@ -95,7 +97,11 @@ impl<'a> Buffers<'a> {
             crate::mappings::drain(*cpu, mappings, side);
         }
         asking.see(side);
-        self.incoming.borrow_mut().pythons.look(side);
+        {
+            let incoming = &mut *self.incoming.borrow_mut();
+            incoming.pythons.look(side);
+            incoming.met.see(side);
+        }
         let _ = self.stacks.consume();
         {
             let incoming = &mut *self.incoming.borrow_mut();
@@ -103,6 +109,7 @@ impl<'a> Buffers<'a> {
                 spool.stacks(&block)?;
             }
             incoming.pythons.new_functions(side);
+            asking.meet(incoming.met.take());
         }
         self.losses(t, side);
         self.before = t;
@@ -177,8 +184,9 @@ impl<'a> Buffers<'a> {
 /// Repacks a stack from the ring buffer.
 fn collect(incoming: &mut Stacks, bytes: &[u8]) {
     let Some(kernel) = KernelStack::new(bytes) else { return };
-    let Stacks { blocks, pythons } = incoming;
+    let Stacks { blocks, pythons, met } = incoming;
     let mut stack = kernel.to_raw();
+    met.stack(&stack);
     if let Some((layout, words, complete)) = kernel.python() {
         pythons.name(&mut stack, layout, &words, complete);
     }

@@ -25,6 +25,7 @@ mod limits;
 mod listening;
 mod live;
 mod mappings;
+mod met;
 mod namespace;
 mod online;
 mod options;

@@ -1,9 +1,12 @@
 //! What to record, and what came of it.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::time::Duration;
 
+use holdup_runtime::jvm::{CompiledFrame, InlinedFunctions};
 use holdup_trace::{Nanos, RecorderCost};
+use rustc_hash::FxHashMap;
 
 use crate::probes::Probe;
 use crate::trigger::Condition;
@@ -200,5 +203,9 @@ pub struct CompiledCode {
     /// What it told: a perf map, as hostile as the process.
     pub text: Vec<u8>,
     /// The frames of its code, by start.
-    pub frames: Vec<holdup_runtime::jvm::CompiledFrame>,
+    pub frames: Vec<CompiledFrame>,
+    /// Which functions were put into which of its code.
+    pub inlined: InlinedFunctions,
+    /// What its interpreter ran, by where it lies.
+    pub methods: FxHashMap<u64, Arc<str>>,
 }

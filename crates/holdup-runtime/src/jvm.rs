@@ -6,7 +6,11 @@
 mod channel;
 mod flags;
 mod frames;
+mod insides;
 mod merge;
+mod methods;
+mod scopes;
+mod structs;
 mod target;
 
 use std::fs::File;
@@ -18,7 +22,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat, u
 use rustix::io::Errno;
 
 pub use frames::merge_frames;
-pub use holdup_symbols::CompiledFrame;
+pub use holdup_symbols::{CompiledFrame, InlinedFunctions, METHOD};
+pub use insides::{Insides, Met};
 pub use merge::merge;
 pub use target::Target;
 

@@ -6,13 +6,10 @@
 mod layout;
 mod names;
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
-
-use holdup_symbols::Exports;
 use holdup_trace::Image;
 
+use crate::memory::{Memory, word};
+use crate::open;
 use layout::{Code, Version};
 pub use layout::{Entries, Frames};
 pub use names::{Function, Names};
@@ -66,33 +63,4 @@ impl Interpreter {
         let evaluation = (evaluation, evaluation.saturating_add(size));
         Ok(Some(Interpreter { runtime, evaluation, frames, pid: image.pid, code, code_type }))
     }
-}
-
-/// The file as its process mapped it: by the mapping itself, or, for want of the capability, by its path there.
-fn open(image: &Image) -> Option<Exports> {
-    let Image { pid, start, end, .. } = image;
-    let mapped = PathBuf::from(format!("/proc/{pid}/map_files/{start:x}-{end:x}"));
-    let there = PathBuf::from(format!("/proc/{pid}/root{}", image.path));
-    [mapped, there].iter().find_map(|path| Exports::open(path).ok())
-}
-
-/// The memory of a process.
-#[derive(Debug)]
-struct Memory(File);
-
-impl Memory {
-    fn of(pid: u32) -> Option<Memory> {
-        File::open(format!("/proc/{pid}/mem")).ok().map(Memory)
-    }
-
-    /// Exactly `length` bytes.
-    fn read(&self, address: u64, length: usize) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; length];
-        self.0.read_exact_at(&mut bytes, address).ok()?;
-        Some(bytes)
-    }
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..)?.first_chunk().map(|chunk| u64::from_le_bytes(*chunk))
 }

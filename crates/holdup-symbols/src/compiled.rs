@@ -11,6 +11,7 @@
 //! The distance from there to the return address holds for the whole body.
 
 use holdup_disasm::Arch;
+use rustc_hash::FxHashMap;
 
 use crate::step::{Registers, Stack};
 
@@ -80,29 +81,56 @@ fn touched(code: &[u8], at: usize) -> Option<Layout> {
     Some(Layout::Fixed { pushed: (push + 1) as u16, ready: ready as u16, size: size + 8 })
 }
 
-/// The entry of methods that call nobody.
+/// The entry of methods that call nobody, and of the stubs through which methods call the machine: one to wait for a monitor has a frame
+/// of one word.
 fn untouched(code: &[u8], at: usize) -> Option<Layout> {
-    let [0x48, 0x89, 0x6c, 0x24, slot, ..] = *code.get(at + 7..)? else { return None };
-    let size = u32::from(slot) + 8;
-    let is_sub = sub(code, at) == Some((size, at + 7));
-    let is_jump = matches!(code.get(at..at + 7)?, [0xe9, _, _, _, _, 0, 0]);
-    let fixed = Layout::Fixed { pushed: 0, ready: (at + 12) as u16, size };
-    ((is_sub || is_jump) && slot < 0x80).then_some(fixed)
+    // A discarded method's jump has five of the seven bytes.
+    let jump = matches!(code.get(at..at + 7)?, [0xe9, _, _, _, _, 0, 0]).then_some((None, at + 7));
+    let (subtracted, end) = sub(code, at).map(|(size, end)| (Some(size), end)).or(jump)?;
+    let (slot, ready) = stores_frame_pointer(code, end)?;
+    let size = slot + 8;
+    let fixed = Layout::Fixed { pushed: 0, ready: ready as u16, size };
+    (size <= LARGEST && subtracted.is_none_or(|subtracted| subtracted == size)).then_some(fixed)
 }
 
-/// The pieces of one process, sorted.
+/// `mov %rbp,S(%rsp)` at `at`: S, and where it ends.
+fn stores_frame_pointer(code: &[u8], at: usize) -> Option<(u32, usize)> {
+    match code.get(at..)? {
+        [0x48, 0x89, 0x2c, 0x24, ..] => Some((0, at + 4)),
+        [0x48, 0x89, 0x6c, 0x24, slot, ..] if *slot < 0x80 => Some((u32::from(*slot), at + 5)),
+        [0x48, 0x89, 0xac, 0x24, a, b, c, 0, ..] => Some((u32::from_le_bytes([*a, *b, *c, 0]), at + 8)),
+        _ => None,
+    }
+}
+
+/// Where a frame of the interpreter has the method that runs there, below its frame pointer.
+pub const METHOD: u64 = 24;
+
+/// What is known of one process.
 #[derive(Debug, Default)]
-pub(crate) struct Compiled(Vec<CompiledFrame>);
+pub(crate) struct Compiled {
+    /// Sorted.
+    pieces: Vec<CompiledFrame>,
+    /// The numbers of methods, by where they lie.
+    methods: FxHashMap<u64, u32>,
+}
 
 impl Compiled {
-    pub fn new(mut frames: Vec<CompiledFrame>) -> Compiled {
-        frames.sort_by_key(|frame| frame.start);
-        Compiled(frames)
+    pub fn new(mut pieces: Vec<CompiledFrame>, methods: FxHashMap<u64, u32>) -> Compiled {
+        pieces.sort_by_key(|frame| frame.start);
+        Compiled { pieces, methods }
+    }
+
+    /// The number of the method that the interpreter runs in the frame at `regs`, if it is such a frame and the method is known.
+    pub fn interpreted(&self, regs: &Registers, stack: &Stack, leaf: bool) -> Option<u32> {
+        let address = if leaf { regs.ip } else { regs.ip.wrapping_sub(1) };
+        self.at(address).filter(|piece| piece.layout == Layout::Interpreter)?;
+        self.methods.get(&stack.read(regs.bp.checked_sub(METHOD)?)?).copied()
     }
 
     fn at(&self, address: u64) -> Option<&CompiledFrame> {
-        let after = self.0.partition_point(|frame| frame.start <= address);
-        self.0[..after].last().filter(|frame| address < frame.end)
+        let after = self.pieces.partition_point(|frame| frame.start <= address);
+        self.pieces[..after].last().filter(|frame| address < frame.end)
     }
 
     /// Who can be the caller of code at `regs`, the likeliest first; `leaf`: the address is that of an instruction, not of the one after a call.
@@ -152,6 +180,10 @@ mod tests {
     const LINKED: &str = "89842400c0feff55488bec4883ec50488934244883fe00";
     const UNTOUCHED: &str = "4881ec1800000048896c24104883c4105d493ba7400300000f8701000000c349";
     const DISCARDED_LEAF: &str = "e9fb2f5507000048896c24104883c4105d";
+    /// `_complete_monitor_locking_Java`, `UncommonTrapBlob`.
+    const LOCKING: &str = "4881ec0800000048892c244989a790020000488bfe488bf2498bd7";
+    const TRAP: &str = "4883ec0848892c248bf6c5f8774989a790020000";
+    const WIDE: &str = "4881ece00000004889ac24d80000004989a790020000";
 
     #[test]
     fn entries_of_a_real_machine_are_known() {
@@ -163,6 +195,9 @@ mod tests {
         assert_eq!(Layout::of(&bytes(LINKED)), fixed(8, 15, 0x58));
         assert_eq!(Layout::of(&bytes(UNTOUCHED)), fixed(0, 12, 0x18));
         assert_eq!(Layout::of(&bytes(DISCARDED_LEAF)), fixed(0, 12, 0x18));
+        assert_eq!(Layout::of(&bytes(LOCKING)), fixed(0, 11, 8));
+        assert_eq!(Layout::of(&bytes(TRAP)), fixed(0, 8, 8));
+        assert_eq!(Layout::of(&bytes(WIDE)), fixed(0, 15, 0xe0));
     }
 
     #[test]
@@ -185,7 +220,8 @@ mod tests {
     /// Where the return address is looked for, as words above the stack pointer, at an offset in a method with 0x38 bytes.
     fn places(offset: u64, leaf: bool) -> Vec<(u64, u64)> {
         let layout = Layout::of(&bytes(TOUCHED)).unwrap();
-        let all = Compiled::new(vec![CompiledFrame { start: CODE, end: CODE + 0x100, layout }]);
+        let pieces = vec![CompiledFrame { start: CODE, end: CODE + 0x100, layout }];
+        let all = Compiled::new(pieces, FxHashMap::default());
         let words: Vec<u8> = (0..32_u64).flat_map(u64::to_le_bytes).collect();
         let stack = Stack { pid: 1, start: STACK, bytes: &words };
         let ip = CODE + offset;
@@ -203,5 +239,22 @@ mod tests {
         assert_eq!(places(40, false), [(7, 6)], "after a call it is");
         assert_eq!(places(0x100, false), [(7, 6)], "a call was the last instruction");
         assert_eq!((places(0x100, true), places(0x101, false)), (vec![], vec![]), "behind it");
+    }
+
+    #[test]
+    fn a_frame_of_the_interpreter_tells_its_method() {
+        let pieces = vec![CompiledFrame { start: CODE, end: CODE + 0x100, layout: Layout::Interpreter }];
+        let all = Compiled::new(pieces, [(0x7f00_1234, 5)].into_iter().collect());
+        let bytes: Vec<u8> =
+            [1, 0x7f00_1234_u64, 2, 3, STACK + 64, CODE + 9].into_iter().flat_map(u64::to_le_bytes).collect();
+        let stack = Stack { pid: 1, start: STACK, bytes: &bytes };
+        let regs =
+            |ip, bp| Registers { arch: Arch::X86_64, ip, sp: STACK, bp, linked: false, lr: None, mask: u64::MAX };
+        assert_eq!(all.interpreted(&regs(CODE, STACK + 32), &stack, true), Some(5));
+        assert_eq!(all.interpreted(&regs(CODE + 0x100, STACK + 32), &stack, false), Some(5), "behind a call");
+        assert_eq!(all.interpreted(&regs(CODE + 0x100, STACK + 32), &stack, true), None, "no interpreter");
+        for bp in [0, 8, STACK, STACK + 40, STACK + 4000, u64::MAX] {
+            assert_eq!(all.interpreted(&regs(CODE, bp), &stack, true), None, "{bp:#x}");
+        }
     }
 }

@@ -45,6 +45,7 @@ mod fetch;
 mod files;
 mod find;
 mod gopclntab;
+mod inlined;
 mod jit;
 mod kcore;
 mod kernel;
@@ -73,8 +74,9 @@ mod windows;
 
 use panics::guarded;
 
-pub use compiled::{CompiledFrame, Layout, PROLOGUE};
+pub use compiled::{CompiledFrame, Layout, METHOD, PROLOGUE};
 pub use exports::Exports;
+pub use inlined::{Chain, InlinedCode, InlinedFunctions};
 pub use jit::perf_map_line;
 pub use probes::{Probeable, Usdt};
 pub use sources::Sources;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use holdup_trace::{Image, Location, Note, SourceLine, Symbolizer};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::inlined::InlinedFunctions;
 use crate::jit::PerfMap;
 use crate::kcore::KernelCode;
 use crate::kernel::KernelSymbols;
@@ -30,6 +31,9 @@ pub enum Kernel {
     None,
 }
 
+/// Where code that was compiled at run time is said to be.
+const COMPILED: &str = "[jit]";
+
 /// Names addresses. Files are read when the first address in them is asked for, and kept.
 ///
 /// Nothing here fails: what cannot be named gets `module+0xoffset` or nothing, and [`Symbols::notes`] says why.
@@ -45,6 +49,8 @@ pub struct Symbols {
     jit: FxHashMap<u32, Option<PerfMap>>,
     /// What processes told while they lived.
     told: FxHashMap<u32, Vec<u8>>,
+    /// What they put into one another, of processes that told it.
+    inlined: FxHashMap<u32, InlinedFunctions>,
     /// Processes of which it was said that they told none.
     unnamed: FxHashSet<u32>,
     windows: Windows,
@@ -70,6 +76,7 @@ impl Symbols {
             located,
             jit,
             told,
+            inlined: FxHashMap::default(),
             unnamed,
             windows,
         }
@@ -92,9 +99,10 @@ impl Symbols {
     }
 
     /// Names code that the process `pid` compiled by `map`, the text of a perf map that it gave while it lived: what lies in /tmp
-    /// counts besides, and before it.
-    pub fn told_by(&mut self, pid: u32, map: Vec<u8>) {
+    /// counts besides, and before it. `inlined` says more of some of that code.
+    pub fn told_by(&mut self, pid: u32, map: Vec<u8>, inlined: InlinedFunctions) {
         self.told.insert(pid, map);
+        self.inlined.insert(pid, inlined);
     }
 
     /// What could not be read, in sentences, each once, in the order of discovery; then what was left out of files that
@@ -184,6 +192,16 @@ impl Symbols {
     }
 
     fn locate_jit(&mut self, pid: u32, address: u64) -> Vec<Location> {
+        if let Some((functions, start)) = self.inlined.get(&pid).and_then(|inlined| inlined.at(address)) {
+            let offset = address - start;
+            let location = |function: &Arc<str>| Location {
+                function: function.to_string(),
+                module: COMPILED.into(),
+                offset,
+                ..Location::default()
+            };
+            return functions.iter().map(location).collect();
+        }
         let Some((name, start, _)) = self.perf_map(pid).and_then(|map| map.find(address)) else {
             return Vec::new();
         };
@@ -194,7 +212,7 @@ impl Symbols {
             named => named.to_owned(),
         };
         // Python's as where its frames are read from the interpreter.
-        let module = if python_name(&name).is_some() { file } else { "[jit]" }.to_owned();
+        let module = if python_name(&name).is_some() { file } else { COMPILED }.to_owned();
         let file = file.to_owned();
         vec![Location { function, module, file, line, offset: address - start }]
     }

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use holdup_trace::{Image, Note, RawStack, Unwinder};
+use holdup_trace::{Image, Note, RawStack, Unwinder, interpreted_address};
 use rustc_hash::FxHashMap;
 
 use crate::compiled::{Compiled, CompiledFrame};
@@ -72,9 +72,10 @@ impl StackUnwinder {
         self
     }
 
-    /// Takes what is known of the code that the process `pid` compiled while it ran.
-    pub fn told_by(&mut self, pid: u32, frames: Vec<CompiledFrame>) {
-        self.compiled.insert(pid, Compiled::new(frames));
+    /// Takes what is known of the code that the process `pid` compiled while it ran, and the numbers of methods that its interpreter ran,
+    /// by where they lie.
+    pub fn told_by(&mut self, pid: u32, frames: Vec<CompiledFrame>, methods: FxHashMap<u64, u32>) {
+        self.compiled.insert(pid, Compiled::new(frames, methods));
     }
 
     pub(crate) fn of(objects: Objects) -> StackUnwinder {
@@ -230,6 +231,11 @@ impl StackUnwinder {
         let mut regs = Registers { arch, ip: raw.ip, sp: raw.sp, bp: raw.bp, linked: false, lr, mask };
         let mut exact = true;
         while frames.len() < FRAME_LIMIT {
+            if let Some(method) = self.compiled.get(&raw.pid).and_then(|all| all.interpreted(&regs, &stack, exact))
+                && let Some(last) = frames.last_mut()
+            {
+                *last = interpreted_address(method);
+            }
             match self.next(images, &stack, &regs, exact) {
                 Next::Complete => return (frames, true),
                 Next::Cut => break,

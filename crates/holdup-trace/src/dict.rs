@@ -165,7 +165,7 @@ pub struct Location {
 const INTERPRETED: u64 = 0xa000_0000_0000_0000;
 
 /// The address of the frames of an interpreter's function, in any address space but the kernel's.
-pub(crate) fn interpreted_address(function: u32) -> u64 {
+pub fn interpreted_address(function: u32) -> u64 {
     INTERPRETED | u64::from(function)
 }
 

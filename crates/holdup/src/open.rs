@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use holdup_base::scratch;
 use holdup_record::CompiledCode;
 use holdup_symbols::{Kernel, Sources, StackUnwinder, Symbols};
-use holdup_trace::{Destination, Error, Host, Result, Timestamp, Trace, TraceBuilder, compact, cut, file, redact};
+use holdup_trace::{
+    Destination, Error, Host, Location, Result, Timestamp, Trace, TraceBuilder, compact, cut, file, redact,
+};
 
 use crate::text::progress::Progress;
 use crate::text::screen::say;
@@ -97,6 +99,27 @@ pub fn finish(builder: TraceBuilder) -> Result<Trace> {
     finish_with(builder, Vec::new())
 }
 
+/// Numbers of functions of interpreters that the recorder gave begin with 1, and are no more than this.
+const GIVEN: u32 = 1 << 31;
+
+/// What unwinds stacks of processes that told of their code; functions that their interpreters ran get their names in `builder`.
+pub fn unwinder(code: &mut [CompiledCode], builder: &mut TraceBuilder) -> StackUnwinder {
+    let mut unwinder = StackUnwinder::new();
+    let mut next = GIVEN;
+    for CompiledCode { pid, frames, methods, .. } in code {
+        let mut methods: Vec<_> = std::mem::take(methods).into_iter().collect();
+        methods.sort_unstable_by_key(|(at, _)| *at);
+        let methods = methods.into_iter().map(|(at, name)| {
+            next += 1;
+            let location = Location { function: name.to_string(), module: "[jit]".into(), ..Location::default() };
+            builder.interpreted(next, location);
+            (at, next)
+        });
+        unwinder.told_by(*pid, std::mem::take(frames), methods.collect());
+    }
+    unwinder
+}
+
 /// The same with what processes told of the code that they compiled.
 pub fn finish_with(mut builder: TraceBuilder, code: Vec<CompiledCode>) -> Result<Trace> {
     let here = is_here(&builder.meta_mut().host);
@@ -106,8 +129,8 @@ pub fn finish_with(mut builder: TraceBuilder, code: Vec<CompiledCode>) -> Result
     }
     let symbols = if here { Symbols::new(Kernel::Live) } else { Symbols::new(Kernel::None).of_another_machine() };
     let mut symbols = symbols.with(&sources);
-    for CompiledCode { pid, text, .. } in code {
-        symbols.told_by(pid, text);
+    for CompiledCode { pid, text, inlined, .. } in code {
+        symbols.told_by(pid, text, inlined);
     }
     let mut trace = builder.finish(Some(&mut symbols))?;
     // The unwinder reads the same files, and says the same of what it cannot read.

@@ -1,6 +1,5 @@
 //! `holdup agent`: what a scraper gets, and who gets nothing.
 
-mod outside;
 mod recording;
 
 use std::collections::BTreeSet;
@@ -11,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use outside::{code, err, holdup, run};
 use recording::can_record;
 
+const BINARY: &str = env!("CARGO_BIN_EXE_holdup");
 const PACKAGING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
 
 /// An agent, and where it listens.
@@ -21,8 +20,12 @@ struct Running(Child, String);
 
 impl Running {
     fn start(options: &[&str]) -> Self {
-        let mut command = holdup();
-        command.args(["agent", "--over", "200ms", "--every", "400ms", "--listen", "127.0.0.1:0"]).args(options);
+        let mut command = Command::new(BINARY);
+        command
+            .stdin(Stdio::null())
+            .env("XDG_CONFIG_HOME", "/nowhere")
+            .args(["agent", "--over", "200ms", "--every", "400ms", "--listen", "127.0.0.1:0"])
+            .args(options);
         let mut child = command.stderr(Stdio::piped()).spawn().expect("starts");
         let mut line = String::new();
         BufReader::new(child.stderr.take().expect("stderr")).read_line(&mut line).expect("a line");
@@ -91,7 +94,8 @@ fn what_is_recorded_adds_up() {
     assert!((cpus - cpus.round()).abs() < 0.01 && cpus >= 1.0, "{cpus} CPUs");
     assert!(value(&metrics, "process_cpu_seconds_total") > 0.0);
     assert_eq!(value(&metrics, "holdup_rounds_failed_total"), 0.0);
-    let checked = Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let checked =
+        Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     if let Ok(mut promtool) = checked {
         promtool.stdin.take().expect("stdin").write_all(metrics.as_bytes()).expect("writes");
         let said = promtool.wait_with_output().expect("ends");
@@ -121,7 +125,9 @@ fn strangers_get_nothing() {
     let secret = dir.path().join("secret");
     fs::write(&secret, "sesame\n").expect("write");
     let agent = Running::start(&["--secret-file", &secret.display().to_string()]);
-    let of = |secret: &str| agent.ask("GET", "/metrics", &format!("Host: {}\r\nAuthorization: Bearer {secret}\r\n", agent.1));
+    let of = |secret: &str| {
+        agent.ask("GET", "/metrics", &format!("Host: {}\r\nAuthorization: Bearer {secret}\r\n", agent.1))
+    };
     assert!(of("sesame").contains("holdup_rounds_total"));
     assert!(of("sesamE").starts_with("HTTP/1.1 401") && of("").starts_with("HTTP/1.1 401"));
     agent.end();
@@ -144,9 +150,10 @@ fn what_cannot_be_is_said() {
         (&["--secret-file", &long], 3, "a plain file"),
         (&["--secret-file", &empty], 3, "first line"),
     ] {
-        let o = run(&[&["agent"][..], options].concat());
-        assert_eq!(code(&o), exit, "{options:?}: {}", err(&o));
-        assert!(err(&o).contains(word), "{options:?}: {}", err(&o));
+        let o = Command::new(BINARY).arg("agent").args(options).output().expect("the binary starts");
+        let said = String::from_utf8_lossy(&o.stderr);
+        assert_eq!(o.status.code(), Some(exit), "{options:?}: {said}");
+        assert!(said.contains(word), "{options:?}: {said}");
     }
 }
 
@@ -169,6 +176,11 @@ fn dashboard_and_rules_ask_for_what_there_is() {
     assert!(serde_json::from_slice::<serde_json::Value>(&dashboard).expect("json")["panels"].is_array());
     let rules = Path::new(PACKAGING).join("prometheus/holdup.yml");
     if let Ok(said) = Command::new("promtool").args(["check", "rules"]).arg(rules).output() {
-        assert!(said.status.success(), "{}{}", String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+        assert!(
+            said.status.success(),
+            "{}{}",
+            String::from_utf8_lossy(&said.stdout),
+            String::from_utf8_lossy(&said.stderr)
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Stacks of Java programs as they are installed: through what the machine compiled, without flags.
+//! Stacks of Java programs as they are installed: through what the machine compiled and interpreted, without flags.
 
 mod recording;
 
@@ -31,21 +31,56 @@ fn run(program: &str, args: &[&str], folder: &Path) {
     assert!(done.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
+/// The samples of a class's main method, as stacks with weights, a line each.
+fn sampled(class: &str, source: &str, flags: &[&str]) -> String {
+    let folder = tempfile::tempdir().expect("folder");
+    std::fs::write(folder.path().join(format!("{class}.java")), source).expect("source");
+    run("javac", &[&format!("{class}.java")], folder.path());
+    let holdup = env!("CARGO_BIN_EXE_holdup");
+    run(holdup, &[&["record", "-o", "run.holdup", "--", "java"], flags, &[class]].concat(), folder.path());
+    run(holdup, &["export", "run.holdup", "--format", "folded", "-o", "run.folded"], folder.path());
+    std::fs::read_to_string(folder.path().join("run.folded")).expect("stacks")
+}
+
+/// `outer` is called once, and so interpreted; `twist` and `turn` are compiled into `middle`.
+const INSIDE: &str = "public class Inside {
+  static long twist(long x) { long s = x; for (int i = 0; i < 5000; i++) s = s * 31 + i; return s; }
+  static long turn(long x) { return twist(x) ^ 7; }
+  static long middle() {
+    long end = System.nanoTime() + 5_000_000_000L, s = 0;
+    while (System.nanoTime() < end) for (int i = 0; i < 100; i++) s += turn(s);
+    return s;
+  }
+  static long outer() { return middle() + 1; }
+  public static void main(String[] v) { System.out.println(outer()); }
+}";
+
+#[test]
+fn methods_that_are_interpreted_or_compiled_into_others_have_names() {
+    let Some(_one) = can_record() else { return };
+    if !has(Need::Program("javac")) {
+        return;
+    }
+    let folded = sampled("Inside", INSIDE, &[]);
+    let weights = |part: &str| -> u64 {
+        let weight = |line: &str| line.rsplit_once(' ').and_then(|(_, weight)| weight.parse::<u64>().ok());
+        folded.lines().filter(|line| line.contains(part)).filter_map(weight).sum()
+    };
+    let all = weights("Inside.middle");
+    assert!(all > 0, "{folded}");
+    for part in ["Inside.main;Inside.outer;Inside.middle", "Inside.middle;Inside.turn;Inside.twist"] {
+        assert!(weights(part) * 2 > all, "{part} in {} of {all}:\n{folded}", weights(part));
+    }
+}
+
 #[test]
 fn stacks_lead_through_compiled_methods_to_the_threads_entry() {
     let Some(_one) = can_record() else { return };
     if !has(Need::Program("javac")) {
         return;
     }
-    let folder = tempfile::tempdir().expect("folder");
-    std::fs::write(folder.path().join("Deep.java"), SOURCE).expect("source");
-    run("javac", &["Deep.java"], folder.path());
-    let holdup = env!("CARGO_BIN_EXE_holdup");
     // What is inlined has no frame of its own.
-    let java = ["java", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Deep.*", "Deep"];
-    run(holdup, &[&["record", "-o", "deep.holdup", "--"], &java[..]].concat(), folder.path());
-    run(holdup, &["export", "deep.holdup", "--format", "folded", "-o", "deep.folded"], folder.path());
-    let folded = std::fs::read_to_string(folder.path().join("deep.folded")).expect("stacks");
+    let folded = sampled("Deep", SOURCE, &["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Deep.*"]);
     let (mut all, mut whole, mut wrong) = (0, 0, 0);
     for line in folded.lines() {
         let (stack, weight) = line.rsplit_once(' ').expect("weight");

@@ -14,9 +14,9 @@ use crate::holdup::Holdup;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Said {
-    cpu_seconds: BTreeMap<String, f64>,
-    mostly_idle: bool,
-    findings: Vec<Finding>,
+    pub(super) cpu_seconds: BTreeMap<String, f64>,
+    pub(super) mostly_idle: bool,
+    pub(super) findings: Vec<Finding>,
     /// The stalls, the longest first.
     pub stalls: Vec<Stall>,
     /// What the recording cannot tell.

@@ -17,6 +17,9 @@ const MINOR: f64 = 0.1;
 /// From this share of the CPU time on, what somebody waited for is worth more than to know what ran.
 const NOTABLE: f64 = 0.02;
 
+/// Below this share of what one thread does of a work, what others do of it are other calls of the same functions.
+const NEGLIGIBLE: f64 = 0.05;
+
 /// Functions listed as hot.
 const HOT: usize = 10;
 
@@ -230,8 +233,8 @@ fn widest(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<holdup
     functions.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0).then(b.0.cmp(&a.0))).and_then(|(_, (_, l))| l)
 }
 
-/// Whether the waiters themselves mostly run the function that they wait for: then the work is unevenly spread,
-/// rather than serial.
+/// Whether the waiters themselves mostly run the function that they wait for, and no negligible part of it: then the work is unevenly
+/// spread, rather than serial.
 pub(super) fn waiters_run_the_same(context: &Context, group: &Group, tally: &Tally) -> bool {
     let Some(location) = culprit::function_of(context, group, tally) else { return false };
     let (mut same, mut all) = (0.0, 0.0);
@@ -243,5 +246,7 @@ pub(super) fn waiters_run_the_same(context: &Context, group: &Group, tally: &Tal
             }
         }
     }
-    all >= 5.0 * context.period() && same > 0.5 * all
+    let own = tally.by_thread.keys().flat_map(|thread| context.blame.samples_of(*thread));
+    let own: f64 = own.filter(|(stack, _)| is_on(context, *stack, location.function)).map(|(_, weight)| weight).sum();
+    all >= 5.0 * context.period() && same > 0.5 * all && same >= NEGLIGIBLE * own
 }

@@ -9,6 +9,7 @@ use super::prepare::Dictionary;
 use super::sites::Sites;
 use super::wait::Wait;
 use crate::classify::{StackFacts, WaitKind};
+use crate::servers::Servers;
 
 /// CPU time after a wait below which the thread only came back to exit, in nanoseconds.
 const EXIT_NS: u64 = 300_000;
@@ -80,9 +81,15 @@ impl Facts {
     }
 
     /// The whole trace has been seen, and these samples.
-    pub(super) fn settle(&mut self, samples: FxHashMap<(ThreadIdx, StackId), u32>, dictionary: &Dictionary) {
-        let sites = std::mem::take(&mut self.sites).waits;
-        self.homes = Homes::new(sites, samples, dictionary);
+    pub(super) fn settle(
+        &mut self,
+        samples: FxHashMap<(ThreadIdx, StackId), u32>,
+        servers: &Servers,
+        dictionary: &Dictionary,
+    ) {
+        let Sites { waits, mut answers, .. } = std::mem::take(&mut self.sites);
+        answers.retain(|thread, _| servers.is_server(*thread) == Some(true));
+        self.homes = Homes::new(waits, samples, &answers, dictionary);
         self.waiters = FxHashSet::default();
     }
 

@@ -64,10 +64,11 @@ impl Homes {
         self.alike.get(&(program, wait.syscall, origin(wait, trace))).copied().unwrap_or_default()
     }
 
-    /// Judges all places. O(places × their depth).
+    /// Judges all places; `answers` is how often threads of servers ended a wait of another program. O(places × their depth).
     pub(super) fn new(
         waits: FxHashMap<(ThreadIdx, StackId), Seen>,
         samples: FxHashMap<(ThreadIdx, StackId), u32>,
+        answers: &FxHashMap<ThreadIdx, u32>,
         dictionary: &Dictionary,
     ) -> Self {
         let mut threads: FxHashMap<ThreadIdx, Activity> = FxHashMap::default();
@@ -79,7 +80,9 @@ impl Homes {
                 let stacks = ends.entry((program, seen.syscall, origin)).or_default();
                 *stacks.entry(stack).or_default() += u64::from(n);
             }
-            threads.entry(thread).or_default().waits.push((paths.of(stack), stack, seen));
+            let activity = threads.entry(thread).or_default();
+            activity.answers = answers.get(&thread).copied().unwrap_or(0);
+            activity.waits.push((paths.of(stack), stack, seen));
         }
         for ((thread, stack), n) in samples {
             if let Some(activity) = threads.get_mut(&thread) {
@@ -202,6 +205,8 @@ impl Paths<'_, '_> {
 struct Activity {
     waits: Vec<(Rc<Path>, StackId, Seen)>,
     samples: Vec<(Rc<Path>, u32)>,
+    /// How often it ended a wait of another program, if it is a server's.
+    answers: u32,
 }
 
 impl Activity {
@@ -249,10 +254,8 @@ impl Activity {
         }
         if kind == WaitKind::Timer {
             let is_long = ns > LONGEST_NAP_NS * u64::from(waits);
-            let looks = 2 * again >= waits && self.works_beside(path, waits, work);
-            // Input arrives elsewhere, and the sleep lies deeper in what the thread does with it.
-            let serves =
-                home.is_some_and(|h| h.is_input && work.total >= FEW && work.shared(&path.functions, TENTH) > h.ever);
+            let looks = 2 * again >= waits && works_beside(path, waits, work);
+            let serves = self.serves(path, waits, work, home);
             let unseen = path.blind && work.total > 0 && f64::from(work.total) >= HOUSEKEEPING * f64::from(waits);
             return match () {
                 () if is_long => Place::Home,
@@ -274,11 +277,26 @@ impl Activity {
         if deeper { Place::Middle } else { Place::Home }
     }
 
-    /// Whether the thread has work that does not belong to its sleeping at `path`.
-    fn works_beside(&self, path: &Path, sleeps: u32, work: &Trie) -> bool {
-        let beside = work.total - work.through(&path.functions[..path.application]);
-        beside >= FEW && f64::from(beside) >= HOUSEKEEPING * f64::from(sleeps)
+    /// Whether a sleep belongs to what the thread does for somebody.
+    fn serves(&self, path: &Path, sleeps: u32, work: &Trie, home: Option<Home>) -> bool {
+        match home {
+            // Input arrives elsewhere, and the sleep lies deeper in what the thread does with it.
+            Some(home) if home.is_input => work.total >= FEW && work.shared(&path.functions, TENTH) > home.ever,
+            // There was always input, so that it never had to be awaited; after its sleeps somebody else has his answer.
+            _ => 2 * self.answers >= sleeps && beside(path, work) >= FEW,
+        }
     }
+}
+
+/// Whether the thread has work that does not belong to its sleeping at `path`.
+fn works_beside(path: &Path, sleeps: u32, work: &Trie) -> bool {
+    let beside = beside(path, work);
+    beside >= FEW && f64::from(beside) >= HOUSEKEEPING * f64::from(sleeps)
+}
+
+/// How much of the work does not lie in the function that waits at `path`.
+fn beside(path: &Path, work: &Trie) -> u32 {
+    work.total - work.through(&path.functions[..path.application])
 }
 
 /// Whether threads may wait so by design.
@@ -311,6 +329,7 @@ mod tests {
             let activity = Activity {
                 waits: vec![(path(&[1, 2, 3], 2, says_lock), StackId::NONE, seen)],
                 samples: vec![(path(&[1, 4], 2, false), samples)],
+                answers: 0,
             };
             activity.judge().map(|(_, _, place, _)| place).next().unwrap()
         };
@@ -338,8 +357,11 @@ mod tests {
         };
         let judged = |blind, ns, samples| {
             let naps = Seen { kind: WaitKind::Timer, waits: 10, ns, ..Seen::default() };
-            let activity =
-                Activity { waits: vec![(path(blind), StackId::NONE, naps)], samples: vec![(path(false), samples)] };
+            let activity = Activity {
+                waits: vec![(path(blind), StackId::NONE, naps)],
+                samples: vec![(path(false), samples)],
+                answers: 0,
+            };
             activity.judge().map(|(_, _, place, _)| place).next().unwrap()
         };
         assert_eq!(judged(true, 10_000_000, 5), Place::Unsure);
@@ -352,9 +374,10 @@ mod tests {
     fn a_short_sleep_in_what_follows_on_input_may_be_for_something() {
         let path = |functions: &[u64]| {
             let (functions, hash) = (functions.to_vec(), functions.iter().sum());
+            let application = functions.len() - 1;
             Rc::new(Path {
                 functions,
-                application: 3,
+                application,
                 hash,
                 says_lock: false,
                 blind: false,
@@ -366,19 +389,24 @@ mod tests {
         //           └ 4 handle                             └ 6 sleep
         let input = Seen { kind: WaitKind::Input, waits: 20, from_outside: 20, ..Seen::default() };
         let nap = Seen { kind: WaitKind::Timer, waits: 100, ns: 1_000_000_000, ..Seen::default() };
-        let served = |sleeps_at: &[u64], input, receives| {
+        let served = |sleeps_at: &[u64], input, receives, answers| {
             let activity = Activity {
                 waits: vec![(path(&[1, 2, 3]), StackId::NONE, input), (path(sleeps_at), StackId::NONE, nap)],
                 samples: vec![(path(&[1, 2, 4, 5]), 50), (path(&[1, 2, 3, 7]), receives)],
+                answers,
             };
             activity.judge().map(|(_, _, place, _)| place).nth(1).unwrap()
         };
-        assert_eq!(served(&[1, 2, 4, 6], input, 100), Place::Unsure, "most of the work is to get requests");
-        assert_eq!(served(&[1, 2, 6], input, 100), Place::Home);
-        let judged = |sleeps_at, input| served(sleeps_at, input, 0);
+        assert_eq!(served(&[1, 2, 4, 6], input, 100, 0), Place::Unsure, "most of the work is to get requests");
+        assert_eq!(served(&[1, 2, 6], input, 100, 0), Place::Home);
+        let answering = |sleeps_at: &[u64], input, answers| served(sleeps_at, input, 0, answers);
+        let judged = |sleeps_at: &[u64], input| answering(sleeps_at, input, 0);
         assert_eq!(judged(&[1, 2, 4, 6], input), Place::Unsure, "within what it does with its input");
         assert_eq!(judged(&[1, 2, 6], input), Place::Home, "beside it: a pace");
         let none = Seen { from_outside: 0, ..input };
         assert_eq!(judged(&[1, 2, 4, 6], none), Place::Home, "no input arrives at all");
+        assert_eq!(answering(&[1, 2, 4, 6, 7], none, 90), Place::Unsure, "it was always there, and is answered");
+        assert_eq!(answering(&[1, 2, 4, 6, 7], none, 20), Place::Home, "now and then, for another reason");
+        assert_eq!(answering(&[1, 2, 4], none, 90), Place::Home, "what works sleeps itself: a pace");
     }
 }

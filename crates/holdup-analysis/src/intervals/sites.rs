@@ -40,6 +40,8 @@ impl Seen {
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     pub(super) waits: FxHashMap<(ThreadIdx, StackId), Seen>,
+    /// How often each thread ended a wait of another program.
+    pub(super) answers: FxHashMap<ThreadIdx, u32>,
     /// Where each thread waited last, and until when.
     last: FxHashMap<ThreadIdx, (StackId, u64)>,
 }
@@ -47,6 +49,10 @@ pub(super) struct Sites {
 impl Sites {
     /// A prepared wait.
     pub(super) fn learn(&mut self, wait: &Wait, trace: &Trace) {
+        let origin = origin(wait, trace);
+        if origin == Origin::Outside && wait.waker.is_real() {
+            *self.answers.entry(wait.waker).or_default() += 1;
+        }
         if wait.stack == StackId::NONE || wait.kind == WaitKind::KernelIdle {
             return;
         }
@@ -57,7 +63,7 @@ impl Sites {
         let last = self.last.insert(wait.thread, (wait.stack, wait.resumed));
         let again = |&(stack, resumed): &(StackId, u64)| stack == wait.stack && wait.start < resumed + REWAIT_NS;
         seen.again += u32::from(last.as_ref().is_some_and(again));
-        match origin(wait, trace) {
+        match origin {
             Origin::Outside => seen.from_outside += 1,
             Origin::Peer => seen.from_peers += 1,
             Origin::Nobody => {}

@@ -172,7 +172,7 @@ impl<'a> Timeline<'a> {
             *ran += if runs { self.end.saturating_sub(now.since) } else { 0 };
         }
         tally.advance(self.end);
-        self.facts.settle(std::mem::take(&mut tally.samples), &self.dictionary);
+        self.facts.settle(std::mem::take(&mut tally.samples), &self.servers, &self.dictionary);
         (self.ran, self.parallelism, self.health) = (tally.ran, tally.parallelism, tally.health);
         super::count_losses(trace, &mut self.health);
         Ok(())

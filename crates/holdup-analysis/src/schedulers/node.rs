@@ -25,7 +25,11 @@ pub(super) const POOL: Scheduler = Scheduler {
     task: "job",
     waits: &["uv_cond_wait", "uv_cond_timedwait"],
     design_behind: &[("uv_cond_wait", "worker"), ("uv_cond_wait", "libuv.so*")],
-    is_task: |_, function| any(&["uv__queue_work", "uv__fs_work", "node::ThreadPoolWork::*"], function),
+    // What has a synchronous form runs in the event loop, too: only where its thread begins is it the pool's.
+    is_task: |module, function| {
+        any(&["uv__queue_work"], function)
+            || function == "worker" && is_of_node(module.rsplit('/').next().unwrap_or(module))
+    },
     works: "{} runs in libuv's pool, which has no more threads than UV_THREADPOOL_SIZE says (4 if nothing): if other jobs wait \
             for it, raise that.",
     busy: "{} runs in libuv's pool, which has no more threads than UV_THREADPOOL_SIZE says (4 if nothing): if other jobs wait \
@@ -60,11 +64,16 @@ fn is_own(module: &str, function: &str) -> bool {
     match base {
         "[jit]" => any(&["Builtin:*", "BytecodeHandler:*", "Stub:*"], function),
         _ if base.starts_with("libuv.so") => true,
-        _ if base == "node" || base == "nodejs" || base.starts_with("libnode.so") => {
+        _ if is_of_node(base) => {
             // Its own code and V8's is C++; what it brings for others is C.
             let is_c_plus_plus = function.contains("::") || function.starts_with('{');
             is_c_plus_plus || any(&["Builtins_*", "uv_*", "llhttp_*"], function) || OF_C.contains(&function)
         }
         _ => false,
     }
+}
+
+/// Whether a file is Node's program, one of its libraries, or libuv.
+fn is_of_node(base: &str) -> bool {
+    base == "node" || base == "nodejs" || base.starts_with("libnode.so") || base.starts_with("libuv.so")
 }

@@ -167,3 +167,17 @@ fn patterns_know_how_languages_write_a_name() {
     assert!(any(&["runtime.futex"], "runtime.futex.abi0") && !any(&["runtime.futex"], "runtime.futexsleep"));
     assert!(!any(&["a::B::c"], "<a::B as T>::c") && !any(&["x*"], "") && any(&["<a::*"], "<a::B as T>::c"));
 }
+
+#[test]
+fn a_task_belongs_to_the_thread_that_runs_it() {
+    let task = |functions: &[(&str, &str)]| of_task(functions.iter().copied()).map(|s| s.works);
+    let node = "/usr/bin/node";
+    let pool = task(&[(node, "uv__fs_work"), (node, "worker"), ("libc.so.6", "start_thread")]);
+    let synchronous = task(&[(node, "uv__fs_work"), (node, "uv_fs_read"), ("[jit]", "load"), (node, "uv_run")]);
+    assert_eq!((pool, synchronous), (Some(node::POOL.works), Some(node::EVENT_LOOP.works)));
+    assert_eq!(task(&[("/srv/app", "worker")]), None, "somebody's own");
+    let events = "/usr/lib/python3.11/asyncio/events.py";
+    assert_eq!(task(&[("/srv/app.py", "read"), (events, "Handle._run")]), Some(asyncio::ASYNCIO.works));
+    assert_eq!(task(&[("/srv/app.py", "read"), (events, "Handle._run_once")]), None);
+    assert_eq!(task(&[("/srv/events.py", "_run")]), None);
+}

@@ -10,7 +10,7 @@ fn map(pid: u32, path: &str) -> Side {
 fn answer(asking: &mut Asking, pid: u32, answer: Result<Answer, Refusal>) {
     let (_, reply) = channel();
     asking.pending = Some(Pending { pid, until: Instant::now(), reply });
-    asking.answered(((b"1 1 before\n".to_vec(), Vec::new()), answer));
+    asking.answered(((b"1 1 before\n".to_vec(), Vec::new()), answer, Insides::default()));
 }
 
 fn me() -> u32 {

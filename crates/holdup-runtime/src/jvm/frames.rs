@@ -1,12 +1,11 @@
 //! The frames of compiled code, read from the first instructions of each piece that the map names.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 use holdup_symbols::{CompiledFrame, Layout, PROLOGUE, perf_map_line};
 
 use super::Target;
+use crate::memory::Memory;
 
 /// What the map calls the interpreter.
 const INTERPRETER: &[u8] = b"Interpreter";
@@ -19,7 +18,7 @@ const AT_ONCE: usize = 256;
 /// map says, only memory of the process is read, and of it no more than a few bytes a piece. Linear.
 pub(super) fn of(target: &Target, map: &[u8], until: Instant) -> Vec<CompiledFrame> {
     // Not opened before it is known which process it is: the number may be another's by then.
-    let Ok(memory) = File::open(format!("/proc/{}/mem", target.pid)) else { return Vec::new() };
+    let Some(memory) = Memory::of(target.pid) else { return Vec::new() };
     let mut found: Vec<CompiledFrame> = Vec::new();
     for (i, (start, end, name)) in pieces(map).take(PIECES).enumerate() {
         if i % AT_ONCE == 0 && Instant::now() >= until {
@@ -35,11 +34,10 @@ pub(super) fn of(target: &Target, map: &[u8], until: Instant) -> Vec<CompiledFra
     found
 }
 
-fn layout(memory: &File, start: u64, end: u64) -> Option<Layout> {
+fn layout(memory: &Memory, start: u64, end: u64) -> Option<Layout> {
     let mut code = [0; PROLOGUE];
     let len = (end - start).min(PROLOGUE as u64) as usize;
-    let len = memory.read_at(&mut code[..len], start).ok()?;
-    Layout::of(&code[..len])
+    Layout::of(memory.read_some(start, &mut code[..len])?)
 }
 
 /// The lines of a perf map: start, end, name.

@@ -12,7 +12,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use super::{Refusal, flags};
 
 /// Most of /proc/PID/maps that is looked through, in bytes: a process can have any number of mappings.
-const MAPS_LIMIT: u64 = 16 << 20;
+pub(super) const MAPS_LIMIT: u64 = 16 << 20;
 /// SIGQUIT in the mask of caught signals.
 const QUIT_BIT: u64 = 1 << 2;
 /// The thread of the machine that does what it is asked for.

@@ -101,7 +101,8 @@ fn believed(images: &[Arc<Image>], (mut frames, complete): (Vec<u64>, bool)) -> 
         let after = images.partition_point(|i| i.start <= address);
         after > 0 && address < images[after - 1].end
     };
-    match frames.iter().skip(1).position(|&address| !is_code(address.saturating_sub(1))) {
+    let is_known = |&address: &u64| is_interpreted(address) || is_code(address.saturating_sub(1));
+    match frames.iter().skip(1).position(|address| !is_known(address)) {
         None => (frames, complete),
         Some(good) => {
             frames.truncate(good + 1);

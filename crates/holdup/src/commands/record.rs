@@ -10,7 +10,6 @@ use anyhow::Context;
 use holdup_base::Claim;
 use holdup_base::text::clean;
 use holdup_record::{CompiledCode, Farewell, Options, Outcome, Raised, Recorded, Status, Target};
-use holdup_symbols::StackUnwinder;
 use holdup_trace::{Destination, Error, Nanos, Trace, TraceBuilder, file};
 
 use crate::cli::{Record, Source};
@@ -193,10 +192,7 @@ pub fn convert_parts(
     }
     let folder = folder.filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = TraceBuilder::new(&Destination::Folder(folder.to_owned()))?;
-    let mut unwinder = StackUnwinder::new();
-    for CompiledCode { pid, frames, .. } in &mut code {
-        unwinder.told_by(*pid, std::mem::take(frames));
-    }
+    let unwinder = open::unwinder(&mut code, &mut builder);
     builder.set_unwinder(Box::new(unwinder));
     if !holdup_record::owner_sees_kernel_addresses() {
         builder.hide_kernel_addresses();

@@ -1,7 +1,7 @@
 //! Go: what goroutines wait for, which the kernel does not see.
 
 use anyhow::Result;
-use holdup_analysis::report::FindingKind::{CpuBound, Gc, Imbalance, LockHeld, Serial};
+use holdup_analysis::report::FindingKind::{Convoy, CpuBound, Gc, Imbalance, LockHeld, Serial};
 
 use super::{ready, recorded};
 use crate::real::case::{Case, Expect, Is, Recorded};
@@ -101,6 +101,58 @@ pub const IDLE: Case = Case {
         let ticks = || scene.run(&format!("awk '{{print $14 + $15}}' /proc/{pid}/stat"));
         let (trace, truth) = scene.record_pid(pid, ticks)?;
         Ok(Recorded { trace, truth: truth.trim().to_owned(), focus: "idle" })
+    },
+    ..RWMUTEX
+};
+
+/// A server with a lock around what it computes.
+pub const PAGES: Case = Case {
+    name: "go_pages",
+    title: "Go, net/http and a mutex around a map",
+    command: "./pages PORT; wrk -t 1 -c 8",
+    needs: &["go", "wrk", "curl"],
+    truth: "render computes under the mutex, and the other requests wait in page. pprof, waits for mutexes:",
+    expect: Expect {
+        right: &[Is {
+            kinds: &[Serial, LockHeld, Convoy],
+            who: "^pages$",
+            function: "main.render|main.page",
+            ..Is::ANY
+        }],
+        vague: &[Is { who: "^pages$", ..Is::ANY }],
+        nothing: false,
+    },
+    record: |scene| {
+        scene.write("pages.go", include_str!("load/pages.go"))?;
+        ready(scene, "go build -o pages pages.go")?;
+        let port = free_port()?;
+        let url = format!("http://127.0.0.1:{port}/");
+        let server = scene.start_until(&format!("./pages {port}"), &format!("curl -s {url}"))?;
+        let _load = scene.start(&format!("wrk -t 1 -c 8 -d {}s {url}", scene.load_seconds()))?;
+        let (trace, _) = scene.record_pid(server.pid(), || Ok(String::new()))?;
+        let profile = "debug/pprof/mutex?debug=1";
+        let said = scene.run(&format!("curl -s '{url}{profile}' | grep -m 1 -o 'main\\.[a-z]*'"))?;
+        Ok(Recorded { trace, truth: said.trim().to_owned() + ".", focus: "pages" })
+    },
+    ..RWMUTEX
+};
+
+/// A group of goroutines of which one has most of the work.
+pub const WAVES: Case = Case {
+    name: "go_waves",
+    title: "Go, a sync.WaitGroup of eight, one with most of the work",
+    command: "./waves 18",
+    truth: "grind runs in one goroutine while main waits for it and nobody has work. Its own clock:",
+    expect: Expect {
+        right: &[Is { kinds: &[Serial, Imbalance], who: "^waves$", function: "grind", ..Is::ANY }],
+        vague: &[Is { who: "^waves$", ..Is::ANY }],
+        nothing: false,
+    },
+    record: |scene| {
+        scene.write("waves.go", include_str!("load/waves.go"))?;
+        ready(scene, "go build -o waves waves.go")?;
+        let truth = scene.run("./waves 18")?;
+        recorded(scene, ":", "./waves 18", "waves", truth.trim().to_owned() + ".")
     },
     ..RWMUTEX
 };

@@ -123,6 +123,66 @@ pub const H2: Case = Case {
     ..LOCK
 };
 
+/// A lock that a library takes for one key of a map.
+pub const MAP: Case = Case {
+    name: "java_map",
+    title: "Java, four threads and one key of a ConcurrentHashMap",
+    command: "java Orders 30000",
+    truth: "price computes inside of ConcurrentHashMap.compute, which lets one thread at a time have the key. jstack:",
+    expect: Expect {
+        right: &[Is { kinds: &[LockHeld, Convoy], function: "price|book", ..Is::ANY }],
+        vague: &[Is { who: "^clerk", ..Is::ANY }],
+        nothing: false,
+    },
+    record: |scene| java(scene, "Orders", include_str!("load/Orders.java"), "java Orders 30000", "clerk-"),
+    ..LOCK
+};
+
+/// Futures that queue for a pool.
+pub const FUTURES: Case = Case {
+    name: "java_futures",
+    title: "Java, eight CompletableFutures and a pool of one thread",
+    command: "java Quotes 70",
+    truth: "main waits for its futures; the pool's one thread sleeps in fetchRate, 8 ms for each. jstack:",
+    expect: Expect {
+        right: &[Is { kinds: &[SleepPolling, Serial, LockHeld], function: "fetchRate", ..Is::ANY }],
+        vague: &[Is { who: "^pool-1", ..Is::ANY }],
+        nothing: false,
+    },
+    record: |scene| java(scene, "Quotes", include_str!("load/Quotes.java"), "java Quotes 70", "pool-1-|\"main\""),
+    ..LOCK
+};
+
+/// A semaphore with one permit, around native code.
+pub const SEMAPHORE: Case = Case {
+    name: "java_semaphore",
+    title: "Java, four threads and a Semaphore of one permit",
+    command: "java Uploads 150",
+    truth: "compress, in zlib, has the only permit; the other uploaders are parked at it. jstack:",
+    expect: Expect {
+        right: &[Is { kinds: &[LockHeld, Convoy, Serial], function: "deflate|compress", ..Is::ANY }],
+        vague: &[Is { who: "^uploader", ..Is::ANY }],
+        nothing: false,
+    },
+    record: |scene| java(scene, "Uploads", include_str!("load/Uploads.java"), "java Uploads 150", "uploader-"),
+    ..LOCK
+};
+
+/// Tasks that are cut into pieces, but one.
+pub const FORK: Case = Case {
+    name: "java_fork",
+    title: "Java, a ForkJoinPool and a leaf with most of the work",
+    command: "java Tree 16",
+    truth: "score computes for one leaf, while the pool's other threads have no task. jstack:",
+    expect: Expect {
+        right: &[Is { kinds: &[Serial, Imbalance], function: "score|compute", ..Is::ANY }],
+        vague: &[Is { kinds: &[Serial, Imbalance, CpuBound], who: "^java|^ForkJoin", ..Is::ANY }],
+        nothing: false,
+    },
+    record: |scene| java(scene, "Tree", include_str!("load/Tree.java"), "java Tree 16", "main\"|\"ForkJoinPool"),
+    ..LOCK
+};
+
 const H2_JAR: &str = "mvn -q org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy \
                       -Dartifact=com.h2database:h2:2.2.224 -DoutputDirectory=.";
 

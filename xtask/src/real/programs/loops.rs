@@ -99,6 +99,40 @@ pub const EXPRESS: Case = Case {
     ..REPORT
 };
 
+/// The synchronous form of what has an asynchronous one.
+pub const GZIP: Case = Case {
+    name: "node_gzip",
+    title: "Node.js, zlib.gzipSync in a handler",
+    command: "node --perf-basic-prof gzip.js; wrk -c 8",
+    truth: "exportRows compresses in the only thread. monitorEventLoopDelay:",
+    expect: Expect {
+        right: &[Is { kinds: &[Serial, CpuBound], who: "^node$", function: "exportRows|deflate", ..Is::ANY }],
+        ..REPORT.expect
+    },
+    record: |scene| {
+        scene.write("gzip.js", include_str!("load/gzip.js"))?;
+        served(scene, "node --perf-basic-prof gzip.js", "")
+    },
+    ..REPORT
+};
+
+/// One worker thread for all requests.
+pub const WORKER: Case = Case {
+    name: "node_worker",
+    title: "Node.js, eight requests and one worker thread",
+    command: "node --perf-basic-prof shrink.js; wrk -c 8",
+    truth: "shrinkPicture runs in the one worker while seven pictures wait for it, and the event loop for none. Its own clock:",
+    expect: Expect {
+        right: &[Is { kinds: &[Serial, CpuBound], who: "^node|Worker", function: "shrinkPicture", ..Is::ANY }],
+        ..REPORT.expect
+    },
+    record: |scene| {
+        scene.write("shrink.js", include_str!("load/shrink.js"))?;
+        served(scene, "node --perf-basic-prof shrink.js", "")
+    },
+    ..REPORT
+};
+
 fn app(scene: &Scene, flag: &str, path: &str) -> Result<Recorded> {
     scene.write("app.js", include_str!("load/app.js"))?;
     let size = if path == "key" { "env UV_THREADPOOL_SIZE=1 " } else { "" };

@@ -1,7 +1,7 @@
 //! Python: what holds its interpreter's lock, its pools, its event loop, a server with workers.
 
 use anyhow::Result;
-use holdup_analysis::report::FindingKind::{Convoy, CpuBound, Imbalance, LockHeld, Serial, SleepPolling};
+use holdup_analysis::report::FindingKind::{Convoy, CpuBound, Disk, Imbalance, LockHeld, Serial, SleepPolling};
 
 use super::{interpreter, recorded};
 use crate::real::case::{Case, Client, Expect, Is, Recorded};
@@ -92,7 +92,9 @@ pub const GUNICORN: Case = Case {
     record: |scene| {
         scene.write("quotes.py", include_str!("load/quotes.py"))?;
         let port = free_port()?;
-        served(scene, &format!("{} -m gunicorn -w 1 -b 127.0.0.1:{port} quotes:app", interpreter(scene)?), port)
+        // It may belong to another Python than the first one.
+        let python = scene.run("head -n 1 $(command -v gunicorn) | cut -c 3-")?;
+        served(scene, &format!("{} -m gunicorn -w 1 -b 127.0.0.1:{port} quotes:app", python.trim()), port)
     },
     ..REGEX
 };
@@ -114,6 +116,36 @@ pub const PROCESSES: Case = Case {
         let truth = super::instruments::at_once(scene, &command)?;
         recorded(scene, ":", &command, "python3", truth)
     },
+    ..REGEX
+};
+
+/// A bounded queue whose consumer computes.
+pub const QUEUE: Case = Case {
+    name: "python_queue",
+    title: "Python, three readers, a queue.Queue of four rows and one loader",
+    command: "python3 feeder.py 250",
+    truth: "load_rows parses with the interpreter's lock, and the readers wait in put. Its own clock:",
+    expect: Expect {
+        right: &[Is { kinds: &[LockHeld, Convoy, Serial], function: "load_rows", ..Is::ANY }],
+        vague: &[Is { who: "^python", ..Is::ANY }],
+        nothing: false,
+    },
+    record: |scene| timed(scene, "feeder.py", include_str!("load/feeder.py"), "250"),
+    ..REGEX
+};
+
+/// A disk under a lock.
+pub const AUDIT: Case = Case {
+    name: "python_audit",
+    title: "Python, four threads, a threading.Lock and fsync inside",
+    command: "python3 audit.py 2000",
+    truth: "append waits for the disk with the lock. Its own clock:",
+    expect: Expect {
+        right: &[Is { kinds: &[Disk, LockHeld, Convoy], function: "append", ..Is::ANY }],
+        vague: &[Is { who: "^python", ..Is::ANY }],
+        nothing: false,
+    },
+    record: |scene| timed(scene, "audit.py", include_str!("load/audit.py"), "2000"),
     ..REGEX
 };
 

@@ -19,10 +19,15 @@ impl Sweep<'_> {
             Some(Verdict::Work) => Class::HeldUp,
             Some(Verdict::Idle) => Class::Idle,
             // Nobody is held up where a runtime's own thread waits: for those that wait for it, it is charged to its end.
-            None if self.study.classifier.role(wait.thread).is_some() => Class::Idle,
+            None if self.is_of_runtime(wait.thread) => Class::Idle,
             None if is_held_up_there(wait) => Class::HeldUp,
             None => Class::ByEnd,
         }
+    }
+
+    /// Whether a runtime keeps the thread for itself.
+    fn is_of_runtime(&self, thread: ThreadIdx) -> bool {
+        self.study.classifier.role(thread).is_some()
     }
 
     /// Whether the waker of this wait sends its thread what it waits for by design: its work, and no answer that it cannot
@@ -64,7 +69,7 @@ impl Sweep<'_> {
             State::Woken(w) if self.is_handoff(w) => {
                 let Wait { lock, kind, .. } = *self.wait(w);
                 let key = Key { terminal: Terminal::Handoff, thread, lock, kind, site: StackId::NONE };
-                Some((key, if inside { Role::HeldUp } else { Role::None }))
+                Some((key, if inside && !self.is_of_runtime(thread) { Role::HeldUp } else { Role::None }))
             }
             State::Runnable(_) | State::Woken(_) if inside => {
                 // Which of the ways to be ready it is, shows when it is over.
