@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use holdup_analysis::Explanation;
-use holdup_analysis::report::{CpuSeconds, Finding};
+use holdup_analysis::report::{CpuSeconds, Finding, FindingKind};
 use holdup_base::text::clean;
 
 /// Causes with series of their own.
@@ -37,7 +37,8 @@ pub struct Metrics {
 /// By what causes are told apart: labels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Cause {
-    kind: &'static str,
+    /// None of stalls.
+    kind: Option<FindingKind>,
     process: String,
     function: String,
     lock: String,
@@ -162,7 +163,7 @@ fn add_cpu(sum: &mut CpuSeconds, part: &CpuSeconds) {
 impl Cause {
     fn of(finding: &Finding) -> Self {
         Cause {
-            kind: finding.kind.name(),
+            kind: Some(finding.kind),
             process: shown(&finding.culprit.process),
             function: shown(&finding.culprit.function),
             lock: finding.lock.as_ref().map_or_else(String::new, |lock| shown(&lock.name)),
@@ -171,7 +172,8 @@ impl Cause {
 
     /// `{kind="lock-held",process="a",function="b",lock=""}`, without what is empty.
     fn labels(&self) -> String {
-        let all = [("kind", self.kind), ("process", &self.process), ("function", &self.function), ("lock", &self.lock)];
+        let kind = self.kind.map_or("", FindingKind::name);
+        let all = [("kind", kind), ("process", &self.process), ("function", &self.function), ("lock", &self.lock)];
         let mut text = String::new();
         for (name, value) in all.into_iter().filter(|(_, value)| !value.is_empty()) {
             text.push(if text.is_empty() { '{' } else { ',' });
@@ -209,7 +211,7 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
-    use holdup_analysis::report::{Culprit, FindingKind, LockFacts, TraceFacts, Waiters};
+    use holdup_analysis::report::{Culprit, LockFacts, TraceFacts, Waiters};
 
     use super::*;
 

@@ -13,6 +13,7 @@ use crate::stats;
 mod compare;
 mod detail;
 mod hdr;
+mod hdr_log;
 mod messages;
 mod plot;
 mod several;
@@ -20,7 +21,7 @@ mod slices;
 
 pub use compare::{Change, Comparison, compare};
 pub use detail::{FunctionTimes, Metric, Percentile};
-pub use hdr::{write_hdr_log, write_saved_hdr_log};
+pub use hdr_log::{write_hdr_log, write_saved_hdr_log};
 pub use plot::draw;
 pub use several::{Panel, draw_several};
 pub use slices::SlicePoint;

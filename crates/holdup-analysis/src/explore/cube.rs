@@ -14,8 +14,8 @@ use super::Result;
 use super::group::{Cell, Keys, Stop};
 use super::measure::{self, Measure, Tally, numbers};
 use super::narrow::{Narrow, matching};
-use super::query::View;
 use super::relation::{Column, Rows};
+use super::selection::Selection;
 
 /// Rows in a block: two of them are looked through for a window.
 const BLOCK: usize = 1 << 17;
@@ -72,11 +72,11 @@ struct Sources<'v> {
 }
 
 impl<'v> Sources<'v> {
-    fn of(view: &'v View, measured: &[Option<String>]) -> Self {
+    fn of(view: &'v Selection, measured: &[Option<String>]) -> Self {
         let column = |name: &str| numbers(&view.relation, name);
         Sources {
             rows: view.rows(),
-            span: view.table().span().map(column),
+            span: view.table.span().map(column),
             values: measured.iter().map(|name| name.as_deref().map(column)).collect(),
         }
     }
@@ -99,8 +99,8 @@ impl<'v> Sources<'v> {
 
 impl Cube {
     /// The sums of `view` by `by` for `measures`; `None` where there are none to go by. O(rows) for each column.
-    pub(super) fn new(view: &View, by: &[String], measures: &[Measure]) -> Result<Option<Self>> {
-        if view.table().weight().is_some() || measures.is_empty() || !measures.iter().all(Measure::is_sum) {
+    pub(super) fn new(view: &Selection, by: &[String], measures: &[Measure]) -> Result<Option<Self>> {
+        if view.table.weight().is_some() || measures.is_empty() || !measures.iter().all(Measure::is_sum) {
             return Ok(None);
         }
         let mut measured: Vec<Option<String>> = Vec::new();
@@ -160,7 +160,7 @@ impl Cube {
     }
 
     /// By group and measured column, of the rows in `window`.
-    fn sums(&self, view: &View, window: Option<(u64, u64)>, stop: &Stop) -> Result<Vec<Cell>> {
+    fn sums(&self, view: &Selection, window: Option<(u64, u64)>, stop: &Stop) -> Result<Vec<Cell>> {
         let width = self.measured.len();
         let sources = Sources::of(view, &self.measured);
         let mut sums = vec![Cell::default(); self.first.len() * width];
@@ -191,7 +191,7 @@ impl Cube {
     /// The groups by `by` of the rows in `narrow`, with how many rows that are.
     pub(super) fn group(
         &self,
-        view: &View,
+        view: &Selection,
         by: &[String],
         measures: &[Measure],
         narrow: &Narrow,

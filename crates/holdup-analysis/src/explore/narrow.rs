@@ -1,8 +1,8 @@
 //! Fewer rows of a view: those of a time, those with a value.
 
 use super::TableKind;
-use super::query::View;
 use super::relation::{Data, MISSING, Relation, Rows};
+use super::selection::Selection;
 
 /// A value to look for.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,11 +34,11 @@ impl TableKind {
     }
 }
 
-impl View {
+impl Selection {
     /// Those of `rows` of which any part lies between `from` and `to`, in nanoseconds since the trace's start. The view must
     /// have the columns of [`TableKind::span`]. O(rows).
     fn within(&self, rows: Rows, from: u64, to: u64) -> Vec<u32> {
-        let [begin, end] = self.table().span().map(|name| match &self.relation.column(name).data {
+        let [begin, end] = self.table.span().map(|name| match &self.relation.column(name).data {
             Data::Numbers(numbers) => numbers.as_slice(),
             Data::Text(_) | Data::Reals(_) => &[],
         });

@@ -1,7 +1,7 @@
 //! In which order an answer's rows are shown, and how many of them.
 
 use super::measure::Measure;
-use super::query::{Answer, Query};
+use super::question::{Answer, Query};
 use super::{Error, Result, names};
 
 /// A name to sort by, and whether in falling order.

@@ -1,6 +1,6 @@
 //! Questions that are asked often, by name.
 
-use super::query::{Process, Query};
+use super::question::{Process, Query};
 use super::rows::TableKind;
 
 /// A question with a name.

@@ -10,107 +10,17 @@ use super::group::{Keys, Stop, rows_of};
 use super::measure::{self, Measure};
 use super::narrow::Narrow;
 use super::order::{compare, cut, key, ordered};
+use super::question::{Answer, Process, Query};
 use super::relation::{Column, Data, Relation, Rows};
 use super::rows::TableKind;
+use super::selection::Selection;
+use super::shared::Of;
 use super::{Error, Explorer, Result, Scope, names};
 use crate::focus::Focus;
 
-/// Whose rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Process {
-    /// Everyone's.
-    #[default]
-    All,
-    /// Those of the command or process that was recorded, with its children; everyone's if the machine was.
-    Recorded,
-    /// Those of all processes of that name or number, with their children.
-    Named(String),
-}
-
-/// A question.
-#[derive(Debug, Clone)]
-pub struct Query {
-    /// The table.
-    pub table: TableKind,
-    /// Columns to group by; none for the rows themselves.
-    pub by: Vec<String>,
-    /// Measures of each group; the table's default if there are none.
-    pub measures: Vec<String>,
-    /// Columns of the rows if they are not grouped; the table's default if there are none.
-    pub columns: Vec<String>,
-    /// Which rows: those that pass all of these expressions; see [`super::filter`].
-    pub filters: Vec<String>,
-    /// Columns or measures to sort by, in falling order with `-` before the name. Without any: groups by their first
-    /// measure in falling order, rows by time.
-    pub sort: Vec<String>,
-    /// At most this many rows or groups.
-    pub top: Option<usize>,
-    /// Only this part, in seconds since the trace's start. A wait counts if any part of it lies inside.
-    pub window: Option<(f64, f64)>,
-    /// Whose rows.
-    pub process: Process,
-}
-
-impl Query {
-    /// All rows of a table.
-    pub fn new(table: TableKind) -> Self {
-        Query {
-            table,
-            by: Vec::new(),
-            measures: Vec::new(),
-            columns: Vec::new(),
-            filters: Vec::new(),
-            sort: Vec::new(),
-            top: None,
-            window: None,
-            process: Process::All,
-        }
-    }
-}
-
-/// An answer: equally long columns, sorted and cut.
-#[derive(Debug, Clone)]
-pub struct Answer {
-    /// The table.
-    pub table: TableKind,
-    /// The columns by which rows were grouped; they come first.
-    pub by: Vec<String>,
-    /// The columns.
-    pub columns: Vec<Column>,
-    /// How many rows or groups there were before the cut.
-    pub total: usize,
-    /// How many rows of the table are behind the answer.
-    pub matched: usize,
-    /// The groups' numbers, for [`View::rows_of`]; empty for rows.
-    pub groups: Vec<u32>,
-    /// The process tree that the rows are restricted to; empty for all.
-    pub focus: String,
-}
-
-impl Answer {
-    /// How many rows it shows.
-    pub fn len(&self) -> usize {
-        self.columns.first().map_or(0, |c| c.data.len())
-    }
-
-    /// Whether it shows none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    pub(super) fn gather(&mut self, order: &[u32]) {
-        self.columns.iter_mut().for_each(|c| c.data = c.data.gather(order));
-        if !self.groups.is_empty() {
-            self.groups = order.iter().map(|&i| self.groups[i as usize]).collect();
-        }
-    }
-}
-
 /// The columns that a question needs, with the rows that pass its filter.
 pub struct View {
-    table: TableKind,
-    pub(super) relation: Relation,
-    chosen: Option<Vec<u32>>,
+    pub(super) selection: Selection,
     focus: String,
     /// The columns by which it may be grouped, or values of which may be picked.
     by: Vec<String>,
@@ -122,33 +32,33 @@ pub struct View {
 impl View {
     /// The table.
     pub fn table(&self) -> TableKind {
-        self.table
+        self.selection.table
     }
 
     /// Bytes that it takes, but for its columns.
     pub fn bytes(&self) -> usize {
-        self.chosen.as_ref().map_or(0, |rows| 4 * rows.len())
-            + self.cube.get().and_then(Option::as_ref).map_or(0, Cube::bytes)
+        self.selection.bytes() + self.cube.get().and_then(Option::as_ref).map_or(0, Cube::bytes)
     }
 
     /// The rows that passed the filter.
     pub fn rows(&self) -> Rows<'_> {
-        self.chosen.as_deref().map_or(Rows::All(self.relation.len()), Rows::Some)
+        self.selection.rows()
     }
 
     /// Its columns, which other views may have, too.
     pub fn columns(&self) -> &[Arc<Column>] {
-        self.relation.columns()
+        self.selection.relation.columns()
     }
 
     /// Groups `rows` by the columns `by`, which must be among those that the view was made for. One level of a tree:
     /// the next is a call with the rows of one group ([`View::rows_of`]) and another column.
     pub fn group(&self, by: &[String], rows: Rows, measures: &[Measure], stop: &Stop) -> Result<Answer> {
         let keys = self.keys(by, rows, stop)?;
-        let (groups, measured) = measure::compute(&self.relation, &keys, rows, measures, self.table.weight(), stop)?;
+        let (groups, measured) =
+            measure::compute(&self.selection.relation, &keys, rows, measures, self.table().weight(), stop)?;
         let first = keys.first_rows(rows, groups.len());
         let first: Vec<u32> = groups.iter().map(|&g| first[g as usize]).collect();
-        let mut columns: Vec<Column> = by.iter().map(|b| pick(self.relation.column(b), &first)).collect();
+        let mut columns: Vec<Column> = by.iter().map(|b| pick(self.selection.relation.column(b), &first)).collect();
         columns.extend(measured);
         Ok(self.answer(by, columns, rows.len(), groups))
     }
@@ -172,13 +82,13 @@ impl View {
             !query.by.is_empty() && query.by.iter().chain(narrow.columns()).all(here) && cube.has(&measures)
         };
         if let Some(cube) = self.cube().filter(fits) {
-            let found = cube.group(self, &query.by, &measures, narrow, stop)?;
-            let own = query.by.iter().map(|b| pick(self.relation.column(b), &found.first));
+            let found = cube.group(&self.selection, &query.by, &measures, narrow, stop)?;
+            let own = query.by.iter().map(|b| pick(self.selection.relation.column(b), &found.first));
             let columns = own.chain(found.measured).collect();
             let answer = self.answer(&query.by, columns, found.matched, found.groups);
             return ordered(answer, query);
         }
-        let chosen = self.narrowed(narrow);
+        let chosen = self.selection.narrowed(narrow);
         self.answer_rows(chosen.as_deref().map_or(self.rows(), Rows::Some), query, stop)
     }
 
@@ -198,17 +108,17 @@ impl View {
     /// Its rows in sums, where these are possible.
     fn cube(&self) -> Option<&Cube> {
         // What cannot be grouped is told by whoever goes by the rows.
-        self.cube.get_or_init(|| Cube::new(self, &self.by, &self.measures).ok().flatten()).as_ref()
+        self.cube.get_or_init(|| Cube::new(&self.selection, &self.by, &self.measures).ok().flatten()).as_ref()
     }
 
     fn keys(&self, by: &[String], rows: Rows, stop: &Stop) -> Result<Keys<'_>> {
-        let columns: Vec<&Column> = by.iter().map(|b| self.relation.column(b)).collect();
+        let columns: Vec<&Column> = by.iter().map(|b| self.selection.relation.column(b)).collect();
         Keys::of(&columns, rows, stop)
     }
 
     pub(super) fn answer(&self, by: &[String], columns: Vec<Column>, matched: usize, groups: Vec<u32>) -> Answer {
         let total = columns.first().map_or(0, |c| c.data.len());
-        let (table, by, focus) = (self.table, by.to_vec(), self.focus.clone());
+        let (table, by, focus) = (self.table(), by.to_vec(), self.focus.clone());
         Answer { table, by, columns, total, matched, groups, focus }
     }
 }
@@ -246,7 +156,8 @@ impl Explorer<'_> {
         let focus = scope.focus.map_or(String::new(), |f| f.name().to_owned());
         let by = query.by.iter().map(|by| names::resolve(query.table, by)).collect::<Result<_>>()?;
         let (measures, cube) = (measures(query)?, OnceLock::new());
-        Ok(View { table: query.table, relation, chosen, focus, by, measures, cube })
+        let selection = Selection { table: query.table, relation, chosen };
+        Ok(View { selection, focus, by, measures, cube })
     }
 
     /// Answers `query`. O(rows) for each column that it names, and for each level of its groups.
@@ -268,6 +179,30 @@ impl Explorer<'_> {
             view.by.push(names::resolve(query.table, column)?);
         }
         Ok(view)
+    }
+
+    /// The columns `names` of all rows in `scope`. O(rows) for those that no view has.
+    fn columns(&self, table: TableKind, names: &[String], scope: &Scope) -> Result<Relation> {
+        // A table without columns still has rows.
+        if scope.window.is_some() || names.is_empty() {
+            return table.fill(self, names, scope);
+        }
+        let of = Of { table: table.name(), focus: scope.focus.as_ref().map_or(String::new(), |f| f.name().to_owned()) };
+        let mut found = self.shared.find(&of, names);
+        if found.iter().any(Option::is_none) {
+            let _first = self.shared.fill();
+            found = self.shared.find(&of, names);
+            let missing = names.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(name, _)| name.clone());
+            let missing: Vec<String> = missing.collect();
+            if !missing.is_empty() {
+                let filled = table.fill(self, &missing, scope)?;
+                self.shared.add(&of, &filled);
+                let places = found.iter_mut().filter(|found| found.is_none());
+                places.zip(filled.columns()).for_each(|(place, new)| *place = Some((new.clone(), filled.len())));
+            }
+        }
+        let rows = found.iter().flatten().map(|(_, rows)| *rows).next().unwrap_or(0);
+        Ok(Relation::new(found.into_iter().flatten().map(|(column, _)| column).collect(), rows))
     }
 
     fn scope(&self, query: &Query) -> Result<Scope> {
@@ -342,13 +277,13 @@ fn rows(view: &View, all: Rows, query: &Query, stop: &Stop) -> Result<Answer> {
     if !keys.is_empty() {
         let mut ranks = Vec::new();
         for (name, falling) in &keys {
-            let name = names::resolve(view.table, name)?;
-            ranks.push((view.relation.column(&name).data.ranks(), *falling));
+            let name = names::resolve(view.table(), name)?;
+            ranks.push((view.selection.relation.column(&name).data.ranks(), *falling));
         }
         cut(&mut order, query.top, |a, b| compare(&ranks, a, b));
     }
     order.truncate(query.top.unwrap_or(usize::MAX));
-    answer.columns = query.columns.iter().map(|c| pick(view.relation.column(c), &order)).collect();
+    answer.columns = query.columns.iter().map(|c| pick(view.selection.relation.column(c), &order)).collect();
     Ok(answer)
 }
 

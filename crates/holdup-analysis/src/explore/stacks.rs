@@ -8,7 +8,8 @@ use holdup_trace::StackId;
 use rustc_hash::FxHashMap;
 
 use super::group::Stop;
-use super::query::{Answer, Query, View};
+use super::query::View;
+use super::question::{Answer, Query};
 use super::relation::{Column, Data, MISSING, Rows, Text, Unit};
 use super::rows::TableKind;
 use super::rows::frames::functions;
@@ -129,7 +130,7 @@ impl Explorer<'_> {
         let query = Query { by: Vec::new(), measures: Vec::new(), sort: Vec::new(), columns, ..query.clone() };
         let view = self.view(&query, stop)?;
         let mut taken = Sums::default();
-        let [process, stack, weight] = [0, 1, 2].map(|i| &view.relation.column(&query.columns[i]).data);
+        let [process, stack, weight] = [0, 1, 2].map(|i| &view.selection.relation.column(&query.columns[i]).data);
         let (Data::Text(process), Data::Numbers(stack), Data::Numbers(weight)) = (process, stack, weight) else {
             return Ok((view, taken));
         };

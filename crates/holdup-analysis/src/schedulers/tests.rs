@@ -128,10 +128,8 @@ fn nodes_own_functions_are_not_what_it_brings_for_others() {
 fn the_inner_task_counts() {
     let task = |functions: &[&'static str]| of_task(functions.iter().map(|f| ("", *f))).map(|s| s.task);
     assert_eq!(task(&["main.price", "main.consume", "runtime.goexit.abi0"]), Some("goroutine"));
-    assert_eq!(
-        task(&["PKCS5_PBKDF2_HMAC", "node::ThreadPoolWork::ScheduleWork()::{lambda(uv_work_s*)#1}::_FUN"]),
-        Some("job")
-    );
+    let job = ["PKCS5_PBKDF2_HMAC", "node::ThreadPoolWork::ScheduleWork()::{lambda(uv_work_s*)#1}::_FUN", "worker"];
+    assert_eq!(of_task(job.into_iter().map(|f| ("/usr/bin/node", f))).map(|s| s.task), Some("job"));
     assert_eq!(task(&["Builtins_JSEntry", "uv_run"]), Some("callback"));
     // Workers of tokio begin in its pool for blocking calls: only what they run for tasks is one.
     let blocking = ["app::resize", "tokio::runtime::task::raw::poll", "tokio::runtime::blocking::pool::Inner::run"];

@@ -1,0 +1,95 @@
+//! Where threads are at home, by what they do.
+
+use super::*;
+
+#[test]
+fn short_sleeps_in_a_row_beside_work_may_be_for_something() {
+    let path = |functions: &[u64], application, says_lock| {
+        let (functions, hash) = (functions.to_vec(), functions[0]);
+        Rc::new(Path { functions, application, hash, says_lock, blind: false, keeps_thread: false, parked: false })
+    };
+    let naps = |again, ns| Seen { kind: WaitKind::Timer, waits: 100, again, ns, ..Seen::default() };
+    let judged = |says_lock, seen, samples| {
+        let activity = Activity {
+            waits: vec![(path(&[1, 2, 3], 2, says_lock), StackId::NONE, seen)],
+            samples: vec![(path(&[1, 4], 2, false), samples)],
+            answers: 0,
+        };
+        activity.judge().map(|(_, _, place, _)| place).next().unwrap()
+    };
+    let short = 100 * 1_000_000;
+    assert_eq!(judged(false, naps(90, short), 50), Place::Unsure, "one after the other, and work besides");
+    assert_eq!(judged(false, naps(5, short), 50), Place::Home, "work after each: it keeps a pace");
+    assert_eq!(judged(false, naps(90, short), 5), Place::Home, "next to no work: it keeps house");
+    assert_eq!(judged(false, naps(90, 1000 * short), 50), Place::Home, "seconds long");
+    assert_eq!(judged(true, naps(5, short), 5), Place::Middle, "the busy handler of a lock");
+}
+
+#[test]
+fn a_short_sleep_of_which_nothing_is_seen_may_be_for_something() {
+    let path = |blind| {
+        let hash = u64::from(blind);
+        Rc::new(Path {
+            functions: vec![1],
+            application: 0,
+            hash,
+            says_lock: false,
+            blind,
+            keeps_thread: false,
+            parked: false,
+        })
+    };
+    let judged = |blind, ns, samples| {
+        let naps = Seen { kind: WaitKind::Timer, waits: 10, ns, ..Seen::default() };
+        let activity = Activity {
+            waits: vec![(path(blind), StackId::NONE, naps)],
+            samples: vec![(path(false), samples)],
+            answers: 0,
+        };
+        activity.judge().map(|(_, _, place, _)| place).next().unwrap()
+    };
+    assert_eq!(judged(true, 10_000_000, 5), Place::Unsure);
+    assert_eq!(judged(false, 10_000_000, 5), Place::Home);
+    assert_eq!(judged(true, 10_000_000, 1), Place::Home, "next to no work: it keeps house");
+    assert_eq!(judged(true, 20 * LONGEST_NAP_NS, 5), Place::Home, "seconds long");
+}
+
+#[test]
+fn a_short_sleep_in_what_follows_on_input_may_be_for_something() {
+    let path = |functions: &[u64]| {
+        let (functions, hash) = (functions.to_vec(), functions.iter().sum());
+        let application = functions.len() - 1;
+        Rc::new(Path {
+            functions,
+            application,
+            hash,
+            says_lock: false,
+            blind: false,
+            keeps_thread: false,
+            parked: false,
+        })
+    };
+    // serve ─ 2 ┬ 3 poll          serve ─ 2 ┬ 4 handle ┬ 5 compute
+    //           └ 4 handle                             └ 6 sleep
+    let input = Seen { kind: WaitKind::Input, waits: 20, from_outside: 20, ..Seen::default() };
+    let nap = Seen { kind: WaitKind::Timer, waits: 100, ns: 1_000_000_000, ..Seen::default() };
+    let served = |sleeps_at: &[u64], input, receives, answers| {
+        let activity = Activity {
+            waits: vec![(path(&[1, 2, 3]), StackId::NONE, input), (path(sleeps_at), StackId::NONE, nap)],
+            samples: vec![(path(&[1, 2, 4, 5]), 50), (path(&[1, 2, 3, 7]), receives)],
+            answers,
+        };
+        activity.judge().map(|(_, _, place, _)| place).nth(1).unwrap()
+    };
+    assert_eq!(served(&[1, 2, 4, 6], input, 100, 0), Place::Unsure, "most of the work is to get requests");
+    assert_eq!(served(&[1, 2, 6], input, 100, 0), Place::Home);
+    let answering = |sleeps_at: &[u64], input, answers| served(sleeps_at, input, 0, answers);
+    let judged = |sleeps_at: &[u64], input| answering(sleeps_at, input, 0);
+    assert_eq!(judged(&[1, 2, 4, 6], input), Place::Unsure, "within what it does with its input");
+    assert_eq!(judged(&[1, 2, 6], input), Place::Home, "beside it: a pace");
+    let none = Seen { from_outside: 0, ..input };
+    assert_eq!(judged(&[1, 2, 4, 6], none), Place::Home, "no input arrives at all");
+    assert_eq!(answering(&[1, 2, 4, 6, 7], none, 90), Place::Unsure, "it was always there, and is answered");
+    assert_eq!(answering(&[1, 2, 4, 6, 7], none, 20), Place::Home, "now and then, for another reason");
+    assert_eq!(answering(&[1, 2, 4], none, 90), Place::Home, "what works sleeps itself: a pace");
+}
