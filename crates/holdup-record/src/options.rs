@@ -181,6 +181,8 @@ pub struct Outcome {
     pub exit_code: Option<i32>,
     /// The signal that ended the command.
     pub signal: Option<i32>,
+    /// Whether a signal that was for the recorder ended it, or came while it was ending.
+    pub interrupted: bool,
     /// What recording cost meanwhile.
     pub cost: RecorderCost,
     /// The last status.

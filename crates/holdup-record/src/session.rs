@@ -155,6 +155,7 @@ fn session(
         costs,
         began: clock::now(),
         reasons: Vec::new(),
+        interrupted: false,
         _limits: limits,
     };
     recording.run(observer, stop)
@@ -183,6 +184,8 @@ struct Recording<'a> {
     costs: Costs,
     /// When recording began; the header's time is that of the segment.
     began: u64,
+    /// A signal was for the recorder.
+    interrupted: bool,
     /// Notes for the end.
     reasons: Vec<String>,
     _limits: Limits,
@@ -320,6 +323,7 @@ impl Recording<'_> {
                 return false;
             }
             let Some(child) = self.child.as_ref().filter(|_| !*signalled && signal.number != libc::SIGUSR1) else {
+                self.interrupted = true;
                 return true;
             };
             *signalled = true;
@@ -394,7 +398,9 @@ impl Recording<'_> {
         // Without a footer, as on a full disk, the spool reads as one that was ended from outside.
         let _ = self.sink.writer.footer(&footer);
         let hooks = std::mem::take(&mut self.programs.hooks);
+        let interrupted = self.interrupted | self.signals.take().is_some();
         let status = Status { bytes: self.sink.bytes(), ..status };
-        Ok((Outcome { exit_code, signal, cost, status, hooks, kept: self.flight.kept(), code, notes }, self.sink))
+        let kept = self.flight.kept();
+        Ok((Outcome { exit_code, signal, interrupted, cost, status, hooks, kept, code, notes }, self.sink))
     }
 }

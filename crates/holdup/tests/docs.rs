@@ -119,7 +119,8 @@ fn options_in_the_documents_are_there() {
 }
 
 /// Options of other programs that the documents speak of.
-const FOREIGN: [&str; 4] = ["--features", "--cfg", "--no-default-features", "--release"];
+const FOREIGN: [&str; 6] =
+    ["--features", "--cfg", "--no-default-features", "--release", "--call-graph", "--perf-basic-prof"];
 
 #[test]
 fn options_in_prose_are_those_of_some_command() {

@@ -18,8 +18,6 @@ use super::{Usage, explain};
 use crate::cli::{Agent, Source};
 use crate::text::screen::say;
 
-/// A recording that ended before this share of its time was interrupted.
-const ENDED_EARLY: f64 = 0.9;
 /// The longest secret in bytes.
 const LONGEST_SECRET: u64 = 4096;
 
@@ -80,8 +78,7 @@ fn look(args: &Agent) -> anyhow::Result<Looked> {
     };
     let (outcome, trace) = record::record_quietly(&source, Then::Again)?;
     let told = explain::explain(&trace, "now", &Options { top: usize::MAX, ..Options::default() })?;
-    let interrupted = outcome.status.elapsed.as_secs_f64() < args.over.as_secs_f64() * ENDED_EARLY;
-    Ok(Looked { told, interrupted })
+    Ok(Looked { told, interrupted: outcome.interrupted })
 }
 
 /// The first line of the file.

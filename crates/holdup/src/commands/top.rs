@@ -13,9 +13,6 @@ use crate::cli::{Source, Top};
 use crate::text;
 use crate::text::screen;
 
-/// A recording that ended before this share of its time was interrupted.
-const ENDED_EARLY: f64 = 0.9;
-
 /// Runs the command, until Ctrl-C or for `--once`.
 pub fn run(args: &Top) -> anyhow::Result<ExitCode> {
     let live = !args.once;
@@ -44,8 +41,7 @@ pub fn run(args: &Top) -> anyhow::Result<ExitCode> {
             }
             explain::page(&answer, &trace, None, String::new()).print()?;
         }
-        let interrupted = outcome.status.elapsed.as_secs_f64() < args.over.as_secs_f64() * ENDED_EARLY;
-        if !live || interrupted {
+        if !live || outcome.interrupted {
             return Ok(ExitCode::SUCCESS);
         }
     }
