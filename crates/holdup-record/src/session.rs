@@ -1,5 +1,7 @@
 //! A recording from beginning to end.
 
+// Long because a recording is one story: what it opens, what goes on while it lasts, and what is told at its end.
+
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
