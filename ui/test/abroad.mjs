@@ -2,9 +2,10 @@
 // as wake-ups are known, and what is said of the code that is not there. HOLDUP_URL is the view, HOLDUP_REPORT the report; HOLDUP_SAYS what the cause's
 // title says, HOLDUP_CHAIN is set where there are wake-ups.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before } from "node:test";
 import { pathToFileURL } from "node:url";
 import { open } from "./browser.mjs";
+import { tell } from "./ways.mjs";
 
 const { HOLDUP_URL: view, HOLDUP_REPORT: report, HOLDUP_SAYS: says, HOLDUP_CHAIN: chained } = process.env;
 let browser;
@@ -73,16 +74,4 @@ async function byKeyboard(page) {
 }
 
 const places = { view, report: report && pathToFileURL(report).href };
-for (const [where, url] of Object.entries(places)) {
-  for (const [how, act] of [["mouse", byMouse], ["keyboard", byKeyboard]]) {
-    test(`${where}, by ${how} alone`, async () => {
-      assert.ok(url, `no address of the ${where}`);
-      const { page, problems } = browser;
-      await page.goto("about:blank");
-      problems.length = 0;
-      await page.goto(url);
-      await act(page);
-      assert.deepEqual(problems, []);
-    });
-  }
-}
+tell(() => browser, places, { mouse: byMouse, keyboard: byKeyboard });
