@@ -18,7 +18,8 @@ use crate::known::Known;
 use crate::schedulers;
 
 /// The table.
-const ALL: &[Runtime] = &[jvm::JVM, python::PYTHON, others::RUBY, others::OCAML];
+const ALL: &[Runtime] =
+    &[jvm::JVM, python::PYTHON, others::RUBY, others::OCAML, others::PHP, others::PERL, others::LUA];
 
 /// The locks of all runtimes.
 pub(crate) fn locks() -> impl Iterator<Item = &'static Known> {
@@ -33,6 +34,16 @@ pub(crate) fn is_own(module: &str, function: &str) -> bool {
     module.starts_with("//anon")
         || schedulers::is_own(module, function)
         || ALL.iter().any(|r| by_file(r) || (r.is_own)(module, function))
+}
+
+/// The language that the interpreter in this file runs, whose functions are not the file's.
+pub(crate) fn interprets(module: &str) -> Option<&'static str> {
+    ALL.iter().find(|r| (r.interprets)(module)).map(|r| r.language)
+}
+
+/// Whether code is of an interpreted language: its source file, or what its runtime compiled.
+pub(crate) fn is_interpreted(module: &str, function: &str) -> bool {
+    module == "[jit]" || ALL.iter().any(|r| !r.language.is_empty() && (r.is_language)(module, function))
 }
 
 /// What a function is known as that calls `callee`: another name than its own where that is not known and what it does tells.

@@ -1,6 +1,7 @@
 //! How far a finding can be believed.
 
-use holdup_trace::Amount;
+use holdup_trace::{Amount, StackId};
+use rustc_hash::FxHashMap;
 
 use super::caveats::{WITH_STACKS, is_by_perf};
 use super::context::Context;
@@ -66,6 +67,11 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
             100.0 * blind
         ));
     }
+    if let Some(language) = nameless_language(context, group, tally) {
+        doubts.push(format!(
+            "it runs {language}, whose functions are not in this trace: what is named here is the interpreter, or what it called"
+        ));
+    }
     let unseen = context.trace.meta.recorder.unseen_share();
     if unseen > MUCH_UNSEEN {
         doubts.push(format!(
@@ -110,13 +116,32 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     (confidence, doubts)
 }
 
-/// The share of what tells a finding's place that ends in the C library or the kernel.
-fn blind_share(context: &Context, group: &Group, tally: &Tally) -> f64 {
+/// What tells where the culprit was, by stack. Nothing where it is not what it did that matters.
+fn places<'t>(context: &Context, group: &Group, tally: &'t Tally) -> Option<&'t FxHashMap<StackId, f64>> {
     let is_kernel = || tally.ends().keys().any(|thread| context.focus.is_kernel(*thread));
     match group {
-        Group::Ready(..) => 0.0,
-        _ if is_kernel() => 0.0,
-        Group::Lock(_) | Group::Serial(_) => place::blind_share(context, tally.samples.iter().map(|(s, w)| (*s, *w))),
-        _ => place::blind_share(context, tally.sites.iter().map(|(s, w)| (*s, *w))),
+        Group::Ready(..) => None,
+        _ if is_kernel() => None,
+        Group::Lock(_) | Group::Serial(_) => Some(&tally.samples),
+        _ => Some(&tally.sites),
     }
+}
+
+/// The share of these that ends in the C library or the kernel.
+fn blind_share(context: &Context, group: &Group, tally: &Tally) -> f64 {
+    let places = places(context, group, tally);
+    places.map_or(0.0, |places| place::blind_share(context, places.iter().map(|(s, w)| (*s, *w))))
+}
+
+/// The language that most of these are in, if none of its functions is known.
+fn nameless_language(context: &Context, group: &Group, tally: &Tally) -> Option<&'static str> {
+    let mut all = 0.0;
+    let mut by_language: FxHashMap<&str, f64> = FxHashMap::default();
+    for (stack, weight) in places(context, group, tally)? {
+        all += weight;
+        if let Some(language) = place::nameless_language(context, *stack) {
+            *by_language.entry(language).or_default() += weight;
+        }
+    }
+    by_language.into_iter().find(|(_, weight)| *weight > MOSTLY_BLIND * all).map(|(language, _)| language)
 }

@@ -60,6 +60,20 @@ pub(super) fn blind_share(context: &Context, stacks: impl Iterator<Item = (Stack
     if all > 0.0 { blind / all } else { 0.0 }
 }
 
+/// The language of an interpreter on the stack, if the functions in it that it ran are not there.
+pub(super) fn nameless_language(context: &Context, stack: StackId) -> Option<&'static str> {
+    let trace = context.trace;
+    let mut language = None;
+    for l in trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f)) {
+        let module = trace.text(l.module);
+        if runtime::is_interpreted(module, trace.text(l.function)) {
+            return None;
+        }
+        language = language.or_else(|| runtime::interprets(module));
+    }
+    language
+}
+
 /// Functions in which the C library starts threads: everything is below them, so they say nothing.
 const THREAD_STARTS: &[&str] = &["clone", "clone3", "start_thread", "thread_start", "_start", "__libc_start_main"];
 

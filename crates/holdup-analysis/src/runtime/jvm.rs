@@ -148,6 +148,7 @@ pub(super) const JVM: Runtime = Runtime {
     ],
     locks: LOCKS,
     collector: "Give the Java heap more room (-Xmx, -Xmn), take another collector (-XX:+UseParallelGC, -XX:+UseG1GC, -XX:+UseZGC), or allocate less{}.",
+    ..Runtime::NONE
 };
 
 const LOCKS: &[Known] = &[

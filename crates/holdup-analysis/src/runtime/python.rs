@@ -7,6 +7,8 @@ use crate::known::Known;
 pub(super) const PYTHON: Runtime = Runtime {
     modules: &["libpython2", "libpython3"],
     is_own: |module, function| is_interpreter(module) || is_of_library(module) || function.starts_with("_PyEval_"),
+    language: "Python",
+    interprets: |module| is_interpreter(module) || is_library_of_interpreter(module),
     locks: &[Known::of_runtime("Python's interpreter lock (GIL)", ONE_AT_A_TIME, &["take_gil", "drop_gil"])],
     // Its other locks are semaphores.
     conditions: |module| if is_interpreter(module) || is_library_of_interpreter(module) { "take_gil" } else { "" },

@@ -24,6 +24,10 @@ pub(crate) struct Runtime {
     pub(super) modules: &'static [&'static str],
     /// Whether a function in a file is its own, or of its standard library, where the file alone does not tell.
     pub(super) is_own: fn(module: &str, function: &str) -> bool,
+    /// The language that it interprets, whose functions are on a stack only if somebody put them there; empty if there are none such.
+    pub(super) language: &'static str,
+    /// Whether a file holds that interpreter.
+    pub(super) interprets: fn(module: &str) -> bool,
     /// A thread that each of its processes has.
     pub(super) marker: &'static str,
     /// The threads that it keeps for itself, by how their names begin.
@@ -58,6 +62,8 @@ impl Runtime {
     pub(super) const NONE: Runtime = Runtime {
         modules: &[],
         is_own: |_, _| false,
+        language: "",
+        interprets: |_| false,
         marker: "",
         roles: &[],
         waits: &[],

@@ -128,3 +128,22 @@ fn a_lock_is_entered_by_the_innermost_function_alone() {
     // Who initialises the class has the same function farther out.
     assert!(!entry(&["os::PlatformEvent::park", "Table.load", "InstanceKlass::initialize_impl"]));
 }
+
+#[test]
+fn interpreters_are_told_by_their_files() {
+    let languages = [
+        ("/usr/sbin/php-fpm8.2", "PHP"),
+        ("/usr/lib/apache2/modules/libphp8.2.so", "PHP"),
+        ("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.2", "Ruby"),
+        ("/usr/bin/perl", "Perl"),
+        ("/usr/lib/x86_64-linux-gnu/libperl.so.5.36", "Perl"),
+        ("/usr/bin/luajit", "Lua"),
+        ("/usr/bin/python3.11", "Python"),
+    ];
+    languages.iter().for_each(|(module, language)| assert_eq!(interprets(module), Some(*language), "{module}"));
+    let others = ["/usr/bin/phpize", "/usr/bin/rubyist", "/usr/lib/jvm/lib/server/libjvm.so", "/usr/bin/perldoc"];
+    others.iter().for_each(|module| assert_eq!(interprets(module), None, "{module}"));
+    assert!(
+        is_interpreted("/srv/app.py", "work") && !is_interpreted("/usr/bin/python3.11", "_PyEval_EvalFrameDefault")
+    );
+}

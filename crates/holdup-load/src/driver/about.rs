@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// Characters of a name or a version that are kept.
+#[cfg(any(feature = "cql", feature = "http", feature = "postgres", feature = "redis"))]
 const LONGEST: usize = 100;
 
 /// The software that answers.
@@ -27,6 +28,7 @@ pub struct ServerInfo {
 
 impl ServerInfo {
     /// A server without a cluster. Only the beginning of long words is kept: they are a stranger's.
+    #[cfg(any(feature = "cql", feature = "http", feature = "postgres", feature = "redis"))]
     pub(super) fn new(software: &str, version: &str) -> ServerInfo {
         ServerInfo { software: shortened(software), version: shortened(version), cluster: None }
     }
@@ -53,6 +55,7 @@ impl fmt::Display for ServerInfo {
     }
 }
 
+#[cfg(any(feature = "cql", feature = "http", feature = "postgres", feature = "redis"))]
 fn shortened(words: &str) -> String {
     words.trim().chars().take(LONGEST).collect()
 }
