@@ -13,10 +13,10 @@ use crate::{Result, cpus};
 
 /// Runs of all threads together.
 const MOST_RUNS: usize = 1 << 25;
-/// Changes of what threads do for each switch: it ends running and begins it, and there is a wake-up.
-const CHANGES: usize = 3;
-/// Buckets of threads in one of CPUs, whose runs take twelve bytes.
-const CPU_BUCKETS: u64 = 8;
+/// Buckets, however many threads there are.
+const LEAST_BUCKETS: usize = 1024;
+/// Buckets of CPUs, whose runs take twelve bytes.
+const MOST_CPU_BUCKETS: u64 = 1 << 17;
 /// Runs of all CPUs together.
 const MOST_CPU_RUNS: u64 = 1 << 22;
 
@@ -102,11 +102,9 @@ struct Maker {
 impl Maker {
     fn new(study: &Study) -> Self {
         let (threads, end) = (study.trace.threads.tid.len(), study.timeline.end.max(1));
-        let changes = CHANGES.saturating_mul(study.trace.switches.rows() as usize);
-        let buckets = if changes <= MOST_RUNS { MOST_BUCKETS } else { (MOST_RUNS / threads.max(1)).max(1024) };
-        let width = end.div_ceil(buckets.min(MOST_BUCKETS) as u64).max(1);
+        let width = end.div_ceil(buckets(&study.timeline.changes) as u64).max(1);
         let most = MOST_CPU_RUNS / (study.timeline.cpus as u64).max(1);
-        let cpu_width = (width * CPU_BUCKETS).max(end.div_ceil(most.max(1)));
+        let cpu_width = end.div_ceil(most.clamp(1, MOST_CPU_BUCKETS)).max(1);
         let series = || vec![0.0; end.div_ceil(width) as usize];
         Maker {
             width,
@@ -168,11 +166,37 @@ impl Maker {
     }
 }
 
+/// As many buckets as let the lanes of threads that change so often take no more than [`MOST_RUNS`].
+fn buckets(changes: &[u32]) -> usize {
+    let runs = |buckets: usize| changes.iter().map(|n| buckets.min(*n as usize)).sum::<usize>();
+    let mut buckets = MOST_BUCKETS;
+    while buckets > LEAST_BUCKETS && runs(buckets) > MOST_RUNS {
+        buckets -= buckets / 8;
+    }
+    buckets
+}
+
 /// Adds the time from `from` to `to` to its buckets.
 fn add_span(series: &mut [f32], from: u64, to: u64, width: u64) {
     let last = ((to - 1) / width) as usize;
     for bucket in (from / width) as usize..=last.min(series.len().saturating_sub(1)) {
         let begin = bucket as u64 * width;
         series[bucket] += (to.min(begin + width) - from.max(begin)) as f32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_rest_leave_room_for_those_that_work() {
+        assert_eq!(buckets(&[10; 1000]), MOST_BUCKETS);
+        let mut changes = vec![1_000_000; 400];
+        let fine = buckets(&changes);
+        assert!(fine <= MOST_RUNS / 400 && fine > MOST_RUNS / 500, "{fine}");
+        changes.extend([5; 9000]);
+        assert!(buckets(&changes) > MOST_RUNS / 500);
+        assert_eq!(buckets(&[u32::MAX; 100_000]), LEAST_BUCKETS);
     }
 }

@@ -1,9 +1,11 @@
 //! From a wait to its cause, hop by hop.
 
+use std::sync::{PoisonError, RwLock};
+
 use holdup_analysis::chain::{self, Chain, Hop, Options, Start};
 use holdup_analysis::intervals::{Chunk, State, Wait};
 use holdup_trace::{ThreadIdx, Timestamp};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -20,6 +22,23 @@ use crate::{Answer, Cancel, Error, Result};
 const MOST_PARTS: usize = 64;
 /// Parts that are looked through for a finding's longest wait.
 const SEARCHED: usize = 16;
+
+/// Chains of findings that are asked for first: each takes a search through the trace.
+#[derive(Default)]
+pub(crate) struct Ready(RwLock<FxHashMap<String, Answer>>);
+
+impl Ready {
+    /// The answer, if it was made.
+    pub(crate) fn get(&self, asked: &ChainOf) -> Option<Answer> {
+        let ChainOf { wait: None, row: None, time: None, finding: Some(finding) } = asked else { return None };
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(finding).cloned()
+    }
+
+    /// Keeps an answer.
+    pub(crate) fn keep(&self, finding: &str, answer: Answer) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(finding.to_owned(), answer);
+    }
+}
 
 #[derive(Serialize)]
 struct Document {
@@ -204,12 +223,10 @@ fn of_finding(
         None => longest.map_or((0, study.timeline.end), |w| (ns(w[0]), ns(w[1]).max(ns(w[0]) + 1))),
     };
     let culprits: FxHashSet<ThreadIdx> = about.culprits.iter().copied().chain(explained.culprits[finding]).collect();
-    let mut best: Option<((bool, bool, u64), Wait)> = None;
     let look = study.look();
-    let all = touched(&study.timeline, window.0, window.1);
-    for index in all.clone().take(SEARCHED) {
-        cancel.check()?;
-        open_waits(&*parts.get(&study.timeline, index)?, window, |wait| {
+    let longest_in = |chunk: &Chunk| {
+        let mut best: Option<((bool, bool, u64), Wait)> = None;
+        open_waits(chunk, window, |wait| {
             if !about.waiters.is_empty() && about.waiters.binary_search(&wait.thread).is_err() {
                 return;
             }
@@ -218,6 +235,11 @@ fn of_finding(
                 best = Some((rank, *wait));
             }
         });
-    }
+        best
+    };
+    let all =
+        parts.map(&study.timeline, touched(&study.timeline, window.0, window.1).take(SEARCHED), cancel, longest_in)?;
+    // Of equal ones the first.
+    let best = all.into_iter().flatten().rev().max_by_key(|(rank, _)| *rank);
     best.map(|(_, wait)| wait).ok_or_else(|| Error::Question(format!("no wait of {} is seen then", found.id)))
 }

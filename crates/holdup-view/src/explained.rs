@@ -6,7 +6,7 @@ use holdup_trace::{Table, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::base::Base;
-use crate::parts::Parts;
+use crate::parts::{Parts, touched};
 use crate::study::Study;
 use crate::usage::{Series, resample};
 use crate::window::Grid;
@@ -103,8 +103,9 @@ impl Explained {
             let Self { series, told, .. } = self;
             let asked = Asked { from: grid.from, width: grid.width(), steps: grid.px, series, count: told.len() + 1 };
             let swept = study.swept(grid.from, grid.to);
-            let found = parts
-                .map(&study.timeline, (grid.from, grid.to), cancel, |chunk| blame::over_part(&swept, chunk, &asked))?;
+            let found = parts.map(&study.timeline, touched(&study.timeline, grid.from, grid.to), cancel, |chunk| {
+                blame::over_part(&swept, chunk, &asked)
+            })?;
             let mut sum = Course::new(asked.steps, asked.count);
             found.into_iter().flatten().for_each(|(first, course)| sum.add(first, &course));
             sum

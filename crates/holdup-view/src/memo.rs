@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use holdup_analysis::intervals::{Chunk, Timeline};
+use holdup_analysis::intervals::{Chunk, Reader, Timeline};
 
-use crate::parts::{Parts, several, touched};
+use crate::parts::{Parts, read, touched};
 use crate::{Cancel, Result};
 
 /// Bytes that one kind of sums may take; parts beyond are made anew for each question.
@@ -78,20 +78,20 @@ impl<T: Weighs + Send + Sync> Memo<T> {
             Job { part, window, whole: window == (begin, end) }
         };
         let jobs: Vec<Job> = touched(timeline, from, to).map(job).collect();
-        let make = |job: &Job| {
+        let make = |reader: &mut Reader<'_, '_>, job: &Job| {
             cancel.check()?;
             if !job.whole {
-                return Ok(Arc::new(of(&*parts.get(timeline, job.part)?, job.window)));
+                return Ok(Arc::new(of(&*parts.get_by(reader, job.part)?, job.window)));
             }
             if let Some(known) = self.known(job.part) {
                 return Ok(known);
             }
-            let made = Arc::new(of(&timeline.reader().chunk(job.part, None)?, job.window));
+            let made = Arc::new(of(&reader.chunk(job.part, None)?, job.window));
             self.keep(job.part, &made);
             Ok(made)
         };
         for few in jobs.chunks(AT_ONCE) {
-            several(few, make)?.iter().for_each(|sum| see(sum));
+            read(timeline, few, make)?.iter().for_each(|sum| see(sum));
         }
         Ok(())
     }

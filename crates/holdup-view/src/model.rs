@@ -16,13 +16,16 @@ use crate::explained::Explained;
 use crate::flame::{Among, Flames, Weights};
 use crate::parts::Parts;
 use crate::people::{People, Row};
-use crate::request::{Ask, FlameOf, Question, Selection, UseOf};
+use crate::request::{Ask, ChainOf, FlameOf, Question, Selection, UseOf};
 use crate::rows::Rows;
 use crate::study::Study;
 use crate::table::Views;
 use crate::window::Grid;
 use crate::{Answer, Cancel, Error, Result};
 use crate::{at, chains, flame, lanes, processes, search, span, spans, summary, table, usage};
+
+/// Findings whose chains are made before somebody chooses them.
+const CHOSEN: usize = 4;
 
 /// Gives the text of a source file, where it is at hand.
 pub type Sources = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -46,6 +49,7 @@ pub struct Model {
     parts: Parts,
     views: Views,
     flames: Flames,
+    chains: chains::Ready,
     sources: Sources,
     rows: Mutex<Option<(bool, Arc<Rows>)>>,
     explained: OnceLock<Explained>,
@@ -77,6 +81,7 @@ impl Model {
             study,
             parts: Parts::default(),
             views: Views::default(),
+            chains: chains::Ready::default(),
             sources: Box::new(|_| None),
             rows: Mutex::default(),
             explained: OnceLock::new(),
@@ -96,7 +101,7 @@ impl Model {
         self.base.bytes() + self.crowds.bytes() + self.study.spans.bytes()
     }
 
-    /// Makes what the first questions will ask for: the explanation, sums for flame graphs, the first table. O(events): slow; questions may be
+    /// Makes what the first questions will ask for: the explanation, the first table, sums for flame graphs, the chains of the first findings. O(events): slow; questions may be
     /// asked meanwhile.
     ///
     /// # Errors
@@ -104,7 +109,15 @@ impl Model {
     pub fn prepare(&self) -> Result<()> {
         self.explanation()?;
         self.views.prepare(&self.explorer)?;
-        self.flames.fill(self.study)
+        self.flames.fill(self.study)?;
+        for finding in self.explanation()?.explanation.on_page().take(CHOSEN) {
+            let of = ChainOf { finding: Some(finding.id.clone()), ..ChainOf::default() };
+            // Of some findings no wait is seen: who chooses one is told so then.
+            if let Ok(answer) = self.ask(&Ask::Chain(of), &Cancel::default()) {
+                self.chains.keep(&finding.id, answer);
+            }
+        }
+        Ok(())
     }
 
     /// How long it may take to answer.
@@ -147,6 +160,9 @@ impl Model {
             Ask::Processes(of) => processes::answer(study, base, of),
             Ask::At(of) => at::answer(study, people, base, parts, of, cancel),
             Ask::Chain(of) => {
+                if let Some(known) = self.chains.get(of) {
+                    return Ok(known);
+                }
                 let explained = of.finding.is_some().then(|| self.explanation()).transpose()?;
                 chains::answer(study, people, base, parts, explained, of, cancel)
             }

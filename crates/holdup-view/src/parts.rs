@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use holdup_analysis::intervals::{Chunk, Timeline};
+use holdup_analysis::intervals::{Chunk, Reader, Timeline};
 
 use crate::{Cancel, Result};
 
@@ -25,6 +25,11 @@ impl Parts {
     /// # Errors
     /// If a table is damaged.
     pub(crate) fn get(&self, timeline: &Timeline, index: usize) -> Result<Arc<Chunk>> {
+        self.get_by(&mut timeline.reader(), index)
+    }
+
+    /// The same with a reader that has just made the part before.
+    pub(crate) fn get_by(&self, reader: &mut Reader<'_, '_>, index: usize) -> Result<Arc<Chunk>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = kept.iter().position(|(i, _)| *i == index) {
             let found = kept.remove(at);
@@ -32,7 +37,7 @@ impl Parts {
             return Ok(found.1);
         }
         drop(kept);
-        let chunk = Arc::new(timeline.reader().chunk(index, None)?);
+        let chunk = Arc::new(reader.chunk(index, None)?);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push((index, chunk.clone()));
         if kept.len() > KEPT {
@@ -55,43 +60,58 @@ impl Parts {
         let indices: Vec<usize> = touched(timeline, from, to).collect();
         for few in indices.chunks(AT_ONCE) {
             cancel.check()?;
-            several(few, |&index| self.get(timeline, index))?.iter().for_each(|chunk| see(chunk));
+            read(timeline, few, |reader, &index| self.get_by(reader, index))?.iter().for_each(|chunk| see(chunk));
         }
         Ok(())
     }
 
-    /// What `map` makes of the parts that the window touches, in the order of time; several are made at once where there are CPUs for it.
+    /// What `map` makes of each of `indices`, in their order; several are made at once where there are CPUs for it.
     ///
     /// # Errors
     /// If a table is damaged, or if nobody wants to know any more.
     pub(crate) fn map<X: Send>(
         &self,
         timeline: &Timeline,
-        (from, to): (u64, u64),
+        indices: impl Iterator<Item = usize>,
         cancel: &Cancel,
         map: impl Fn(&Chunk) -> X + Sync,
     ) -> Result<Vec<X>> {
-        let indices: Vec<usize> = touched(timeline, from, to).collect();
-        several(&indices, |&index| {
+        let indices: Vec<usize> = indices.collect();
+        read(timeline, &indices, |reader, &index| {
             cancel.check()?;
-            Ok(map(&*self.get(timeline, index)?))
+            Ok(map(&*self.get_by(reader, index)?))
         })
     }
 }
 
-/// Calls `work` with each of `jobs`, by several threads where there are CPUs for them; what they return is in the order of the jobs.
-pub(crate) fn several<J: Sync, X: Send>(jobs: &[J], work: impl Fn(&J) -> Result<X> + Sync) -> Result<Vec<X>> {
-    let workers = std::thread::available_parallelism().map_or(1, |n| n.get()).min(jobs.len());
+/// Neighbouring parts that one thread takes at once, at most: who reads them in a row decodes little twice.
+const RUN: usize = 8;
+
+/// Calls `work` with each of `jobs`, which are parts in the order of time, and a reader; by several threads where there are CPUs for them. What they
+/// return is in the order of the jobs.
+pub(crate) fn read<'t, J: Sync, X: Send>(
+    timeline: &'t Timeline<'t>,
+    jobs: &[J],
+    work: impl Fn(&mut Reader<'t, 't>, &J) -> Result<X> + Sync,
+) -> Result<Vec<X>> {
+    let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let run = jobs.len().div_ceil(cpus).clamp(1, RUN);
+    let workers = cpus.min(jobs.len().div_ceil(run));
     if workers < 2 {
-        return jobs.iter().map(work).collect();
+        let mut reader = timeline.reader();
+        return jobs.iter().map(|job| work(&mut reader, job)).collect();
     }
     let next = AtomicUsize::new(0);
     let take = || {
-        let mut done = Vec::new();
+        let (mut reader, mut done) = (timeline.reader(), Vec::new());
         loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(job) = jobs.get(at) else { return Ok(done) };
-            done.push((at, work(job)?));
+            let first = next.fetch_add(run, Ordering::Relaxed);
+            let Some(few) = jobs.get(first..jobs.len().min(first + run)).filter(|few| !few.is_empty()) else {
+                return Ok(done);
+            };
+            for (at, job) in (first..).zip(few) {
+                done.push((at, work(&mut reader, job)?));
+            }
         }
     };
     let done: Vec<Result<Vec<(usize, X)>>> = std::thread::scope(|scope| {

@@ -31,8 +31,14 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
     let starved = || {
         let share = 100.0 * (tally.not_running / tally.rank.max(Amount(1.0)));
         let mask = sched::mask(context, tally).map(|cpus| format!(" (it may run on CPU {cpus} alone)"));
+        let quota =
+            || sched::is_throttled(context, tally).then(|| " (the quota of its control group was used up)".to_owned());
         let other = || preempt::antagonist(context, tally).map(|name| format!(" (mostly {name} had it)"));
-        format!("got no CPU for {share:.0} % of {}{}", duration(f.lasted_s), mask.or_else(other).unwrap_or_default())
+        format!(
+            "got no CPU for {share:.0} % of {}{}",
+            duration(f.lasted_s),
+            mask.or_else(quota).or_else(other).unwrap_or_default()
+        )
     };
     match group {
         Group::Lock(id) if f.kind == FindingKind::Convoy => {

@@ -66,6 +66,12 @@ fn quota(context: &Context, thread: ThreadIdx) -> Option<String> {
     ))
 }
 
+/// Whether a quota is what kept the first of the threads from running, for most of the time that others waited for it meanwhile.
+pub(super) fn is_throttled(context: &Context, tally: &Tally) -> bool {
+    let quota = group(context, first(tally)).and_then(|g| context.timeline.quotas.throttled(context.trace, g));
+    quota.is_some_and(|q| f64::from(q.throttled_us) * 1e3 >= REACHED * tally.not_running.0)
+}
+
 /// Nice value and policy in words, if they are not the usual ones.
 fn priority(context: &Context, thread: ThreadIdx) -> Option<String> {
     let p = context.timeline.affinity.priority(thread)?;

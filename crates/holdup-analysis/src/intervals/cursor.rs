@@ -82,10 +82,18 @@ impl<'a, T: Timed> Cursor<'a, T> {
         Ok(cursor)
     }
 
-    /// Goes to `place`, back or on. Only where chunks are not decoded ahead.
+    /// Goes to `place`, back or on; within a chunk it is for nothing. Only where chunks are not decoded ahead.
     pub(super) fn seek(&mut self, place: Place) -> Result<()> {
+        let here = self.chunk.as_ref().filter(|_| place.chunk == self.at.chunk);
+        let next = here.and_then(|chunk| chunk.times().get(place.row));
         self.at = place;
-        self.load()
+        match next {
+            Some(t) => {
+                self.next = t.nanos();
+                Ok(())
+            }
+            None => self.load(),
+        }
     }
 
     /// The time of the current row in nanoseconds; the greatest value at the end.

@@ -13,6 +13,8 @@ pub(super) struct Tally<'a> {
     focus: &'a Focus,
     /// CPU nanoseconds of every thread.
     pub(super) ran: Vec<u64>,
+    /// How often each thread's state changed.
+    pub(super) changes: Vec<u32>,
     /// Nanoseconds during which n threads of the focus ran at once.
     pub(super) parallelism: Vec<u64>,
     pub(super) health: Health,
@@ -28,6 +30,7 @@ impl<'a> Tally<'a> {
         Tally {
             focus,
             ran,
+            changes: vec![0; threads],
             parallelism,
             health: Health::default(),
             samples: FxHashMap::default(),
@@ -39,6 +42,8 @@ impl<'a> Tally<'a> {
     /// A thread leaves the state that it had `since` for another at `t`.
     #[inline]
     pub(super) fn change(&mut self, thread: ThreadIdx, before: State, since: u64, next: State, t: u64) {
+        let changes = &mut self.changes[thread.index()];
+        *changes = changes.saturating_add(1);
         let (ran, runs) = (matches!(before, State::Running(_)), matches!(next, State::Running(_)));
         if ran {
             self.ran[thread.index()] += t.saturating_sub(since);

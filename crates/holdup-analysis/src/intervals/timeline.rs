@@ -63,6 +63,8 @@ pub struct Timeline<'a> {
     pub parallelism: Vec<u64>,
     /// CPU nanoseconds of every thread.
     pub ran: Vec<u64>,
+    /// How often each thread's state changed.
+    pub changes: Vec<u32>,
     /// What was wrong.
     pub health: Health,
 }
@@ -99,6 +101,7 @@ impl<'a> Timeline<'a> {
             end: trace.meta.duration_ns,
             parallelism: Vec::new(),
             ran: Vec::new(),
+            changes: Vec::new(),
             health: Health::default(),
         };
         timeline.follow(focus, part)?;
@@ -173,7 +176,8 @@ impl<'a> Timeline<'a> {
         }
         tally.advance(self.end);
         self.facts.settle(std::mem::take(&mut tally.samples), &self.servers, &self.dictionary);
-        (self.ran, self.parallelism, self.health) = (tally.ran, tally.parallelism, tally.health);
+        (self.ran, self.changes) = (tally.ran, tally.changes);
+        (self.parallelism, self.health) = (tally.parallelism, tally.health);
         super::count_losses(trace, &mut self.health);
         Ok(())
     }
