@@ -171,7 +171,7 @@ fn buckets(changes: &[u32]) -> usize {
     let runs = |buckets: usize| changes.iter().map(|n| buckets.min(*n as usize)).sum::<usize>();
     let mut buckets = MOST_BUCKETS;
     while buckets > LEAST_BUCKETS && runs(buckets) > MOST_RUNS {
-        buckets -= buckets / 8;
+        buckets = LEAST_BUCKETS.max(buckets - buckets / 8);
     }
     buckets
 }
