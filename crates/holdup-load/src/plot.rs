@@ -4,6 +4,7 @@ use holdup_base::numbers::figure;
 use holdup_base::output::Output;
 use holdup_plot::plotters::coord::Shift;
 use holdup_plot::plotters::prelude::*;
+pub use holdup_plot::png;
 use holdup_plot::{Drawn, FONT, Picture, heading, number, text, write};
 
 use crate::law::Usl;
@@ -21,12 +22,12 @@ const CROWDED: RGBColor = RGBColor(150, 150, 150);
 const LAW: RGBColor = RGBColor(200, 60, 30);
 const AMDAHL: RGBColor = RGBColor(60, 140, 70);
 
-/// Draws `scaling` into a file: PNG if its name ends so, else SVG.
+/// Draws `scaling` into a file: SVG, or what `to_png` makes of it if its name ends so.
 ///
 /// # Errors
-/// The file can't be written; the message says which.
-pub fn draw(scaling: &Scaling, file: Output) -> Drawn {
-    holdup_plot::save(&Page { scaling }, file)
+/// The file can't be written, or `to_png` fails; the message says which file.
+pub fn draw(scaling: &Scaling, file: Output, to_png: impl FnOnce(&str) -> Result<Vec<u8>, String>) -> Drawn {
+    holdup_plot::save_by(&Page { scaling }, file, to_png)
 }
 
 /// Name, colour, points.

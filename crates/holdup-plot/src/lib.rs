@@ -35,9 +35,21 @@ pub trait Picture {
 ///
 /// # Errors
 /// The file can't be written; the message says which.
-pub fn save(picture: &impl Picture, mut file: Output) -> Drawn {
+pub fn save(picture: &impl Picture, file: Output) -> Drawn {
+    save_by(picture, file, png)
+}
+
+/// The same, with what makes a PNG of an SVG document: for a program that leaves that to another one.
+///
+/// # Errors
+/// As [`save`], and what `to_png` says.
+pub fn save_by(
+    picture: &impl Picture,
+    mut file: Output,
+    to_png: impl FnOnce(&str) -> Result<Vec<u8>, String>,
+) -> Drawn {
     let is_png = file.path().extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
-    let bytes = svg(picture).and_then(|svg| if is_png { png(&svg) } else { Ok(svg.into_bytes()) });
+    let bytes = svg(picture).and_then(|svg| if is_png { to_png(&svg) } else { Ok(svg.into_bytes()) });
     let drawn = bytes.and_then(|bytes| file.write_all(&bytes).map_err(|e| e.to_string()));
     drawn.map_err(|e| format!("{}: {e}", file.path().display()))?;
     file.commit().map_err(|e| e.to_string())
@@ -70,8 +82,11 @@ fn valid(drawn: &str) -> String {
 /// Pixels of a PNG for one of the SVG: sharp in print, too.
 const SCALE: f32 = 2.0;
 
-/// The document as a PNG image. Letters come from the one font that is in the program.
-fn png(svg: &str) -> Result<Vec<u8>, String> {
+/// An SVG document as a PNG image. Letters come from the one font that is in the program.
+///
+/// # Errors
+/// If it is none, or too large for memory.
+pub fn png(svg: &str) -> Result<Vec<u8>, String> {
     let mut options = usvg::Options { font_family: FONT.to_owned(), ..usvg::Options::default() };
     options.fontdb_mut().load_font_data(FONT_DATA.to_vec());
     let tree = usvg::Tree::from_str(svg, &options).map_err(|e| e.to_string())?;

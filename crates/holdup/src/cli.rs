@@ -159,6 +159,9 @@ pub enum Command {
     /// Turn what a flight recorder kept into a trace, beside it
     #[command(hide = true)]
     KeepRing(KeepRing),
+    /// Make a PNG image of the SVG document on standard input: what `holdup scale --plot` asks `holdup-load` for
+    #[command(hide = true)]
+    ToPng,
     /// The program that `holdup demo` records
     #[command(hide = true)]
     DemoProgram,

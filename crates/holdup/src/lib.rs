@@ -33,6 +33,7 @@ pub fn generator() -> ExitCode {
     start(|command| match command {
         Command::Lab { command } => commands::lab::run(&command),
         Command::Load { command } => commands::load::run(&command),
+        Command::ToPng => commands::beside::draw_png(),
         _ => Err(commands::Usage::of_the_workbench().into()),
     })
 }
@@ -69,7 +70,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Check(args) => commands::check::run(&args),
         // It reads traces, which the other program can't.
         Command::Lab { command: cli::Lab::Reproduce(args) } => commands::reproduce::run(&args),
-        Command::Lab { .. } | Command::Load { .. } => commands::beside::become_generator(),
+        Command::Lab { .. } | Command::Load { .. } | Command::ToPng => commands::beside::become_generator(),
         Command::Scale(args) => commands::scale::run(&args),
         Command::KeepRing(args) => commands::flight::keep(&args),
         Command::Launch(args) => commands::scale::launch(&args),

@@ -1,12 +1,20 @@
 //! The program beside this one.
 
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
 
 use holdup_trace::Error;
 
 /// What makes load: scripts, drivers for servers, experiments.
 const GENERATOR: &str = "holdup-load";
+
+/// What it calls the making of a PNG image.
+const TO_PNG: &str = "to-png";
+
+/// The longest document that is drawn, in bytes.
+const LONGEST_SVG: u64 = 64 << 20;
 
 /// Becomes the program that makes load, with the same arguments. Returns only if that is not there.
 ///
@@ -16,7 +24,42 @@ pub fn become_generator() -> anyhow::Result<ExitCode> {
         let what = format!("`holdup load` and `holdup lab` are done by {GENERATOR}, which belongs beside holdup");
         Error::Unsupported(format!("{what} and cannot be started: {why}; install both"))
     };
-    let program = std::env::current_exe().map_err(|e| missing(&e))?.with_file_name(GENERATOR);
+    let program = generator().map_err(|e| missing(&e))?;
     let why = Command::new(program).arg0(GENERATOR).args(std::env::args_os().skip(1)).exec();
     Err(missing(&why).into())
+}
+
+fn generator() -> io::Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_file_name(GENERATOR))
+}
+
+/// A PNG image of an SVG document, made by the program beside this one: here no image is decoded or drawn.
+///
+/// # Errors
+/// It is not there, or says why.
+pub fn to_png(svg: &str) -> Result<Vec<u8>, String> {
+    let failed =
+        |e: &io::Error| format!("{GENERATOR}, which belongs beside holdup and draws PNG, cannot be asked: {e}");
+    let program = generator().map_err(|e| failed(&e))?;
+    let mut command = Command::new(program);
+    command.arg(TO_PNG).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut child = command.spawn().map_err(|e| failed(&e))?;
+    let mut input = child.stdin.take().expect("is a pipe");
+    // It reads all before it writes. If it ends instead, its exit code tells more than the broken pipe.
+    let _ = input.write_all(svg.as_bytes());
+    drop(input);
+    let done = child.wait_with_output().map_err(|e| failed(&e))?;
+    if done.status.success() { Ok(done.stdout) } else { Err(format!("{GENERATOR} could not draw it")) }
+}
+
+/// What [`to_png`] asks for, of standard input.
+///
+/// # Errors
+/// If that is no SVG document.
+pub fn draw_png() -> anyhow::Result<ExitCode> {
+    let mut svg = String::new();
+    io::stdin().lock().take(LONGEST_SVG).read_to_string(&mut svg)?;
+    let image = holdup_load::plot::png(&svg).map_err(anyhow::Error::msg)?;
+    crate::text::screen::bytes().write_all(&image)?;
+    Ok(ExitCode::SUCCESS)
 }

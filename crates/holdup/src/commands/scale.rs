@@ -13,6 +13,7 @@ use holdup_load::scale::{About, Axis, Scaling};
 use holdup_load::sweep::{Measure, Plan, Sweep, allowed_cpus, default_counts, restrict_to};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use super::beside;
 use crate::cli::{Launch, Scale};
 use crate::documents::scaling::Answer;
 use crate::text;
@@ -47,7 +48,7 @@ pub fn run(args: &Scale) -> anyhow::Result<ExitCode> {
     }
     if let Some(file) = plot {
         let path = file.path().to_owned();
-        holdup_load::plot::draw(&scaling, file).map_err(anyhow::Error::msg)?;
+        holdup_load::plot::draw(&scaling, file, beside::to_png).map_err(anyhow::Error::msg)?;
         say!("drawn: {}", path.display());
     }
     let answer = Answer { scaling, interrupted: sweep.interrupted, traces, attribution };
