@@ -7,6 +7,7 @@ pub mod check;
 pub mod detail;
 pub mod diff;
 pub mod lab;
+pub mod live;
 pub mod load;
 pub mod page;
 pub mod progress;

@@ -4,7 +4,7 @@ mod outside;
 mod recording;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -131,6 +131,29 @@ fn a_control_group_is_its_processes() {
     }
     let focus = attached(&dir.path().join("t.holdup"), &["--cgroup", &format!("/{name}")], || end(first));
     assert!(focus.contains(&pid) && focus.contains(&child.to_string()), "{focus:?}");
+}
+
+/// The screen on a terminal of its own, which `script` makes: pages come, keys act, and the terminal is given back.
+#[test]
+fn top_draws_pages_until_a_key_ends_it() {
+    let Some(_one) = can_record() else { return };
+    let command = format!("stty rows 30 cols 100; exec {} top --over 300ms", env!("CARGO_BIN_EXE_holdup"));
+    let mut script = Command::new("script");
+    script.args(["-qec", &command, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped()).env("TERM", "xterm");
+    let mut child = script.spawn().expect("script");
+    let (mut input, mut output) = (child.stdin.take().expect("pipe"), child.stdout.take().expect("pipe"));
+    let (mut seen, mut some) = (String::new(), [0; 4096]);
+    while !seen.contains("page") {
+        let n = output.read(&mut some).expect("its output");
+        assert!(n > 0, "it ended: {seen}");
+        seen.push_str(&String::from_utf8_lossy(&some[..n]));
+    }
+    assert!(seen.contains("\x1b[?1049h") && seen.contains("worked") && seen.contains("process"), "{seen}");
+    input.write_all(b"sq").expect("keys");
+    let mut rest = Vec::new();
+    output.read_to_end(&mut rest).expect("its output");
+    assert!(child.wait().expect("its end").success());
+    assert!(String::from_utf8_lossy(&rest).contains("\x1b[?1049l"), "the terminal is as it was");
 }
 
 #[test]

@@ -12,7 +12,8 @@ Examples:
   sudo holdup top -p postgres --over 5s
   sudo holdup top --once --json          one document, as holdup explain prints it
 
-Each page speaks of the seconds before it. Ctrl-C ends it.";
+Each page speaks of the seconds before it. Keys: q ends it, space holds a page,
+arrows or 1-9 choose a cause, s sorts the threads.";
 
 /// `holdup top`
 #[derive(Debug, Args)]

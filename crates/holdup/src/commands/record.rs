@@ -94,14 +94,36 @@ pub fn record_unkept(source: &Source, then: Then) -> anyhow::Result<(Outcome, Tr
 
 /// The same without a word of how it went.
 pub fn record_quietly(source: &Source, then: Then) -> anyhow::Result<(Outcome, Trace)> {
-    let options = options(source)?;
-    let folder = std::env::temp_dir();
-    let spool = Claim::nameless(&folder).map_err(|e| Error::Input(e.to_string()))?;
-    let (mut outcome, spool) = run_recorder(&options, spool)?;
-    let code = std::mem::take(&mut outcome.code);
-    let trace = convert(&spool, code, Some(&folder), source, then)
-        .context("the recording is lost: `holdup record -o FILE` keeps what it records")?;
-    Ok((outcome, trace))
+    let (outcome, spool) = run_recorder(&options(source)?, nameless_spool()?)?;
+    Caught { outcome, spool }.read(source, then)
+}
+
+/// A recording that is over, and not read yet.
+pub struct Caught {
+    /// How it went.
+    pub outcome: Outcome,
+    spool: Recorded,
+}
+
+impl Caught {
+    /// What was recorded.
+    pub fn read(self, source: &Source, then: Then) -> anyhow::Result<(Outcome, Trace)> {
+        let Caught { mut outcome, spool } = self;
+        let code = std::mem::take(&mut outcome.code);
+        let trace = convert(&spool, code, Some(&std::env::temp_dir()), source, then)
+            .context("the recording is lost: `holdup record -o FILE` keeps what it records")?;
+        Ok((outcome, trace))
+    }
+}
+
+/// Records without a word, not even meanwhile, until the time of `source` is over or it is told to stop.
+pub fn catch(source: &Source, stop: &AtomicBool) -> anyhow::Result<Caught> {
+    let (outcome, spool) = holdup_record::record(&options(source)?, nameless_spool()?, &mut |_: &Status| (), stop)?;
+    Ok(Caught { outcome, spool })
+}
+
+fn nameless_spool() -> holdup_trace::Result<Claim> {
+    Claim::nameless(&std::env::temp_dir()).map_err(|e| Error::Input(e.to_string()))
 }
 
 fn run_recorder(options: &Options, spool: Claim) -> anyhow::Result<(Outcome, Recorded)> {

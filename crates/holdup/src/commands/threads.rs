@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::path::Path;
 use std::process::ExitCode;
 
-use holdup_analysis::threads::{self, HOW_TO_NAME, Naming, ThreadTimes};
+use holdup_analysis::threads::{self, HOW_TO_NAME, Naming};
 use holdup_trace::Timestamp;
 
 use crate::cli::{ThreadOrder, Threads};
@@ -29,7 +29,7 @@ fn of_trace(args: &Threads) -> anyhow::Result<ExitCode> {
     let trace = open::open(&args.subject)?;
     let path = args.subject.display().to_string();
     let mut found = threads::list(&trace, &path, args.focus.as_deref(), args.all)?;
-    sort(&mut found.threads, args.sort);
+    text::threads::sort(&mut found.threads, args.sort);
     let all = found.threads.len();
     found.threads.truncate(args.top);
     if args.json {
@@ -38,19 +38,6 @@ fn of_trace(args: &Threads) -> anyhow::Result<ExitCode> {
         text::threads::print(&found, all)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn sort(threads: &mut [ThreadTimes], by: ThreadOrder) {
-    let ns = |s: f64| Reverse(Timestamp::from_seconds(s));
-    threads.sort_by(|a, b| a.tid.cmp(&b.tid).then(a.pid.cmp(&b.pid)));
-    match by {
-        ThreadOrder::Ran => threads.sort_by_key(|t| ns(t.ran_s)),
-        ThreadOrder::Ready => threads.sort_by_key(|t| ns(t.ready_s)),
-        ThreadOrder::Waited => threads.sort_by_key(|t| ns(t.waited_s)),
-        ThreadOrder::Waits => threads.sort_by_key(|t| Reverse(t.waits)),
-        ThreadOrder::Name => threads.sort_by(|a, b| a.name.cmp(&b.name)),
-        ThreadOrder::Tid => {}
-    }
 }
 
 fn of_process(args: &Threads, pid: u32) -> anyhow::Result<ExitCode> {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use holdup_analysis::Explanation;
 use holdup_analysis::label::{count, duration};
-use holdup_analysis::report::{Finding, Health, Instruction, Stall};
+use holdup_analysis::report::{CpuSeconds, Finding, Health, Instruction, Stall};
 
 use holdup_trace::Note;
 
@@ -61,36 +61,55 @@ pub fn print_one(finding: &Finding) -> io::Result<()> {
     print_finding(&mut screen::stdout(), finding)
 }
 
+/// A part of the CPU time.
+pub struct Part {
+    /// In a word or two.
+    pub name: &'static str,
+    /// What a bar is drawn of.
+    pub symbol: char,
+    /// How much it is.
+    pub seconds: f64,
+    /// In which color.
+    pub color: AnsiColor,
+    /// In a sentence.
+    pub doc: &'static str,
+}
+
+/// The parts of the CPU time in the order of the bar.
+pub fn parts(cpu: &CpuSeconds) -> [Part; 7] {
+    let part = |name, symbol, seconds, color, doc| Part { name, symbol, seconds, color, doc };
+    [
+        part("worked", '█', cpu.busy, AnsiColor::Green, "ran"),
+        part("spun", '▓', cpu.spin, AnsiColor::Magenta, "ran, but only waited for another CPU"),
+        part("other", '▒', cpu.other, AnsiColor::Cyan, "ran other programs"),
+        part("stood still", '╳', cpu.held_up, AnsiColor::Red, "idle, while threads waited for what is listed below"),
+        part("ready", '!', cpu.runnable_idle, AnsiColor::Yellow, "idle although a thread could run"),
+        part("no work", '·', cpu.no_work, AnsiColor::BrightBlack, "idle, and nobody had anything to do"),
+        part("unknown", '?', cpu.lost, AnsiColor::Yellow, "not known: events were lost, or are not in this trace"),
+    ]
+}
+
 /// One bar for all CPU seconds, and what its parts mean.
 fn accounting(out: &mut impl Write, answer: &Explanation) -> io::Result<()> {
-    let cpu = &answer.cpu_seconds;
-    let parts: [(&str, char, f64, AnsiColor, &str); 7] = [
-        ("worked", '█', cpu.busy, AnsiColor::Green, "ran"),
-        ("spun", '▓', cpu.spin, AnsiColor::Magenta, "ran, but only waited for another CPU"),
-        ("other", '▒', cpu.other, AnsiColor::Cyan, "ran other programs"),
-        ("stood still", '╳', cpu.held_up, AnsiColor::Red, "idle, while threads waited for what is listed below"),
-        ("ready", '!', cpu.runnable_idle, AnsiColor::Yellow, "idle although a thread could run"),
-        ("no work", '·', cpu.no_work, AnsiColor::BrightBlack, "idle, and nobody had anything to do"),
-        ("unknown", '?', cpu.lost, AnsiColor::Yellow, "not known: events were lost, or are not in this trace"),
-    ];
+    let (cpu, parts) = (&answer.cpu_seconds, parts(&answer.cpu_seconds));
     let total = cpu.total.max(f64::MIN_POSITIVE);
     let room = width() - 4;
     let mut bar = String::new();
     let (mut sum, mut drawn) = (0.0, 0);
-    for (_, symbol, seconds, color, _) in parts {
+    for Part { symbol, seconds, color, .. } in &parts {
         sum += seconds;
         let until = ((sum / total) * room as f64).round() as usize;
-        let style = Style::color(color);
-        let cells: String = std::iter::repeat_n(symbol, until.saturating_sub(drawn)).collect();
+        let style = Style::color(*color);
+        let cells: String = std::iter::repeat_n(*symbol, until.saturating_sub(drawn)).collect();
         bar.push_str(&format!("{style}{cells}{style:#}"));
         drawn = drawn.max(until);
     }
     writeln!(out, "  {bar}")?;
-    for (name, symbol, seconds, color, doc) in parts {
-        if seconds / total < 0.0005 && name != "worked" && name != "stood still" {
+    for Part { name, symbol, seconds, color, doc } in &parts {
+        if seconds / total < 0.0005 && *name != "worked" && *name != "stood still" {
             continue;
         }
-        let style = Style::color(color);
+        let style = Style::color(*color);
         let share = 100.0 * seconds / total;
         writeln!(out, "  {style}{symbol}{style:#} {name:<12}{seconds:>9.3} s {share:>5.1} %  {DIM}{doc}{DIM:#}")?;
     }

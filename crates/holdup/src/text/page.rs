@@ -17,7 +17,7 @@ use holdup_trace::{Note, NoteKind};
 
 use super::screen::{self, Style};
 use super::wrap::{cut, paragraph, width};
-use name::short;
+pub use name::short;
 
 const BOLD: Style = Style::BOLD;
 const DIM: Style = Style::DIM;
@@ -60,7 +60,7 @@ impl Page<'_> {
         writeln!(out, "{}: {about}", cut(&t.path, room))?;
         let findings: Vec<&Finding> = self.answer.on_page().collect();
         match (self.answer.caveats.as_slice(), findings.as_slice()) {
-            ([], []) => headline(out, &self.all_clear())?,
+            ([], []) => headline(out, &all_clear(self.answer))?,
             ([], [first, others @ ..]) => self.first(out, first, others)?,
             (caveats, findings) => {
                 caveats.iter().try_for_each(|c| headline(out, &c.what))?;
@@ -121,26 +121,10 @@ impl Page<'_> {
         match f.kind {
             FindingKind::IdleByDesign => {
                 let how = if others.is_empty() { "Nothing" } else { "Little" };
-                let idle = self.idle();
+                let idle = idle(self.answer);
                 format!("{how} held it up: {idle:.0} % of the CPU time there was nothing to do; {}", shortened(f))
             }
             _ => shortened(f),
-        }
-    }
-
-    /// The share of the CPU time in which there was nothing to do, in percent.
-    fn idle(&self) -> f64 {
-        let cpu = &self.answer.cpu_seconds;
-        100.0 * cpu.no_work / cpu.total.max(f64::MIN_POSITIVE)
-    }
-
-    /// What to say where nothing is found and nothing is missing.
-    fn all_clear(&self) -> String {
-        let idle = self.idle();
-        if idle >= 50.0 {
-            format!("Nothing held it up: {idle:.0} % of the CPU time there was nothing to do.")
-        } else {
-            "Nothing held it up: no wait cost as much as 1 % of the CPU time.".to_owned()
         }
     }
 
@@ -229,6 +213,33 @@ impl Page<'_> {
     }
 }
 
+/// The share of the CPU time in which there was nothing to do, in percent.
+fn idle(answer: &Explanation) -> f64 {
+    let cpu = &answer.cpu_seconds;
+    100.0 * cpu.no_work / cpu.total.max(f64::MIN_POSITIVE)
+}
+
+/// What to say where nothing is found and nothing is missing.
+pub fn all_clear(answer: &Explanation) -> String {
+    let idle = idle(answer);
+    if idle >= 50.0 {
+        format!("Nothing held it up: {idle:.0} % of the CPU time there was nothing to do.")
+    } else {
+        "Nothing held it up: no wait cost as much as 1 % of the CPU time.".to_owned()
+    }
+}
+
+/// What the culprit did, before the name of the function; `None` where that is not the point.
+pub fn verb(kind: FindingKind) -> Option<&'static str> {
+    match kind {
+        FindingKind::Disk | FindingKind::Network => Some("It waited"),
+        FindingKind::SleepPolling => Some("It slept"),
+        FindingKind::IdleByDesign => Some("It waits"),
+        FindingKind::RunnableWhileIdle | FindingKind::Throttled | FindingKind::CpuStarved => None,
+        _ => Some("It ran"),
+    }
+}
+
 /// How to record what is missing, each command so that it can be copied.
 fn record(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
     for (i, line) in lines.iter().enumerate() {
@@ -267,14 +278,7 @@ fn headline(out: &mut impl Write, text: &str) -> io::Result<()> {
 /// What it ran, and where the others stood.
 fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     let (c, w) = (&f.culprit, &f.waiters);
-    let verb = match f.kind {
-        FindingKind::Disk => "It waited",
-        FindingKind::SleepPolling => "It slept",
-        FindingKind::Network => "It waited",
-        FindingKind::IdleByDesign => "It waits",
-        FindingKind::RunnableWhileIdle | FindingKind::Throttled | FindingKind::CpuStarved => return Ok(()),
-        _ => "It ran",
-    };
+    let Some(verb) = verb(f.kind) else { return Ok(()) };
     let caller = if c.called_by.is_empty() { String::new() } else { format!("called by {}", short(&c.called_by)) };
     let names = w.names.join(", ");
     let (ran, hung) = (short(&c.function), short(&w.function));
@@ -295,11 +299,11 @@ fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
 }
 
 /// A title with short names of functions.
-fn shortened(f: &Finding) -> String {
+pub fn shortened(f: &Finding) -> String {
     shorten_in(&f.title, &f.culprit.function)
 }
 
-fn shorten_in(text: &str, function: &str) -> String {
+pub fn shorten_in(text: &str, function: &str) -> String {
     if function.is_empty() { text.to_owned() } else { text.replace(function, &short(function)) }
 }
 

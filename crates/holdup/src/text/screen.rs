@@ -10,6 +10,7 @@
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use anstream::ColorChoice;
 pub use anstyle::AnsiColor;
@@ -113,22 +114,31 @@ pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Whether a program of ours draws on the whole terminal: then nothing else does.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
 /// Whether a person looks at standard error: progress is for them.
 pub fn is_watched() -> bool {
-    io::stderr().is_terminal()
+    io::stderr().is_terminal() && !TAKEN.load(Ordering::Relaxed)
+}
+
+/// Calls `show` with the whole terminal, which is as it was afterwards, whatever happens.
+///
+/// # Errors
+/// If the terminal cannot be used so, or what `show` says.
+pub fn with_all_of_it<T>(show: impl FnOnce(&mut ratatui::DefaultTerminal) -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let mut terminal = ratatui::try_init()?;
+    TAKEN.store(true, Ordering::Relaxed);
+    let shown = show(&mut terminal);
+    TAKEN.store(false, Ordering::Relaxed);
+    ratatui::restore();
+    shown
 }
 
 /// Replaces the line that the cursor is in, without ending it; empty text removes it.
 pub fn redraw(text: &str) {
     let mut out = io::stderr().lock();
     let _ = write!(out, "\r\x1b[K{}", holdup_base::text::clean(text));
-    let _ = out.flush();
-}
-
-/// Empties the terminal, for a page that takes the place of the one before.
-pub fn clear() {
-    let mut out = io::stdout().lock();
-    let _ = write!(out, "\x1b[H\x1b[2J");
     let _ = out.flush();
 }
 

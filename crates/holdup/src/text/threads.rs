@@ -1,13 +1,16 @@
 //! The table of `holdup threads`.
 
+use std::cmp::Reverse;
 use std::io::Write;
 
 use holdup_analysis::label::duration;
 use holdup_analysis::threads::{Naming, ThreadList, ThreadTimes};
 use holdup_base::text::clean;
+use holdup_trace::Timestamp;
 
 use super::screen::{self, AnsiColor, Style};
 use super::wrap::{cut, paragraph, width};
+use crate::cli::ThreadOrder;
 use crate::documents::live::{Live, LiveRow};
 
 const BOLD: Style = Style::BOLD;
@@ -15,6 +18,20 @@ const DIM: Style = Style::DIM;
 const WARN: Style = Style::color(AnsiColor::Yellow);
 /// Columns of a thread's name: the kernel keeps 15 bytes.
 const NAME: usize = 15;
+
+/// Puts threads in order, the greatest first.
+pub fn sort(threads: &mut [ThreadTimes], by: ThreadOrder) {
+    let ns = |s: f64| Reverse(Timestamp::from_seconds(s));
+    threads.sort_by(|a, b| a.tid.cmp(&b.tid).then(a.pid.cmp(&b.pid)));
+    match by {
+        ThreadOrder::Ran => threads.sort_by_key(|t| ns(t.ran_s)),
+        ThreadOrder::Ready => threads.sort_by_key(|t| ns(t.ready_s)),
+        ThreadOrder::Waited => threads.sort_by_key(|t| ns(t.waited_s)),
+        ThreadOrder::Waits => threads.sort_by_key(|t| Reverse(t.waits)),
+        ThreadOrder::Name => threads.sort_by(|a, b| a.name.cmp(&b.name)),
+        ThreadOrder::Tid => {}
+    }
+}
 
 /// Prints the threads of a trace, of which there are `all`.
 pub fn print(found: &ThreadList, all: usize) -> anyhow::Result<()> {
@@ -104,7 +121,7 @@ fn style(naming: Naming) -> Style {
 }
 
 /// What it is there for, the kinds of waiting with the most time, and what the name tells.
-fn remarks(t: &ThreadTimes) -> String {
+pub fn remarks(t: &ThreadTimes) -> String {
     let mut kinds: Vec<(&str, f64)> = t.waited_by_kind.iter().map(|(k, s)| (*k, *s)).collect();
     kinds.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     let share = |s: f64| 100.0 * s / t.waited_s.max(f64::MIN_POSITIVE);
