@@ -173,8 +173,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let [svg, png] = ["plot.svg", "plot.png"].map(|name| folder.path().join(name));
         let file = |path| Output::create(path, holdup_base::output::Readers::Umask).expect("a place");
-        draw(&scaling, file(&svg)).expect("an SVG");
-        draw(&scaling, file(&png)).expect("a PNG");
+        draw(&scaling, file(&svg), super::png).expect("an SVG");
+        draw(&scaling, file(&png), super::png).expect("a PNG");
         let drawn = std::fs::read_to_string(svg).expect("the SVG");
         for word in ["bench -t {n}", "perfect", "USL", "Amdahl", "more threads than CPUs"] {
             assert!(drawn.contains(word), "{word}");

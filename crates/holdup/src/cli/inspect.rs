@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args, ValueEnum};
+pub use crate::text::threads::ThreadOrder;
+use clap::{ArgGroup, Args};
 
 pub const CHAIN_HELP: &str = "\
 Examples:
@@ -77,23 +78,6 @@ pub struct Disasm {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// By what threads are ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ThreadOrder {
-    /// Time on a CPU
-    Ran,
-    /// Time ready to run
-    Ready,
-    /// Time waited
-    Waited,
-    /// Number of waits, or of voluntary switches
-    Waits,
-    /// Thread name
-    Name,
-    /// Thread id
-    Tid,
 }
 
 /// `holdup threads`

@@ -11,8 +11,7 @@ use holdup_analysis::report::Finding;
 use holdup_analysis::threads::ThreadList;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::cli::ThreadOrder;
-use crate::text::threads::sort;
+use crate::text::threads::{ThreadOrder, sort};
 
 /// In which order threads are listed, one after the other.
 const ORDERS: [ThreadOrder; 5] =

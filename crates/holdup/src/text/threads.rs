@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::io::Write;
 
+use clap::ValueEnum;
 use holdup_analysis::label::duration;
 use holdup_analysis::threads::{Naming, ThreadList, ThreadTimes};
 use holdup_base::text::clean;
@@ -10,7 +11,6 @@ use holdup_trace::Timestamp;
 
 use super::screen::{self, AnsiColor, Style};
 use super::wrap::{cut, paragraph, width};
-use crate::cli::ThreadOrder;
 use crate::documents::live::{Live, LiveRow};
 
 const BOLD: Style = Style::BOLD;
@@ -18,6 +18,23 @@ const DIM: Style = Style::DIM;
 const WARN: Style = Style::color(AnsiColor::Yellow);
 /// Columns of a thread's name: the kernel keeps 15 bytes.
 const NAME: usize = 15;
+
+/// By what threads are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ThreadOrder {
+    /// Time on a CPU
+    Ran,
+    /// Time ready to run
+    Ready,
+    /// Time waited
+    Waited,
+    /// Number of waits, or of voluntary switches
+    Waits,
+    /// Thread name
+    Name,
+    /// Thread id
+    Tid,
+}
 
 /// Puts threads in order, the greatest first.
 pub fn sort(threads: &mut [ThreadTimes], by: ThreadOrder) {

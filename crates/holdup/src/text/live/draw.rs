@@ -13,11 +13,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 
 use super::{Live, Page};
-use crate::cli::ThreadOrder;
 use crate::text::detail::{Part, parts};
 use crate::text::page::{all_clear, short, shorten_in, shortened, verb};
 use crate::text::screen::AnsiColor;
-use crate::text::threads::remarks;
+use crate::text::threads::{ThreadOrder, remarks};
 
 /// Findings that are listed, at most.
 const FINDINGS: u16 = 6;
