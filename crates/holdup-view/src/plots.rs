@@ -8,6 +8,10 @@ use crate::{Answer, Error, Result};
 
 /// The points of a law's curve.
 const CURVE: usize = 200;
+/// Series of one plot, at most: of more nobody can tell which is which.
+const MOST_SERIES: usize = 6;
+/// The unit of series that show another series once more.
+const DERIVED: &str = "cycles";
 
 /// What is drawn of one document.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -31,6 +35,9 @@ struct Axis {
     label: String,
     unit: String,
     log: bool,
+    /// Its ends, where several plots share them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends: Option<[f64; 2]>,
 }
 
 named! {
@@ -104,7 +111,7 @@ fn text(value: &Value) -> String {
 }
 
 fn axis(label: impl Into<String>, unit: impl Into<String>) -> Axis {
-    Axis { label: label.into(), unit: unit.into(), log: false }
+    Axis { label: label.into(), unit: unit.into(), ..Axis::default() }
 }
 
 fn point(value: &Value, [x, y, low, high]: [&str; 4]) -> Option<Point> {
@@ -116,10 +123,12 @@ fn points(value: &Value, names: [&str; 4]) -> Vec<Point> {
     list(value).filter_map(|v| point(v, names)).collect()
 }
 
-/// One plot for each unit of an experiment.
+/// One plot for each unit of an experiment, or several with the same axes.
 fn experiment(value: &Value) -> Vec<Plot> {
     let mut plots: Vec<Plot> = Vec::new();
-    for series in list(&value["series"]) {
+    let derived = |series: &Value| series["unit"] == DERIVED;
+    let other = list(&value["series"]).any(|series| !derived(series));
+    for series in list(&value["series"]).filter(|series| !other || !derived(series)) {
         let unit = text(&series["unit"]);
         let x = series["axis"].as_str().or(value["axis"].as_str()).unwrap_or("threads");
         let at = plots.iter().position(|p| p.y.unit == unit && p.x.label == x).unwrap_or_else(|| {
@@ -137,7 +146,25 @@ fn experiment(value: &Value) -> Vec<Plot> {
         let drawn = points(&series["points"], ["x", "median", "low", "high"]);
         plots[at].series.push(Series { name: text(&series["name"]), style: Style::Points, points: drawn });
     }
-    plots.into_iter().map(logarithmic).collect()
+    plots.into_iter().map(logarithmic).flat_map(small_multiples).collect()
+}
+
+/// A plot of many series as several with few, on the same axes.
+fn small_multiples(mut plot: Plot) -> Vec<Plot> {
+    if plot.series.len() <= MOST_SERIES {
+        return vec![plot];
+    }
+    let all = || plot.series.iter().flat_map(|s| &s.points);
+    let ends = |of: &dyn Fn(&Point) -> [f64; 2]| {
+        let both = all().map(of);
+        both.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
+    };
+    plot.x.ends = ends(&|p| [p.x, p.x]);
+    plot.y.ends = ends(&|p| [p.low.unwrap_or(p.y), p.high.unwrap_or(p.y)]);
+    let series = std::mem::take(&mut plot.series);
+    // As even as may be.
+    let each = series.len().div_ceil(series.len().div_ceil(MOST_SERIES));
+    series.chunks(each).map(|few| Plot { series: few.to_vec(), ..plot.clone() }).collect()
 }
 
 /// Values that differ by more than a hundred times are drawn by their size.
@@ -225,6 +252,22 @@ mod tests {
         assert_eq!((series[0].points[1].x, series[0].points[1].high), (4.0, Some(31.0)));
         let last = series[1].points[CURVE - 1];
         assert!((last.y - 40.0 / 1.3).abs() < 1e-9, "{last:?}");
+    }
+
+    #[test]
+    fn many_series_are_several_plots_with_the_same_axes() {
+        let series = |i: u32| {
+            json!({"name": format!("s{i}"), "unit": "ns", "points": [
+                {"x": 1, "median": f64::from(i), "low": 0.5, "high": 9.0}, {"x": 2, "median": 3.0, "low": 2.0, "high": f64::from(10 + i)}]})
+        };
+        let all: Vec<Value> =
+            (1..=8).map(series).chain([json!({"name": "d", "unit": "cycles", "points": []})]).collect();
+        let document = json!({"schema": "holdup.lab/1", "experiments": [{"name": "counters", "series": all}]});
+        let plots = Plots::read(document.to_string().as_bytes(), "lab.json").unwrap().plots;
+        assert_eq!(plots.iter().map(|p| p.series.len()).collect::<Vec<_>>(), [4, 4]);
+        for plot in &plots {
+            assert_eq!((plot.x.ends, plot.y.ends), (Some([1.0, 2.0]), Some([0.5, 18.0])));
+        }
     }
 
     #[test]

@@ -468,10 +468,18 @@ export interface PlotSeries {
   style?: "line" | "points";
 }
 
+export interface PlotAxis {
+  label: string;
+  unit: string;
+  log?: boolean;
+  /** Its ends, where several plots share them. */
+  ends?: [number, number];
+}
+
 export interface Plot {
   title: string;
-  x: { label: string; unit: string; log?: boolean };
-  y: { label: string; unit: string; log?: boolean };
+  x: PlotAxis;
+  y: PlotAxis;
   series: PlotSeries[];
   verdict: string;
   notes: string[];

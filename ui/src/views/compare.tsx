@@ -91,6 +91,16 @@ function Other({ trace }: { trace: number }) {
       ctx.textAlign = "left";
       if (box.width - stop > 90) ctx.fillText("ends here", stop + 6, 12);
     }
+    // The axis is that of the recording above.
+    if (end > window[1] && s.window === null) {
+      const text = `goes on for ${span(end - window[1])} ▸`;
+      ctx.textAlign = "right";
+      ctx.fillStyle = theme.bg;
+      const wide = ctx.measureText(text).width + 8;
+      ctx.fillRect(box.width - wide - 2, 4, wide, 16);
+      ctx.fillStyle = theme.text;
+      ctx.fillText(text, box.width - 6, 12);
+    }
     if (drag) {
       ctx.fillStyle = theme.accent;
       ctx.globalAlpha = 0.2;
@@ -112,7 +122,7 @@ function Other({ trace }: { trace: number }) {
               </span>
             </p>
           )}
-          {(explain.answer?.json.findings ?? []).slice(0, 3).map((f) => (
+          {(explain.answer?.json.findings ?? []).slice(0, 2).map((f) => (
             <p key={f.id} class="cause" title={f.title}>
               <b>{f.id}</b> {f.title} <span class="dim">({spanS(f.blame_cpu_s)})</span>
             </p>

@@ -34,6 +34,16 @@ interface Scale {
   lo: number;
   hi: number;
   log: boolean;
+  /** Numbers of threads and the like: nothing lies between two of them. */
+  whole?: boolean;
+}
+
+/** Numbers that are all whole, such as those of threads, with room at both ends. */
+function counts(values: number[], log: boolean): Scale | null {
+  if (log || values.length === 0 || !values.every(Number.isInteger)) return null;
+  const [lo, hi] = [Math.min(...values), Math.max(...values)];
+  const room = lo === hi ? 1 : (hi - lo) * 0.08;
+  return { lo: lo - room, hi: hi + room, log, whole: true };
 }
 
 /** Round ends around the values; a logarithmic axis keeps to what is above nothing. */
@@ -50,7 +60,7 @@ const place = (s: Scale, v: number): number =>
   s.log ? Math.log(v / s.lo) / Math.log(s.hi / s.lo) : (v - s.lo) / (s.hi - s.lo || 1);
 
 function marks(s: Scale, wanted: number): number[] {
-  if (!s.log) return ticks([s.lo, s.hi], wanted);
+  if (!s.log) return ticks([s.lo, s.hi], wanted).filter((v) => !s.whole || Number.isInteger(v));
   const all: number[] = [];
   for (let d = Math.floor(Math.log10(s.lo)); d <= Math.ceil(Math.log10(s.hi)); d++) {
     const by = s.hi / s.lo > 1e4 ? [1] : [1, 2, 5];
@@ -84,7 +94,8 @@ function Figure({ plot, after }: { plot: Plot; after: Plot | undefined }) {
   const axes = useMemo(() => {
     const xs = plot.series.flatMap((s) => s.points.map((p) => p.x));
     const ys = plot.series.flatMap((s) => s.points.flatMap((p) => [p.y, p.low ?? p.y, p.high ?? p.y]));
-    return { x: scale(xs, plot.x.log ?? false), y: scale(ys, plot.y.log ?? false) };
+    const [x, y] = [plot.x.log ?? false, plot.y.log ?? false];
+    return { x: counts(plot.x.ends ?? xs, x) ?? scale(plot.x.ends ?? xs, x), y: scale(plot.y.ends ?? ys, y) };
   }, [plot]);
   const area = { left: 58, top: 8, right: 12, bottom: 34 };
   const w = box.width - area.left - area.right;
@@ -156,7 +167,7 @@ function Figure({ plot, after }: { plot: Plot; after: Plot | undefined }) {
           ? `${near.name}: ${label(plot.x)} ${short(near.x)}, ${label(plot.y)} ${short(near.y)}${
               near.low !== undefined && near.high !== undefined ? ` (${short(near.low)} – ${short(near.high)})` : ""
             }`
-          : plot.notes.join(" ")}
+          : plot.notes.filter((note) => !after?.notes.includes(note)).join(" ")}
       </p>
     </figure>
   );
