@@ -81,6 +81,7 @@ pub(super) fn cpu_bound<'a>(
     let advice = match inside::busy(context, &samples, &found.function) {
         _ if storm.is_some() => FEWER.to_owned(),
         Some(advice) => advice,
+        None if is_full(context) => FULL.to_owned(),
         None => FASTER.to_owned(),
     };
     let (confidence, doubts) = certainty(context, count);
@@ -118,6 +119,17 @@ fn certainty(context: &Context, samples: f64) -> (Confidence, Vec<String>) {
     (Confidence::High, Vec::new())
 }
 
+/// Whether no CPU is left to spread the work over.
+fn is_full(context: &Context) -> bool {
+    let cpu = context.cpu_seconds();
+    caveats::has_switches(context) && cpu.busy + cpu.spin + cpu.other >= FULLY * cpu.total
+}
+
+/// The share of the CPUs in use from which on none is left.
+const FULLY: f64 = 0.9;
+
+const FULL: &str =
+    "There is no wait to mend, and all CPUs are in use: make this function faster, or call it less often.";
 const FASTER: &str = "There is no wait to mend: make this function faster, or spread its work over more threads.";
 const FEWER: &str =
     "Start fewer processes: let one do the work of many, or use what the shell or the library has built in.";
