@@ -79,6 +79,8 @@ struct Now {
     /// Whom it will be woken by, if it is one of those.
     waker: ThreadIdx,
     passes: Passes,
+    /// When its present wait began.
+    waits_since: u64,
     /// The findings without which its present wait would not be.
     gone: Set,
     /// Those without which it would not have to get its CPU back.
@@ -98,6 +100,8 @@ struct Replay<'a> {
     ran: Vec<u64>,
     /// CPU time of the program by finding.
     saved: Vec<u64>,
+    /// All that was taken out of any thread by finding, in nanoseconds of the run as it was.
+    removed: Vec<u64>,
     /// When something of each finding was taken out last.
     last: Vec<Option<u64>>,
     moves: Vec<Move>,

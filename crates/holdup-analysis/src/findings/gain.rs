@@ -1,6 +1,7 @@
 //! How much could be gained: what each finding takes out of the run, and how long the run is without it.
 
 use holdup_trace::{Result, StackId, StringId, ThreadIdx};
+use rustc_hash::FxHashSet;
 
 use super::context::Context;
 use super::tally::{Group, Tally};
@@ -13,6 +14,11 @@ use crate::report::{Finding, FindingKind};
 
 /// More lost time, or a greater share of waits that nobody is known to have ended, than this: the trace cannot tell.
 const MUCH_UNKNOWN: f64 = 0.1;
+
+/// What it costs at most to go to sleep and to be woken, on a virtual machine: in the kernel, on both sides, in nanoseconds.
+const COST_NS: u64 = 100_000;
+/// Changes of a thread's state for each of its waits, at least: it waits, is ready, runs.
+const CHANGES: u32 = 2;
 
 /// What mending a finding could save.
 pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &Finding) -> Option<Taken> {
@@ -51,7 +57,8 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
         }
         _ => taken,
     };
-    Some(taken.with_stacks(of_waiting(context)))
+    let (stacks, spared) = of_waiting(context, tally);
+    Some(taken.with_stacks(stacks).sparing(spared))
 }
 
 /// Whether it is a lock that a library or the kernel takes for those that call it.
@@ -70,13 +77,26 @@ fn of_atomics(context: &Context) -> Vec<StackId> {
     sampled(context, |stack| context.spins.is_atomic(stack))
 }
 
-/// Stacks of CPU time in the kernel, and of spinning: who waits for a disk, a lock, a CPU or another's work no longer also goes to
+/// Stacks of spinning and of CPU time in the kernel: who waits for a disk, a lock, a CPU or another's work no longer also goes to
 /// sleep, wakes others and looks again less often. How much less nobody can tell, so a bound counts none of it as work that remains;
 /// but what goes through a socket has to go there in any case.
-fn of_waiting(context: &Context) -> Vec<StackId> {
-    let remains = |stack| is_message(place::functions(context, stack).map(|name| context.trace.text(name)));
-    let in_kernel = |stack| context.classifier.facts(stack).in_kernel;
-    sampled(context, |stack| context.spins.has(stack) || in_kernel(stack) && !remains(stack))
+///
+/// Where the threads of the finding sleep so seldom that this is more than it can cost, it is what it costs at most instead, in nanoseconds.
+fn of_waiting(context: &Context, tally: &Tally) -> (Vec<StackId>, u64) {
+    let is_kernel = |stack: StackId| {
+        let in_kernel = !context.spins.has(stack) && context.classifier.facts(stack).in_kernel;
+        in_kernel && !is_message(place::functions(context, stack).map(|name| context.trace.text(name)))
+    };
+    let own = context.blame.profile.iter().filter(|((thread, _), _)| context.focus.contains(*thread));
+    let kernel: f64 = own.filter(|((_, stack), _)| is_kernel(*stack)).map(|(_, ns)| ns).sum();
+    let threads: FxHashSet<ThreadIdx> = tally.threads.iter().chain(tally.by_thread.keys()).copied().collect();
+    let changes = threads.iter().filter_map(|thread| context.timeline.changes.get(thread.index()));
+    let spared = COST_NS * changes.map(|n| u64::from(n.div_ceil(CHANGES))).sum::<u64>();
+    if (spared as f64) < kernel {
+        (sampled(context, |stack| context.spins.has(stack)), spared)
+    } else {
+        (sampled(context, |stack| context.spins.has(stack) || is_kernel(stack)), 0)
+    }
 }
 
 /// Whether a stack of these functions, the innermost first, sends or receives, and neither wakes anybody nor goes to sleep for it.

@@ -23,12 +23,15 @@ pub struct Length {
     pub touched: Option<u64>,
     /// CPU nanoseconds.
     pub work: u64,
+    /// The run as it was less all that was taken out, of every thread: a path leads through each piece once at most.
+    pub rest: u64,
 }
 
 impl Length {
     /// The least time that this takes on so many CPUs, in nanoseconds.
     pub fn least(&self, cpus: usize) -> f64 {
-        (self.touched.unwrap_or(self.path) as f64).max(self.work as f64 / cpus.max(1) as f64)
+        let path = self.touched.unwrap_or(self.path).max(self.rest);
+        (path as f64).max(self.work as f64 / cpus.max(1) as f64)
     }
 }
 
@@ -50,7 +53,7 @@ mod tests {
     use super::*;
 
     fn length(path: u64, work: u64) -> Length {
-        Length { path, work, touched: None }
+        Length { path, work, ..Length::default() }
     }
 
     fn lengths(unchanged: Length, left: Length) -> Lengths {
@@ -63,6 +66,13 @@ mod tests {
         assert_eq!(bound(&lengths(unchanged, length(50, 20)), 0), Some(2.0));
         assert_eq!(bound(&lengths(unchanged, length(10, 100)), 0), Some(2.0));
         assert_eq!(bound(&lengths(unchanged, length(200, 0)), 0), Some(1.0));
+    }
+
+    #[test]
+    fn no_more_is_gained_than_was_taken_out() {
+        // For 40 of its 100 it waited for something outside, which is on no path.
+        let left = Length { rest: 80, ..length(40, 20) };
+        assert_eq!(bound(&lengths(length(60, 30), left), 0), Some(1.25));
     }
 
     #[test]

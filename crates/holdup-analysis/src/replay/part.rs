@@ -29,6 +29,7 @@ impl<'a> Replay<'a> {
             behind: 0,
             waker: ThreadIdx::NONE,
             passes: Passes::Never,
+            waits_since: 0,
             gone: 0,
             relieved: 0,
         };
@@ -42,6 +43,7 @@ impl<'a> Replay<'a> {
             threads: (0..threads).map(fresh).collect(),
             ran: vec![0; threads],
             saved: vec![0; taken.len()],
+            removed: taken.iter().map(|taken| taken.spared).collect(),
             last: vec![None; taken.len()],
             moves: Vec::new(),
             begun: false,
@@ -128,7 +130,7 @@ impl<'a> Replay<'a> {
             self.threads[wait.waker.index()].behind += 1;
         }
         let now = &mut self.threads[i];
-        (now.gone, now.passes) = (gone, passes);
+        (now.gone, now.passes, now.waits_since) = (gone, passes, wait.start);
         now.waker = if held_up { wait.waker } else { ThreadIdx::NONE };
     }
 
@@ -137,6 +139,7 @@ impl<'a> Replay<'a> {
         let (gone, held_up_by) = (now.gone, std::mem::replace(&mut now.waker, ThreadIdx::NONE));
         now.relieved = gone;
         self.note(gone, t);
+        self.remove(gone, wait.start, t);
         if held_up_by != ThreadIdx::NONE {
             self.settle(held_up_by.index(), t);
             self.threads[held_up_by.index()].behind -= 1;
@@ -186,20 +189,41 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// What was from `from` to `to` is not, without these findings.
+    pub(super) fn remove(&mut self, findings: Set, from: u64, to: u64) {
+        let window = self.study.window;
+        let ns = to.min(window.to).saturating_sub(from.max(window.from));
+        let mut left = findings;
+        while left != 0 {
+            self.removed[left.trailing_zeros() as usize] += ns;
+            left &= left - 1;
+        }
+    }
+
     /// The longest paths, and what CPU time is left.
     pub(super) fn finish(mut self) -> Lengths {
         let window = self.study.window;
-        (1..self.threads.len()).for_each(|i| self.settle(i, window.to));
+        for i in 1..self.threads.len() {
+            let Now { state, gone, waits_since, .. } = self.threads[i];
+            if matches!(state, State::Waiting(_)) {
+                self.remove(gone, waits_since, window.to);
+            }
+            self.settle(i, window.to);
+        }
         let ours: Vec<usize> = (1..self.threads.len()).filter(|&i| self.threads[i].ours).collect();
         let work: u64 = ours.iter().map(|&i| self.ran[i]).sum();
         let longest = |clock: usize| ours.iter().map(|&i| self.clocks.at(i, clock)).max().unwrap_or(0);
         let without = |n: usize| {
             let last = self.last[n]?;
             let touched = if self.lasts(last) { self.longest_touched(&ours, n + 1) } else { None };
-            Some(Length { path: longest(n + 1), touched, work: work.saturating_sub(self.saved[n]) })
+            let spared = self.taken[n].spared;
+            let work = work.saturating_sub(self.saved[n] + spared);
+            let rest = (window.to - window.from).saturating_sub(self.removed[n]);
+            let touched = touched.map(|ns| ns.saturating_sub(spared));
+            Some(Length { path: longest(n + 1).saturating_sub(spared), touched, work, rest })
         };
         Lengths {
-            unchanged: Length { path: longest(self.taken.len() + 1), touched: None, work },
+            unchanged: Length { path: longest(self.taken.len() + 1), touched: None, work, rest: 0 },
             without: (0..self.taken.len()).map(without).collect(),
             duration: window.to - window.from,
             cpus: self.study.timeline.cpus,

@@ -36,6 +36,7 @@ impl Replay<'_> {
         for piece in self.pieces.of(i) {
             let (n, out) = (piece.clock - 1, piece.of_run(from, to));
             self.clocks.of(i)[piece.clock] -= out;
+            self.removed[n] += out;
             self.saved[n] += if ours && self.taken[n].work == Work::Gone { out } else { 0 };
             if out > 0 {
                 self.last[n] = Some(to);
@@ -56,6 +57,7 @@ impl Replay<'_> {
         let (latency, foreign) = (idle.min(to - from), foreign.min(to - from));
         let relieved = now.relieved;
         self.clocks.pass_but(i, latency, relieved);
+        self.remove(relieved, from, to);
         // Neighbours may be others the next time: what they took tells why the run was as long as it was, and bounds no other.
         let as_it_was = self.taken.len() + 1;
         self.clocks.of(i)[as_it_was] += foreign.min(to - from - latency);
@@ -67,6 +69,7 @@ impl Replay<'_> {
             if relieved >> (piece.clock - 1) & 1 == 0 {
                 let out = u128::from(latency) * u128::from(charged) / u128::from(to - from);
                 self.clocks.of(i)[piece.clock] -= out as u64;
+                self.removed[piece.clock - 1] += charged;
             }
         }
     }

@@ -36,6 +36,8 @@ pub struct Taken {
     pub(super) stacks: FxHashSet<StackId>,
     /// What becomes of what runs in `runs`.
     pub(super) work: Work,
+    /// CPU nanoseconds that go besides, wherever they were.
+    pub(super) spared: u64,
 }
 
 impl Taken {
@@ -59,6 +61,12 @@ impl Taken {
     /// Takes out the CPU time of samples with these stacks.
     pub fn with_stacks(mut self, stacks: impl IntoIterator<Item = StackId>) -> Self {
         self.stacks.extend(stacks);
+        self
+    }
+
+    /// Takes out so many nanoseconds of CPU time, of which it is not known where they were.
+    pub fn sparing(mut self, ns: u64) -> Self {
+        self.spared = ns;
         self
     }
 
