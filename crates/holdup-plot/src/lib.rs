@@ -9,6 +9,7 @@ use holdup_base::output::Output;
 use holdup_base::text::{clean, escape, is_unsafe};
 use plotters::coord::Shift;
 use plotters::prelude::*;
+#[cfg(feature = "png")]
 use resvg::{tiny_skia, usvg};
 
 pub use plotters;
@@ -80,12 +81,14 @@ fn valid(drawn: &str) -> String {
 }
 
 /// Pixels of a PNG for one of the SVG: sharp in print, too.
+#[cfg(feature = "png")]
 const SCALE: f32 = 2.0;
 
 /// An SVG document as a PNG image. Letters come from the one font that is in the program.
 ///
 /// # Errors
 /// If it is none, or too large for memory.
+#[cfg(feature = "png")]
 pub fn png(svg: &str) -> Result<Vec<u8>, String> {
     let mut options = usvg::Options { font_family: FONT.to_owned(), ..usvg::Options::default() };
     options.fontdb_mut().load_font_data(FONT_DATA.to_vec());
@@ -96,6 +99,15 @@ pub fn png(svg: &str) -> Result<Vec<u8>, String> {
     pixels.fill(tiny_skia::Color::WHITE);
     resvg::render(&tree, tiny_skia::Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
     pixels.encode_png().map_err(|e| e.to_string())
+}
+
+/// An SVG document as a PNG image, of which this build knows nothing.
+///
+/// # Errors
+/// Always: what draws it is not built in.
+#[cfg(not(feature = "png"))]
+pub fn png(_: &str) -> Result<Vec<u8>, String> {
+    Err("this program was built without PNG: `make build` makes one that draws it; SVG needs nothing".to_owned())
 }
 
 const FONT_DATA: &[u8] = include_bytes!("DejaVuSans.ttf");
@@ -273,9 +285,13 @@ mod tests {
         assert!(said.contains(&&*clean(hostile)), "{said:?}");
         assert!(!document.descendants().any(|n| n.has_tag_name("b")));
         let png = folder.path().join("a.png");
-        save(&Words(hostile), Output::create(&png, holdup_base::output::Readers::Umask).expect("a place"))
-            .expect("a picture");
-        assert!(std::fs::read(png).expect("bytes").ends_with(b"IEND\xaeB`\x82"));
+        let saved = save(&Words(hostile), Output::create(&png, holdup_base::output::Readers::Umask).expect("a place"));
+        if cfg!(feature = "png") {
+            saved.expect("a picture");
+            assert!(std::fs::read(png).expect("bytes").ends_with(b"IEND\xaeB`\x82"));
+        } else {
+            assert!(saved.expect_err("no PNG").contains("make build"));
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ const FEATURES: &[(&str, bool)] = &[
     ("http", cfg!(feature = "http")),
     ("redis", cfg!(feature = "redis")),
     ("https", cfg!(feature = "https")),
+    ("png", cfg!(feature = "png")),
 ];
 
 /// What `--version` prints behind the name: the version, the features that were built in, and for which machines.
