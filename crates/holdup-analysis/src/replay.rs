@@ -79,8 +79,6 @@ struct Now {
     /// Whom it will be woken by, if it is one of those.
     waker: ThreadIdx,
     passes: Passes,
-    /// When its present wait began.
-    waits_since: u64,
     /// The findings without which its present wait would not be.
     gone: Set,
     /// Those without which it would not have to get its CPU back.

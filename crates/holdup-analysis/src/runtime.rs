@@ -43,7 +43,7 @@ pub(crate) fn interprets(module: &str) -> Option<&'static str> {
 
 /// Whether code is of an interpreted language: its source file, or what its runtime compiled.
 pub(crate) fn is_interpreted(module: &str, function: &str) -> bool {
-    module == "[jit]" || ALL.iter().any(|r| !r.language.is_empty() && (r.is_language)(module, function))
+    module == "[jit]" || ALL.iter().any(|r| (r.is_language)(module, function))
 }
 
 /// What a function is known as that calls `callee`: another name than its own where that is not known and what it does tells.

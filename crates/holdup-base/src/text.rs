@@ -46,6 +46,14 @@ pub fn escape(c: char, out: &mut String) {
     };
 }
 
+/// Whether a file's name is that of a program or library, of whichever version or kind: `python3` is python3, python3.11 and
+/// python3-dbg, but no python3x.
+pub fn is_version_of(file: &str, name: &str) -> bool {
+    file.strip_prefix(name).is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with(['.', '-']) || rest.starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use holdup_base::text::is_version_of;
 use holdup_trace::Image;
 
 use crate::object::base_name;
@@ -33,18 +34,10 @@ pub(crate) fn is_it(path: &str) -> bool {
 /// What would give the code of process `pid` names; `images` are what it maps. Of a runtime that is not known there is nothing to say.
 pub(crate) fn hint(images: &[Arc<Image>], pid: u32) -> Option<String> {
     let of = |(file, ..): &&(&str, &str, &str)| {
-        images.iter().filter(|image| image.pid == pid).any(|image| is_named(base_name(&image.path), file))
+        images.iter().filter(|image| image.pid == pid).any(|image| is_version_of(base_name(&image.path), file))
     };
     let (_, runtime, what) = RUNTIMES.iter().find(of)?;
     Some(format!("code that {runtime} compiled in process {pid} has no names: {what}"))
-}
-
-/// `python3` is python3, python3.11 and no python3-config.
-fn is_named(name: &str, file: &str) -> bool {
-    let rest = name.strip_prefix(file);
-    rest.is_some_and(|rest| {
-        rest.is_empty() || rest.starts_with(['.', '-']) || rest.starts_with(|c: char| c.is_ascii_digit())
-    })
 }
 
 #[cfg(test)]

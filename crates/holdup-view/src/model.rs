@@ -101,8 +101,8 @@ impl Model {
         self.base.bytes() + self.crowds.bytes() + self.study.spans.bytes()
     }
 
-    /// Makes what the first questions will ask for: the explanation, the first table, sums for flame graphs, the chains of the first findings. O(events): slow; questions may be
-    /// asked meanwhile.
+    /// Makes what the first questions will ask for: the explanation, the first table, sums for flame graphs, the chains of the first
+    /// findings. O(events): slow; questions may be asked meanwhile.
     ///
     /// # Errors
     /// If a table is damaged.

@@ -241,6 +241,11 @@ impl Source {
         Source { all: false, pid: Vec::new(), cgroup: None, duration: None, freq, budget, min_wait, buffer, cmd }
     }
 
+    /// These processes, or the whole machine if there are none, for so long.
+    pub fn stretch(pid: &[String], over: Duration) -> Source {
+        Source { all: pid.is_empty(), pid: pid.to_vec(), duration: Some(over), ..Source::command(Vec::new()) }
+    }
+
     /// Whether it says what to record.
     pub fn is_given(&self) -> bool {
         self.all || !self.pid.is_empty() || self.cgroup.is_some() || !self.cmd.is_empty()

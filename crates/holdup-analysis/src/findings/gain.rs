@@ -83,20 +83,21 @@ fn of_atomics(context: &Context) -> Vec<StackId> {
 ///
 /// Where the threads of the finding sleep so seldom that this is more than it can cost, it is what it costs at most instead, in nanoseconds.
 fn of_waiting(context: &Context, tally: &Tally) -> (Vec<StackId>, u64) {
-    let is_kernel = |stack: StackId| {
-        let in_kernel = !context.spins.has(stack) && context.classifier.facts(stack).in_kernel;
-        in_kernel && !is_message(place::functions(context, stack).map(|name| context.trace.text(name)))
-    };
+    let mut stacks = sampled(context, |stack| context.spins.has(stack));
+    let remains = |stack| is_message(place::functions(context, stack).map(|name| context.trace.text(name)));
+    let in_kernel = |stack| !context.spins.has(stack) && context.classifier.facts(stack).in_kernel;
+    let kernel: FxHashSet<StackId> =
+        sampled(context, |stack| in_kernel(stack) && !remains(stack)).into_iter().collect();
     let own = context.blame.profile.iter().filter(|((thread, _), _)| context.focus.contains(*thread));
-    let kernel: f64 = own.filter(|((_, stack), _)| is_kernel(*stack)).map(|(_, ns)| ns).sum();
+    let in_all: f64 = own.filter(|((_, stack), _)| kernel.contains(stack)).map(|(_, ns)| ns).sum();
     let threads: FxHashSet<ThreadIdx> = tally.threads.iter().chain(tally.by_thread.keys()).copied().collect();
     let changes = threads.iter().filter_map(|thread| context.timeline.changes.get(thread.index()));
     let spared = COST_NS * changes.map(|n| u64::from(n.div_ceil(CHANGES))).sum::<u64>();
-    if (spared as f64) < kernel {
-        (sampled(context, |stack| context.spins.has(stack)), spared)
-    } else {
-        (sampled(context, |stack| context.spins.has(stack) || is_kernel(stack)), 0)
+    if (spared as f64) < in_all {
+        return (stacks, spared);
     }
+    stacks.extend(kernel);
+    (stacks, 0)
 }
 
 /// Whether a stack of these functions, the innermost first, sends or receives, and neither wakes anybody nor goes to sleep for it.

@@ -47,6 +47,15 @@ impl Clocks {
 /// A set of findings: bit n is finding n, whose clock is n + 1.
 pub(super) type Set = u64;
 
+/// The findings in a set.
+pub(super) fn each(mut set: Set) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let n = (set != 0).then(|| set.trailing_zeros() as usize)?;
+        set &= set - 1;
+        Some(n)
+    })
+}
+
 fn has(set: Set, clock: usize) -> bool {
     clock > 0 && set >> (clock - 1) & 1 != 0
 }

@@ -2,7 +2,7 @@
 
 use holdup_trace::ThreadIdx;
 
-use super::clocks::{Clocks, Set};
+use super::clocks::{Clocks, Set, each};
 use super::cpus::{Cpus, Has};
 use super::length::{Length, Lengths};
 use super::moves::{self, Move};
@@ -29,7 +29,6 @@ impl<'a> Replay<'a> {
             behind: 0,
             waker: ThreadIdx::NONE,
             passes: Passes::Never,
-            waits_since: 0,
             gone: 0,
             relieved: 0,
         };
@@ -130,7 +129,7 @@ impl<'a> Replay<'a> {
             self.threads[wait.waker.index()].behind += 1;
         }
         let now = &mut self.threads[i];
-        (now.gone, now.passes, now.waits_since) = (gone, passes, wait.start);
+        (now.gone, now.passes) = (gone, passes);
         now.waker = if held_up { wait.waker } else { ThreadIdx::NONE };
     }
 
@@ -139,7 +138,6 @@ impl<'a> Replay<'a> {
         let (gone, held_up_by) = (now.gone, std::mem::replace(&mut now.waker, ThreadIdx::NONE));
         now.relieved = gone;
         self.note(gone, t);
-        self.remove(gone, wait.start, t);
         if held_up_by != ThreadIdx::NONE {
             self.settle(held_up_by.index(), t);
             self.threads[held_up_by.index()].behind -= 1;
@@ -182,34 +180,18 @@ impl<'a> Replay<'a> {
 
     /// Something of these findings was taken out.
     pub(super) fn note(&mut self, findings: Set, t: u64) {
-        let mut left = findings;
-        while left != 0 {
-            self.last[left.trailing_zeros() as usize] = Some(t);
-            left &= left - 1;
-        }
+        each(findings).for_each(|n| self.last[n] = Some(t));
     }
 
-    /// What was from `from` to `to` is not, without these findings.
-    pub(super) fn remove(&mut self, findings: Set, from: u64, to: u64) {
-        let window = self.study.window;
-        let ns = to.min(window.to).saturating_sub(from.max(window.from));
-        let mut left = findings;
-        while left != 0 {
-            self.removed[left.trailing_zeros() as usize] += ns;
-            left &= left - 1;
-        }
+    /// So many nanoseconds are not, without these findings.
+    pub(super) fn remove(&mut self, findings: Set, ns: u64) {
+        each(findings).for_each(|n| self.removed[n] += ns);
     }
 
     /// The longest paths, and what CPU time is left.
     pub(super) fn finish(mut self) -> Lengths {
         let window = self.study.window;
-        for i in 1..self.threads.len() {
-            let Now { state, gone, waits_since, .. } = self.threads[i];
-            if matches!(state, State::Waiting(_)) {
-                self.remove(gone, waits_since, window.to);
-            }
-            self.settle(i, window.to);
-        }
+        (1..self.threads.len()).for_each(|i| self.settle(i, window.to));
         let ours: Vec<usize> = (1..self.threads.len()).filter(|&i| self.threads[i].ours).collect();
         let work: u64 = ours.iter().map(|&i| self.ran[i]).sum();
         let longest = |clock: usize| ours.iter().map(|&i| self.clocks.at(i, clock)).max().unwrap_or(0);

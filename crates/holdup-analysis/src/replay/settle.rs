@@ -3,6 +3,7 @@
 use holdup_trace::tables::Sample;
 
 use super::Replay;
+use super::clocks::each;
 use super::taken::Work;
 use super::waits::Passes;
 use crate::intervals::State;
@@ -20,6 +21,9 @@ impl Replay<'_> {
         now.since = t;
         if to <= from {
             return;
+        }
+        if matches!(state, State::Waiting(_)) {
+            self.remove(gone, to - from);
         }
         match (state, passes) {
             (State::Running(_), _) => self.pass_run(i, from, to),
@@ -57,7 +61,7 @@ impl Replay<'_> {
         let (latency, foreign) = (idle.min(to - from), foreign.min(to - from));
         let relieved = now.relieved;
         self.clocks.pass_but(i, latency, relieved);
-        self.remove(relieved, from, to);
+        self.remove(relieved, to - from);
         // Neighbours may be others the next time: what they took tells why the run was as long as it was, and bounds no other.
         let as_it_was = self.taken.len() + 1;
         self.clocks.of(i)[as_it_was] += foreign.min(to - from - latency);
@@ -77,15 +81,13 @@ impl Replay<'_> {
     /// A CPU sample: the work of a finding is taken out wherever it is done.
     pub(super) fn sample(&mut self, sample: &Sample) {
         let (i, t) = (sample.thread.index(), sample.t.nanos());
-        let mut left = self.pieces.of_stack(sample.stack);
+        let findings = self.pieces.of_stack(sample.stack);
         let inside = (self.study.window.from..self.study.window.to).contains(&t);
-        if left == 0 || !inside || i == 0 || i >= self.threads.len() {
+        if findings == 0 || !inside || i == 0 || i >= self.threads.len() {
             return;
         }
         let (period, ours) = (self.study.trace.meta.sample_period_ns, self.threads[i].ours);
-        while left != 0 {
-            let n = left.trailing_zeros() as usize;
-            left &= left - 1;
+        for n in each(findings) {
             let piece = self.pieces.piece(i, n);
             // What is charged is gone already.
             let charged = piece.runs.contains(t);

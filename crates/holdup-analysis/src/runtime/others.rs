@@ -1,6 +1,8 @@
 //! Runtimes of which little more is known than the lock that lets one thread at a time run the language, or the files that
 //! interpret it.
 
+use holdup_base::text::is_version_of;
+
 use super::row::Runtime;
 use crate::known::Known;
 
@@ -29,14 +31,10 @@ pub(super) const PERL: Runtime =
     Runtime { language: "Perl", interprets: |module| begins(module, &["libperl", "perl"]), ..Runtime::NONE };
 
 pub(super) const LUA: Runtime =
-    Runtime { language: "Lua", interprets: |module| begins(module, &["liblua", "lua"]), ..Runtime::NONE };
+    Runtime { language: "Lua", interprets: |module| begins(module, &["liblua", "lua", "luajit"]), ..Runtime::NONE };
 
-/// Whether a file's name, without its folders, begins so and goes on with a version at most: `php-fpm8.2`, `libruby-3.1.so.3.1`, `luajit`.
+/// Whether a file, without its folders, is one of these programs or libraries, of whichever version.
 fn begins(module: &str, names: &[&str]) -> bool {
     let base = module.rsplit('/').next().unwrap_or(module);
-    let rest = names.iter().find_map(|name| base.strip_prefix(name));
-    let rest = rest.map(|rest| rest.strip_prefix("-fpm").or_else(|| rest.strip_prefix("jit")).unwrap_or(rest));
-    rest.is_some_and(|rest| {
-        rest.is_empty() || rest.starts_with(['.', '-']) || rest.starts_with(|c: char| c.is_ascii_digit())
-    })
+    names.iter().any(|name| is_version_of(base, name))
 }

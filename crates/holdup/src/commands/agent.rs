@@ -70,12 +70,7 @@ struct Looked {
 }
 
 fn look(args: &Agent) -> anyhow::Result<Looked> {
-    let source = Source {
-        all: args.pid.is_empty(),
-        pid: args.pid.clone(),
-        duration: Some(args.over),
-        ..Source::command(Vec::new())
-    };
+    let source = Source::stretch(&args.pid, args.over);
     let (outcome, trace) = record::record_quietly(&source, Then::Again)?;
     let told = explain::explain(&trace, "now", &Options { top: usize::MAX, ..Options::default() })?;
     Ok(Looked { told, interrupted: outcome.interrupted })

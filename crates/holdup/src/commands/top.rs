@@ -23,15 +23,12 @@ pub fn run(args: &Top) -> anyhow::Result<ExitCode> {
     if !args.once && !screen::is_terminal() {
         return Err(Usage("top is for a terminal: give --once for one page".into()).into());
     }
-    if args.once { once(args) } else { live::run(source(args)) }
+    let source = Source::stretch(&args.pid, args.over);
+    if args.once { once(args, &source) } else { live::run(&source) }
 }
 
-fn source(args: &Top) -> Source {
-    Source { all: args.pid.is_empty(), pid: args.pid.clone(), duration: Some(args.over), ..Source::command(Vec::new()) }
-}
-
-fn once(args: &Top) -> anyhow::Result<ExitCode> {
-    let (_, trace) = record::record_quietly(&source(args), Then::Done)?;
+fn once(args: &Top, source: &Source) -> anyhow::Result<ExitCode> {
+    let (_, trace) = record::record_quietly(source, Then::Done)?;
     let top = if args.json { args.top } else { usize::MAX };
     let answer = explain::explain(&trace, "now", &Options { top, ..Options::default() })?;
     if args.json {

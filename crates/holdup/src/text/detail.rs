@@ -89,22 +89,29 @@ pub fn parts(cpu: &CpuSeconds) -> [Part; 7] {
     ]
 }
 
+/// A bar of `room` cells for `total` seconds: what each part is drawn of, and its color.
+pub fn bar(parts: &[Part], total: f64, room: usize) -> impl Iterator<Item = (String, AnsiColor)> {
+    let (mut sum, mut drawn) = (0.0, 0);
+    parts.iter().map(move |part| {
+        sum += part.seconds;
+        let until = ((sum / total) * room as f64).round() as usize;
+        let cells = std::iter::repeat_n(part.symbol, until.saturating_sub(drawn)).collect();
+        drawn = drawn.max(until);
+        (cells, part.color)
+    })
+}
+
 /// One bar for all CPU seconds, and what its parts mean.
 fn accounting(out: &mut impl Write, answer: &Explanation) -> io::Result<()> {
     let (cpu, parts) = (&answer.cpu_seconds, parts(&answer.cpu_seconds));
     let total = cpu.total.max(f64::MIN_POSITIVE);
     let room = width() - 4;
-    let mut bar = String::new();
-    let (mut sum, mut drawn) = (0.0, 0);
-    for Part { symbol, seconds, color, .. } in &parts {
-        sum += seconds;
-        let until = ((sum / total) * room as f64).round() as usize;
-        let style = Style::color(*color);
-        let cells: String = std::iter::repeat_n(*symbol, until.saturating_sub(drawn)).collect();
-        bar.push_str(&format!("{style}{cells}{style:#}"));
-        drawn = drawn.max(until);
+    write!(out, "  ")?;
+    for (cells, color) in bar(&parts, total, room) {
+        let style = Style::color(color);
+        write!(out, "{style}{cells}{style:#}")?;
     }
-    writeln!(out, "  {bar}")?;
+    writeln!(out)?;
     for Part { name, symbol, seconds, color, doc } in &parts {
         if seconds / total < 0.0005 && *name != "worked" && *name != "stood still" {
             continue;

@@ -7,9 +7,9 @@
 //! ```
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use holdup_analysis::{Options, threads};
@@ -26,29 +26,25 @@ use crate::text::screen;
 const TICK: Duration = Duration::from_millis(100);
 
 /// Shows page after page until somebody ends it.
-pub fn run(source: Source) -> anyhow::Result<ExitCode> {
-    let stop = Arc::new(AtomicBool::new(false));
+pub fn run(source: &Source) -> anyhow::Result<ExitCode> {
+    let stop = &AtomicBool::new(false);
     let (caught, catches) = sync_channel(0);
     let (shown, pages) = sync_channel(0);
-    let source = Arc::new(source);
-    let recorder = {
-        let (source, stop) = (Arc::clone(&source), Arc::clone(&stop));
-        std::thread::Builder::new().name("top-record".into()).spawn(move || record_on(&source, &stop, &caught))?
-    };
-    let explainer = {
-        let source = Arc::clone(&source);
-        std::thread::Builder::new().name("top-explain".into()).spawn(move || explain_on(&source, &catches, &shown))?
-    };
-    let result = screen::with_all_of_it(|terminal| draw_on(terminal, &pages));
-    stop.store(true, Ordering::Relaxed);
-    // Who still hands something over is told that nobody takes it.
-    drop(pages);
-    let (recorded, explained) = (recorder.join(), explainer.join());
-    result?;
-    for ended in [recorded, explained] {
-        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let named = |name: &str| Builder::new().name(name.to_owned());
+    std::thread::scope(|scope| {
+        let recorder = named("top-record").spawn_scoped(scope, move || record_on(source, stop, &caught))?;
+        let explainer = named("top-explain").spawn_scoped(scope, move || explain_on(source, &catches, &shown))?;
+        let result = screen::with_all_of_it(|terminal| draw_on(terminal, &pages));
+        stop.store(true, Ordering::Relaxed);
+        // Who still hands something over is told that nobody takes it.
+        drop(pages);
+        let (recorded, explained) = (recorder.join(), explainer.join());
+        result?;
+        for ended in [recorded, explained] {
+            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    })
 }
 
 /// Records one stretch after the other, until it is told to stop.

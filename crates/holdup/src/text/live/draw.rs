@@ -13,10 +13,11 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 
 use super::{Live, Page};
-use crate::text::detail::{Part, parts};
+use crate::text::detail::{Part, bar as bar_of, parts};
 use crate::text::page::{all_clear, short, shorten_in, shortened, verb};
 use crate::text::screen::AnsiColor;
 use crate::text::threads::{ThreadOrder, remarks};
+use crate::text::wrap::cut;
 
 /// Findings that are listed, at most.
 const FINDINGS: u16 = 6;
@@ -44,8 +45,11 @@ impl Live {
         let [title, bar, legend, heading, list, told, columns, threads, keys] = Layout::vertical(rows).areas(area);
         frame.render_widget(self.title(page), title);
         let accounting = parts(&page.answer.cpu_seconds);
-        frame.render_widget(bar_of(&accounting, bar.width), bar);
-        frame.render_widget(legend_of(&accounting), legend);
+        let total = page.answer.cpu_seconds.total.max(f64::MIN_POSITIVE);
+        let cells = bar_of(&accounting, total, usize::from(bar.width));
+        let cells = cells.map(|(cells, color)| Span::styled(cells, style(color)));
+        frame.render_widget(Line::from(cells.collect::<Vec<_>>()), bar);
+        frame.render_widget(legend_of(&accounting, total), legend);
         frame.render_widget(Line::styled("   CPU time  what held it up", DIM), heading);
         self.list(page, frame, list);
         if let Some(finding) = self.finding().filter(|_| detail > 0) {
@@ -97,19 +101,13 @@ impl Live {
     }
 
     fn columns(&self) -> Line<'static> {
-        let mark = |order: ThreadOrder, name: &str, width: usize| {
-            let sorted = self.order() == order;
-            let text = if sorted { format!("{name}▾") } else { name.to_owned() };
-            Span::styled(format!("{text:>width$}"), if sorted { BOLD } else { DIM })
-        };
-        let name = |order: ThreadOrder, name: &str| {
-            let sorted = self.order() == order;
-            let text = if sorted { format!("{name}▾") } else { name.to_owned() };
-            Span::styled(format!("{text:<NAME$}  "), if sorted { BOLD } else { DIM })
-        };
+        let look = |order| if self.order() == order { BOLD } else { DIM };
+        let head = |order, name: &str| if self.order() == order { format!("{name}▾") } else { name.to_owned() };
+        let mark = |order, name, width| Span::styled(format!("{:>width$}", head(order, name)), look(order));
+        let by_name = ThreadOrder::Name;
         Line::from(vec![
             Span::styled(format!("{:>8}  ", "tid"), DIM),
-            name(ThreadOrder::Name, "thread"),
+            Span::styled(format!("{:<NAME$}  ", head(by_name, "thread")), look(by_name)),
             Span::styled(format!("{:<NAME$}", "process"), DIM),
             mark(ThreadOrder::Ran, "ran", 8),
             mark(ThreadOrder::Ready, "ready", 8),
@@ -123,7 +121,7 @@ impl Live {
 /// A thread's row: shares of the page's time.
 fn thread(t: &ThreadTimes, length: f64) -> Line<'static> {
     let share = |s: f64| format!("{:.0} %", 100.0 * s / length.max(f64::MIN_POSITIVE));
-    let name = |name: &str| cut(&clean(name), NAME);
+    let name = |name: &str| cut(name, NAME);
     Line::raw(format!(
         "{:>8}  {:<NAME$}  {:<NAME$}{:>8}{:>8}{:>9}{:>9}  {}",
         t.tid,
@@ -135,13 +133,6 @@ fn thread(t: &ThreadTimes, length: f64) -> Line<'static> {
         t.waits,
         clean(&remarks(t))
     ))
-}
-
-fn cut(text: &str, columns: usize) -> String {
-    match text.chars().count() > columns {
-        true => text.chars().take(columns - 1).chain(['…']).collect(),
-        false => text.to_owned(),
-    }
 }
 
 /// What is to say of the chosen finding.
@@ -172,24 +163,8 @@ fn detail_of(f: &Finding) -> Vec<Line<'static>> {
     lines
 }
 
-/// The accounting as a bar of `width` cells.
-fn bar_of(parts: &[Part], width: u16) -> Line<'static> {
-    let total: f64 = parts.iter().map(|part| part.seconds).sum::<f64>().max(f64::MIN_POSITIVE);
-    let (mut sum, mut drawn) = (0.0, 0);
-    let mut spans = Vec::new();
-    for part in parts {
-        sum += part.seconds;
-        let until = (sum / total * f64::from(width)).round() as usize;
-        let cells: String = std::iter::repeat_n(part.symbol, until.saturating_sub(drawn)).collect();
-        spans.push(Span::styled(cells, style(part.color)));
-        drawn = drawn.max(until);
-    }
-    Line::from(spans)
-}
-
 /// What its parts are, the largest that fit.
-fn legend_of(parts: &[Part]) -> Line<'static> {
-    let total: f64 = parts.iter().map(|part| part.seconds).sum::<f64>().max(f64::MIN_POSITIVE);
+fn legend_of(parts: &[Part], total: f64) -> Line<'static> {
     let seen = parts.iter().filter(|part| part.seconds / total >= 0.005);
     let words = seen.flat_map(|part| {
         let share = 100.0 * part.seconds / total;
