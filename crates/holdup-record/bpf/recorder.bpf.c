@@ -85,9 +85,11 @@ INLINE void leave(u64 *ctx, struct ring *r, struct task_struct *prev, struct tas
 	u64 io = waits_for_io(prev);
 	put(r, at, K_SWITCH, t, (prev_tid & TID_MASK) | (next_tid & TID_MASK) << BIT_SECOND | (u64)call << BIT_CALL,
 	    state | (prev_tgid & TID_MASK) << BIT_PID | io << BIT_IO_WAIT);
+	if (state & TASK_DEAD)
+		leave_place(prev);
 }
 
-/* Whether `next` comes back from a long wait, for the end of this switch. */
+/* Whether `next` comes back from a wait whose stack is to be taken, for the end of this switch. */
 INLINE void arrive(struct ring *r, struct task_struct *next, u64 t)
 {
 	r->resumed = 0;
@@ -96,7 +98,7 @@ INLINE void arrive(struct ring *r, struct task_struct *next, u64 t)
 	struct thread *w = thread_of(next, 0);
 	if (w && w->since) {
 		u64 wait = t - w->since;
-		if (wait >= cfg.min_wait && !is_own(next)) {
+		if (wait >= cfg.min_wait && !is_own(next) && may_look(r, WAITER, t, wait)) {
 			r->resumed = next->pid;
 			r->waited = wait;
 		}
@@ -268,7 +270,7 @@ int on_waking(u64 *ctx)
 			key = releases_futex(op & 0x7f);
 		}
 		u64 wait = long_wait(wakee, t);
-		if (wait)
+		if (wait && may_look(r, WAKER, t, wait))
 			hash = stack_of(ctx, r, WAKER, current, t, wait, depth_here(ctx, r, current));
 	} else if (context == CTX_HARDIRQ) {
 		source = r->irq ? r->irq - 1 : 0;

@@ -158,18 +158,25 @@ INLINE u64 counted(u32 which, u64 wait)
 	return which != WAITER ? 0 : wait < most ? wait : most;
 }
 
+/* Whether a wait of `wait` ns, or what ends it, gets a stack; counts those that don't. */
+INLINE bool may_look(struct ring *r, u32 which, u64 t, u64 wait)
+{
+	if (cfg.no_stacks)
+		return 0;
+	if (control.always || affords(r, t, wait))
+		return 1;
+	r->skipped++;
+	r->skipped_ns += counted(which, wait);
+	return 0;
+}
+
 /* The hash of the stack of the current task, which waited, or ends a wait, of `wait` ns: that of the stack that was seen
  * at its site before, or one that is put together now, or 0. `depth` is where its kernel stack has got to. */
 INLINE u64 stack_of(void *ctx, struct ring *r, u32 which, struct task_struct *task, u64 t, u64 wait, u64 depth)
 {
 	struct scratch *s = &r->scratch[which];
-	if (s->busy || cfg.no_stacks)
+	if (s->busy)
 		return 0;
-	if (!control.always && !affords(r, t, wait)) {
-		r->skipped++;
-		r->skipped_ns += counted(which, wait);
-		return 0;
-	}
 	s->busy = 1;
 	r->seen_ns += counted(which, wait);
 	struct pt_regs *regs = user_regs_of(task);

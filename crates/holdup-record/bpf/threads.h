@@ -24,13 +24,10 @@ int on_exit(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	struct ring *r = this_ring();
-	u32 tid = task->pid;
 	if (r)
 		side_put_one(r, K_EXIT, bpf_ktime_get_ns(), tid_of(r, task), 0);
 	if (cfg.markers && r)
 		forget_marks(r, task, bpf_ktime_get_ns());
-	if (cfg.threads_by_tid)
-		bpf_map_delete_elem(&threads_by_tid, &tid);
 	return 0;
 }
 

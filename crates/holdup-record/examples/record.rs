@@ -19,7 +19,7 @@ fn main() {
         let mut value = || arguments.next().and_then(|v| v.into_string().ok()).unwrap_or_default();
         let mut number = || value().parse::<u64>().expect("a number");
         match argument.to_str().unwrap_or_default() {
-            "--freq" => options.freq = number() as u32,
+            "--freq" => options.freq = Some(number() as u32),
             "--budget" => options.budget = value().parse().expect("a share"),
             "--buffer" => options.buffer_mb_per_cpu = number() as usize,
             "--stack-buffer" => options.stack_buffer_mb = number() as usize,

@@ -35,9 +35,6 @@ fn object() -> Result<Box<Aligned<[u8; OBJECT_BYTES]>>> {
     Ok(object)
 }
 
-/// Threads that a kernel without storage of tasks is asked to remember.
-const THREADS: u32 = 65536;
-
 /// The first Linux whose verifier takes the programs: 5.17 loops, 5.19 pointers of unknown length.
 const OLDEST: (u32, u32) = (5, 19);
 /// The first kernel that was seen to look through what walks Python's frames. 6.1 takes minutes under emulation, and refuses nothing.
@@ -343,7 +340,6 @@ fn configure(open: &mut OpenObject, config: &Config, sizes: Sizes) -> libbpf_rs:
             "connections" => map.set_max_entries(sizes.connections)?,
             "ports" if config.sockets > 0 => map.set_max_entries(1 << 16)?,
             "open_spans" => map.set_max_entries(sizes.span_threads)?,
-            "threads_by_tid" if config.threads_by_tid > 0 => map.set_max_entries(THREADS)?,
             name if name.ends_with(".rodata") => map.set_initial_value(&config.bytes())?,
             _ => {}
         }

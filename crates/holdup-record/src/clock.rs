@@ -24,6 +24,12 @@ pub(crate) fn cpu_seconds() -> f64 {
     Nanos(nanos(libc::CLOCK_PROCESS_CPUTIME_ID)).seconds()
 }
 
+/// The CPU that this thread runs on.
+pub(crate) fn cpu() -> Option<usize> {
+    // SAFETY: no arguments.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
 fn nanos(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` lives through the call.

@@ -164,8 +164,8 @@ impl<'a> Buffers<'a> {
     }
 
     /// What recording has cost so far; `reader_s` is this process's part.
-    pub(crate) fn reading(&self, reader_s: f64, breakpoint: Nanos) -> Reading {
-        Reading::of(|index| self.sum(index), reader_s, breakpoint)
+    pub(crate) fn reading(&self, reader_s: f64, interruption: Nanos, breakpoint: Nanos) -> Reading {
+        Reading::of(|index| self.sum(index), reader_s, interruption, breakpoint)
     }
 
     /// The counters of now.

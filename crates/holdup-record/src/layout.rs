@@ -75,7 +75,7 @@ shared! {
         chunks: u32,
         has_state_argument: u32,
         skip_frames: u32,
-        threads_by_tid: u32,
+        no_storage: u32,
         no_stacks: u32,
         no_pythons: u32,
         sockets: u32,

@@ -38,6 +38,7 @@ mod pythons;
 mod quota;
 mod rings;
 mod said;
+mod sampling;
 mod segments;
 mod session;
 mod setup;
@@ -53,7 +54,6 @@ pub use holdup_spool::Argument;
 pub use live::{LiveProcess, LiveThread, live_threads};
 pub use options::{
     AFTER, BUDGET, BUFFER_MB, CompiledCode, FREQ, Keep, MIN_WAIT, Options, Outcome, Ring, Sockets, Status, Target,
-    frequency,
 };
 pub use probes::{ArgumentAt, MOST_PROBES, Place as ArgumentPlace, Probe};
 pub use session::{record, record_and_keep};

@@ -74,8 +74,8 @@ pub struct Options {
     pub target: Target,
     /// Ends recording after this long; `None` for until told to stop.
     pub duration: Option<Duration>,
-    /// CPU samples per second and CPU; 0 for none.
-    pub freq: u32,
+    /// CPU samples per second and CPU; 0 for none, `None` for as many as a third of the budget affords, and [`FREQ`] at most.
+    pub freq: Option<u32>,
     /// The share of the machine's CPU time that recording may cost; 1 and more is no limit, and each stack is then put
     /// together anew.
     pub budget: f64,
@@ -107,15 +107,10 @@ pub struct Options {
     pub drain_every: Duration,
 }
 
-/// CPU samples per second and CPU, where nothing else is said. No whole fraction of the usual rates of timers.
+/// Most CPU samples per second and CPU, where nothing else is said. No whole fraction of the usual rates of timers.
 pub const FREQ: u32 = 999;
 /// The share of the machine's CPU time that recording may cost, where nothing else is said.
 pub const BUDGET: f64 = 0.03;
-
-/// CPU samples per second and CPU, where nothing else is said: fewer under a smaller budget, of which they cost a third.
-pub fn frequency(budget: f64) -> u32 {
-    (f64::from(FREQ) * (budget / BUDGET).clamp(0.05, 1.0)) as u32
-}
 
 /// Waits of at least this length get a stack, where nothing else is said.
 pub const MIN_WAIT: Duration = Duration::from_micros(20);
@@ -129,7 +124,7 @@ impl Default for Options {
         Options {
             target: Target::System,
             duration: None,
-            freq: FREQ,
+            freq: None,
             budget: BUDGET,
             min_wait: Nanos(MIN_WAIT.as_nanos() as u64),
             ring: None,

@@ -31,7 +31,7 @@ use crate::pythons::Pythons;
 use crate::setup::{config, control, header, open_events, sizes};
 use crate::signals::Signals;
 use crate::sink::{Recorded, Sink};
-use crate::{clock, limits, namespace, privilege, probes, proc, signals};
+use crate::{clock, limits, namespace, perf, privilege, probes, proc, sampling, signals};
 
 /// Records into `spool` until the command or process ends, the time is over, a signal comes or `stop`
 /// is set. `on_status` is called about ten times a second.
@@ -107,7 +107,9 @@ fn session(
     limits::check_files(cpus)?;
     let mut programs = Programs::load(&kernel, &config(options, &kernel, namespace, sizes), sizes)?;
     let place = programs.place(namespace)?;
-    let (mappings, samples) = open_events(options, &mut programs)?;
+    let interruption = sampling::interruption(perf::has_cycles());
+    let freq = options.freq.unwrap_or_else(|| sampling::frequency(options.budget, interruption));
+    let (mappings, samples) = open_events(freq, &mut programs)?;
     let incoming = RefCell::new(Stacks::new(Pythons::new(programs.map("pythons")?)));
     let stacks = programs.map("stacks")?;
     let buffers = Buffers::new(programs.rings(sizes)?, &stacks, &incoming, mappings)?;
@@ -116,7 +118,7 @@ fn session(
     let mut placements = Placements::new();
     let mut side = Vec::new();
     let mut header = header(options, &programs, child.as_ref(), sizes);
-    header.sample_period_ns = if samples.is_empty() { 0 } else { 1_000_000_000 / u64::from(options.freq) };
+    header.sample_period_ns = if samples.is_empty() { 0 } else { 1_000_000_000 / u64::from(freq) };
     let flight = Flight::new(options, &header.focus_pids, usize::from(header.cpus), header.start_ns)?;
     let mut sink = Sink::create(spool, options.ring, &header)?;
     probes::tell(&options.spans, header.start_ns, &mut side);
@@ -150,6 +152,8 @@ fn session(
         asking: Asking::new(options.budget),
         flight,
         online: Online::now(),
+        freq,
+        interruption,
         signals,
         budget,
         place,
@@ -178,6 +182,9 @@ struct Recording<'a> {
     asking: Asking,
     flight: Flight,
     online: Online,
+    /// CPU samples per second and CPU, and what each takes beside its program.
+    freq: u32,
+    interruption: Nanos,
     signals: Signals,
     budget: Budget,
     place: Place,
@@ -253,7 +260,7 @@ impl Recording<'_> {
     fn follow_cpus(&mut self, t: u64) {
         for cpu in self.online.came() {
             let _raised = Raised::all();
-            crate::setup::sample(self.options, &mut self.programs, cpu);
+            crate::setup::sample(self.freq, &mut self.programs, cpu);
             if let Ok(mappings) = Mappings::open(cpu) {
                 self.buffers.come_back(cpu, mappings, t, &mut self.side);
             }
@@ -290,7 +297,8 @@ impl Recording<'_> {
 
     /// What was counted since recording began.
     fn reading(&self) -> Reading {
-        self.buffers.reading(self.costs.cpu_s() + self.asking.spent_s(), self.programs.breakpoint)
+        let reader_s = self.costs.cpu_s() + self.asking.spent_s();
+        self.buffers.reading(reader_s, self.interruption, self.programs.breakpoint)
     }
 
     /// Tells the programs in the kernel what may have changed.

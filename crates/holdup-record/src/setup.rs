@@ -18,12 +18,12 @@ use crate::{clock, limits, proc};
 pub(crate) type MappingsByCpu = Vec<(usize, Mappings)>;
 
 /// Sampling events and buffers of mappings for each CPU. Machines without either are recorded all the same.
-pub(crate) fn open_events(options: &Options, programs: &mut Programs) -> Result<(MappingsByCpu, Vec<Event>)> {
+pub(crate) fn open_events(freq: u32, programs: &mut Programs) -> Result<(MappingsByCpu, Vec<Event>)> {
     let cpus = proc::online_cpus();
     let cycles = crate::perf::has_cycles();
     let mappings = open_each(&cpus, |cpu| Ok((cpu, Mappings::open(cpu)?)))?;
-    let wanted: &[usize] = if options.freq > 0 && programs.can_sample() { &cpus } else { &[] };
-    let samples = open_each(wanted, |cpu| Event::sampling(cpu, options.freq, cycles))?;
+    let wanted: &[usize] = if freq > 0 && programs.can_sample() { &cpus } else { &[] };
+    let samples = open_each(wanted, |cpu| Event::sampling(cpu, freq, cycles))?;
     if !mappings.is_empty() {
         programs.hooks.push("perf:mmap2".into());
     }
@@ -34,9 +34,9 @@ pub(crate) fn open_events(options: &Options, programs: &mut Programs) -> Result<
 }
 
 /// Samples a CPU that came back, as far as it can be had.
-pub(crate) fn sample(options: &Options, programs: &mut Programs, cpu: usize) {
-    if options.freq > 0
-        && let Ok(event) = Event::sampling(cpu, options.freq, crate::perf::has_cycles())
+pub(crate) fn sample(freq: u32, programs: &mut Programs, cpu: usize) {
+    if freq > 0
+        && let Ok(event) = Event::sampling(cpu, freq, crate::perf::has_cycles())
     {
         let _ = programs.attach_sampling(&event);
     }
@@ -92,7 +92,7 @@ pub(crate) fn config(options: &Options, kernel: &Kernel, namespace: Namespace, s
         chunks: ((options.stack_kb * 1024).div_ceil(CHUNK) + 1).clamp(2, MAX_CHUNKS) as u32,
         has_state_argument: kernel.has_state_argument.into(),
         skip_frames: crate::bpf::OWN_FRAMES,
-        threads_by_tid: kernel.storage_would_sleep.into(),
+        no_storage: kernel.storage_would_sleep.into(),
         no_stacks: kernel.stacks_would_sleep.into(),
         no_pythons: 0,
         sockets: options.sockets.map_or(0, |sockets| 1 + u32::from(sockets.with_text)),

@@ -251,7 +251,7 @@ fn a_flight_recorder_keeps_the_end() {
     let path = dir.path().join("spool");
     // Without stacks: packing them takes a debug build too long on a busy machine.
     let options = Options {
-        freq: 0,
+        freq: Some(0),
         min_wait: holdup_trace::Nanos(1_000_000_000),
         ring: Some(Ring { time: Some(Duration::from_millis(500)), bytes: None }),
         ..Options::default()

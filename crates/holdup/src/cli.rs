@@ -216,7 +216,8 @@ pub struct Source {
     /// Stop after this time, such as 10s or 500ms
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub duration: Option<Duration>,
-    /// CPU samples per second and CPU; 0 for none [default: 999, fewer if --budget is below 3%]
+    /// CPU samples per second and CPU; 0 for none [default: what a third of the budget affords,
+    /// 999 at most]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=20_000))]
     pub freq: Option<u32>,
     /// The share of the machine's CPU time that recording may cost; 100% takes every stack anew

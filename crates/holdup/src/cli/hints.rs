@@ -50,7 +50,7 @@ const FOREIGN: &[Foreign] = &[
         names: &["-F"],
         has_value: true,
         instead: Instead::Option("--freq"),
-        why: "samples per second and CPU are --freq; 999 if not given",
+        why: "samples per second and CPU are --freq; at most 999 if not given",
     },
     Foreign {
         names: &["-c", "--count"],

@@ -157,7 +157,7 @@ pub(super) fn options(source: &Source) -> holdup_trace::Result<Options> {
     Ok(Options {
         target,
         duration: source.duration,
-        freq: source.freq.unwrap_or_else(|| holdup_record::frequency(source.budget)),
+        freq: source.freq,
         budget: source.budget,
         min_wait: Nanos(u64::try_from(source.min_wait.as_nanos()).unwrap_or(u64::MAX)),
         buffer_mb_per_cpu: source.buffer as usize,
