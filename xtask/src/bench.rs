@@ -23,6 +23,8 @@ struct Bench {
     root: PathBuf,
     /// An idle server for generators that can't do without: `HOST:PORT`.
     cassandra: Option<String>,
+    /// Of the servers only those whose name has this.
+    load: Option<String>,
 }
 
 /// One bench.
@@ -34,9 +36,10 @@ pub fn run(root: &Path, args: &[String]) -> Result<bool> {
     let holdup = Holdup::new(root, take_option(&mut args, "--holdup")?)?;
     let rounds = take_number(&mut args, "--rounds", 7)?;
     let cassandra = take_option(&mut args, "--cassandra")?;
+    let load = take_option(&mut args, "--load")?;
     let scratch = root.join("target/bench");
     fs::create_dir_all(&scratch)?;
-    let bench = Bench { holdup, rounds, scratch, root: root.to_owned(), cassandra };
+    let bench = Bench { holdup, rounds, scratch, root: root.to_owned(), cassandra, load };
     let known: [(&str, Run); 7] = [
         ("pipe", pipe::run),
         ("servers", servers::run),

@@ -41,6 +41,7 @@ cargo xtask scenarios --scale [NAME...] run `scale --trace` with one and two thr
 cargo xtask bench [pipe|job|read|groups|load]...  what recording, reading, grouping and generating load cost, beside perf,
                                         DuckDB, sysbench and Latte (default: all)
     --rounds N       interleaved rounds (default 7)
+    --load TEXT            of `servers` only those whose name has this
     --cassandra HOST:PORT  an idle Cassandra for Latte to connect to: `load` leaves it out without one
 cargo xtask synth -o FILE               make a trace of any size with a planted culprit; says what is planted, as JSON
     --shape SHAPE    lock, hub, chain or pool (default lock)

@@ -67,7 +67,8 @@ pub fn run(bench: &Bench) -> Result<()> {
         bench.rounds
     );
     let mut rows = Vec::new();
-    for load in &LOADS {
+    let wanted = |load: &&Load| bench.load.as_ref().is_none_or(|part| load.name.contains(part.as_str()));
+    for load in LOADS.iter().filter(wanted) {
         let scene = match Scene::new(&bench.holdup, &bench.scratch.join("server"), 0.0, load.needs) {
             Err(e) if e.is::<Missing>() => {
                 eprintln!("{}: {e}", load.name);
