@@ -1,6 +1,6 @@
 //! Where charges are collected: one cell for each way of being held up.
 
-use holdup_trace::{StackId, ThreadIdx};
+use holdup_trace::{LockId, StackId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::key::Key;
@@ -23,8 +23,11 @@ pub struct Cell {
     pub longest_ns: u64,
     /// Whose.
     pub threads: FxHashSet<ThreadIdx>,
-    /// Where waiters blocked, by the length of these waits in nanoseconds.
+    /// Where waiters blocked, by the length of these waits in nanoseconds; where it is for a lock, those that waited for it
+    /// themselves.
     pub wait_stacks: FxHashMap<StackId, u64>,
+    /// The same of those that waited for the lock's waiters: a wait of theirs is as long as many of that lock.
+    pub behind_stacks: FxHashMap<StackId, u64>,
     /// Where the terminal let them go, by the same.
     pub release_stacks: FxHashMap<StackId, u64>,
     /// Samples of the terminal, weighted by blame in nanoseconds.
@@ -40,6 +43,8 @@ pub(super) struct Counted {
     pub(super) thread: ThreadIdx,
     pub(super) length: u64,
     pub(super) stack: StackId,
+    /// For what it waited.
+    pub(super) lock: LockId,
     pub(super) waker: ThreadIdx,
     pub(super) waker_stack: StackId,
 }
@@ -53,12 +58,15 @@ pub(super) struct As {
     pub(super) first: bool,
     /// Whether the thread at the chain's end ended it.
     pub(super) ended: bool,
+    /// Whether it is for another lock than the cell, or for none.
+    pub(super) behind: bool,
 }
 
 impl Counted {
     /// How it counts in the cell of `key`, after it was counted in those of `earlier`.
     pub(super) fn counts_as(&self, key: Key, mut earlier: impl Iterator<Item = Key>) -> As {
-        As { new: true, first: !earlier.any(|e| e.is_like(&key)), ended: self.waker == key.thread }
+        let (first, ended) = (!earlier.any(|e| e.is_like(&key)), self.waker == key.thread);
+        As { new: true, first, ended, behind: key.lock != LockId::NONE && key.lock != self.lock }
     }
 }
 
@@ -71,7 +79,11 @@ impl Cell {
         if how.new {
             self.threads.insert(wait.thread);
         }
-        add_run(&mut self.waited, &mut self.wait_stacks, wait.stack, wait.length);
+        if how.behind {
+            add_all(&mut self.behind_stacks, (wait.stack != StackId::NONE).then_some((wait.stack, wait.length)));
+        } else {
+            add_run(&mut self.waited, &mut self.wait_stacks, wait.stack, wait.length);
+        }
         if how.ended {
             add_run(&mut self.released, &mut self.release_stacks, wait.waker_stack, wait.length);
         }
@@ -79,8 +91,9 @@ impl Cell {
 
     /// Counts something that was charged only here.
     pub(super) fn count_alone(&mut self, thread: ThreadIdx, length: u64, stack: StackId) {
-        let wait = Counted { thread, length, stack, waker: ThreadIdx::NONE, waker_stack: StackId::NONE };
-        self.count(&wait, As { new: true, first: true, ended: false });
+        let (lock, waker, waker_stack) = (LockId::NONE, ThreadIdx::NONE, StackId::NONE);
+        let wait = Counted { thread, length, stack, lock, waker, waker_stack };
+        self.count(&wait, As { new: true, first: true, ended: false, behind: false });
     }
 
     pub(super) fn flush_stacks(&mut self) {
@@ -98,6 +111,7 @@ impl Cell {
         self.longest_ns = self.longest_ns.max(earlier.longest_ns);
         self.threads.extend(earlier.threads);
         add_all(&mut self.wait_stacks, earlier.wait_stacks);
+        add_all(&mut self.behind_stacks, earlier.behind_stacks);
         add_all(&mut self.release_stacks, earlier.release_stacks);
         earlier.samples.into_iter().for_each(|(stack, ns)| *self.samples.entry(stack).or_default() += ns);
     }

@@ -143,7 +143,16 @@ fn site_weights(tally: &Tally) -> FxHashMap<StackId, f64> {
 /// Leaves are helpers and kernel functions; the outermost frames cover everything and say nothing.
 pub(crate) fn covering(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
     let wide = wide(samples, |stack| classifier.application_frames(stack));
-    wide.into_iter().next().map(Function::hottest_line)
+    if wide.is_empty() || is_mostly_nameless(classifier, samples) { nameless(classifier, samples) } else { first(wide) }
+}
+
+/// Of code without symbols, too, the innermost that covers most is the place.
+fn nameless(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
+    first(wide(samples, |stack| classifier.nameless_frames(stack)))
+}
+
+fn first(functions: Vec<Function>) -> Option<LocationRow> {
+    functions.into_iter().next().map(Function::hottest_line)
 }
 
 /// Like [`covering`], but a helper that others call, too, gives way to its caller, unless that is where the thread
@@ -160,9 +169,7 @@ pub(crate) fn specific_in<'c>(
 ) -> Option<LocationRow> {
     let named = wide(samples, |stack| classifier.application_frames(stack));
     if named.is_empty() || is_mostly_nameless(classifier, samples) {
-        // Code without symbols: there, too, the innermost that covers most is the place.
-        let nameless = wide(samples, |stack| classifier.nameless_frames(stack));
-        return nameless.into_iter().next().map(Function::hottest_line);
+        return nameless(classifier, samples);
     }
     let mut wide = named.into_iter().peekable();
     loop {

@@ -152,7 +152,9 @@ impl Tally {
             *self.samples.entry(stack).or_default() += weight;
             self.ran.push((key.thread, stack, weight));
         }
-        for (&stack, &ns) in &cell.wait_stacks {
+        // Where nothing is known of the lock's own waiters, those behind them are better than none.
+        let stacks = if cell.wait_stacks.is_empty() { &cell.behind_stacks } else { &cell.wait_stacks };
+        for (&stack, &ns) in stacks {
             *self.wait_stacks.entry(stack).or_default() += ns;
         }
         for (&stack, &ns) in &cell.release_stacks {

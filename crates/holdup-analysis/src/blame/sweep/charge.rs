@@ -312,6 +312,6 @@ impl Sweep<'_> {
 /// As long as it lies in the window.
 pub(in crate::blame) fn counted(wait: &Wait, window: Window) -> Counted {
     let length = wait.woken.min(window.to).saturating_sub(wait.start.max(window.from));
-    let Wait { thread, stack, waker, waker_stack, .. } = *wait;
-    Counted { thread, length, stack, waker, waker_stack }
+    let Wait { thread, stack, lock, waker, waker_stack, .. } = *wait;
+    Counted { thread, length, stack, lock, waker, waker_stack }
 }
