@@ -1,4 +1,4 @@
-//! What recording takes from real servers: their throughput bare and under recorders, in turns.
+//! What recording takes from real servers: their throughput under recorders, each run between two bare ones.
 
 use std::path::PathBuf;
 
@@ -57,6 +57,8 @@ struct Way {
     recorder: Vec<String>,
     trace: Option<PathBuf>,
     rates: Vec<f64>,
+    /// Each rate in those of the bare runs before and after it: a guest is fast now and slow then.
+    shares: Vec<f64>,
     cost: Vec<f64>,
     lost: u64,
 }
@@ -77,8 +79,7 @@ pub fn run(bench: &Bench) -> Result<()> {
             other => other?,
         };
         let ways = measure(bench, load, &scene)?;
-        let bare = median(&ways[0].rates);
-        rows.extend(ways.iter().map(|way| row(bench, load, way, bare)).collect::<Result<Vec<_>>>()?);
+        rows.extend(ways.iter().map(|way| row(bench, load, way)).collect::<Result<Vec<_>>>()?);
     }
     table::print(
         &["load", "recorder", "per second", "of bare", "from", "to", "cost by info", "lost", "first finding"],
@@ -92,10 +93,15 @@ fn measure(bench: &Bench, load: &Load, scene: &Scene) -> Result<Vec<Way>> {
     let mut ways = ways(bench);
     // The first run warms caches up, and counts for nobody.
     rate(scene, load, &[], &driver)?;
+    let mut before = rate(scene, load, &[], &driver)?;
     for round in 0..bench.rounds {
         eprintln!("{}: round {} of {}", load.name, round + 1, bench.rounds);
         for way in &mut ways {
-            way.rates.push(rate(scene, load, &way.recorder, &driver)?);
+            let own = rate(scene, load, &way.recorder, &driver)?;
+            let after = rate(scene, load, &[], &driver)?;
+            way.rates.push(own);
+            way.shares.push(own / before.midpoint(after));
+            before = after;
             if let Some(trace) = &way.trace {
                 let info = bench.holdup.info(trace)?;
                 way.cost.push(info.cost());
@@ -108,7 +114,7 @@ fn measure(bench: &Bench, load: &Load, scene: &Scene) -> Result<Vec<Way>> {
 
 impl Way {
     fn new(name: &'static str, recorder: Vec<String>, trace: Option<PathBuf>) -> Way {
-        Way { name, recorder, trace, rates: Vec::new(), cost: Vec::new(), lost: 0 }
+        Way { name, recorder, trace, rates: Vec::new(), shares: Vec::new(), cost: Vec::new(), lost: 0 }
     }
 }
 
@@ -142,12 +148,11 @@ fn rate(scene: &Scene, load: &Load, recorder: &[String], driver: &str) -> Result
     Ok(rate)
 }
 
-fn row(bench: &Bench, load: &Load, way: &Way, bare: f64) -> Result<Vec<String>> {
-    let share = |rate: f64| format!("{:.3}", rate / bare);
-    let ends = |pick: fn(f64, f64) -> f64| way.rates.iter().copied().reduce(pick).unwrap_or(f64::NAN);
-    let middle = median(&way.rates);
-    let mut row = vec![load.name.to_owned(), way.name.to_owned(), format!("{middle:.0}"), share(middle)];
-    row.extend([share(ends(f64::min)), share(ends(f64::max))]);
+fn row(bench: &Bench, load: &Load, way: &Way) -> Result<Vec<String>> {
+    let ends = |pick: fn(f64, f64) -> f64| way.shares.iter().copied().reduce(pick).unwrap_or(f64::NAN);
+    let shares = [median(&way.shares), ends(f64::min), ends(f64::max)].map(|share| format!("{share:.3}"));
+    let mut row = vec![load.name.to_owned(), way.name.to_owned(), format!("{:.0}", median(&way.rates))];
+    row.extend(shares);
     if let Some(trace) = &way.trace {
         let explained = bench.holdup.explain(trace)?;
         let first = explained.findings.first().map_or("none".to_owned(), |f| format!("{} {}", f.kind, f.function()));

@@ -200,3 +200,31 @@ impl Cells {
         (self.keys.into_iter().zip(self.cells).collect(), spans)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::WaitKind;
+
+    #[test]
+    fn who_waits_for_a_locks_waiters_does_not_tell_where_it_is_waited_for() {
+        let key = Key { lock: LockId(3), kind: WaitKind::Lock, ..Key::default() };
+        let wait = |lock, stack, length| Counted {
+            thread: ThreadIdx(1),
+            length,
+            stack: StackId(stack),
+            lock,
+            waker: ThreadIdx(2),
+            waker_stack: StackId::NONE,
+        };
+        let mut cell = Cell::default();
+        for wait in [wait(LockId::NONE, 7, 4000), wait(LockId(3), 8, 20), wait(LockId(3), 8, 30)] {
+            cell.count(&wait, wait.counts_as(key, std::iter::empty()));
+        }
+        cell.flush_stacks();
+        assert_eq!(cell.wait_stacks, FxHashMap::from_iter([(StackId(8), 50)]));
+        assert_eq!(cell.behind_stacks, FxHashMap::from_iter([(StackId(7), 4000)]));
+        let any = Key { lock: LockId::NONE, ..key };
+        assert!(!wait(LockId(5), 8, 1).counts_as(any, std::iter::empty()).behind, "no lock, no other one");
+    }
+}
