@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use holdup_base::stats::median;
 use holdup_trace::Nanos;
 
 use crate::clock;
@@ -30,12 +31,11 @@ const ENOUGH: usize = 12;
 /// nothing but look at the clock while it is sampled.
 pub(crate) fn interruption(cycles: bool) -> Nanos {
     let Some(_event) = clock::cpu().and_then(|cpu| Event::sampling(cpu, OFTEN, cycles).ok()) else { return USUAL };
-    let mut gaps = gaps(LENGTH);
+    let gaps = gaps(LENGTH);
     if gaps.len() < ENOUGH {
         return USUAL;
     }
-    gaps.sort_unstable();
-    Nanos(gaps[gaps.len() / 2])
+    Nanos(median(gaps.into_iter().map(|gap| gap as f64)) as u64)
 }
 
 fn gaps(length: Duration) -> Vec<u64> {

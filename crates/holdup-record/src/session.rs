@@ -107,7 +107,8 @@ fn session(
     limits::check_files(cpus)?;
     let mut programs = Programs::load(&kernel, &config(options, &kernel, namespace, sizes), sizes)?;
     let place = programs.place(namespace)?;
-    let interruption = sampling::interruption(perf::has_cycles());
+    // Who wants no samples does not wait for what they cost.
+    let interruption = if options.freq == Some(0) { Nanos(0) } else { sampling::interruption(perf::has_cycles()) };
     let freq = options.freq.unwrap_or_else(|| sampling::frequency(options.budget, interruption));
     let (mappings, samples) = open_events(freq, &mut programs)?;
     let incoming = RefCell::new(Stacks::new(Pythons::new(programs.map("pythons")?)));
