@@ -395,6 +395,6 @@ pub fn kind_of_call(call: Syscall, io_wait: bool) -> Option<WaitKind> {
         Syscall::Sync => Disk,
         Syscall::WaitSignal => Signal,
         Syscall::None => return None,
-        Syscall::Exit | Syscall::Other => Unknown,
+        Syscall::Exit | Syscall::Yield | Syscall::Other => Unknown,
     })
 }

@@ -123,7 +123,7 @@ impl Look<'_> {
     fn of(&self, chunk: &Chunk, state: State) -> (Doing, Cpu) {
         match state {
             State::Running(cpu) => (Doing::Runs, cpu),
-            State::Runnable(_) | State::Woken(_) => (Doing::Ready, Cpu::NONE),
+            State::Runnable(_) | State::Yields(_) | State::Woken(_) => (Doing::Ready, Cpu::NONE),
             State::Waiting(w) => (chunk.waits().get(w as usize).map_or(Doing::Nothing, |w| self.at_wait(w)), Cpu::NONE),
             State::Unknown | State::Gone => (Doing::Nothing, Cpu::NONE),
         }

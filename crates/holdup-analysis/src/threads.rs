@@ -178,7 +178,7 @@ fn add_times(trace: &Trace, intervals: &Intervals, rows: &mut [ThreadTimes]) {
         let seconds = Nanos(s.to - s.from).seconds();
         match s.state {
             State::Running(_) => row.ran_s += seconds,
-            State::Runnable(_) | State::Woken(_) => row.ready_s += seconds,
+            State::Runnable(_) | State::Yields(_) | State::Woken(_) => row.ready_s += seconds,
             State::Waiting(w) => {
                 let wait = &intervals.waits[w as usize];
                 row.waited_s += seconds;

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use common::{MS, SLEEP, Schedule, ns};
 use holdup_analysis::report::{Confidence, Finding, FindingKind};
 use holdup_analysis::{CodeLoop, Decoded, Disassembler, Disassembly, Explanation, Options, explain};
-use holdup_trace::{Cpu, Image, Location, MapEvent, SampleEvent, Symbolizer, Trace};
+use holdup_trace::{Cpu, Image, Location, MapEvent, SampleEvent, SwitchState, Symbolizer, Trace};
+
+/// sched_yield.
+const YIELD: i16 = 24;
 
 const WORK: u64 = 0x1000;
 const SPIN: u64 = 0x1014;
@@ -115,6 +118,28 @@ fn who_spins_waits_for_who_works_meanwhile() {
     assert_eq!((found.waiters.threads, found.waiters.function.as_str()), (1, "acquire_book"));
     assert_eq!(found.waiters.names, ["taker"]);
     assert_eq!(found.confidence, Confidence::High, "{:?}", found.doubts);
+}
+
+#[test]
+fn who_gives_way_again_and_again_waits_and_lacks_no_cpu() {
+    let mut schedule = Schedule::new(2, 100.0).thread(10, "taker").thread(11, "holder");
+    let name = schedule.builder.string("hog");
+    schedule.builder.push(0, holdup_trace::NameEvent { pid: 2, tid: 20, name });
+    schedule = schedule.runs(11, 0, 0.0, 100.0, SLEEP);
+    for turn in 0..20 {
+        let t = 5.0 * f64::from(turn);
+        schedule = schedule.switch(t, 1, 20, SwitchState::Runnable, -1, 10);
+        schedule = schedule.switch(t + 0.2, 1, 10, SwitchState::Runnable, YIELD, 20);
+    }
+    // The taker is met once.
+    let samples = [(11, 0, WORK, 0.0, 100.0), (10, 1, SPIN, -0.4, 0.2), (20, 1, SCAN, 0.2, 100.0)];
+    let options = Options { focus: Some("1".to_owned()), ..Options::default() };
+    let answer = explain(&sampled(schedule, &samples), "t", &options, &Four).unwrap();
+    let found = spin(&answer);
+    assert!(found.title.contains("gave way to other programs"), "{}", found.title);
+    assert_eq!((found.culprit.thread.as_str(), found.waiters.function.as_str()), ("holder", "acquire_book"));
+    assert!(found.blame_cpu_s > 0.09, "{found:#?}");
+    assert!(answer.findings.iter().all(|f| f.kind != FindingKind::CpuStarved), "{:#?}", answer.findings);
 }
 
 /// A thread that spins until a neighbour takes its CPU, beside one that works; so much of its time it works, too.

@@ -32,6 +32,7 @@ mod store;
 mod syscall;
 mod table;
 pub mod tables;
+mod thin;
 mod trace;
 mod units;
 
@@ -60,5 +61,6 @@ pub use refer::Refer;
 pub use store::{Batches, Chunks, Store};
 pub use syscall::Syscall;
 pub use table::{ColumnDoc, Table, TableDoc};
+pub use thin::thinned;
 pub use trace::Trace;
 pub use units::{Amount, Nanos, Timestamp};

@@ -25,6 +25,8 @@ pub enum Syscall {
     FileLock,
     /// exit, exit_group.
     Exit,
+    /// sched_yield: it waits for nothing that the kernel knows.
+    Yield,
     /// Any other.
     Other,
     /// None: a page fault, or a kernel thread.
@@ -43,6 +45,7 @@ const X86_64: &[(Syscall, &[i16])] = &[
     (Syscall::WaitSignal, &[34, 128, 130]),
     (Syscall::FileLock, &[72, 73, 65, 220]),
     (Syscall::Exit, &[60, 231]),
+    (Syscall::Yield, &[24]),
 ];
 
 const AARCH64: &[(Syscall, &[i16])] = &[
@@ -57,6 +60,7 @@ const AARCH64: &[(Syscall, &[i16])] = &[
     (Syscall::WaitSignal, &[133, 137]),
     (Syscall::FileLock, &[25, 32, 192, 193]),
     (Syscall::Exit, &[93, 94]),
+    (Syscall::Yield, &[124]),
 ];
 
 /// Where Windows tells why a thread waits (`KWAIT_REASON`), the reason stands where Linux has the system call, from this number on:

@@ -192,7 +192,7 @@ pub(crate) fn of_thread(
 fn doing_of(study: &Study, chunk: &Chunk, state: State) -> Doing {
     match state {
         State::Running(_) => Doing::Runs,
-        State::Runnable(_) | State::Woken(_) => Doing::Ready,
+        State::Runnable(_) | State::Yields(_) | State::Woken(_) => Doing::Ready,
         State::Waiting(w) => study.look().at_wait(&chunk.waits()[w as usize]),
         State::Unknown | State::Gone => Doing::Nothing,
     }

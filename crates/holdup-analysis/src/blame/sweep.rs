@@ -230,7 +230,7 @@ impl<'a> Sweep<'a> {
     }
 
     fn unstarve(&mut self, i: u32, old: State) {
-        if let State::Runnable(cpu) = old {
+        if let State::Runnable(cpu) | State::Yields(cpu) = old {
             self.processors.set_starving(cpu, i, false, self.clock.total.t);
         }
     }

@@ -158,7 +158,7 @@ impl<'a> Activities<'a> {
                     _ if time == Nanos::ZERO => {}
                     State::Running(_) => activity.ran += time,
                     State::Waiting(_) => activity.waited += time,
-                    State::Runnable(cpu) => {
+                    State::Runnable(cpu) | State::Yields(cpu) => {
                         activity.ready += time;
                         self.ready.entry(cpu.0).or_default().push(ready);
                     }

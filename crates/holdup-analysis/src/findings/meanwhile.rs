@@ -55,6 +55,8 @@ pub(crate) struct Spun {
     pub(crate) others_spun: f64,
     /// While no other thread of the process ran or was ready.
     pub(crate) alone: f64,
+    /// The part of all that in which it did not even spin, but gave its CPU to other programs.
+    pub(crate) gave: f64,
     /// When.
     pub(crate) spans: Vec<(u64, u64)>,
 }
@@ -74,6 +76,7 @@ impl Spun {
         self.crowded += other.crowded;
         self.others_spun += other.others_spun;
         self.alone += other.alone;
+        self.gave += other.gave;
         self.spans.extend(&other.spans);
     }
 }
@@ -126,6 +129,8 @@ impl Written {
 pub(crate) struct Meanwhile {
     /// Where threads spun.
     pub(crate) spun: FxHashMap<Site, Spun>,
+    /// What else threads missed while they gave way again and again, by thread: it has no place of its own.
+    pub(crate) gave: FxHashMap<ThreadIdx, Spun>,
     /// Where they changed memory atomically.
     pub(crate) written: FxHashMap<Target, Written>,
 }
@@ -134,6 +139,7 @@ impl Meanwhile {
     /// Adds what an earlier part tells.
     pub(crate) fn add(&mut self, earlier: &Meanwhile) {
         earlier.spun.iter().for_each(|(site, spun)| self.spun.entry(*site).or_default().add(spun));
+        earlier.gave.iter().for_each(|(thread, spun)| self.gave.entry(*thread).or_default().add(spun));
         earlier.written.iter().for_each(|(site, written)| self.written.entry(*site).or_default().add(written));
     }
 
@@ -179,6 +185,7 @@ struct Walk<'a> {
     spinning: FxHashSet<u32>,
     running: Vec<ThreadIdx>,
     ready: BTreeSet<ThreadIdx>,
+    yielding: BTreeSet<ThreadIdx>,
     states: Vec<State>,
     /// By CPU: its samples in time order.
     of_cpu: Vec<Vec<&'a Sample>>,
@@ -196,7 +203,8 @@ impl<'a> Walk<'a> {
         let running = vec![ThreadIdx::NONE; study.timeline.cpus];
         let states = vec![State::Unknown; chunk.last.len()];
         let found = Meanwhile::default();
-        Walk { study, chunk, spinning, running, ready: BTreeSet::new(), states, of_cpu, found }
+        let (ready, yielding) = (BTreeSet::new(), BTreeSet::new());
+        Walk { study, chunk, spinning, running, ready, yielding, states, of_cpu, found }
     }
 
     fn run(mut self, samples: &[&Sample]) -> Meanwhile {
@@ -223,6 +231,8 @@ impl<'a> Walk<'a> {
                 } else if self.study.spins.is_atomic(sample.stack) {
                     self.writes(sample);
                 }
+            } else if !self.yielding.is_empty() {
+                self.gave_way(sample);
             }
         }
         self.found
@@ -241,10 +251,15 @@ impl<'a> Walk<'a> {
         {
             *on = thread;
         }
-        if matches!(state, State::Runnable(_) | State::Woken(_)) && self.spinning.contains(&pid(self.study, thread)) {
-            self.ready.insert(thread);
-        } else {
-            self.ready.remove(&thread);
+        let spins = || self.spinning.contains(&pid(self.study, thread));
+        let (ready, yields) =
+            (matches!(state, State::Runnable(_) | State::Woken(_)), matches!(state, State::Yields(_)));
+        for (set, is) in [(&mut self.ready, ready), (&mut self.yielding, yields)] {
+            if is && spins() {
+                set.insert(thread);
+            } else {
+                set.remove(&thread);
+            }
         }
     }
 
@@ -277,6 +292,30 @@ impl<'a> Walk<'a> {
             spun.alone += period;
         } else {
             spun.others_spun += period;
+        }
+    }
+
+    /// A sample of another program, on a CPU that threads which give way again and again have left to it.
+    fn gave_way(&mut self, sample: &Sample) {
+        let (study, t) = (self.study, sample.t.nanos());
+        let period = study.trace.meta.sample_period_ns as f64;
+        let yielding: Vec<ThreadIdx> = self.yielding.iter().copied().filter(|j| study.focus.contains(*j)).collect();
+        for thread in &yielding {
+            let own = pid(study, *thread);
+            let kin =
+                self.running.iter().copied().enumerate().filter(|&(_, j)| j != ThreadIdx::NONE && pid(study, j) == own);
+            let at = kin.map(|(cpu, j)| (j, self.near(cpu, j, t, period * NEAR)));
+            let worked: Vec<_> = at.filter(|(_, stack)| !study.spins.has(*stack)).collect();
+            let part = period / yielding.len() as f64;
+            let spun = self.found.gave.entry(*thread).or_default();
+            *spun.threads.entry(*thread).or_default() += part;
+            spun.gave += part;
+            add_span(&mut spun.spans, t.saturating_sub(period as u64), t, 2 * period as u64);
+            if worked.is_empty() {
+                spun.alone += part;
+            }
+            let each = part / worked.len().max(1) as f64;
+            worked.into_iter().for_each(|key| *spun.worked.entry(key).or_default() += each);
         }
     }
 

@@ -39,16 +39,31 @@ enum Others {
 /// One finding for each function that spins.
 pub(super) fn found(context: &Context) -> Vec<Finding> {
     let mut places: FxHashMap<(StringId, StringId), Spun> = FxHashMap::default();
-    let mut sites: Vec<_> = context.learned.meanwhile.spun.iter().collect();
-    sites.sort_by_key(|(site, _)| **site);
-    for (site, spun) in sites {
+    for (site, spun) in sorted(&context.learned.meanwhile.spun) {
         let process = spun.threads.keys().next().and_then(|t| context.trace.threads.process.get(t.index()));
         places.entry((process.copied().unwrap_or_default(), site.function)).or_default().add(spun);
+    }
+    for (thread, gave) in sorted(&context.learned.meanwhile.gave) {
+        // Nothing tells where it gave way but where it spun, or others of its process.
+        let pid = context.pid(*thread);
+        let own = |(_, spun): &(&_, &mut Spun)| spun.threads.keys().any(|t| context.pid(*t) == pid);
+        let by_thread = |spun: &Spun| spun.threads.get(thread).copied().unwrap_or(0.0);
+        let most = places.iter_mut().filter(own).max_by(|a, b| {
+            let greater = by_thread(a.1).total_cmp(&by_thread(b.1)).then(a.1.total().total_cmp(&b.1.total()));
+            greater.then(b.0.cmp(a.0))
+        });
+        most.into_iter().for_each(|(_, spun)| spun.add(gave));
     }
     let least = (MINOR * context.blame.cpu.running).max(10.0 * context.period());
     let mut places: Vec<_> = places.into_iter().filter(|(_, spun)| spun.total() >= least).collect();
     places.sort_by_key(|(place, _)| *place);
     places.into_iter().map(|(_, spun)| finding(context, &spun)).collect()
+}
+
+fn sorted<K: Ord, V>(map: &FxHashMap<K, V>) -> Vec<(&K, &V)> {
+    let mut all: Vec<_> = map.iter().collect();
+    all.sort_by_key(|(key, _)| *key);
+    all
 }
 
 fn finding(context: &Context, spun: &Spun) -> Finding {
@@ -160,12 +175,16 @@ fn waiters(context: &Context, spun: &Spun) -> Waiters {
 fn title(spun: &Spun, others: &Others, f: &Finding) -> String {
     let n = f.waiters.threads;
     let who = if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
-    let spent = duration(f.blame_cpu_s);
     let place = match f.waiters.function.as_str() {
         "" => "a loop",
         name => name.rsplit_once("+0x").map_or(name, |(file, _)| file),
     };
-    let told = format!("{who} spent {spent} of CPU time waiting in {place}");
+    let spent = duration(f.blame_cpu_s);
+    let told = if spun.gave > MOST * spun.total() {
+        format!("{who} gave way to other programs for {spent} of CPU time in {place}")
+    } else {
+        format!("{who} spent {spent} of CPU time waiting in {place}")
+    };
     let name = match f.culprit.thread.as_str() {
         "" => "another one",
         name => name,
@@ -183,8 +202,12 @@ fn title(spun: &Spun, others: &Others, f: &Finding) -> String {
 
 fn evidence(context: &Context, spun: &Spun) -> Vec<String> {
     let total = spun.total();
-    let samples = total / context.period().max(1.0);
+    let samples = (total - spun.gave) / context.period().max(1.0);
     let mut lines = vec![format!("{samples:.0} samples are in loops that only wait")];
+    if spun.gave >= PART * total {
+        let gave = duration(context.limits.of_cpus(Amount(spun.gave)));
+        lines.push(format!("{gave} of it other programs ran, for which it gave way again and again (sched_yield)"));
+    }
     let at = most(&spun.stacks);
     let function = context.trace.stacks.frames(at).next().and_then(|f| context.trace.names.locations(f).next());
     let hot =

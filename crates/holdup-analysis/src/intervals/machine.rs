@@ -1,7 +1,7 @@
 //! The rules from events to states: one pass forward.
 
 use holdup_trace::tables::{Futex, KernelLock, Sample, Switch, Wait as WaitRow, Wake};
-use holdup_trace::{Cpu, LockId, StackId, SwitchState, ThreadIdx, Trace, WakeContext};
+use holdup_trace::{Cpu, LockId, StackId, SwitchState, Syscall, ThreadIdx, Trace, WakeContext};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::losses::Loss;
@@ -87,10 +87,21 @@ impl<'a> Machine<'a> {
     fn leave(&mut self, row: &Switch) {
         let (t, thread) = (row.t.nanos(), row.prev);
         match row.state {
+            SwitchState::Runnable if self.only_looks(row) => self.enter(thread, t, State::Yields(row.cpu)),
             SwitchState::Runnable => self.enter(thread, t, State::Runnable(row.cpu)),
             SwitchState::Dead => self.enter(thread, t, State::Gone),
             _ => self.begin_wait(row),
         }
+    }
+
+    /// Whether a thread that gives way has only just come, so that it looked at something and did no work.
+    fn only_looks(&self, row: &Switch) -> bool {
+        let now = &self.threads[row.prev.index()];
+        let ran = row.t.nanos().saturating_sub(now.since);
+        row.syscall >= 0
+            && matches!(now.state, State::Running(_))
+            && ran < REWAIT_NS
+            && Syscall::from_number(&self.trace.meta.host.arch, row.syscall) == Syscall::Yield
     }
 
     fn begin_wait(&mut self, row: &Switch) {
@@ -192,8 +203,11 @@ impl<'a> Machine<'a> {
                 }
             }
             // A runnable thread's CPU is known only now, to earlier parts of the trace as well.
-            State::Runnable(before) => {
-                let ready = State::Runnable(cpu);
+            State::Runnable(before) | State::Yields(before) => {
+                let ready = match self.threads[thread.index()].state {
+                    State::Yields(_) => State::Yields(cpu),
+                    _ => State::Runnable(cpu),
+                };
                 let now = &mut self.threads[thread.index()];
                 now.state = ready;
                 if now.since < self.out.from && before != cpu {
@@ -225,7 +239,7 @@ impl<'a> Machine<'a> {
             // The first event of a CPU: whoever leaves it had run there from the start.
             _ if now.running == ThreadIdx::NONE && now.since == 0 => 0,
             Some(State::Woken(i)) => self.out.waits[i as usize].woken,
-            Some(State::Runnable(_)) => self.threads[thread.index()].since,
+            Some(State::Runnable(_) | State::Yields(_)) => self.threads[thread.index()].since,
             _ => t.saturating_sub(slack),
         };
         let since = since.max(now.since);

@@ -9,6 +9,8 @@ pub enum State {
     Running(Cpu),
     /// Could run; the CPU is the one on which it will.
     Runnable(Cpu),
+    /// The same, but it gives way to others again and again, and does nothing else: it has no use for a CPU yet.
+    Yields(Cpu),
     /// Waits; index of the wait.
     Waiting(u32),
     /// Was woken from that wait at most [`HANDOFF_NS`](super::HANDOFF_NS) ago and has not run yet.
@@ -54,6 +56,7 @@ impl Packed {
             State::Woken(i) => (3, i),
             State::Unknown => (4, 0),
             State::Gone => (5, 0),
+            State::Yields(cpu) => (6, cpu.0 as u32),
         };
         Packed(tag << PAYLOAD_BITS | (payload & PAYLOAD))
     }
@@ -66,6 +69,7 @@ impl Packed {
             2 => State::Waiting(payload),
             3 => State::Woken(payload),
             4 => State::Unknown,
+            6 => State::Yields(Cpu(payload as u16)),
             _ => State::Gone,
         }
     }
@@ -99,8 +103,17 @@ mod tests {
 
     #[test]
     fn a_state_survives_packing() {
-        use State::{Gone, Runnable, Running, Unknown, Waiting, Woken};
-        for state in [Running(Cpu(511)), Runnable(Cpu::NONE), Waiting(0), Waiting(PAYLOAD), Woken(7), Unknown, Gone] {
+        use State::{Gone, Runnable, Running, Unknown, Waiting, Woken, Yields};
+        for state in [
+            Running(Cpu(511)),
+            Runnable(Cpu::NONE),
+            Yields(Cpu(1)),
+            Waiting(0),
+            Waiting(PAYLOAD),
+            Woken(7),
+            Unknown,
+            Gone,
+        ] {
             assert_eq!(Packed::new(state).state(), state);
         }
     }

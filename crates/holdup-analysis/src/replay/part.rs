@@ -14,7 +14,7 @@ use crate::blame::{Blame, Study};
 use crate::intervals::{Chunk, State, Wait};
 
 fn is_ready(state: State) -> bool {
-    matches!(state, State::Runnable(_) | State::Woken(_))
+    matches!(state, State::Runnable(_) | State::Yields(_) | State::Woken(_))
 }
 
 impl<'a> Replay<'a> {
@@ -99,7 +99,7 @@ impl<'a> Replay<'a> {
                 self.threads[i].relieved = 0;
             }
             State::Waiting(w) => self.end_wait(i, &chunk.waits()[w as usize], t, step.after),
-            State::Runnable(_) | State::Woken(_) => self.end_ready(i, step.after, t),
+            State::Runnable(_) | State::Yields(_) | State::Woken(_) => self.end_ready(i, step.after, t),
             State::Gone | State::Unknown => self.be_born(i, t),
         }
         self.enter(i, t, step.after, chunk);
@@ -115,7 +115,7 @@ impl<'a> Replay<'a> {
                 self.cpus.begin(cpu, i as u32, has, t);
             }
             State::Waiting(w) => self.start_wait(i, &chunk.waits()[w as usize], t),
-            State::Runnable(_) | State::Woken(_) | State::Gone | State::Unknown => {}
+            State::Runnable(_) | State::Yields(_) | State::Woken(_) | State::Gone | State::Unknown => {}
         }
     }
 

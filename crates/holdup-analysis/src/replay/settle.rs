@@ -15,7 +15,7 @@ impl Replay<'_> {
         let now = &mut self.threads[i];
         let (from, to) = (now.since.max(window.from), t.min(window.to));
         let (state, behind, passes, gone) = (now.state, now.behind, now.passes, now.gone);
-        if matches!(state, State::Runnable(_) | State::Woken(_)) {
+        if matches!(state, State::Runnable(_) | State::Yields(_) | State::Woken(_)) {
             return;
         }
         now.since = t;

@@ -81,7 +81,7 @@ impl<'a> Charger<'a> {
             cursor = segment.to;
             let own = match segment.state {
                 State::Running(_) => Own::Ran,
-                State::Runnable(_) | State::Woken(_) => Own::Ready,
+                State::Runnable(_) | State::Yields(_) | State::Woken(_) => Own::Ready,
                 State::Waiting(_) => Own::Waited,
                 State::Unknown | State::Gone => Own::Unknown,
             };
@@ -128,7 +128,9 @@ impl<'a> Charger<'a> {
             };
             match segment.state {
                 State::Running(_) => pieces.push(piece(Done::WaitedFor, thread)),
-                State::Runnable(cpu) => pieces.push(piece(Done::Behind, self.runner(cpu, from, to))),
+                State::Runnable(cpu) | State::Yields(cpu) => {
+                    pieces.push(piece(Done::Behind, self.runner(cpu, from, to)))
+                }
                 State::Woken(wait) => {
                     let cpu = self.intervals.waits[wait as usize].cpu;
                     pieces.push(piece(Done::Behind, self.runner(cpu, from, to)));

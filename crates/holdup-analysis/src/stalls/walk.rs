@@ -38,7 +38,7 @@ pub(super) fn of_wait(look: &Look, wait: &Wait, t: u64) -> End {
         let of = |how, stack| End { how, thread: holder, lock, stack };
         match look.state(holder, t) {
             State::Running(_) | State::Woken(_) => return of(How::Runs, look.ran(holder, t)),
-            State::Runnable(_) => return of(How::HasNoCpu, StackId::NONE),
+            State::Runnable(_) | State::Yields(_) => return of(How::HasNoCpu, StackId::NONE),
             State::Waiting(next) => present = look.chunk.waits()[next as usize],
             State::Unknown | State::Gone => return of(How::Unknown, StackId::NONE),
         }
@@ -60,7 +60,7 @@ pub(super) fn of_work(look: &Look, thread: ThreadIdx, t: u64) -> End {
     let of = |how, stack| End { how, thread, lock: LockId::NONE, stack };
     match look.state(thread, t) {
         State::Running(_) | State::Woken(_) => of(How::Runs, look.ran(thread, t)),
-        State::Runnable(_) => of(How::HasNoCpu, StackId::NONE),
+        State::Runnable(_) | State::Yields(_) => of(How::HasNoCpu, StackId::NONE),
         State::Waiting(w) => of_wait(look, &look.chunk.waits()[w as usize], t),
         State::Unknown | State::Gone => of(How::Unknown, StackId::NONE),
     }

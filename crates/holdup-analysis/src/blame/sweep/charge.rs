@@ -296,14 +296,14 @@ impl Sweep<'_> {
     pub(super) fn review(&mut self, root: u32) {
         let thread = self.forest.at(root);
         let (state, behind) = (thread.state, thread.behind);
-        if !matches!(state, State::Runnable(_) | State::Woken(_)) {
+        if !matches!(state, State::Runnable(_) | State::Yields(_) | State::Woken(_)) {
             return;
         }
         if self.is_ready(root, state) && (thread.role == Role::Queued) != (behind == 0) {
             self.discharge(root);
             self.charge_self(root);
         }
-        if let State::Runnable(cpu) = state {
+        if let State::Runnable(cpu) | State::Yields(cpu) = state {
             self.processors.set_starving(cpu, root, behind > 0, self.clock.total.t);
         }
     }

@@ -113,7 +113,7 @@ impl Sweep<'_> {
         match self.forest.at(queue.parent).state {
             _ if proxy && kind == WaitKind::Disk => key.terminal = Terminal::Disk,
             State::Running(_) => key.terminal = Terminal::Running,
-            State::Runnable(_) => key.terminal = Terminal::NotRunning,
+            State::Runnable(_) | State::Yields(_) => key.terminal = Terminal::NotRunning,
             State::Woken(w) if self.is_handoff(w) => key.terminal = Terminal::Handoff,
             State::Woken(_) => key.terminal = Terminal::Waking,
             State::Waiting(end) => {

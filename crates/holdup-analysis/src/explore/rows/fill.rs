@@ -203,6 +203,7 @@ fn call(trace: &Trace, key: u32) -> String {
         Syscall::WaitSignal => "sigwait",
         Syscall::FileLock => "flock",
         Syscall::Exit => "exit",
+        Syscall::Yield => "yield",
         Syscall::Other => return format!("#{number}"),
     };
     format!("{word} #{number}")

@@ -229,7 +229,7 @@ impl History {
             let Some(own) = all.get_mut(&s.thread) else { return };
             let doing = match s.state {
                 State::Running(_) => Doing::Ran,
-                State::Runnable(_) | State::Woken(_) => Doing::Ready,
+                State::Runnable(_) | State::Yields(_) | State::Woken(_) => Doing::Ready,
                 State::Waiting(i) => intervals.waits.get(i as usize).map_or(Doing::Unknown, |w| Doing::waits(w.kind)),
                 State::Unknown | State::Gone => Doing::Unknown,
             };
