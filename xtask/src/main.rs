@@ -17,6 +17,7 @@ mod soak;
 mod sweeps;
 mod synth;
 mod table;
+mod thin;
 mod tidy;
 mod truth;
 mod ui;
@@ -38,6 +39,10 @@ cargo xtask scenarios --diff [NAME...]  record two builds each and compare them;
     --runs N         how often each is recorded (default 1)
     --bounds         measure what each fix gains instead, and compare it with the bound that is printed (default 3 runs)
 cargo xtask scenarios --scale [NAME...] run `scale --trace` with one and two threads; exit 1 if a planted loss is missed
+cargo xtask thin TRACE...               explain traces as they are and with 1 % of their events removed at random; exit 1 if a first
+                                        finding becomes another one, and is not of low confidence
+    --share S        how much to remove (default 0.01)
+    --times N        how often, each time others (default 3)
 cargo xtask bench [pipe|job|read|groups|load]...  what recording, reading, grouping and generating load cost, beside perf,
                                         DuckDB, sysbench and Latte (default: all)
     --rounds N       interleaved rounds (default 7)
@@ -85,7 +90,7 @@ cargo xtask ui                          build the page of the view from ui/ (nee
     --check          build it elsewhere, compare with what is committed, and test it; exit 1 if they differ
 cargo run -p xtask --features wasm -- wasm   the browser's side of holdup, for reports: into crates/holdup-report/dist
     --check          compare with what is there instead; exit 1 if it differs
-bench, scenarios, real, requests, kernels, soak and faults take --holdup PATH (default target/release/holdup)";
+bench, scenarios, thin, real, requests, kernels, soak and faults take --holdup PATH (default target/release/holdup)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -96,6 +101,7 @@ fn main() -> ExitCode {
         Some("real") => real::run(&root(), rest),
         Some("requests") => requests::run(&root(), rest),
         Some("kernels") => kernels::run(&root(), rest),
+        Some("thin") => thin::run(&root(), rest),
         Some("synth") => synth::run(rest),
         #[cfg(feature = "wasm")]
         Some("wasm") => wasm::run(&root(), rest),
