@@ -30,6 +30,9 @@ enum Sharing {
 
 /// How many sampling periods away another CPU's sample may be and still tell what it ran.
 const NEAR: f64 = 1.5;
+/// How many away it may be and still tell that its thread does not only spin: who is about as often at work as it spins, and changes
+/// from one to the other between samples, is met spinning by chance.
+const AROUND: f64 = 4.0;
 
 /// A place that spins: a process, and a function, or the file of a function without a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -273,8 +276,13 @@ impl<'a> Walk<'a> {
             self.running.iter().copied().enumerate().filter(|(_, j)| kin(j)).collect();
         let at: Vec<(ThreadIdx, StackId)> =
             others.iter().map(|&(cpu, j)| (j, self.near(cpu, j, t, period * NEAR))).collect();
-        let worked: Vec<_> = at.iter().copied().filter(|(_, stack)| !study.spins.has(*stack)).collect();
+        let mut worked: Vec<_> = at.iter().copied().filter(|(_, stack)| !study.spins.has(*stack)).collect();
         let ready: Vec<ThreadIdx> = self.ready.iter().copied().filter(kin).collect();
+        if worked.is_empty() && ready.is_empty() {
+            let around =
+                others.iter().map(|&(cpu, j)| (j, self.around(cpu, j, t, period * AROUND, |s| !study.spins.has(s))));
+            worked = around.filter(|(_, stack)| *stack != StackId::NONE).collect();
+        }
         let crowded = self.running.iter().any(|j| *j != ThreadIdx::NONE && pid(study, *j) != own);
         let site = Site { pid: own, function: site(study, sample.stack) };
         let spun = self.found.spun.entry(site).or_default();
@@ -359,12 +367,23 @@ impl<'a> Walk<'a> {
     fn near(&self, cpu: usize, thread: ThreadIdx, t: u64, within: f64) -> StackId {
         let own = &self.of_cpu[cpu];
         let at = own.partition_point(|s| s.t.nanos() < t);
-        let around = own[at.saturating_sub(1)..(at + 1).min(own.len())].iter();
-        let distance = |s: &&Sample| s.t.nanos().abs_diff(t);
-        let nearest =
-            around.copied().filter(|s| s.thread == thread && distance(s) as f64 <= within).min_by_key(distance);
-        nearest.map_or(StackId::NONE, |s| s.stack)
+        nearest(&own[at.saturating_sub(1)..(at + 1).min(own.len())], thread, t, within, |_| true)
     }
+
+    /// The same of the samples whose stack is one of those `wanted`.
+    fn around(&self, cpu: usize, thread: ThreadIdx, t: u64, within: f64, wanted: impl Fn(StackId) -> bool) -> StackId {
+        let own = &self.of_cpu[cpu];
+        let from = own.partition_point(|s| (s.t.nanos() as f64) < t as f64 - within);
+        let to = own.partition_point(|s| s.t.nanos() as f64 <= t as f64 + within);
+        nearest(&own[from..to], thread, t, within, wanted)
+    }
+}
+
+/// The stack of the one of `samples` that is nearest to `t`, and no farther than `within`.
+fn nearest(samples: &[&Sample], thread: ThreadIdx, t: u64, within: f64, wanted: impl Fn(StackId) -> bool) -> StackId {
+    let distance = |s: &&Sample| s.t.nanos().abs_diff(t);
+    let fits = |s: &&Sample| s.thread == thread && distance(s) as f64 <= within && wanted(s.stack);
+    samples.iter().copied().filter(fits).min_by_key(distance).map_or(StackId::NONE, |s| s.stack)
 }
 
 /// Going backwards: spans closer than `gap` are one.

@@ -36,7 +36,8 @@ const RARE: f64 = 0.05;
 const HALF: u32 = 2;
 /// The same for what belongs to a request: much of a thread's work may be to get requests and to answer.
 const TENTH: u32 = 10;
-/// A thread with less work than this beside its short sleeps, in samples and waits for each of them, keeps house.
+/// A thread with less work than this beside its short sleeps, in samples and waits for each of them, keeps house; so does one that works
+/// less than this share of what the busiest thread of its process does.
 const HOUSEKEEPING: f64 = 0.2;
 
 /// What every place is.
@@ -84,10 +85,19 @@ impl Homes {
             activity.answers = answers.get(&thread).copied().unwrap_or(0);
             activity.waits.push((paths.of(stack), stack, seen));
         }
+        let pid = |thread: ThreadIdx| dictionary.trace.threads.pid.get(thread.index()).copied().unwrap_or_default();
+        let (mut ran, mut busiest): (FxHashMap<ThreadIdx, u32>, FxHashMap<u32, u32>) = Default::default();
         for ((thread, stack), n) in samples {
+            let busiest = busiest.entry(pid(thread)).or_default();
+            let own = ran.entry(thread).or_default();
+            *own += n;
+            *busiest = (*busiest).max(*own);
             if let Some(activity) = threads.get_mut(&thread) {
                 activity.samples.push((paths.of(stack), n));
             }
+        }
+        for (thread, activity) in &mut threads {
+            activity.busiest = busiest.get(&pid(*thread)).copied().unwrap_or(0);
         }
         let mut votes: FxHashMap<u64, [u64; 3]> = FxHashMap::default();
         let mut stacks: Vec<(StackId, u64)> = Vec::new();
@@ -205,6 +215,8 @@ impl Paths<'_, '_> {
 struct Activity {
     waits: Vec<(Rc<Path>, StackId, Seen)>,
     samples: Vec<(Rc<Path>, u32)>,
+    /// Samples of the busiest thread of its process.
+    busiest: u32,
     /// How often it ended a wait of another program, if it is a server's.
     answers: u32,
 }
@@ -256,7 +268,8 @@ impl Activity {
             let is_long = ns > LONGEST_NAP_NS * u64::from(waits);
             let looks = 2 * again >= waits && works_beside(path, waits, work);
             let serves = self.serves(path, waits, work, home);
-            let unseen = path.blind && work.total > 0 && f64::from(work.total) >= HOUSEKEEPING * f64::from(waits);
+            let works = |of: u32| f64::from(work.total) >= HOUSEKEEPING * f64::from(of);
+            let unseen = path.blind && work.total > 0 && works(waits) && works(self.busiest);
             return match () {
                 () if is_long => Place::Home,
                 () if path.says_lock => Place::Middle,

@@ -14,6 +14,7 @@ fn short_sleeps_in_a_row_beside_work_may_be_for_something() {
             waits: vec![(path(&[1, 2, 3], 2, says_lock), StackId::NONE, seen)],
             samples: vec![(path(&[1, 4], 2, false), samples)],
             answers: 0,
+            busiest: 0,
         };
         activity.judge().map(|(_, _, place, _)| place).next().unwrap()
     };
@@ -45,6 +46,7 @@ fn a_short_sleep_of_which_nothing_is_seen_may_be_for_something() {
             waits: vec![(path(blind), StackId::NONE, naps)],
             samples: vec![(path(false), samples)],
             answers: 0,
+            busiest: 0,
         };
         activity.judge().map(|(_, _, place, _)| place).next().unwrap()
     };
@@ -78,6 +80,7 @@ fn a_short_sleep_in_what_follows_on_input_may_be_for_something() {
             waits: vec![(path(&[1, 2, 3]), StackId::NONE, input), (path(sleeps_at), StackId::NONE, nap)],
             samples: vec![(path(&[1, 2, 4, 5]), 50), (path(&[1, 2, 3, 7]), receives)],
             answers,
+            busiest: 0,
         };
         activity.judge().map(|(_, _, place, _)| place).nth(1).unwrap()
     };
