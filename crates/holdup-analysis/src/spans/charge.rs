@@ -129,7 +129,7 @@ impl<'a> Charger<'a> {
             match segment.state {
                 State::Running(_) => pieces.push(piece(Done::WaitedFor, thread)),
                 State::Runnable(cpu) | State::Yields(cpu) => {
-                    pieces.push(piece(Done::Behind, self.runner(cpu, from, to)))
+                    pieces.push(piece(Done::Behind, self.runner(cpu, from, to)));
                 }
                 State::Woken(wait) => {
                     let cpu = self.intervals.waits[wait as usize].cpu;
