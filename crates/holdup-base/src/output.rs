@@ -9,6 +9,7 @@
 //! Who may read it: what runs as root writes for its owner alone, and under sudo the owner is who called it.
 
 mod folder;
+mod tree;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -20,6 +21,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 pub use folder::Folder;
+pub use tree::Tree;
 
 /// Who may read what is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,11 +248,16 @@ fn caller() -> Option<(rustix::process::Uid, rustix::process::Gid)> {
 }
 
 fn prepare(path: &Path, readers: Readers) -> io::Result<Output> {
-    let made = |file: OwnedFd, kind| Output { file: file.into(), path: path.to_owned(), kind };
     if let Some(stream) = descriptor(path) {
-        return Ok(made(stream?, Kind::Stream));
+        return Ok(Output { file: stream?.into(), path: path.to_owned(), kind: Kind::Stream });
     }
     let (folder, name) = folder_of(path)?;
+    prepare_in(folder, name, path, readers)
+}
+
+/// The same of `name` in `folder`, which `path` names in sentences.
+pub(crate) fn prepare_in(folder: OwnedFd, name: OsString, path: &Path, readers: Readers) -> io::Result<Output> {
+    let made = |file: OwnedFd, kind| Output { file: file.into(), path: path.to_owned(), kind };
     if let Ok(there) = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
         let mine = there.st_uid == rustix::process::geteuid().as_raw();
         match FileType::from_raw_mode(there.st_mode) {

@@ -7,6 +7,7 @@
 //!         ├▶ events, stacks, findings ─▶ Perfetto
 //!         └▶ stacks by what they took (on-CPU, off-CPU, wakers, blame) ─▶ folded, speedscope
 //!   explanations, added up ─▶ metrics for Prometheus
+//!   Trace and explanation ─▶ rows of a data set of many traces
 //! ```
 //!
 //! One module for each format: a [`Source`] in, bytes out. Nothing here opens a file, reads a clock or prints.
@@ -15,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod dataset;
 mod error;
 pub mod firefox;
 pub mod folded;

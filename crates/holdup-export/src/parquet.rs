@@ -16,12 +16,14 @@ mod thrift;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
 use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use holdup_trace::{Meta, Store, Table, TakeTables, Trace};
+use holdup_trace::{Meta, Store, StringId, Table, TakeTables, Trace};
 
 use crate::{Error, Result};
 use columns::Column;
@@ -91,15 +93,56 @@ impl OneTable {
 
 impl Files<'_> {
     fn write(&mut self, table: &OneTable, rows: &mut dyn Iterator<Item = Result<RecordBatch>>) -> Result<()> {
-        let fields = table.schema.fields().iter().zip(&table.strings);
-        let columns = fields.map(|(field, is_string)| Column::new(field, *is_string)).collect::<Result<Vec<_>>>()?;
+        let shown = shown(table);
         let mut out = self.folder.file(&format!("{}.parquet", table.name))?;
-        let mut file = File::new(self.trace, &columns, &mut *out)?;
-        for batch in rows {
-            file.append(&batch?)?;
-        }
-        file.finish(&facts(table, &columns))
+        let rows = &mut rows.map(|batch| self.with_texts(&batch?, table, &shown));
+        write_file(&shown, &facts(table.doc, &shown), rows, &mut *out)
     }
+
+    /// The rows with strings where they have ids.
+    fn with_texts(&self, rows: &RecordBatch, table: &OneTable, shown: &SchemaRef) -> Result<RecordBatch> {
+        let columns = rows.columns().iter().zip(&table.strings).map(|(column, is_string)| match is_string {
+            true => self.texts(column),
+            false => column.clone(),
+        });
+        RecordBatch::try_new(shown.clone(), columns.collect()).map_err(|e| bug(table.name, &e))
+    }
+
+    fn texts(&self, ids: &ArrayRef) -> ArrayRef {
+        let ids = ids.as_primitive::<UInt32Type>().values();
+        Arc::new(StringArray::from_iter_values(ids.iter().map(|id| self.trace.text(StringId(*id)))))
+    }
+}
+
+/// The columns as files have them: texts instead of ids.
+fn shown(table: &OneTable) -> SchemaRef {
+    let fields = table.schema.fields().iter().zip(&table.strings).map(|(field, is_string)| match is_string {
+        true => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8)),
+        false => field.clone(),
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Writes one table, with what else is told of it by name. O(rows), in the memory of a row group.
+///
+/// # Errors
+/// If `out` takes no more, or a column has a type that no table has.
+pub(crate) fn write_file(
+    schema: &SchemaRef,
+    facts: &[(String, String)],
+    rows: &mut dyn Iterator<Item = Result<RecordBatch>>,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let columns = schema.fields().iter().map(Column::new).collect::<Result<Vec<_>>>()?;
+    let mut file = File::new(&columns, out)?;
+    for batch in rows {
+        file.append(&batch?)?;
+    }
+    file.finish(facts)
+}
+
+fn bug(name: &str, error: &ArrowError) -> Error {
+    holdup_trace::Error::Bug(format!("table {name}: {error}")).into()
 }
 
 /// The rows with their numbers in front.
@@ -112,20 +155,18 @@ fn numbered(rows: &RecordBatch, name: &str, first: u32) -> Result<RecordBatch> {
     let ids = UInt32Array::from_iter_values((0..rows.num_rows() as u32).map(|i| first.saturating_add(i)));
     let mut columns: Vec<ArrayRef> = vec![Arc::new(ids)];
     columns.extend(rows.columns().iter().cloned());
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
-        .map_err(|e| holdup_trace::Error::Bug(format!("table {name}: {e}")).into())
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(|e| bug(name, &e))
 }
 
 /// What is told of a table by name: its meaning, that of its columns, and the schema as Arrow's readers take it.
-fn facts(table: &OneTable, columns: &[Column]) -> Vec<(String, String)> {
-    let fields: Vec<Arc<Field>> = columns.iter().map(|c| c.field.clone()).collect();
+fn facts(doc: &str, schema: &Schema) -> Vec<(String, String)> {
     let told = |field: &Field, what: &str| field.metadata().get(what).cloned().unwrap_or_default();
-    let mut facts: Vec<(String, String)> = vec![("holdup.table".into(), table.doc.to_owned())];
-    for field in &fields {
+    let mut facts: Vec<(String, String)> = vec![("holdup.table".into(), doc.to_owned())];
+    for field in schema.fields() {
         let (unit, doc) = (told(field, "unit"), told(field, "doc"));
         facts.push((format!("holdup.column.{}", field.name()), format!("{unit}: {doc}")));
     }
-    facts.push(("ARROW:schema".into(), arrow_schema(&Schema::new(fields))));
+    facts.push(("ARROW:schema".into(), arrow_schema(schema)));
     facts
 }
 

@@ -13,6 +13,7 @@
 
 mod cast;
 mod code;
+mod fleet;
 mod machine;
 mod random;
 mod shapes;
@@ -22,6 +23,7 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
 use cast::Program;
+pub use fleet::Fleet;
 use holdup_trace::{Destination, Error, Event, Result, Trace, TraceBuilder};
 use machine::Machine;
 pub use spec::{MOST_CPUS, MOST_EVENTS, MOST_THREADS, Planted, Shape, Spec, Truth};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Int16Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::types::{ArrowPrimitiveType, Int16Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field};
-use holdup_trace::{Error, StringId, Trace};
+use holdup_trace::Error;
 
 use super::delta;
 use super::thrift::Writer;
@@ -33,8 +33,10 @@ const PAGE_OF_TEXT: usize = 1 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holds {
     /// Integers of so many bits.
-    Integers { bits: i8, signed: bool },
-    /// Texts: the trace's strings, which the table names by their ids.
+    Integers {
+        bits: i8,
+        signed: bool,
+    },
     Texts,
 }
 
@@ -47,26 +49,23 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of a table; of a string's id, the string.
+    /// A column of a table.
     ///
     /// # Errors
-    /// For a type that no table of a trace has.
-    pub fn new(field: &Arc<Field>, is_string: bool) -> Result<Self> {
+    /// For a type that no table has.
+    pub fn new(field: &Arc<Field>) -> Result<Self> {
         let integers = |bits, signed| Holds::Integers { bits, signed };
         let holds = match field.data_type() {
-            DataType::UInt32 if is_string => Holds::Texts,
+            DataType::Utf8 => Holds::Texts,
             DataType::UInt8 => integers(8, false),
             DataType::UInt16 => integers(16, false),
             DataType::UInt32 => integers(32, false),
             DataType::UInt64 => integers(64, false),
             DataType::Int16 => integers(16, true),
+            DataType::Int64 => integers(64, true),
             other => return Err(Error::Bug(format!("columns of type {other} are not exported")).into()),
         };
-        let field = match holds {
-            Holds::Texts => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8)),
-            Holds::Integers { .. } => field.clone(),
-        };
-        Ok(Column { field, holds })
+        Ok(Column { field: field.clone(), holds })
     }
 
     /// Its physical type and its encoding.
@@ -109,6 +108,7 @@ impl Column {
             Holds::Integers { bits: 8, .. } => 11,
             Holds::Integers { bits: 16, signed: false } => 12,
             Holds::Integers { bits: 16, signed: true } => 16,
+            Holds::Integers { bits: 64, signed: true } => 18,
             Holds::Integers { bits: 32, .. } => 13,
             Holds::Integers { .. } => 14,
         }
@@ -118,7 +118,7 @@ impl Column {
     ///
     /// # Errors
     /// If a text is longer than a page can be.
-    pub fn append(&self, trace: &Trace, values: &ArrayRef, to: &mut Pages) -> Result<()> {
+    pub fn append(&self, values: &ArrayRef, to: &mut Pages) -> Result<()> {
         match self.holds {
             Holds::Integers { signed, .. } => {
                 let numbers = integers(values);
@@ -132,8 +132,7 @@ impl Column {
             }
             Holds::Texts => {
                 let (mut plain, mut rows) = (Vec::new(), 0);
-                for id in integers(values) {
-                    let text = trace.text(StringId(id as u32));
+                for text in values.as_string::<i32>().iter().map(Option::unwrap_or_default) {
                     plain.extend_from_slice(&(text.len() as u32).to_le_bytes());
                     plain.extend_from_slice(text.as_bytes());
                     rows += 1;
@@ -164,6 +163,7 @@ fn integers(values: &ArrayRef) -> Vec<u64> {
         DataType::UInt16 => of::<UInt16Type>(values, u64::from),
         DataType::UInt32 => of::<UInt32Type>(values, u64::from),
         DataType::Int16 => of::<Int16Type>(values, |v| i64::from(v).cast_unsigned()),
+        DataType::Int64 => of::<Int64Type>(values, i64::cast_unsigned),
         _ => of::<UInt64Type>(values, |v| v),
     }
 }

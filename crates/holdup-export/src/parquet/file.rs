@@ -7,7 +7,6 @@
 use std::io::Write;
 
 use arrow_array::RecordBatch;
-use holdup_trace::Trace;
 
 use super::columns::{Column, LZ4_RAW, Pages};
 use super::thrift::{Element, Writer};
@@ -21,7 +20,6 @@ const GROUP: usize = 16 * PAGE;
 
 /// A file that is being written.
 pub struct File<'a> {
-    trace: &'a Trace,
     columns: &'a [Column],
     out: &'a mut dyn Write,
     /// Bytes written.
@@ -51,11 +49,11 @@ impl<'a> File<'a> {
     ///
     /// # Errors
     /// If `out` takes no more; so do all below.
-    pub fn new(trace: &'a Trace, columns: &'a [Column], out: &'a mut dyn Write) -> Result<Self> {
+    pub fn new(columns: &'a [Column], out: &'a mut dyn Write) -> Result<Self> {
         out.write_all(MAGIC)?;
         let at = MAGIC.len() as u64;
         let pages = columns.iter().map(|_| Pages::default()).collect();
-        Ok(File { trace, columns, out, at, rows: 0, pages, in_group: 0, groups: Vec::new() })
+        Ok(File { columns, out, at, rows: 0, pages, in_group: 0, groups: Vec::new() })
     }
 
     /// Appends rows, whose columns are those of the file.
@@ -63,7 +61,7 @@ impl<'a> File<'a> {
         for from in (0..rows.num_rows()).step_by(PAGE) {
             let part = rows.slice(from, PAGE.min(rows.num_rows() - from));
             for ((column, pages), values) in self.columns.iter().zip(&mut self.pages).zip(part.columns()) {
-                column.append(self.trace, values, pages)?;
+                column.append(values, pages)?;
             }
             self.in_group += part.num_rows();
             if self.in_group >= GROUP {
