@@ -4,6 +4,10 @@ TARGET_DIR ?= $(or $(CARGO_TARGET_DIR),target)
 HOLDUP = $(TARGET_DIR)/release/holdup
 # What `holdup load` and `holdup lab` become.
 GENERATOR = $(TARGET_DIR)/release/holdup-load
+# What `holdup fleet` becomes.
+FLEET = $(TARGET_DIR)/release/holdup-fleet
+# It holds an engine for SQL.
+FLEET_BYTES = 90000000
 CARGO ?= cargo
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -21,8 +25,10 @@ help:
 build:
 	@scripts/install-deps.sh build
 	$(CARGO) build --release --package holdup
+	$(CARGO) build --release --package holdup --bin holdup-fleet --no-default-features --features fleet
 	@scripts/split.sh $(HOLDUP)
 	@scripts/split.sh $(GENERATOR)
+	@scripts/split.sh $(FLEET) $(FLEET_BYTES)
 
 # Recording needs privilege: the demo runs through sudo where that is there and needed. It is built without the scripts
 # and drivers of `holdup load`, which take longer to build than all the rest; `make build` has them.
@@ -37,13 +43,14 @@ demo:
 test:
 	@CARGO="$(CARGO)" scripts/test.sh
 
-# Builds only what is missing (`make demo` leaves a program without `load`), so that `sudo make install` after `make build` needs no toolchain for root.
+# Builds only what is missing (`make demo` leaves a program without `load` and `fleet`), so that `sudo make install` after `make build` needs no toolchain for root.
 install:
-	@$(HOLDUP) load list workloads/empty.rn >/dev/null 2>&1 || $(MAKE) build
+	@{ $(HOLDUP) load list workloads/empty.rn && $(FLEET) --version; } >/dev/null 2>&1 || $(MAKE) build
 	@scripts/split.sh $(HOLDUP)
 	@scripts/split.sh $(GENERATOR)
-	install -D -m 755 $(HOLDUP) $(GENERATOR) -t $(DESTDIR)$(PREFIX)/bin
-	install -D -m 644 $(HOLDUP).debug $(GENERATOR).debug -t $(DESTDIR)$(PREFIX)/bin/.debug
+	@scripts/split.sh $(FLEET) $(FLEET_BYTES)
+	install -D -m 755 $(HOLDUP) $(GENERATOR) $(FLEET) -t $(DESTDIR)$(PREFIX)/bin
+	install -D -m 644 $(HOLDUP).debug $(GENERATOR).debug $(FLEET).debug -t $(DESTDIR)$(PREFIX)/bin/.debug
 	mkdir -p $(DESTDIR)$(PREFIX)/share/man/man1
 	$(HOLDUP) man $(DESTDIR)$(PREFIX)/share/man/man1
 	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
@@ -62,6 +69,7 @@ deb: build
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/holdup $(DESTDIR)$(PREFIX)/bin/.debug/holdup.debug \
 		$(DESTDIR)$(PREFIX)/bin/holdup-load $(DESTDIR)$(PREFIX)/bin/.debug/holdup-load.debug \
+		$(DESTDIR)$(PREFIX)/bin/holdup-fleet $(DESTDIR)$(PREFIX)/bin/.debug/holdup-fleet.debug \
 		$(DESTDIR)$(PREFIX)/share/man/man1/holdup.1 \
 		$(DESTDIR)$(PREFIX)/share/man/man1/holdup-*.1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdup \

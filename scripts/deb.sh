@@ -43,7 +43,7 @@ cp README.md SECURITY.md "$doc"
 # dpkg-shlibdeps wants a source package around it.
 mkdir "$work/debian"
 echo 'Source: holdup' >"$work/debian/control"
-libraries=$(cd "$work" && dpkg-shlibdeps -O tree/usr/bin/holdup tree/usr/bin/holdup-load | sed -n 's/^shlibs:Depends=//p')
+libraries=$(cd "$work" && dpkg-shlibdeps -O tree/usr/bin/holdup tree/usr/bin/holdup-load tree/usr/bin/holdup-fleet | sed -n 's/^shlibs:Depends=//p')
 # Relative relocations are packed where the linker can; dpkg-shlibdeps does not know which C library reads them.
 if readelf -S --wide "$tree/usr/bin/holdup" | grep -q ' \.relr\.dyn '; then libraries="$libraries, libc6 (>= 2.36)"; fi
 

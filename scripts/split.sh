@@ -3,10 +3,9 @@
 # and holdup itself find beside it or in the folder .debug beside it. Fails where the program stays too large to ship.
 set -eu
 
-most=25000000
-
-[ $# = 1 ] || { echo "usage: $0 PROGRAM" >&2; exit 2; }
+[ $# = 1 ] || [ $# = 2 ] || { echo "usage: $0 PROGRAM [BYTES]" >&2; exit 2; }
 program=$1
+most=${2:-25000000}
 name=$(basename "$program")
 
 if readelf -S --wide "$program" | grep -q ' \.debug_info '; then

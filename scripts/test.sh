@@ -50,7 +50,7 @@ can_make_wasm() {
 
 step "tools" scripts/install-deps.sh test
 step "format" "$cargo" fmt --all --check
-step "lints" "$cargo" clippy --workspace --all-targets -- -D warnings
+step "lints" "$cargo" clippy --workspace --features holdup/fleet --all-targets -- -D warnings
 step "repository rules" "$cargo" run --quiet --package xtask -- tidy
 # Before the tests, of which those in a browser need the page's packages.
 if command -v node >/dev/null && command -v npm >/dev/null; then
@@ -63,7 +63,7 @@ if can_make_wasm; then
 else
     skipped "cargo xtask wasm --check" "no $(cat "$wasm_compiler") with wasm32-unknown-unknown"
 fi
-step "tests" "$cargo" test --workspace --no-fail-fast
+step "tests" "$cargo" test --workspace --features holdup/fleet --no-fail-fast
 step "damaged files, optimized" "$cargo" test --release --package holdup-trace --test mutations
 step "damaged files, at random" "$cargo" run --quiet --package holdup-fuzz -- --seconds 5
 if "$cargo" deny --version >/dev/null 2>&1; then

@@ -5,6 +5,7 @@
 mod bench;
 mod bounds;
 mod faults;
+mod fleet;
 mod holdup;
 mod kernels;
 mod load;
@@ -103,6 +104,7 @@ fn main() -> ExitCode {
         Some("kernels") => kernels::run(&root(), rest),
         Some("thin") => thin::run(&root(), rest),
         Some("synth") => synth::run(rest),
+        Some("fleet") => fleet::run(rest),
         #[cfg(feature = "wasm")]
         Some("wasm") => wasm::run(&root(), rest),
         #[cfg(not(feature = "wasm"))]

@@ -5,6 +5,7 @@ pub mod complete;
 mod config;
 pub mod diff;
 mod export;
+mod fleet;
 mod hints;
 mod inspect;
 mod lab;
@@ -27,6 +28,7 @@ pub use agent::Agent;
 use clap::{Args, Parser, Subcommand};
 pub use diff::Diff;
 pub use export::Export;
+pub use fleet::{Fleet, FleetDays, FleetDiff, FleetExample, FleetReport, FleetShip};
 pub use hints::is_program;
 use holdup_base::numbers;
 pub use inspect::{Chain, Disasm, ThreadOrder, Threads};
@@ -132,6 +134,13 @@ pub enum Command {
     /// Write a trace, or what was found in it, in the format of another tool
     #[command(after_help = export::HELP)]
     Export(Export),
+    /// Ask about many hosts and days: what costs most, what changed, which trace shows it
+    #[command(after_help = fleet::HELP)]
+    Fleet {
+        /// What to ask
+        #[command(subcommand)]
+        command: Fleet,
+    },
     /// Answer assistants: the Model Context Protocol over standard input and output
     #[command(after_help = mcp::HELP)]
     Mcp(Mcp),

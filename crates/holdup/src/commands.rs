@@ -11,6 +11,8 @@ pub mod disasm;
 pub mod explain;
 pub mod export;
 mod flame;
+#[cfg(feature = "fleet")]
+pub mod fleet;
 pub mod flight;
 pub mod info;
 pub mod lab;
@@ -33,9 +35,9 @@ pub mod view;
 pub struct Usage(pub String);
 
 impl Usage {
-    /// A command that the program which makes load does not do.
-    pub fn of_the_workbench() -> Self {
-        Usage("holdup-load is a part of holdup: run `holdup` instead".to_owned())
+    /// A command that `program`, which does some of the workbench's, does not do.
+    pub fn of_the_workbench(program: &str) -> Self {
+        Usage(format!("{program} is a part of holdup: run `holdup` instead"))
     }
 }
 

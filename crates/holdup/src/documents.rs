@@ -4,6 +4,8 @@
 //! Objects may have further fields: later versions add some, and take none away within a version of a document.
 
 mod by_hand;
+#[cfg(feature = "fleet")]
+pub mod fleet;
 pub mod live;
 pub mod scaling;
 pub mod workload;
@@ -97,6 +99,27 @@ pub const DOCUMENTS: &[Document] = &[
         id: reproduce::SCHEMA,
         of: "holdup lab reproduce TRACE --json",
         make: of::<reproduce::Report>,
+    },
+    #[cfg(feature = "fleet")]
+    Document {
+        name: "fleet-report",
+        id: "holdup.fleet-report/1",
+        of: "holdup fleet report DATASET --json",
+        make: of::<fleet::FleetReport>,
+    },
+    #[cfg(feature = "fleet")]
+    Document {
+        name: "fleet-diff",
+        id: "holdup.fleet-diff/1",
+        of: "holdup fleet diff DATASET --json",
+        make: of::<fleet::FleetDiff>,
+    },
+    #[cfg(feature = "fleet")]
+    Document {
+        name: "fleet-example",
+        id: "holdup.fleet-example/1",
+        of: "holdup fleet example DATASET --json",
+        make: of::<fleet::FleetExample>,
     },
     Document { name: "scale", id: "holdup.scale/1", of: "holdup scale --json -- CMD", make: of::<Scale> },
     Document { name: "load", id: report::SCHEMA, of: "holdup load run --json", make: of::<report::Report> },

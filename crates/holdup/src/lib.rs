@@ -1,7 +1,7 @@
 //! `holdup`: printing, progress, exit codes, wiring. No algorithm lives here.
 //!
-//! Two programs share this: `holdup`, and `holdup-load`, which `holdup load` and `holdup lab` become. So what may run as root
-//! holds neither a script engine nor drivers for servers, and stays small.
+//! Three programs share this: `holdup`; `holdup-load`, which `holdup load` and `holdup lab` become; `holdup-fleet`, which `holdup fleet`
+//! becomes. So what may run as root holds neither a script engine nor drivers for servers nor a database, and stays small.
 
 #![forbid(unsafe_code)]
 
@@ -34,7 +34,16 @@ pub fn generator() -> ExitCode {
         Command::Lab { command } => commands::lab::run(&command),
         Command::Load { command } => commands::load::run(&command),
         Command::ToPng => commands::beside::draw_png(),
-        _ => Err(commands::Usage::of_the_workbench().into()),
+        _ => Err(commands::Usage::of_the_workbench("holdup-load").into()),
+    })
+}
+
+/// The program `holdup-fleet`: the commands that ask data sets of many traces.
+#[cfg(feature = "fleet")]
+pub fn fleet() -> ExitCode {
+    start(|command| match command {
+        Command::Fleet { command } => commands::fleet::run(&command),
+        _ => Err(commands::Usage::of_the_workbench("holdup-fleet").into()),
     })
 }
 
@@ -71,6 +80,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         // It reads traces, which the other program can't.
         Command::Lab { command: cli::Lab::Reproduce(args) } => commands::reproduce::run(&args),
         Command::Lab { .. } | Command::Load { .. } | Command::ToPng => commands::beside::become_generator(),
+        Command::Fleet { .. } => commands::beside::become_fleet(),
         Command::Scale(args) => commands::scale::run(&args),
         Command::KeepRing(args) => commands::flight::keep(&args),
         Command::Launch(args) => commands::scale::launch(&args),

@@ -6,6 +6,8 @@ pub mod chain;
 pub mod check;
 pub mod detail;
 pub mod diff;
+#[cfg(feature = "fleet")]
+pub mod fleet;
 pub mod lab;
 pub mod live;
 pub mod load;

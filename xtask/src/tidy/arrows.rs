@@ -12,6 +12,7 @@ const TESTING: &str = "holdup-testing";
 /// What tests of these crates may use besides: traces that are made, and readers of what they write.
 const TESTS_MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-server", &["holdup-synth"]),
+    ("holdup-fleet", &["holdup-analysis", "holdup-synth", "holdup-trace"]),
     ("holdup-view", &["holdup-synth"]),
     ("holdup-report", &["holdup-synth"]),
     ("holdup-export", &["holdup-import", "holdup-synth"]),
@@ -26,6 +27,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("holdup-wasm", &["holdup-import", "holdup-trace", "holdup-view"]),
     ("holdup-report", &["holdup-analysis", "holdup-trace"]),
     ("holdup-export", &["holdup-analysis", "holdup-base", "holdup-trace"]),
+    // What a data set holds, the export says; it is asked without a trace.
+    ("holdup-fleet", &["holdup-base", "holdup-export"]),
     ("holdup-mcp", &["holdup-analysis", "holdup-base", "holdup-trace"]),
     ("holdup-analysis", &["holdup-base", "holdup-trace"]),
     ("holdup-synth", &["holdup-base", "holdup-trace"]),
@@ -46,7 +49,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // For developers alone.
     ("holdup-fuzz", &["holdup-import", "holdup-spool", "holdup-symbols", TESTING, "holdup-trace"]),
     // The bench of the group-by kernel calls it; kinds and perf's options are told once.
-    ("xtask", &["holdup-analysis", "holdup-base", "holdup-synth", "holdup-trace"]),
+    ("xtask", &["holdup-analysis", "holdup-base", "holdup-export", "holdup-synth", "holdup-trace"]),
 ];
 
 #[derive(Deserialize)]

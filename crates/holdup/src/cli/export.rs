@@ -16,6 +16,7 @@ Examples:
   holdup export build.holdup --format json -o build.json                       what was found, and each thread's time
   holdup export build.holdup --format folded -o cpu.folded                     for flamegraph.pl or inferno
   holdup export build.holdup --format folded --stacks off-cpu --per-thread -o waits.folded
+  holdup export build.holdup --format parquet --dataset fleet                  its rows into a data set of many traces
   holdup export build.holdup --format ndjson -o /dev/stdout | grep '^{\"table\":\"switch\"'   every switch
   grep -v '^idle;' waits.folded | inferno-flamegraph > waits.svg               without those that had nothing to do";
 
@@ -28,8 +29,17 @@ pub struct Export {
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub format: Format,
     /// What to write
-    #[arg(short, long, value_name = "OUT")]
-    pub output: PathBuf,
+    #[arg(short, long, value_name = "OUT", required_unless_present = "dataset", conflicts_with = "dataset")]
+    pub output: Option<PathBuf>,
+    /// Of parquet: add what was found to a data set of many traces, for `holdup fleet`: a folder, or s3://BUCKET/PATH
+    #[arg(long, value_name = "DIR|URL")]
+    pub dataset: Option<String>,
+    /// Into the data set: what to say of this trace, such as a release
+    #[arg(long, value_name = "TEXT", requires = "dataset", default_value = "", hide_default_value = true)]
+    pub label: String,
+    /// Into the data set: the recording itself, too
+    #[arg(long, requires = "dataset")]
+    pub with_recording: bool,
     /// Of stacks (folded, speedscope): on-cpu, off-cpu, wakers, blame [default: on-cpu in folded, all in speedscope]
     #[arg(long, value_name = "KIND,…", value_delimiter = ',', value_parser = kinds(), hide_possible_values = true)]
     pub stacks: Vec<Kind>,

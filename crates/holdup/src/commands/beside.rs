@@ -2,13 +2,16 @@
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use holdup_trace::Error;
 
 /// What makes load: scripts, drivers for servers, experiments.
 const GENERATOR: &str = "holdup-load";
+
+/// What asks data sets of many traces, and carries to where they are kept.
+const FLEET: &str = "holdup-fleet";
 
 /// What it calls the making of a PNG image.
 const TO_PNG: &str = "to-png";
@@ -29,8 +32,34 @@ pub fn become_generator() -> anyhow::Result<ExitCode> {
     Err(missing(&why).into())
 }
 
+/// Becomes the program that asks data sets, with the same arguments. Returns only if that is not there.
+pub fn become_fleet() -> anyhow::Result<ExitCode> {
+    let program = beside(FLEET).map_err(|e| no_fleet(&e))?;
+    let why = Command::new(program).arg0(FLEET).args(std::env::args_os().skip(1)).exec();
+    Err(no_fleet(&why).into())
+}
+
+/// Carries what is in a data set in a folder to one behind an address, and says so. Its exit code.
+///
+/// # Errors
+/// The program that does it is not there.
+pub fn ship(from: &Path, to: &str) -> anyhow::Result<ExitCode> {
+    let program = beside(FLEET).map_err(|e| no_fleet(&e))?;
+    let status = Command::new(program).args(["fleet", "ship"]).arg(from).arg(to).status().map_err(|e| no_fleet(&e))?;
+    Ok(ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1)))
+}
+
+fn no_fleet(why: &io::Error) -> Error {
+    let what = format!("data sets are asked, and kept elsewhere, by {FLEET}, which belongs beside holdup");
+    Error::Unsupported(format!("{what} and cannot be started: {why}; install both"))
+}
+
 fn generator() -> io::Result<PathBuf> {
-    Ok(std::env::current_exe()?.with_file_name(GENERATOR))
+    beside(GENERATOR)
+}
+
+fn beside(program: &str) -> io::Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_file_name(program))
 }
 
 /// A PNG image of an SVG document, made by the program beside this one: here no image is decoded or drawn.

@@ -1,7 +1,10 @@
 //! `holdup export`: a trace, and what was found in it, in the formats of other tools.
 
+mod dataset;
+
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
@@ -28,21 +31,30 @@ pub fn run(args: &Export) -> anyhow::Result<ExitCode> {
         let what = format!("--stacks and --per-thread are for folded and speedscope, not for {}", args.format);
         return Err(Usage(what).into());
     }
+    if args.dataset.is_some() && args.format != Format::Parquet {
+        return Err(Usage(format!("a data set is of parquet, not of {}", args.format)).into());
+    }
+    if let Some(dataset) = &args.dataset {
+        return dataset::add(args, dataset);
+    }
+    let output = args.output.as_deref().ok_or_else(|| Usage("--output is missing".to_owned()))?;
     let choice = Choice { kinds: args.stacks.clone(), per_thread: args.per_thread };
     match args.format {
-        Format::Parquet => to_folder(args, |source, folder| parquet::write(source.trace, folder))?,
-        Format::Firefox => to_file(args, |source, out| {
+        Format::Parquet => to_folder(args, output, |source, folder| parquet::write(source.trace, folder))?,
+        Format::Firefox => to_file(args, output, |source, out| {
             let left_out = firefox::write(source, &mut screen::json(out))?;
             note(left_out);
             Ok(())
         })?,
-        Format::Json => to_file(args, |source, out| json::write(source, &mut screen::json(out)))?,
-        Format::Ndjson => to_file(args, |source, out| ndjson::write(source.trace, &mut screen::json(out)))?,
-        Format::Speedscope => to_file(args, |source, out| speedscope::write(source, &choice, &mut screen::json(out)))?,
-        Format::Perfetto => to_file(args, perfetto::write)?,
-        Format::Folded => to_file(args, |source, out| folded::write(source, &choice, out))?,
+        Format::Json => to_file(args, output, |source, out| json::write(source, &mut screen::json(out)))?,
+        Format::Ndjson => to_file(args, output, |source, out| ndjson::write(source.trace, &mut screen::json(out)))?,
+        Format::Speedscope => {
+            to_file(args, output, |source, out| speedscope::write(source, &choice, &mut screen::json(out)))?;
+        }
+        Format::Perfetto => to_file(args, output, perfetto::write)?,
+        Format::Folded => to_file(args, output, |source, out| folded::write(source, &choice, out))?,
     }
-    say!("holdup: {} → {}", args.format, args.output.display());
+    say!("holdup: {} → {}", args.format, output.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -55,24 +67,26 @@ fn note(firefox::LeftOut { waits, spans }: firefox::LeftOut) {
 /// Whether the result can be put there is known before the trace is read.
 fn to_file(
     args: &Export,
+    path: &Path,
     write: impl FnOnce(&Source, &mut dyn Write) -> holdup_export::Result<()>,
 ) -> anyhow::Result<()> {
-    let output = Output::create(&args.output, Readers::Owner).map_err(|e| Error::Input(e.to_string()))?;
+    let output = Output::create(path, Readers::Owner).map_err(|e| Error::Input(e.to_string()))?;
     let mut out = BufWriter::with_capacity(BUFFER, output);
-    export(args, |source| {
+    export(args, path, |source| {
         write(source, &mut out)?;
         Ok(out.flush()?)
     })?;
-    let output = out.into_inner().map_err(|e| error(args, e.into_error().into()))?;
+    let output = out.into_inner().map_err(|e| error(path, e.into_error().into()))?;
     Ok(output.commit().map_err(|e| Error::Input(e.to_string()))?)
 }
 
 fn to_folder(
     args: &Export,
+    path: &Path,
     write: impl FnOnce(&Source, &mut dyn parquet::Folder) -> holdup_export::Result<()>,
 ) -> anyhow::Result<()> {
-    let mut folder = Files(Folder::create(&args.output).map_err(|e| Error::Input(e.to_string()))?);
-    export(args, |source| write(source, &mut folder))?;
+    let mut folder = Files(Folder::create(path).map_err(|e| Error::Input(e.to_string()))?);
+    export(args, path, |source| write(source, &mut folder))?;
     Ok(folder.0.commit().map_err(|e| Error::Input(e.to_string()))?)
 }
 
@@ -84,7 +98,7 @@ impl parquet::Folder for Files {
     }
 }
 
-fn export(args: &Export, write: impl FnOnce(&Source) -> holdup_export::Result<()>) -> anyhow::Result<()> {
+fn export<R>(args: &Export, to: &Path, write: impl FnOnce(&Source) -> holdup_export::Result<R>) -> anyhow::Result<R> {
     let trace = open::part(&args.trace, args.window, args.redact)?;
     let name = match args.trace.file_name() {
         Some(name) if !args.redact => name.to_string_lossy().into_owned(),
@@ -92,13 +106,13 @@ fn export(args: &Export, write: impl FnOnce(&Source) -> holdup_export::Result<()
     };
     let options = Options { focus: args.focus.clone(), ..Options::default() };
     let _progress = Progress::of_step("exporting");
-    write(&Source { trace: &trace, name: &name, options: &options, disassembler: &Machine }).map_err(|e| error(args, e))
+    write(&Source { trace: &trace, name: &name, options: &options, disassembler: &Machine }).map_err(|e| error(to, e))
 }
 
-fn error(args: &Export, error: holdup_export::Error) -> anyhow::Error {
+fn error(to: &Path, error: holdup_export::Error) -> anyhow::Error {
     match error {
         holdup_export::Error::Trace(e) => e.into(),
         holdup_export::Error::Write(e) if e.kind() == io::ErrorKind::BrokenPipe => e.into(),
-        holdup_export::Error::Write(e) => anyhow!("{} cannot be written: {e}", args.output.display()),
+        holdup_export::Error::Write(e) => anyhow!("{} cannot be written: {e}", to.display()),
     }
 }

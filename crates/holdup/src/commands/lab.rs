@@ -24,7 +24,7 @@ pub fn run(command: &Lab) -> anyhow::Result<ExitCode> {
         Lab::List { json: true } => text::print_json(&text::lab::listing())?,
         Lab::List { json: false } => text::lab::print_list()?,
         Lab::Run(args) => run_experiments(args)?,
-        Lab::Reproduce(_) => return Err(Usage::of_the_workbench().into()),
+        Lab::Reproduce(_) => return Err(Usage::of_the_workbench("holdup-load").into()),
         Lab::Compare { before, after, json } => compare_files(before, after, *json)?,
     }
     Ok(ExitCode::SUCCESS)

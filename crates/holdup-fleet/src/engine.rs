@@ -1,0 +1,231 @@
+//! The embedded engine: DataFusion over the tables of a data set.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{RecordBatch, StringArray};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::datasource::MemTable;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
+use datafusion::error::DataFusionError;
+use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use futures_util::TryStreamExt;
+use holdup_export::dataset::ABOUT;
+use holdup_export::dataset::schema::{TABLES, TableDoc};
+use object_store::ObjectStoreExt;
+use tokio::runtime::Runtime;
+
+use crate::question::VIEWS;
+use crate::{Error, Place, Question, Result, Rows};
+
+/// By what the files of a table are partitioned.
+const PARTS: [&str; 2] = ["date", "host"];
+
+/// What is kept of the views by [`Engine::keep`]: of findings, all but the long texts and what no question to many traces asks for.
+const KEPT: [(&str, &str); 2] = [
+    ("trace", "SELECT * FROM trace"),
+    (
+        "finding",
+        "SELECT date, host, trace, process, function, kind, lock_kind, lock_name, wait_function, module, build_id, is_cause, \
+         blame_ns, waited_ns, waits, longest_ns FROM finding WHERE is_cause = 1",
+    ),
+];
+
+/// Which traces count: those that began on these days, in UTC; both are among them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// The first day, as `2026-11-25`.
+    pub since: String,
+    /// The last.
+    pub until: String,
+    /// From when on is *after*, for what changed.
+    pub cut: String,
+}
+
+impl Default for Chosen {
+    fn default() -> Self {
+        Chosen { since: "0000-00-00".to_owned(), until: "9999-99-99".to_owned(), cut: "9999-99-99".to_owned() }
+    }
+}
+
+/// Whose example is wanted; what is empty is any.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The process.
+    pub process: String,
+    /// The function, of the culprit or of those that waited.
+    pub function: String,
+    /// The kind of finding.
+    pub kind: String,
+}
+
+/// A data set that can be asked.
+pub struct Engine {
+    place: Place,
+    session: SessionContext,
+    runtime: Runtime,
+}
+
+impl Engine {
+    /// Opens a data set: reads which files there are when it is asked, and nothing before.
+    ///
+    /// # Errors
+    /// If nothing there says that it is a data set.
+    pub fn open(place: Place) -> Result<Engine> {
+        let runtime = Runtime::new()?;
+        let mut config = SessionConfig::new().with_information_schema(false);
+        // Files are many and small: what their footers say is not worth a second look at each.
+        config.options_mut().execution.collect_statistics = false;
+        let session = SessionContext::new_with_config(config);
+        session.register_object_store(&place.root, place.store.clone());
+        let engine = Engine { place, session, runtime };
+        engine.is_dataset()?;
+        engine.runtime.block_on(async { TABLES.iter().try_for_each(|table| engine.register(table)) })?;
+        Ok(engine)
+    }
+
+    /// What the user calls it.
+    pub fn name(&self) -> &str {
+        &self.place.name
+    }
+
+    fn is_dataset(&self) -> Result<()> {
+        let about = self.place.key(ABOUT.0);
+        let found = self.runtime.block_on(async { self.place.store.get(&about).await?.bytes().await });
+        let told = found.map_err(|e| match e {
+            object_store::Error::NotFound { .. } => {
+                let what = format!("{} is no data set: there is no {}", self.place.name, ABOUT.0);
+                Error::Input(format!("{what}; `holdup export --format parquet --dataset` makes one"))
+            }
+            e => e.into(),
+        })?;
+        if told == ABOUT.1.as_bytes() {
+            return Ok(());
+        }
+        let what = format!("{}/{} is not {}", self.place.name, ABOUT.0, ABOUT.1.trim());
+        Err(Error::Input(format!("{what}: a newer holdup made it, or it is damaged")))
+    }
+
+    fn register(&self, table: &TableDoc) -> Result<()> {
+        let url = ListingTableUrl::parse(self.place.table(table.name))?;
+        let parts = PARTS.map(|name| (name.to_owned(), DataType::Utf8)).to_vec();
+        let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
+            .with_file_extension(".parquet")
+            .with_table_partition_cols(parts)
+            .with_collect_stat(false);
+        let of = |text| if text { DataType::Utf8 } else { DataType::Int64 };
+        // Columns that older files lack are null there.
+        let fields = table.columns.iter().map(|c| Field::new(c.name, of(c.is_text()), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let config = ListingTableConfig::new(url).with_listing_options(options).with_schema(schema);
+        let listing = Arc::new(ListingTable::try_new(config)?);
+        self.session.register_table(format!("all_{}", table.name), listing)?;
+        Ok(())
+    }
+
+    /// Chooses the days. Whatever is asked next is about these.
+    ///
+    /// # Errors
+    /// If the engine can't.
+    pub fn choose(&self, chosen: &Chosen) -> Result<()> {
+        self.cut(chosen)?;
+        VIEWS.iter().try_for_each(|(name, sql)| self.view(name, sql))
+    }
+
+    fn view(&self, name: &str, sql: &str) -> Result<()> {
+        let view = self.runtime.block_on(self.session.sql(sql))?.into_view();
+        self.replace(name, view)
+    }
+
+    /// Keeps traces and causes of the chosen days in memory, some 300 bytes for each, for many questions at once: most of the time of one
+    /// goes into opening files. [`Question::Example`] can't be asked any more.
+    ///
+    /// # Errors
+    /// As [`ask`](Engine::ask).
+    pub fn keep(&self) -> Result<()> {
+        for (name, sql) in KEPT {
+            let batches = self.collect(sql)?;
+            let schema = self.runtime.block_on(self.session.sql(sql))?.schema().inner().clone();
+            self.replace(name, Arc::new(MemTable::try_new(schema, vec![batches])?))?;
+        }
+        // Views hold on to the tables that they were made of.
+        let (name, sql) = VIEWS[2];
+        self.view(name, sql)
+    }
+
+    /// Chooses another day from which on is *after*, of what is kept.
+    pub(crate) fn cut(&self, chosen: &Chosen) -> Result<()> {
+        self.one_row("chosen", &[("since", &chosen.since), ("until", &chosen.until), ("cut", &chosen.cut)])
+    }
+
+    /// Says of what examples are wanted.
+    ///
+    /// # Errors
+    /// If the engine can't.
+    pub fn want(&self, wanted: &Wanted) -> Result<()> {
+        let columns = [("process", &wanted.process), ("function", &wanted.function), ("kind", &wanted.kind)];
+        self.one_row("wanted", &columns.map(|(name, value)| (name, value.as_str())))
+    }
+
+    fn one_row(&self, name: &str, columns: &[(&str, &str)]) -> Result<()> {
+        let fields = columns.iter().map(|(name, _)| Field::new(*name, DataType::Utf8, false)).collect::<Vec<_>>();
+        let schema = Arc::new(Schema::new(fields));
+        let values = columns.iter().map(|(_, value)| Arc::new(StringArray::from(vec![*value])) as _).collect();
+        let batch =
+            RecordBatch::try_new(schema.clone(), values).map_err(|e| DataFusionError::ArrowError(Box::new(e), None))?;
+        self.replace(name, Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
+    }
+
+    fn replace(&self, name: &str, table: Arc<dyn datafusion::catalog::TableProvider>) -> Result<()> {
+        self.session.deregister_table(name)?;
+        self.session.register_table(name, table)?;
+        Ok(())
+    }
+
+    /// The rows that answer `question`, about the chosen days.
+    ///
+    /// # Errors
+    /// A file is damaged, the store doesn't answer.
+    pub fn ask(&self, question: Question) -> Result<Rows> {
+        self.run(question.sql())
+    }
+
+    /// The first and the last day of the chosen ones on which there are traces, and how many; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`ask`](Engine::ask).
+    pub fn days(&self) -> Result<Option<(String, String, i64, i64)>> {
+        let sql = "SELECT MIN(date), MAX(date), COUNT(DISTINCT host), COUNT(DISTINCT trace) FROM trace";
+        let found = self.run(sql)?;
+        let row = found.rows.first().filter(|row| row[3].number() > 0);
+        Ok(row.map(|r| (r[0].text().to_owned(), r[1].text().to_owned(), r[2].number(), r[3].number())))
+    }
+
+    fn run(&self, sql: &str) -> Result<Rows> {
+        Rows::of(&self.collect(sql)?)
+    }
+
+    fn collect(&self, sql: &str) -> Result<Vec<RecordBatch>> {
+        let answered = self.runtime.block_on(async { self.session.sql(sql).await?.collect().await });
+        answered.map_err(|e| self.damaged().unwrap_or_else(|| e.into()))
+    }
+
+    /// The file that can't be read, if it is one that can't. O(files): only asked when something went wrong.
+    fn damaged(&self) -> Option<Error> {
+        self.runtime.block_on(async {
+            let files = self.place.store.list(Some(&self.place.below));
+            let mut files = files.try_filter(|f| std::future::ready(f.location.extension() == Some("parquet")));
+            while let Ok(Some(file)) = files.try_next().await {
+                let url = format!("{}/{}", self.place.root.as_str().trim_end_matches('/'), file.location);
+                let read =
+                    async { self.session.read_parquet(url, ParquetReadOptions::default()).await?.collect().await };
+                if let Err(e) = read.await {
+                    let what =
+                        format!("{}, of {} bytes, is no Parquet file that can be read: {e}", file.location, file.size);
+                    return Some(Error::Input(format!("{what}; remove it, and add its trace again")));
+                }
+            }
+            None
+        })
+    }
+}

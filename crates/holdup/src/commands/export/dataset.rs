@@ -1,0 +1,50 @@
+//! `holdup export --dataset`: what was found in a trace, beside what was found in others.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use holdup_base::output::{Readers, Tree};
+use holdup_export::dataset::{ABOUT, Origin, Parcel, parcel};
+use holdup_trace::Error;
+
+use super::export;
+use crate::cli::Export;
+use crate::commands::beside;
+use crate::text::screen::say;
+
+/// Adds a trace. A store behind an address is reached by the program beside this one: what may run as root speaks to no network.
+pub fn add(args: &Export, dataset: &str) -> anyhow::Result<ExitCode> {
+    if !dataset.contains("://") {
+        add_to(args, Path::new(dataset))?;
+        say!("holdup: {} → {dataset}", args.trace.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let folder = tempfile::tempdir()?;
+    add_to(args, folder.path())?;
+    beside::ship(folder.path(), dataset)
+}
+
+/// Adds a trace to a data set in a folder, which is made if it isn't there.
+fn add_to(args: &Export, dataset: &Path) -> anyhow::Result<()> {
+    let file = if args.redact { String::new() } else { whole(&args.trace) };
+    let changed_ns = std::fs::metadata(&args.trace).map_or(0, |m| m.mtime().saturating_mul(1_000_000_000));
+    let (label, with_recording) = (args.label.as_str(), args.with_recording);
+    let origin = Origin { file: &file, changed_ns, label, with_recording };
+    let parcel = export(args, dataset, |source| parcel(source, &origin))?;
+    put(&parcel, &args.trace, dataset).map_err(|e| Error::Input(e.to_string()).into())
+}
+
+/// The path as others find it, too.
+fn whole(trace: &Path) -> String {
+    trace.canonicalize().unwrap_or_else(|_| trace.to_owned()).display().to_string()
+}
+
+fn put(parcel: &Parcel, trace: &Path, dataset: &Path) -> std::io::Result<()> {
+    let tree = Tree::create(dataset)?;
+    tree.put(ABOUT.0, Readers::Owner, ABOUT.1.as_bytes())?;
+    if !parcel.recording.is_empty() {
+        tree.put(&parcel.recording, Readers::Owner, std::fs::File::open(trace)?)?;
+    }
+    parcel.objects.iter().try_for_each(|o| tree.put(&o.key, Readers::Owner, o.bytes.as_slice()).map(drop))
+}
