@@ -26,6 +26,10 @@ const AT_ONCE: usize = 2;
 /// Between two tries: at first, and at most.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
+/// How often, and how far apart, a folder is tried from which somebody else carries.
+const TRIES: u32 = 20;
+const BETWEEN: Duration = Duration::from_millis(100);
+
 /// What was carried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Shipped {
@@ -60,7 +64,7 @@ pub struct Manner {
 /// A file cannot be read, or the store has not taken something within all patience; what has not arrived is still here.
 pub fn ship(from: &Path, to: &str, manner: Manner) -> Result<Option<Shipped>> {
     let source = Tree::create(from)?;
-    if !source.lock()? {
+    if !alone(&source)? {
         return Ok(None);
     }
     let target =
@@ -69,6 +73,17 @@ pub fn ship(from: &Path, to: &str, manner: Manner) -> Result<Option<Shipped>> {
     let mut shipping = Shipping { source, target, runtime, manner, done: Shipped::default(), carried: BTreeSet::new() };
     shipping.all()?;
     Ok(Some(shipping.done))
+}
+
+/// Whether nobody else carries from there, but for somebody who is about to end, and may not have seen what was added last.
+fn alone(source: &Tree) -> Result<bool> {
+    for _ in 0..TRIES {
+        if source.lock()? {
+            return Ok(true);
+        }
+        std::thread::sleep(BETWEEN);
+    }
+    Ok(source.lock()?)
 }
 
 struct Shipping {

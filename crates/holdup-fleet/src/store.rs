@@ -2,14 +2,20 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use object_store::ObjectStore;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
+use object_store::{ObjectStore, RetryConfig};
 use url::Url;
 
 use crate::{Error, Result};
+
+/// How often a store is asked again at once: who has patience asks again later.
+fn hasty() -> RetryConfig {
+    RetryConfig { max_retries: 2, retry_timeout: Duration::from_secs(10), ..RetryConfig::default() }
+}
 
 /// Where a data set is.
 #[derive(Debug, Clone)]
@@ -37,7 +43,8 @@ impl Place {
         let url = Url::parse(name).map_err(|e| wrong(&e))?;
         let bucket =
             url.host_str().filter(|_| url.scheme() == "s3").ok_or_else(|| wrong(&"it is no store that is known"))?;
-        let store = AmazonS3Builder::from_env().with_bucket_name(bucket).build().map_err(|e| wrong(&e))?;
+        let store =
+            AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(hasty()).build().map_err(|e| wrong(&e))?;
         let below = Key::from_url_path(url.path()).map_err(|e| wrong(&e))?;
         let root = Url::parse(&format!("s3://{bucket}")).map_err(|e| wrong(&e))?;
         Ok(Place { name: name.to_owned(), store: Arc::new(store), root, below })

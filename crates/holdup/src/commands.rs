@@ -24,6 +24,7 @@ pub mod reproduce;
 pub mod scale;
 pub mod schema;
 pub mod shell;
+mod ship;
 pub mod spans;
 pub mod table;
 pub mod threads;

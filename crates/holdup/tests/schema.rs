@@ -166,6 +166,19 @@ fn of_scripts(checked: &mut Checked, folder: &Path) {
     checked.check("load-compare", &["load", "compare", &report, &report, "--json"]);
 }
 
+#[cfg(feature = "fleet")]
+fn of_fleets(checked: &mut Checked, traces: &[String], folder: &Path) {
+    let fleet = folder.join("fleet").display().to_string();
+    for trace in traces {
+        let o = run(&["export", trace, "--format", "parquet", "--dataset", &fleet]);
+        assert!(o.status.success(), "{}", String::from_utf8_lossy(&o.stderr));
+    }
+    for (document, question) in [("fleet-report", "report"), ("fleet-diff", "diff"), ("fleet-example", "example")] {
+        let answer = checked.check(document, &["fleet", question, &fleet, "--json"]);
+        assert_eq!(answer["of"]["traces"], traces.len(), "{answer}");
+    }
+}
+
 #[test]
 fn every_document_is_one_of_its_schema() {
     let dir = tempfile::tempdir().expect("dir");
@@ -205,6 +218,8 @@ fn every_document_is_one_of_its_schema() {
     checked.check("lab-compare", &["lab", "compare", &lab, &lab, "--json"]);
     checked.check("scale", &["scale", "--threads", "1,2,3,4", "--runs", "1", "--json", "--", "true", "{n}"]);
     of_scripts(&mut checked, dir.path());
+    #[cfg(feature = "fleet")]
+    of_fleets(&mut checked, &traces, dir.path());
     let unchecked: Vec<String> = documents().into_iter().filter(|name| !checked.0.contains(name.as_str())).collect();
     println!("not checked here: {unchecked:?}");
     let is_left_out = |name: &String| name.starts_with("load") && !cfg!(feature = "script");

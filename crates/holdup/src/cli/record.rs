@@ -39,6 +39,9 @@ pub struct KeepRing {
     /// The whole machine is in focus
     #[arg(long)]
     pub machine: bool,
+    /// Where it is carried when it is written
+    #[arg(long)]
+    pub ship: Option<String>,
     /// Numbers of the open files, in their order
     #[arg(required = true)]
     pub parts: Vec<u32>,
@@ -69,6 +72,10 @@ pub struct Record {
     /// How long --until does not count after it held, with --count
     #[arg(long, default_value = "60s", value_parser = super::duration, value_name = "TIME", requires = "count")]
     pub pause: Duration,
+    /// Add each trace that is written, with what was found in it, to a data set for `holdup fleet`: a folder, or s3://BUCKET/PATH. What a
+    /// store does not take waits in holdup-queue beside FILE
+    #[arg(long, value_name = "DIR|URL")]
+    pub ship: Option<String>,
     /// Record units of work: calls of a function, u:PROGRAM:FUNCTION; what lies between two built-in probes,
     /// usdt:[PROGRAM:]PROVIDER:PROBE ~~ PROBE; requests that servers answer, net, or net(str) with their first bytes; marker, what programs write to trace_marker. Arguments by their kind, int, long, str, key or _: handle(int,str). Can be given again
     #[arg(long, value_name = "SPEC")]

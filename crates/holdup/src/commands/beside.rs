@@ -13,6 +13,9 @@ const GENERATOR: &str = "holdup-load";
 /// What asks data sets of many traces, and carries to where they are kept.
 const FLEET: &str = "holdup-fleet";
 
+/// For how long it asks a store that does not answer; the next trace asks again.
+const PATIENCE: &str = "1h";
+
 /// What it calls the making of a PNG image.
 const TO_PNG: &str = "to-png";
 
@@ -47,6 +50,20 @@ pub fn ship(from: &Path, to: &str) -> anyhow::Result<ExitCode> {
     let program = beside(FLEET).map_err(|e| no_fleet(&e))?;
     let status = Command::new(program).args(["fleet", "ship"]).arg(from).arg(to).status().map_err(|e| no_fleet(&e))?;
     Ok(ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1)))
+}
+
+/// The same of a queue, by a process that goes on when this one has ended: what has arrived is removed from the queue, and a store that does
+/// not answer is asked again for a while.
+///
+/// # Errors
+/// As [`ship`].
+pub fn ship_on(queue: &Path, to: &str) -> anyhow::Result<()> {
+    let program = beside(FLEET).map_err(|e| no_fleet(&e))?;
+    let mut command = Command::new(program);
+    command.args(["fleet", "ship", "--move", "--patience", PATIENCE]).arg(queue).arg(to);
+    // A group of its own: Ctrl-C is for the recorder.
+    command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn().map_err(|e| no_fleet(&e))?;
+    Ok(())
 }
 
 fn no_fleet(why: &io::Error) -> Error {

@@ -1,6 +1,6 @@
 //! `holdup export`: a trace, and what was found in it, in the formats of other tools.
 
-mod dataset;
+pub mod dataset;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

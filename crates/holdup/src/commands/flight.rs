@@ -11,6 +11,7 @@ use holdup_trace::{Error, Result, file};
 
 use super::Usage;
 use super::record::{self, Then};
+use super::ship;
 use crate::cli::{KeepRing, Record, Source};
 use crate::text::screen::say;
 use crate::text::status::{self, StatusLine};
@@ -26,16 +27,20 @@ pub fn run(args: &Record) -> anyhow::Result<ExitCode> {
         (Some(_), None) => {
             Err(Usage("--count writes what a ring keeps: give --ring 30s, or --ring-size 512MB".into()).into())
         }
-        (Some(_), Some(_)) => record(&record::all_options(args, source)?, source, &args.output),
+        (Some(_), Some(_)) => record(&record::all_options(args, source)?, source, args),
     }
 }
 
 /// Records until all is kept that is asked for, or until it is told to end: then what is in the ring is nobody's.
-fn record(options: &Options, source: &Source, output: &Path) -> anyhow::Result<ExitCode> {
+fn record(options: &Options, source: &Source, args: &Record) -> anyhow::Result<ExitCode> {
+    let output = &args.output;
+    if let Some(to) = &args.ship {
+        ship::go_on(output, to)?;
+    }
     // Whether the result can be written is said now.
     drop(file::create(&numbered(output, 1))?);
     let (spool, _) = record::claim(output)?;
-    let mut keeper = Keeper::new(output, source);
+    let mut keeper = Keeper::new(output, source, args.ship.clone());
     let done = holdup_record::record_and_keep(options, spool, &mut keeper, &AtomicBool::new(false));
     keeper.line.finish();
     let written = keeper.wait();
@@ -57,15 +62,17 @@ struct Keeper {
     line: StatusLine,
     output: PathBuf,
     machine: bool,
+    /// Where traces are carried.
+    ship: Option<String>,
     writer: Option<Child>,
     number: u64,
     failed: bool,
 }
 
 impl Keeper {
-    fn new(output: &Path, source: &Source) -> Keeper {
+    fn new(output: &Path, source: &Source, ship: Option<String>) -> Keeper {
         let line = StatusLine::new(!source.cmd.is_empty());
-        Keeper { line, output: output.to_owned(), machine: source.all, writer: None, number: 0, failed: false }
+        Keeper { line, output: output.to_owned(), machine: source.all, ship, writer: None, number: 0, failed: false }
     }
 
     /// The next name that nothing has: traces of an earlier run stay.
@@ -117,6 +124,7 @@ impl Observer for Keeper {
         if self.machine {
             command.arg("--machine");
         }
+        command.args(self.ship.iter().flat_map(|to| ["--ship", to]));
         command.args(kept.pass_on().map_err(bad)?.iter().map(i32::to_string));
         self.writer = Some(command.spawn().map_err(bad)?);
         Ok(())
@@ -147,6 +155,10 @@ pub fn keep(args: &KeepRing) -> anyhow::Result<ExitCode> {
     let size = std::fs::metadata(path).map_or(0, |m| m.len());
     let seconds = trace.meta.duration().seconds();
     say!("holdup: {seconds:.2} s → {} ({})", path.display(), status::bytes(size));
+    if let Some(to) = &args.ship {
+        drop(trace);
+        ship::ship(path, to)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -30,6 +30,9 @@ pub enum Then {
 /// Records what `source` says into one trace. Its exit code is that of the recorded command.
 pub fn run(args: &Record, source: &Source) -> anyhow::Result<ExitCode> {
     let outcome = record_with(&all_options(args, source)?, source, &args.output, Then::Done)?;
+    if let Some(to) = &args.ship {
+        super::ship::ship(&args.output, to)?;
+    }
     let file = crate::text::page::quoted(&args.output.display().to_string());
     say!("holdup: try  holdup explain {file}   or look at it:  holdup view {file}");
     Ok(exit_code(&outcome))

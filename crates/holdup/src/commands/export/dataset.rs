@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use holdup_base::output::{Readers, Tree};
+use holdup_export::Format;
 use holdup_export::dataset::{ABOUT, Origin, Parcel, parcel};
 use holdup_trace::Error;
 
@@ -23,6 +24,24 @@ pub fn add(args: &Export, dataset: &str) -> anyhow::Result<ExitCode> {
     let folder = tempfile::tempdir()?;
     add_to(args, folder.path())?;
     beside::ship(folder.path(), dataset)
+}
+
+/// Adds what was recorded into the file `trace` to a data set in a folder; with the recording itself, if it is wanted.
+pub fn add_recorded(trace: &Path, dataset: &Path, with_recording: bool) -> anyhow::Result<()> {
+    let args = Export {
+        trace: trace.to_owned(),
+        format: Format::Parquet,
+        output: None,
+        dataset: None,
+        label: String::new(),
+        with_recording,
+        stacks: Vec::new(),
+        per_thread: false,
+        window: None,
+        focus: None,
+        redact: false,
+    };
+    add_to(&args, dataset)
 }
 
 /// Adds a trace to a data set in a folder, which is made if it isn't there.
