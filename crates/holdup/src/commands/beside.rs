@@ -62,8 +62,22 @@ pub fn ship_on(queue: &Path, to: &str) -> anyhow::Result<()> {
     let mut command = Command::new(program);
     command.args(["fleet", "ship", "--move", "--patience", PATIENCE]).arg(queue).arg(to);
     // A group of its own: Ctrl-C is for the recorder.
-    command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn().map_err(|e| no_fleet(&e))?;
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(told())
+        .process_group(0)
+        .spawn()
+        .map_err(|e| no_fleet(&e))?;
     Ok(())
+}
+
+/// Where a process tells that goes on when this one has ended: a terminal, a journal, a file; whoever reads a pipe waits for its end, and would wait
+/// for that process.
+fn told() -> Stdio {
+    let is_pipe = rustix::fs::fstat(rustix::stdio::stderr())
+        .is_ok_and(|told| rustix::fs::FileType::from_raw_mode(told.st_mode) == rustix::fs::FileType::Fifo);
+    if is_pipe { Stdio::null() } else { Stdio::inherit() }
 }
 
 fn no_fleet(why: &io::Error) -> Error {
