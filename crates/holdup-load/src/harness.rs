@@ -45,7 +45,7 @@ mod watch;
 pub use collector::{Cut, Live, Outcome};
 pub use marks::Marks;
 pub use mix::Mix;
-pub use once::{describe, run_once};
+pub use once::{Called, describe, run_once};
 pub use pace::Wave;
 pub use series::SliceSum;
 pub use slice::{ErrorKind, new_histogram};

@@ -14,6 +14,8 @@ use crate::session::Session;
 #[cfg(feature = "script")]
 mod beneath;
 #[cfg(feature = "script")]
+mod binary;
+#[cfg(feature = "script")]
 mod context;
 #[cfg(feature = "script")]
 mod data;

@@ -177,7 +177,14 @@ fn a_file_beyond_the_folder_is_an_error_that_says_how_to_read_it() {
     let error = called(text, Limits::default());
     let words = ["/etc/passwd: is not in the script's folder", "--allow-fs"];
     assert!(words.iter().all(|word| error.message.contains(word)) && line(&error) == Some(2), "{error}");
-    for read in ["read_lines", "read_words", "read_resource_lines", "read_resource_words", "read_resource_to_string"] {
+    for read in [
+        "read_lines",
+        "read_words",
+        "read_resource_lines",
+        "read_resource_words",
+        "read_resource_to_string",
+        "open_binary",
+    ] {
         let error = called(&text.replace("read_to_string", read), Limits::default());
         assert!(words.iter().all(|word| error.message.contains(word)), "{read}: {error}");
     }

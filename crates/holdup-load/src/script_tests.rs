@@ -204,3 +204,60 @@ fn a_failing_call_is_told_with_its_line() {
     assert!(script.caller("walk").err().unwrap().message.contains("`walk`, but run, stop, three, wrong"));
     assert!(script.caller("three").err().unwrap().message.contains("takes 3 arguments"));
 }
+
+#[test]
+fn a_binary_file_is_read_at_any_place() {
+    let text = r#"
+        use latte::*;
+        pub async fn prepare_worker(ctx) { ctx.data.file = fs::open_binary("rows.bin")?; }
+        pub async fn run(ctx, i) {
+            let f = ctx.data.file;
+            f.seek(0)?;
+            assert_eq!(f.len(), 48);
+            assert_eq!(f.read_u32(fs::LE)?, 4294967295);
+            assert_eq!(f.read_i32("be")?, -2);
+            assert_eq!(f.read_i64(fs::BE)?, -3);
+            assert_eq!(f.read_f32(fs::LE)?, 0.5);
+            assert_eq!(f.read_f64(fs::BE)?, -0.25);
+            assert_eq!(f.read_bytes(4)?, b"abcd");
+            assert_eq!(f.read_u32_vec(fs::BE, 2)?, [1, 2]);
+            assert_eq!(f.read_f32_vec(fs::LE, 2)?, [1.5, 2.5]);
+            assert!(f.read_bytes(1).is_err() && f.read_bytes(0)?.len() == 0);
+            f.seek_relative(-8)?;
+            assert_eq!(f.read_f32_vec(fs::LE, 2)?, [1.5, 2.5]);
+            f.seek(40)?;
+            assert_eq!(f.read_f32(fs::LE)?, 1.5);
+            // Beyond its end nothing is read, and nothing held for it.
+            f.seek(1000)?;
+            match f.read_f64_vec(fs::LE, 1152921504606846976) {
+                Err(why) => assert!(`${why}`.contains("rows.bin: it ends at byte 48"), "{}", why),
+                Ok(_) => panic!("read beyond its end"),
+            }
+            assert!(f.seek(-1).is_err() && f.seek_relative(-1001).is_err() && f.seek_relative(1).is_err());
+            assert!(f.read_u32("middle").is_err() && f.read_i64_vec("LE", 1).is_err());
+            assert!(f.seek(9223372036854775807).is_err(), "no file is as long");
+            f.seek(32)?;
+            assert_eq!(f.read_i32_vec(fs::BE, 2)?, [1, 2]);
+            f.seek(8)?;
+            assert_eq!(f.read_i64_vec(fs::BE, 1)?, [-3]);
+            f.seek(20)?;
+            assert_eq!(f.read_f64_vec("Be", 1)?, [-0.25]);
+        }
+    "#;
+    let written = written(text);
+    let bytes: [&[u8]; 9] = [
+        &u32::MAX.to_le_bytes(),
+        &(-2_i32).to_be_bytes(),
+        &(-3_i64).to_be_bytes(),
+        &0.5_f32.to_le_bytes(),
+        &(-0.25_f64).to_be_bytes(),
+        b"abcd",
+        &(1_u64 << 32 | 2).to_be_bytes(),
+        &1.5_f32.to_le_bytes(),
+        &2.5_f32.to_le_bytes(),
+    ];
+    std::fs::write(written.folder.path().join("rows.bin"), bytes.concat()).unwrap();
+    let script = compile(&Source::new(&written.path), &session()).unwrap();
+    call(&*script, "prepare_worker", 0).unwrap();
+    (0..3).for_each(|cycle| call(&*script, "run", cycle).unwrap());
+}

@@ -75,8 +75,16 @@ pub(super) async fn call_if_there(script: &dyn Script, function: &str, beat: &Be
     Ok(true)
 }
 
-/// Connects, and calls functions of a script once, in order. Those that the script does not have are left out; the names of the
-/// others come back.
+/// What was called of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Called<'a> {
+    /// The functions, without those that it does not have.
+    pub functions: Vec<&'a str>,
+    /// How often it wants `load` to be called, if it said so.
+    pub load_count: Option<u64>,
+}
+
+/// Connects, and calls functions of a script once, in order. Those that the script does not have are left out.
 ///
 /// # Errors
 /// The script is wrong, the server can't be reached, or a function failed.
@@ -85,10 +93,10 @@ pub fn run_once<'a>(
     connect: Option<&ConnectOptions>,
     patience: Patience,
     functions: &[&'a str],
-) -> Result<Vec<&'a str>, RunError> {
+) -> Result<Called<'a>, RunError> {
     let (its, options) = (source.clone(), connect.cloned());
     let wanted: Vec<String> = functions.iter().map(|function| (*function).to_owned()).collect();
-    let called = on_a_thread(source, move |beat| {
+    let (called, load_count) = on_a_thread(source, move |beat| {
         let runtime = runtime()?;
         LocalSet::new().block_on(&runtime, async {
             keep_beating(beat);
@@ -99,10 +107,11 @@ pub fn run_once<'a>(
                     called.push(function);
                 }
             }
-            Ok(called)
+            Ok((called, script.load_count()))
         })
     })?;
-    Ok(functions.iter().copied().filter(|function| called.iter().any(|name| name == function)).collect())
+    let functions = functions.iter().copied().filter(|function| called.iter().any(|name| name == function)).collect();
+    Ok(Called { functions, load_count })
 }
 
 /// The functions and parameters of a script. Nothing is called.

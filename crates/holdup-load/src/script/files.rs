@@ -8,7 +8,7 @@ use rune::{ContextError, Module, Value, vm_try};
 
 use super::beneath::Files;
 use super::failure::Failure;
-use super::{split_lines, wordlists};
+use super::{binary, split_lines, wordlists};
 
 /// The module `fs` for a script that may read these files.
 pub(super) fn module(files: &Files) -> Result<Module, ContextError> {
@@ -26,6 +26,7 @@ pub(super) fn module(files: &Files) -> Result<Module, ContextError> {
         module.function(name, move |file: &str| list(read(&files, file), |text| Box::new(words_of(text)))).build()?;
     }
     split_lines::install(&mut module, files)?;
+    binary::install(&mut module, files)?;
     Ok(module)
 }
 

@@ -9,7 +9,7 @@ use super::beneath::{Files, Refusal};
 
 /// Lists that workloads ask for by these names. They have no content of ours but made-up words, so that a workload that only
 /// wants some text to store and to find again runs anywhere.
-const MADE_UP: [&str; 8] = [
+const MADE_UP: [&str; 10] = [
     "adventures.txt",
     "careers.txt",
     "companies.txt",
@@ -17,8 +17,13 @@ const MADE_UP: [&str; 8] = [
     "lastnames.txt",
     "lorem_ipsum_full.txt",
     "names.txt",
+    NUMBERS,
+    "types5.txt",
     "variable_words.txt",
 ];
+
+/// The one of them that has numbers.
+const NUMBERS: &str = "numbers.txt";
 
 /// How many made-up words a list has.
 const WORDS: usize = 1000;
@@ -63,7 +68,11 @@ fn made_up(name: &str) -> String {
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     let mut random = SmallRng::seed_from_u64(seed);
-    let words: Vec<String> = (0..WORDS).map(|_| word(&mut random)).collect();
+    let made = |random: &mut SmallRng| match name {
+        NUMBERS => random.random_range(0..10_000).to_string(),
+        _ => word(random),
+    };
+    let words: Vec<String> = (0..WORDS).map(|_| made(&mut random)).collect();
     words.join("\n")
 }
 
@@ -116,6 +125,7 @@ mod tests {
         assert_eq!(words, resource(&files, "variable_words.txt", 100).unwrap());
         assert_ne!(words, resource(&files, "names.txt", 100).unwrap());
         assert_eq!(words.lines().count(), WORDS);
+        assert!(resource(&files, NUMBERS, 100).unwrap().lines().all(|line| line.parse::<u32>().is_ok()));
         assert!(resource(&files, "cities.txt", 100).unwrap_err().contains("no cities.txt"));
     }
 }

@@ -94,6 +94,11 @@ fn write(value: &Value, typ: &ColumnType, writer: CellWriter) -> Result<(), Stri
             cell.finish().map(drop).map_err(too_long)
         }
         (Value::List(items), ColumnType::Vector { typ, dimensions }) => vector(items, typ, *dimensions, writer),
+        (Value::Blob(bytes), ColumnType::Vector { typ, dimensions })
+            if matches!(**typ, ColumnType::Native(NativeType::Float)) =>
+        {
+            writer.set_value(&packed(bytes, *dimensions)?).map(drop).map_err(too_long)
+        }
         (Value::List(items), ColumnType::Tuple(types)) => {
             if items.len() != types.len() {
                 return Err(format!("the tuple has {} fields, the list {}", types.len(), items.len()));
@@ -142,6 +147,18 @@ fn vector(items: &[Value], typ: &ColumnType, dimensions: u16, writer: CellWriter
         }
     }
     cell.finish().map(drop).map_err(too_long)
+}
+
+/// Floats as files have them, the least byte first, as the server wants them.
+fn packed(bytes: &[u8], dimensions: u16) -> Result<Vec<u8>, String> {
+    let (floats, rest) = bytes.as_chunks::<4>();
+    if floats.len() != usize::from(dimensions) || !rest.is_empty() {
+        return Err(format!(
+            "the vector has {dimensions} dimensions, 4 bytes each, and the blob {} bytes",
+            bytes.len()
+        ));
+    }
+    Ok(floats.iter().flat_map(|float| float.iter().rev().copied()).collect())
 }
 
 /// The bytes of a value that has no parts.

@@ -55,6 +55,19 @@ fn a_vector_has_lengths_only_where_its_elements_differ_in_size() {
 }
 
 #[test]
+fn packed_floats_are_turned_round() {
+    let vector = |typ, dimensions| ColumnType::Vector { typ: Box::new(ColumnType::Native(typ)), dimensions };
+    let blob = Value::Blob([1.0_f32.to_le_bytes(), (-2.5_f32).to_le_bytes()].concat());
+    let sent = [1.0_f32.to_be_bytes(), (-2.5_f32).to_be_bytes()].concat();
+    assert_eq!(bytes(&blob, &vector(NativeType::Float, 2)).unwrap(), sent);
+    for (length, dimensions) in [(8, 3), (8, 1), (7, 2), (9, 2)] {
+        let why = bytes(&Value::Blob(vec![0; length]), &vector(NativeType::Float, dimensions)).unwrap_err();
+        assert!(why.contains(&format!("the blob {length} bytes")), "{why}");
+    }
+    assert!(bytes(&blob, &vector(NativeType::Double, 1)).is_err(), "of floats alone");
+}
+
+#[test]
 fn elements_of_a_list_have_their_length_before_them() {
     let list = ColumnType::Collection {
         frozen: false,
