@@ -191,6 +191,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "a million pauses: minutes there, and no unsafe code")]
     fn a_clock_that_stands_still_ends() {
         let calibration = Calibration::measure(|| (), || Duration::ZERO);
         assert!(calibration.pauses_per_unit() > 1);
