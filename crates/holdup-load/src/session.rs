@@ -1,6 +1,7 @@
 //! Statements on their way to the server: timeouts, retries, and counts of both. One session for each thread.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::future::{Future, poll_fn};
 use std::ops::RangeInclusive;
 use std::pin::pin;
@@ -9,8 +10,10 @@ use std::time::Duration;
 
 use crate::driver::{Args, Driver, DriverError, Reply, ServerInfo, Want};
 
+mod counted;
 mod notes;
 
+use counted::{counted_rows, counts};
 pub use notes::{Notes, Values};
 
 /// How patient a session is.
@@ -118,6 +121,8 @@ pub struct Session {
     patience: Patience,
     about: About,
     part: Cell<Part>,
+    /// Keys of statements that count rows.
+    counting: RefCell<HashSet<String>>,
     notes: RefCell<Notes>,
     requests: Cell<u64>,
     retries: Cell<u64>,
@@ -132,8 +137,8 @@ impl Session {
 
     /// The same for a thread of a run.
     pub fn of(driver: Option<Rc<dyn Driver>>, patience: Patience, about: About) -> Session {
-        let (notes, requests, retries, rows) = Default::default();
-        Session { driver, patience, about, part: Cell::new(Part::SetUp), notes, requests, retries, rows }
+        let (counting, notes, requests, retries, rows) = Default::default();
+        Session { driver, patience, about, part: Cell::new(Part::SetUp), counting, notes, requests, retries, rows }
     }
 
     /// The run that this is a part of.
@@ -198,7 +203,14 @@ impl Session {
     /// The driver's, or that the time is over.
     pub async fn prepare(&self, key: &str, statement: &str) -> Result<(), DriverError> {
         let driver = self.driver()?;
-        self.patiently(|| driver.prepare(key, statement)).await
+        self.patiently(|| driver.prepare(key, statement)).await?;
+        let mut counting = self.counting.borrow_mut();
+        if counts(statement) {
+            counting.insert(key.to_owned());
+        } else {
+            counting.remove(key);
+        }
+        Ok(())
     }
 
     /// [`Driver::execute`], with patience.
@@ -242,7 +254,7 @@ impl Session {
     }
 
     /// [`Session::execute`], with as many rows as expected. Other numbers are tried again, as errors are that may be over soon: a
-    /// replica may lag behind. In the end they are an error that is not.
+    /// replica may lag behind. In the end they are an error that is not. Of `SELECT COUNT(…)` it is the number that should be so.
     ///
     /// # Errors
     /// The driver's, that the time is over, or the number of rows.
@@ -253,7 +265,8 @@ impl Session {
         expected: &Expected,
     ) -> Result<Reply, DriverError> {
         let driver = self.driver()?;
-        self.expecting(expected, || driver.execute(statement, args, Want::Nothing)).await
+        let want = if counts(statement) { Want::Values } else { Want::Nothing };
+        self.expecting(expected, || driver.execute(statement, args, want)).await
     }
 
     /// The same for [`Session::execute_prepared`].
@@ -267,7 +280,8 @@ impl Session {
         expected: &Expected,
     ) -> Result<Reply, DriverError> {
         let driver = self.driver()?;
-        self.expecting(expected, || driver.execute_prepared(key, args, Want::Nothing)).await
+        let want = if self.counting.borrow().contains(key) { Want::Values } else { Want::Nothing };
+        self.expecting(expected, || driver.execute_prepared(key, args, want)).await
     }
 
     async fn expecting<F>(&self, expected: &Expected, attempt: impl Fn() -> F) -> Result<Reply, DriverError>
@@ -278,7 +292,7 @@ impl Session {
         let checked = || async {
             is_wrong.set(false);
             let reply = attempt().await?;
-            expected.check(reply.rows).inspect_err(|_| is_wrong.set(true))?;
+            expected.check(counted_rows(&reply).unwrap_or(reply.rows)).inspect_err(|_| is_wrong.set(true))?;
             Ok(reply)
         };
         let result = self.patiently(checked).await.inspect(|reply| self.count(reply));

@@ -134,7 +134,7 @@ async fn each_type(driver: &dyn Driver) {
         ("ip", text("::1"), text("::1")),
         ("li", list([int(2), int(1)]), list([int(2), int(1)])),
         ("se", list([text("b"), text("a")]), list([text("a"), text("b")])),
-        ("ma", Value::Map(vec![(text("k"), int(1))]), Value::Map(vec![(text("k"), int(1))])),
+        ("ma", Value::Map(vec![(text("k"), int(1))]), list([list([text("k"), int(1)])])),
         ("tp", list([int(1), Value::Null]), list([int(1), Value::Null])),
         ("ve", list([int(1), Value::Float(0.5), int(-2)]), list([1.0, 0.5, -2.0].map(Value::Float))),
         ("po", Value::Map(vec![(text("x"), int(4))]), point(int(4), Value::Null)),

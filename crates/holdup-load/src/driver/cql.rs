@@ -26,6 +26,7 @@ use super::{Args, ConnectOptions, Driver, DriverError, Pending, Reply, ServerInf
 
 mod bind;
 mod decode;
+mod duration;
 mod number;
 mod refuse;
 

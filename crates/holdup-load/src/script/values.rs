@@ -144,7 +144,8 @@ pub(super) fn to_script(value: driver::Value) -> Result<Value, Failure> {
         driver::Value::Int(number) => rune::to_value(number),
         driver::Value::Float(number) => rune::to_value(number),
         driver::Value::Text(text) => rune::to_value(text),
-        driver::Value::Uuid(bytes) => rune::to_value(Uuid(bytes)),
+        // As a text it can be compared with others, and sent again.
+        driver::Value::Uuid(bytes) => rune::to_value(Uuid(bytes).text()),
         driver::Value::Blob(bytes) => {
             let bytes = rune::alloc::Vec::try_from(bytes.as_slice()).map_err(|e| Failure::new(e.to_string()))?;
             rune::to_value(Bytes::from_vec(bytes))

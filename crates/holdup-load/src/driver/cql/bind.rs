@@ -8,7 +8,7 @@ use scylla::frame::response::result::{CollectionType, ColumnType, NativeType, Us
 use scylla::serialize::row::{RowSerializationContext, SerializeRow};
 use scylla::serialize::writers::{CellOverflowError, CellValueBuilder, CellWriter, RowWriter};
 
-use super::number;
+use super::{duration, number};
 use crate::driver::value::{Misfit, parse_uuid};
 use crate::driver::{Args, Value, time};
 
@@ -65,6 +65,8 @@ fn is_same(column: &str, name: &str) -> bool {
     column == name || column.eq_ignore_ascii_case(name)
 }
 
+const NO_PAIRS: &str = "a map is an object, or a list of pairs of key and value";
+
 fn write(value: &Value, typ: &ColumnType, writer: CellWriter) -> Result<(), String> {
     match (value, typ) {
         (Value::Null, _) => {
@@ -88,6 +90,17 @@ fn write(value: &Value, typ: &ColumnType, writer: CellWriter) -> Result<(), Stri
             let mut cell = writer.into_value_builder();
             cell.append_bytes(&count(pairs.len())?);
             for (key, value) in pairs {
+                write(key, keys, cell.make_sub_writer())?;
+                write(value, values, cell.make_sub_writer())?;
+            }
+            cell.finish().map(drop).map_err(too_long)
+        }
+        (Value::List(items), ColumnType::Collection { typ: CollectionType::Map(keys, values), .. }) => {
+            let mut cell = writer.into_value_builder();
+            cell.append_bytes(&count(items.len())?);
+            for item in items {
+                let Value::List(pair) = item else { return Err(NO_PAIRS.to_owned()) };
+                let [key, value] = pair.as_slice() else { return Err(NO_PAIRS.to_owned()) };
                 write(key, keys, cell.make_sub_writer())?;
                 write(value, values, cell.make_sub_writer())?;
             }
@@ -176,6 +189,14 @@ fn scalar<'v>(value: &'v Value, typ: &NativeType) -> Result<Cow<'v, [u8]>, Strin
         (Value::Uuid(bytes), NativeType::Timeuuid) => {
             return Err(format!("a timeuuid is a UUID of version 1, this one's is {}", bytes[6] >> 4));
         }
+        (Value::List(items), NativeType::Blob) => {
+            let byte = |item: &Value| if let Value::Int(int) = item { u8::try_from(*int).ok() } else { None };
+            items
+                .iter()
+                .map(byte)
+                .collect::<Option<_>>()
+                .ok_or("a blob is bytes, or a list of numbers from 0 to 255")?
+        }
         (Value::Bool(bool), NativeType::Boolean) => vec![u8::from(*bool)],
         _ => return Err(mismatch(value, &ColumnType::Native(typ.clone()))),
     };
@@ -191,14 +212,14 @@ fn integer(int: i64, typ: &NativeType) -> Result<Vec<u8>, String> {
         NativeType::BigInt | NativeType::Counter | NativeType::Timestamp => int.to_be_bytes().into(),
         NativeType::Varint => number::to_bytes(int.into()),
         NativeType::Decimal => decimal(int.into(), 0),
-        // Days since 1970, from the middle of its range.
-        NativeType::Date => match int.checked_add(1 << 31).map(u32::try_from) {
-            Some(Ok(days)) => days.to_be_bytes().into(),
-            _ => return Err(format!("{int} days since 1970 are out of its range")),
+        // Days since 1970. What is too large for those is the number that CQL itself has for that day.
+        NativeType::Date => match u32::try_from(if int < 1 << 31 { int.saturating_add(1 << 31) } else { int }) {
+            Ok(days) => days.to_be_bytes().into(),
+            Err(_) => return Err(format!("{int} days since 1970 are out of its range")),
         },
         NativeType::Time if (0..86_400_000_000_000).contains(&int) => int.to_be_bytes().into(),
         NativeType::Time => return Err(format!("{int} ns since midnight are more than a day or negative")),
-        NativeType::Duration => [number::signed_vint(0), number::signed_vint(0), number::signed_vint(int)].concat(),
+        NativeType::Duration => lasting(duration::Parts { nanos: int, ..duration::Parts::default() }),
         NativeType::Float => (int as f32).to_be_bytes().into(),
         NativeType::Double => (int as f64).to_be_bytes().into(),
         _ => return Err(mismatch(&Value::Int(int), &ColumnType::Native(typ.clone()))),
@@ -234,10 +255,15 @@ fn parsed(text: &str, typ: &NativeType) -> Result<Vec<u8>, String> {
         NativeType::Date => time::days(text).map(|days| integer(days, typ)).transpose()?,
         NativeType::Time => time::nanos_of_day(text).map(|nanos| nanos.to_be_bytes().into()),
         NativeType::Decimal => number::parse_decimal(text).map(|(digits, scale)| decimal(digits, scale)),
+        NativeType::Duration => duration::parse(text).map(lasting),
         NativeType::Varint => text.parse().ok().map(number::to_bytes),
         _ => return Err(mismatch(&Value::Text(String::new()), &ColumnType::Native(typ.clone()))),
     };
     bytes.ok_or_else(|| format!("{text:?} is not one"))
+}
+
+fn lasting(parts: duration::Parts) -> Vec<u8> {
+    [parts.months.into(), parts.days.into(), parts.nanos].map(number::signed_vint).concat()
 }
 
 fn decimal(digits: i128, scale: i32) -> Vec<u8> {

@@ -17,6 +17,9 @@ fn an_integer_takes_the_width_of_its_column() {
     assert_eq!(native(&Value::Int(258), NativeType::Varint).unwrap(), [1, 2]);
     assert_eq!(native(&Value::Int(1), NativeType::BigInt).unwrap(), [0, 0, 0, 0, 0, 0, 0, 1]);
     assert_eq!(native(&Value::Int(0), NativeType::Date).unwrap(), [0x80, 0, 0, 0]);
+    assert_eq!(native(&Value::Int(i64::from(i32::MIN)), NativeType::Date).unwrap(), [0; 4]);
+    assert_eq!(native(&Value::Int((1 << 31) + 1), NativeType::Date).unwrap(), [0x80, 0, 0, 1]);
+    assert_eq!(native(&Value::Text("1mo2d3ns".into()), NativeType::Duration).unwrap(), [2, 4, 6]);
     assert_eq!(native(&Value::Int(1), NativeType::Double).unwrap(), 1f64.to_be_bytes());
     assert_eq!(native(&Value::Float(-0.5), NativeType::Decimal).unwrap(), [0, 0, 0, 1, 0xfb]);
 }
@@ -52,6 +55,25 @@ fn a_vector_has_lengths_only_where_its_elements_differ_in_size() {
     assert!(bytes(&floats, &vector(NativeType::Float, 3)).unwrap_err().contains("3 dimensions"));
     let hole = Value::List(vec![Value::Null]);
     assert!(bytes(&hole, &vector(NativeType::Float, 1)).unwrap_err().contains("no place"));
+}
+
+#[test]
+fn maps_and_blobs_may_be_lists() {
+    let map = ColumnType::Collection {
+        frozen: false,
+        typ: CollectionType::Map(
+            Box::new(ColumnType::Native(NativeType::TinyInt)),
+            Box::new(ColumnType::Native(NativeType::Boolean)),
+        ),
+    };
+    let pairs = Value::List(vec![Value::List(vec![Value::Int(7), Value::Bool(true)])]);
+    assert_eq!(bytes(&pairs, &map).unwrap(), [0, 0, 0, 1, 0, 0, 0, 1, 7, 0, 0, 0, 1, 1]);
+    for wrong in [Value::Int(1), Value::List(vec![Value::Int(1)])] {
+        assert!(bytes(&Value::List(vec![wrong]), &map).unwrap_err().contains("pairs of key and value"));
+    }
+    let list = |number| Value::List(vec![Value::Int(0), Value::Int(number)]);
+    assert_eq!(native(&list(255), NativeType::Blob).unwrap(), [0, 255]);
+    assert!(native(&list(256), NativeType::Blob).unwrap_err().contains("from 0 to 255"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use scylla::response::query_result::QueryRowsResult;
 use scylla::value::{CqlDuration, CqlValue, Row};
 
-use super::number;
+use super::{duration, number};
 use crate::driver::{DriverError, Value};
 
 /// Appends a map of names for each row.
@@ -29,7 +29,7 @@ pub(super) fn unreadable(error: &impl Display) -> DriverError {
 }
 
 /// Timestamps are milliseconds since 1970, dates days since then, times nanoseconds since midnight; what has more digits than
-/// an integer is a text.
+/// an integer is a text. A map is a list of pairs, as its keys may be of any type.
 fn value(cell: CqlValue) -> Value {
     let list = |cells: Vec<CqlValue>| Value::List(cells.into_iter().map(value).collect());
     match cell {
@@ -60,7 +60,9 @@ fn value(cell: CqlValue) -> Value {
         }
         CqlValue::List(cells) | CqlValue::Set(cells) | CqlValue::Vector(cells) => list(cells),
         CqlValue::Tuple(cells) => Value::List(cells.into_iter().map(|cell| cell.map_or(Value::Null, value)).collect()),
-        CqlValue::Map(pairs) => Value::Map(pairs.into_iter().map(|(key, cell)| (value(key), value(cell))).collect()),
+        CqlValue::Map(pairs) => {
+            Value::List(pairs.into_iter().map(|(key, cell)| Value::List(vec![value(key), value(cell)])).collect())
+        }
         CqlValue::UserDefinedType { fields, .. } => Value::Map(
             fields.into_iter().map(|(name, cell)| (Value::Text(name), cell.map_or(Value::Null, value))).collect(),
         ),
@@ -77,9 +79,9 @@ fn show_varint(bytes: &[u8]) -> Value {
 }
 
 /// Months and days have no fixed length, so only a duration without them is a number (of nanoseconds).
-fn show_duration(duration: &CqlDuration) -> Value {
-    match (duration.months, duration.days) {
-        (0, 0) => Value::Int(duration.nanoseconds),
-        (months, days) => Value::Text(format!("{months}mo{days}d{}ns", duration.nanoseconds)),
+fn show_duration(lasts: &CqlDuration) -> Value {
+    match (lasts.months, lasts.days) {
+        (0, 0) => Value::Int(lasts.nanoseconds),
+        (months, days) => Value::Text(duration::show(duration::Parts { months, days, nanos: lasts.nanoseconds })),
     }
 }
