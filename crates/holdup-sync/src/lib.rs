@@ -82,8 +82,15 @@
 //! Signal storms on four times as many threads as CPUs, with migrations and concurrent drains, beside a control without the
 //! restartable section that must lose some (`tests/storm.rs`); drains beside one that empties the cells, which must miscount
 //! (`src/rseq/mod.rs`); a filter that kills for any system call, `fork`, a child in borrowed memory (`tests/process.rs`); all of
-//! these also with musl and with a static glibc; interleavings with up to two preemptions under loom (`src/models.rs`); the unit
-//! tests under Miri.
+//! these also with musl and with a static glibc; interleavings with up to three preemptions under loom (`src/models.rs`); the unit
+//! tests under Miri, with both of its models of borrowing.
+//!
+//! ```sh
+//! cargo test -p holdup-sync --target x86_64-unknown-linux-musl
+//! RUSTFLAGS="-C target-feature=+crt-static" cargo test -p holdup-sync --target x86_64-unknown-linux-gnu
+//! RUSTFLAGS="--cfg loom" cargo test --release -p holdup-sync --lib --target-dir target/loom models   # 3 s
+//! MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p holdup-sync --lib                   # 30 s
+//! ```
 
 #![cfg_attr(not(feature = "std"), no_std)]
 

@@ -1,4 +1,4 @@
-//! All interleavings of a few threads with up to two preemptions, by loom:
+//! All interleavings of a few threads with up to three preemptions, by loom:
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p holdup-sync --lib --target-dir target/loom models`.
 
 use core::cell::Cell;
@@ -15,7 +15,7 @@ loom::thread_local! {
 #[cfg(test)]
 fn model(threads: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2);
+    builder.preemption_bound = Some(3);
     builder.check(threads);
 }
 
