@@ -192,6 +192,7 @@ pub fn validations_and_batches(address: &str) {
         r#"
         pub async fn schema(ctx) {
             ctx.execute("CREATE TABLE IF NOT EXISTS holdup.pairs (k bigint, c bigint, v vector<float, 3>, PRIMARY KEY (k, c))").await?;
+            ctx.execute("CREATE TABLE IF NOT EXISTS holdup.kinds (k bigint PRIMARY KEY, d duration, m map<text, bigint>, u uuid, v vector<float, 3>)").await?;
         }
         pub async fn prepare(ctx) {
             ctx.prepare("put", "INSERT INTO holdup.pairs (k, c, v) VALUES (?, ?, ?)").await?;
@@ -204,11 +205,30 @@ pub fn validations_and_batches(address: &str) {
             ctx.execute_prepared_with_validation("get", [i], [2]).await?;
             ctx.execute_prepared_with_validation("get", [i], [1, 2, "one or two"]).await?;
         }
+        pub async fn values(ctx, i) {
+            // One row comes: it is the number in it that should be 2.
+            ctx.execute_with_validation(`SELECT COUNT(*) FROM holdup.pairs WHERE k = ${i}`, [2]).await?;
+            let map = [("a", 1), ("b", i)];
+            map.sort();
+            let floats = fs::open_binary("floats.bin")?.read_bytes(12)?;
+            ctx.prepare("any", "INSERT INTO holdup.kinds (k, d, m, u, v) VALUES (?, ?, ?, ?, ?)").await?;
+            ctx.execute_prepared("any", [i, "1mo2d3h", map, latte::uuid(i), floats]).await?;
+            let rows = ctx.execute_with_result(`SELECT d, m, u, v FROM holdup.kinds WHERE k = ${i}`).await?;
+            let row = rows[0];
+            assert_eq!(row.d, "1mo2d10800000000000ns");
+            assert!(row.m == map, "{}", row.m);
+            assert_eq!(row.u, `${latte::uuid(i)}`);
+            assert_eq!(row.v, [0.5, -1.0, 2.0]);
+        }
         pub async fn wrong(ctx, i) { ctx.execute_prepared_with_validation("get", [i], [7, "seven"]).await?; }
         "#,
     );
+    let floats = [0.5_f32, -1.0, 2.0].map(f32::to_le_bytes).concat();
+    fs::write(folder.path().join("floats.bin"), floats).expect("written");
     let o = run(&["schema", &script, address, "--timeout", "60s"]);
     assert!(o.status.success(), "{}", err(&o));
+    let o = run(&["load", &script, address]);
+    assert!(o.status.success() && err(&o).contains("load: nothing to do"), "{}", err(&o));
     let base = ["run", &script, address, "-p", "4", "-d", "100", "-w", "0", "--datacenter", "datacenter1", "--json"];
     let answer = json(&run(&base));
     assert_eq!(
@@ -217,6 +237,8 @@ pub fn validations_and_batches(address: &str) {
         "{answer:#}"
     );
     assert_eq!(answer["requests_per_call"].as_f64(), Some(3.0));
+    let answer = json(&run(&[base.as_slice(), &["-f", "values"]].concat()));
+    assert_eq!((count(&answer, "cycles"), count(&answer, "errors")), (100, 0), "{answer:#}");
     let o = run(&[base.as_slice(), &["-f", "wrong", "--retry-pause", "1ms"]].concat());
     assert_eq!(o.status.code(), Some(1));
     assert!(
