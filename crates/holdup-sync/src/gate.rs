@@ -206,6 +206,8 @@ mod tests {
     fn admits_no_more_than_its_permits() {
         let (gate, inside, most) = (Gate::new(2), AtomicUsize::new(0), AtomicUsize::new(0));
         let (threads, rounds) = if cfg!(miri) { (3, 10) } else { (6, 2000) };
+        // Threads that take turns by chance may never be inside together.
+        drop([gate.enter(), gate.enter()]);
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
@@ -218,7 +220,7 @@ mod tests {
                 });
             }
         });
-        assert_eq!(most.into_inner(), 2);
+        assert!((1..=2).contains(&most.into_inner()));
         assert_eq!(gate.state.into_inner(), 2, "all permits are back, nobody waits");
     }
 
