@@ -242,7 +242,7 @@ impl Report {
             service_ms: Latencies::of(&outcome.service),
             functions: detail::functions(plan, outcome),
             fields: outcome.notes.fields.clone(),
-            metrics: outcome.notes.metrics.iter().map(|(name, values)| Metric::of(name, values)).collect(),
+            metrics: detail::metrics(&outcome.notes),
             percentiles: detail::percentiles(outcome, &intervals),
             mean_concurrency: detail::mean_concurrency(outcome),
             requests_per_call: per_call(outcome.traffic.requests),

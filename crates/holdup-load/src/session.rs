@@ -14,7 +14,7 @@ mod counted;
 mod notes;
 
 use counted::{counted_rows, counts};
-pub use notes::{Notes, Values};
+pub use notes::{Better, Notes, Values};
 
 /// How patient a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +155,19 @@ impl Session {
             Part::SetUp => self.notes.borrow_mut().set(name, text),
             Part::WarmUp | Part::Measured => Err(DriverError::fatal(
                 "a field of the report is set in `prepare`, and not by each call: `record_metric` is for those",
+            )),
+        }
+    }
+
+    /// Says which values of a metric are better.
+    ///
+    /// # Errors
+    /// The word is another than `higher` and `lower`, or a call of the run says it.
+    pub fn declare(&self, name: &str, word: &str) -> Result<(), DriverError> {
+        match self.part.get() {
+            Part::SetUp => self.notes.borrow_mut().declare(name, word),
+            Part::WarmUp | Part::Measured => Err(DriverError::fatal(
+                "which values of a metric are better is said in `prepare`, and not by each call",
             )),
         }
     }

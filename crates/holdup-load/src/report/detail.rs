@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Latencies, ms};
 use crate::harness::{Outcome, Plan};
-use crate::session::Values;
+use crate::session::{Better, Notes, Values};
 use crate::stats;
 
 /// The percentiles of [`Percentile`].
@@ -36,13 +36,21 @@ pub struct Metric {
     pub p90: f64,
     pub p99: f64,
     pub max: f64,
+    /// Which values are better, if the script says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub better: Option<Better>,
 }
 
 impl Metric {
-    pub(super) fn of(name: &str, values: &Values) -> Metric {
+    fn of(name: &str, values: &Values, better: Option<Better>) -> Metric {
         let [min, p50, p90, p99, max] = [0.0, 0.5, 0.9, 0.99, 1.0].map(|share| values.quantile(share));
-        Metric { name: name.to_owned(), count: values.count(), mean: values.mean(), min, p50, p90, p99, max }
+        Metric { name: name.to_owned(), count: values.count(), mean: values.mean(), min, p50, p90, p99, max, better }
     }
+}
+
+/// All that have values.
+pub(super) fn metrics(notes: &Notes) -> Vec<Metric> {
+    notes.metrics.iter().map(|(name, values)| Metric::of(name, values, notes.better.get(name).copied())).collect()
 }
 
 /// What so many percent of the response times do not exceed.

@@ -150,6 +150,12 @@ fn record_metric(ctx: &Context, name: &str, value: Value) -> VmResult<()> {
     }
 }
 
+/// Says which values of a metric are better: the "higher" or the "lower".
+#[rune::function(instance)]
+fn declare_metric(ctx: &Context, name: &str, better: &str) -> VmResult<()> {
+    told(ctx.session.declare(name, better))
+}
+
 fn told(result: Result<(), crate::driver::DriverError>) -> VmResult<()> {
     match result {
         Ok(()) => VmResult::Ok(()),
@@ -263,6 +269,7 @@ pub(super) fn install(module: &mut Module) -> Result<(), ContextError> {
     module.ty::<Partition>()?;
     module.function_meta(set_report_field)?;
     module.function_meta(record_metric)?;
+    module.function_meta(declare_metric)?;
     module.function_meta(init_partition_row_distribution_preset)?;
     module.function_meta(set_partition_batch_size)?;
     module.function_meta(get_partition_info)?;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use holdup_base::named;
+
 use crate::driver::DriverError;
 
 /// Fields, and metrics, that a script may have. Neither is what the engine counts as its memory.
@@ -13,6 +15,16 @@ const LONGEST: usize = 1000;
 /// numbers up to 256 are kept as they are.
 const LEFT_OUT: u32 = f64::MANTISSA_DIGITS - 1 - 7;
 
+named! {
+    /// Which values of a metric are the better ones.
+    pub enum Better {
+        /// The greater.
+        Higher = "higher",
+        /// The smaller.
+        Lower = "lower",
+    }
+}
+
 /// What one thread's script said.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Notes {
@@ -20,12 +32,15 @@ pub struct Notes {
     pub fields: BTreeMap<String, String>,
     /// Metrics, by name.
     pub metrics: BTreeMap<String, Values>,
+    /// Which values of them are better, where the script said so.
+    pub better: BTreeMap<String, Better>,
 }
 
 impl Notes {
     /// Adds another thread's.
     pub(crate) fn add(&mut self, other: &Notes) {
         self.fields.extend(other.fields.clone());
+        self.better.extend(other.better.clone());
         for (name, values) in &other.metrics {
             self.metrics.entry(name.clone()).or_default().add(values);
         }
@@ -37,6 +52,17 @@ impl Notes {
             return Err(DriverError::fatal(format!("the field {name:?} is longer than {LONGEST} bytes: shorten it")));
         }
         self.fields.insert(name.to_owned(), text.to_owned());
+        Ok(())
+    }
+
+    pub(super) fn declare(&mut self, name: &str, word: &str) -> Result<(), DriverError> {
+        check(&self.better, "metrics", name)?;
+        let better = Better::ALL.iter().find(|better| better.name() == word).ok_or_else(|| {
+            DriverError::fatal(format!(
+                "of the metric {name:?} \"higher\" or \"lower\" values are better, and not {word:?}"
+            ))
+        })?;
+        self.better.insert(name.to_owned(), *better);
         Ok(())
     }
 
@@ -183,5 +209,8 @@ mod tests {
         assert!(notes.record("one", 1.0).is_err_and(|error| error.message.contains("64 metrics at most")));
         assert!(notes.set("", "x").is_err() && notes.set("x", &"x".repeat(1001)).is_err());
         notes.set("x", "y").unwrap();
+        assert!(notes.declare("x", "greater").is_err_and(|error| error.message.contains("\"higher\" or \"lower\"")));
+        notes.declare("x", "lower").unwrap();
+        assert_eq!(notes.better["x"], Better::Lower);
     }
 }

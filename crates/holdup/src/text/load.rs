@@ -219,7 +219,8 @@ fn metrics(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     )?;
     for m in &report.metrics {
         let figures = [m.mean, m.min, m.p50, m.p90, m.p99, m.max].map(|value| format!("{:>10}", figure(value)));
-        writeln!(out, "{:>12} {:>10} {}", clean(&m.name), m.count, figures.join(" "))?;
+        let better = m.better.map_or(String::new(), |better| format!("  {DIM}{better} is better{DIM:#}"));
+        writeln!(out, "{:>12} {:>10} {}{better}", clean(&m.name), m.count, figures.join(" "))?;
     }
     Ok(())
 }

@@ -111,6 +111,7 @@ fn a_script_has_metrics_and_fields_of_its_own() {
             ctx.data.rows = [];
             while let Some(parts) = lines.next() { ctx.data.rows.push(parts?); }
             if ctx.data.rows != [["1", "one", "x"], ["2", "y"]] { ctx.signal_failure("rows").await?; }
+            ctx.declare_metric("rows", "higher");
             if ctx.data.functions_to_invoke[0].1 != 1.0 { ctx.signal_failure("functions").await?; }
         }
         pub async fn prepare_worker(ctx) { ctx.data.offset = 1000 * ctx.worker_id / ctx.worker_count; }
@@ -126,6 +127,7 @@ fn a_script_has_metrics_and_fields_of_its_own() {
             }
         }
         pub async fn late(ctx, i) { ctx.set_report_field("a", "b"); }
+        pub async fn later(ctx, i) { ctx.declare_metric("a", "lower"); }
         pub async fn word(ctx, i) { ctx.record_metric("a", "b"); }
         pub async fn none(ctx, i) { ctx.get_partition_idx("other", i).await; }
     "#;
@@ -136,6 +138,8 @@ fn a_script_has_metrics_and_fields_of_its_own() {
     let answer = json(&o);
     assert!(o.status.success(), "{answer:#} {}", err(&o));
     assert_eq!(answer["fields"]["data"].as_str(), Some("rows.csv"));
+    let better = |name: &str| answer["metrics"].as_array()?.iter().find(|m| m["name"] == name)?["better"].as_str();
+    assert_eq!((better("rows"), better("offset")), (Some("higher"), None));
     assert_eq!(answer["fields"]["partitions of main"].as_str(), Some("52 of 10 rows, 12 of 40 rows"));
     let [offset, rows] = [0, 1].map(|i| &answer["metrics"][i]);
     assert_eq!(
@@ -146,10 +150,16 @@ fn a_script_has_metrics_and_fields_of_its_own() {
     assert_eq!((count(rows, "count"), rows["mean"].as_f64()), (1000, Some(24.4)));
     assert_eq!((rows["p50"].as_f64(), rows["p90"].as_f64()), (Some(10.0), Some(40.0)));
     let shown = String::from_utf8_lossy(&run(&["show", &report]).stdout).into_owned();
-    assert!(shown.contains("data: rows.csv") && shown.contains("metric"), "{shown}");
-    for (function, words) in
-        [("late", "set in `prepare`"), ("word", "\"a\" is a number"), ("none", "no preset \"other\"")]
-    {
+    assert!(
+        shown.contains("data: rows.csv") && shown.contains("metric") && shown.contains("higher is better"),
+        "{shown}"
+    );
+    for (function, words) in [
+        ("late", "set in `prepare`"),
+        ("later", "is said in `prepare`"),
+        ("word", "\"a\" is a number"),
+        ("none", "no preset \"other\""),
+    ] {
         let o = run(&[&base[..], &["-f", function, "--json"]].concat());
         assert!(
             o.status.code() == Some(1) && json(&o)["cut"].as_str().is_some_and(|cut| cut.contains(words)),
