@@ -15,7 +15,7 @@ use crate::report::{Confidence, Finding, FindingKind, Hot};
 const MINOR: f64 = 0.1;
 
 /// From this share of the CPU time on, what somebody waited for is worth more than to know what ran.
-const NOTABLE: f64 = 0.02;
+const NOTABLE: f64 = 0.05;
 
 /// Below this share of what one thread does of a work, what others do of it are other calls of the same functions.
 const NEGLIGIBLE: f64 = 0.05;

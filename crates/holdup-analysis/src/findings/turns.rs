@@ -38,7 +38,7 @@ struct Pairs {
 pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged: Amount) -> Vec<Finding> {
     let held_back = held_back::findings(context);
     let mut findings = Vec::new();
-    let told: FxHashSet<ThreadIdx> = held_back.iter().flat_map(|(threads, ..)| *threads).collect();
+    let told: FxHashSet<ThreadIdx> = held_back.iter().flat_map(|(threads, ..)| threads.iter().copied()).collect();
     let share = |taken: Amount| if charged > Amount::ZERO { f64::min(taken / charged, 1.0) } else { 0.0 };
     for pairs in merged(context, &told) {
         if pairs.are_unequal(context) {

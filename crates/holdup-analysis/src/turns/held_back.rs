@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The second part stays in the sender's kernel until the first is acknowledged (Nagle), and the receiver's kernel
-//! acknowledges after 40 ms unless it has something to send. Both threads wait for each other all that time.
+//! acknowledges after 40 ms unless it has something to send. Both threads wait for each other all that time. Others may wait for the
+//! receiver as long: the sender is the one whose first part woke it before.
 
 use holdup_trace::{StackId, ThreadIdx, WakeContext};
 use rustc_hash::FxHashMap;
@@ -35,18 +36,26 @@ pub(crate) struct Delays {
     pub(crate) sender_stack: StackId,
 }
 
-/// By receiver and sender; and how often each receiver waited so long for other reasons.
+/// What was held back.
 #[derive(Debug, Default)]
 pub(crate) struct HeldBack {
+    /// By receiver and sender.
     delays: FxHashMap<(ThreadIdx, ThreadIdx), Delays>,
+    /// How often others waited for a receiver as long.
+    behind: FxHashMap<(ThreadIdx, ThreadIdx), u64>,
 }
 
 impl HeldBack {
     /// From one part. O(waits + long waits log long waits).
     pub(super) fn of(chunk: &Chunk) -> Self {
-        let mut received: FxHashMap<ThreadIdx, Vec<&Wait>> = FxHashMap::default();
-        for wait in chunk.waits().iter().filter(|w| is_let_through(w)) {
-            received.entry(wait.thread).or_default().push(wait);
+        // By receiver and sender.
+        let mut received: FxHashMap<ThreadIdx, FxHashMap<ThreadIdx, Vec<&Wait>>> = FxHashMap::default();
+        let mut last: FxHashMap<ThreadIdx, ThreadIdx> = FxHashMap::default();
+        for wait in chunk.waits().iter().filter(|w| !w.open) {
+            let before = last.insert(wait.thread, wait.waker).unwrap_or(ThreadIdx::NONE);
+            if before.is_real() && is_let_through(wait) {
+                received.entry(wait.thread).or_default().entry(before).or_default().push(wait);
+            }
         }
         let mut found = HeldBack::default();
         if received.is_empty() {
@@ -54,12 +63,19 @@ impl HeldBack {
         }
         // Each wait belongs to the part in which the sender's begins.
         for wait in chunk.waits_begun().iter().filter(|w| w.waker.is_real() && w.length() >= *DELAY.start()) {
-            let Some(waits) = received.get(&wait.waker) else { continue };
-            // Those that end within this one; most of each has to lie in it, and it for the most part consists of them.
-            let first = waits.partition_point(|w| w.woken <= wait.start);
-            let inside = waits[first..].iter().take_while(|w| w.woken <= wait.woken);
-            for w in inside.filter(|w| w.woken - w.start.max(wait.start) > w.length() / 2) {
-                found.add(w, wait);
+            for (waits, sends) in
+                received.get(&wait.waker).into_iter().flatten().map(|(sender, w)| (w, *sender == wait.thread))
+            {
+                // Those that end within this one; most of each has to lie in it, and it for the most part consists of them.
+                let first = waits.partition_point(|w| w.woken <= wait.start);
+                let inside = waits[first..].iter().take_while(|w| w.woken <= wait.woken);
+                for w in inside.filter(|w| w.woken - w.start.max(wait.start) > w.length() / 2) {
+                    if sends {
+                        found.add(w, wait);
+                    } else {
+                        *found.behind.entry((w.thread, wait.thread)).or_default() += 1;
+                    }
+                }
             }
         }
         found
@@ -81,22 +97,27 @@ impl HeldBack {
 
     pub(super) fn absorb(&mut self, earlier: &HeldBack) {
         earlier.delays.iter().for_each(|(pair, delays)| self.delays.entry(*pair).or_default().absorb(delays));
+        earlier.behind.iter().for_each(|(pair, count)| *self.behind.entry(*pair).or_default() += count);
+    }
+
+    /// Who waited for `receiver` meanwhile, other than the sender, at least so often.
+    pub(crate) fn behind(&self, receiver: ThreadIdx, least: u64) -> impl Iterator<Item = ThreadIdx> + '_ {
+        let often = self.behind.iter().filter(move |((thread, _), count)| *thread == receiver && **count >= least);
+        often.map(|((_, behind), _)| *behind)
     }
 
     /// By receiver and sender, in the order of their threads.
     pub(crate) fn pairs(&self) -> Vec<(ThreadIdx, ThreadIdx, Delays)> {
-        let often = self.delays.iter().filter(|(_, delays)| delays.count >= FEWEST);
-        let mut pairs: Vec<_> = often.map(|(&(receiver, sender), delays)| (receiver, sender, *delays)).collect();
+        let delays = self.delays.iter();
+        let mut pairs: Vec<_> = delays.map(|(&(receiver, sender), delays)| (receiver, sender, *delays)).collect();
         pairs.sort_unstable_by_key(|(receiver, sender, _)| (*receiver, *sender));
         pairs
     }
 }
 
-/// Once or twice may be anything.
-const FEWEST: u64 = 3;
-
 impl Delays {
-    fn absorb(&mut self, other: &Delays) {
+    /// Adds others.
+    pub(crate) fn absorb(&mut self, other: &Delays) {
         self.from = if self.count == 0 { other.from } else { self.from.min(other.from) };
         self.count += other.count;
         self.ns += other.ns;

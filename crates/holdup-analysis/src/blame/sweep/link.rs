@@ -32,7 +32,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Whether it waits for its client while others wait for what it has begun: the chain ends here, whatever the client does.
+    /// Whether it waits for its client while others wait for what it has begun: the chain ends here, whatever the client does. A server
+    /// that ends the wait is no client, but one that was asked for something.
     fn comes_home(&self, i: u32, wait: &Wait) -> bool {
         let program = |thread: ThreadIdx| self.study.trace.threads.process.get(thread.index());
         // What is read from a pipe is the next piece of the same work; a poll may be for anything.
@@ -41,6 +42,7 @@ impl Sweep<'_> {
         wait.place == Place::Home
             && wait.kind.is_for_input()
             && may_be_client
+            && self.study.timeline.is_server(wait.waker) != Some(true)
             && program(wait.waker) != program(wait.thread)
             && self.forest.queues_of(i).any(|q| self.forest.queue(q).counts.held > 0)
     }

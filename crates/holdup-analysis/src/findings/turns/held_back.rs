@@ -1,6 +1,8 @@
 //! Messages that the network of this machine held back.
 
-use holdup_trace::{Nanos, ThreadIdx};
+use std::collections::BTreeMap;
+
+use holdup_trace::{Nanos, StringId, ThreadIdx};
 
 use super::super::context::Context;
 use super::super::{culprit, place};
@@ -12,19 +14,53 @@ use crate::turns::Delays;
 /// Less of the time than this is not worth a finding.
 const SMALLEST_SHARE: f64 = 0.02;
 
-/// A finding for each pair whose messages are held back, the threads of which it tells, and how long they waited.
-pub(super) fn findings(context: &Context) -> Vec<([ThreadIdx; 2], u64, Finding)> {
-    let mut found = Vec::new();
-    for (receiver, sender, delays) in context.learned.turns.held_back().pairs() {
-        let seen = context.focus.contains(receiver) || context.focus.contains(sender);
-        if seen && delays.ns as f64 >= SMALLEST_SHARE * context.duration().0 {
-            found.push(([receiver, sender], delays.ns, finding(context, receiver, sender, &delays)));
-        }
-    }
-    found
+/// Once or twice may be anything.
+const FEWEST: u64 = 3;
+
+/// Messages between threads of two programs.
+#[derive(Default)]
+struct Between {
+    /// The threads on either side; first those that receive.
+    sides: [Vec<ThreadIdx>; 2],
+    delays: Delays,
+    /// How long the sender of most waited, and who it is.
+    most: (u64, ThreadIdx),
 }
 
-fn finding(context: &Context, receiver: ThreadIdx, sender: ThreadIdx, delays: &Delays) -> Finding {
+/// A finding for each two programs whose messages are held back, the threads of which it tells, and how long they waited.
+pub(super) fn findings(context: &Context) -> Vec<(Vec<ThreadIdx>, u64, Finding)> {
+    let process = |t: ThreadIdx| context.trace.threads.process.get(t.index()).copied().unwrap_or_default();
+    let mut programs: BTreeMap<[StringId; 2], Between> = BTreeMap::default();
+    let held_back = context.learned.turns.held_back();
+    for (receiver, sender, delays) in held_back.pairs() {
+        let mut seen = [receiver, sender].into_iter().chain(held_back.behind(receiver, FEWEST));
+        if seen.any(|thread| context.focus.contains(thread)) {
+            programs.entry([receiver, sender].map(process)).or_default().add([receiver, sender], &delays);
+        }
+    }
+    let matters = |delays: &Delays| delays.count >= FEWEST && delays.ns as f64 >= SMALLEST_SHARE * context.duration().0;
+    let told = programs.into_values().filter(|between| matters(&between.delays));
+    told.map(|between| (between.sides.concat(), between.delays.ns, finding(context, &between))).collect()
+}
+
+impl Between {
+    fn add(&mut self, pair: [ThreadIdx; 2], delays: &Delays) {
+        for (side, thread) in self.sides.iter_mut().zip(pair) {
+            if !side.contains(&thread) {
+                side.push(thread);
+            }
+        }
+        self.delays.absorb(delays);
+        self.most = self.most.max((delays.ns, pair[1]));
+    }
+
+    fn threads(&self) -> usize {
+        self.sides.iter().map(Vec::len).sum()
+    }
+}
+
+fn finding(context: &Context, between: &Between) -> Finding {
+    let (delays, sender, receiver) = (&between.delays, between.most.1, between.sides[0][0]);
     let name = |thread| label::process_name(context.trace, thread);
     let mean = context.limits.once(Nanos(delays.ns).amount() / delays.count.max(1) as f64);
     let total = context.limits.once(Nanos(delays.ns).amount());
@@ -48,7 +84,7 @@ fn finding(context: &Context, receiver: ThreadIdx, sender: ThreadIdx, delays: &D
         culprit: who,
         wait_stack: context.stack_text(delays.stack),
         waiters: Waiters {
-            threads: 2,
+            threads: between.threads(),
             waits: delays.count,
             total_s: total,
             mean_s: mean,
