@@ -48,7 +48,19 @@ can_make_wasm() {
     [ "$(rustc --version)" = "$(cat "$wasm_compiler")" ] && [ -d "$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ]
 }
 
+# Spark and a store that speaks S3, for the tests of fleets: in a place of their own, from the registry of Python's packages.
+python_packages() {
+    if python3 -c 'import pyspark, moto.server' 2>/dev/null; then return; fi
+    venv=${CARGO_TARGET_DIR:-target}/python
+    [ -x "$venv/bin/python3" ] || python3 -m venv "$venv" || return 0
+    # Where they can't be had, the tests say so.
+    "$venv/bin/pip" install --quiet 'pyspark>=4,<5' 'moto[server]>=5,<6' || return 0
+    HOLDUP_PYTHON=$(realpath "$venv")/bin/python3
+    export HOLDUP_PYTHON
+}
+
 step "tools" scripts/install-deps.sh test
+step "packages of Python" python_packages
 step "format" "$cargo" fmt --all --check
 step "lints" "$cargo" clippy --workspace --features holdup/fleet --all-targets -- -D warnings
 step "repository rules" "$cargo" run --quiet --package xtask -- tidy

@@ -33,6 +33,8 @@ inside holdup record -o /tmp/t.holdup -- sh -c 'sleep 0.2; sleep 0.1'
 inside holdup explain /tmp/t.holdup
 inside holdup lab list | head -n 3
 inside sh -c 'echo "pub async fn run(ctx, i) {}" >/tmp/w.rn; holdup load list /tmp/w.rn'
+inside holdup export /tmp/t.holdup --format parquet --dataset /tmp/traces
+inside holdup fleet report /tmp/traces | head -n 3
 [ -e "$root/usr/share/man/man1/holdup.1.gz" ] && [ -e "$root/usr/share/bash-completion/completions/holdup" ]
 apt purge -y holdup
 files >"$root/tmp/after"

@@ -43,7 +43,9 @@ def main():
         except AnalysisException:
             # No trace has rows there: no question that is asked may need it.
             continue
-        rows.createOrReplaceTempView(f"all_{table}")
+        # The files of other days are not opened.
+        chosen = rows.where((rows.date >= args.since) & (rows.date <= args.until))
+        chosen.createOrReplaceTempView(f"all_{table}")
     one_row(spark, "chosen", args, ["since", "until", "cut"])
     one_row(spark, "wanted", args, ["process", "function", "kind"])
     for view in VIEWS:

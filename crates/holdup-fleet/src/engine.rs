@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{RecordBatch, StringArray};
+use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::error::ArrowError;
 use datafusion::datasource::MemTable;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::error::DataFusionError;
-use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext, col, lit};
 use futures_util::TryStreamExt;
 use holdup_export::dataset::ABOUT;
 use holdup_export::dataset::schema::{TABLES, TableDoc};
@@ -76,11 +78,13 @@ impl Engine {
         let mut config = SessionConfig::new().with_information_schema(false);
         // Files are many and small: what their footers say is not worth a second look at each.
         config.options_mut().execution.collect_statistics = false;
+        config.options_mut().execution.parquet.enable_page_index = false;
+        config.options_mut().execution.parquet.pruning = false;
+        config.options_mut().execution.parquet.bloom_filter_on_read = false;
         let session = SessionContext::new_with_config(config);
         session.register_object_store(&place.root, place.store.clone());
         let engine = Engine { place, session, runtime };
         engine.is_dataset()?;
-        engine.runtime.block_on(async { TABLES.iter().try_for_each(|table| engine.register(table)) })?;
         Ok(engine)
     }
 
@@ -106,7 +110,9 @@ impl Engine {
         Err(Error::Input(format!("{what}: a newer holdup made it, or it is damaged")))
     }
 
-    fn register(&self, table: &TableDoc) -> Result<()> {
+    /// Makes a table of the files of the chosen days. The others are not opened, which the questions' own comparison of days, made for
+    /// every row, couldn't help.
+    async fn register(&self, table: &TableDoc, chosen: &Chosen) -> Result<()> {
         let url = ListingTableUrl::parse(self.place.table(table.name))?;
         let parts = PARTS.map(|name| (name.to_owned(), DataType::Utf8)).to_vec();
         let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
@@ -119,8 +125,10 @@ impl Engine {
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let config = ListingTableConfig::new(url).with_listing_options(options).with_schema(schema);
         let listing = Arc::new(ListingTable::try_new(config)?);
-        self.session.register_table(format!("all_{}", table.name), listing)?;
-        Ok(())
+        let date = || col(PARTS[0]);
+        let of_days = date().gt_eq(lit(&chosen.since)).and(date().lt_eq(lit(&chosen.until)));
+        let files = self.session.read_table(listing)?.filter(of_days)?;
+        self.replace(&format!("all_{}", table.name), files.into_view())
     }
 
     /// Chooses the days. Whatever is asked next is about these.
@@ -129,6 +137,12 @@ impl Engine {
     /// If the engine can't.
     pub fn choose(&self, chosen: &Chosen) -> Result<()> {
         self.cut(chosen)?;
+        self.runtime.block_on(async {
+            for table in TABLES {
+                self.register(table, chosen).await?;
+            }
+            Ok::<(), Error>(())
+        })?;
         VIEWS.iter().try_for_each(|(name, sql)| self.view(name, sql))
     }
 
@@ -146,7 +160,9 @@ impl Engine {
         for (name, sql) in KEPT {
             let batches = self.collect(sql)?;
             let schema = self.runtime.block_on(self.session.sql(sql))?.schema().inner().clone();
-            self.replace(name, Arc::new(MemTable::try_new(schema, vec![batches])?))?;
+            // Each file is a batch of a few rows, whose columns cost more than what is in them.
+            let whole = concat_batches(&schema, &batches).map_err(arrow)?;
+            self.replace(name, Arc::new(MemTable::try_new(schema, vec![vec![whole]])?))?;
         }
         // Views hold on to the tables that they were made of.
         let (name, sql) = VIEWS[2];
@@ -171,8 +187,7 @@ impl Engine {
         let fields = columns.iter().map(|(name, _)| Field::new(*name, DataType::Utf8, false)).collect::<Vec<_>>();
         let schema = Arc::new(Schema::new(fields));
         let values = columns.iter().map(|(_, value)| Arc::new(StringArray::from(vec![*value])) as _).collect();
-        let batch =
-            RecordBatch::try_new(schema.clone(), values).map_err(|e| DataFusionError::ArrowError(Box::new(e), None))?;
+        let batch = RecordBatch::try_new(schema.clone(), values).map_err(arrow)?;
         self.replace(name, Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
     }
 
@@ -228,4 +243,8 @@ impl Engine {
             None
         })
     }
+}
+
+fn arrow(error: ArrowError) -> DataFusionError {
+    DataFusionError::ArrowError(Box::new(error), None)
 }

@@ -93,7 +93,7 @@ struct Server {
 
 impl Server {
     fn start(port: u16) -> Server {
-        let process = Command::new("python3")
+        let process = Command::new(common::python())
             .args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -133,8 +133,7 @@ const STORE: &str = "HOLDUP_TEST_STORE";
 
 #[test]
 fn a_store_that_is_away_for_a_while_gets_everything() {
-    let is_here = Command::new("python3").args(["-c", "import moto.server"]).output().is_ok_and(|o| o.status.success());
-    if !has(Need::Other { name: "Python with moto", is_here }) {
+    if !has(Need::Other { name: "Python with moto", is_here: common::python_has("moto.server") }) {
         return;
     }
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

@@ -7,7 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use common::{dataset, fleet};
+use common::{dataset, fleet, python, python_has};
 use holdup_fleet::{Chosen, Engine, Place, Question, Rows};
 use holdup_testing::{Need, has};
 use serde_json::Value;
@@ -17,8 +17,7 @@ const CLUSTER: &str = "--master local-cluster[2,1,1024] --conf spark.ui.enabled=
 
 #[test]
 fn spark_gives_the_same_rows() {
-    let is_here = Command::new("python3").args(["-c", "import pyspark"]).output().is_ok_and(|o| o.status.success());
-    if !has(Need::Other { name: "Python with pyspark", is_here }) || !has(Need::Java) {
+    if !has(Need::Other { name: "Python with pyspark", is_here: python_has("pyspark") }) || !has(Need::Java) {
         return;
     }
     let folder = dataset(&fleet());
@@ -27,12 +26,13 @@ fn spark_gives_the_same_rows() {
     engine.choose(&chosen).unwrap();
     engine.want(&holdup_fleet::Wanted::default()).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/spark/fleet.py");
-    let output = Command::new("python3")
+    let output = Command::new(python())
         .arg(script)
         .arg(folder.path())
         .args(Question::ALL.iter().map(|q| q.name()))
         .args(["--since", &chosen.since, "--cut", &chosen.cut])
         .env("PYSPARK_SUBMIT_ARGS", CLUSTER)
+        .env("PYSPARK_PYTHON", python())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -28,7 +28,9 @@ pub use agent::Agent;
 use clap::{Args, Parser, Subcommand};
 pub use diff::Diff;
 pub use export::Export;
-pub use fleet::{Fleet, FleetDays, FleetDiff, FleetExample, FleetReport, FleetShip};
+pub use fleet::Fleet;
+#[cfg(feature = "fleet")]
+pub use fleet::{FleetDays, FleetDiff, FleetExample, FleetReport, FleetShip};
 pub use hints::is_program;
 use holdup_base::numbers;
 pub use inspect::{Chain, Disasm, ThreadOrder, Threads};

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use holdup_analysis::{NoDisassembler, Options};
 use holdup_base::output::{Readers, Tree};
@@ -15,6 +16,17 @@ use holdup_trace::Trace;
 /// 32 hosts on five days; half of them are held up by a lock from the fourth day on.
 pub fn fleet() -> Fleet {
     Fleet { hosts: 32, days: 5, worse_from: 4, worse: 16, events: 3000 }
+}
+
+/// The Python that has what the tests of others' programs need (scripts/test.sh).
+pub fn python() -> String {
+    std::env::var("HOLDUP_PYTHON").unwrap_or_else(|_| "python3".to_owned())
+}
+
+/// Whether that has a module.
+pub fn python_has(module: &str) -> bool {
+    let tried = Command::new(python()).args(["-c", &format!("import {module}")]).output();
+    tried.is_ok_and(|output| output.status.success())
 }
 
 /// What a trace adds.
