@@ -6,6 +6,7 @@ mod mariadb;
 mod memcached;
 mod nginx;
 pub mod postgres;
+mod proxies;
 mod python;
 pub mod redis;
 mod sqlite;
@@ -21,7 +22,10 @@ pub const ALL: &[&Case] = &[
     &postgres::IDLE_TRANSACTION,
     &postgres::GROUP_COMMIT,
     &postgres::ADVISORY,
+    &postgres::TABLE_LOCK,
+    &proxies::PGBOUNCER,
     &mariadb::COMMIT,
+    &mariadb::METADATA,
     &sqlite::WRITERS,
     &sqlite::FSYNC,
     &redis::KEYS_COMMAND,
@@ -30,6 +34,8 @@ pub const ALL: &[&Case] = &[
     &sysbench::MUTEX,
     &nginx::ONE_WORKER,
     &nginx::SLOW_BACKEND,
+    &proxies::VARNISH,
+    &proxies::HAPROXY,
     &memcached::ONE_THREAD,
     &etcd::PUTS,
     &python::GIL,

@@ -1,7 +1,7 @@
 //! MariaDB: InnoDB's log; `information_schema` says who waits.
 
 use anyhow::{Context, Result};
-use holdup_analysis::report::FindingKind::{Convoy, Disk, LockHeld};
+use holdup_analysis::report::FindingKind::{Convoy, Disk, LockHeld, SleepPolling};
 
 use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
 use crate::real::scene::{Running, Scene, program, run_as, shares};
@@ -30,17 +30,7 @@ pub const COMMIT: Case = Case {
     record: |scene| {
         let server = Server::start(scene, "")?;
         let _load = scene.start(&format!("sh -c 'while :; do {}; done'", server.slap(20_000)?))?;
-        let (trace, seen) = scene.record_pid(server.running.pid(), || {
-            let states =
-                "select state from information_schema.processlist where command <> \"Sleep\" and id <> connection_id()";
-            let mut seen = String::new();
-            for _ in 0..(scene.seconds * 4.0) as usize {
-                seen += &server.ask(scene, states)?;
-                std::thread::sleep(std::time::Duration::from_millis(150));
-            }
-            Ok(seen)
-        })?;
-        Ok(Recorded { trace, truth: shares(&seen, 3), focus: "mariadbd" })
+        server.recorded(scene)
     },
     fix: Some(Fix {
         what: "innodb_flush_log_at_trx_commit = 0",
@@ -51,6 +41,42 @@ pub const COMMIT: Case = Case {
             Ok(8000.0 / begun.elapsed().as_secs_f64())
         },
     }),
+};
+
+/// One session keeps the table, and sleeps.
+pub const METADATA: Case = Case {
+    name: "mariadb_metadata",
+    title: "MariaDB, a table that a sleeping session has locked",
+    command: "mysqlslap --concurrency=6 --query='insert into t …', beside: lock tables t write; do sleep(0.2); unlock tables",
+    truth: "Its connections wait for the table's metadata lock, whose owner sleeps. information_schema.processlist:",
+    expect: Expect {
+        right: &[
+            Is {
+                kinds: &[LockHeld, SleepPolling],
+                hung: "MDL_|metadata",
+                function: "sleep|Interruptible_wait",
+                ..Is::ANY
+            },
+            Is { kinds: &[LockHeld], hung: "MDL_|metadata", title: "asleep", ..Is::ANY },
+        ],
+        vague: &[Is { hung: "MDL_", ..Is::ANY }],
+        nothing: false,
+    },
+    client: None,
+    record: |scene| {
+        let server = Server::start(scene, "--innodb-flush-log-at-trx-commit=0")?;
+        server.ask(scene, "create table b.m (n int) engine = innodb")?;
+        let client = program("mariadb|mysql").context("mariadb")?;
+        let _owner = scene.start(&format!(
+            "sh -c 'while :; do echo \"lock tables m write; do sleep(0.2); unlock tables; do sleep(0.02);\"; done | {} --no-defaults -uroot -S {} b'",
+            client.display(),
+            server.socket
+        ))?;
+        let _load = scene.start(&server.insert(10_000_000)?)?;
+        server.recorded(scene)
+    },
+    fix: None,
+    ..COMMIT
 };
 
 /// What InnoDB calls the log's way to the disk.
@@ -97,11 +123,34 @@ impl Server {
         scene.run(&format!("{} --no-defaults -uroot -N -S {} -e '{sql}'", client.display(), self.socket))
     }
 
+    /// Records it, and samples what its connections wait for.
+    fn recorded(&self, scene: &Scene) -> Result<Recorded> {
+        let states =
+            "select state from information_schema.processlist where command <> \"Sleep\" and id <> connection_id()";
+        let (trace, seen) = scene.record_pid(self.running.pid(), || {
+            let mut seen = String::new();
+            for _ in 0..(scene.seconds * 4.0) as usize {
+                seen += &self.ask(scene, states)?;
+                std::thread::sleep(std::time::Duration::from_millis(150));
+            }
+            Ok(seen)
+        })?;
+        Ok(Recorded { trace, truth: shares(&seen, 3), focus: "mariadbd" })
+    }
+
     fn slap(&self, queries: usize) -> Result<String> {
+        self.clients(8, queries, "update t set n = n + 1 where id = 1")
+    }
+
+    fn insert(&self, queries: usize) -> Result<String> {
+        self.clients(6, queries, "insert into m values (1)")
+    }
+
+    fn clients(&self, clients: usize, queries: usize, sql: &str) -> Result<String> {
         let slap = program("mariadb-slap|mysqlslap").context("mysqlslap")?;
         Ok(format!(
-            "{} --no-defaults -uroot -S {} --create-schema=b --no-drop --concurrency=8 --number-of-queries={queries} \
-             --query=\"update t set n = n + 1 where id = 1\"",
+            "{} --no-defaults -uroot -S {} --create-schema=b --no-drop --concurrency={clients} \
+             --number-of-queries={queries} --query=\"{sql}\"",
             slap.display(),
             self.socket
         ))

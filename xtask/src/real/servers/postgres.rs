@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use holdup_analysis::report::FindingKind::{Convoy, Disk, LockHeld};
+use holdup_analysis::report::FindingKind::{Convoy, Disk, LockHeld, Serial};
 
 use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
 use crate::real::scene::{Running, Scene, free_port, number_after, program, run_as, shares};
@@ -12,6 +12,8 @@ const NEEDS: &[&str] = &["initdb", "postgres", "pgbench", "psql"];
 /// What an author of PostgreSQL calls a backend's wait for a row, a transaction or an advisory lock.
 const FOR_A_LOCK: &str =
     "^(ProcSleep|WaitOnLock|LockAcquireExtended|LockAcquire|XactLockTableWait|LockTuple|heap_update)$";
+/// The same, for a table.
+const FOR_A_TABLE: &str = "^(ProcSleep|WaitOnLock|LockAcquireExtended|LockAcquire|LockRelationOid)$";
 /// What the owner of the row is in: the log's way to the disk.
 const COMMIT: &str = "XLogFlush|XLogWrite|issue_xlog_fsync|CommitTransaction";
 /// Of pgbench, which only waits for answers, the same is right, or that it waits for the server at all.
@@ -64,6 +66,40 @@ pub const HOT_WORK: Case = Case {
         what: "8 rows",
         rate: |scene, fixed| rate(scene, ASYNC, &THEN_SUM.replace("ROW", if fixed { ":client_id + 1" } else { "1" })),
     }),
+    ..HOT_ROW
+};
+
+/// A transaction locks the whole table, and computes.
+pub const TABLE_LOCK: Case = Case {
+    name: "pg_table_lock",
+    title: "PostgreSQL, a table that a computing transaction has locked",
+    command: "pgbench -c 6 -f insert.sql; pgbench: begin, lock table … in share mode, select sum(…), commit, 50 ms of nothing",
+    truth: "The inserting clients wait for the table; its owner sums up, on one of two CPUs. pg_stat_activity:",
+    expect: Expect {
+        right: &[Is {
+            kinds: &[LockHeld, Convoy, Serial],
+            hung: FOR_A_TABLE,
+            function: "Exec|Portal|advance|generate_series|numeric|int8",
+            ..Is::ANY
+        }],
+        vague: &[Is { hung: FOR_A_TABLE, ..Is::ANY }],
+        nothing: false,
+    },
+    client: None,
+    record: |scene| {
+        let server = Server::start(scene, ASYNC)?;
+        scene.write("load.sql", "insert into log(n) values (1);\n")?;
+        let sum = "select sum(i::bigint * i) from generate_series(1, 400000) i;";
+        scene.write(
+            "lock.sql",
+            &format!("begin;\nlock table log in share mode;\n{sum}\ncommit;\nselect pg_sleep(0.05);\n"),
+        )?;
+        let seconds = scene.load_seconds();
+        let _owner = scene.start(&format!("env {} pgbench -n -c 1 -T {seconds} -f lock.sql", server.at))?;
+        let _load = server.pgbench(scene, 6)?;
+        server.recorded(scene)
+    },
+    fix: None,
     ..HOT_ROW
 };
 
