@@ -193,9 +193,19 @@ fn window(trace: &Trace, path: &str, options: &Options) -> Result<Window> {
     Ok(window)
 }
 
+/// All that was found.
+struct Found {
+    /// The first to begin with, each with what it could save.
+    findings: Vec<(Finding, Option<Taken>)>,
+    /// What is too small for one.
+    smaller: Smaller,
+    /// CPU time of findings that no thread's wait was charged with: that of threads which wait for each other.
+    uncharged: Amount,
+}
+
 impl Context<'_> {
     fn explanation(&self, path: &str, options: &Options) -> Result<Explanation> {
-        let (mut findings, mut smaller) = self.findings();
+        let Found { mut findings, mut smaller, uncharged } = self.findings();
         let top = if options.top == 0 { DEFAULT_TOP } else { options.top };
         let left_out = findings.drain(top.min(findings.len())..);
         left_out.filter(|(f, _)| f.is_cause()).for_each(|(f, _)| smaller.add(f.blame_cpu_s));
@@ -205,7 +215,7 @@ impl Context<'_> {
         for (i, finding) in findings.iter_mut().enumerate() {
             finding.id = format!("f{}", i + 1);
         }
-        let cpu_seconds = self.cpu_seconds();
+        let cpu_seconds = self.cpu_seconds().held_up_after_all(uncharged.seconds());
         let hot = profile::hot(self);
         let trace = TraceFacts {
             path: path.to_owned(),
@@ -230,8 +240,7 @@ impl Context<'_> {
         })
     }
 
-    /// All findings, the first to begin with, each with what it could save; and what is too small for one.
-    fn findings(&self) -> (Vec<(Finding, Option<Taken>)>, Smaller) {
+    fn findings(&self) -> Found {
         let mut groups = group::charged(self);
         if !caveats::has_switches(self) {
             // Between two samples of a thread nobody knows what it did.
@@ -252,7 +261,7 @@ impl Context<'_> {
         let is_shown = |t: &Tally| t.rank >= Amount(self.blame.cpu.total) * ON_THE_PAGE;
         let shown: Amount = groups.iter().filter(|(g, t)| g.holds_up() && is_shown(t)).map(|(_, t)| t.rank).sum();
         group::settle(self, &mut groups);
-        let turns = turns::take(self, &mut groups, charged);
+        let (turns, uncharged) = turns::take(self, &mut groups, charged);
         idle::merge(self, &mut groups);
         let mut findings: Vec<Finding> =
             groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
@@ -272,7 +281,7 @@ impl Context<'_> {
             let idiom = finding.culprit.instruction.as_ref().and_then(|i| i.idiom.as_ref());
             finding.evidence.extend(idiom.map(IdiomFacts::sentence));
         }
-        (findings, smaller)
+        Found { findings, smaller, uncharged }
     }
 
     fn finding(&self, group: &Group, tally: &Tally, charged: Amount) -> Finding {

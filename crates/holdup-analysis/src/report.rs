@@ -130,6 +130,12 @@ impl CpuSeconds {
     pub fn sum(&self) -> f64 {
         self.busy + self.spin + self.other + self.held_up + self.runnable_idle + self.no_work + self.lost
     }
+
+    /// The same with up to so many seconds, in which there seemed to be nothing to do, as held up.
+    pub(crate) fn held_up_after_all(self, seconds: f64) -> Self {
+        let moved = seconds.min(self.no_work).max(0.0);
+        CpuSeconds { held_up: self.held_up + moved, no_work: self.no_work - moved, ..self }
+    }
 }
 
 /// One reason.

@@ -34,10 +34,11 @@ struct Pairs {
     longest: u64,
 }
 
-/// Makes findings of pairs that take turns, and takes out of `groups` what is told of them there.
-pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged: Amount) -> Vec<Finding> {
+/// Makes findings of pairs that take turns, and takes out of `groups` what is told of them there. Then how much of their CPU time was
+/// charged to nobody.
+pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged: Amount) -> (Vec<Finding>, Amount) {
     let held_back = held_back::findings(context);
-    let mut findings = Vec::new();
+    let (mut findings, mut uncharged) = (Vec::new(), Amount::ZERO);
     let told: FxHashSet<ThreadIdx> = held_back.iter().flat_map(|(threads, ..)| threads.iter().copied()).collect();
     let share = |taken: Amount| if charged > Amount::ZERO { f64::min(taken / charged, 1.0) } else { 0.0 };
     for pairs in merged(context, &told) {
@@ -48,14 +49,16 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
         let (taken, about) = take_groups(groups, &threads, pairs.length);
         // What goes by until a CPU wakes up is a finding of its own.
         let rest = could_run(context, pairs.length).0 - waking(groups, &threads).0;
+        uncharged += Amount((rest - taken.0).max(0.0));
         let blame_cpu_s = context.limits.of_cpus(Amount(rest.max(taken.0)));
         findings.push(Finding { share_of_held_up: share(taken), blame_cpu_s, about, ..finding(context, &pairs) });
     }
     for (threads, ns, finding) in held_back {
         let (taken, about) = take_groups(groups, &threads, ns);
+        uncharged += Amount((could_run(context, ns).0 - taken.0).max(0.0));
         findings.push(Finding { share_of_held_up: share(taken), about, ..finding });
     }
-    findings
+    (findings, uncharged)
 }
 
 /// Pairs of which one at least is in focus, those of like programs together; without the threads in `told`.
