@@ -50,11 +50,13 @@ can_make_wasm() {
 
 # Spark and a store that speaks S3, for the tests of fleets: in a place of their own, from the registry of Python's packages.
 python_packages() {
-    if python3 -c 'import pyspark, moto.server' 2>/dev/null; then return; fi
     venv=${CARGO_TARGET_DIR:-target}/python
-    [ -x "$venv/bin/python3" ] || python3 -m venv "$venv" || return 0
-    # Where they can't be had, the tests say so.
-    "$venv/bin/pip" install --quiet 'pyspark>=4,<5' 'moto[server]>=5,<6' || return 0
+    here='import pyspark, moto.server'
+    if python3 -c "$here" 2>/dev/null; then return; fi
+    if ! "$venv/bin/python3" -c "$here" 2>/dev/null; then
+        # Where they can't be had, the tests say so.
+        python3 -m venv "$venv" && "$venv/bin/pip" install --quiet 'pyspark>=4,<5' 'moto[server]>=5,<6' || return 0
+    fi
     HOLDUP_PYTHON=$(realpath "$venv")/bin/python3
     export HOLDUP_PYTHON
 }
