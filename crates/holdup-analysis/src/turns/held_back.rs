@@ -41,39 +41,29 @@ pub(crate) struct Delays {
 pub(crate) struct HeldBack {
     /// By receiver and sender.
     delays: FxHashMap<(ThreadIdx, ThreadIdx), Delays>,
-    /// How often others waited for a receiver as long.
-    behind: FxHashMap<(ThreadIdx, ThreadIdx), u64>,
+    /// By receiver, who else waited for it as long, and how often.
+    behind: FxHashMap<ThreadIdx, FxHashMap<ThreadIdx, u64>>,
 }
 
 impl HeldBack {
     /// From one part. O(waits + long waits log long waits).
     pub(super) fn of(chunk: &Chunk) -> Self {
-        // By receiver and sender.
-        let mut received: FxHashMap<ThreadIdx, FxHashMap<ThreadIdx, Vec<&Wait>>> = FxHashMap::default();
-        let mut last: FxHashMap<ThreadIdx, ThreadIdx> = FxHashMap::default();
-        for wait in chunk.waits().iter().filter(|w| !w.open) {
-            let before = last.insert(wait.thread, wait.waker).unwrap_or(ThreadIdx::NONE);
-            if before.is_real() && is_let_through(wait) {
-                received.entry(wait.thread).or_default().entry(before).or_default().push(wait);
-            }
-        }
         let mut found = HeldBack::default();
+        let received = received(chunk);
         if received.is_empty() {
             return found;
         }
         // Each wait belongs to the part in which the sender's begins.
         for wait in chunk.waits_begun().iter().filter(|w| w.waker.is_real() && w.length() >= *DELAY.start()) {
-            for (waits, sends) in
-                received.get(&wait.waker).into_iter().flatten().map(|(sender, w)| (w, *sender == wait.thread))
-            {
+            for (sender, waits) in received.get(&wait.waker).into_iter().flatten() {
                 // Those that end within this one; most of each has to lie in it, and it for the most part consists of them.
                 let first = waits.partition_point(|w| w.woken <= wait.start);
                 let inside = waits[first..].iter().take_while(|w| w.woken <= wait.woken);
                 for w in inside.filter(|w| w.woken - w.start.max(wait.start) > w.length() / 2) {
-                    if sends {
+                    if *sender == wait.thread {
                         found.add(w, wait);
                     } else {
-                        *found.behind.entry((w.thread, wait.thread)).or_default() += 1;
+                        *found.behind.entry(w.thread).or_default().entry(wait.thread).or_default() += 1;
                     }
                 }
             }
@@ -97,13 +87,16 @@ impl HeldBack {
 
     pub(super) fn absorb(&mut self, earlier: &HeldBack) {
         earlier.delays.iter().for_each(|(pair, delays)| self.delays.entry(*pair).or_default().absorb(delays));
-        earlier.behind.iter().for_each(|(pair, count)| *self.behind.entry(*pair).or_default() += count);
+        for (receiver, behind) in &earlier.behind {
+            let known = self.behind.entry(*receiver).or_default();
+            behind.iter().for_each(|(thread, count)| *known.entry(*thread).or_default() += count);
+        }
     }
 
     /// Who waited for `receiver` meanwhile, other than the sender, at least so often.
     pub(crate) fn behind(&self, receiver: ThreadIdx, least: u64) -> impl Iterator<Item = ThreadIdx> + '_ {
-        let often = self.behind.iter().filter(move |((thread, _), count)| *thread == receiver && **count >= least);
-        often.map(|((_, behind), _)| *behind)
+        let often = self.behind.get(&receiver).into_iter().flatten().filter(move |(_, count)| **count >= least);
+        often.map(|(behind, _)| *behind)
     }
 
     /// By receiver and sender, in the order of their threads.
@@ -127,6 +120,26 @@ impl Delays {
         self.stack = known(self.stack, other.stack);
         self.sender_stack = known(self.sender_stack, other.sender_stack);
     }
+}
+
+/// What was let through, by who received it and who had woken the receiver before.
+fn received(chunk: &Chunk) -> FxHashMap<ThreadIdx, FxHashMap<ThreadIdx, Vec<&Wait>>> {
+    let waits = || chunk.waits().iter().filter(|w| !w.open);
+    // Most traces have none, so that nobody's last waker need be kept.
+    let mut last: FxHashMap<ThreadIdx, ThreadIdx> =
+        waits().filter(|w| is_let_through(w)).map(|w| (w.thread, ThreadIdx::NONE)).collect();
+    let mut received: FxHashMap<ThreadIdx, FxHashMap<ThreadIdx, Vec<&Wait>>> = FxHashMap::default();
+    if last.is_empty() {
+        return received;
+    }
+    for wait in waits() {
+        let Some(last) = last.get_mut(&wait.thread) else { continue };
+        let before = std::mem::replace(last, wait.waker);
+        if before.is_real() && is_let_through(wait) {
+            received.entry(wait.thread).or_default().entry(before).or_default().push(wait);
+        }
+    }
+    received
 }
 
 /// Whether the wait was for bytes, took as long as an acknowledgement is held back, and was ended by no thread.
