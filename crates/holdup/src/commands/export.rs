@@ -72,7 +72,7 @@ fn to_file(
 ) -> anyhow::Result<()> {
     let output = Output::create(path, Readers::Owner).map_err(|e| Error::Input(e.to_string()))?;
     let mut out = BufWriter::with_capacity(BUFFER, output);
-    export(args, path, |source| {
+    export(&Part::of(args), path, |source| {
         write(source, &mut out)?;
         Ok(out.flush()?)
     })?;
@@ -86,7 +86,7 @@ fn to_folder(
     write: impl FnOnce(&Source, &mut dyn parquet::Folder) -> holdup_export::Result<()>,
 ) -> anyhow::Result<()> {
     let mut folder = Files(Folder::create(path).map_err(|e| Error::Input(e.to_string()))?);
-    export(args, path, |source| write(source, &mut folder))?;
+    export(&Part::of(args), path, |source| write(source, &mut folder))?;
     Ok(folder.0.commit().map_err(|e| Error::Input(e.to_string()))?)
 }
 
@@ -98,13 +98,28 @@ impl parquet::Folder for Files {
     }
 }
 
-fn export<R>(args: &Export, to: &Path, write: impl FnOnce(&Source) -> holdup_export::Result<R>) -> anyhow::Result<R> {
-    let trace = open::part(&args.trace, args.window, args.redact)?;
-    let name = match args.trace.file_name() {
-        Some(name) if !args.redact => name.to_string_lossy().into_owned(),
+/// What of a trace is exported.
+struct Part<'a> {
+    trace: &'a Path,
+    /// From and to, in seconds.
+    window: Option<(f64, f64)>,
+    focus: Option<&'a str>,
+    redact: bool,
+}
+
+impl<'a> Part<'a> {
+    fn of(args: &'a Export) -> Self {
+        Part { trace: &args.trace, window: args.window, focus: args.focus.as_deref(), redact: args.redact }
+    }
+}
+
+fn export<R>(part: &Part, to: &Path, write: impl FnOnce(&Source) -> holdup_export::Result<R>) -> anyhow::Result<R> {
+    let trace = open::part(part.trace, part.window, part.redact)?;
+    let name = match part.trace.file_name() {
+        Some(name) if !part.redact => name.to_string_lossy().into_owned(),
         _ => "trace".to_owned(),
     };
-    let options = Options { focus: args.focus.clone(), ..Options::default() };
+    let options = Options { focus: part.focus.map(str::to_owned), ..Options::default() };
     let _progress = Progress::of_step("exporting");
     write(&Source { trace: &trace, name: &name, options: &options, disassembler: &Machine }).map_err(|e| error(to, e))
 }

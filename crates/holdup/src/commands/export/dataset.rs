@@ -5,53 +5,40 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use holdup_base::output::{Readers, Tree};
-use holdup_export::Format;
 use holdup_export::dataset::{ABOUT, Origin, Parcel, parcel};
 use holdup_trace::Error;
 
-use super::export;
+use super::{Part, export};
 use crate::cli::Export;
 use crate::commands::beside;
 use crate::text::screen::say;
 
 /// Adds a trace. A store behind an address is reached by the program beside this one: what may run as root speaks to no network.
 pub fn add(args: &Export, dataset: &str) -> anyhow::Result<ExitCode> {
+    let (part, label) = (Part::of(args), args.label.as_str());
     if !dataset.contains("://") {
-        add_to(args, Path::new(dataset))?;
+        add_to(&part, label, args.with_recording, Path::new(dataset))?;
         say!("holdup: {} → {dataset}", args.trace.display());
         return Ok(ExitCode::SUCCESS);
     }
     let folder = tempfile::tempdir()?;
-    add_to(args, folder.path())?;
+    add_to(&part, label, args.with_recording, folder.path())?;
     beside::ship(folder.path(), dataset)
 }
 
 /// Adds what was recorded into the file `trace` to a data set in a folder; with the recording itself, if it is wanted.
 pub fn add_recorded(trace: &Path, dataset: &Path, with_recording: bool) -> anyhow::Result<()> {
-    let args = Export {
-        trace: trace.to_owned(),
-        format: Format::Parquet,
-        output: None,
-        dataset: None,
-        label: String::new(),
-        with_recording,
-        stacks: Vec::new(),
-        per_thread: false,
-        window: None,
-        focus: None,
-        redact: false,
-    };
-    add_to(&args, dataset)
+    let whole = Part { trace, window: None, focus: None, redact: false };
+    add_to(&whole, "", with_recording, dataset)
 }
 
 /// Adds a trace to a data set in a folder, which is made if it isn't there.
-fn add_to(args: &Export, dataset: &Path) -> anyhow::Result<()> {
-    let file = if args.redact { String::new() } else { whole(&args.trace) };
-    let changed_ns = std::fs::metadata(&args.trace).map_or(0, |m| m.mtime().saturating_mul(1_000_000_000));
-    let (label, with_recording) = (args.label.as_str(), args.with_recording);
+fn add_to(part: &Part, label: &str, with_recording: bool, dataset: &Path) -> anyhow::Result<()> {
+    let file = if part.redact { String::new() } else { whole(part.trace) };
+    let changed_ns = std::fs::metadata(part.trace).map_or(0, |m| m.mtime().saturating_mul(1_000_000_000));
     let origin = Origin { file: &file, changed_ns, label, with_recording };
-    let parcel = export(args, dataset, |source| parcel(source, &origin))?;
-    put(&parcel, &args.trace, dataset).map_err(|e| Error::Input(e.to_string()).into())
+    let parcel = export(part, dataset, |source| parcel(source, &origin))?;
+    put(&parcel, part.trace, dataset).map_err(|e| Error::Input(e.to_string()).into())
 }
 
 /// The path as others find it, too.
