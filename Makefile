@@ -4,10 +4,12 @@ TARGET_DIR ?= $(or $(CARGO_TARGET_DIR),target)
 HOLDUP = $(TARGET_DIR)/release/holdup
 # What `holdup load` and `holdup lab` become.
 GENERATOR = $(TARGET_DIR)/release/holdup-load
-# What `holdup fleet` becomes.
-FLEET = $(TARGET_DIR)/release/holdup-fleet
-# It holds an engine for SQL.
+# What `holdup fleet` becomes. It holds an engine for SQL, which takes longer to build than all the rest: `make install
+# WITHOUT=fleet` leaves it out.
+WITHOUT ?=
+FLEET = $(if $(filter fleet,$(WITHOUT)),,$(TARGET_DIR)/release/holdup-fleet)
 FLEET_BYTES = 90000000
+PROGRAMS = $(HOLDUP) $(GENERATOR) $(FLEET)
 CARGO ?= cargo
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -19,16 +21,17 @@ help:
 	@echo "make test     format, lints, repository rules and all tests"
 	@echo "make build    only build $(HOLDUP)"
 	@echo "make install  install below PREFIX=$(PREFIX): binary, man pages, completions, systemd unit"
+	@echo "              with WITHOUT=fleet (also for build) it takes half the time, and \`holdup fleet\` is left out"
 	@echo "make deb      make a Debian package of that in $(TARGET_DIR)"
 
 # What cargo builds has the lines of its code in it. What is shipped has not: they are in $(HOLDUP).debug.
 build:
 	@scripts/install-deps.sh build
 	$(CARGO) build --release --package holdup
-	$(CARGO) build --release --package holdup --bin holdup-fleet --no-default-features --features fleet
+	$(if $(FLEET),$(CARGO) build --release --package holdup --bin holdup-fleet --no-default-features --features fleet)
 	@scripts/split.sh $(HOLDUP)
 	@scripts/split.sh $(GENERATOR)
-	@scripts/split.sh $(FLEET) $(FLEET_BYTES)
+	@$(if $(FLEET),scripts/split.sh $(FLEET) $(FLEET_BYTES))
 
 # Recording needs privilege: the demo runs through sudo where that is there and needed. It is built without the scripts
 # and drivers of `holdup load`, which take longer to build than all the rest; `make build` has them.
@@ -45,12 +48,12 @@ test:
 
 # Builds only what is missing (`make demo` leaves a program without `load` and `fleet`), so that `sudo make install` after `make build` needs no toolchain for root.
 install:
-	@{ $(HOLDUP) load list workloads/empty.rn && $(FLEET) --version; } >/dev/null 2>&1 || $(MAKE) build
+	@{ $(HOLDUP) load list workloads/empty.rn && $(if $(FLEET),$(FLEET) --version,true); } >/dev/null 2>&1 || $(MAKE) build
 	@scripts/split.sh $(HOLDUP)
 	@scripts/split.sh $(GENERATOR)
-	@scripts/split.sh $(FLEET) $(FLEET_BYTES)
-	install -D -m 755 $(HOLDUP) $(GENERATOR) $(FLEET) -t $(DESTDIR)$(PREFIX)/bin
-	install -D -m 644 $(HOLDUP).debug $(GENERATOR).debug $(FLEET).debug -t $(DESTDIR)$(PREFIX)/bin/.debug
+	@$(if $(FLEET),scripts/split.sh $(FLEET) $(FLEET_BYTES))
+	install -D -m 755 $(PROGRAMS) -t $(DESTDIR)$(PREFIX)/bin
+	install -D -m 644 $(PROGRAMS:=.debug) -t $(DESTDIR)$(PREFIX)/bin/.debug
 	mkdir -p $(DESTDIR)$(PREFIX)/share/man/man1
 	$(HOLDUP) man $(DESTDIR)$(PREFIX)/share/man/man1
 	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
