@@ -67,6 +67,11 @@ pub fn give_up() {
     }
 }
 
+/// Gives up for good all capabilities, root's too.
+pub fn give_up_all() {
+    set(Set::empty(), Set::empty());
+}
+
 /// Gives up for good all but what the conversion of a recording needs.
 pub fn give_up_recording() {
     let held = held();

@@ -48,7 +48,7 @@ mod trigger;
 
 pub use attach::{processes, processes_in_cgroup};
 pub use background::step_back;
-pub use caps::{Raised, give_up, give_up_recording, lower, owner_sees_kernel_addresses};
+pub use caps::{Raised, give_up, give_up_all, give_up_recording, lower, owner_sees_kernel_addresses};
 pub use flight::{Kept, Observer};
 pub use holdup_spool::Argument;
 pub use live::{LiveProcess, LiveThread, live_threads};

@@ -4,7 +4,6 @@
 //! show the secret.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -53,31 +52,23 @@ pub struct Scraped {
     shared: Shared,
 }
 
-/// Listens on `address`. With a `secret`, who fetches sends `Authorization: Bearer SECRET`.
+/// On a socket that listens. With a `secret`, who fetches sends `Authorization: Bearer SECRET`.
 ///
 /// # Errors
-/// If the address cannot be listened on.
-pub fn listen(
-    address: SocketAddr,
+/// If it is no such socket.
+pub fn on(
+    listener: std::net::TcpListener,
     secret: Option<String>,
     board: Board,
     media_type: &'static str,
 ) -> io::Result<Scraped> {
-    let listener = std::net::TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
-    let shared = Shared { board, media_type, secret: secret.map(Token::of), at_home: address.ip().is_loopback() };
+    let at_home = listener.local_addr()?.ip().is_loopback();
+    let shared = Shared { board, media_type, secret: secret.map(Token::of), at_home };
     Ok(Scraped { listener, shared })
 }
 
 impl Scraped {
-    /// Where it listens.
-    ///
-    /// # Errors
-    /// If the system does not tell.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
     /// Answers until the process ends.
     ///
     /// # Errors

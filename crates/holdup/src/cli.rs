@@ -173,10 +173,16 @@ pub enum Command {
     /// Make a PNG image of the SVG document on standard input: what `holdup scale --plot` asks `holdup-load` for
     #[command(hide = true)]
     ToPng,
+    /// Answer who fetches metrics: what `holdup agent` asks of a process without privileges
+    #[command(hide = true, name = ANSWER_METRICS)]
+    AnswerMetrics,
     /// The program that `holdup demo` records
     #[command(hide = true)]
     DemoProgram,
 }
+
+/// The name of that command, which `holdup agent` starts.
+pub const ANSWER_METRICS: &str = "answer-metrics";
 
 impl Command {
     /// Whether this command records, and needs privileges for that.

@@ -91,6 +91,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Table(args) => commands::table::run(&args),
         Command::Top(args) => commands::top::run(&args),
         Command::Agent(args) => commands::agent::run(&args),
+        Command::AnswerMetrics => commands::agent::answer(),
         Command::Report(args) => commands::report::run(&args),
         Command::Cut(args) => commands::cut::run(&args),
         Command::Export(args) => commands::export::run(&args),

@@ -104,6 +104,33 @@ fn what_is_recorded_adds_up() {
     agent.end();
 }
 
+/// A line of what the kernel tells of a process.
+fn status(pid: &str, key: &str) -> String {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
+    text.lines().find_map(|l| l.strip_prefix(key)).expect("is told").trim().to_owned()
+}
+
+#[test]
+fn who_speaks_to_the_network_has_no_privilege() {
+    let Some(_alone) = can_record() else { return };
+    let agent = Running::start(&[]);
+    let pid = agent.0.id().to_string();
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("its children");
+    let answers: Vec<&str> = children.split_whitespace().collect();
+    let [answers] = answers[..] else { panic!("one process answers: {children}") };
+    assert_eq!(status(answers, "Uid:"), "65534\t65534\t65534\t65534");
+    assert_eq!(status(answers, "Groups:"), "");
+    assert_eq!(u64::from_str_radix(&status(answers, "CapPrm:"), 16), Ok(0));
+    assert!(agent.metrics().contains("holdup_rounds_total"));
+    let answers = answers.to_owned();
+    agent.end();
+    let begun = Instant::now();
+    while Path::new(&format!("/proc/{answers}")).exists() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "what answered is still there");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn strangers_get_nothing() {
     let Some(_alone) = can_record() else { return };

@@ -3,15 +3,18 @@
 //! One short recording after the other, each explained as any is, with pauses between: what it costs is known, and the sums say of
 //! how much time they speak.
 
+mod apart;
+
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use holdup_analysis::{Explanation, Options};
-use holdup_export::metrics::{MEDIA_TYPE, Metrics};
-use holdup_server::scrape::{self, Board};
+use holdup_export::metrics::Metrics;
 use holdup_trace::Error;
+
+use apart::Apart;
+pub use apart::answer;
 
 use super::record::{self, Then};
 use super::{Usage, explain};
@@ -33,15 +36,12 @@ pub fn run(args: &Agent) -> anyhow::Result<ExitCode> {
         let why = "names of programs and functions are not for everybody: beyond this machine --secret-file is needed";
         return Err(Usage(why.into()).into());
     }
-    let board = Board::default();
-    let server = scrape::listen(args.listen, secret, board.clone(), MEDIA_TYPE)
-        .with_context(|| format!("{} cannot be listened on", args.listen))?;
-    let address = server.address()?;
+    let mut apart = Apart::start(args.listen, secret.as_deref())?;
     let mut metrics = Metrics::default();
-    board.put_up(metrics.text(cpu_seconds()));
-    std::thread::Builder::new().name("holdup-metrics".into()).spawn(move || server.run())?;
+    apart.tell(&metrics.text(cpu_seconds()))?;
     say!(
-        "holdup: metrics are at http://{address}/metrics; {} of every {} are recorded",
+        "holdup: metrics are at http://{}/metrics; {} of every {} are recorded",
+        apart.address(),
         time(args.over),
         time(args.every)
     );
@@ -59,7 +59,7 @@ pub fn run(args: &Agent) -> anyhow::Result<ExitCode> {
                 metrics.fail();
             }
         }
-        board.put_up(metrics.text(cpu_seconds()));
+        apart.tell(&metrics.text(cpu_seconds()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
