@@ -18,6 +18,8 @@ const SMALLEST_SHARE: f64 = 0.02;
 const LEAST_TURN: f64 = 0.1;
 /// Round trips that leave no doubt.
 const MANY: u64 = 100;
+/// Who takes turns in less of the time in which both live may wait for something that matters more in the rest.
+const MOST_OF_IT: f64 = 0.5;
 
 /// Pairs of like threads, the first of each of one program, the second of another.
 #[derive(Debug, Default)]
@@ -28,6 +30,8 @@ struct Pairs {
     trips: Trips,
     /// Where those on either side wait.
     stacks: [StackId; 2],
+    /// How long both lived, all pairs together, in nanoseconds.
+    together: f64,
     /// How many round trips, and how long they took, all together and those of the pair with the longest; in nanoseconds.
     count: u64,
     length: u64,
@@ -53,9 +57,9 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
         let blame_cpu_s = context.limits.of_cpus(Amount(rest.max(taken.0)));
         findings.push(Finding { share_of_held_up: share(taken), blame_cpu_s, about, ..finding(context, &pairs) });
     }
-    for (threads, ns, finding) in held_back {
+    for (threads, ns, could_run, finding) in held_back {
         let (taken, about) = take_groups(groups, &threads, ns);
-        uncharged += Amount((could_run(context, ns).0 - taken.0).max(0.0));
+        uncharged += Amount((could_run.0 - taken.0).max(0.0));
         findings.push(Finding { share_of_held_up: share(taken), about, ..finding });
     }
     (findings, uncharged)
@@ -77,11 +81,20 @@ fn merged(context: &Context, told: &FxHashSet<ThreadIdx>) -> Vec<Pairs> {
         // The same order for all: by name.
         let [one, other] = pair.threads;
         let pair = if like(other) < like(one) { pair.turned() } else { pair };
-        merged.entry(pair.threads.map(like)).or_default().add(&pair);
+        merged.entry(pair.threads.map(like)).or_default().add(&pair, together(context, &pair.threads));
     }
     let mut merged: Vec<_> = merged.into_iter().collect();
     merged.sort_unstable_by_key(|(programs, pairs)| (std::cmp::Reverse(pairs.length), *programs));
     merged.into_iter().map(|(_, pairs)| pairs).collect()
+}
+
+/// How long all of these threads lived within what is looked at, in nanoseconds.
+fn together(context: &Context, threads: &[ThreadIdx]) -> f64 {
+    let (mut from, mut to) = context.blame.window;
+    for row in threads.iter().filter_map(|t| context.trace.thread(*t)) {
+        (from, to) = (from.max(row.start.nanos()), to.min(row.end.nanos()));
+    }
+    to.saturating_sub(from) as f64
 }
 
 impl Pairs {
@@ -93,7 +106,8 @@ impl Pairs {
         one == other && work[0].min(work[1]) < LEAST_TURN * (work[0] + work[1])
     }
 
-    fn add(&mut self, pair: &Pair) {
+    fn add(&mut self, pair: &Pair, together: f64) {
+        self.together += together;
         self.sides.iter_mut().zip(pair.threads).for_each(|(side, thread)| side.push(thread));
         if pair.length() > self.longest {
             (self.longest, self.stacks) = (pair.length(), [pair.trips.stack, pair.back.stack]);
@@ -167,7 +181,18 @@ fn finding(context: &Context, pairs: &Pairs) -> Finding {
     let parts = Parts::of(context, pairs);
     let who = culprit_of(context, &pairs.sides[parts.main]);
     let waits = waiters(context, pairs, &parts, 1 - parts.main);
-    let sure = pairs.count >= MANY;
+    let share = pairs.length as f64 / pairs.together.max(1.0);
+    let (confidence, doubts) = match () {
+        () if share < MOST_OF_IT => (
+            Confidence::Low,
+            vec![format!(
+                "that is {:.0} % of the time in which both live: what they wait for in the rest may matter more",
+                100.0 * share
+            )],
+        ),
+        () if pairs.count < MANY => (Confidence::Medium, vec![format!("{} round trips are few", pairs.count)]),
+        () => (Confidence::High, Vec::new()),
+    };
     let mut finding = Finding {
         kind: FindingKind::Serial,
         culprit: who,
@@ -175,8 +200,8 @@ fn finding(context: &Context, pairs: &Pairs) -> Finding {
         waiters: waits,
         lasted_s: context.limits.once(Nanos(pairs.longest).amount()),
         windows: vec![[trips.from, trips.to].map(|t| Nanos(t).seconds())],
-        confidence: if sure { Confidence::High } else { Confidence::Medium },
-        doubts: if sure { Vec::new() } else { vec![format!("{} round trips are few", pairs.count)] },
+        confidence,
+        doubts,
         ..Finding::default()
     };
     words::describe(context, pairs, &parts, &mut finding);

@@ -1,8 +1,8 @@
 //! Messages that the network of this machine held back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_trace::{Nanos, StringId, ThreadIdx};
+use holdup_trace::{Amount, Nanos, StringId, ThreadIdx};
 
 use super::super::context::Context;
 use super::super::{culprit, place};
@@ -21,14 +21,15 @@ const FEWEST: u64 = 3;
 #[derive(Default)]
 struct Between {
     /// The threads on either side; first those that receive.
-    sides: [Vec<ThreadIdx>; 2],
+    sides: [BTreeSet<ThreadIdx>; 2],
     delays: Delays,
-    /// How long the sender of most waited, and who it is.
-    most: (u64, ThreadIdx),
+    /// How long those waited that waited longest, and who they are: who receives, and who sends.
+    most: (u64, [ThreadIdx; 2]),
 }
 
-/// A finding for each two programs whose messages are held back, the threads of which it tells, and how long they waited.
-pub(super) fn findings(context: &Context) -> Vec<(Vec<ThreadIdx>, u64, Finding)> {
+/// A finding for each two programs whose messages are held back: the threads of which it tells, how long they waited in nanoseconds, and
+/// what could have run meanwhile.
+pub(super) fn findings(context: &Context) -> Vec<(Vec<ThreadIdx>, u64, Amount, Finding)> {
     let process = |t: ThreadIdx| context.trace.threads.process.get(t.index()).copied().unwrap_or_default();
     let mut programs: BTreeMap<[StringId; 2], Between> = BTreeMap::default();
     let held_back = context.learned.turns.held_back();
@@ -40,27 +41,30 @@ pub(super) fn findings(context: &Context) -> Vec<(Vec<ThreadIdx>, u64, Finding)>
     }
     let matters = |delays: &Delays| delays.count >= FEWEST && delays.ns as f64 >= SMALLEST_SHARE * context.duration().0;
     let told = programs.into_values().filter(|between| matters(&between.delays));
-    told.map(|between| (between.sides.concat(), between.delays.ns, finding(context, &between))).collect()
+    let told = told.map(|between| {
+        let could_run = could_run(context, between.delays.ns);
+        let threads = between.sides.iter().flatten().copied().collect();
+        (threads, between.delays.ns, could_run, finding(context, &between, could_run))
+    });
+    told.collect()
 }
 
 impl Between {
     fn add(&mut self, pair: [ThreadIdx; 2], delays: &Delays) {
         for (side, thread) in self.sides.iter_mut().zip(pair) {
-            if !side.contains(&thread) {
-                side.push(thread);
-            }
+            side.insert(thread);
         }
         self.delays.absorb(delays);
-        self.most = self.most.max((delays.ns, pair[1]));
+        self.most = self.most.max((delays.ns, pair));
     }
 
     fn threads(&self) -> usize {
-        self.sides.iter().map(Vec::len).sum()
+        self.sides.iter().map(BTreeSet::len).sum()
     }
 }
 
-fn finding(context: &Context, between: &Between) -> Finding {
-    let (delays, sender, receiver) = (&between.delays, between.most.1, between.sides[0][0]);
+fn finding(context: &Context, between: &Between, could_run: Amount) -> Finding {
+    let (delays, (_, [receiver, sender])) = (&between.delays, between.most);
     let name = |thread| label::process_name(context.trace, thread);
     let mean = context.limits.once(Nanos(delays.ns).amount() / delays.count.max(1) as f64);
     let total = context.limits.once(Nanos(delays.ns).amount());
@@ -93,7 +97,7 @@ fn finding(context: &Context, between: &Between) -> Finding {
             function: waited.map_or(String::new(), |l| context.trace.text(l.function).to_owned()),
             source: waited.map_or(String::new(), |l| context.source(&l)),
         },
-        blame_cpu_s: context.limits.of_cpus(could_run(context, delays.ns)),
+        blame_cpu_s: context.limits.of_cpus(could_run),
         lasted_s: total,
         windows: vec![[delays.from, delays.to].map(|t| Nanos(t).seconds())],
         confidence: Confidence::Medium,
