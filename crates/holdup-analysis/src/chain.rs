@@ -25,7 +25,7 @@ use holdup_trace::{Error, Result, Timestamp, Trace};
 use crate::classify::Classifier;
 use crate::code::Disassembler;
 use crate::focus::Focus;
-use crate::intervals::{self, Intervals};
+use crate::intervals::{Intervals, Timeline, Wait};
 use crate::report::TraceFacts;
 pub use report::{Behind, Chain, Did, Edge, End, EndKind, Handoff, Handoffs, Hop, Share, Start, WaitFacts, Who};
 
@@ -45,7 +45,14 @@ pub struct Options {
     pub top: usize,
 }
 
-/// Follows the chain of one wait. `path` is only repeated in the answer. O(events).
+/// Events through which a chain is followed: a gigabyte of intervals.
+const MOST_EVENTS: usize = 1 << 24;
+
+/// What cannot be, as long as parts are made anew as they were.
+const GONE: &str = "this wait is not in the trace any more";
+
+/// Follows the chain of one wait. `path` is only repeated in the answer. O(events); of a long trace those are in memory that lie
+/// before the wait's end, some 60 bytes for each, up to a gigabyte.
 ///
 /// Fails if the trace is damaged, if there is no such wait, thread or time, or if hand-offs are asked for of a wait
 /// that is on no lock.
@@ -53,9 +60,29 @@ pub fn chain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Di
     let refuse = |what: String| Error::Input(format!("{path}: {what}"));
     let focus = Focus::find(trace, options.focus.as_deref()).map_err(refuse)?;
     let classifier = Classifier::new(trace);
-    let intervals = intervals::build(trace, &focus, &classifier)?;
+    let timeline = Timeline::new(trace, &focus, &classifier)?;
+    let seen = match options.start {
+        Start::Wait(number) => timeline.part_of_wait(number).unwrap_or(0),
+        Start::At { seconds, .. } => timeline.part_at(Timestamp::from_seconds(seconds).nanos()),
+    };
+    let range = timeline.up_to(seen, MOST_EVENTS);
+    let intervals = timeline.range(range.clone())?;
     let study = Study { trace, focus: &focus, intervals: &intervals, classifier: &classifier, disassembler };
-    study.chain(path, options)
+    let waits = timeline.first_wait(timeline.len());
+    let picked = pick::pick(&study, &walk::Parts::new(&intervals), &options.start, waits).map_err(refuse)?;
+    let wait = intervals.waits[picked.wait];
+    let end = timeline.part_at(wait.resumed);
+    if range.contains(&end) {
+        return follow(&study, path, picked, options);
+    }
+    let intervals = timeline.range(timeline.up_to(end, MOST_EVENTS))?;
+    let place = place_of(&intervals, &wait).ok_or_else(|| refuse(GONE.to_owned()))?;
+    follow(&Study { intervals: &intervals, ..study }, path, pick::Picked { wait: place, ..picked }, options)
+}
+
+/// Where a wait is among others that were made anew.
+fn place_of(intervals: &Intervals, wait: &Wait) -> Option<usize> {
+    intervals.waits.iter().position(|w| w.thread == wait.thread && w.start == wait.start)
 }
 
 /// A trace of which some intervals are known, ready to be asked for chains.
@@ -74,20 +101,29 @@ pub struct Study<'a> {
 }
 
 impl Study<'_> {
-    /// Follows the chain of one wait; waits are numbered as in the intervals. O(intervals).
+    /// Follows the chain of one of the waits. O(intervals).
     ///
     /// # Errors
-    /// As [`chain`].
-    pub fn chain(&self, path: &str, options: &Options) -> Result<Chain> {
-        follow(self, path, options)
+    /// If the trace is damaged, or the wait is not among the intervals.
+    pub fn chain(&self, path: &str, wait: &Wait) -> Result<Chain> {
+        let place = place_of(self.intervals, wait);
+        let place = place.ok_or_else(|| Error::Input(format!("{path}: {GONE}")))?;
+        let options = Options { start: Start::Wait(0), focus: None, follow: false, top: 0 };
+        follow(self, path, pick::Picked::of(&walk::Parts::new(self.intervals), place), &options)
     }
 }
 
-fn follow(study: &Study, path: &str, options: &Options) -> Result<Chain> {
+fn follow(study: &Study, path: &str, picked: pick::Picked, options: &Options) -> Result<Chain> {
     let refuse = |what: String| Error::Input(format!("{path}: {what}"));
     let Study { trace, focus, intervals, .. } = *study;
     let parts = walk::Parts::new(intervals);
-    let picked = pick::pick(study, &parts, &options.start).map_err(refuse)?;
+    let note = match parts.start(picked.wait) < walk::at(intervals.from) {
+        false => picked.note,
+        true => format!(
+            "the wait is longer than what is followed at once: the chain is told from {:.3} s on",
+            walk::at(intervals.from).seconds()
+        ),
+    };
     let links = walk::walk(study, &parts, picked.wait, picked.at);
     let (hops, end, shares) = activity::describe(study, &parts, &links)?;
     let top = if options.top == 0 { DEFAULT_TOP } else { options.top };
@@ -98,13 +134,13 @@ fn follow(study: &Study, path: &str, options: &Options) -> Result<Chain> {
             start_s: 0.0,
             path: path.to_owned(),
             format: trace.meta.format.clone(),
-            duration_s: walk::at(intervals.end).seconds(),
+            duration_s: walk::at(trace.meta.duration_ns).seconds(),
             cpus: intervals.cpus,
             focus: focus.name().to_owned(),
         },
         at_s: picked.at.map(Timestamp::seconds),
         also_waiting: picked.others,
-        note: picked.note,
+        note,
         hops,
         end,
         shares,

@@ -25,14 +25,12 @@ mod shared;
 mod stacks;
 mod waits;
 
-use std::sync::OnceLock;
-
 use holdup_trace::{ThreadIdx, Trace};
 
 use crate::classify::Classifier;
 use crate::code::{Disassembler, NoDisassembler};
 use crate::focus::Focus;
-use crate::intervals::{self, Intervals, Timeline};
+use crate::intervals::Timeline;
 pub use group::Stop;
 pub use measure::Measure;
 pub use names::resolve;
@@ -90,15 +88,14 @@ impl Scope {
     }
 }
 
-/// A trace, ready to be asked. The intervals of threads are found when a table first needs them, and kept.
+/// A trace, ready to be asked.
 pub struct Explorer<'a> {
     pub(crate) trace: &'a Trace,
     pub(crate) classifier: Classifier<'a>,
-    intervals: OnceLock<Intervals>,
     /// Gives instructions their text.
     pub(crate) disassembler: &'a dyn Disassembler,
-    /// Where waits come from without all of them in memory.
-    pub(crate) timeline: Option<&'a Timeline<'a>>,
+    /// What is known of its threads already.
+    timeline: Option<&'a Timeline<'a>>,
     shared: shared::Shared,
 }
 
@@ -106,14 +103,7 @@ impl<'a> Explorer<'a> {
     /// Costs next to nothing until it is asked.
     pub fn new(trace: &'a Trace) -> Self {
         let classifier = Classifier::new(trace);
-        Explorer {
-            trace,
-            classifier,
-            intervals: OnceLock::new(),
-            disassembler: &NoDisassembler,
-            timeline: None,
-            shared: shared::Shared::default(),
-        }
+        Explorer { trace, classifier, disassembler: &NoDisassembler, timeline: None, shared: shared::Shared::default() }
     }
 
     /// With text for instructions.
@@ -123,19 +113,37 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// With waits from `timeline`, which was made with the same focus on everything: one part of them is in memory at a time.
+    /// With a timeline, which else is made anew for each table that needs it: for more than one question.
     #[must_use]
     pub fn with_timeline(mut self, timeline: &'a Timeline<'a>) -> Self {
         self.timeline = Some(timeline);
         self
     }
 
-    /// What every thread did at every instant. O(events) for the first time.
-    pub(crate) fn intervals(&self) -> Result<&Intervals> {
-        if let Some(known) = self.intervals.get() {
-            return Ok(known);
+    /// What the threads did, part by part. O(events) if it has to be made.
+    fn followed(&self) -> Result<Followed<'_>> {
+        Ok(match self.timeline {
+            Some(known) => Followed::Known(known),
+            None => {
+                Followed::Made(Box::new(Timeline::new(self.trace, &Focus::new(self.trace, None), &self.classifier)?))
+            }
+        })
+    }
+}
+
+/// A timeline that is there, or was made for one table.
+enum Followed<'e> {
+    Known(&'e Timeline<'e>),
+    Made(Box<Timeline<'e>>),
+}
+
+impl<'e> std::ops::Deref for Followed<'e> {
+    type Target = Timeline<'e>;
+
+    fn deref(&self) -> &Timeline<'e> {
+        match self {
+            Followed::Known(timeline) => timeline,
+            Followed::Made(timeline) => timeline,
         }
-        let built = intervals::build(self.trace, &Focus::new(self.trace, None), &self.classifier)?;
-        Ok(self.intervals.get_or_init(|| built))
     }
 }

@@ -22,7 +22,7 @@ impl Segment {
 
 /// Shows `see` every stretch of every thread, in the order of their ends. O(steps).
 pub(crate) fn each(trace: &Trace, intervals: &Intervals, mut see: impl FnMut(Segment)) {
-    let mut since: Vec<u64> = trace.threads.start.iter().map(|t| t.nanos()).collect();
+    let mut since: Vec<u64> = trace.threads.start.iter().map(|t| t.nanos().max(intervals.from)).collect();
     let mut show = |thread: ThreadIdx, to: u64, state: State| {
         let Some(from) = since.get_mut(thread.index()) else { return };
         if to > *from {

@@ -26,7 +26,7 @@ use holdup_trace::{Error, Result, StringId, Trace};
 
 use crate::classify::Classifier;
 use crate::focus::Focus;
-use crate::intervals::{self, Intervals};
+use crate::intervals::{self, Intervals, Timeline};
 use crate::report::TraceFacts;
 pub use drawn::{Drawn, Level, NameFacts, SpanLanes, Standing};
 pub use report::{Account, Cause, Done, Group, NamedSpans, OneSpan, Piece, SingleSpan, SpanReport};
@@ -51,7 +51,7 @@ pub fn names(trace: &Trace) -> Result<Vec<NamedSpans>> {
     select::names(trace)
 }
 
-/// One span, by its number in the table `span`, with all that its time was. O(events).
+/// One span, by its number in the table `span`, with all that its time was. O(events); those within it are in memory.
 ///
 /// # Errors
 /// If the trace is damaged, or has no such span.
@@ -59,8 +59,9 @@ pub fn one(trace: &Trace, path: &str, id: u64) -> Result<SingleSpan> {
     let span = row(trace, path, id)?;
     let focus = Focus::find(trace, None).map_err(|what| Error::Input(format!("{path}: {what}")))?;
     let classifier = Classifier::new(trace);
-    let whole = intervals::build(trace, &focus, &classifier)?;
-    one_within(trace, path, (id, &span), &whole, &classifier)
+    let timeline = Timeline::new(trace, &focus, &classifier)?;
+    let parts = timeline.part_at(span.start.nanos())..timeline.part_at(span.t.nanos()) + 1;
+    one_within(trace, path, (id, &span), &timeline.range(parts)?, &classifier)
 }
 
 /// The span with this number in the table `span`. O(its number).

@@ -8,10 +8,9 @@ use serde::Serialize;
 
 use crate::classify::Classifier;
 use crate::focus::Focus;
-use crate::intervals::{self, Intervals, State};
+use crate::intervals::{Chunk, State, Timeline};
 use crate::label;
 pub use crate::runtime::Role;
-use crate::segments;
 
 /// The threads of a trace: `holdup.threads/1`.
 #[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
@@ -128,12 +127,12 @@ pub fn list(trace: &Trace, path: &str, process: Option<&str>, everybody: bool) -
         return Err(refuse("the trace names no threads".into()));
     }
     let classifier = Classifier::new(trace);
-    let intervals = intervals::build(trace, &focus, &classifier)?;
+    let timeline = Timeline::new(trace, &focus, &classifier)?;
     let mut rows = rows(trace);
     for (row, thread) in rows.iter_mut().zip((1..).map(ThreadIdx)) {
         row.role = classifier.role(thread);
     }
-    add_times(trace, &intervals, &mut rows);
+    add_times(&timeline, &mut rows)?;
     let all = rows.len();
     let numbered = rows.into_iter().zip((1..).map(ThreadIdx));
     let threads: Vec<ThreadTimes> =
@@ -142,7 +141,7 @@ pub fn list(trace: &Trace, path: &str, process: Option<&str>, everybody: bool) -
     Ok(ThreadList {
         schema: "holdup.threads/1",
         trace: path.to_owned(),
-        duration_s: Nanos(intervals.end).seconds(),
+        duration_s: Nanos(timeline.end).seconds(),
         focus: if everybody { String::new() } else { focus.name().to_owned() },
         outside: all - threads.len(),
         unnamed,
@@ -172,24 +171,66 @@ fn rows(trace: &Trace) -> Vec<ThreadTimes> {
     names.iter().zip(naming).map(row).collect()
 }
 
-fn add_times(trace: &Trace, intervals: &Intervals, rows: &mut [ThreadTimes]) {
-    segments::each(trace, intervals, |s| {
-        let Some(row) = s.thread.index().checked_sub(1).and_then(|i| rows.get_mut(i)) else { return };
-        let seconds = Nanos(s.to - s.from).seconds();
-        match s.state {
-            State::Running(_) => row.ran_s += seconds,
-            State::Runnable(_) | State::Yields(_) | State::Woken(_) => row.ready_s += seconds,
-            State::Waiting(w) => {
-                let wait = &intervals.waits[w as usize];
-                row.waited_s += seconds;
-                *row.waited_by_kind.entry(wait.kind.name()).or_default() += seconds;
-            }
-            State::Unknown | State::Gone => {}
+/// What a thread did.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Did {
+    Ran,
+    Ready,
+    Waited(&'static str),
+}
+
+/// What the threads did in a part of the trace.
+#[derive(Default)]
+struct Seen {
+    /// In nanoseconds.
+    times: FxHashMap<(ThreadIdx, Did), u64>,
+    waits: FxHashMap<ThreadIdx, u64>,
+}
+
+impl Seen {
+    fn of(chunk: &Chunk) -> Self {
+        let mut seen = Seen::default();
+        chunk.stretches(|s| {
+            let did = match s.state {
+                State::Running(_) => Did::Ran,
+                State::Runnable(_) | State::Yields(_) | State::Woken(_) => Did::Ready,
+                State::Waiting(w) => Did::Waited(chunk.waits()[w as usize].kind.name()),
+                State::Unknown | State::Gone => return,
+            };
+            *seen.times.entry((s.thread, did)).or_default() += s.to - s.from;
+        });
+        for wait in chunk.waits_begun().iter().filter(|w| w.goes_on == 0) {
+            *seen.waits.entry(wait.thread).or_default() += 1;
         }
-    });
-    for wait in intervals.waits.iter().filter(|w| w.goes_on == 0) {
-        if let Some(row) = wait.thread.index().checked_sub(1).and_then(|i| rows.get_mut(i)) {
-            row.waits += 1;
+        seen
+    }
+
+    fn absorb(&mut self, later: &Seen) {
+        later.times.iter().for_each(|(who, ns)| *self.times.entry(*who).or_default() += ns);
+        later.waits.iter().for_each(|(who, count)| *self.waits.entry(*who).or_default() += count);
+    }
+}
+
+fn add_times(timeline: &Timeline, rows: &mut [ThreadTimes]) -> Result<()> {
+    let mut all = Seen::default();
+    timeline.each(0..timeline.len(), Seen::of, |seen| all.absorb(&seen))?;
+    let at = |thread: ThreadIdx| thread.index().checked_sub(1);
+    for ((thread, did), ns) in all.times {
+        let Some(row) = at(thread).and_then(|i| rows.get_mut(i)) else { continue };
+        let seconds = Nanos(ns).seconds();
+        match did {
+            Did::Ran => row.ran_s = seconds,
+            Did::Ready => row.ready_s = seconds,
+            Did::Waited(kind) => drop(row.waited_by_kind.insert(kind, seconds)),
         }
     }
+    for row in rows.iter_mut() {
+        row.waited_s = row.waited_by_kind.values().sum();
+    }
+    for (thread, count) in all.waits {
+        if let Some(row) = at(thread).and_then(|i| rows.get_mut(i)) {
+            row.waits = count;
+        }
+    }
+    Ok(())
 }

@@ -73,7 +73,7 @@ fn queue() -> Trace {
 #[test]
 fn the_waker_leads_through_the_queue_to_the_holder() {
     let trace = queue();
-    let waits = ask(&trace, at(30.0, "third"), false).unwrap().hops[0].wait.as_ref().unwrap().id;
+    let waits = ask(&trace, at(30.0, "third"), false).unwrap().hops[0].wait.as_ref().unwrap().id.unwrap();
     let found = ask(&trace, Start::Wait(waits), false).unwrap();
     assert_eq!((tids(&found), found.end.kind.name(), found.end.main_hop), (vec![12, 11, 10], "running", 2));
     near(ms_of(found.hops[1].part_s), 2.0);

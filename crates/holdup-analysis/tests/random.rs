@@ -8,7 +8,7 @@ use common::*;
 use holdup_analysis::blame::{Key, Span, Study, Window, blame};
 use holdup_analysis::classify::{Classifier, WaitKind};
 use holdup_analysis::focus::Focus;
-use holdup_analysis::intervals::Timeline;
+use holdup_analysis::intervals::{Timeline, build};
 use holdup_analysis::replay::{AT_ONCE, Length, Lengths, Taken, bound, replay};
 use holdup_analysis::spins::SpinSites;
 use holdup_analysis::{NoDisassembler, Options, explain};
@@ -300,6 +300,40 @@ fn crowded_instants_are_cut_too() {
         assert!(timeline.len() >= 10, "{} parts of 500 events at 6 instants", timeline.len());
         let (whole, parts) = (in_parts(&trace, usize::MAX / 2), in_parts(&trace, 7));
         assert_eq!(parts.0[..1], whole.0[..1], "round {round}");
+    }
+}
+
+/// Whichever parts are looked at, a wait has the number that it has in the whole trace, and is the same.
+#[test]
+fn waits_keep_their_numbers() {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    for round in 0..20 {
+        let trace = random_schedule(&mut random, false);
+        let (focus, classifier) = (Focus::new(&trace, None), Classifier::new(&trace));
+        let whole = build(&trace, &focus, &classifier).unwrap();
+        let timeline = Timeline::with_parts(&trace, &focus, &classifier, 20).unwrap();
+        let parts = timeline.len();
+        assert!(parts > 5 && whole.waits.len() > 50, "{parts} parts");
+        assert_eq!(timeline.first_wait(parts), whole.waits.len() as u64, "round {round}");
+        for range in (0..parts).flat_map(|first| [first..parts, first..first + 1, first..parts.min(first + 3)]) {
+            let some = timeline.range(range.clone()).unwrap();
+            for (i, wait) in some.waits.iter().enumerate() {
+                let Some(number) = some.number(i) else {
+                    assert!(wait.start < some.from || wait.start == some.from && i < some.carried, "round {round}");
+                    continue;
+                };
+                let same = &whole.waits[number as usize];
+                assert_eq!(
+                    (wait.thread, wait.start, wait.woken),
+                    (same.thread, same.start, same.woken),
+                    "round {round}"
+                );
+                assert_eq!(some.index(number), Some(i));
+                assert!(timeline.part_of_wait(number).is_some_and(|part| range.contains(&part)));
+            }
+        }
+        assert_eq!(timeline.part_of_wait(whole.waits.len() as u64), None);
+        assert_eq!((timeline.up_to(3, 40), timeline.up_to(3, 20 * parts)), (2..4, 0..parts));
     }
 }
 

@@ -86,7 +86,7 @@ pub(crate) struct Chain {
     /// The trace
     pub trace: String,
     /// A wait by its number, which tables of waits show as id
-    pub wait: Option<usize>,
+    pub wait: Option<u64>,
     /// Or the wait that is open at this instant, in seconds
     pub at_s: Option<f64>,
     /// Whose, by name or tid; else the longest

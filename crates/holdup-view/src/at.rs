@@ -9,7 +9,6 @@ use holdup_trace::{Cpu, StackId, ThreadIdx};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
-use crate::base::Base;
 use crate::parts::{Parts, touched};
 use crate::people::{People, Row};
 use crate::request::AtOf;
@@ -66,14 +65,7 @@ pub(crate) struct Found {
 ///
 /// # Errors
 /// If there is no such row or time, if a table is damaged, or if nobody wants to know any more.
-pub(crate) fn answer(
-    study: &Study,
-    people: &People,
-    base: &Base,
-    parts: &Parts,
-    asked: &AtOf,
-    cancel: &Cancel,
-) -> Result<Answer> {
+pub(crate) fn answer(study: &Study, people: &People, parts: &Parts, asked: &AtOf, cancel: &Cancel) -> Result<Answer> {
     let t = (asked.time.max(0.0) as u64).min(study.timeline.end.saturating_sub(1));
     let row = people.row(&asked.row, study)?;
     let thread = match row {
@@ -87,7 +79,7 @@ pub(crate) fn answer(
             several => busiest(study, parts, several, t)?,
         },
     };
-    let found = of_thread(study, base, parts, thread, t, cancel)?;
+    let found = of_thread(study, parts, thread, t, cancel)?;
     let wait = found.wait.as_ref().map(|(wait, id)| wait_at(study, people, wait, *id));
     let cpu = if let State::Running(cpu) = found.stretch.state { Some(cpu.0) } else { None };
     let function = if found.doing.has_cpu() { hottest(study, parts, &found.stretch)? } else { String::new() };
@@ -157,14 +149,7 @@ fn on_cpu(study: &Study, parts: &Parts, cpu: Cpu, t: u64) -> Result<std::result:
 ///
 /// # Errors
 /// If a table is damaged, or if nobody wants to know any more.
-pub(crate) fn of_thread(
-    study: &Study,
-    base: &Base,
-    parts: &Parts,
-    thread: ThreadIdx,
-    t: u64,
-    cancel: &Cancel,
-) -> Result<Found> {
+pub(crate) fn of_thread(study: &Study, parts: &Parts, thread: ThreadIdx, t: u64, cancel: &Cancel) -> Result<Found> {
     let index = touched(&study.timeline, t, t + 1).start;
     let chunk = parts.get(&study.timeline, index)?;
     let mut stretch = Stretch { thread, from: chunk.from, to: chunk.to, state: State::Unknown };
@@ -176,7 +161,7 @@ pub(crate) fn of_thread(
     let mut wait = None;
     if let Some(w) = waits_at(stretch.state) {
         let found = chunk.waits()[w as usize];
-        wait = Some((found, number(base, &chunk, index, w)));
+        wait = Some((found, number(study, &chunk, index, w)));
         // A wait knows its ends.
         match stretch.state {
             State::Waiting(_) => (stretch.from, stretch.to) = (found.start, found.woken.max(stretch.to)),
@@ -206,9 +191,9 @@ fn waits_at(state: State) -> Option<u32> {
 }
 
 /// The number of a wait in the whole trace, if it begins in this part.
-fn number(base: &Base, chunk: &Chunk, index: usize, w: u32) -> Option<u64> {
+fn number(study: &Study, chunk: &Chunk, index: usize, w: u32) -> Option<u64> {
     let before = (chunk.waits().len() - chunk.waits_begun().len()) as u64;
-    Some(base.first_wait.get(index)? + u64::from(w).checked_sub(before)?)
+    Some(study.timeline.first_wait(index) + u64::from(w).checked_sub(before)?)
 }
 
 /// Follows what does not change over the part's borders.

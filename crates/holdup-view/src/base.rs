@@ -46,8 +46,6 @@ pub(crate) struct Base {
     /// By thread: nanoseconds of what it did.
     pub(crate) sums: Vec<[f64; Doing::COUNT]>,
     pub(crate) usage: Use,
-    /// The first wait of each part by its number in the whole trace.
-    pub(crate) first_wait: Vec<u64>,
 }
 
 impl Base {
@@ -73,7 +71,6 @@ impl Base {
 struct Seen {
     did: Vec<Did>,
     lost: Vec<(Cpu, u64, u64)>,
-    waits: u64,
 }
 
 impl Seen {
@@ -84,7 +81,7 @@ impl Seen {
                 did.push(d);
             }
         });
-        Seen { did, lost: chunk.lost(), waits: chunk.waits_begun().len() as u64 }
+        Seen { did, lost: chunk.lost() }
     }
 }
 
@@ -95,8 +92,6 @@ struct Maker {
     cpus: Vec<cpus::Maker>,
     sums: Vec<[f64; Doing::COUNT]>,
     usage: Use,
-    first_wait: Vec<u64>,
-    waits: u64,
 }
 
 impl Maker {
@@ -113,14 +108,10 @@ impl Maker {
             cpus: vec![cpus::Maker::default(); study.timeline.cpus],
             sums: vec![[0.0; Doing::COUNT]; threads],
             usage: Use { busy: series(), spin: series(), other: series(), lost: series() },
-            first_wait: Vec::new(),
-            waits: 0,
         }
     }
 
     fn add(&mut self, seen: &Seen, study: &Study) {
-        self.first_wait.push(self.waits);
-        self.waits += seen.waits;
         for did in &seen.did {
             let i = did.thread.index();
             let Some(lane) = self.lanes.get_mut(i) else { continue };
@@ -161,7 +152,6 @@ impl Maker {
             cpus: self.cpus.into_iter().map(|cpu| cpu.finish(cpu_width)).collect(),
             sums: self.sums,
             usage: self.usage,
-            first_wait: self.first_wait,
         }
     }
 }

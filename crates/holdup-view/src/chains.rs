@@ -2,7 +2,7 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use holdup_analysis::chain::{self, Chain, Hop, Options, Start};
+use holdup_analysis::chain::{self, Chain, Hop};
 use holdup_analysis::intervals::{Chunk, State, Wait};
 use holdup_trace::{ThreadIdx, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -10,7 +10,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::at;
-use crate::base::Base;
 use crate::explained::Explained;
 use crate::parts::{Parts, touched};
 use crate::people::{People, Row};
@@ -42,7 +41,7 @@ impl Ready {
 
 #[derive(Serialize)]
 struct Document {
-    chain: Value,
+    chain: Chain,
     hops: Vec<Drawn>,
 }
 
@@ -67,20 +66,16 @@ struct Drawn {
 pub(crate) fn answer(
     study: &Study,
     people: &People,
-    base: &Base,
     parts: &Parts,
     explained: Option<&Explained>,
     asked: &ChainOf,
     cancel: &Cancel,
 ) -> Result<Answer> {
-    let wait = pick(study, people, base, parts, explained, asked, cancel)?;
+    let wait = pick(study, people, parts, explained, asked, cancel)?;
     let whole = touched(&study.timeline, wait.start, wait.resumed.max(wait.start + 1));
     let first = whole.start.max(whole.end.saturating_sub(MOST_PARTS));
     cancel.check()?;
-    let (intervals, carried) = study.timeline.range(first..whole.end)?;
-    let same = |w: &Wait| w.thread == wait.thread && w.start == wait.start;
-    let start = intervals.waits.iter().position(same);
-    let start = start.ok_or_else(|| Error::Question("this wait is not in the trace any more".into()))?;
+    let intervals = study.timeline.range(first..whole.end)?;
     let at = chain::Study {
         trace: study.trace,
         focus: &study.focus,
@@ -88,28 +83,9 @@ pub(crate) fn answer(
         classifier: study.classifier,
         disassembler: study.disassembler,
     };
-    let options = Options { start: Start::Wait(start), focus: None, follow: false, top: 0 };
-    let mut found = at.chain(&study.name, &options)?;
-    if first > whole.start {
-        let seconds = Timestamp::from_nanos_since_start(study.timeline.span(first).0).seconds();
-        found.note =
-            format!("the wait is longer than what is followed at once: the chain is told from {seconds:.3} s on");
-    }
+    let found = at.chain(&study.name, &wait)?;
     let hops = found.hops.iter().map(|hop| drawn(study, people, hop)).collect();
-    let first_wait = base.first_wait.get(first).copied().unwrap_or(0);
-    Ok(Answer::document(&Document { chain: numbered(&found, first_wait, carried as u64), hops }))
-}
-
-/// The chain with the numbers that its waits have in the whole trace; those that begin earlier have none.
-fn numbered(chain: &Chain, first: u64, carried: u64) -> Value {
-    let mut value = serde_json::to_value(chain).unwrap_or_default();
-    for hop in value["hops"].as_array_mut().into_iter().flatten() {
-        if let Some(wait) = hop.get_mut("wait").and_then(Value::as_object_mut) {
-            let id = wait.get("id").and_then(Value::as_u64).and_then(|id| id.checked_sub(carried));
-            wait.insert("id".into(), id.map_or(Value::Null, |id| Value::from(id + first)));
-        }
-    }
-    value
+    Ok(Answer::document(&Document { chain: found, hops }))
 }
 
 fn drawn(study: &Study, people: &People, hop: &Hop) -> Drawn {
@@ -137,14 +113,13 @@ fn thread_of(study: &Study, hop: &Hop) -> Option<ThreadIdx> {
 fn pick(
     study: &Study,
     people: &People,
-    base: &Base,
     parts: &Parts,
     explained: Option<&Explained>,
     asked: &ChainOf,
     cancel: &Cancel,
 ) -> Result<Wait> {
     if let Some(id) = asked.wait {
-        return by_number(study, base, parts, id);
+        return by_number(study, parts, id);
     }
     let t = asked.time.map(|t| (t.max(0.0) as u64).min(study.timeline.end.saturating_sub(1)));
     if let (Some(id), Some(explained)) = (&asked.finding, explained) {
@@ -162,7 +137,7 @@ fn pick(
     let threads = people.threads(people.row(row, study)?);
     match threads.as_slice() {
         [one] => {
-            let found = at::of_thread(study, base, parts, *one, t, cancel)?;
+            let found = at::of_thread(study, parts, *one, t, cancel)?;
             let wait = found.wait.map(|(wait, _)| wait);
             wait.ok_or_else(|| Error::Question(format!("{} does not wait then", study.label(*one))))
         }
@@ -173,11 +148,12 @@ fn pick(
     }
 }
 
-fn by_number(study: &Study, base: &Base, parts: &Parts, id: u64) -> Result<Wait> {
-    let index = base.first_wait.partition_point(|&first| first <= id).saturating_sub(1);
+fn by_number(study: &Study, parts: &Parts, id: u64) -> Result<Wait> {
+    let none = || Error::Question(format!("there is no wait {id}"));
+    let index = study.timeline.part_of_wait(id).ok_or_else(none)?;
     let chunk = parts.get(&study.timeline, index)?;
-    let found = chunk.waits_begun().get((id - base.first_wait.get(index).copied().unwrap_or(0)) as usize);
-    found.copied().ok_or_else(|| Error::Question(format!("there is no wait {id}")))
+    let found = chunk.waits_begun().get((id - study.timeline.first_wait(index)) as usize);
+    found.copied().ok_or_else(none)
 }
 
 /// All waits that are open at some time in a part.

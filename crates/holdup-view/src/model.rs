@@ -158,13 +158,13 @@ impl Model {
             Ask::Slowest(of) => span::slowest(study, people, of, cancel),
             Ask::Slow(of) => span::slow(study, of, cancel),
             Ask::Processes(of) => processes::answer(study, base, of),
-            Ask::At(of) => at::answer(study, people, base, parts, of, cancel),
+            Ask::At(of) => at::answer(study, people, parts, of, cancel),
             Ask::Chain(of) => {
                 if let Some(known) = self.chains.get(of) {
                     return Ok(known);
                 }
                 let explained = of.finding.is_some().then(|| self.explanation()).transpose()?;
-                chains::answer(study, people, base, parts, explained, of, cancel)
+                chains::answer(study, people, parts, explained, of, cancel)
             }
             Ask::Table(of) => table::answer(study, &self.explorer, &self.views, of, cancel),
             Ask::Flame(of) => flame::answer(of, &self.weights(of, cancel)?, None),

@@ -182,7 +182,7 @@ fn followed(study: &Study, people: &People, id: u32, cancel: &Cancel) -> Result<
         (None, format!("It is longer than what is followed at once. In a terminal: {how}"))
     } else {
         cancel.check()?;
-        let (intervals, _) = study.timeline.range(parts)?;
+        let intervals = study.timeline.range(parts)?;
         let of = (u64::from(id), &row);
         (Some(spans::one_within(study.trace, &study.name, of, &intervals, study.classifier)?), String::new())
     };

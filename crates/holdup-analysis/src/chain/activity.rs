@@ -262,7 +262,7 @@ fn wait_facts(study: &Study, parts: &Parts, i: usize) -> WaitFacts {
     let application = study.classifier.application_frames(wait.stack);
     let function = application.first().map_or("", |(_, l)| study.trace.text(l.function));
     WaitFacts {
-        id: i,
+        id: study.intervals.number(i),
         kind: wait.kind,
         lock: label::lock(study.trace, wait.lock),
         start_s: parts.start(i).seconds(),

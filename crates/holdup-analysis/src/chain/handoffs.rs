@@ -19,7 +19,7 @@ pub(super) fn of(study: &Study, parts: &Parts, chosen: usize, top: usize) -> Res
     let lock = parts.wait(chosen).lock;
     if lock == LockId::NONE {
         let kind = parts.wait(chosen).kind.name();
-        return Err(format!("wait {chosen} is on no lock (it is of the kind {kind}): hand-offs need a lock"));
+        return Err(format!("the wait is on no lock (it is of the kind {kind}): hand-offs need a lock"));
     }
     let mut waits: Vec<usize> = parts.all().filter(|&i| parts.wait(i).lock == lock).collect();
     waits.sort_by_key(|&i| (parts.start(i), i));
@@ -94,7 +94,7 @@ fn handoff(study: &Study, parts: &Parts, i: usize, held: Option<Nanos>, spans: &
         from: wait.waker.is_real().then(|| who(study, wait.waker)),
         ended_by: ended_by(wait),
         to: who(study, wait.thread),
-        wait: i,
+        wait: study.intervals.number(i),
         waited_s: parts.waited(i).seconds(),
         handoff_s: parts.ready(i).seconds(),
         held_s: held.map(Nanos::seconds),

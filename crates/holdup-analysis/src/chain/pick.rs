@@ -19,21 +19,29 @@ pub(super) struct Picked {
     pub(super) note: String,
 }
 
-/// Finds the wait. The error says what there is instead.
-pub(super) fn pick(study: &Study, parts: &Parts, start: &Start) -> Result<Picked, String> {
-    let known = study.intervals.waits.len();
+impl Picked {
+    /// The wait that holds part `i`.
+    pub(super) fn of(parts: &Parts, i: usize) -> Self {
+        Picked { wait: parts.last(i), at: None, others: 0, note: String::new() }
+    }
+}
+
+/// Finds the wait; there are `known` in the trace. The error says what there is instead.
+pub(super) fn pick(study: &Study, parts: &Parts, start: &Start, known: u64) -> Result<Picked, String> {
     if known == 0 {
         return Err("the trace has no waits: it needs context switches (sched:sched_switch)".into());
     }
     match start {
-        Start::Wait(id) if *id >= known => Err(format!("there is no wait {id}; the waits are 0 to {}", known - 1)),
-        Start::Wait(id) => Ok(Picked { wait: parts.last(*id), at: None, others: 0, note: String::new() }),
+        Start::Wait(id) => match study.intervals.index(*id) {
+            Some(i) => Ok(Picked::of(parts, i)),
+            None => Err(format!("there is no wait {id}; the waits are 0 to {}", known - 1)),
+        },
         Start::At { seconds, thread } => at(study, parts, *seconds, thread.as_deref()),
     }
 }
 
 fn at(study: &Study, parts: &Parts, seconds: f64, wanted: Option<&str>) -> Result<Picked, String> {
-    let end = walk::at(study.intervals.end);
+    let end = walk::at(study.trace.meta.duration_ns);
     let t = Timestamp::from_seconds(seconds);
     if t > end {
         return Err(format!("{seconds} s lies behind the trace, which is {:.3} s long", end.seconds()));
@@ -144,7 +152,8 @@ fn not_waiting(study: &Study, parts: &Parts, threads: &[ThreadIdx], wanted: &str
     let after = mine().filter(|&i| parts.start(i) > t).min_by_key(|&i| parts.start(i));
     let one = |i: usize, word: &str| {
         let (from, waited) = (parts.start(i).seconds(), parts.waited(i).seconds());
-        format!("{word} wait is {i}, from {from:.6} s for {}", duration(waited))
+        let number = study.intervals.number(i).map_or(String::new(), |number| format!(" {number},"));
+        format!("{word} wait is{number} from {from:.6} s for {}", duration(waited))
     };
     let near: Vec<String> =
         [before.map(|i| one(i, "its last")), after.map(|i| one(i, "its next"))].into_iter().flatten().collect();

@@ -9,8 +9,8 @@ use crate::report::{Instruction, LockFacts, TraceFacts};
 /// Where a chain begins.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Start {
-    /// At the wait with this index in [`Intervals::waits`](crate::intervals::Intervals::waits).
-    Wait(usize),
+    /// At the wait of this number, in the order of their starts.
+    Wait(u64),
     /// At the wait that is open at `seconds`: of the thread with this tid or name, else the longest in the focus.
     At {
         /// Since the trace's start.
@@ -180,8 +180,8 @@ pub struct Behind {
 /// One wait of the chain.
 #[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct WaitFacts {
-    /// Its index, for `--wait`.
-    pub id: usize,
+    /// Its number, for `--wait`; none if it began before what was looked at.
+    pub id: Option<u64>,
     /// For what, in kind.
     pub kind: WaitKind,
     /// On which lock.
@@ -252,8 +252,8 @@ pub struct Handoff {
     pub ended_by: String,
     /// Who got it.
     pub to: Who,
-    /// The wait's index, for `--wait`.
-    pub wait: usize,
+    /// The wait's number, for `--wait`.
+    pub wait: Option<u64>,
     /// How long that one had waited, in seconds.
     pub waited_s: f64,
     /// From the wake-up until it ran, in seconds.

@@ -38,6 +38,7 @@ impl Borders<'_, '_> {
                 None => drop(machine.recent.insert(i, recent)),
             }
         }
+        self.count_begun(machine);
         self.parts.push(Part::begin(machine, t, places, carried));
         machine.out.restart(t, false);
         let part = &self.parts[self.parts.len() - 1];
@@ -47,9 +48,16 @@ impl Borders<'_, '_> {
     pub(super) fn finish(&mut self, machine: &mut Machine) {
         machine.forget_early_wakes();
         self.settle_part(machine, &[]);
+        self.count_begun(machine);
         let end = machine.out.end;
         machine.owners.present(end).iter().for_each(|span| self.facts.own(span, self.dictionary));
         self.crossing.settle();
+    }
+
+    fn count_begun(&mut self, machine: &Machine) {
+        if let Some(part) = self.parts.last_mut() {
+            part.begun = (machine.out.waits.len() - part.carried.len()) as u64;
+        }
     }
 
     /// The numbers of the waits that came over the last border, by index.

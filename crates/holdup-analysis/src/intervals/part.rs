@@ -32,6 +32,8 @@ pub(super) struct Part {
     owners: Vec<OwnerSpan>,
     /// The waits that come over the border, in the order of their threads: as they are known here, and their numbers.
     pub(super) carried: Vec<(Wait, u32)>,
+    /// How many waits begin here.
+    pub(super) begun: u64,
     /// Who releases each lock first in this part, by lock.
     pub(super) releases: Vec<Release>,
     /// What was learned later of this part; waits by number.
@@ -118,6 +120,8 @@ pub struct Chunk {
     pub(super) out: Output,
     /// Index of the first wait that begins here.
     begun: usize,
+    /// The waits that go on behind the end, in the order in which they come first in the next part.
+    pub(super) leaving: Vec<u32>,
     /// Other changes in time order.
     pub extras: Vec<(u64, Extra)>,
     /// What each thread does just before the end.
@@ -139,6 +143,7 @@ impl Chunk {
             to,
             out: Output::default(),
             begun: part.carried.len(),
+            leaving: Vec::new(),
             extras: Vec::new(),
             last: Vec::new(),
             owners_at_end: Vec::new(),

@@ -12,19 +12,28 @@ use super::wait::{GOES_ON_BEYOND, Wait};
 use super::whole::Intervals;
 
 impl Timeline<'_> {
-    /// The intervals of some parts, about 60 bytes for each event, and how many of their waits begin earlier: those come first.
+    /// The intervals of some parts, about 60 bytes for each event. Waits that begin earlier come first.
     ///
     /// # Errors
     /// If a table is damaged.
-    pub fn range(&self, parts: Range<usize>) -> Result<(Intervals, usize)> {
-        let mut all = Intervals { cpus: self.cpus, end: self.end, health: self.health, ..Intervals::default() };
-        let (mut carried, mut late) = (0, Vec::new());
+    pub fn range(&self, parts: Range<usize>) -> Result<Intervals> {
+        let mut all = Intervals {
+            cpus: self.cpus,
+            from: self.span(parts.start).0,
+            end: self.end,
+            health: self.health,
+            first_wait: self.first_wait(parts.start),
+            ..Intervals::default()
+        };
+        let (mut leaving, mut late) = (Vec::new(), Vec::new());
         let mut reader = self.reader();
         for index in parts.clone() {
             let mut chunk = reader.chunk(index, None)?;
-            let first = index == parts.start;
-            let place = add_waits(&mut all, &chunk, first);
-            carried = if first { chunk.waits().len() - chunk.waits_begun().len() } else { carried };
+            let place = add_waits(&mut all.waits, &chunk, leaving);
+            leaving = chunk.leaving.iter().map(|i| place[*i as usize]).collect();
+            if index == parts.start {
+                all.carried = chunk.waits().len() - chunk.waits_begun().len();
+            }
             let placed = |s: &Step| Step::new(s.t, s.thread, s.before().with_wait(|i| place[i as usize]));
             all.steps.extend(chunk.steps().iter().map(placed));
             late.extend(chunk.inserted().iter().map(placed));
@@ -41,21 +50,15 @@ impl Timeline<'_> {
             all.steps.sort_by_key(|s| s.t);
         }
         join(&mut all.waits);
-        Ok((all, carried))
+        Ok(all)
     }
 }
 
-/// Adds the waits of a part; says where each of them is now. Those that come over its border are there already.
-fn add_waits(all: &mut Intervals, chunk: &Chunk, first: bool) -> Vec<u32> {
-    let before = chunk.waits().len() - chunk.waits_begun().len();
-    let mut place: Vec<u32> = Vec::with_capacity(chunk.waits().len());
-    if !first {
-        place.extend(all.last.iter().filter_map(|state| state.wait()).take(before));
-    }
+/// Adds the waits of a part to `all`; says where each of them is now. Those that came over its border, if it is not the first, are
+/// at `place`.
+fn add_waits(all: &mut Vec<Wait>, chunk: &Chunk, mut place: Vec<u32>) -> Vec<u32> {
     let known = place.len();
-    for i in known..chunk.waits().len() {
-        place.push((all.waits.len() + i - known) as u32);
-    }
+    place.extend((known..chunk.waits().len()).map(|i| (all.len() + i - known) as u32));
     let own = chunk.waits().iter().map(|wait| {
         let goes_on = match wait.goes_on {
             0 | GOES_ON_BEYOND => wait.goes_on,
@@ -64,10 +67,10 @@ fn add_waits(all: &mut Intervals, chunk: &Chunk, first: bool) -> Vec<u32> {
         Wait { goes_on, ..*wait }
     });
     for (wait, &at) in own.zip(&place) {
-        match all.waits.get_mut(at as usize) {
+        match all.get_mut(at as usize) {
             // Where it ends more is known of it.
             Some(known) => *known = wait,
-            None => all.waits.push(wait),
+            None => all.push(wait),
         }
     }
     place

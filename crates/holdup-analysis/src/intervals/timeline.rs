@@ -11,6 +11,8 @@
 //!   chunk(1)              │ ─────────▶ │                           steps, waits, samples
 //! ```
 
+use std::ops::Range;
+
 use holdup_trace::{LockId, Result, StackId, StringId, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
@@ -48,6 +50,8 @@ pub struct Timeline<'a> {
     losses: Vec<Loss>,
     loss_starts: Vec<u64>,
     parts: Vec<Part>,
+    /// Events in a part, at least.
+    part: usize,
     crossing: Crossing,
     facts: Facts,
     servers: Servers,
@@ -92,6 +96,7 @@ impl<'a> Timeline<'a> {
             loss_starts: losses.iter().map(|l| l.from).collect(),
             losses,
             parts: vec![Part::default()],
+            part,
             crossing: Crossing::default(),
             facts: Facts::new(trace.locks.pid.len(), trace.threads.tid.len()),
             affinity: Affinity::new(trace),
@@ -104,7 +109,7 @@ impl<'a> Timeline<'a> {
             changes: Vec::new(),
             health: Health::default(),
         };
-        timeline.follow(focus, part)?;
+        timeline.follow(focus)?;
         Ok(timeline)
     }
 
@@ -123,6 +128,31 @@ impl<'a> Timeline<'a> {
         self.facts.waits
     }
 
+    /// The number of the first wait that begins in part `index`: they are numbered in the order of their starts. O(parts).
+    pub fn first_wait(&self, index: usize) -> u64 {
+        self.parts[..index].iter().map(|part| part.begun).sum()
+    }
+
+    /// The part in which wait `number` begins, if there is one. O(parts).
+    pub fn part_of_wait(&self, number: u64) -> Option<usize> {
+        let mut behind = 0;
+        self.parts.iter().position(|part| {
+            behind += part.begun;
+            number < behind
+        })
+    }
+
+    /// The part in which an instant lies, in nanoseconds since the trace's start. O(log parts).
+    pub fn part_at(&self, t: u64) -> usize {
+        self.parts.partition_point(|part| part.from <= t).saturating_sub(1)
+    }
+
+    /// Part `last` and those before it that have some `events` with it; all parts, if they have no more.
+    pub fn up_to(&self, last: usize, events: usize) -> Range<usize> {
+        let most = (events / self.part).max(1);
+        if self.len() <= most { 0..self.len() } else { (last + 1).saturating_sub(most)..last + 1 }
+    }
+
     /// The span of a part in nanoseconds.
     pub fn span(&self, index: usize) -> (u64, u64) {
         (self.parts[index].from, self.parts.get(index + 1).map_or(self.end, |p| p.from))
@@ -133,8 +163,8 @@ impl<'a> Timeline<'a> {
         super::peak(&self.parallelism)
     }
 
-    fn follow(&mut self, focus: &Focus, part: usize) -> Result<()> {
-        let trace = self.dictionary.trace;
+    fn follow(&mut self, focus: &Focus) -> Result<()> {
+        let (trace, part) = (self.dictionary.trace, self.part);
         let (tables, losses, starts) = (&self.tables, &self.losses, &self.loss_starts);
         let mut machine = Machine::new(trace, losses, Output::new(0, self.end, false));
         machine.tally = Some(Tally::new(focus, trace.threads.tid.len(), self.cpus));
@@ -202,6 +232,7 @@ impl<'a> Timeline<'a> {
         }
         let mut chunk = Chunk::new(part, to);
         self.complete_waits(index, &mut machine);
+        chunk.leaving = open_waits(&machine.threads).collect();
         chunk.last = machine.threads.iter().map(|t| t.state).collect();
         self.add_late(index, &mut machine.out, &mut chunk.last);
         let known = |s: &OwnerSpan| facts::is_known(s, &self.dictionary);

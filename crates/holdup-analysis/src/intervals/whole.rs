@@ -1,4 +1,4 @@
-//! The whole trace in memory: for questions about single waits.
+//! The whole trace, or some parts of it, in memory: for questions about single waits.
 
 use holdup_trace::{Result, Trace};
 
@@ -6,23 +6,42 @@ use super::{Health, OwnerSpan, State, Step, Timeline, Wait};
 use crate::classify::Classifier;
 use crate::focus::Focus;
 
-/// The whole trace as intervals, about 60 bytes for each event.
+/// A trace, or some parts of it, as intervals: about 60 bytes for each event.
 #[derive(Debug, Default)]
 pub struct Intervals {
     /// Changes of state in time order.
     pub steps: Vec<Step>,
     /// All waits, in the order of their starts.
     pub waits: Vec<Wait>,
+    /// How many of these begin before [`from`](Self::from).
+    pub carried: usize,
+    /// The number in the whole trace of the first one behind those.
+    pub first_wait: u64,
     /// Who is known to hold which lock when.
     pub owners: Vec<OwnerSpan>,
     /// The state of every thread at the end.
     pub last: Vec<State>,
     /// Number of CPUs.
     pub cpus: usize,
-    /// The trace's length in nanoseconds.
+    /// When they begin, in nanoseconds since the trace's start.
+    pub from: u64,
+    /// When they end: the trace's length in nanoseconds, if they are all.
     pub end: u64,
     /// What was wrong.
     pub health: Health,
+}
+
+impl Intervals {
+    /// The number that wait `index` has in the whole trace; those that begin earlier have none here.
+    pub fn number(&self, index: usize) -> Option<u64> {
+        Some(self.first_wait + index.checked_sub(self.carried)? as u64)
+    }
+
+    /// The index of the wait of this number.
+    pub fn index(&self, number: u64) -> Option<usize> {
+        let index = self.carried + usize::try_from(number.checked_sub(self.first_wait)?).ok()?;
+        (index < self.waits.len()).then_some(index)
+    }
 }
 
 /// Builds the intervals of `trace`. O(events log runs).
@@ -50,5 +69,6 @@ pub fn build(trace: &Trace, focus: &Focus, classifier: &Classifier) -> Result<In
         cpus: timeline.cpus,
         end: timeline.end,
         health: timeline.health,
+        ..Intervals::default()
     })
 }

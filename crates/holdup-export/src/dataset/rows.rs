@@ -62,7 +62,7 @@ const GROUPED: [Grouped; 3] = [
 impl Told<'_> {
     /// All tables but that of traces.
     pub fn tables(&self) -> Result<Vec<Rows>> {
-        let explorer = Explorer::new(self.source.trace);
+        let explorer = Explorer::new(self.source.trace).with_timeline(self.study.timeline);
         let builds = self.builds()?;
         let mut all = vec![self.findings(&builds)];
         for grouped in &GROUPED {

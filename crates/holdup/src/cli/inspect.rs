@@ -47,7 +47,7 @@ pub struct Chain {
     pub thread: Option<String>,
     /// The wait with this number
     #[arg(long, value_name = "ID")]
-    pub wait: Option<usize>,
+    pub wait: Option<u64>,
     /// The span with this number: what its time was, piece by piece
     #[arg(long, value_name = "ID", conflicts_with_all = ["follow", "focus"])]
     pub span: Option<u64>,

@@ -173,7 +173,7 @@ fn lock_name(lock: &LockFacts) -> String {
 fn print_wait(out: &mut impl Write, wait: &WaitFacts, first: bool, next: Option<&Hop>) -> std::io::Result<()> {
     let until = if wait.open { "the end of the trace".to_owned() } else { format!("{:.6} s", wait.woken_s) };
     let what = if first { String::new() } else { format!("{}; ", waited(wait)) };
-    let span = format!("{what}from {:.6} s to {until} (wait {})", wait.start_s, wait.id);
+    let span = format!("{what}from {:.6} s to {until}{}", wait.start_s, number(wait));
     let label = if first { "when" } else { "before" };
     writeln!(out, "{}", paragraph(&format!("   {label:<10} "), &span))?;
     stack(out, "waited at", &wait.stack)?;
@@ -268,10 +268,10 @@ fn list(out: &mut impl Write, handoffs: &Handoffs, chain: &Chain) -> std::io::Re
         "{DIM}  {:>11}  {:<from$}  {:<to$}  {:>8}  {:>8}  {:>8}  {:>6}{DIM:#}",
         "at", "let go by", "got by", "waited", "hand-off", "held", "queue"
     )?;
-    let own = chain.hops.first().and_then(|h| h.wait.as_ref()).map(|w| w.id);
+    let own = chain.hops.first().and_then(|h| h.wait.as_ref()).and_then(|w| w.id);
     for h in &handoffs.list {
         let held = h.held_s.map_or("–".to_owned(), duration);
-        let style = if Some(h.wait) == own { HOT } else { Style::PLAIN };
+        let style = if h.wait.is_some() && h.wait == own { HOT } else { Style::PLAIN };
         writeln!(
             out,
             "{style}  {:>9.6} s  {:<from$}  {:<to$}  {:>8}  {:>8}  {held:>8}  {:>6}{style:#}",
@@ -298,4 +298,9 @@ fn giver(h: &Handoff) -> String {
 /// Short enough for two of them in a row of the list.
 fn short(who: &Who) -> String {
     cut(&format!("{} ({})", who.thread, who.tid), 21)
+}
+
+/// For `--wait`, if it is known.
+fn number(wait: &WaitFacts) -> String {
+    wait.id.map_or(String::new(), |id| format!(" (wait {id})"))
 }

@@ -8,6 +8,7 @@ use super::{Actor, Def, Get, Provider, def};
 use crate::classify::WaitKind;
 use crate::explore::relation::MISSING;
 use crate::explore::relation::Unit::{Id, Instant, Nanos, Text};
+use crate::explore::waits::Waits;
 use crate::explore::{Explorer, Result};
 use crate::intervals::{OwnerSpan, Wait};
 
@@ -158,7 +159,8 @@ fn acquisitions(explorer: &Explorer) -> Result<Vec<Acquisition>> {
     // Where a wait that goes on after a time-out began: it does so in the next one of its thread.
     let mut began: FxHashMap<ThreadIdx, u64> = FxHashMap::default();
     let mut rows = Vec::new();
-    let mut waits = explorer.waits()?;
+    let timeline = explorer.followed()?;
+    let mut waits = Waits::of(&timeline);
     while let Some((index, wait)) = waits.next()? {
         if wait.kind != WaitKind::Lock {
             continue;

@@ -9,8 +9,7 @@ use crate::classify::WaitKind;
 use crate::explore::relation::MISSING;
 use crate::explore::relation::Unit::{Count, Id, Instant, Nanos, Text};
 use crate::explore::{Explorer, Result};
-use crate::intervals::State;
-use crate::segments;
+use crate::intervals::{Chunk, State, Stretch};
 use crate::spans::nesting;
 
 pub(super) struct Spans;
@@ -193,63 +192,88 @@ impl Provider for Spans {
         order.sort_by_key(|&i| (spans[i].start, i));
         order.into_iter().try_for_each(|index| {
             let (span, place) = (spans[index], nesting[index]);
-            let did = history.did(span.thread, span.start.after(span.queued).nanos(), span.t.nanos());
+            let did = history.did(&span);
             each(&Row { index, span, parent: place.parent, depth: place.depth, did })
         })
     }
 }
 
-/// A stretch in which a thread did one thing.
-struct Stretch {
-    from: u64,
-    to: u64,
-    doing: Doing,
-    /// What it did before, since its first stretch.
-    before: [u64; DOINGS],
+/// What threads did until the instants that are asked about.
+#[derive(Default)]
+struct Own {
+    /// In order, each once.
+    asked: Vec<u64>,
+    /// For as many of them as are behind, what it had done by then.
+    answers: Vec<[u64; DOINGS]>,
+    did: [u64; DOINGS],
 }
 
-impl Stretch {
-    /// What its thread did until `t`.
+impl Own {
+    fn see(&mut self, stretch: &Stretch, doing: Doing) {
+        while let Some(&t) = self.asked.get(self.answers.len()).filter(|t| **t <= stretch.to) {
+            let mut did = self.did;
+            did[doing as usize] += t.saturating_sub(stretch.from);
+            self.answers.push(did);
+        }
+        self.did[doing as usize] += stretch.to - stretch.from;
+    }
+
     fn until(&self, t: u64) -> [u64; DOINGS] {
-        let mut did = self.before;
-        did[self.doing as usize] += t.min(self.to).saturating_sub(self.from);
-        did
+        let at = self.asked.partition_point(|asked| *asked < t);
+        self.answers.get(at).copied().unwrap_or(self.did)
     }
 }
 
-/// What the threads that have spans did, in time order.
-struct History(FxHashMap<ThreadIdx, Vec<Stretch>>);
+/// What the threads that have spans had done at the beginning and at the end of each.
+struct History(FxHashMap<ThreadIdx, Own>);
+
+/// When a span's thread began with it, and when it ended, in nanoseconds.
+fn ends(span: &Span) -> [u64; 2] {
+    [span.start.after(span.queued).nanos(), span.t.nanos()]
+}
 
 impl History {
-    /// O(steps), 88 bytes for each of these threads.
+    /// O(steps + spans log spans); 80 bytes for each end of a span.
     fn new(explorer: &Explorer, spans: &[Span]) -> Result<History> {
-        let intervals = explorer.intervals()?;
-        let mut all: FxHashMap<ThreadIdx, Vec<Stretch>> = spans.iter().map(|s| (s.thread, Vec::new())).collect();
-        segments::each(explorer.trace, intervals, |s| {
-            let Some(own) = all.get_mut(&s.thread) else { return };
-            let doing = match s.state {
-                State::Running(_) => Doing::Ran,
-                State::Runnable(_) | State::Yields(_) | State::Woken(_) => Doing::Ready,
-                State::Waiting(i) => intervals.waits.get(i as usize).map_or(Doing::Unknown, |w| Doing::waits(w.kind)),
-                State::Unknown | State::Gone => Doing::Unknown,
-            };
-            let before = own.last().map_or([0; DOINGS], |last| last.until(last.to));
-            own.push(Stretch { from: s.from, to: s.to, doing, before });
-        });
+        let mut all: FxHashMap<ThreadIdx, Own> = FxHashMap::default();
+        for span in spans {
+            all.entry(span.thread).or_default().asked.extend(ends(span));
+        }
+        for own in all.values_mut() {
+            own.asked.sort_unstable();
+            own.asked.dedup();
+        }
+        let timeline = explorer.followed()?;
+        let (mut reader, mut memory) = (timeline.reader(), None);
+        for part in 0..timeline.len() {
+            let chunk = reader.chunk(part, memory.take())?;
+            chunk.stretches(|s| {
+                if let Some(own) = all.get_mut(&s.thread) {
+                    own.see(&s, doing(&chunk, s.state));
+                }
+            });
+            memory = Some(chunk);
+        }
         Ok(History(all))
     }
 
-    /// What the time from `from` to `to` was: adds up to it. O(log stretches), however many lie within.
-    fn did(&self, thread: ThreadIdx, from: u64, to: u64) -> [u64; DOINGS] {
-        let own = self.0.get(&thread).map_or(&[][..], Vec::as_slice);
-        let until = |t: u64| {
-            let at = own.partition_point(|s| s.from < t);
-            at.checked_sub(1).map_or([0; DOINGS], |at| own[at].until(t))
-        };
+    /// What the time of a span was: adds up to it. O(log spans).
+    fn did(&self, span: &Span) -> [u64; DOINGS] {
+        let [from, to] = ends(span);
+        let until = |t| self.0.get(&span.thread).map_or([0; DOINGS], |own| own.until(t));
         let (begin, end) = (until(from), until(to));
         let mut did: [u64; DOINGS] = std::array::from_fn(|i| end[i].saturating_sub(begin[i]));
         let known: u64 = did.iter().sum();
         did[Doing::Unknown as usize] += to.saturating_sub(from).saturating_sub(known);
         did
+    }
+}
+
+fn doing(chunk: &Chunk, state: State) -> Doing {
+    match state {
+        State::Running(_) => Doing::Ran,
+        State::Runnable(_) | State::Yields(_) | State::Woken(_) => Doing::Ready,
+        State::Waiting(i) => chunk.waits().get(i as usize).map_or(Doing::Unknown, |w| Doing::waits(w.kind)),
+        State::Unknown | State::Gone => Doing::Unknown,
     }
 }

@@ -7,6 +7,7 @@ use super::frames::Part;
 use super::{Actor, Def, Get, Provider, between, cpu, def};
 use crate::classify::WaitKind;
 use crate::explore::relation::Unit::{Id, Instant, Nanos, Text};
+use crate::explore::waits::Waits;
 use crate::explore::{Explorer, Result};
 use crate::intervals::Wait;
 
@@ -244,7 +245,8 @@ impl Provider for Switches {
 
     fn scan(explorer: &Explorer, each: &mut dyn FnMut(&SwitchIn) -> Result<()>) -> Result<()> {
         let trace = explorer.trace;
-        let mut waits = explorer.waits()?;
+        let timeline = explorer.followed()?;
+        let mut waits = Waits::of(&timeline);
         let on_cpu = times_on_cpu(trace)?;
         let mut left: Vec<Option<Left>> = vec![None; trace.threads.len()];
         for (index, switch) in trace.switches.iter().enumerate() {

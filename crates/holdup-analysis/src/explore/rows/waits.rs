@@ -5,6 +5,7 @@ use holdup_trace::ThreadIdx;
 use super::frames::Part;
 use super::{Actor, Def, Get, Provider, def};
 use crate::explore::relation::Unit::{Id, Instant, Nanos, Text};
+use crate::explore::waits;
 use crate::explore::{Explorer, Result};
 use crate::intervals::Wait;
 
@@ -167,7 +168,8 @@ impl Provider for Waits {
     }
 
     fn scan(explorer: &Explorer, each: &mut dyn FnMut(&Waiting) -> Result<()>) -> Result<()> {
-        let mut waits = explorer.waits()?;
+        let timeline = explorer.followed()?;
+        let mut waits = waits::Waits::of(&timeline);
         while let Some((index, wait)) = waits.next()? {
             each(&Waiting { index, wait })?;
         }
