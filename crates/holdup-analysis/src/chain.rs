@@ -45,8 +45,8 @@ pub struct Options {
     pub top: usize,
 }
 
-/// Events through which a chain is followed: a gigabyte of intervals.
-const MOST_EVENTS: usize = 1 << 24;
+/// Events through which a chain is followed: half a gigabyte of intervals, twice if the wait ends behind those in which it was found.
+const MOST_EVENTS: usize = 1 << 23;
 
 /// What cannot be, as long as parts are made anew as they were.
 const GONE: &str = "this wait is not in the trace any more";

@@ -43,6 +43,7 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
         // What it costs to hand a lock on all the time, and to fetch its lines from another CPU's cache, goes with it. A trace does
         // not tell how much that is, of work and of waits alike.
         FindingKind::Convoy => return None,
+        FindingKind::LockHeld if tally.is_handed_over() => return None,
         // How fast it is on a CPU that it needs not share, with caches of its own, nobody knows either.
         FindingKind::OwnerNotRunning | FindingKind::RunnableWhileIdle | FindingKind::CpuStarved => return None,
         // What a library or the kernel does under a lock of its own is done less if it is called less.
@@ -52,9 +53,9 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
         // What is done under the lock has to be done nevertheless, but the lock itself costs nothing any more.
         FindingKind::LockHeld => taken.with_stacks(of_atomics(context)).with_work(Work::Stays),
         FindingKind::Imbalance => taken.with_work(Work::Spread),
-        FindingKind::Disk | FindingKind::SleepPolling | FindingKind::Serial => {
-            taken.with_stacks(of_function(context, finding))
-        }
+        // What is done between two waits for a disk has to be done nevertheless, but for what the function itself does that waits there.
+        FindingKind::Disk => taken.with_stacks(of_function(context, finding)).with_work(Work::Stays),
+        FindingKind::SleepPolling | FindingKind::Serial => taken.with_stacks(of_function(context, finding)),
         _ => taken,
     };
     let (stacks, spared) = of_waiting(context, tally);

@@ -17,60 +17,76 @@ const SMALLEST_SHARE: f64 = 0.02;
 /// Once or twice may be anything.
 const FEWEST: u64 = 3;
 
-/// Messages between threads of two programs.
+/// Messages to threads of one program.
 #[derive(Default)]
-struct Between {
-    /// The threads on either side; first those that receive.
-    sides: [BTreeSet<ThreadIdx>; 2],
+struct Received {
+    receivers: BTreeSet<ThreadIdx>,
+    /// By program. Whoever woke the receiver last is taken for the sender: of several it may be any.
+    senders: BTreeMap<StringId, Sent>,
+    delays: Delays,
+}
+
+/// Those from threads of one program.
+#[derive(Default)]
+struct Sent {
+    senders: BTreeSet<ThreadIdx>,
     delays: Delays,
     /// How long those waited that waited longest, and who they are: who receives, and who sends.
     most: (u64, [ThreadIdx; 2]),
 }
 
-/// A finding for each two programs whose messages are held back: the threads of which it tells, how long they waited in nanoseconds, and
+/// A finding for each program to which messages are held back: the threads of which it tells, how long they waited in nanoseconds, and
 /// what could have run meanwhile.
 pub(super) fn findings(context: &Context) -> Vec<(Vec<ThreadIdx>, u64, Amount, Finding)> {
     let process = |t: ThreadIdx| context.trace.threads.process.get(t.index()).copied().unwrap_or_default();
-    let mut programs: BTreeMap<[StringId; 2], Between> = BTreeMap::default();
+    let mut programs: BTreeMap<StringId, Received> = BTreeMap::default();
     let held_back = context.learned.turns.held_back();
     for (receiver, sender, delays) in held_back.pairs() {
         let mut seen = [receiver, sender].into_iter().chain(held_back.behind(receiver, FEWEST));
         if seen.any(|thread| context.focus.contains(thread)) {
-            programs.entry([receiver, sender].map(process)).or_default().add([receiver, sender], &delays);
+            programs.entry(process(receiver)).or_default().add(receiver, sender, process(sender), &delays);
         }
     }
     let matters = |delays: &Delays| delays.count >= FEWEST && delays.ns as f64 >= SMALLEST_SHARE * context.duration().0;
-    let told = programs.into_values().filter(|between| matters(&between.delays));
-    let told = told.map(|between| {
-        let could_run = could_run(context, between.delays.ns);
-        let threads = between.sides.iter().flatten().copied().collect();
-        (threads, between.delays.ns, could_run, finding(context, &between, could_run))
+    let told = programs.into_values().filter(|received| matters(&received.delays));
+    let told = told.map(|received| {
+        let could_run = could_run(context, received.delays.ns);
+        (received.threads(), received.delays.ns, could_run, finding(context, &received, could_run))
     });
     told.collect()
 }
 
-impl Between {
-    fn add(&mut self, pair: [ThreadIdx; 2], delays: &Delays) {
-        for (side, thread) in self.sides.iter_mut().zip(pair) {
-            side.insert(thread);
-        }
+impl Received {
+    fn add(&mut self, receiver: ThreadIdx, sender: ThreadIdx, program: StringId, delays: &Delays) {
+        self.receivers.insert(receiver);
         self.delays.absorb(delays);
-        self.most = self.most.max((delays.ns, pair));
+        let sent = self.senders.entry(program).or_default();
+        sent.senders.insert(sender);
+        sent.delays.absorb(delays);
+        sent.most = sent.most.max((delays.ns, [receiver, sender]));
     }
 
-    fn threads(&self) -> usize {
-        self.sides.iter().map(BTreeSet::len).sum()
+    fn threads(&self) -> Vec<ThreadIdx> {
+        self.receivers.iter().chain(self.senders.values().flat_map(|sent| &sent.senders)).copied().collect()
+    }
+
+    /// By how long they waited, the longest first.
+    fn senders(&self) -> Vec<&Sent> {
+        let mut senders: Vec<&Sent> = self.senders.values().collect();
+        senders.sort_by_key(|sent| std::cmp::Reverse(sent.delays.ns));
+        senders
     }
 }
 
-fn finding(context: &Context, between: &Between, could_run: Amount) -> Finding {
-    let (delays, (_, [receiver, sender])) = (&between.delays, between.most);
+fn finding(context: &Context, received: &Received, could_run: Amount) -> Finding {
+    let senders = received.senders();
+    let (delays, [receiver, sender]) = (&received.delays, senders[0].most.1);
     let name = |thread| label::process_name(context.trace, thread);
     let mean = context.limits.once(Nanos(delays.ns).amount() / delays.count.max(1) as f64);
     let total = context.limits.once(Nanos(delays.ns).amount());
     let longest = context.limits.once(Nanos(delays.longest).amount());
     let mut who = culprit::of_thread(context, sender);
-    if let Some(at) = place::place(context, delays.sender_stack) {
+    if let Some(at) = place::place(context, senders[0].delays.sender_stack) {
         who.function = context.trace.text(at.function).to_owned();
         who.module = context.trace.text(at.module).to_owned();
         who.source = context.source(&at);
@@ -78,6 +94,10 @@ fn finding(context: &Context, between: &Between, could_run: Amount) -> Finding {
     let waited = place::place(context, delays.stack);
     let (sends, receives) = (name(sender), name(receiver));
     let times = label::count(delays.count);
+    let or_of = senders[1..].iter().map(|other| {
+        format!("{} of these messages may be of `{}`", label::count(other.delays.count), name(other.most.1[1]))
+    });
+    let elsewhere = "an answer of another machine that takes 40 ms each time would look the same".to_owned();
     Finding {
         kind: FindingKind::Network,
         title: format!(
@@ -88,7 +108,7 @@ fn finding(context: &Context, between: &Between, could_run: Amount) -> Finding {
         culprit: who,
         wait_stack: context.stack_text(delays.stack),
         waiters: Waiters {
-            threads: between.threads(),
+            threads: received.threads().len(),
             waits: delays.count,
             total_s: total,
             mean_s: mean,
@@ -101,7 +121,7 @@ fn finding(context: &Context, between: &Between, could_run: Amount) -> Finding {
         lasted_s: total,
         windows: vec![[delays.from, delays.to].map(|t| Nanos(t).seconds())],
         confidence: Confidence::Medium,
-        doubts: vec!["an answer of another machine that takes 40 ms each time would look the same".to_owned()],
+        doubts: std::iter::once(elsewhere).chain(or_of).collect(),
         evidence: vec![
             format!(
                 "{times} times `{receives}` waited for bytes while `{sends}` waited for its answer, {} on average, {} at most",
