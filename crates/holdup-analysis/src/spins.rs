@@ -8,9 +8,10 @@ mod names;
 
 use std::sync::OnceLock;
 
-use holdup_trace::{FrameId, StackId, Trace};
+use holdup_trace::tables::LocationRow;
+use holdup_trace::{FrameId, StackId, StringId, Trace};
 
-use crate::classify::{Classifier, StackFacts, is_kernel_module};
+use crate::classify::{Classifier, StackFacts, is_kernel_module, is_runtime_module};
 use crate::code::Disassembler;
 use crate::leaves::{Leaf, Leaves};
 
@@ -55,14 +56,28 @@ impl<'a> SpinSites<'a> {
         let Some(frame) = frames.next() else { return false };
         let leaf = self.leaves.of_frame(frame);
         let below = |caller: FrameId| self.leaves.of_frame(caller).in_spin;
-        leaf.in_spin || self.is_named(frame) || (leaf.is_helper && frames.next().is_some_and(below))
+        leaf.in_spin
+            || self.is_named(frame)
+            || (leaf.is_helper && frames.next().is_some_and(below))
+            || (!self.is_any(frame, |l| is_runtime_module(self.trace.text(l.module))) && self.driver(stack).is_some())
+    }
+
+    /// The function on a stack that looks again and again whether anything has come, by calling others.
+    pub(crate) fn driver(&self, stack: StackId) -> Option<StringId> {
+        let mut functions =
+            self.trace.stacks.frames(stack).flat_map(|f| self.trace.names.locations(f)).map(|l| l.function);
+        functions.find(|name| names::drives(self.trace.text(*name)))
+    }
+
+    /// Whether this is true of a function inlined at `frame`, or of its own.
+    fn is_any(&self, frame: FrameId, test: impl Fn(&LocationRow) -> bool) -> bool {
+        self.trace.names.locations(frame).any(|l| test(&l))
     }
 
     /// Whether a function inlined at `frame`, or its own, is known to do nothing but wait.
     fn is_named(&self, frame: FrameId) -> bool {
         let text = |id| self.trace.text(id);
-        let mut locations = self.trace.names.locations(frame);
-        locations.any(|l| !is_kernel_module(text(l.module)) && names::spins(text(l.function), text(l.module)))
+        self.is_any(frame, |l| !is_kernel_module(text(l.module)) && names::spins(text(l.function), text(l.module)))
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) fn of_wait(wait: &Wait, hops: usize, locked: bool) -> Terminal {
         }
         WaitKind::Timer if !wait.open => own_timer(hops, sleep),
         WaitKind::Unknown if !wait.open && wait.context == WakeContext::Unknown => Terminal::Unknown,
+        // Whoever waits for input that does not come for a time that it set itself sleeps, as with `select`.
+        _ if wait.place == Place::Middle && wait.is_timed_out() => Terminal::Timer,
         _ if wait.place == Place::Middle => Terminal::Outside,
         _ => Terminal::IdleByDesign,
     }

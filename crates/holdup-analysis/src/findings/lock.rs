@@ -8,7 +8,8 @@ use super::lock_names;
 use super::stories::median;
 use super::tally::{Group, Tally};
 use super::{names, place};
-use crate::known::Known;
+use crate::classify::WaitKind;
+use crate::known::{Known, Place};
 use crate::report::{LockFacts, Waiters};
 
 /// A convoy: many hand-offs, each longer than what is done under the lock, and no thread that holds it for most of
@@ -25,7 +26,10 @@ pub(super) fn is_convoy(context: &Context, lock: LockId, tally: &Tally) -> bool 
 pub(super) fn known(context: &Context, tally: &Tally) -> Option<&'static Known> {
     let mut sums: FxHashMap<&'static str, (u64, &'static Known)> = FxHashMap::default();
     for (&stack, &ns) in &tally.wait_stacks {
-        if let Some(known) = lock_names::at(context.trace, context.classifier, stack) {
+        // In the kernel the same function waits for a pipe's lock and for room in it.
+        let is_lock = || context.classifier.facts(stack).kind == Some(WaitKind::Lock);
+        let known = lock_names::at(context.trace, context.classifier, stack);
+        if let Some(known) = known.filter(|known| known.place != Place::Kernel || is_lock()) {
             sums.entry(known.name).or_insert((0, known)).0 += ns;
         }
     }

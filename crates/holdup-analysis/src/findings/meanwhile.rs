@@ -152,7 +152,10 @@ impl<'a> Walk<'a> {
         let (study, t) = (self.study, sample.t.nanos());
         let own = pid(study, sample.thread);
         let period = study.trace.meta.sample_period_ns as f64;
-        let kin = |j: &ThreadIdx| *j != ThreadIdx::NONE && *j != sample.thread && pid(study, *j) == own;
+        let of_process = |j: &ThreadIdx| *j != ThreadIdx::NONE && *j != sample.thread && pid(study, *j) == own;
+        // Where none of the process does anything, others of the same program may, which share memory with it.
+        let alone = !self.running.iter().chain(&self.ready).any(of_process);
+        let kin = |j: &ThreadIdx| if alone { self.is_partner(*j, sample.thread) } else { of_process(j) };
         let others: Vec<(usize, ThreadIdx)> =
             self.running.iter().copied().enumerate().filter(|(_, j)| kin(j)).collect();
         let at: Vec<(ThreadIdx, StackId)> =
@@ -164,7 +167,7 @@ impl<'a> Walk<'a> {
                 others.iter().map(|&(cpu, j)| (j, self.around(cpu, j, t, period * AROUND, |s| !study.spins.has(s))));
             worked = around.filter(|(_, stack)| *stack != StackId::NONE).collect();
         }
-        let crowded = self.running.iter().any(|j| *j != ThreadIdx::NONE && pid(study, *j) != own);
+        let crowded = self.running.iter().any(|j| *j != ThreadIdx::NONE && *j != sample.thread && !kin(j));
         let site = Site { pid: own, function: site(study, sample.stack) };
         let spun = self.found.spun.entry(site).or_default();
         *spun.threads.entry(sample.thread).or_default() += period;
@@ -182,6 +185,13 @@ impl<'a> Walk<'a> {
         } else {
             spun.others_spun += period;
         }
+    }
+
+    /// Whether a thread is of another process of the same program, in focus like this one.
+    fn is_partner(&self, other: ThreadIdx, thread: ThreadIdx) -> bool {
+        let program = |t: ThreadIdx| self.study.trace.threads.process.get(t.index());
+        let study = self.study;
+        pid(study, other) != pid(study, thread) && study.focus.contains(other) && program(other) == program(thread)
     }
 
     /// A sample of another program, on a CPU that threads which give way again and again have left to it.
@@ -275,10 +285,13 @@ fn add_span(spans: &mut Vec<(u64, u64)>, from: u64, to: u64, gap: u64) {
     }
 }
 
-/// To what spinning with `stack` belongs: the application's function around the loop; else the loop's own, or the file
-/// where that has no name.
+/// To what spinning with `stack` belongs: the function that calls others to look for what has come; the application's function around
+/// the loop; else the loop's own, or the file where that has no name.
 fn site(study: &Study, stack: StackId) -> StringId {
     let trace = study.trace;
+    if let Some(driver) = study.spins.driver(stack) {
+        return driver;
+    }
     let leaf = trace.stacks.frames(stack).next().and_then(|f| trace.names.locations(f).last());
     let nameless = |l: &LocationRow| trace.text(l.function).contains("+0x") || l.function == StringId::default();
     let application = study.classifier.facts(stack).application;

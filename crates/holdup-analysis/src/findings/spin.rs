@@ -165,7 +165,7 @@ fn waiters(context: &Context, spun: &Spun) -> Waiters {
         context.trace.names.locations(leaf).last()
     };
     let stack = most(&spun.stacks);
-    if let Some(at) = place::application(context, stack).or_else(|| own(stack)) {
+    if let Some(at) = place::place(context, stack).or_else(|| own(stack)) {
         waiters.function = context.trace.text(at.function).to_owned();
         waiters.source = context.source(&at);
     }
@@ -283,6 +283,13 @@ fn confidence(context: &Context, spun: &Spun, others: &Others) -> (Confidence, V
     if known < MOST * total {
         doubts.push("whom they waited for is not known: most of the time none of the others worked".to_owned());
         return (Confidence::Low, doubts);
+    }
+    let worker = match others {
+        Others::Ready => most(&spun.ready),
+        _ => workers(spun).first().map_or(ThreadIdx::NONE, |w| w.0),
+    };
+    if context.pid(worker) != context.pid(most(&spun.threads)) {
+        doubts.push("that they share memory is told by their name alone: they are processes of one program".to_owned());
     }
     if first < ONE * known {
         doubts.push("which of the others was waited for is a guess: several worked or were ready".to_owned());

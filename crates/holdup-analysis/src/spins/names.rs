@@ -52,6 +52,25 @@ const IN_FILE: &[(&str, &str)] = &[
     ("gomp_sem_wait_slow", "libgomp"),
 ];
 
+/// Functions that look again and again whether anything has come, and call others for that.
+const DRIVERS: &[&str] = &[
+    // MPI.
+    "opal_progress",
+    "ompi_request_default_wait",
+    "ompi_request_wait_completion",
+    "MPID_Progress_wait",
+    "MPIDI_CH3I_Progress",
+    "MPIDI_progress_test",
+    // UCX, which it may use.
+    "ucp_worker_progress",
+    "ucs_callbackq_dispatch",
+];
+
+/// Whether what `function` calls does nothing but wait either, unless it copies what has come.
+pub(super) fn drives(function: &str) -> bool {
+    DRIVERS.contains(&function)
+}
+
 /// Whether `function` of the file `module` does nothing but wait for another CPU.
 pub(super) fn spins(function: &str, module: &str) -> bool {
     EXACT.contains(&function)
@@ -61,7 +80,7 @@ pub(super) fn spins(function: &str, module: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::spins;
+    use super::{drives, spins};
 
     #[test]
     fn a_name_is_judged_where_it_belongs() {
@@ -69,5 +88,6 @@ mod tests {
         assert!(!spins("do_wait", "/usr/bin/bash"), "a shell waits for its child");
         assert!(spins("core::hint::spin_loop", "/bin/x"));
         assert!(!spins("spin_class_scheduler", "/bin/x"));
+        assert!(drives("opal_progress") && !drives("progress"));
     }
 }

@@ -117,7 +117,7 @@ impl Sweep<'_> {
         let key = self.edge_key(q);
         let holds = key.terminal.holds_up();
         // Who is held up wherever its chain ends, is so by the one at the end, whatever that one waits for.
-        let charged = if holds { key } else { Key { terminal: Terminal::Outside, ..key } };
+        let charged = if holds { key } else { Key { terminal: self.end_at(q), ..key } };
         let cell = self.cell_of(q, charged);
         let edge = Edge { key, cell, holds, mark: self.clock.total };
         self.forest.queue_mut(q).edge = Some(edge);

@@ -97,6 +97,15 @@ impl Sweep<'_> {
         (key, role)
     }
 
+    /// What a queue next to a root waits for if it is held up wherever its chain ends.
+    pub(super) fn end_at(&self, q: u32) -> Terminal {
+        let root = self.forest.queue(q).parent;
+        match (root != NONE).then(|| self.forest.at(root).state) {
+            Some(State::Waiting(w)) => end_at(self.wait(w)),
+            _ => Terminal::Outside,
+        }
+    }
+
     /// What a queue next to a root waits for.
     pub(super) fn edge_key(&self, q: u32) -> Key {
         let queue = self.forest.queue(q);
@@ -146,9 +155,13 @@ pub(super) fn idle_key(i: u32, wait: &Wait) -> Key {
 
 /// Held up at this place, by nobody in the trace: what for, only the place tells.
 pub(super) fn held_up_key(i: u32, wait: &Wait) -> Key {
-    let sleeps = wait.kind == WaitKind::Timer || wait.is_timed_out();
-    let terminal = if sleeps { Terminal::Timer } else { Terminal::Outside };
+    let terminal = end_at(wait);
     Key { terminal, thread: ThreadIdx(i), lock: lock_of(wait), kind: wait.kind, site: wait.stack }
+}
+
+/// What holds up others where a thread waits for no other: a time that it set itself, or something from outside.
+fn end_at(wait: &Wait) -> Terminal {
+    if wait.kind == WaitKind::Timer || wait.is_timed_out() { Terminal::Timer } else { Terminal::Outside }
 }
 
 /// Whether its thread cannot be idle by design at this place.
