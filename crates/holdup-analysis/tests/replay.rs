@@ -61,7 +61,8 @@ fn s2_a_lock_that_is_held_leaves_the_work() {
     for w in 11..14 {
         s = s.by(1000.0, 0, 10, w);
     }
-    is(bound(&s.finish(), "holder", FindingKind::LockHeld), 1000.0 / (1030.0 / 4.0));
+    // Work that is done without waits takes 85 % of its CPU time at least.
+    is(bound(&s.finish(), "holder", FindingKind::LockHeld), 1000.0 / (0.85 * 1030.0 / 4.0));
 }
 
 /// Three threads that hand a lock over: with a lock for each they need a third of the time, if there are CPUs for it.
@@ -162,7 +163,7 @@ fn a_program_that_runs_for_a_fixed_time_is_measured_by_what_it_does() {
     let trace = s.wakes(99.9, 0, 0, 10, WakeContext::Timer, 0).runs(10, 0, 99.9, 100.0, -1).finish();
     let answer = explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap();
     let lock = answer.findings.iter().find(|f| f.lock.is_some()).expect("the lock");
-    is(lock.gain_at_most, 2.0);
+    is(lock.gain_at_most, 2.0 / 0.85);
 }
 
 /// Fewer turns save more than one side's work: what each of them costs both sides nobody knows.

@@ -2,12 +2,13 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use common::{MS, SLEEP, Schedule, ns};
 use holdup_analysis::report::{Confidence, Finding, FindingKind};
 use holdup_analysis::{CodeLoop, Decoded, Disassembler, Disassembly, Explanation, Options, explain};
-use holdup_trace::{Cpu, Image, Location, MapEvent, SampleEvent, SwitchState, Symbolizer, Trace};
+use holdup_trace::{Cpu, Image, Location, MapEvent, NameEvent, SampleEvent, SwitchState, Symbolizer, Trace};
 
 /// sched_yield.
 const YIELD: i16 = 24;
@@ -69,16 +70,24 @@ impl Disassembler for Four {
     }
 }
 
-/// Samples every millisecond: thread, CPU, instruction, from, to.
-fn sampled(mut schedule: Schedule, samples: &[(u32, u16, u64, f64, f64)]) -> Trace {
-    let image = Image { start: 0x1000, end: 0x2000, path: "/bin/x".into(), pid: 1, ..Image::default() };
-    let image = schedule.builder.image(image);
-    schedule.builder.push(0, MapEvent { pid: 1, image });
+/// Samples every millisecond of threads of one process: thread, CPU, instruction, from, to.
+fn sampled(schedule: Schedule, samples: &[(u32, u16, u64, f64, f64)]) -> Trace {
+    sampled_in(schedule, |_| 1, samples)
+}
+
+/// The same of threads whose processes `pid_of` tells.
+fn sampled_in(mut schedule: Schedule, pid_of: fn(u32) -> u32, samples: &[(u32, u16, u64, f64, f64)]) -> Trace {
+    let pids: BTreeSet<u32> = samples.iter().map(|(tid, ..)| pid_of(*tid)).collect();
+    for pid in pids {
+        let image = Image { start: 0x1000, end: 0x2000, path: "/bin/x".into(), pid, ..Image::default() };
+        let image = schedule.builder.image(image);
+        schedule.builder.push(0, MapEvent { pid, image });
+    }
     schedule.builder.meta_mut().sample_period_ns = MS;
     for &(tid, cpu, ip, from, to) in samples {
         let mut t = from + 0.5;
         while t < to {
-            let chain = schedule.builder.chain(1, &[], &[ip]);
+            let chain = schedule.builder.chain(pid_of(tid), &[], &[ip]);
             schedule.builder.push(ns(t), SampleEvent { cpu: Cpu(cpu), tid, ip, chain });
             t += 1.0;
         }
@@ -102,6 +111,24 @@ fn spin(answer: &Explanation) -> &Finding {
 
 fn near(found: f64, wanted: f64) {
     assert!((found - wanted).abs() < 0.002, "found {found}, wanted {wanted}");
+}
+
+#[test]
+fn processes_of_one_program_wait_for_each_other() {
+    for (other, known) in [("rank", true), ("hog", false)] {
+        let mut schedule = Schedule::new(2, 100.0);
+        for (pid, name) in [(20, "rank"), (21, other)] {
+            let name = schedule.builder.string(name);
+            schedule.builder.push(0, NameEvent { pid, tid: pid, name });
+        }
+        let schedule = schedule.runs(20, 0, 0.0, 100.0, SLEEP).runs(21, 1, 0.0, 100.0, SLEEP);
+        let samples = [(20, 0, SPIN, 0.0, 100.0), (21, 1, WORK, 0.0, 100.0)];
+        let answer = explained(&sampled_in(schedule, |tid| tid, &samples));
+        let found = spin(&answer);
+        assert_eq!(found.culprit.function == "update_book", known, "{found:#?}");
+        let sure = if known { Confidence::Medium } else { Confidence::Low };
+        assert_eq!(found.confidence, sure, "{:?}", found.doubts);
+    }
 }
 
 #[test]

@@ -61,6 +61,9 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Serial(_) if excludes_itself(context, tally, crew) => {
             format!("{who} worked one at a time, for {lasted}{}; {}", without_cpu(tally), stood(f))
         }
+        Group::Serial(_) if lock::is_kept_meanwhile(context, group, tally) => {
+            format!("{who} worked for {lasted}{} while a lock was kept for it; {}", without_cpu(tally), stood(f))
+        }
         Group::Serial(_) => format!("{who} worked{alone} for {lasted}{}; {}", without_cpu(tally), stood(f)),
         Group::Disk(..) => format!("{who} waited for the disk for {}; {}", at_disk(context, tally), stood(f)),
         Group::Timer(..) => match lock::known(context, tally) {
@@ -285,6 +288,9 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
         }
         Group::Serial(_) if f.kind == FindingKind::Imbalance => {
             format!("Cut the work of {function} into smaller pieces, so that no thread is left with a long one.")
+        }
+        Group::Serial(_) if lock::is_kept_meanwhile(context, group, tally) => {
+            format!("Do the work of {function} outside of the lock that is kept for it, or make it shorter.")
         }
         Group::Serial(_) => {
             format!("Spread {function} over threads, overlap it with the next phase, or make it shorter.")

@@ -40,8 +40,23 @@ pub(super) fn known(context: &Context, tally: &Tally) -> Option<&'static Known> 
         .map(|(_, known)| known)
 }
 
+/// Whether those who wait for somebody's work mostly wait for locks, which others keep until it is done: shells of which each runs a
+/// program under `flock`. Whoever waits for the end of a child does so in any case.
+pub(super) fn is_kept_meanwhile(context: &Context, group: &Group, tally: &Tally) -> bool {
+    let kind = |stack: &StackId| context.classifier.facts(*stack).kind;
+    let sum = |of: &dyn Fn(Option<WaitKind>) -> bool| -> u64 {
+        tally.wait_stacks.iter().filter(|(stack, _)| of(kind(stack))).map(|(_, ns)| ns).sum()
+    };
+    matches!(group, Group::Serial(_))
+        && 2 * sum(&|kind| kind == Some(WaitKind::Lock)) > sum(&|kind| kind != Some(WaitKind::Join))
+}
+
 /// A stack of the place at which waiters waited longest; for a lock that is known by a name, where they waited for that.
 pub(super) fn main_wait(context: &Context, group: &Group, tally: &Tally) -> StackId {
+    if is_kept_meanwhile(context, group, tally) {
+        let is_lock = |stack| context.classifier.facts(stack).kind == Some(WaitKind::Lock);
+        return tally.common_stack_of(context.classifier, is_lock);
+    }
     let known = if group.is_lock() { known(context, tally) } else { None };
     let is_for = |stack| known.is_none() || lock_names::at(context.trace, context.classifier, stack) == known;
     tally.common_stack_of(context.classifier, is_for)
