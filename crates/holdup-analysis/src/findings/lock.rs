@@ -43,12 +43,17 @@ pub(super) fn known(context: &Context, tally: &Tally) -> Option<&'static Known> 
 /// Whether those who wait for somebody's work mostly wait for locks, which others keep until it is done: shells of which each runs a
 /// program under `flock`. Whoever waits for the end of a child does so in any case.
 pub(super) fn is_kept_meanwhile(context: &Context, group: &Group, tally: &Tally) -> bool {
-    let kind = |stack: &StackId| context.classifier.facts(*stack).kind;
-    let sum = |of: &dyn Fn(Option<WaitKind>) -> bool| -> u64 {
-        tally.wait_stacks.iter().filter(|(stack, _)| of(kind(stack))).map(|(_, ns)| ns).sum()
-    };
-    matches!(group, Group::Serial(_))
-        && 2 * sum(&|kind| kind == Some(WaitKind::Lock)) > sum(&|kind| kind != Some(WaitKind::Join))
+    if !matches!(group, Group::Serial(_)) {
+        return false;
+    }
+    let (mut locks, mut all) = (0, 0);
+    for (stack, ns) in &tally.wait_stacks {
+        let kind = context.classifier.facts(*stack).kind;
+        locks += if kind == Some(WaitKind::Lock) { *ns } else { 0 };
+        all += if kind == Some(WaitKind::Join) { 0 } else { *ns };
+    }
+    // Those of whom nobody knows where they waited are none of them.
+    2 * locks > all && 2.0 * locks as f64 > tally.rank.0
 }
 
 /// A stack of the place at which waiters waited longest; for a lock that is known by a name, where they waited for that.
