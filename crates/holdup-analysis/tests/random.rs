@@ -312,9 +312,8 @@ fn waits_keep_their_numbers() {
         let (focus, classifier) = (Focus::new(&trace, None), Classifier::new(&trace));
         let whole = build(&trace, &focus, &classifier).unwrap();
         let timeline = Timeline::with_parts(&trace, &focus, &classifier, 20).unwrap();
-        let parts = timeline.len();
-        assert!(parts > 5 && whole.waits.len() > 50, "{parts} parts");
-        assert_eq!(timeline.first_wait(parts), whole.waits.len() as u64, "round {round}");
+        let (parts, waits) = (timeline.len(), whole.waits.len());
+        assert!(parts > 5 && waits > 50 && timeline.first_wait(parts) == waits as u64, "round {round}: {parts} parts");
         for range in (0..parts).flat_map(|first| [first..parts, first..first + 1, first..parts.min(first + 3)]) {
             let some = timeline.range(range.clone()).unwrap();
             for (i, wait) in some.waits.iter().enumerate() {
@@ -332,7 +331,7 @@ fn waits_keep_their_numbers() {
                 assert!(timeline.part_of_wait(number).is_some_and(|part| range.contains(&part)));
             }
         }
-        assert_eq!(timeline.part_of_wait(whole.waits.len() as u64), None);
+        assert_eq!(timeline.part_of_wait(waits as u64), None);
         assert_eq!((timeline.up_to(3, 40), timeline.up_to(3, 20 * parts)), (2..4, 0..parts));
     }
 }

@@ -181,9 +181,8 @@ pub enum Command {
     DemoProgram,
 }
 
-/// The name of that command, which `holdup agent` starts.
+/// What `holdup agent` starts.
 pub const ANSWER_METRICS: &str = "answer-metrics";
-
 impl Command {
     /// Whether this command records, and needs privileges for that.
     pub fn records(&self) -> bool {
