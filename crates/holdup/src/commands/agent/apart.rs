@@ -86,8 +86,10 @@ pub fn answer() -> anyhow::Result<ExitCode> {
     holdup_record::give_up_all();
     let listener = TcpListener::from(rustix::io::dup(rustix::stdio::stdin())?);
     let mut texts = UnixStream::from(rustix::io::dup(rustix::stdio::stdout())?);
-    let Some(secret) = told(&mut texts)? else { return Ok(ExitCode::SUCCESS) };
+    // Who asks early waits for the first text.
+    let (Some(secret), Some(first)) = (told(&mut texts)?, told(&mut texts)?) else { return Ok(ExitCode::SUCCESS) };
     let board = Board::default();
+    board.put_up(first);
     let server = scrape::on(listener, (!secret.is_empty()).then_some(secret), board.clone(), MEDIA_TYPE)?;
     std::thread::Builder::new().name("holdup-metrics".into()).spawn(move || server.run())?;
     while let Some(text) = told(&mut texts)? {
