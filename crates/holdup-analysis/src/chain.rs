@@ -68,16 +68,18 @@ pub fn chain(trace: &Trace, path: &str, options: &Options, disassembler: &dyn Di
     let range = timeline.up_to(seen, MOST_EVENTS);
     let intervals = timeline.range(range.clone())?;
     let study = Study { trace, focus: &focus, intervals: &intervals, classifier: &classifier, disassembler };
-    let waits = timeline.first_wait(timeline.len());
-    let picked = pick::pick(&study, &walk::Parts::new(&intervals), &options.start, waits).map_err(refuse)?;
+    let (waits, parts) = (timeline.first_wait(timeline.len()), walk::Parts::new(&intervals));
+    let picked = pick::pick(&study, &parts, &options.start, waits).map_err(refuse)?;
+    let top = options.follow.then_some(if options.top == 0 { DEFAULT_TOP } else { options.top });
     let wait = intervals.waits[picked.wait];
     let end = timeline.part_at(wait.resumed);
     if range.contains(&end) {
-        return follow(&study, path, picked, options);
+        return follow(&study, &parts, path, picked, top);
     }
     let intervals = timeline.range(timeline.up_to(end, MOST_EVENTS))?;
     let place = place_of(&intervals, &wait).ok_or_else(|| refuse(GONE.to_owned()))?;
-    follow(&Study { intervals: &intervals, ..study }, path, pick::Picked { wait: place, ..picked }, options)
+    let (study, picked) = (Study { intervals: &intervals, ..study }, pick::Picked { wait: place, ..picked });
+    follow(&study, &walk::Parts::new(&intervals), path, picked, top)
 }
 
 /// Where a wait is among others that were made anew.
@@ -108,15 +110,15 @@ impl Study<'_> {
     pub fn chain(&self, path: &str, wait: &Wait) -> Result<Chain> {
         let place = place_of(self.intervals, wait);
         let place = place.ok_or_else(|| Error::Input(format!("{path}: {GONE}")))?;
-        let options = Options { start: Start::Wait(0), focus: None, follow: false, top: 0 };
-        follow(self, path, pick::Picked::of(&walk::Parts::new(self.intervals), place), &options)
+        let parts = walk::Parts::new(self.intervals);
+        follow(self, &parts, path, pick::Picked::of(&parts, place), None)
     }
 }
 
-fn follow(study: &Study, path: &str, picked: pick::Picked, options: &Options) -> Result<Chain> {
+/// Follows the chain of a wait, with at most `top` hand-offs of its lock, if these are wanted.
+fn follow(study: &Study, parts: &walk::Parts, path: &str, picked: pick::Picked, top: Option<usize>) -> Result<Chain> {
     let refuse = |what: String| Error::Input(format!("{path}: {what}"));
     let Study { trace, focus, intervals, .. } = *study;
-    let parts = walk::Parts::new(intervals);
     let note = match parts.start(picked.wait) < walk::at(intervals.from) {
         false => picked.note,
         true => format!(
@@ -124,10 +126,9 @@ fn follow(study: &Study, path: &str, picked: pick::Picked, options: &Options) ->
             walk::at(intervals.from).seconds()
         ),
     };
-    let links = walk::walk(study, &parts, picked.wait, picked.at);
-    let (hops, end, shares) = activity::describe(study, &parts, &links)?;
-    let top = if options.top == 0 { DEFAULT_TOP } else { options.top };
-    let listed = options.follow.then(|| handoffs::of(study, &parts, picked.wait, top)).transpose();
+    let links = walk::walk(study, parts, picked.wait, picked.at);
+    let (hops, end, shares) = activity::describe(study, parts, &links)?;
+    let listed = top.map(|top| handoffs::of(study, parts, picked.wait, top)).transpose();
     Ok(Chain {
         schema: "holdup.chain/1",
         trace: TraceFacts {

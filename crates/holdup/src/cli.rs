@@ -24,7 +24,7 @@ mod view;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use agent::Agent;
+pub use agent::{ANSWER_METRICS, Agent};
 use clap::{Args, Parser, Subcommand};
 pub use diff::Diff;
 pub use export::Export;
@@ -181,8 +181,6 @@ pub enum Command {
     DemoProgram,
 }
 
-/// What `holdup agent` starts.
-pub const ANSWER_METRICS: &str = "answer-metrics";
 impl Command {
     /// Whether this command records, and needs privileges for that.
     pub fn records(&self) -> bool {

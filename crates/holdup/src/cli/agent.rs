@@ -17,6 +17,9 @@ Examples:
 Every so often it records for a moment, explains that as `holdup explain` does, and adds it up: CPU time held up by cause,
 spinning, ready, idle. Prometheus fetches it; docs/agent.md has queries, an alert and a dashboard. Ctrl-C ends it.";
 
+/// The command that `holdup agent` starts to answer who fetches.
+pub const ANSWER_METRICS: &str = "answer-metrics";
+
 /// `holdup agent`
 #[derive(Debug, Args)]
 pub struct Agent {
