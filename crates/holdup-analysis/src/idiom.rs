@@ -75,7 +75,7 @@ impl Idiom {
                 format!("it moves on by {bytes} bytes in each turn and uses {used} of them: a cache line or more for each turn")
             }
             Idiom::CopiesBytes => "it copies one byte in each turn; where the two areas do not overlap, memcpy does it faster".to_owned(),
-            Idiom::CountsBits => "it counts the bits of a word one by one; `popcnt` counts a word's at once".to_owned(),
+            Idiom::CountsBits => "it counts the set or the clear bits of a word one by one; `popcnt` counts a word's at once".to_owned(),
         }
     }
 }

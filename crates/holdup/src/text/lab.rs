@@ -8,15 +8,15 @@ use holdup_lab::compare::{Comparison, Pair};
 use holdup_lab::experiments;
 use holdup_lab::knobs::{Kind, Knob};
 use holdup_lab::machine::Machine;
-use holdup_lab::result::{Outcome, Point, Series};
+use holdup_lab::result::{Costs, Outcome, Point, Series, Waits};
 use serde_json::json;
 
 use super::{screen, wrap};
 
 /// Columns of a name, at most.
-const NAME: usize = 44;
+const NAME: usize = 50;
 /// Columns of a figure with its spread.
-const CELL: usize = 16;
+const CELL: usize = 14;
 
 /// A line on standard error that says which experiment runs and how far it is; silent where that is no terminal.
 pub struct ProgressLine {
@@ -108,10 +108,11 @@ pub fn print_outcome(outcome: &Outcome) -> anyhow::Result<()> {
     writeln!(out, "\n{}  {:.1} s", clean(&outcome.name), outcome.elapsed_s)?;
     let params: Vec<String> = outcome.params.iter().map(|(k, v)| format!("{k}={v}")).collect();
     writeln!(out, "{}", wrap::paragraph("  ", &params.join(" ")))?;
-    for (axis, series) in by_axis(outcome) {
-        print_table(&mut out, axis, &series)?;
+    for table in tables(outcome) {
+        print_table(&mut out, &table)?;
     }
     print_costs(&mut out, outcome)?;
+    writeln!(out)?;
     for note in &outcome.notes {
         writeln!(out, "{}", wrap::paragraph("  note: ", note))?;
     }
@@ -122,33 +123,39 @@ pub fn print_outcome(outcome: &Outcome) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Series with the same axis stand in one table.
-fn by_axis(outcome: &Outcome) -> Vec<(&str, Vec<&Series>)> {
-    let mut tables: Vec<(&str, Vec<&Series>)> = Vec::new();
+/// Series with one axis and one unit, so that all figures of a table can be compared.
+struct Table<'a> {
+    axis: &'a str,
+    unit: &'a str,
+    series: Vec<&'a Series>,
+}
+
+fn tables(outcome: &Outcome) -> Vec<Table<'_>> {
+    let mut tables: Vec<Table> = Vec::new();
     for series in &outcome.series {
-        let axis = series.axis.as_deref().unwrap_or(&outcome.axis);
-        match tables.iter_mut().find(|(a, _)| *a == axis) {
-            Some((_, table)) => table.push(series),
-            None => tables.push((axis, vec![series])),
+        let (axis, unit) = (series.axis.as_deref().unwrap_or(&outcome.axis), series.unit.as_str());
+        match tables.iter_mut().find(|t| (t.axis, t.unit) == (axis, unit)) {
+            Some(table) => table.series.push(series),
+            None => tables.push(Table { axis, unit, series: vec![series] }),
         }
     }
     tables
 }
 
-fn print_table(out: &mut impl Write, axis: &str, series: &[&Series]) -> anyhow::Result<()> {
-    let xs: BTreeSet<u64> = series.iter().flat_map(|s| &s.points).map(|p| p.x.to_bits()).collect();
+fn print_table(out: &mut impl Write, table: &Table) -> anyhow::Result<()> {
+    let xs: BTreeSet<u64> = table.series.iter().flat_map(|s| &s.points).map(|p| p.x.to_bits()).collect();
     let xs: Vec<f64> = xs.into_iter().map(f64::from_bits).collect();
-    let name = series.iter().map(|s| clean(&s.name).chars().count()).max().unwrap_or(0).clamp(12, NAME);
-    let columns = ((wrap::width().saturating_sub(name + 12)) / CELL).max(1);
+    let name = table.series.iter().map(|s| clean(&s.name).chars().count()).max().unwrap_or(0).clamp(12, NAME);
+    let columns = (wrap::width().saturating_sub(name + 2) / CELL).max(1);
+    writeln!(out, "\n{}", wrap::paragraph("  ", &clean(&format!("{}, by {}", table.unit, table.axis))))?;
     for xs in xs.chunks(columns) {
-        write!(out, "  {:>width$} ", clean(axis), width = name + 8)?;
+        write!(out, "  {:name$}", "")?;
         for x in xs {
             write!(out, "{:>CELL$}", figure(*x))?;
         }
         writeln!(out)?;
-        for series in series {
-            let unit: String = clean(&series.unit).chars().take(7).collect();
-            write!(out, "  {:<name$} {unit:>7} ", clean(&series.name))?;
+        for series in &table.series {
+            write!(out, "  {:<name$}", clean(&series.name))?;
             for x in xs {
                 let point = series.points.iter().find(|p| p.x == *x);
                 write!(out, "{:>CELL$}", point.map_or("–".to_owned(), cell))?;
@@ -166,41 +173,57 @@ fn cell(point: &Point) -> String {
     format!("{} ±{percent:.0} %", figure(point.median))
 }
 
+/// A row of what an operation costs besides: its series, its place, and what was measured there.
+struct CostRow<'a> {
+    series: &'a str,
+    x: f64,
+    costs: &'a Costs,
+    waits: Option<&'a Waits>,
+}
+
+/// A column of these rows: its head, its width, and a row's text in it, if it has one.
+type CostColumn = (&'static str, usize, fn(&CostRow) -> Option<String>);
+
+const COSTS: [CostColumn; 8] = [
+    ("x", 8, |r| Some(figure(r.x))),
+    ("user ns", 9, |r| r.costs.user_ns.map(figure)),
+    ("sys ns", 9, |r| r.costs.system_ns.map(figure)),
+    ("elapsed", 9, |r| Some(figure(r.costs.elapsed_ns))),
+    ("switches", 9, |r| Some(figure(r.costs.switches))),
+    ("fair", 6, |r| Some(format!("{:.2}", r.costs.fairness))),
+    ("p99 ns", 9, |r| r.waits.map(|w| figure(w.p99_ns))),
+    ("max ns", 9, |r| r.waits.map(|w| figure(w.max_ns))),
+];
+
 /// What operations cost besides: at the last point of each series, and at all where CPU time is split.
 fn print_costs(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
-    let mut rows = Vec::new();
-    for series in &outcome.series {
-        let with = |i: &usize, p: &Point| *i + 1 == series.points.len() || p.costs.is_some_and(|c| c.user_ns.is_some());
-        let shown = series.points.iter().enumerate().filter(|(i, p)| with(i, p));
-        rows.extend(shown.filter_map(|(_, p)| p.costs.map(|c| (&series.name, p.x, c, p.waits))));
-    }
+    let rows: Vec<CostRow> = outcome.series.iter().flat_map(cost_rows).collect();
     if rows.is_empty() {
         return Ok(());
     }
-    let name = rows.iter().map(|r| clean(r.0).chars().count()).max().unwrap_or(0).clamp(12, NAME);
-    writeln!(
-        out,
-        "  {:<name$} {:>6} {:>8} {:>8} {:>8} {:>8} {:>5} {:>8} {:>8}",
-        "for each operation", "x", "user ns", "sys ns", "elapsed", "switches", "fair", "p99 ns", "max ns"
-    )?;
-    for (series, x, costs, waits) in rows {
-        let wait =
-            |pick: fn(&holdup_lab::result::Waits) -> f64| waits.as_ref().map_or("–".to_owned(), |w| figure(pick(w)));
-        writeln!(
-            out,
-            "  {:<name$} {:>6} {:>8} {:>8} {:>8} {:>8} {:>5.2} {:>8} {:>8}",
-            clean(series),
-            figure(x),
-            costs.user_ns.map_or("–".to_owned(), figure),
-            costs.system_ns.map_or("–".to_owned(), figure),
-            figure(costs.elapsed_ns),
-            figure(costs.switches),
-            costs.fairness,
-            wait(|w| w.p99_ns),
-            wait(|w| w.max_ns),
-        )?;
+    let name = rows.iter().map(|r| clean(r.series).chars().count()).max().unwrap_or(0).clamp(18, NAME);
+    let shown = COSTS.iter().filter(|(_, _, text)| rows.iter().any(|r| text(r).is_some())).collect::<Vec<_>>();
+    write!(out, "\n  {:<name$}", "for each operation")?;
+    for (head, width, _) in &shown {
+        write!(out, "{head:>width$}")?;
+    }
+    writeln!(out)?;
+    for row in &rows {
+        write!(out, "  {:<name$}", clean(row.series))?;
+        for (_, width, text) in &shown {
+            write!(out, "{:>width$}", text(row).unwrap_or("–".to_owned()))?;
+        }
+        writeln!(out)?;
     }
     Ok(())
+}
+
+fn cost_rows(series: &Series) -> impl Iterator<Item = CostRow<'_>> {
+    let last = series.points.len();
+    series.points.iter().enumerate().filter_map(move |(i, point)| {
+        let costs = point.costs.as_ref().filter(|c| i + 1 == last || c.user_ns.is_some())?;
+        Some(CostRow { series: &series.name, x: point.x, costs, waits: point.waits.as_ref() })
+    })
 }
 
 /// How many differing series are shown, at most.
