@@ -205,6 +205,16 @@ impl<'a> Classifier<'a> {
         self.frames_that(stack, nameless)
     }
 
+    /// The function of a language's runtime in which the program's side of a stack ends, if it has a name.
+    pub(crate) fn runtime_leaf(&self, stack: StackId) -> Option<(FrameId, LocationRow)> {
+        let user = |l: &LocationRow| !is_kernel_module(self.trace.text(l.module));
+        let is_own = |l: &LocationRow| {
+            let (module, function) = (self.trace.text(l.module), self.trace.text(l.function));
+            runtime::is_own(module, function) && !function.is_empty() && !function.contains("+0x")
+        };
+        self.frames_that(stack, user).into_iter().next().filter(|(_, l)| is_own(l))
+    }
+
     /// Whether the stack is on a task of a runtime that told no names.
     pub(crate) fn is_of_nameless_task(&self, stack: StackId) -> bool {
         schedulers::at(self.trace, stack).is_some_and(|s| !s.nameless.is_empty())

@@ -24,6 +24,7 @@ mod place;
 mod prepare;
 mod range;
 mod releases;
+mod requests;
 mod sites;
 mod state;
 mod streams;

@@ -179,6 +179,47 @@ fn s10_who_waits_in_the_middle_of_its_work_is_held_up_by_one_who_waits_for_his_c
     }
 }
 
+/// How long a client is held up by a server's sleep of half a second before the answer, and is idle, if the server was asked for it, or
+/// sleeps by itself; the client's own wait has a time-out, and is begun again, `parts` times.
+fn sleeps_before_the_answer(asked: bool, parts: u32) -> (f64, f64) {
+    let mut s = Schedule::new(2, 515.0);
+    for (pid, name) in [(20, "server"), (30, "client")] {
+        let name = s.builder.string(name);
+        s.builder.push(0, NameEvent { pid, tid: pid, name });
+        s.builder.push(0, ListenerEvent { pid, parent: 1, listens: pid == 20 });
+    }
+    s.builder.meta_mut().focus_pids = vec![30];
+    s = if asked { s.switch(0.0, 0, 20, SwitchState::Sleeping, POLL, 0) } else { s };
+    s = s.waits_at(30, 1, [0.0, 10.0], POLL, &[0x40]);
+    s = if asked { s.by(10.0, 1, 30, 20) } else { s };
+    s = s.waits_at(20, 0, [10.0, 11.0], SLEEP, &[0x50]);
+    for part in 1..parts {
+        let t = 10.0 + 500.0 / f64::from(parts) * f64::from(part);
+        s = s.wakes(t, 1, 0, 30, WakeContext::Timer, 0).waits_at(30, 1, [t, t + 0.01], POLL, &[0x40]);
+    }
+    let s = s.wakes(511.0, 0, 0, 20, WakeContext::Timer, 0).switch(511.0, 0, 0, SwitchState::Runnable, -1, 20);
+    let s = s.by(512.0, 0, 20, 30).switch(512.0, 1, 0, SwitchState::Runnable, -1, 30);
+    let (_, blame) = s.blame();
+    (ms(&blame, |k| k.terminal == Terminal::Timer), ms(&blame, |k| k.terminal == Terminal::IdleByDesign))
+}
+
+#[test]
+fn a_sleep_within_a_request_holds_up_however_long_it_is() {
+    let (held, idle) = sleeps_before_the_answer(true, 1);
+    near(held, 500.0);
+    near(idle, 0.0);
+    let (held, idle) = sleeps_before_the_answer(false, 1);
+    near(held, 0.0);
+    near(idle, 500.0);
+}
+
+#[test]
+fn who_asks_again_and_again_for_input_waits_for_whoever_brings_it() {
+    let (held, idle) = sleeps_before_the_answer(true, 4);
+    assert!((499.0..500.0).contains(&held), "{held}");
+    near(idle, 0.0);
+}
+
 #[test]
 fn a_client_waits_for_its_server_and_a_server_is_at_home() {
     let waits = |focus: u32| {

@@ -9,7 +9,7 @@ use crate::intervals::{LONGEST_NAP_NS, Place, Wait};
 /// The end of a chain whose last thread waits for no thread. `hops` is 0 for that thread itself; `locked` tells that
 /// the others wait for a lock that it holds.
 pub(super) fn of_wait(wait: &Wait, hops: usize, locked: bool) -> Terminal {
-    let sleep = locked || is_nap(wait);
+    let sleep = locked || is_nap(wait) || wait.place == Place::Middle;
     match wait.kind {
         WaitKind::Disk => Terminal::Disk,
         // A fault that an interrupt ended brought a page from a disk.

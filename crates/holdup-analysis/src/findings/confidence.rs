@@ -88,6 +88,9 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
         grave = true;
         doubts.push("nothing tells whether it sleeps by design, to keep a pace, or to wait for something".to_owned());
     }
+    if matches!(group, Group::Timer(..)) && tally.is_at_input(context.classifier) {
+        doubts.push("what set the timer is not in the recording".to_owned());
+    }
     if matches!(group, Group::Timer(..)) && tally.waits < FEW {
         doubts.push(format!("it is about {} waits: some other thread may have kept them", tally.waits));
     }

@@ -122,6 +122,7 @@ fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> 
     }
     known
         .or_else(|| [released, waited].into_iter().find_map(|s| application(context, s)))
+        .or_else(|| of_runtime(context.classifier, &samples))
         // A function of the C library in which a stack ends is nobody's doing, and least of all what it ran.
         .or_else(|| {
             let telling =
@@ -149,6 +150,16 @@ pub(crate) fn covering(classifier: &Classifier, samples: &FxHashMap<StackId, f64
 /// Of code without symbols, too, the innermost that covers most is the place.
 fn nameless(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
     first(wide(samples, |stack| classifier.nameless_frames(stack)))
+}
+
+/// The function of a language's runtime in which most of the samples end, where nothing tells of the program: `sre_ucs1_match` of
+/// an interpreter says more than nothing. Its outer functions, which run whatever the program has, would not.
+fn of_runtime(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
+    let all: f64 = samples.values().sum();
+    let ends = |stack: &StackId| classifier.runtime_leaf(*stack);
+    let inside: f64 = samples.iter().filter(|(s, _)| ends(s).is_some()).map(|(_, weight)| weight).sum();
+    let leaves = wide(samples, |stack| ends(&stack).into_iter().collect());
+    if inside > COVERAGE * all { first(leaves) } else { None }
 }
 
 fn first(functions: Vec<Function>) -> Option<LocationRow> {

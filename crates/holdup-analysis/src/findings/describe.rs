@@ -68,6 +68,9 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Disk(..) => format!("{who} waited for the disk for {}; {}", at_disk(context, tally), stood(f)),
         Group::Timer(..) => match lock::known(context, tally) {
             Some(known) => format!("{who} slept for {lasted} in tries to get {}; {}", known.name, stood(f)),
+            None if tally.is_at_input(context.classifier) => {
+                format!("{who} waited for a timer of {} own for {lasted} before it answered; {}", its(tally), stood(f))
+            }
             None if is_for_itself(tally) => format!("{who} slept for {lasted} in the middle of {} work", its(tally)),
             None => format!("{who} slept for {lasted} while others waited for it; {}", stood(f)),
         },
@@ -298,6 +301,10 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
         Group::Disk(..) => {
             format!("Ask the disk less often in {function}: in batches, ahead of time, or without a lock.")
         }
+        Group::Timer(..) if tally.is_at_input(context.classifier) => format!(
+            "See what sets that timer in {} (setTimeout, asyncio.sleep, time.Sleep, a retry, a limit of its rate), and answer without it.",
+            c.process
+        ),
         Group::Timer(..) => format!(
             "Wait for the event instead of sleeping in {function}: a condition variable, a futex or an eventfd."
         ),

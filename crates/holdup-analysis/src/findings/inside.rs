@@ -35,6 +35,8 @@ pub(super) fn of_stacks(context: &Context, stacks: &FxHashMap<StackId, f64>) -> 
 fn of(context: &Context, group: &Group, tally: &Tally) -> Option<&'static Scheduler> {
     match group {
         Group::Serial(_) if !tally.starved => of_stacks(context, &tally.samples),
+        // It waits for a timer where its tasks wait for theirs.
+        Group::Timer(..) if tally.is_at_input(context.classifier) => None,
         Group::Timer(..) | Group::Disk(..) => of_stacks(context, &tally.sites).filter(|s| !s.blocks.is_empty()),
         _ => None,
     }

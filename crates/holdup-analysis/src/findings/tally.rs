@@ -263,6 +263,11 @@ impl Tally {
         main_stack(classifier, self.sites.iter().map(|(stack, weight)| (*stack, *weight)))
     }
 
+    /// Whether its main place waits for input, as an event loop does, be it with a time-out.
+    pub(crate) fn is_at_input(&self, classifier: &Classifier) -> bool {
+        classifier.facts(self.main_site(classifier)).kind == Some(WaitKind::Input)
+    }
+
     /// What it is about.
     pub(crate) fn subjects(&self) -> impl Iterator<Item = &Key> {
         self.subjects.iter()

@@ -94,6 +94,8 @@ impl Borders<'_, '_> {
             }
         }
         self.parts[here].releases = self.releases.take();
+        let over = waits.iter().enumerate().filter(|(i, _)| is_over(*i)).map(|(_, wait)| wait);
+        self.facts.learn_requests(over, &std::mem::take(&mut machine.censored), self.dictionary);
         if may_go_on {
             let over = (0..waits.len()).filter(|i| is_over(*i));
             join_rewaits(waits, over, &FxHashMap::default());

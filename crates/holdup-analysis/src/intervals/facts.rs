@@ -35,6 +35,8 @@ pub(super) struct Facts {
     last: Vec<u64>,
     sites: Sites,
     homes: Homes,
+    /// Waits for input that timed out within requests, by thread and beginning.
+    timeouts: FxHashSet<(ThreadIdx, u64)>,
     /// By futex: how often somebody let it go who had waited there himself, and how often somebody else.
     turns: FxHashMap<LockId, [u32; 2]>,
     /// Who waited for which futex.
@@ -68,6 +70,16 @@ impl Facts {
         }
     }
 
+    /// All waits of a part that are over, and who woke whom out of one that had begun before the trace.
+    pub(super) fn learn_requests<'w>(
+        &mut self,
+        waits: impl Iterator<Item = &'w Wait> + Clone,
+        censored: &[(ThreadIdx, ThreadIdx, u64)],
+        dictionary: &Dictionary,
+    ) {
+        self.sites.requests.learn_part(waits, censored, dictionary.trace);
+    }
+
     /// Of a mutex, those let go who have waited for it; a signal comes from somebody else.
     fn learn_turn(&mut self, wait: &Wait) {
         if wait.kind != WaitKind::Futex || wait.lock == LockId::NONE {
@@ -87,8 +99,14 @@ impl Facts {
         servers: &Servers,
         dictionary: &Dictionary,
     ) {
-        let Sites { waits, mut answers, .. } = std::mem::take(&mut self.sites);
-        answers.retain(|thread, _| servers.is_server(*thread) == Some(true));
+        let Sites { mut waits, mut answers, requests, .. } = std::mem::take(&mut self.sites);
+        let serves = |thread: &ThreadIdx| servers.is_server(*thread) == Some(true);
+        answers.retain(|thread, _| serves(thread));
+        for (site, [within, known]) in requests.sleeps.into_iter().filter(|(site, _)| serves(&site.0)) {
+            waits.entry(site).or_default().serves = 2 * within > known;
+        }
+        self.timeouts = requests.timeouts;
+        self.timeouts.retain(|(thread, _)| serves(thread));
         self.homes = Homes::new(waits, samples, &answers, dictionary);
         self.waiters = FxHashSet::default();
     }
@@ -130,6 +148,7 @@ impl Facts {
                 wait.place = Place::Middle;
                 wait.verdict = dictionary.classifier.facts(wait.stack).verdict;
             }
+            _ if self.timeouts.contains(&(wait.thread, wait.start)) => wait.place = Place::Middle,
             _ => self.find_place(wait, dictionary),
         }
         wait.exempt = joins || returns_to_exit || wait.kind == WaitKind::KernelIdle;

@@ -256,7 +256,7 @@ impl Activity {
     }
 
     fn place(&self, path: &Path, seen: &Seen, work: &Trie, home: Option<Home>) -> Place {
-        let Seen { kind, waits, ns, again, .. } = *seen;
+        let Seen { kind, waits, ns, again, serves: asked, .. } = *seen;
         // A thread whose waits time out again and again watches over locks.
         let watches = seen.arrivals() == 0 && waits > 2;
         if !may_be_home(kind) || path.keeps_thread {
@@ -271,6 +271,7 @@ impl Activity {
             let works = |of: u32| f64::from(work.total) >= HOUSEKEEPING * f64::from(of);
             let unseen = path.blind && work.total > 0 && works(waits) && works(self.busiest);
             return match () {
+                () if asked => Place::Middle,
                 () if is_long => Place::Home,
                 () if path.says_lock => Place::Middle,
                 () if looks || serves || unseen => Place::Unsure,

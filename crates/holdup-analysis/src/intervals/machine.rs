@@ -32,6 +32,8 @@ pub(super) struct Machine<'a> {
     pub(super) recent: FxHashMap<ThreadIdx, Recent>,
     /// Waits begun here that may go on with one of `recent`: thread and index.
     pub(super) followers: Vec<(ThreadIdx, u32, Recent)>,
+    /// Who woke whom, and when, out of a wait that had begun before the trace; kept where the whole trace is followed.
+    pub(super) censored: Vec<(ThreadIdx, ThreadIdx, u64)>,
     /// Threads that came to each CPU since its last loss; kept only where there are losses.
     came: Vec<FxHashSet<ThreadIdx>>,
 }
@@ -56,6 +58,7 @@ impl<'a> Machine<'a> {
             tally: None,
             recent: FxHashMap::default(),
             followers: Vec::new(),
+            censored: Vec::new(),
             came: if losses.is_empty() { Vec::new() } else { vec![FxHashSet::default(); cpus] },
         }
     }
@@ -318,6 +321,9 @@ impl Follower for Machine<'_> {
             }
             State::Unknown => {
                 self.count(|h| h.censored += 1);
+                if self.tally.is_some() && self.known(waker) {
+                    self.censored.push((row.wakee, waker, t));
+                }
                 self.enter(row.wakee, t, State::Runnable(row.target));
             }
             _ => {}

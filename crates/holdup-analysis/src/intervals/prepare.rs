@@ -1,6 +1,6 @@
 //! What can be said of a wait when it is over, without the rest of the trace.
 
-use holdup_trace::{LockId, LockKind, Syscall, Table, ThreadIdx, Trace};
+use holdup_trace::{LockId, LockKind, StackId, Syscall, Table, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
 use super::wait::Wait;
@@ -110,7 +110,7 @@ impl<'a> Dictionary<'a> {
     }
 }
 
-/// Rule 12: a wait that times out and soon begins again on the same lock goes on. Going backwards, each learns from the
+/// Rule 12: a wait that times out and soon begins again on the same lock, or at the same place for input, goes on. Going backwards, each learns from the
 /// next how it ended. `among` are the waits that are over, by index; `beyond` are those that begin later than all.
 pub(super) fn join_rewaits(
     waits: &mut [Wait],
@@ -145,7 +145,8 @@ impl Wait {
     /// the thread has woken somebody between them: it went on with its work, and came back (a worker that sleeps for each
     /// of its tasks does so on one word of its own).
     pub(super) fn join(&mut self, follow: &Wait, resumed: u64, goes_on: u32) {
-        if follow.lock == self.lock && !follow.after_wake && follow.start.saturating_sub(resumed) < REWAIT_NS {
+        let same = follow.lock == self.lock && (self.lock != LockId::NONE || follow.stack == self.stack);
+        if same && !follow.after_wake && follow.start.saturating_sub(resumed) < REWAIT_NS {
             self.goes_on = goes_on;
             self.end_like(follow);
         }
@@ -153,7 +154,8 @@ impl Wait {
 
     /// Whether it may go on in a later one.
     pub(super) fn may_go_on(&self) -> bool {
-        self.is_timed_out() && self.lock != LockId::NONE
+        self.is_timed_out()
+            && (self.lock != LockId::NONE || self.kind == WaitKind::Input && self.stack != StackId::NONE)
     }
 }
 

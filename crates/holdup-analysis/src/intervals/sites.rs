@@ -4,6 +4,7 @@ use holdup_trace::{StackId, ThreadIdx, Trace, WakeContext};
 use rustc_hash::FxHashMap;
 
 use super::prepare::REWAIT_NS;
+use super::requests::Requests;
 use super::wait::Wait;
 use crate::classify::WaitKind;
 
@@ -21,6 +22,8 @@ pub(super) struct Seen {
     pub(super) from_outside: u32,
     /// Ended by a thread of the same program.
     pub(super) from_peers: u32,
+    /// Whether most sleeps lie within requests: who asked waited meanwhile, and was answered by this thread afterwards.
+    pub(super) serves: bool,
 }
 
 impl Seen {
@@ -44,6 +47,7 @@ pub(super) struct Sites {
     pub(super) answers: FxHashMap<ThreadIdx, u32>,
     /// Where each thread waited last, and until when.
     last: FxHashMap<ThreadIdx, (StackId, u64)>,
+    pub(super) requests: Requests,
 }
 
 impl Sites {

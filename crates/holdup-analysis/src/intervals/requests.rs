@@ -1,0 +1,133 @@
+//! Which time-outs lie within a request: somebody asked a server, waited, and was answered by the thread that slept meanwhile.
+//!
+//! ```text
+//!   client  asks ──┐ waits ····································┐ goes on
+//!   server         └ wakes, works, [sleeps], works, answers ───┘
+//! ```
+//!
+//! Neither how long the sleep is nor what the stacks look like decides, so that it holds for a retry after seconds, for stacks that tell
+//! nothing, and for a timer that an event loop waits for where its input arrives. Who keeps a pace was asked by nobody.
+
+use holdup_trace::{StackId, ThreadIdx, Trace};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::wait::Wait;
+use crate::classify::WaitKind;
+
+/// So many time-outs of one request are told apart, at most: the last ones.
+const MOST: usize = 64;
+/// Shorter ones are not told apart from others at the same place, in nanoseconds: there may be very many.
+const SHORTEST_NS: u64 = 2_000_000;
+
+/// What is known of requests so far.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    /// When a thread last ended a wait of a process, and whether the process has ended one of it since.
+    asked: FxHashMap<(u32, ThreadIdx), (u64, bool)>,
+    threads: FxHashMap<ThreadIdx, Past>,
+    /// Processes with threads whose waits timed out.
+    sleepers: FxHashSet<u32>,
+    /// Of each thread and place, how many sleeps lie in a request, and of how many it is known whether they do.
+    pub(super) sleeps: FxHashMap<(ThreadIdx, StackId), [u32; 2]>,
+    /// Waits for input that timed out, by thread and beginning.
+    pub(super) timeouts: FxHashSet<(ThreadIdx, u64)>,
+}
+
+/// What a thread did up to now.
+#[derive(Debug, Default)]
+struct Past {
+    /// Its time-outs since it answered last.
+    slept: Vec<Slept>,
+    /// Whether something has arrived since it slept last.
+    arrived: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slept {
+    stack: StackId,
+    start: u64,
+    /// Whether it was a sleep, and no wait for input.
+    sleep: bool,
+    lasts: bool,
+    /// Whether something had arrived before.
+    arrived: bool,
+}
+
+impl Requests {
+    /// The waits of a part that are over, and who woke whom, and when, out of one that had begun before the trace. O(n log n) in the waits
+    /// of processes that sleep, and of those they wait for or wake.
+    pub(super) fn learn_part<'w>(
+        &mut self,
+        waits: impl Iterator<Item = &'w Wait> + Clone,
+        censored: &[(ThreadIdx, ThreadIdx, u64)],
+        trace: &Trace,
+    ) {
+        let pid = |thread: ThreadIdx| trace.threads.pid.get(thread.index()).copied().unwrap_or_default();
+        self.sleepers.extend(waits.clone().filter(|w| times_out(w)).map(|w| pid(w.thread)));
+        if self.sleepers.is_empty() {
+            return;
+        }
+        for &(asked, by, t) in censored {
+            self.asked.insert((pid(asked), by), (t, false));
+            self.threads.entry(asked).or_default().arrived = true;
+        }
+        let sleeps = |thread: ThreadIdx| self.sleepers.contains(&pid(thread));
+        let mut ordered: Vec<&Wait> = waits.filter(|w| sleeps(w.thread) || w.waker.is_real() && sleeps(w.waker)).collect();
+        ordered.sort_by_key(|w| (w.woken, w.start));
+        ordered.into_iter().for_each(|wait| self.learn(wait, pid));
+    }
+
+    fn learn(&mut self, wait: &Wait, pid: impl Fn(ThreadIdx) -> u32) {
+        self.threads.entry(wait.thread).or_default().enter(wait);
+        if !arrives(wait) || !wait.waker.is_real() || pid(wait.waker) == pid(wait.thread) {
+            return;
+        }
+        self.asked.insert((pid(wait.thread), wait.waker), (wait.woken, false));
+        let asked = self.asked.get_mut(&(pid(wait.waker), wait.thread));
+        let asked = asked.and_then(|(t, answered)| (!std::mem::replace(answered, true)).then_some(*t));
+        let Some(past) = self.threads.get_mut(&wait.waker) else { return };
+        for slept in std::mem::take(&mut past.slept) {
+            let within = asked.is_some_and(|t| slept.start >= t);
+            if slept.sleep {
+                let [yes, known] = self.sleeps.entry((wait.waker, slept.stack)).or_default();
+                (*yes, *known) = (*yes + u32::from(within), *known + u32::from(within || slept.arrived));
+            } else if within && slept.lasts {
+                self.timeouts.insert((wait.waker, slept.start));
+            }
+        }
+    }
+}
+
+impl Past {
+    fn enter(&mut self, wait: &Wait) {
+        if times_out(wait) {
+            if self.slept.len() == MOST {
+                self.slept.remove(0);
+            }
+            let lasts = wait.woken.saturating_sub(wait.start) >= SHORTEST_NS;
+            let (stack, start, sleep) = (wait.stack, wait.start, wait.kind == WaitKind::Timer);
+            self.slept.push(Slept { stack, start, sleep, lasts, arrived: self.arrived });
+            self.arrived = false;
+        } else if arrives(wait) {
+            // What it waited for before is not what it does now.
+            self.slept.retain(|slept| slept.sleep);
+            self.arrived = true;
+        }
+    }
+}
+
+/// Whether nothing but a time to pass ended it.
+fn times_out(wait: &Wait) -> bool {
+    let slept = wait.kind == WaitKind::Timer || wait.is_timed_out() && is_for_others(wait.kind);
+    slept && wait.stack != StackId::NONE && !wait.open
+}
+
+/// Whether somebody may have asked by ending it, or answered.
+fn arrives(wait: &Wait) -> bool {
+    is_for_others(wait.kind) && !wait.open && !wait.is_timed_out()
+}
+
+fn is_for_others(kind: WaitKind) -> bool {
+    use WaitKind::{Condition, Futex, Input, Read, Signal, Unknown};
+    matches!(kind, Condition | Futex | Input | Read | Signal | Unknown)
+}
