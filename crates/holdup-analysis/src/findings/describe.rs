@@ -85,8 +85,13 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             };
             let sender =
                 context.learned.fed.sender(*program).map(|sender| format!("from {}", context.trace.text(sender)));
+            let (threads, process) = (threads(own), &f.culprit.process);
+            if tally.is_asleep(context.classifier) {
+                let its = if own == 1 { "its" } else { "their" };
+                return format!("{threads} of {process} slept by {its} own timer{behind}");
+            }
             let what = sender.unwrap_or_else(|| "that nobody sent".to_owned());
-            format!("{} of {} waited for work {what}{behind}", threads(own), f.culprit.process)
+            format!("{threads} of {process} waited for work {what}{behind}")
         }
     }
 }
@@ -312,6 +317,9 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
         Group::Outside(..) => format!(
             "See what {function} waits for: a client that keeps it waiting with a lock or a transaction open, or another host."
         ),
+        Group::Idle(..) if tally.is_asleep(context.classifier) => {
+            "There is nothing to mend, if it is meant to sleep. If it waits for something, wait for the event instead.".to_owned()
+        }
         Group::Idle(program, _) => match context.learned.fed.sender(*program) {
             Some(sender) => format!(
                 "See why {} sends no more. If that is all there was, there is nothing to mend.",

@@ -268,6 +268,11 @@ impl Tally {
         classifier.facts(self.main_site(classifier)).kind == Some(WaitKind::Input)
     }
 
+    /// Whether its main place waits for a time to pass.
+    pub(crate) fn is_asleep(&self, classifier: &Classifier) -> bool {
+        classifier.facts(self.main_site(classifier)).kind == Some(WaitKind::Timer)
+    }
+
     /// What it is about.
     pub(crate) fn subjects(&self) -> impl Iterator<Item = &Key> {
         self.subjects.iter()

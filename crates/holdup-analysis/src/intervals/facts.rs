@@ -1,12 +1,12 @@
 //! What only the whole trace tells, and every part of it needs.
 
-use holdup_trace::{LockId, StackId, StringId, Table, ThreadIdx};
+use holdup_trace::{LockId, StackId, StringId, Table, ThreadIdx, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::homes::Homes;
 use super::place::Place;
 use super::prepare::Dictionary;
-use super::sites::Sites;
+use super::sites::{Origin, Sites, origin};
 use super::wait::Wait;
 use crate::classify::{StackFacts, WaitKind};
 use crate::servers::Servers;
@@ -142,7 +142,7 @@ impl Facts {
         let returns_to_exit = exit != u64::MAX
             && exit.saturating_sub(wait.resumed) < EXIT_NS
             && self.last[wait.thread.index()] == wait.start
-            && wait.kind != WaitKind::Lock;
+            && may_be_told_to_exit(wait, dictionary.trace);
         match wait.kind {
             WaitKind::Lock | WaitKind::Disk | WaitKind::PageFault | WaitKind::Write => {
                 wait.place = Place::Middle;
@@ -186,6 +186,13 @@ impl Facts {
             self.owned[span.lock.index()] = true;
         }
     }
+}
+
+/// Whether who ended a wait may have done so only for the thread to exit. A time that is over, or an answer from another program, is what
+/// the thread waited for, though it has nothing left to do then, as `sleep 1` or a client with one question.
+fn may_be_told_to_exit(wait: &Wait, trace: &Trace) -> bool {
+    let answered = || matches!(wait.kind, WaitKind::Input | WaitKind::Read) && origin(wait, trace) == Origin::Outside;
+    wait.kind != WaitKind::Lock && !wait.is_timed_out() && !answered()
 }
 
 /// Damaged ids, and the idle task, own nothing.
