@@ -182,6 +182,28 @@ fn a_new_owner_takes_over_the_blame() {
     near(running(&trace, &blame, 11), 80.0);
 }
 
+/// A thread waits for 10 to 80; who wakes it begins at 40.
+fn waits_for_a_child(creator: impl Fn(Schedule) -> Schedule) -> (Trace, Blame) {
+    let s = Schedule::new(3, 100.0).thread(10, "waiter").thread(11, "creator").runs(10, 0, 0.0, 10.0, FUTEX);
+    let mut s = creator(s);
+    s.builder.push(ns(40.0), holdup_trace::ForkEvent { parent_pid: 1, parent: 11, pid: 1, tid: 12 });
+    s.switch(40.0, 2, 0, RUNS, -1, 12).by(80.0, 2, 12, 10).switch(80.0, 0, 0, RUNS, -1, 10).blame()
+}
+
+#[test]
+fn who_waits_for_a_thread_that_is_not_there_yet_waits_for_its_creator() {
+    let (trace, blame) = waits_for_a_child(|s| s.runs(11, 1, 0.0, 60.0, FUTEX));
+    near(running(&trace, &blame, 12), 40.0);
+    near(running(&trace, &blame, 11), 30.0);
+    // The creator sleeps now and then.
+    let (trace, blame) = waits_for_a_child(|s| {
+        let s = s.runs(11, 1, 0.0, 20.0, SLEEP).wakes(35.0, 1, 0, 11, WakeContext::Timer, 0);
+        s.runs(11, 1, 35.0, 60.0, FUTEX)
+    });
+    near(running(&trace, &blame, 11), 15.0);
+    near(ms(&blame, |k| k.terminal == Terminal::Timer && tid(&trace, k) == 11), 15.0);
+}
+
 #[test]
 fn a_join_is_not_held_up() {
     const WAIT4: i16 = 61;

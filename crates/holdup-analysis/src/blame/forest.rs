@@ -175,6 +175,8 @@ pub(super) struct Queue {
     pub(super) charged: Vec<(u32, u64)>,
     /// When it was attached to its parent.
     pub(super) attached_at: u64,
+    /// Whether its parent is the creator of a thread that was not there yet.
+    pub(super) passed_on: bool,
     /// The last keys and their cells: mostly the next ones too.
     pub(super) last_keys: [Option<(Key, u32)>; 2],
 }
@@ -263,6 +265,7 @@ impl Forest {
             off: Mark::default(),
             charged: Vec::new(),
             attached_at: 0,
+            passed_on: false,
             last_keys: [None; 2],
         };
         if let Some(q) = self.free.pop() {

@@ -164,6 +164,11 @@ impl<'a> Sweep<'a> {
             self.set_state(i, state);
             self.forest.at_mut(i).crossing = !is_last && state.wait().is_some();
         }
+        for (i, _) in self.chunk.last.iter().enumerate().filter(|(_, state)| matches!(state, State::Gone)) {
+            if self.forest.at(i as u32).first_queue != NONE {
+                self.set_state(i as u32, State::Gone);
+            }
+        }
         self.starting = false;
         if !is_last {
             // The circles of the end were counted where they closed.
@@ -219,6 +224,7 @@ impl<'a> Sweep<'a> {
         match state {
             State::Running(cpu) => self.set_running(cpu, i, true),
             State::Waiting(w) => self.start_waiting(i, w),
+            State::Gone => self.pass_on(i),
             _ => {
                 self.clock.present.runnable += usize::from(self.is_ready(i, state));
                 self.charge_self(i);

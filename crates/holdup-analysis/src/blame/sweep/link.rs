@@ -2,7 +2,7 @@
 
 use holdup_trace::{LockId, StackId, ThreadIdx};
 
-use super::super::forest::{Counts, Kind, Mark, NONE};
+use super::super::forest::{Counts, Kind, Mark, NONE, Queue};
 use super::Sweep;
 use super::charge::note;
 use super::judge::lock_of;
@@ -90,7 +90,8 @@ impl Sweep<'_> {
         let proxy = focus.is_kernel(wait.waker) && !focus.is_kernel(ThreadIdx(i));
         let site = if proxy { wait.stack } else { StackId::NONE };
         let kind = Kind { kind: wait.kind, lock: lock_of(wait), site };
-        let known = self.forest.queues_of(parent).find(|&q| self.forest.queue(q).kind == kind);
+        let fits = |q: &Queue| q.kind == kind && !q.passed_on;
+        let known = self.forest.queues_of(parent).find(|&q| fits(self.forest.queue(q)));
         if let Some(q) = known.filter(|&q| self.forest.queue(q).members > 0) {
             return q;
         }
@@ -203,7 +204,8 @@ impl Sweep<'_> {
             return;
         }
         // Who waited for somebody will mostly do so again: the queue stays, but for those of which there may be many.
-        let stays = self.forest.queue(q).kind.site == StackId::NONE && !self.is_of_lock(q);
+        let Queue { kind, passed_on, .. } = *self.forest.queue(q);
+        let stays = kind.site == StackId::NONE && !passed_on && !self.is_of_lock(q);
         if stays || self.forest.queue(q).parent == NONE {
             self.retire(q);
         } else {
@@ -242,6 +244,22 @@ impl Sweep<'_> {
         queue.off = queue.off.since(&off);
         let counts = queue.counts;
         self.change_counts(above, &counts, true);
+    }
+
+    /// Thread `i` is not there before this instant: who waited for it waits for its creator to begin it.
+    pub(super) fn pass_on(&mut self, i: u32) {
+        let creator = self.study.trace.threads.parent.get(i as usize).copied().unwrap_or_default();
+        if !creator.is_real() || creator.index() >= self.forest.threads.len() || creator.0 == i {
+            return;
+        }
+        let waits = |q: &u32| self.forest.queue(*q).members > 0 && !self.is_of_lock(*q);
+        let mut own: Vec<u32> = self.forest.queues_of(i).filter(waits).collect();
+        own.retain(|q| !self.forest.leads_through(creator.0, *q));
+        for q in own {
+            self.detach(q);
+            self.forest.queue_mut(q).passed_on = true;
+            self.attach(q, creator.0);
+        }
     }
 
     /// The queue waits for nobody.
