@@ -78,6 +78,8 @@ pub struct StackFacts {
     pub lock_function: StringId,
     /// Whether it comes to code that is neither the kernel's nor the C library's.
     pub tells: bool,
+    /// Whether it is for the lock of a language of which one thread runs at a time.
+    pub one_runs: bool,
     /// Whether a condition variable serves as a lock here.
     pub by_condition: bool,
     /// Whether a thread of a scheduler inside of the program waits here for a task: it is at home.
@@ -148,6 +150,7 @@ impl<'a> Classifier<'a> {
                 }
                 let module = self.trace.text(location.module);
                 let function = runtime::known_as(module, function, std::mem::replace(&mut callee, function));
+                facts.one_runs |= runtime::lets_one_run(function);
                 if is_kernel_module(module) {
                     kernel_facts(function, &mut facts);
                 } else {

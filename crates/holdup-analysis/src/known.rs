@@ -9,6 +9,8 @@ pub(crate) struct Known {
     pub(crate) advice: &'static str,
     /// Whether a process has one of it, or several that are as good as one.
     pub(crate) is_single: bool,
+    /// Whether who has it runs the language, and nobody else of its process does.
+    pub(crate) lets_one_run: bool,
     pub(crate) place: Place,
     /// The functions that take it.
     pub(crate) functions: &'static [&'static str],
@@ -21,7 +23,13 @@ impl Known {
         advice: &'static str,
         functions: &'static [&'static str],
     ) -> Known {
-        Known { name, advice, is_single: true, place: Place::Runtime, functions }
+        Known { name, advice, is_single: true, lets_one_run: false, place: Place::Runtime, functions }
+    }
+
+    /// That of a language of which one thread of a process runs at a time.
+    pub(crate) const fn of_language(name: &'static str, functions: &'static [&'static str]) -> Known {
+        const ADVICE: &str = "Only one thread runs the language at a time: spread {} over processes, or do it in native code that lets the lock go.";
+        Known { lets_one_run: true, ..Known::of_runtime(name, ADVICE, functions) }
     }
 
     /// What to do about it in the function of the program that takes it.

@@ -12,11 +12,11 @@ use crate::known::{Known, Place};
 use crate::runtime;
 
 const fn kernel(name: &'static str, advice: &'static str, functions: &'static [&'static str]) -> Known {
-    Known { name, advice, is_single: false, place: Place::Kernel, functions }
+    Known { name, advice, is_single: false, lets_one_run: false, place: Place::Kernel, functions }
 }
 
 const fn library(name: &'static str, advice: &'static str, functions: &'static [&'static str]) -> Known {
-    Known { name, advice, is_single: true, place: Place::Library, functions }
+    Known { name, advice, is_single: true, lets_one_run: false, place: Place::Library, functions }
 }
 
 const FILES: &str = "Let fewer threads work on the same file or directory at once in {}, or spread them over several.";
@@ -29,6 +29,7 @@ const ROWS: &str = "Make the transactions that take this lock shorter, or let fe
 const KNOWN: &[Known] = &[
     Known {
         is_single: true,
+        lets_one_run: false,
         ..kernel(
             "the lock on the process's memory map (mmap_lock)",
             MAPPINGS,

@@ -26,6 +26,11 @@ pub(crate) fn locks() -> impl Iterator<Item = &'static Known> {
     ALL.iter().flat_map(|runtime| runtime.locks)
 }
 
+/// Whether a function takes the lock of a language of which one thread runs at a time.
+pub(crate) fn lets_one_run(function: &str) -> bool {
+    locks().any(|lock| lock.lets_one_run && lock.functions.contains(&function))
+}
+
 /// Whether a function belongs to a runtime or a language's own library, and is none that the author of a program would name.
 pub(crate) fn is_own(module: &str, function: &str) -> bool {
     let base = module.rsplit('/').next().unwrap_or(module);

@@ -21,6 +21,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("libjvm.so", "thread_native_entry"),
     ("libjvm.so", "ObjectMonitor::wait"),
     ("libjvm.so", "InstanceKlass::initialize_impl"),
+    ("python3.11", "take_gil"),
+    ("app.py", "answer"),
 ];
 
 fn address(function: &str) -> u64 {
@@ -100,6 +102,22 @@ fn who_initialises_a_class_keeps_the_others_waiting() {
     let first = &answer.findings[0];
     assert_eq!((first.kind, first.culprit.thread.as_str()), (FindingKind::LockHeld, "cache-1"), "{}", first.title);
     assert_eq!(first.waiters.names, ["cache-0"]);
+}
+
+/// Who looks every 5 ms whether it may run waits for the one who does, though that one lets nobody know that it has let go.
+#[test]
+fn who_runs_has_the_lock_of_a_language_of_which_one_thread_runs() {
+    let mut s = machine(41.0).runs(5, 1, 1.0, 41.0, -1);
+    let looks = stack(&["take_gil", "answer"]);
+    for look in 0..4 {
+        let t = 10.0 * f64::from(look);
+        s = s.futex(t + 4.9, 4, 0).waits_at(4, 0, [t, t + 4.9], FUTEX, &looks);
+        s = s.wakes(t + 9.9, 0, 0, 4, holdup_trace::WakeContext::Timer, 0);
+    }
+    let answer = explained(s.runs(4, 0, 39.9, 41.0, -1));
+    let first = &answer.findings[0];
+    assert_eq!((first.kind, first.culprit.thread.as_str()), (FindingKind::LockHeld, "cache-1"), "{}", first.title);
+    assert!(first.title.contains("kept Python's interpreter lock (GIL) for 20.0 ms"), "{}", first.title);
 }
 
 #[test]

@@ -318,7 +318,8 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
             "See what {function} waits for: a client that keeps it waiting with a lock or a transaction open, or another host."
         ),
         Group::Idle(..) if tally.is_asleep(context.classifier) => {
-            "There is nothing to mend, if it is meant to sleep. If it waits for something, wait for the event instead.".to_owned()
+            "There is nothing to mend, if it is meant to sleep. If it waits for something, wait for the event instead."
+                .to_owned()
         }
         Group::Idle(program, _) => match context.learned.fed.sender(*program) {
             Some(sender) => format!(

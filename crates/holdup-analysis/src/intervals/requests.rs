@@ -72,7 +72,8 @@ impl Requests {
             self.threads.entry(asked).or_default().arrived = true;
         }
         let sleeps = |thread: ThreadIdx| self.sleepers.contains(&pid(thread));
-        let mut ordered: Vec<&Wait> = waits.filter(|w| sleeps(w.thread) || w.waker.is_real() && sleeps(w.waker)).collect();
+        let mut ordered: Vec<&Wait> =
+            waits.filter(|w| sleeps(w.thread) || w.waker.is_real() && sleeps(w.waker)).collect();
         ordered.sort_by_key(|w| (w.woken, w.start));
         ordered.into_iter().for_each(|wait| self.learn(wait, pid));
     }

@@ -1,6 +1,5 @@
 //! CPython: 3.8 and newer.
 
-use super::others::ONE_AT_A_TIME;
 use super::row::Runtime;
 use crate::known::Known;
 
@@ -9,7 +8,7 @@ pub(super) const PYTHON: Runtime = Runtime {
     is_own: |module, function| is_interpreter(module) || is_of_library(module) || function.starts_with("_PyEval_"),
     language: "Python",
     interprets: |module| is_interpreter(module) || is_library_of_interpreter(module),
-    locks: &[Known::of_runtime("Python's interpreter lock (GIL)", ONE_AT_A_TIME, &["take_gil", "drop_gil"])],
+    locks: &[Known::of_language("Python's interpreter lock (GIL)", &["take_gil", "drop_gil"])],
     // Its other locks are semaphores.
     conditions: |module| if is_interpreter(module) || is_library_of_interpreter(module) { "take_gil" } else { "" },
     ambiguous: &["lock_PyThread_acquire_lock", "rlock_acquire", "lock_acquire"],

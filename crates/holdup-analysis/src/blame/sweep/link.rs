@@ -1,6 +1,6 @@
 //! Who waits for whom: threads join and leave queues, queues change the thread for which they wait.
 
-use holdup_trace::{LockId, StackId, ThreadIdx};
+use holdup_trace::{Cpu, LockId, StackId, ThreadIdx};
 
 use super::super::forest::{Counts, Kind, Mark, NONE, Queue};
 use super::Sweep;
@@ -57,8 +57,10 @@ impl Sweep<'_> {
                 self.locks.set_releaser(lock, wait.waker.0);
             }
         } else if wait.is_timed_out() && !self.study.timeline.is_owned(lock) {
-            // Nobody's release ended it, and nobody is known to hold such a lock.
-            return None;
+            // Nobody's release ended it, and nobody is known to hold such a lock; but who runs a language of which one thread does.
+            let one_runs = self.study.classifier.facts(wait.stack).one_runs;
+            let holder = one_runs.then(|| self.runs_beside(i)).flatten()?;
+            self.locks.set_releaser(lock, holder);
         }
         if self.locks.owner(lock) == i {
             // Who waits for a lock does not own it.
@@ -81,6 +83,14 @@ impl Sweep<'_> {
             return None;
         }
         Some(q)
+    }
+
+    /// The only other thread of its process that runs at this instant.
+    fn runs_beside(&self, i: u32) -> Option<u32> {
+        let pid = |thread: u32| self.study.trace.threads.pid.get(thread as usize);
+        let cpus = (0..self.study.timeline.cpus).filter_map(|cpu| self.processors.running(Cpu(cpu as u16)));
+        let mut others = cpus.filter(|&other| other != NONE && other != i && pid(other) == pid(i));
+        others.next().filter(|_| others.next().is_none())
     }
 
     /// The queue of those that wait for the waker of `wait` for the same reason.
