@@ -8,6 +8,7 @@
 //! To add one: a file with a [`Scheduler`], and its row in [`ALL`].
 
 mod asyncio;
+mod erlang;
 mod go;
 mod node;
 mod openmp;
@@ -19,8 +20,17 @@ use row::any;
 pub(crate) use row::{Scheduler, Wakes};
 
 /// The table. Of two whose tasks are on one stack the inner one counts.
-const ALL: &[Scheduler] =
-    &[go::GO, node::POOL, node::EVENT_LOOP, node::PLATFORM, asyncio::ASYNCIO, rust::TOKIO, rust::RAYON, openmp::OPENMP];
+const ALL: &[Scheduler] = &[
+    go::GO,
+    node::POOL,
+    node::EVENT_LOOP,
+    node::PLATFORM,
+    asyncio::ASYNCIO,
+    rust::TOKIO,
+    rust::RAYON,
+    openmp::OPENMP,
+    erlang::ERLANG,
+];
 
 /// Whether a function belongs to a scheduler or to its language's library.
 pub(crate) fn is_own(module: &str, function: &str) -> bool {

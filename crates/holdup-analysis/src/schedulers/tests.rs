@@ -12,6 +12,7 @@ fn threads_without_a_task_are_parked() {
         &["runtime.futex.abi0", "runtime.futexsleep", "runtime.notesleep", "runtime.mPark", "runtime.stopm"],
         &["runtime.usleep.abi0", "runtime.sysmon", "runtime.mstart1"],
         &["internal/runtime/syscall.EpollWait", "runtime.netpoll", "runtime.findRunnable", "runtime.schedule"],
+        &["ethr_event_twait", "beam.smp+0x73ee0", "erts_schedule", "beam.smp+0x699a0"],
         &["uv_cond_wait", "worker"],
         &["uv_cond_wait", "libuv.so.1.0.0+0x9f10"],
         &["uv_cond_wait", "node::(anonymous namespace)::PlatformWorkerThread"],
@@ -46,6 +47,7 @@ fn threads_in_the_middle_of_a_task_are_not() {
         &["runtime.usleep.abi0", "runtime.osyield", "runtime.lock2"],
         &["runtime.futex.abi0", "runtime.futexsleep", "runtime.lock2", "runtime.stopm"],
         &["runtime.notetsleep", "runtime.stopTheWorldWithSema"],
+        &["ethr_event_wait", "beam.smp+0x73ee0", "ethr_rwmutex_rlock", "erts_schedule"],
         // Somebody's own function of that name.
         &["worker"],
         &["std::sync::condvar::Condvar::wait", "worker"],

@@ -40,8 +40,9 @@ impl Sweep<'_> {
         let timeline = self.study.timeline;
         match (timeline.is_server(wait.thread), timeline.is_server(wait.waker)) {
             (Some(true), Some(false)) => wait.kind.is_for_input(),
-            // Of two servers one asks the other, or nobody would have been woken.
-            (Some(_), Some(true)) => false,
+            // Of two servers one asks the other, or nobody would have been woken; who came and went between two looks at all sockets
+            // is most likely a client.
+            (_, Some(true)) => false,
             _ => wait.kind == WaitKind::Input && !self.contains(by),
         }
     }
