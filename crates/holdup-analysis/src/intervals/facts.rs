@@ -1,12 +1,12 @@
 //! What only the whole trace tells, and every part of it needs.
 
-use holdup_trace::{LockId, StackId, StringId, Table, ThreadIdx};
+use holdup_trace::{LockId, StackId, StringId, Table, ThreadIdx, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::homes::Homes;
 use super::place::Place;
 use super::prepare::Dictionary;
-use super::sites::Sites;
+use super::sites::{Origin, Sites, origin};
 use super::wait::Wait;
 use crate::classify::{StackFacts, WaitKind};
 use crate::servers::Servers;
@@ -35,8 +35,6 @@ pub(super) struct Facts {
     last: Vec<u64>,
     sites: Sites,
     homes: Homes,
-    /// Threads of servers.
-    serves: Vec<bool>,
     /// Waits for input that timed out within requests, by thread and beginning.
     timeouts: FxHashSet<(ThreadIdx, u64)>,
     /// By futex: how often somebody let it go who had waited there himself, and how often somebody else.
@@ -102,8 +100,7 @@ impl Facts {
         dictionary: &Dictionary,
     ) {
         let Sites { mut waits, mut answers, requests, .. } = std::mem::take(&mut self.sites);
-        self.serves = (0..self.last.len()).map(|i| servers.is_server(ThreadIdx(i as u32)) == Some(true)).collect();
-        let serves = |thread: &ThreadIdx| self.serves.get(thread.index()) == Some(&true);
+        let serves = |thread: &ThreadIdx| servers.is_server(*thread) == Some(true);
         answers.retain(|thread, _| serves(thread));
         for (site, [within, known]) in requests.sleeps.into_iter().filter(|(site, _)| serves(&site.0)) {
             waits.entry(site).or_default().serves = 2 * within > known;
@@ -145,7 +142,7 @@ impl Facts {
         let returns_to_exit = exit != u64::MAX
             && exit.saturating_sub(wait.resumed) < EXIT_NS
             && self.last[wait.thread.index()] == wait.start
-            && self.may_be_told_to_exit(wait);
+            && may_be_told_to_exit(wait, dictionary.trace);
         match wait.kind {
             WaitKind::Lock | WaitKind::Disk | WaitKind::PageFault | WaitKind::Write => {
                 wait.place = Place::Middle;
@@ -155,13 +152,6 @@ impl Facts {
             _ => self.find_place(wait, dictionary),
         }
         wait.exempt = joins || returns_to_exit || wait.kind == WaitKind::KernelIdle;
-    }
-
-    /// Whether who ended a wait may have done so only for the thread to exit. A time that is over, or a server's answer, is what the thread
-    /// waited for, though it has nothing left to do then, as `sleep 1` or a client with one question.
-    fn may_be_told_to_exit(&self, wait: &Wait) -> bool {
-        let answered = wait.kind.is_for_input() && self.serves.get(wait.waker.index()) == Some(&true);
-        wait.kind != WaitKind::Lock && !wait.is_timed_out() && !answered
     }
 
     /// What the wait's place is. Where that is in a function with a lock's name, it is for a lock: a poll, a semaphore or a
@@ -196,6 +186,13 @@ impl Facts {
             self.owned[span.lock.index()] = true;
         }
     }
+}
+
+/// Whether who ended a wait may have done so only for the thread to exit. A time that is over, or what another program sent, is what the
+/// thread waited for, though it has nothing left to do then, as `sleep 1`, or a client with one question.
+fn may_be_told_to_exit(wait: &Wait, trace: &Trace) -> bool {
+    let answered = || matches!(wait.kind, WaitKind::Input | WaitKind::Read) && origin(wait, trace) == Origin::Outside;
+    wait.kind != WaitKind::Lock && !wait.is_timed_out() && !answered()
 }
 
 /// Damaged ids, and the idle task, own nothing.
