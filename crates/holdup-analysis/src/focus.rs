@@ -160,6 +160,9 @@ fn shown(name: &str, pids: &BTreeSet<u32>) -> String {
     }
 }
 
+/// What `perf record -a -- sleep 5` runs: it measures the time, and nobody asks about it.
+const CLOCK: &str = "sleep";
+
 /// The command that perf was asked to record: a main thread that got the command's name within the trace.
 fn workload(trace: &Trace) -> Vec<u32> {
     let meta = &trace.meta;
@@ -180,7 +183,8 @@ fn workload(trace: &Trace) -> Vec<u32> {
         let base = argument.rsplit('/').next().unwrap_or(argument);
         // The kernel keeps 15 bytes of a name.
         let end = base.char_indices().map(|(i, c)| i + c.len_utf8()).take_while(|&n| n <= 15).last().unwrap_or(0);
-        renamed.iter().find(|(name, _)| end > 0 && trace.text(*name) == &base[..end]).map(|(_, pid)| vec![*pid])
+        let pid = renamed.iter().find(|(name, _)| end > 0 && trace.text(*name) == &base[..end]).map(|(_, pid)| *pid);
+        pid.map(|pid| if base == CLOCK { Vec::new() } else { vec![pid] })
     };
     meta.command.iter().skip(after).find_map(named).unwrap_or_default()
 }

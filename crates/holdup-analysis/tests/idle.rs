@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{POLL, READ, Schedule};
+use common::{MS, POLL, READ, Schedule};
 use holdup_analysis::report::{Explanation, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{ListenerEvent, NameEvent};
@@ -55,4 +55,21 @@ fn who_works_with_one_thread_is_not_idle() {
 fn that_a_server_waits_for_requests_is_no_news() {
     let answer = pipeline(&[10, 20], 5.0, true);
     assert!(!answer.mostly_idle, "{:?}", answer.cpu_seconds);
+}
+
+/// What perf recorded, by the name of its command.
+fn recorded_by_perf(command: &str) -> Explanation {
+    let mut s = Schedule::new(1, 100.0).thread(50, "perf").thread(60, "server").runs(60, 0, 0.0, 90.0, POLL);
+    let meta = s.builder.meta_mut();
+    meta.format = "perf.data".into();
+    meta.command = ["/usr/bin/perf", "record", "-a", "--", command].map(str::to_owned).to_vec();
+    let name = s.builder.string(command);
+    s.builder.push(MS, NameEvent { pid: 50, tid: 50, name });
+    explain(&s.finish(), "t", &Options::default(), &NoDisassembler).unwrap()
+}
+
+#[test]
+fn what_only_measures_the_time_is_not_in_focus() {
+    assert!(!recorded_by_perf("build").trace.focus.is_empty());
+    assert!(recorded_by_perf("sleep").trace.focus.is_empty());
 }
