@@ -1,0 +1,45 @@
+//! Which frames of a stack are whose.
+
+use holdup_trace::tables::LocationRow;
+use holdup_trace::{FrameId, StackId};
+
+use super::{Classifier, is_kernel_module, is_runtime_module};
+use crate::{runtime, schedulers};
+
+impl Classifier<'_> {
+    /// The locations of a stack that are neither the kernel's nor a runtime's and have no name, the innermost first.
+    pub(crate) fn nameless_frames(&self, stack: StackId) -> Vec<(FrameId, LocationRow)> {
+        let nameless = |l: &LocationRow| {
+            let module = self.trace.text(l.module);
+            let foreign = module.is_empty() || is_kernel_module(module) || is_runtime_module(module);
+            !foreign && self.trace.text(l.function).contains("+0x") && !runtime::is_own(module, "")
+        };
+        self.frames_that(stack, nameless)
+    }
+
+    /// The function of a language's runtime in which the program's side of a stack ends, if it has a name.
+    pub(crate) fn runtime_leaf(&self, stack: StackId) -> Option<(FrameId, LocationRow)> {
+        let user = |l: &LocationRow| !is_kernel_module(self.trace.text(l.module));
+        let is_own = |l: &LocationRow| {
+            let (module, function) = (self.trace.text(l.module), self.trace.text(l.function));
+            runtime::is_own(module, function) && !function.is_empty() && !function.contains("+0x")
+        };
+        self.frames_that(stack, user).into_iter().next().filter(|(_, l)| is_own(l))
+    }
+
+    /// Whether the stack is on a task of a runtime that told no names.
+    pub(crate) fn is_of_nameless_task(&self, stack: StackId) -> bool {
+        schedulers::at(self.trace, stack).is_some_and(|s| !s.nameless.is_empty())
+    }
+
+    /// The application's locations of a stack, the innermost first.
+    pub fn application_frames(&self, stack: StackId) -> Vec<(FrameId, LocationRow)> {
+        self.frames_that(stack, |l| self.is_application(l))
+    }
+
+    fn frames_that(&self, stack: StackId, wanted: impl Fn(&LocationRow) -> bool) -> Vec<(FrameId, LocationRow)> {
+        let frames = self.trace.stacks.frames(stack);
+        let all = frames.flat_map(|f| self.trace.names.locations(f).map(move |l| (f, l)));
+        all.filter(|(_, l)| wanted(l)).collect()
+    }
+}
