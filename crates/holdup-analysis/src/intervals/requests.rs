@@ -19,6 +19,9 @@ const MOST: usize = 64;
 /// Shorter ones are not told apart from others at the same place, in nanoseconds: there may be very many.
 const SHORTEST_NS: u64 = 2_000_000;
 
+/// So many waits for input that timed out are kept, at most: memory does not grow with the trace. Later ones are told by their place alone.
+const MOST_TIMEOUTS: usize = 1 << 20;
+
 /// What is known of requests so far.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
@@ -92,7 +95,7 @@ impl Requests {
             if slept.sleep {
                 let [yes, known] = self.sleeps.entry((wait.waker, slept.stack)).or_default();
                 (*yes, *known) = (*yes + u32::from(within), *known + u32::from(within || slept.arrived));
-            } else if within && slept.lasts {
+            } else if within && slept.lasts && self.timeouts.len() < MOST_TIMEOUTS {
                 self.timeouts.insert((wait.waker, slept.start));
             }
         }
