@@ -86,7 +86,7 @@ pub(super) fn cpu_bound<'a>(
         None if is_full(context) => FULL.to_owned(),
         None => FASTER.to_owned(),
     };
-    let (confidence, doubts) = certainty(context, count);
+    let (confidence, doubts) = certainty(context, count, share);
     let busy = Finding {
         kind: FindingKind::CpuBound,
         title: match &storm {
@@ -109,10 +109,17 @@ pub(super) fn cpu_bound<'a>(
     Some((at, busy))
 }
 
-/// How far it can be believed that `samples` tell what matters.
-fn certainty(context: &Context, samples: f64) -> (Confidence, Vec<String>) {
+/// A function with less of the work than this is not where most of it is done.
+const SMALL: f64 = 0.25;
+
+/// How far it can be believed that `samples` tell what matters, and that a function with such a `share` of them does.
+fn certainty(context: &Context, samples: f64, share: f64) -> (Confidence, Vec<String>) {
     if samples < 30.0 {
         return (Confidence::Low, vec![format!("{samples:.0} samples are few")]);
+    }
+    if share < SMALL {
+        let doubt = format!("{:.0} % of the work is elsewhere, or has no names", 100.0 * (1.0 - share));
+        return (Confidence::Medium, vec![doubt]);
     }
     if caveats::has_switches(context) && idle::is_seldom_active(context, &context.cpu_seconds()) {
         let doubt = "for more than half of the time nobody had anything to do: the input may matter more";
