@@ -152,7 +152,6 @@ impl<'a> Classifier<'a> {
                 }
                 let module = self.trace.text(location.module);
                 let function = runtime::known_as(module, function, std::mem::replace(&mut callee, function));
-                facts.one_runs |= runtime::lets_one_run(function);
                 if is_kernel_module(module) {
                     kernel_facts(function, &mut facts);
                 } else {
@@ -162,6 +161,7 @@ impl<'a> Classifier<'a> {
                         parked.see(function);
                     }
                     ambiguous.see(module, function);
+                    facts.one_runs |= runtime::lets_one_run(function);
                     let before = facts.kind;
                     facts.kind = user_kind(function, before);
                     facts.by_condition |= before == Some(WaitKind::Condition) && facts.kind == Some(WaitKind::Lock);

@@ -29,7 +29,6 @@ const ROWS: &str = "Make the transactions that take this lock shorter, or let fe
 const KNOWN: &[Known] = &[
     Known {
         is_single: true,
-        lets_one_run: false,
         ..kernel(
             "the lock on the process's memory map (mmap_lock)",
             MAPPINGS,

@@ -103,7 +103,7 @@ impl Facts {
         let serves = |thread: &ThreadIdx| servers.is_server(*thread) == Some(true);
         answers.retain(|thread, _| serves(thread));
         for (site, [within, known]) in requests.sleeps.into_iter().filter(|(site, _)| serves(&site.0)) {
-            waits.entry(site).or_default().serves = 2 * within > known;
+            waits.entry(site).or_default().asked = 2 * within > known;
         }
         self.timeouts = requests.timeouts.into_iter().filter(|(thread, _)| serves(thread)).collect();
         self.homes = Homes::new(waits, samples, &answers, dictionary);

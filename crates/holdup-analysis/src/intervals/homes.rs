@@ -256,7 +256,7 @@ impl Activity {
     }
 
     fn place(&self, path: &Path, seen: &Seen, work: &Trie, home: Option<Home>) -> Place {
-        let Seen { kind, waits, ns, again, serves: asked, .. } = *seen;
+        let Seen { kind, waits, ns, again, asked, .. } = *seen;
         // A thread whose waits time out again and again watches over locks.
         let watches = seen.arrivals() == 0 && waits > 2;
         if !may_be_home(kind) || path.keeps_thread {

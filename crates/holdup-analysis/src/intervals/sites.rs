@@ -23,7 +23,7 @@ pub(super) struct Seen {
     /// Ended by a thread of the same program.
     pub(super) from_peers: u32,
     /// Whether most sleeps lie within requests: who asked waited meanwhile, and was answered by this thread afterwards.
-    pub(super) serves: bool,
+    pub(super) asked: bool,
 }
 
 impl Seen {

@@ -154,7 +154,6 @@ pub(super) const JVM: Runtime = Runtime {
 const LOCKS: &[Known] = &[
     Known {
         is_single: false,
-        lets_one_run: false,
         ..Known::of_runtime(
             "a monitor of Java (synchronized)",
             "Do less inside synchronized: move the work of {} out of it, or lock smaller parts.",
@@ -177,7 +176,6 @@ const LOCKS: &[Known] = &[
     ),
     Known {
         is_single: false,
-        lets_one_run: false,
         ..Known::of_runtime(
             "a lock of java.util.concurrent",
             "Do less while the lock is held: move the work of {} before lock() or behind unlock(), or lock smaller parts.",
@@ -196,7 +194,6 @@ const LOCKS: &[Known] = &[
     },
     Known {
         is_single: false,
-        lets_one_run: false,
         ..Known::of_runtime(
             "a lock or latch of java.util.concurrent",
             "Do less while the lock is held: move the work of {} before lock() or behind unlock(), or lock smaller parts.",

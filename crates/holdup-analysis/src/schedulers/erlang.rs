@@ -3,7 +3,6 @@
 use super::row::Scheduler;
 
 pub(super) const ERLANG: Scheduler = Scheduler {
-    task: "process",
     is_own: |module, _| module.rsplit('/').next().is_some_and(|base| base.starts_with("beam.smp")),
     // Most of its functions have no names.
     waits: &[
