@@ -242,3 +242,27 @@ fn a_client_waits_for_its_server_and_a_server_is_at_home() {
     near(held, 0.0);
     near(idle, 10.0);
 }
+
+#[test]
+fn who_waits_for_a_message_waits_for_its_sender_and_not_for_what_carries_it() {
+    let mut s = Schedule::new(2, 42.0);
+    for (pid, name) in [(20, "broker"), (30, "client"), (40, "worker"), (50, "other")] {
+        let name = s.builder.string(name);
+        s.builder.push(0, NameEvent { pid, tid: pid, name });
+        s.builder.push(0, ListenerEvent { pid, parent: 1, listens: pid == 20 });
+    }
+    s.builder.meta_mut().focus_pids = vec![30];
+    // A job for the worker, something of another client meanwhile, and the result.
+    let s = [20, 40].into_iter().fold(s, |s, tid| s.switch(0.0, 0, tid, SwitchState::Sleeping, POLL, 0));
+    let s = s.runs(30, 1, 0.0, 10.0, POLL).by(10.0, 1, 30, 20);
+    let s = s.runs(20, 0, 10.0, 11.0, POLL).by(11.0, 0, 20, 40).runs(40, 1, 11.0, 40.0, POLL);
+    let s = s.runs(50, 0, 19.0, 20.0, POLL).by(20.0, 0, 50, 20).runs(20, 0, 20.0, 21.0, POLL);
+    let s = s.by(40.0, 1, 40, 20).runs(20, 0, 40.0, 41.0, POLL).by(41.0, 0, 20, 30);
+    let (trace, blame) = s.blame();
+    let ran = |by: u32| ms(&blame, |k| k.terminal == Terminal::Running && tid(&trace, k) == by);
+    // The worker had the job for 29 ms, the broker ran for 1 ms before and after that.
+    near(ran(40), 29.0);
+    near(ran(20), 2.0);
+    near(ran(50), 0.0);
+    near(ms(&blame, |k| k.terminal == Terminal::IdleByDesign), 0.0);
+}

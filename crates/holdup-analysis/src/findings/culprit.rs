@@ -32,6 +32,7 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
     let thread = function.and_then(|l| busiest(context, tally, &crew, l.function)).or(crew.threads.first().copied());
     let mut culprit = of_thread(context, thread.unwrap_or(ThreadIdx::NONE));
     (culprit.threads, culprit.processes) = (crew.threads.len(), crew.processes);
+    culprit.activity = tally.activity();
     let Some(location) = function else {
         culprit.function = inside::nameless(context, &samples).to_owned();
         return culprit;

@@ -11,7 +11,7 @@ use super::{collection, inside, lock, preempt, sched};
 use crate::blame::{Key, Terminal};
 use crate::classify;
 use crate::label::{self, duration};
-use crate::report::{Finding, FindingKind};
+use crate::report::{Activity, Finding, FindingKind};
 
 /// Share of the samples from which on an instruction is worth a line.
 const TELLING: f64 = 0.05;
@@ -113,12 +113,10 @@ fn its(tally: &Tally) -> &'static str {
 
 /// What whoever kept the lock did with it for most of the time, if that was no work.
 fn meanwhile(tally: &Tally) -> &'static str {
-    if tally.outside > 0.5 * tally.rank {
-        ", waiting for its client or other input"
-    } else if tally.slept > 0.5 * tally.rank {
-        ", asleep"
-    } else {
-        ""
+    match tally.activity() {
+        Activity::Waited => ", waiting for its client or other input",
+        Activity::Slept => ", asleep",
+        Activity::Ran => "",
     }
 }
 
@@ -272,7 +270,7 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
     let c = &f.culprit;
     let named = !c.function.is_empty() && !c.function.contains("+0x") && !is_foreign(&c.module);
     let function = if named { c.function.as_str() } else { "this code" };
-    let works = !tally.starved && tally.outside <= 0.5 * tally.rank;
+    let works = !tally.starved && tally.activity() != Activity::Waited;
     let may_be_lock = group.is_lock() && works || matches!(group, Group::Timer(..));
     if let Some(known) = may_be_lock.then(|| lock::known(context, tally)).flatten() {
         return known.advice(function);
@@ -286,7 +284,10 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
             "Let it run: undo its pinning or its low priority, give it a CPU of its own, or move its neighbour away."
                 .to_owned()
         }
-        Group::Lock(_) if tally.outside > 0.5 * tally.rank => {
+        Group::Lock(_) if tally.activity() == Activity::Slept => {
+            format!("Let the lock go before {function} sleeps, or wait there for the event instead of for a time.")
+        }
+        Group::Lock(_) if tally.activity() == Activity::Waited => {
             format!(
                 "Let the lock go before {function} waits for the outside: end the transaction, or give it a time-out."
             )

@@ -292,9 +292,12 @@ fn grouped_processes<'a>(context: &'a Context, threads: &[ThreadIdx]) -> Vec<&'a
     names.into_iter().map(|(name, _)| name).collect()
 }
 
-/// `98–105 ms`.
+/// `98–105 ms`, `0.9 ms–1.00 s`.
 fn range(from: f64, to: f64) -> String {
     let (word, per_s) = unit(to);
+    if from > 0.0 && unit(from).0 != word {
+        return format!("{}–{}", label::duration(from), label::duration(to));
+    }
     let digits = if to * per_s < 10.0 { 1 } else { 0 };
     let [from, to] = [from, to].map(|s| format!("{:.digits$}", s * per_s));
     if from == to { format!("{to} {word}") } else { format!("{from}–{to} {word}") }

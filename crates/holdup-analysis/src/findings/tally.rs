@@ -5,6 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::blame::{Cell, Key, Span, Terminal};
 use crate::classify::{Classifier, WaitKind};
+use crate::report::Activity;
 
 /// What a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -271,6 +272,17 @@ impl Tally {
     /// Whether its main place waits for a time to pass.
     pub(crate) fn is_asleep(&self, classifier: &Classifier) -> bool {
         classifier.facts(self.main_site(classifier)).kind == Some(WaitKind::Timer)
+    }
+
+    /// What was done for most of the time that is charged to it.
+    pub(crate) fn activity(&self) -> Activity {
+        if self.outside > 0.5 * self.rank {
+            Activity::Waited
+        } else if self.slept > 0.5 * self.rank {
+            Activity::Slept
+        } else {
+            Activity::Ran
+        }
     }
 
     /// What it is about.

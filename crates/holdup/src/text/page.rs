@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 use holdup_analysis::Explanation;
 use holdup_analysis::label::duration;
-use holdup_analysis::report::{Finding, FindingKind};
+use holdup_analysis::report::{Activity, Finding, FindingKind};
 use holdup_trace::{Note, NoteKind};
 
 use super::screen::{self, Style};
@@ -230,13 +230,17 @@ pub fn all_clear(answer: &Explanation) -> String {
 }
 
 /// What the culprit did, before the name of the function; `None` where that is not the point.
-pub fn verb(kind: FindingKind) -> Option<&'static str> {
-    match kind {
+pub fn verb(f: &Finding) -> Option<&'static str> {
+    match f.kind {
         FindingKind::Disk | FindingKind::Network => Some("It waited"),
         FindingKind::SleepPolling => Some("It slept"),
         FindingKind::IdleByDesign => Some("It waits"),
         FindingKind::RunnableWhileIdle | FindingKind::Throttled | FindingKind::CpuStarved => None,
-        _ => Some("It ran"),
+        _ => Some(match f.culprit.activity {
+            Activity::Ran => "It ran",
+            Activity::Slept => "It slept",
+            Activity::Waited => "It waited",
+        }),
     }
 }
 
@@ -278,7 +282,7 @@ fn headline(out: &mut impl Write, text: &str) -> io::Result<()> {
 /// What it ran, and where the others stood.
 fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     let (c, w) = (&f.culprit, &f.waiters);
-    let Some(verb) = verb(f.kind) else { return Ok(()) };
+    let Some(verb) = verb(f) else { return Ok(()) };
     let caller = if c.called_by.is_empty() { String::new() } else { format!("called by {}", short(&c.called_by)) };
     let names = w.names.join(", ");
     let (ran, hung) = (short(&c.function), short(&w.function));

@@ -18,7 +18,10 @@ impl Sweep<'_> {
         let real = waker.is_real() && waker.index() < self.forest.threads.len() && waker.0 != i;
         let queue = if wait.kind == WaitKind::Lock && self.locks.has(wait.lock) {
             self.lock_queue(i, wait, real)
-        } else if !real || self.is_input(wait) || self.comes_home(i, wait) {
+        } else if !real {
+            None
+        } else if self.is_input(wait) || self.comes_home(i, wait) {
+            self.relay(i, wait);
             None
         } else if self.forest.leads_to(waker.0, i) {
             self.out.cycles += 1;
@@ -263,12 +266,33 @@ impl Sweep<'_> {
             return;
         }
         let waits = |q: &u32| self.forest.queue(*q).members > 0 && !self.is_of_lock(*q);
-        let mut own: Vec<u32> = self.forest.queues_of(i).filter(waits).collect();
-        own.retain(|q| !self.forest.leads_through(creator.0, *q));
-        for q in own {
+        let own: Vec<u32> = self.forest.queues_of(i).filter(waits).collect();
+        self.move_to(own, creator.0);
+    }
+
+    /// A server that was at home when a client sent it something, and then woke others of its clients, which had waited meanwhile, was but
+    /// the way to them (a broker, a channel, a store that is watched): they waited for the sender.
+    fn relay(&mut self, i: u32, wait: &Wait) {
+        let program = |thread: ThreadIdx| self.study.trace.threads.process.get(thread.index());
+        if wait.place != Place::Home || self.study.timeline.is_server(wait.thread) != Some(true) {
+            return;
+        }
+        let asks = |q: &u32| {
+            let queue = self.forest.queue(*q);
+            let kind = queue.kind.kind;
+            queue.members > 0 && kind.is_for_input() && program(ThreadIdx(queue.member)) != program(wait.thread)
+        };
+        let own: Vec<u32> = self.forest.queues_of(i).filter(asks).collect();
+        self.move_to(own, wait.waker.0);
+    }
+
+    /// Who waits in these queues waits for thread `to` instead.
+    fn move_to(&mut self, mut queues: Vec<u32>, to: u32) {
+        queues.retain(|q| !self.forest.leads_through(to, *q));
+        for q in queues {
             self.detach(q);
             self.forest.queue_mut(q).passed_on = true;
-            self.attach(q, creator.0);
+            self.attach(q, to);
         }
     }
 

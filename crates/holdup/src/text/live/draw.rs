@@ -146,7 +146,7 @@ fn detail_of(f: &Finding) -> Vec<Line<'static>> {
             ]));
         }
     };
-    if let Some(verb) = verb(f.kind).filter(|_| !f.culprit.function.is_empty()) {
+    if let Some(verb) = verb(f).filter(|_| !f.culprit.function.is_empty()) {
         let caller = if f.culprit.called_by.is_empty() {
             String::new()
         } else {
