@@ -47,6 +47,20 @@ pub struct Change {
     pub p: f64,
     /// What the test says, for all causes together.
     pub significance: Significance,
+    /// The hosts that have it, with their own shares; of significant changes alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_host: Vec<HostShares>,
+}
+
+/// A host's share of CPU time that a cause held up.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, schemars::JsonSchema)]
+pub struct HostShares {
+    /// The host.
+    pub host: String,
+    /// Before.
+    pub before: f64,
+    /// From then on.
+    pub after: f64,
 }
 
 /// What changed.
@@ -72,11 +86,14 @@ impl Changes {
     /// are made. O(rows · log causes).
     pub fn of(sides: &Rows, causes: &Rows, tries: usize) -> Changes {
         let hosts = hosts(sides);
-        let mut changes: Vec<Change> =
-            by_cause(causes).into_iter().filter_map(|(cause, rows)| change(cause, &rows, &hosts)).collect();
+        let causes = by_cause(causes);
+        let mut changes: Vec<Change> = causes.iter().filter_map(|(cause, rows)| change(*cause, rows, &hosts)).collect();
         let too_few = hosts.len() < FEWEST;
         if !too_few {
             judge(&mut changes, tries);
+        }
+        for change in changes.iter_mut().filter(|c| c.significance != Significance::Chance) {
+            change.by_host = by_host(&causes[&(change.process.as_str(), change.function.as_str())], &hosts);
         }
         changes.sort_by(|a, b| {
             let (a_is, b_is) = (a.significance == Significance::Chance, b.significance == Significance::Chance);
@@ -93,6 +110,12 @@ impl Changes {
     /// How likely the least likely one is.
     pub(crate) fn least(&self) -> f64 {
         self.changes.iter().map(|c| c.p).fold(1.0, f64::min)
+    }
+}
+
+impl Sides {
+    fn shares(&self, ns: [f64; 2]) -> [f64; 2] {
+        [ns[0] / self.total[0], ns[1] / self.total[1]]
     }
 }
 
@@ -133,7 +156,7 @@ fn change(cause: Cause, rows: &[(&str, [f64; 2])], hosts: &BTreeMap<&str, Sides>
     let mut changed = Vec::new();
     for (host, ns) in rows {
         let Some(sides) = hosts.get(host) else { continue };
-        let shares = [ns[0] / sides.total[0], ns[1] / sides.total[1]];
+        let shares = sides.shares(*ns);
         sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
         changed.push(counted(shares[1] - shares[0], sides.change));
     }
@@ -150,7 +173,16 @@ fn change(cause: Cause, rows: &[(&str, [f64; 2])], hosts: &BTreeMap<&str, Sides>
         hosts,
         p,
         significance: Significance::Chance,
+        by_host: Vec::new(),
     })
+}
+
+fn by_host(rows: &[(&str, [f64; 2])], hosts: &BTreeMap<&str, Sides>) -> Vec<HostShares> {
+    let of = |(host, ns): &(&str, [f64; 2])| {
+        let [before, after] = hosts.get(host)?.shares(*ns);
+        Some(HostShares { host: (*host).to_owned(), before, after })
+    };
+    rows.iter().filter_map(of).collect()
 }
 
 /// A cause's change counts as far as the whole host's time held up went the same way: what only moved from one name to another, or
@@ -238,6 +270,9 @@ mod tests {
         assert_eq!(significant(&found), ["f3"]);
         let first = &found.changes[0];
         assert_eq!((first.hosts, first.significance), (20, Significance::Rose));
+        let of_host = |host: &str| first.by_host.iter().find(|h| h.host == host).map(|h| h.after - h.before);
+        assert!(of_host("h19").unwrap() > 0.14 && of_host("h20").unwrap() < 0.01, "{first:?}");
+        assert!(found.changes[1..].iter().all(|c| c.by_host.is_empty()));
         assert!((first.after - first.before - 0.015).abs() < 0.001, "{first:?}");
     }
 

@@ -23,7 +23,7 @@ mod ship;
 mod store;
 mod when;
 
-pub use changes::{Change, Changes, Significance};
+pub use changes::{Change, Changes, HostShares, Significance};
 pub use engine::{Chosen, Engine, Wanted};
 pub use error::{Error, Result};
 pub use peers::Different;

@@ -25,6 +25,8 @@ named! {
         Sides = "sides",
         /// Days with traces.
         Days = "days",
+        /// The causes that cost most, by day.
+        Course = "course",
         /// Causes by host.
         HostCauses = "host-causes",
         /// Which traces show a cause best.
@@ -46,6 +48,7 @@ impl Question {
             Question::Changes => include_str!("../sql/changes.sql"),
             Question::Sides => include_str!("../sql/sides.sql"),
             Question::Days => include_str!("../sql/days.sql"),
+            Question::Course => include_str!("../sql/course.sql"),
             Question::HostCauses => include_str!("../sql/host-causes.sql"),
             Question::Example => include_str!("../sql/example.sql"),
         }
@@ -74,6 +77,7 @@ impl Question {
             Question::Changes => "Causes by host, before and after",
             Question::Sides => "Hosts, before and after",
             Question::Days => "Days",
+            Question::Course => "Causes by day",
             Question::HostCauses => "Causes by host",
             Question::Example => "Traces that show it best",
         }

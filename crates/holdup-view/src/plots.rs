@@ -1,4 +1,6 @@
-//! Results of `holdup lab`, `holdup scale` and `holdup load` as plots.
+//! Results of `holdup lab`, `holdup scale`, `holdup load` and `holdup fleet` as plots.
+
+mod fleet;
 
 use holdup_base::named;
 use serde::Serialize;
@@ -35,6 +37,9 @@ struct Axis {
     label: String,
     unit: String,
     log: bool,
+    /// What the whole numbers from 0 on stand for, where they are no quantities.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    names: Vec<String>,
     /// Its ends, where several plots share them.
     #[serde(skip_serializing_if = "Option::is_none")]
     ends: Option<[f64; 2]>,
@@ -49,6 +54,8 @@ named! {
         Points = "points",
         /// As a law.
         Line = "line",
+        /// As what was measured of things that have no order.
+        Dots = "dots",
     }
 }
 
@@ -88,8 +95,11 @@ impl Plots {
             "holdup.lab/1" => list(&document["experiments"]).for_each(|e| plots.plots.extend(experiment(e))),
             "holdup.scale/1" => plots.plots.push(scaling(&document)),
             "holdup.load/1" => plots.plots.extend(load(&document)),
+            "holdup.fleet-report/1" => plots.plots.extend(fleet::report(&document)),
+            "holdup.fleet-diff/1" => plots.plots.extend(fleet::changes(&document)),
             _ => {
-                let what = "neither a trace nor a result of holdup lab, scale or load (its `schema` would say so)";
+                let what =
+                    "neither a trace nor a result of holdup lab, scale, load or fleet (its `schema` would say so)";
                 return Err(refuse(what.to_owned()));
             }
         }

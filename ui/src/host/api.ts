@@ -11,7 +11,7 @@ export type Window = readonly [from: number, to: number];
 export interface TraceInfo {
   id: number;
   name: string;
-  /** `plots`: a result of lab, scale or load; it answers `plots` alone. */
+  /** `plots`: a result of lab, scale, load or fleet; it answers `plots` alone. */
   kind: "trace" | "plots";
   /** Set while it is being read: the share that is done. */
   reading?: number;
@@ -464,14 +464,16 @@ export interface SearchAnswer {
 export interface PlotSeries {
   name: string;
   points: { x: number; y: number; low?: number; high?: number }[];
-  /** `line` for a fitted law, `points` for what was measured. */
-  style?: "line" | "points";
+  /** `line` for a fitted law, `points` for what was measured, `dots` where it has no order. */
+  style?: "line" | "points" | "dots";
 }
 
 export interface PlotAxis {
   label: string;
   unit: string;
   log?: boolean;
+  /** What the whole numbers from 0 on stand for. */
+  names?: string[];
   /** Its ends, where several plots share them. */
   ends?: [number, number];
 }

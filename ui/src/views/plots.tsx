@@ -1,7 +1,7 @@
-/** Results of lab, scale and load: what was measured as points with their spread, fitted laws as lines. */
+/** Results of lab, scale, load and fleet: what was measured as points with their spread, fitted laws as lines. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Plot, PlotsAnswer, PlotSeries } from "../host/api";
+import type { Plot, PlotAxis, PlotsAnswer, PlotSeries } from "../host/api";
 import { begin, useBox, useThemed } from "../lib/canvas";
 import { currentTheme, type Theme } from "../lib/palette";
 import { useAsk } from "../state/ask";
@@ -113,7 +113,7 @@ function Figure({ plot, after }: { plot: Plot; after: Plot | undefined }) {
       ctx.fillStyle = theme.grid;
       ctx.fillRect(X(v), area.top, 1, h);
       ctx.fillStyle = theme.dim;
-      ctx.fillText(short(v), X(v), area.top + h + 9);
+      ctx.fillText(on(plot.x, v), X(v), area.top + h + 9);
     }
     ctx.fillText(label(plot.x), area.left + w / 2, area.top + h + 24);
     ctx.textAlign = "right";
@@ -164,7 +164,7 @@ function Figure({ plot, after }: { plot: Plot; after: Plot | undefined }) {
       </div>
       <p class="dim readout">
         {near
-          ? `${near.name}: ${label(plot.x)} ${short(near.x)}, ${label(plot.y)} ${short(near.y)}${
+          ? `${near.name}: ${label(plot.x)} ${on(plot.x, near.x)}, ${label(plot.y)} ${short(near.y)}${
               near.low !== undefined && near.high !== undefined ? ` (${short(near.low)} – ${short(near.high)})` : ""
             }`
           : plot.notes.filter((note) => !after?.notes.includes(note)).join(" ")}
@@ -172,6 +172,9 @@ function Figure({ plot, after }: { plot: Plot; after: Plot | undefined }) {
     </figure>
   );
 }
+
+/** A place on an axis, as it is written. */
+const on = (axis: PlotAxis, v: number) => axis.names?.[v] ?? short(v);
 
 const label = (axis: { label: string; unit: string }) => (axis.unit ? `${axis.label} (${axis.unit})` : axis.label);
 
@@ -195,12 +198,14 @@ function nearest(plot: Plot, at: { x: number; y: number }, X: At, Y: At) {
 function drawSeries(ctx: CanvasRenderingContext2D, s: PlotSeries, i: number, theme: Theme, X: At, Y: At): void {
   const color = theme[COLORS[i % COLORS.length] ?? "busy"];
   ctx.strokeStyle = ctx.fillStyle = color;
-  ctx.lineWidth = s.style === "line" ? 1.75 : 1;
-  ctx.setLineDash(s.style === "line" ? [] : [2, 3]);
-  ctx.beginPath();
-  s.points.forEach((p, k) => (k === 0 ? ctx.moveTo(X(p.x), Y(p.y)) : ctx.lineTo(X(p.x), Y(p.y))));
-  ctx.stroke();
-  ctx.setLineDash([]);
+  if (s.style !== "dots") {
+    ctx.lineWidth = s.style === "line" ? 1.75 : 1;
+    ctx.setLineDash(s.style === "line" ? [] : [2, 3]);
+    ctx.beginPath();
+    s.points.forEach((p, k) => (k === 0 ? ctx.moveTo(X(p.x), Y(p.y)) : ctx.lineTo(X(p.x), Y(p.y))));
+    ctx.stroke();
+    ctx.setLineDash([]);
+  }
   if (s.style === "line") return;
   for (const p of s.points) {
     if (p.low !== undefined && p.high !== undefined) ctx.fillRect(X(p.x) - 0.75, Y(p.high), 1.5, Y(p.low) - Y(p.high));

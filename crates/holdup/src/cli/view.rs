@@ -9,7 +9,7 @@ Examples:
   holdup view build.holdup
   holdup view before.holdup after.holdup      two traces side by side
   holdup view perf.data --port 7000 --no-open
-  holdup view scale.json                      a result of holdup lab, scale or load
+  holdup view scale.json                      a result of holdup lab, scale, load or fleet
 
 The page is served to this machine alone, at an address that holds a secret; Ctrl-C ends it. To look at it from another machine, \
 run the printed ssh line there.";

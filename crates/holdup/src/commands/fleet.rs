@@ -42,6 +42,9 @@ fn report(FleetReport { days }: &FleetReport) -> anyhow::Result<ExitCode> {
             held_up: seconds("held_up_ns"),
             tables: Question::REPORT.iter().map(table).collect::<holdup_fleet::Result<_>>()?,
             different,
+            days: engine.ask(Question::Days)?,
+            course: engine.ask(Question::Course)?,
+            hosts,
         })
     })?;
     show(days, &found, text::fleet::report)

@@ -46,6 +46,12 @@ pub struct FleetReport {
     pub tables: Vec<Table>,
     /// Hosts that are held up by something much more than their peers, the worst first.
     pub different: Vec<Different>,
+    /// The account of each day.
+    pub days: Rows,
+    /// The six causes that cost most, by day.
+    pub course: Rows,
+    /// The account of each host.
+    pub hosts: Rows,
 }
 
 /// What `holdup fleet diff --json` prints.
