@@ -17,6 +17,7 @@
 //! Each part of the trace is swept by itself ([`run`]), on as many CPUs as there are, and the charges are added up in the
 //! parts' order, so that the answer does not depend on how many CPUs that were.
 
+mod callers;
 mod cells;
 mod charged;
 mod clock;

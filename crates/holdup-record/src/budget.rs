@@ -16,8 +16,12 @@ const SPANS: f64 = 0.5;
 const MOST_SHIFT: u32 = 10;
 /// How much of the budget stacks get even where the rest costs all of it: without any, nothing can be explained.
 const LEAST: f64 = 0.1;
-/// How much of the budget the copies of samples' stacks get, which cost the reader more than the kernel.
+/// How much of the budget the copies of samples' stacks get, which cost the reader more than the kernel, whatever the rest costs.
 const SAMPLES: f64 = 0.25;
+/// While all of it costs less than this part of the budget, and no wait goes without its stack, samples get more,
+const ROOM: f64 = 0.8;
+/// so many times as much at each reckoning, and as much less where there is no room.
+const GROWTH: f64 = 1.25;
 /// Where the allowance's unit ends: 2^20 ns.
 const UNIT: f64 = (1 << 20) as f64;
 /// How far the allowance goes to meet the latest measurement.
@@ -157,6 +161,8 @@ pub(crate) struct Budget {
     to_begin_s: f64,
     /// The share of a CPU that stacks may cost.
     allowed: f64,
+    /// The same for copies of samples' stacks.
+    samples: f64,
     /// Of two to this power spans one is recorded.
     span_shift: u32,
 }
@@ -170,6 +176,7 @@ impl Budget {
             last: (Reading::default(), 0.0),
             to_begin_s: 0.0,
             allowed: share / 2.0,
+            samples: share.min(1.0) * SAMPLES,
             span_shift: 0,
         }
     }
@@ -184,9 +191,9 @@ impl Budget {
         if self.is_unlimited() { UNIT as u64 } else { (self.allowed * UNIT) as u64 }
     }
 
-    /// ns of copies of samples' stacks per CPU and 2^20 ns: a share of the budget, whatever the rest costs.
+    /// ns of copies of samples' stacks per CPU and 2^20 ns.
     pub(crate) fn sample_allowance(&self) -> u64 {
-        (self.share.min(1.0) * SAMPLES * UNIT) as u64
+        (self.samples * UNIT) as u64
     }
 
     /// Reckons anew at `t` seconds. What was spent before the first time is the beginning's, and no measure of what follows.
@@ -203,7 +210,20 @@ impl Budget {
         let fixed = (reading.fixed_s() - before.fixed_s()) / span;
         let left = (self.share - fixed).max(self.share * LEAST);
         self.allowed += (left - self.allowed) * STEP;
-        self.sample_spans(&reading.since(&before), span);
+        let latest = reading.since(&before);
+        self.share_with_samples(&latest, span);
+        self.sample_spans(&latest, span);
+    }
+
+    /// One busy thread may need on its CPU what the others have no use for: what is left of the machine's budget is any CPU's.
+    fn share_with_samples(&mut self, latest: &Reading, span: f64) {
+        let spent = (latest.fixed_s() + latest.stacks as f64 / 1e9) / span;
+        let has_room = spent < self.share * ROOM && latest.skipped == 0;
+        if has_room && latest.bare > 0 {
+            self.samples = (self.samples * GROWTH).min(1.0);
+        } else if !has_room {
+            self.samples = (self.samples / GROWTH).max(self.share.min(1.0) * SAMPLES);
+        }
     }
 
     /// What the records of spans cost, in the kernel and in this process, is halved by recording every other one; their breakpoints stay.
@@ -264,6 +284,30 @@ mod tests {
         }
         assert!((budget.allowed - 0.01).abs() < 1e-4, "{}", budget.allowed);
         assert_eq!(budget.allowance(), (budget.allowed * 1_048_576.0) as u64);
+    }
+
+    #[test]
+    fn samples_get_what_nobody_else_needs() {
+        let mut budget = Budget::new(0.03, 2);
+        let mut reading = Reading::default();
+        let mut go_on = |budget: &mut Budget, steps: u32, reader_s: f64, skipped: u64| {
+            for _ in 0..steps {
+                reading.bare += 10;
+                reading.skipped += skipped;
+                reading.reader_s += reader_s;
+                let t = budget.last.1 + 1.0;
+                budget.adjust(reading, t);
+            }
+            budget.samples
+        };
+        let least = 0.03 * SAMPLES;
+        // A hundredth of two CPUs is spent, of three.
+        let grown = go_on(&mut budget, 11, 0.02, 0);
+        assert!((grown - least * GROWTH.powi(10)).abs() < 1e-9, "{grown}");
+        // So it stays where no more than the room for it is left, and shrinks where waits went without their stacks, or all is spent.
+        assert!(go_on(&mut budget, 1, 0.02, 1) < grown);
+        assert!((go_on(&mut budget, 50, 0.08, 0) - least).abs() < 1e-9);
+        assert!(go_on(&mut budget, 100, 0.0, 0) <= 1.0);
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub fn blame<X: Send>(
     };
     results.into_iter().collect::<Result<()>>()?;
     let order = order.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    Ok(order.sum.finish(study.window))
+    Ok(order.sum.finish(study))
 }
 
 /// Charges every CPU second of the window that lies in one part of the trace. Waits that began before it count with what lies in it.
@@ -58,7 +58,7 @@ pub fn blame_part(study: &Study, chunk: &Chunk) -> Blame {
     sum.add(sweep(study, chunk));
     let before = chunk.waits().iter().filter(|wait| wait.start < chunk.from);
     sum.count_open(&before.map(|wait| (wait.thread, counted(wait, study.window))).collect());
-    sum.finish(study.window)
+    sum.finish(study)
 }
 
 /// What was charged when, in the parts of the trace that the window touches; `stop` is asked before each.

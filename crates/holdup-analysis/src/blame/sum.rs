@@ -3,12 +3,14 @@
 use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
+use super::callers;
 use super::cells::{Cell, Counted};
 use super::charged::Charged;
 use super::key::Key;
 use super::latency::Latency;
 use super::spans::{BySubject, finished};
-use super::{Blame, CpuSeconds, Window};
+use super::study::Study;
+use super::{Blame, CpuSeconds};
 
 #[derive(Default)]
 pub(super) struct Sum {
@@ -97,7 +99,7 @@ impl Sum {
         &mut cells[at as usize].1
     }
 
-    pub(super) fn finish(mut self, window: Window) -> Blame {
+    pub(super) fn finish(mut self, study: &Study) -> Blame {
         self.cells.iter_mut().for_each(|(_, cell)| cell.flush_stacks());
         let mut profile: Vec<_> = self.profile.into_iter().collect();
         profile.sort_unstable_by_key(|(key, _)| *key);
@@ -106,7 +108,7 @@ impl Sum {
         let mut neighbours: Vec<_> = self.neighbours.into_iter().filter(|(_, ns)| *ns > 0.0).collect();
         neighbours.sort_unstable_by_key(|(thread, _)| *thread);
         let cpu = CpuSeconds { spin: self.cpu.spin.min(self.cpu.running), ..self.cpu };
-        Blame {
+        let mut blame = Blame {
             cpu,
             cells: self.cells,
             spans: finished(self.spans),
@@ -117,8 +119,10 @@ impl Sum {
             latencies: self.latencies,
             neighbours,
             cycles: self.cycles,
-            window: (window.from, window.to),
-        }
+            window: (study.window.from, study.window.to),
+        };
+        callers::share_out(&mut blame, study);
+        blame
     }
 }
 
