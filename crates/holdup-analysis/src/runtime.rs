@@ -46,6 +46,12 @@ pub(crate) fn interprets(module: &str) -> Option<&'static str> {
     ALL.iter().find(|r| (r.interprets)(module)).map(|r| r.language)
 }
 
+/// Whether code is of a language of which one thread of a process runs at a time.
+pub(crate) fn is_one_at_a_time(module: &str, function: &str) -> bool {
+    let is_code = |r: &&'static Runtime| (r.interprets)(module) || (r.is_language)(module, function);
+    ALL.iter().filter(is_code).any(|r| r.locks.iter().any(|lock| lock.lets_one_run))
+}
+
 /// Whether code is of an interpreted language: its source file, or what its runtime compiled.
 pub(crate) fn is_interpreted(module: &str, function: &str) -> bool {
     module == "[jit]" || ALL.iter().any(|r| (r.is_language)(module, function))

@@ -12,6 +12,7 @@ use crate::blame::{Key, Terminal};
 use crate::classify;
 use crate::label::{self, duration};
 use crate::report::{Activity, Finding, FindingKind};
+use crate::runtime;
 
 /// Share of the samples from which on an instruction is worth a line.
 const TELLING: f64 = 0.05;
@@ -302,7 +303,8 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
             format!("Do the work of {function} outside of the lock that is kept for it, or make it shorter.")
         }
         Group::Serial(_) => {
-            format!("Spread {function} over threads, overlap it with the next phase, or make it shorter.")
+            let others = if runtime::is_one_at_a_time(&c.module, &c.function) { "processes" } else { "threads" };
+            format!("Spread {function} over {others}, overlap it with the next phase, or make it shorter.")
         }
         Group::Disk(..) => {
             format!("Ask the disk less often in {function}: in batches, ahead of time, or without a lock.")

@@ -12,7 +12,8 @@ pub(super) const PYTHON: Runtime = Runtime {
     // Its other locks are semaphores.
     conditions: |module| if is_interpreter(module) || is_library_of_interpreter(module) { "take_gil" } else { "" },
     ambiguous: &["lock_PyThread_acquire_lock", "rlock_acquire", "lock_acquire"],
-    is_language: |module, _| module.ends_with(".py"),
+    // What was compiled from a text has a name in brackets: `<string>`, `<dynamic-code>`.
+    is_language: |module, _| module.ends_with(".py") || (module.starts_with('<') && module.ends_with('>')),
     signals: &[
         ("wait", "/threading.py"),
         ("wait_for", "/threading.py"),
