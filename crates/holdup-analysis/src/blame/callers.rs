@@ -1,8 +1,9 @@
 //! Samples without callers count as those of the same thread that have them.
 //!
-//! A recorder that keeps to a budget leaves out the callers of some samples: these tell their instruction alone, which in an interpreter says
-//! nothing of the program. Which samples kept theirs does not depend on what ran, so that they stand for the others: for those in
-//! the same function, else for those in the same file; where that is an interpreter's, for all. What was sampled at instants stays as it is; only sums are shared out.
+//! A recorder that keeps to a budget leaves out the callers of some samples: these tell their instruction at most, which in an interpreter says
+//! nothing of the program. The others stand for them: those in the same function, else those in the same file; where that is an
+//! interpreter's, or unknown, all. It is an estimate: a stack that was seen before keeps its callers for free, so that what has few
+//! different stacks counts for somewhat too much. What was sampled at instants stays as it is; only sums are shared out.
 
 use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
