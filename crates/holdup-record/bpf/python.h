@@ -22,6 +22,7 @@ struct {
 struct python_thread {
 	u64 address; /* 0: it has none */
 	u64 asked; /* when it was looked for */
+	u64 pause; /* how long it is not looked for again then */
 };
 
 struct {
@@ -33,8 +34,10 @@ struct {
 
 /* Threads of the interpreters that are looked through. */
 #define MOST_THREADS 512
-/* How long a thread without one of the interpreter's is not looked for again. */
-#define ASK_AGAIN 50000000
+/* How long a thread without one of the interpreter's is not looked for again in ns: at first, as one that has just begun gets it soon, and
+ * at most. */
+#define ASK_SOON 200000
+#define ASK_LATE 50000000
 /* How many of the innermost frames tell a site. */
 #define SITE_FRAMES 8
 /* What a frame costs in ns, for the allowance. */
@@ -95,19 +98,23 @@ static long hunt_foreign(u64 i, struct hunt *h)
 /* The interpreter's thread of `task`; 0 if it has none. */
 INLINE u64 python_thread(struct python *python, struct task_struct *task, u64 layout, u64 t, const bool foreign)
 {
-	u64 self = task->thread.fsbase, key = mix(layout, self), id = 0;
+	/* The memory of a thread that has ended is soon the next one's. */
+	u64 self = task->thread.fsbase, key = mix(mix(layout, self), task->pid), id = 0, pause = ASK_SOON;
 	struct python_thread *known = bpf_map_lookup_elem(&python_threads, &key);
 	if (known && known->address) {
 		u64 address = known->address;
 		if (!read_user(&id, 8, address + python->thread_id, task, foreign) && id == self)
 			return address;
-	} else if (known && t - known->asked < ASK_AGAIN) {
-		return 0;
+	} else if (known) {
+		pause = known->pause;
+		if (t - known->asked < pause)
+			return 0;
+		pause = pause > ASK_LATE / 2 ? ASK_LATE : 2 * pause;
 	}
 	struct hunt h = { .python = python, .task = task, .id = self };
 	read_user(&h.interpreter, 8, python->runtime + python->interpreters, task, foreign);
 	bpf_loop(MOST_THREADS, foreign ? hunt_foreign : hunt_own, &h, 0);
-	struct python_thread found = { .address = h.found, .asked = t };
+	struct python_thread found = { .address = h.found, .asked = t, .pause = pause };
 	bpf_map_update_elem(&python_threads, &key, &found, 0);
 	return h.found;
 }

@@ -17,6 +17,8 @@ use crate::report::Culprit;
 const COVERAGE: f64 = 0.6;
 /// From this share of a function's time on a caller matters.
 const ELSEWHERE: f64 = 0.05;
+/// A function that lies on less of what ran is not what ran.
+const RARE: f64 = 0.05;
 /// A function of less mean depth is where its threads begin.
 const OUTERMOST: f64 = 1.5;
 
@@ -118,7 +120,8 @@ fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> 
     let waited = if group.is_lock() { tally.common_stack(context.classifier) } else { StackId::NONE };
     let samples = samples_of(context, group, tally, crew);
     let known = taken.or_else(|| specific(context, &samples));
-    if known.is_none() && !inside::nameless(context, &samples).is_empty() {
+    let has_nameless = !inside::nameless(context, &samples).is_empty();
+    if has_nameless && known.as_ref().is_none_or(|l| is_rare(context, &samples, l.function)) {
         return None;
     }
     known
@@ -130,6 +133,14 @@ fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> 
                 heaviest(&samples).into_iter().chain([released, waited]).filter(|s| place::tells(context, *s));
             telling.into_iter().find_map(|s| any_user(context, s))
         })
+}
+
+/// Whether a function lies on next to none of these: beside code that has no names it is no answer to what ran.
+fn is_rare(context: &Context, samples: &FxHashMap<StackId, f64>, function: StringId) -> bool {
+    let seen = || samples.iter().filter(|(stack, _)| **stack != StackId::NONE);
+    let all: f64 = seen().map(|(_, weight)| weight).sum();
+    let own: f64 = seen().filter(|(stack, _)| place::is_on(context, **stack, function)).map(|(_, weight)| weight).sum();
+    own < RARE * all
 }
 
 fn heaviest(samples: &FxHashMap<StackId, f64>) -> Option<StackId> {
