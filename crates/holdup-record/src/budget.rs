@@ -149,6 +149,11 @@ impl Reading {
     }
 }
 
+/// What copies of samples' stacks get of a budget of `share`, whatever the rest costs.
+fn least_for_samples(share: f64) -> f64 {
+    share.min(1.0) * SAMPLES
+}
+
 /// Keeps recording to a share of the machine.
 #[derive(Debug)]
 pub(crate) struct Budget {
@@ -176,7 +181,7 @@ impl Budget {
             last: (Reading::default(), 0.0),
             to_begin_s: 0.0,
             allowed: share / 2.0,
-            samples: share.min(1.0) * SAMPLES,
+            samples: least_for_samples(share),
             span_shift: 0,
         }
     }
@@ -222,7 +227,7 @@ impl Budget {
         if has_room && latest.bare > 0 {
             self.samples = (self.samples * GROWTH).min(1.0);
         } else if !has_room {
-            self.samples = (self.samples / GROWTH).max(self.share.min(1.0) * SAMPLES);
+            self.samples = (self.samples / GROWTH).max(least_for_samples(self.share));
         }
     }
 

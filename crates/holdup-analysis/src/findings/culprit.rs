@@ -120,8 +120,8 @@ fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> 
     let waited = if group.is_lock() { tally.common_stack(context.classifier) } else { StackId::NONE };
     let samples = samples_of(context, group, tally, crew);
     let known = taken.or_else(|| specific(context, &samples));
-    let has_nameless = !inside::nameless(context, &samples).is_empty();
-    if has_nameless && known.as_ref().is_none_or(|l| is_rare(context, &samples, l.function)) {
+    let says_little = known.as_ref().is_none_or(|l| is_rare(context, &samples, l.function));
+    if says_little && !inside::nameless(context, &samples).is_empty() {
         return None;
     }
     known

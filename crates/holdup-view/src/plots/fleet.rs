@@ -81,8 +81,7 @@ fn by_host(document: &Value) -> Plot {
         y: axis(SHARE.0, SHARE.1),
         series: Some(series).filter(|s| !s.points.is_empty()).into_iter().collect(),
         verdict: worst.map_or_else(String::new, |d| {
-            let cause = named((d["process"].as_str().unwrap_or_default(), d["function"].as_str().unwrap_or_default()));
-            format!("{} differs most from its peers, by {cause}.", text(&d["host"]))
+            format!("{} differs most from its peers, by {}.", text(&d["host"]), cause_of(d))
         }),
         ..Plot::default()
     }
@@ -115,12 +114,16 @@ pub(super) fn changes(document: &Value) -> Option<Plot> {
 fn before_and_after(change: &Value) -> Series {
     let share = |host: &Value, side: &str| Some(100.0 * host[side].as_f64()?);
     let points = list(&change["by_host"]).filter_map(|host| Some(dot(share(host, "before")?, share(host, "after")?)));
-    let cause = (change["process"].as_str().unwrap_or_default(), change["function"].as_str().unwrap_or_default());
-    Series { name: named(cause), style: Style::Dots, points: points.collect() }
+    Series { name: cause_of(change), style: Style::Dots, points: points.collect() }
 }
 
 fn dot(x: f64, y: f64) -> Point {
     Point { x, y, ..Point::default() }
+}
+
+/// The cause that a row of an answer is about.
+fn cause_of(row: &Value) -> String {
+    named((row["process"].as_str().unwrap_or_default(), row["function"].as_str().unwrap_or_default()))
 }
 
 /// A cause.
