@@ -259,7 +259,8 @@ impl Context<'_> {
             keep
         });
         let is_shown = |t: &Tally| t.rank >= Amount(self.blame.cpu.total) * ON_THE_PAGE;
-        let shown: Amount = groups.iter().filter(|(g, t)| g.holds_up() && is_shown(t)).map(|(_, t)| t.rank).sum();
+        let matters = |g: &Group, t: &Tally| is_shown(t) && profile::matters(self, group::kind(self, g, t), t.rank);
+        let shown: Amount = groups.iter().filter(|(g, t)| g.holds_up() && matters(g, t)).map(|(_, t)| t.rank).sum();
         group::settle(self, &mut groups);
         let (turns, uncharged) = turns::take(self, &mut groups, charged);
         idle::merge(self, &mut groups);

@@ -8,7 +8,7 @@ use common::*;
 use holdup_analysis::report::{Explanation, FindingKind};
 use holdup_analysis::threads::Role;
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{Image, Location, MapEvent, Symbolizer};
+use holdup_trace::{Cpu, Image, Location, MapEvent, SampleEvent, Symbolizer};
 
 /// Functions by address: a page for each.
 const FUNCTIONS: &[(&str, &str)] = &[
@@ -23,6 +23,11 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("libjvm.so", "InstanceKlass::initialize_impl"),
     ("python3.11", "take_gil"),
     ("app.py", "answer"),
+    // Code that V8 has made: nobody tells its name.
+    ("", ""),
+    ("node", "Builtins_JSEntry"),
+    ("node", "uv_run"),
+    ("addon.node", "Addon::hash"),
 ];
 
 fn address(function: &str) -> u64 {
@@ -118,6 +123,55 @@ fn who_runs_has_the_lock_of_a_language_of_which_one_thread_runs() {
     let first = &answer.findings[0];
     assert_eq!((first.kind, first.culprit.thread.as_str()), (FindingKind::LockHeld, "cache-1"), "{}", first.title);
     assert!(first.title.contains("kept Python's interpreter lock (GIL) for 20.0 ms"), "{}", first.title);
+}
+
+/// What a thread is said to have run whose samples are JavaScript without names, but for `few` of a hundred in an addon's function.
+fn named_beside_javascript(few: usize) -> String {
+    let waits = stack(&["os::PlatformEvent::park", "uv_run"]);
+    let mut s = machine(102.0).waits_at(4, 0, [0.0, 1.0], FUTEX, &waits).runs(5, 1, 1.0, 102.0, -1);
+    s.builder.meta_mut().sample_period_ns = ns(1.0);
+    let javascript = stack(&["", "Builtins_JSEntry", "uv_run"]);
+    let addon = stack(&["Addon::hash", "Builtins_JSEntry", "uv_run"]);
+    for i in 0..100 {
+        let frames = if i < few { &addon } else { &javascript };
+        let chain = s.builder.chain(1, &[], frames);
+        s.builder.push(ns(i as f64 + 1.5), SampleEvent { cpu: Cpu(1), tid: 5, ip: frames[0], chain });
+    }
+    let answer = explained(s.by(101.0, 1, 5, 4).runs(4, 0, 101.1, 102.0, -1));
+    let first = answer.findings.into_iter().next().expect("a finding");
+    assert_eq!(first.culprit.thread, "cache-1", "{}", first.title);
+    first.culprit.function
+}
+
+#[test]
+fn next_to_nothing_beside_code_without_names_is_not_what_ran() {
+    assert_eq!(named_beside_javascript(3), "JavaScript without names");
+    assert_eq!(named_beside_javascript(90), "Addon::hash");
+}
+
+/// One that has a lock and is preempted by another of its own program.
+#[test]
+fn who_loses_its_cpu_to_its_own_program_needs_no_other_priority() {
+    let enters = stack(&["os::PlatformEvent::park", "ObjectMonitor::EnterI", "Caches.fill"]);
+    let mut s = machine(100.0).thread(6, "cache-2").futex(0.5, 6, 4).waits_at(6, 1, [0.0, 1.0], FUTEX, &enters);
+    s = s.switch(0.0, 0, 0, holdup_trace::SwitchState::Runnable, -1, 4);
+    s = s.switch(5.0, 0, 4, holdup_trace::SwitchState::Runnable, -1, 5);
+    s = s.switch(90.0, 0, 5, holdup_trace::SwitchState::Runnable, -1, 4);
+    let answer = explained(s.by(95.0, 0, 4, 6).runs(6, 1, 95.1, 100.0, -1));
+    let first = &answer.findings[0];
+    assert_eq!(first.kind, FindingKind::OwnerNotRunning, "{}", first.title);
+    assert!(first.title.contains("mostly others of its program had it"), "{}", first.title);
+    assert!(first.advice.starts_with("Let no more threads at a time come to"), "{}", first.advice);
+}
+
+#[test]
+fn threads_of_erlang_are_numbered() {
+    let names = [(1, "beam.smp"), (2, "sys_sig_dispatc"), (3, "1_aux"), (4, "0_poller"), (5, "1_scheduler")];
+    let erlang = names.into_iter().fold(Schedule::new(2, 5.0).in_focus(), |s, (tid, name)| s.thread(tid, name));
+    let list = holdup_analysis::threads::list(&erlang.runs(5, 0, 1.0, 2.0, FUTEX).finish(), "x", None, true).unwrap();
+    let role = |tid| list.threads.iter().find(|t| t.tid == tid).and_then(|t| t.role);
+    assert_eq!([2, 3, 4].map(role), [Some(Role::Housekeeping); 3]);
+    assert_eq!(role(5), None, "it runs the program");
 }
 
 #[test]

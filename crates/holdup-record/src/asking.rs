@@ -1,8 +1,9 @@
 //! Asks Java virtual machines for the names of the functions that they compiled, while they live: what ran in a process that
 //! has ended has no names.
 //!
-//! A machine is asked 1, 2, 4, 8, … seconds after it was first seen, and when recording ends: one that ends by itself has been asked
-//! in the first half of its life at the latest. A thread of its own asks, as the machine, or who made its /tmp, may keep it waiting.
+//! A machine is asked a quarter of a second after it was first seen, whenever a quarter of its age has passed, and when recording ends:
+//! one that ends by itself has been asked in the last fifth of its life. A thread of its own asks, as the machine, or who made its /tmp,
+//! may keep it waiting.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -17,7 +18,9 @@ use crate::caps;
 use crate::options::{BUDGET, CompiledCode};
 
 /// When a machine is asked first, after it was seen.
-const FIRST: Duration = Duration::from_secs(1);
+const FIRST: Duration = Duration::from_millis(250);
+/// It is asked again after one of so many parts of its age.
+const PART: u32 = 4;
 /// How long one may take to answer while recording goes on,
 const MEANWHILE: Duration = Duration::from_secs(2);
 /// when it ends, and all of them together then.
@@ -215,11 +218,11 @@ impl Asking {
         let Some(machine) = self.machines.get_mut(&pid) else { return };
         machine.insides = insides;
         let now = Instant::now();
-        let doubled = machine.seen + (now - machine.seen) * 2;
+        let age = now - machine.seen;
         match answer {
             Ok(Answer { text, frames, spent }) => {
                 self.spent_s += spent.as_secs_f64();
-                machine.due = Some(doubled.max(now + spent * self.apart));
+                machine.due = Some(now + (age / PART).max(spent * self.apart));
                 machine.refused = None;
                 if others + text.len() <= KEPT {
                     (machine.text, machine.frames) = (text, frames);
@@ -230,7 +233,7 @@ impl Asking {
             }
             Err(refusal) => {
                 (machine.text, machine.frames) = before;
-                machine.due = refusal.may_change().then_some(doubled);
+                machine.due = refusal.may_change().then_some(now + age);
                 machine.refused = (!refusal.is_gone()).then(|| refusal.to_string());
             }
         }

@@ -111,6 +111,28 @@ fn what_was_forked_has_functions_at_once() {
     assert!(waits.iter().any(|frames| frames.first().is_some_and(|f| f.0 == "in_child")), "{waits:?} {notes:?}");
 }
 
+const SHORT: &str = "
+import threading, time
+def answer():
+    end = time.perf_counter() + 0.005
+    while time.perf_counter() < end: pass
+    time.sleep(0.06)
+time.sleep(0.2)
+for _ in range(20):
+    thread = threading.Thread(target=answer)
+    thread.start()
+    thread.join()
+";
+
+/// A server that has a thread for each request has none that is older than a request.
+#[test]
+fn threads_have_functions_from_their_first_milliseconds() {
+    let Some((trace, notes)) = recorded(SHORT, "short.py") else { return };
+    let waits = long_waits(&trace);
+    let named = waits.iter().filter(|frames| frames.first().is_some_and(|f| f.0 == "answer")).count();
+    assert!(named >= 15, "{named} of 20: {waits:?} {notes:?}");
+}
+
 const HOSTILE: &str = "
 import time
 def plain(): time.sleep(0.1)

@@ -23,6 +23,7 @@ const RUNTIMES: &[(&str, &str, &str)] = &[
     ("opcache.so", "PHP", "start it with -d opcache.jit_debug=0x20"),
     ("libpython3", "Python", "start it with PYTHONPERFSUPPORT=1 (3.12 and newer)"),
     ("python3", "Python", "start it with PYTHONPERFSUPPORT=1 (3.12 and newer)"),
+    ("beam.smp", "Erlang", "start it with ERL_FLAGS='+JPperf true' (OTP 24 and newer)"),
     ("libluajit", "LuaJIT", "record it with -jp, or without the compiler (-joff)"),
 ];
 
@@ -57,6 +58,7 @@ mod tests {
             ("/usr/lib/libnode.so.108", "--perf-basic-prof"),
             ("/usr/share/dotnet/libcoreclr.so", "DOTNET_PerfMapEnabled=1"),
             ("/usr/bin/php8.2", "opcache.jit_debug"),
+            ("/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "+JPperf true"),
             ("/usr/lib/libruby-3.3.so.3.3", "--yjit-perf=map"),
         ] {
             let hint = hint_of(&["/lib/libc.so.6", path]).unwrap();

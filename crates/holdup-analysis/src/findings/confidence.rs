@@ -72,6 +72,12 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
             "it runs {language}, whose functions are not in this trace: what is named here is the interpreter, or what it called"
         ));
     }
+    if share_of(context, group, tally, place::is_in_nameless_code) > MOSTLY_BLIND {
+        doubts.push(
+            "what it ran was compiled at run time and has no names in this trace: --all says what would give it some"
+                .to_owned(),
+        );
+    }
     let unseen = context.trace.meta.recorder.unseen_share();
     if unseen > MUCH_UNSEEN {
         doubts.push(format!(
@@ -134,6 +140,14 @@ fn places<'t>(context: &Context, group: &Group, tally: &'t Tally) -> Option<&'t 
 fn blind_share(context: &Context, group: &Group, tally: &Tally) -> f64 {
     let places = places(context, group, tally);
     places.map_or(0.0, |places| place::blind_share(context, places.iter().map(|(s, w)| (*s, *w))))
+}
+
+/// The share of these of which something is true.
+fn share_of(context: &Context, group: &Group, tally: &Tally, is: fn(&Context, StackId) -> bool) -> f64 {
+    let Some(places) = places(context, group, tally) else { return 0.0 };
+    let all: f64 = places.values().sum();
+    let own: f64 = places.iter().filter(|(stack, _)| is(context, **stack)).map(|(_, weight)| weight).sum();
+    if all > 0.0 { own / all } else { 0.0 }
 }
 
 /// The language that most of these are in, if none of its functions is known.

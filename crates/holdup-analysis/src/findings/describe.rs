@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::crew::Crew;
+use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
 use super::{collection, inside, lock, preempt, sched};
@@ -34,7 +35,10 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         let mask = sched::mask(context, tally).map(|cpus| format!(" (it may run on CPU {cpus} alone)"));
         let quota =
             || sched::is_throttled(context, tally).then(|| " (the quota of its control group was used up)".to_owned());
-        let other = || preempt::antagonist(context, tally).map(|name| format!(" (mostly {name} had it)"));
+        let other = || match preempt::antagonist(context, tally)? {
+            Antagonist::Siblings => Some(" (mostly others of its program had it)".to_owned()),
+            Antagonist::Program(name) => Some(format!(" (mostly {name} had it)")),
+        };
         format!(
             "got no CPU for {share:.0} % of {}{}",
             duration(f.lasted_s),
@@ -243,6 +247,11 @@ fn without_cpu(tally: &Tally) -> String {
     format!(", {:.0} % of it without a CPU", 100.0 * (tally.not_running / tally.rank))
 }
 
+/// Whether the culprits lose their CPUs to others of their program.
+fn is_crowded(context: &Context, tally: &Tally) -> bool {
+    matches!(preempt::antagonist(context, tally), Some(Antagonist::Siblings))
+}
+
 /// What ran instead of the culprit.
 fn preempted(context: &Context, tally: &Tally, lines: &mut Vec<String>) {
     if tally.not_running <= 0.1 * tally.rank {
@@ -250,6 +259,11 @@ fn preempted(context: &Context, tally: &Tally, lines: &mut Vec<String>) {
     }
     let share = 100.0 * (tally.not_running / tally.rank);
     lines.push(format!("for {share:.0} % of it, it was ready and had no CPU"));
+    let taken = preempt::by_each_other(context, tally);
+    if taken > 0 {
+        let time = duration(context.limits.once(Nanos(taken).amount()));
+        lines.push(format!("meanwhile its CPU ran others of these threads for {time}"));
+    }
     for (thread, time) in preempt::antagonists(context, tally).into_iter().take(3) {
         let (name, pid) = (context.thread_name(thread), context.pid(thread));
         let time = duration(context.limits.once(Nanos(time).amount()));
@@ -280,6 +294,10 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
         Group::Serial(_) if f.kind == FindingKind::Gc => collection::advice(context, tally),
         Group::Lock(_) if f.kind == FindingKind::Convoy => format!(
             "Take this lock less often: batch the work in {function}, partition what it protects, or admit fewer threads at a time."
+        ),
+        Group::Lock(_) if tally.starved && is_crowded(context, tally) => format!(
+            "Let no more threads at a time come to {function} than there are CPUs, or keep the lock for less: whoever has it loses \
+             its CPU to another of the program's threads."
         ),
         Group::Lock(_) | Group::Serial(_) if tally.starved => {
             "Let it run: undo its pinning or its low priority, give it a CPU of its own, or move its neighbour away."

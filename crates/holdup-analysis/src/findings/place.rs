@@ -74,6 +74,13 @@ pub(super) fn nameless_language(context: &Context, stack: StackId) -> Option<&'s
     language
 }
 
+/// Whether a stack ends in code that was compiled at run time and has no names.
+pub(super) fn is_in_nameless_code(context: &Context, stack: StackId) -> bool {
+    let trace = context.trace;
+    let modules = trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f)).map(|l| trace.text(l.module));
+    modules.into_iter().find(|module| !classify::is_kernel_module(module)).is_some_and(runtime::is_nameless)
+}
+
 /// Functions in which the C library starts threads: everything is below them, so they say nothing.
 const THREAD_STARTS: &[&str] = &["clone", "clone3", "start_thread", "thread_start", "_start", "__libc_start_main"];
 

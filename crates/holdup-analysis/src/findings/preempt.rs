@@ -28,8 +28,15 @@ pub(super) fn is_starved(context: &Context, tally: &Tally) -> bool {
     own * 3 > all
 }
 
-/// The program, other than the culprits', that mostly ran instead of them.
-pub(super) fn antagonist<'a>(context: &'a Context, tally: &Tally) -> Option<&'a str> {
+/// Who mostly ran instead of the culprits.
+pub(super) enum Antagonist<'a> {
+    /// Others of their program.
+    Siblings,
+    Program(&'a str),
+}
+
+/// Who mostly ran instead of the culprits; `None` where no program did most of it.
+pub(super) fn antagonist<'a>(context: &'a Context, tally: &Tally) -> Option<Antagonist<'a>> {
     let mut programs: FxHashMap<StringId, u64> = FxHashMap::default();
     for (thread, ns) in tally.by_thread.keys().flat_map(|culprit| context.blame.instead_of(*culprit)) {
         *programs.entry(context.program(thread)).or_default() += ns;
@@ -37,10 +44,17 @@ pub(super) fn antagonist<'a>(context: &'a Context, tally: &Tally) -> Option<&'a 
     let all: u64 = programs.values().sum();
     let (most, ns) = programs.into_iter().max_by_key(|&(program, ns)| (ns, program))?;
     let is_other = tally.by_thread.keys().all(|culprit| context.program(*culprit) != most);
-    (is_other && 2 * ns > all).then(|| context.trace.text(most))
+    let found = if is_other { Antagonist::Program(context.trace.text(most)) } else { Antagonist::Siblings };
+    (2 * ns > all).then_some(found)
 }
 
-/// Who ran on the CPUs for which a finding's culprits were ready while others waited for them, in nanoseconds, the
+/// For how long a finding's culprits ran on the CPUs for which others of them were ready, in nanoseconds.
+pub(super) fn by_each_other(context: &Context, tally: &Tally) -> u64 {
+    let instead = tally.by_thread.keys().flat_map(|culprit| context.blame.instead_of(*culprit));
+    instead.filter(|(thread, _)| tally.by_thread.contains_key(thread)).map(|(_, ns)| ns).sum()
+}
+
+/// Who else ran on the CPUs for which a finding's culprits were ready while others waited for them, in nanoseconds, the
 /// greatest first.
 pub(super) fn antagonists(context: &Context, tally: &Tally) -> Vec<(ThreadIdx, u64)> {
     let mut found: FxHashMap<ThreadIdx, u64> = FxHashMap::default();

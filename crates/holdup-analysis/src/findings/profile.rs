@@ -24,6 +24,12 @@ const NEGLIGIBLE: f64 = 0.05;
 /// Functions listed as hot.
 const HOT: usize = 10;
 
+/// Whether a cause of this size matters beside what ran.
+pub(super) fn matters(context: &Context, kind: FindingKind, rank: Amount) -> bool {
+    let least = if kind == FindingKind::WakeLatency { MINOR } else { NOTABLE };
+    rank.0 >= least * context.blame.cpu.running
+}
+
 /// The finding of a program that is simply busy, and where among the `others` it stands: behind all that matter beside
 /// its work. None where spinning, or waits that are told, which are `shown` of the `charged`, take a part of the time that
 /// work takes.

@@ -11,6 +11,7 @@ use super::taken::Taken;
 use super::waits::{Passes, Places};
 use super::{Now, Replay};
 use crate::blame::{Blame, Study};
+use crate::classify::Verdict;
 use crate::intervals::{Chunk, State, Wait};
 
 fn is_ready(state: State) -> bool {
@@ -123,7 +124,7 @@ impl<'a> Replay<'a> {
         let gone = self.pieces.of_wait(wait);
         let passes = self.places.passes(wait, self.study.focus);
         let known = wait.waker.is_real() && wait.waker.index() < self.threads.len() && wait.waker.index() != i;
-        let held_up = known && !wait.exempt && self.study.focus.contains(wait.thread);
+        let held_up = known && self.may_be_held_up(wait);
         if held_up {
             self.settle(wait.waker.index(), t);
             self.threads[wait.waker.index()].behind += 1;
@@ -131,6 +132,12 @@ impl<'a> Replay<'a> {
         let now = &mut self.threads[i];
         (now.gone, now.passes) = (gone, passes);
         now.waker = if held_up { wait.waker } else { ThreadIdx::NONE };
+    }
+
+    /// Whether it is not known that nobody is held up there.
+    fn may_be_held_up(&self, wait: &Wait) -> bool {
+        let is_by_design = wait.verdict == Some(Verdict::Idle) || self.study.classifier.role(wait.thread).is_some();
+        !wait.exempt && !is_by_design && self.study.focus.contains(wait.thread)
     }
 
     fn end_wait(&mut self, i: usize, wait: &Wait, t: u64, after: State) {

@@ -3,7 +3,7 @@
 
 use holdup_base::text::is_version_of;
 
-use super::row::Runtime;
+use super::row::{Role, Runtime};
 use crate::known::Known;
 
 pub(super) const RUBY: Runtime = Runtime {
@@ -29,6 +29,13 @@ pub(super) const PERL: Runtime =
 
 pub(super) const LUA: Runtime =
     Runtime { language: "Lua", interprets: |module| begins(module, &["liblua", "lua", "luajit"]), ..Runtime::NONE };
+
+/// Its schedulers run the program and are no threads of its own; what they run is told by [`crate::schedulers`].
+pub(super) const ERLANG: Runtime = Runtime {
+    marker: "sys_sig_dispatc",
+    roles: &[(Role::Housekeeping, &["sys_sig_dispatc", "sys_msg_dispatc", "poller", "aux", "async_"])],
+    ..Runtime::NONE
+};
 
 /// Whether a file, without its folders, is one of these programs or libraries, of whichever version.
 fn begins(module: &str, names: &[&str]) -> bool {

@@ -22,7 +22,9 @@ impl Roles {
         let processes: Vec<_> = ALL.iter().filter(|r| !r.marker.is_empty()).map(marked).collect();
         let role = |(name, pid): (&str, &u32)| {
             let (runtime, _) = processes.iter().find(|(_, pids)| pids.contains(pid))?;
-            let begins = |names: &&[&str]| names.iter().any(|begin| name.starts_with(begin));
+            // Some are numbered in front: `1_aux`.
+            let plain = name.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches('_');
+            let begins = |names: &&[&str]| names.iter().any(|begin| plain.starts_with(begin));
             runtime.roles.iter().find(|(_, names)| begins(names)).map(|(role, _)| *role)
         };
         Roles(named().map(role).collect())

@@ -3,7 +3,16 @@
 use super::row::Scheduler;
 
 pub(super) const ERLANG: Scheduler = Scheduler {
-    is_own: |module, _| module.rsplit('/').next().is_some_and(|base| base.starts_with("beam.smp")),
+    task: "process",
+    is_own: |module, function| {
+        module.rsplit('/').next().is_some_and(|base| base.starts_with("beam.smp"))
+            || module == "[jit]" && is_of_library(function)
+    },
+    // Compiled code is named so for perf.
+    is_task: |module, function| module == "[jit]" && function.starts_with('$') && function.contains(':'),
+    migrates: true,
+    lends_threads: true,
+    works: "Let more processes do what {} does, or make it shorter: those that wait for it wait in its mailbox, one behind the other.",
     // Most of its functions have no names.
     waits: &[
         "ethr_event_wait",
@@ -14,6 +23,102 @@ pub(super) const ERLANG: Scheduler = Scheduler {
         "beam.smp+0x*",
     ],
     homes: &["erts_schedule", "erts_check_io*"],
-    design: &["erts_sys_main_thread"],
+    // Its other program starts what ports run, and awaits orders.
+    design: &["erts_sys_main_thread", "erl_child_setup+0x*"],
     ..Scheduler::NONE
 };
+
+/// Whether a function is of OTP or of Elixir's own modules: `$gen_server:loop/7`, `$'Elixir.Enum':reduce/3`.
+fn is_of_library(function: &str) -> bool {
+    let Some((module, _)) = function.strip_prefix('$').and_then(|name| name.split_once(':')) else { return false };
+    let module = module.trim_matches('\'');
+    match module.strip_prefix("Elixir.") {
+        Some(elixir) => ELIXIR.contains(&elixir.split('.').next().unwrap_or(elixir)),
+        None => OTP.contains(&module) || OTP_FAMILIES.iter().any(|family| module.starts_with(family)),
+    }
+}
+
+/// Modules of Elixir's standard library.
+const ELIXIR: &[&str] = &[
+    "Access",
+    "Agent",
+    "Application",
+    "Code",
+    "Collectable",
+    "DynamicSupervisor",
+    "Enum",
+    "Enumerable",
+    "File",
+    "Float",
+    "GenServer",
+    "IO",
+    "Inspect",
+    "Integer",
+    "Kernel",
+    "Keyword",
+    "List",
+    "Logger",
+    "Macro",
+    "Map",
+    "MapSet",
+    "Module",
+    "Path",
+    "Port",
+    "Process",
+    "Range",
+    "Regex",
+    "Registry",
+    "Stream",
+    "String",
+    "StringIO",
+    "Supervisor",
+    "System",
+    "Task",
+    "Tuple",
+    "URI",
+];
+
+/// Modules of OTP that call what a program gives them, or that everybody calls.
+const OTP: &[&str] = &[
+    "application",
+    "application_master",
+    "array",
+    "base64",
+    "binary",
+    "calendar",
+    "crypto",
+    "dets",
+    "dict",
+    "erlang",
+    "error_handler",
+    "ets",
+    "file",
+    "gb_sets",
+    "gb_trees",
+    "init",
+    "io",
+    "io_lib",
+    "lists",
+    "maps",
+    "math",
+    "mnesia",
+    "orddict",
+    "ordsets",
+    "os",
+    "proc_lib",
+    "proplists",
+    "queue",
+    "rand",
+    "re",
+    "sets",
+    "ssl",
+    "string",
+    "supervisor",
+    "sys",
+    "timer",
+    "unicode",
+    "zlib",
+];
+
+/// How others begin.
+const OTP_FAMILIES: &[&str] = &["gen_", "erts_", "prim_", "inet", "io_lib_", "elixir", "erl_", "global", "erl_eval"];

@@ -181,3 +181,18 @@ fn a_task_belongs_to_the_thread_that_runs_it() {
     assert_eq!(task(&[("/srv/app.py", "read"), (events, "Handle._run_once")]), None);
     assert_eq!(task(&[("/srv/events.py", "_run")]), None);
 }
+
+#[test]
+fn functions_of_erlang_are_told_from_those_of_its_libraries() {
+    for own in [
+        "$gen_server:loop/7",
+        "$lists:foldl/3",
+        "$'Elixir.Enum':reduce_range/5",
+        "$'Elixir.Task.Supervised':invoke_mfa/2",
+    ] {
+        assert!(is_own("[jit]", own), "{own}");
+    }
+    for of_program in ["$'Elixir.Slow':handle_call/3", "$shop:order/2", "Caches.fill"] {
+        assert!(!is_own("[jit]", of_program), "{of_program}");
+    }
+}

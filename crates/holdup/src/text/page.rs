@@ -289,6 +289,9 @@ fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     let columns = ran.chars().count().max(hung.chars().count()).clamp(8, 34);
     let sources = c.source.chars().count().max(w.source.chars().count());
     let line = |function: &str, source: &str, aside: &str| {
+        if function.is_empty() {
+            return cut(aside, width() - LABEL);
+        }
         let aside = if aside.is_empty() { String::new() } else { format!("  ({aside})") };
         let line = format!("{:<columns$}  {source:<sources$}{aside}", cut(function, columns));
         cut(line.trim_end(), width() - LABEL)
