@@ -71,6 +71,8 @@ pub struct StackFacts {
     pub interrupts: bool,
     /// Whether the kernel spins here.
     pub kernel_spin: bool,
+    /// Whether the thread exits because its process does: by no doing of its own.
+    pub is_made_to_exit: bool,
     /// Whether the thread gives way to others instead of waiting: `sched_yield`.
     pub yields: bool,
     /// The innermost function of the application; 0 if there is none.
@@ -280,6 +282,8 @@ fn kernel_facts(function: &str, facts: &mut StackFacts) {
         || function == "__mutex_unlock_slowpath";
     facts.in_kernel = true;
     facts.interrupts |= function.starts_with("smp_call_function");
+    // A signal that kills ends here for all threads but the one that asked for the end.
+    facts.is_made_to_exit |= function == "get_signal";
     facts.kernel_spin |= SPIN_SITES.contains(&function);
     facts.yields |= function.ends_with("sched_yield");
     let kind = match function {

@@ -28,6 +28,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("node", "Builtins_JSEntry"),
     ("node", "uv_run"),
     ("addon.node", "Addon::hash"),
+    ("[kernel]", "get_signal"),
 ];
 
 fn address(function: &str) -> u64 {
@@ -70,6 +71,7 @@ fn explained(schedule: Schedule) -> Explanation {
 }
 
 const FUTEX: i16 = 202;
+const NANOSLEEP: i16 = 35;
 
 #[test]
 fn a_collection_is_told_by_who_asked_for_it() {
@@ -162,6 +164,22 @@ fn who_loses_its_cpu_to_its_own_program_needs_no_other_priority() {
     assert_eq!(first.kind, FindingKind::OwnerNotRunning, "{}", first.title);
     assert!(first.title.contains("mostly others of its program had it"), "{}", first.title);
     assert!(first.advice.starts_with("Let no more threads at a time come to"), "{}", first.advice);
+}
+
+/// Which of the threads of a process that ends closes its files is chance.
+#[test]
+fn who_waits_for_the_end_of_a_process_waits_for_what_it_did() {
+    let s = machine(100.0).waits_at(5, 1, [0.0, 1.0], NANOSLEEP, &stack(&["answer"]));
+    let mut s = s.waits_at(4, 1, [1.0, 2.0], 0, &stack(&["Caches.fill"])).runs(1, 0, 0.0, 80.0, FUTEX);
+    let chain = s.builder.chain(1, &[address("get_signal")], &[]);
+    let (context, lock, target) = (holdup_trace::WakeContext::Task, holdup_trace::LockId::NONE, Cpu::NONE);
+    s = s.wakes(80.0, 1, 0, 5, holdup_trace::WakeContext::Timer, 0);
+    let closes = holdup_trace::WakeEvent { cpu: Cpu(1), waker: 5, wakee: 4, context, source: 0, target, lock, chain };
+    s = s.runs(5, 1, 80.0, 80.2, FUTEX);
+    s.builder.push(ns(80.1), closes);
+    let answer = explained(s.runs(4, 1, 80.3, 100.0, -1));
+    let first = &answer.findings[0];
+    assert_eq!((first.culprit.tid, first.waiters.names.join(",").as_str()), (1, "cache-0"), "{}", first.title);
 }
 
 #[test]

@@ -14,31 +14,21 @@ use crate::report::{Confidence, Finding, FindingKind, Hot};
 /// Below this share of the CPU time, being held up does not matter beside being busy.
 const MINOR: f64 = 0.1;
 
-/// From this share of the CPU time on, what somebody waited for is worth more than to know what ran. (The waking up of threads is the
-/// price of each hand-over: it does not matter beside being busy below [`MINOR`].)
-const NOTABLE: f64 = 0.03;
-
 /// Below this share of what one thread does of a work, what others do of it are other calls of the same functions.
 const NEGLIGIBLE: f64 = 0.05;
 
 /// Functions listed as hot.
 const HOT: usize = 10;
 
-/// Whether a cause of this size matters beside what ran.
+/// Whether a cause of this size matters beside what ran. The waking up of threads is the price of each hand-over: several ways to pay it
+/// are not added up.
 pub(super) fn matters(context: &Context, kind: FindingKind, rank: Amount) -> bool {
-    let least = if kind == FindingKind::WakeLatency { MINOR } else { NOTABLE };
-    rank.0 >= least * context.blame.cpu.running
+    kind != FindingKind::WakeLatency || rank.0 > MINOR * context.blame.cpu.running
 }
 
-/// The finding of a program that is simply busy, and where among the `others` it stands: behind all that matter beside
-/// its work. None where spinning, or waits that are told, which are `shown` of the `charged`, take a part of the time that
-/// work takes.
-pub(super) fn cpu_bound<'a>(
-    context: &Context,
-    charged: Amount,
-    shown: Amount,
-    mut others: impl ExactSizeIterator<Item = &'a Finding> + DoubleEndedIterator,
-) -> Option<(usize, Finding)> {
+/// The finding of a program that is simply busy, which comes first. None where spinning, or waits that are told, which are `shown` of the
+/// `charged`, take a part of the time that work takes.
+pub(super) fn cpu_bound(context: &Context, charged: Amount, shown: Amount) -> Option<Finding> {
     let total: f64 =
         context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)).map(|(_, w)| w).sum();
     // Without switches samples alone say who ran.
@@ -80,12 +70,8 @@ pub(super) fn cpu_bound<'a>(
     } else {
         vec![format!("{count:.0} samples; who waited is not known")]
     };
-    let least = |f: &Finding| if f.kind == FindingKind::WakeLatency { MINOR } else { NOTABLE };
-    let matters = |f: &'a Finding| f.kind != FindingKind::IdleByDesign && f.blame_cpu_s >= least(f) * seconds;
     let own = context.limits.of_cpus(Amount(samples.values().sum()));
     let storm = Storm::of(context, program, own);
-    // What is waited for between processes that come and go is part of what starting them costs.
-    let at = if storm.is_some() { 0 } else { others.rposition(matters).map_or(0, |last| last + 1) };
     let advice = match inside::busy(context, &samples, &found.function) {
         _ if storm.is_some() => FEWER.to_owned(),
         Some(advice) => advice,
@@ -93,7 +79,7 @@ pub(super) fn cpu_bound<'a>(
         None => FASTER.to_owned(),
     };
     let (confidence, doubts) = certainty(context, count, share);
-    let busy = Finding {
+    Some(Finding {
         kind: FindingKind::CpuBound,
         title: match &storm {
             Some(storm) => format!("{}, {:.0} % of it in {}", storm.words(name), 100.0 * share, found.function),
@@ -111,8 +97,7 @@ pub(super) fn cpu_bound<'a>(
         confidence,
         doubts,
         ..Finding::default()
-    };
-    Some((at, busy))
+    })
 }
 
 /// A function with less of the work than this is not where most of it is done.
@@ -146,7 +131,8 @@ const FULLY: f64 = 0.9;
 const FULL: &str =
     "There is no wait to mend, and all CPUs are in use: make this function faster, or call it less often.";
 const FASTER: &str = "There is no wait to mend: make this function faster, or spread its work over more threads.";
-const FEWER: &str =
+/// What to do about processes that cost more to start than they do.
+pub(super) const FEWER: &str =
     "Start fewer processes: let one do the work of many, or use what the shell or the library has built in.";
 
 /// Many short-lived processes of one program: what each does is less than what it takes to start it.
@@ -156,19 +142,24 @@ struct Storm {
     all_s: f64,
 }
 
-impl Storm {
-    /// As many processes as no program starts for their work alone,
-    const MANY: usize = 50;
-    /// each with so little CPU time, in seconds.
-    const SHORT: f64 = 0.05;
+/// As many processes as no program starts for their work alone,
+const MANY: usize = 50;
+/// each with so little CPU time, in seconds.
+const SHORT: f64 = 0.05;
 
+/// Whether what so many processes do in `seconds` of CPU time is less than what it takes to start them.
+pub(super) fn is_storm(processes: usize, seconds: f64) -> bool {
+    processes >= MANY && seconds < SHORT * processes as f64
+}
+
+impl Storm {
     fn of(context: &Context, program: StringId, seconds: f64) -> Option<Storm> {
         let threads = &context.trace.threads;
         let own = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32));
         let own = own.filter(|t| context.program(*t) == program && context.focus.contains(*t));
         let processes = own.map(|t| context.pid(t)).collect::<FxHashSet<u32>>().len();
         let each_s = seconds / processes.max(1) as f64;
-        (processes >= Storm::MANY && each_s < Storm::SHORT).then_some(Storm { processes, each_s, all_s: seconds })
+        is_storm(processes, seconds).then_some(Storm { processes, each_s, all_s: seconds })
     }
 
     fn words(&self, name: &str) -> String {

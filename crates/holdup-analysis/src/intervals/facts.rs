@@ -127,6 +127,7 @@ impl Facts {
 
     /// Completes a prepared wait, which goes on as its last part does.
     pub(super) fn complete(&self, wait: &mut Wait, dictionary: &Dictionary) {
+        wait.waker = dictionary.who_closed(wait);
         // Who has no task waits for one, whoever brings it.
         if wait.kind == WaitKind::Futex && !dictionary.classifier.facts(wait.stack).parked {
             wait.kind = self.kind_of_futex(wait.lock);

@@ -19,11 +19,28 @@ pub(super) struct Dictionary<'a> {
     calls: Vec<Syscall>,
     /// The first lock of the dictionary within each 8 bytes of a process.
     objects: FxHashMap<(u32, u64), LockId>,
+    /// The first thread of each process.
+    mains: FxHashMap<u32, ThreadIdx>,
     /// vfork, clone and clone3 wait for the child to get going.
     vforks: &'static [i16],
 }
 
+/// The process of which a thread is the first.
+fn main_of(trace: &Trace, thread: ThreadIdx) -> Option<u32> {
+    let (pid, tid) = (trace.threads.pid[thread.index()], trace.threads.tid[thread.index()]);
+    (pid == tid && pid != 0).then_some(pid)
+}
+
 impl<'a> Dictionary<'a> {
+    /// Who ended a wait by closing what the waiter waited for: of a process that ends, whichever thread came to it last did so, and what
+    /// was waited for is what the process did until then.
+    pub(super) fn who_closed(&self, wait: &Wait) -> ThreadIdx {
+        let made = wait.waker.is_real() && self.classifier.facts(wait.waker_stack).is_made_to_exit;
+        let threads = &self.trace.threads;
+        let main = || self.mains.get(threads.pid.get(wait.waker.index())?).copied();
+        made.then(main).flatten().filter(|main| threads.end[main.index()].nanos() >= wait.woken).unwrap_or(wait.waker)
+    }
+
     pub(super) fn new(trace: &'a Trace, classifier: &'a Classifier<'a>) -> Self {
         let arch = &trace.meta.host.arch;
         let mut objects = FxHashMap::default();
@@ -35,6 +52,10 @@ impl<'a> Dictionary<'a> {
             classifier,
             calls: (0..512).map(|n| Syscall::from_number(arch, n)).collect(),
             objects,
+            mains: (0..trace.threads.len() as u32)
+                .map(ThreadIdx)
+                .filter_map(|t| Some((main_of(trace, t)?, t)))
+                .collect(),
             vforks: if arch == "aarch64" { &[220, 435] } else { &[56, 57, 58, 435] },
         }
     }

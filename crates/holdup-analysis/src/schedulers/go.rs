@@ -156,7 +156,8 @@ fn is_own(_module: &str, function: &str) -> bool {
     // Go's own assembly says so.
     let is_assembly = name.ends_with(".abi0");
     let is_numbered = name.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    let is_of_c = is_numbered || !is_assembly && SUFFIXES.iter().any(|s| name.starts_with(s));
+    let is_suffix = |rest: &str| rest.is_empty() || rest.starts_with(|c: char| !c.is_alphabetic());
+    let is_of_c = is_numbered || !is_assembly && SUFFIXES.iter().any(|s| name.strip_prefix(s).is_some_and(is_suffix));
     let first = package.split('/').next().unwrap_or(package);
     !is_of_c && !package.contains([' ', ':', '<']) && PACKAGES.contains(&first)
 }

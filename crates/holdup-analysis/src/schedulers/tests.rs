@@ -196,3 +196,9 @@ fn functions_of_erlang_are_told_from_those_of_its_libraries() {
         assert!(!is_own("[jit]", of_program), "{of_program}");
     }
 }
+
+#[test]
+fn what_begins_like_a_compilers_suffix_is_none() {
+    assert!(is_own("app", "slices.partitionOrdered[go.shape.int]") && is_own("app", "sort.isrange"));
+    assert!(!is_own("app", "index.part.0") && !is_own("app", "index.isra.3") && !is_own("app", "sort.cold"));
+}
