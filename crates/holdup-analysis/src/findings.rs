@@ -274,8 +274,9 @@ impl Context<'_> {
         let turns = turns.into_iter().map(|f| (f, None));
         let mut findings: Vec<_> = findings.into_iter().zip(taken).chain(of_samples).chain(turns).collect();
         findings.sort_by(|(a, _), (b, _)| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
-        if let Some(busy) = profile::cpu_bound(self, charged, shown) {
-            findings.insert(0, (busy, None));
+        if let Some((at, busy)) = profile::cpu_bound(self, charged, shown, findings.iter().map(|(finding, _)| finding))
+        {
+            findings.insert(at, (busy, None));
         }
         for (finding, _) in &mut findings {
             let idiom = finding.culprit.instruction.as_ref().and_then(|i| i.idiom.as_ref());

@@ -26,9 +26,15 @@ pub(super) fn matters(context: &Context, kind: FindingKind, rank: Amount) -> boo
     kind != FindingKind::WakeLatency || rank.0 > MINOR * context.blame.cpu.running
 }
 
-/// The finding of a program that is simply busy, which comes first. None where spinning, or waits that are told, which are `shown` of the
-/// `charged`, take a part of the time that work takes.
-pub(super) fn cpu_bound(context: &Context, charged: Amount, shown: Amount) -> Option<Finding> {
+/// The finding of a program that is simply busy, and where among the `others` it stands: behind all that matter beside its work, such as
+/// cache lines that travel. None where spinning, or waits that are told, which are `shown` of the `charged`, take a part of the time that
+/// work takes.
+pub(super) fn cpu_bound<'a>(
+    context: &Context,
+    charged: Amount,
+    shown: Amount,
+    mut others: impl ExactSizeIterator<Item = &'a Finding> + DoubleEndedIterator,
+) -> Option<(usize, Finding)> {
     let total: f64 =
         context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)).map(|(_, w)| w).sum();
     // Without switches samples alone say who ran.
@@ -70,8 +76,11 @@ pub(super) fn cpu_bound(context: &Context, charged: Amount, shown: Amount) -> Op
     } else {
         vec![format!("{count:.0} samples; who waited is not known")]
     };
+    let matters = |f: &'a Finding| f.kind != FindingKind::IdleByDesign && f.blame_cpu_s >= MINOR * seconds;
     let own = context.limits.of_cpus(Amount(samples.values().sum()));
     let storm = Storm::of(context, program, own);
+    // What is waited for between processes that come and go is part of what starting them costs.
+    let at = if storm.is_some() { 0 } else { others.rposition(matters).map_or(0, |last| last + 1) };
     let advice = match inside::busy(context, &samples, &found.function) {
         _ if storm.is_some() => FEWER.to_owned(),
         Some(advice) => advice,
@@ -79,7 +88,7 @@ pub(super) fn cpu_bound(context: &Context, charged: Amount, shown: Amount) -> Op
         None => FASTER.to_owned(),
     };
     let (confidence, doubts) = certainty(context, count, share);
-    Some(Finding {
+    let busy = Finding {
         kind: FindingKind::CpuBound,
         title: match &storm {
             Some(storm) => format!("{}, {:.0} % of it in {}", storm.words(name), 100.0 * share, found.function),
@@ -97,7 +106,8 @@ pub(super) fn cpu_bound(context: &Context, charged: Amount, shown: Amount) -> Op
         confidence,
         doubts,
         ..Finding::default()
-    })
+    };
+    Some((at, busy))
 }
 
 /// A function with less of the work than this is not where most of it is done.
