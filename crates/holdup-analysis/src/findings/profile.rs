@@ -14,6 +14,10 @@ use crate::report::{Confidence, Finding, FindingKind, Hot};
 /// Below this share of the CPU time, being held up does not matter beside being busy.
 const MINOR: f64 = 0.1;
 
+/// From this share of the CPU time on, what somebody waited for is worth more than to know what ran. (The waking up of threads is the
+/// price of each hand-over: it does not matter beside being busy below [`MINOR`].)
+const NOTABLE: f64 = 0.03;
+
 /// Below this share of what one thread does of a work, what others do of it are other calls of the same functions.
 const NEGLIGIBLE: f64 = 0.05;
 
@@ -76,7 +80,8 @@ pub(super) fn cpu_bound<'a>(
     } else {
         vec![format!("{count:.0} samples; who waited is not known")]
     };
-    let matters = |f: &'a Finding| f.kind != FindingKind::IdleByDesign && f.blame_cpu_s >= MINOR * seconds;
+    let least = |f: &Finding| if f.kind == FindingKind::WakeLatency { MINOR } else { NOTABLE };
+    let matters = |f: &'a Finding| f.kind != FindingKind::IdleByDesign && f.blame_cpu_s >= least(f) * seconds;
     let own = context.limits.of_cpus(Amount(samples.values().sum()));
     let storm = Storm::of(context, program, own);
     // What is waited for between processes that come and go is part of what starting them costs.
