@@ -243,6 +243,30 @@ fn a_client_waits_for_its_server_and_a_server_is_at_home() {
     near(idle, 10.0);
 }
 
+/// A program that listens, too, looks now and then whether there is something to tell.
+#[test]
+fn a_server_at_home_is_not_held_up_by_who_sleeps_before_asking_it() {
+    let held = |server: bool| {
+        let mut s = Schedule::new(2, 505.0);
+        for (pid, name) in [(20, "machine"), (30, "script")] {
+            let name = s.builder.string(name);
+            s.builder.push(0, NameEvent { pid, tid: pid, name });
+            s.builder.push(0, ListenerEvent { pid, parent: 1, listens: server || pid == 30 });
+        }
+        s.builder.meta_mut().focus_pids = vec![20, 30];
+        s = s.switch(0.0, 0, 20, SwitchState::Sleeping, POLL, 0).switch(0.0, 1, 30, SwitchState::Sleeping, SLEEP, 0);
+        for turn in 1..=5 {
+            let t = 100.0 * f64::from(turn);
+            s = s.wakes(t, 1, 0, 30, WakeContext::Timer, 0).by(t + 1.0, 1, 30, 20).runs(30, 1, t, t + 1.0, SLEEP);
+            s = s.runs(20, 0, t + 1.0, t + 2.0, POLL);
+        }
+        let (_, blame) = s.blame();
+        ms(&blame, |k| k.terminal == Terminal::Timer)
+    };
+    near(held(true), 0.0);
+    assert!(held(false) > 400.0);
+}
+
 #[test]
 fn who_waits_for_a_message_waits_for_its_sender_and_not_for_what_carries_it() {
     let mut s = Schedule::new(2, 42.0);

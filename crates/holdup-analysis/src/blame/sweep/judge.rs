@@ -107,6 +107,14 @@ impl Sweep<'_> {
         }
     }
 
+    /// Whether a server waits for input where it begins.
+    fn serves_at_home(&self, i: u32) -> bool {
+        let State::Waiting(w) = self.forest.at(i).state else { return false };
+        let wait = self.wait(w);
+        let serves = || self.study.timeline.is_server(wait.thread) == Some(true);
+        wait.place == Place::Home && wait.kind.is_for_input() && serves()
+    }
+
     /// What a queue next to a root waits for.
     pub(super) fn edge_key(&self, q: u32) -> Key {
         let queue = self.forest.queue(q);
@@ -129,8 +137,9 @@ impl Sweep<'_> {
             State::Waiting(end) => {
                 let end = self.wait(end);
                 (key.terminal, key.site) = (terminal::of_wait(end, 1, kind == WaitKind::Lock), end.stack);
-                // Who keeps house gives work now and then, and began none before.
-                if key.terminal == Terminal::Timer && end.verdict == Some(Verdict::Idle) && kind != WaitKind::Lock {
+                // Who keeps house gives work now and then, and began none before; and a server at home has nothing to do until then.
+                let keeps_house = end.verdict == Some(Verdict::Idle) || self.serves_at_home(queue.member);
+                if key.terminal == Terminal::Timer && keeps_house && kind != WaitKind::Lock {
                     key.terminal = Terminal::IdleByDesign;
                 }
             }
