@@ -259,8 +259,9 @@ impl Context<'_> {
             keep
         });
         let is_shown = |t: &Tally| t.rank >= Amount(self.blame.cpu.total) * ON_THE_PAGE;
-        let matters = |g: &Group, t: &Tally| is_shown(t) && profile::matters(self, group::kind(self, g, t), t.rank);
-        let shown: Amount = groups.iter().filter(|(g, t)| g.holds_up() && matters(g, t)).map(|(_, t)| t.rank).sum();
+        let adds_up = |g: &Group, t: &Tally| profile::adds_up(self, group::kind(self, g, t), t.rank);
+        let counts = |g: &Group, t: &Tally| g.holds_up() && is_shown(t) && adds_up(g, t);
+        let shown: Amount = groups.iter().filter(|(g, t)| counts(g, t)).map(|(_, t)| t.rank).sum();
         group::settle(self, &mut groups);
         let (turns, uncharged) = turns::take(self, &mut groups, charged);
         idle::merge(self, &mut groups);

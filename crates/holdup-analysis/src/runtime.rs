@@ -31,16 +31,12 @@ pub(crate) fn lets_one_run(function: &str) -> bool {
     locks().any(|lock| lock.lets_one_run && lock.functions.contains(&function))
 }
 
-/// Whether code in a module was compiled at run time, and has no names.
-pub(crate) fn is_nameless(module: &str) -> bool {
-    ["//anon", "[anon", "/memfd:"].iter().any(|begin| module.starts_with(begin))
-}
-
 /// Whether a function belongs to a runtime or a language's own library, and is none that the author of a program would name.
 pub(crate) fn is_own(module: &str, function: &str) -> bool {
     let base = module.rsplit('/').next().unwrap_or(module);
     let by_file = |r: &Runtime| r.modules.iter().any(|m| base.starts_with(m));
-    is_nameless(module)
+    // Code that was compiled at run time and has no names.
+    holdup_trace::is_made_at_run_time(module)
         || schedulers::is_own(module, function)
         || ALL.iter().any(|r| by_file(r) || (r.is_own)(module, function))
 }

@@ -179,15 +179,20 @@ fn s10_who_waits_in_the_middle_of_its_work_is_held_up_by_one_who_waits_for_his_c
     }
 }
 
+/// Programs of one thread each, of which those listen that are servers.
+fn programs(s: &mut Schedule, programs: &[(u32, &str)], serves: impl Fn(u32) -> bool) {
+    for &(pid, name) in programs {
+        let name = s.builder.string(name);
+        s.builder.push(0, NameEvent { pid, tid: pid, name });
+        s.builder.push(0, ListenerEvent { pid, parent: 1, listens: serves(pid) });
+    }
+}
+
 /// How long a client is held up by a server's sleep of half a second before the answer, and is idle, if the server was asked for it, or
 /// sleeps by itself; the client's own wait has a time-out, and is begun again, `parts` times.
 fn sleeps_before_the_answer(asked: bool, parts: u32) -> (f64, f64) {
     let mut s = Schedule::new(2, 515.0);
-    for (pid, name) in [(20, "server"), (30, "client")] {
-        let name = s.builder.string(name);
-        s.builder.push(0, NameEvent { pid, tid: pid, name });
-        s.builder.push(0, ListenerEvent { pid, parent: 1, listens: pid == 20 });
-    }
+    programs(&mut s, &[(20, "server"), (30, "client")], |pid| pid == 20);
     s.builder.meta_mut().focus_pids = vec![30];
     s = if asked { s.switch(0.0, 0, 20, SwitchState::Sleeping, POLL, 0) } else { s };
     s = s.waits_at(30, 1, [0.0, 10.0], POLL, &[0x40]);
@@ -224,11 +229,7 @@ fn who_asks_again_and_again_for_input_waits_for_whoever_brings_it() {
 fn a_client_waits_for_its_server_and_a_server_is_at_home() {
     let waits = |focus: u32| {
         let mut s = Schedule::new(2, 40.0);
-        for (pid, name) in [(20, "server"), (30, "client")] {
-            let name = s.builder.string(name);
-            s.builder.push(0, NameEvent { pid, tid: pid, name });
-            s.builder.push(0, ListenerEvent { pid, parent: 1, listens: pid == 20 });
-        }
+        programs(&mut s, &[(20, "server"), (30, "client")], |pid| pid == 20);
         s.builder.meta_mut().focus_pids = vec![focus];
         let s = s.switch(0.0, 0, 20, SwitchState::Sleeping, POLL, 0).runs(30, 1, 0.0, 10.0, POLL);
         let s = s.by(10.0, 1, 30, 20).runs(20, 0, 10.0, 40.0, POLL).by(40.0, 0, 20, 30);
@@ -248,11 +249,7 @@ fn a_client_waits_for_its_server_and_a_server_is_at_home() {
 fn a_server_at_home_is_not_held_up_by_who_sleeps_before_asking_it() {
     let held = |server: bool| {
         let mut s = Schedule::new(2, 505.0);
-        for (pid, name) in [(20, "machine"), (30, "script")] {
-            let name = s.builder.string(name);
-            s.builder.push(0, NameEvent { pid, tid: pid, name });
-            s.builder.push(0, ListenerEvent { pid, parent: 1, listens: server || pid == 30 });
-        }
+        programs(&mut s, &[(20, "machine"), (30, "script")], |pid| server || pid == 30);
         s.builder.meta_mut().focus_pids = vec![20, 30];
         s = s.switch(0.0, 0, 20, SwitchState::Sleeping, POLL, 0).switch(0.0, 1, 30, SwitchState::Sleeping, SLEEP, 0);
         for turn in 1..=5 {
@@ -270,11 +267,7 @@ fn a_server_at_home_is_not_held_up_by_who_sleeps_before_asking_it() {
 #[test]
 fn who_waits_for_a_message_waits_for_its_sender_and_not_for_what_carries_it() {
     let mut s = Schedule::new(2, 42.0);
-    for (pid, name) in [(20, "broker"), (30, "client"), (40, "worker"), (50, "other")] {
-        let name = s.builder.string(name);
-        s.builder.push(0, NameEvent { pid, tid: pid, name });
-        s.builder.push(0, ListenerEvent { pid, parent: 1, listens: pid == 20 });
-    }
+    programs(&mut s, &[(20, "broker"), (30, "client"), (40, "worker"), (50, "other")], |pid| pid == 20);
     s.builder.meta_mut().focus_pids = vec![30];
     // A job for the worker, something of another client meanwhile, and the result.
     let s = [20, 40].into_iter().fold(s, |s, tid| s.switch(0.0, 0, tid, SwitchState::Sleeping, POLL, 0));

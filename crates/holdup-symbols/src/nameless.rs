@@ -27,11 +27,6 @@ const RUNTIMES: &[(&str, &str, &str)] = &[
     ("libluajit", "LuaJIT", "record it with -jp, or without the compiler (-joff)"),
 ];
 
-/// Whether code in memory of this name was written there by the process itself. Stack and heap, which hold none, keep their names.
-pub(crate) fn is_it(path: &str) -> bool {
-    ["//anon", "[anon", "/memfd:"].iter().any(|begin| path.starts_with(begin))
-}
-
 /// What would give the code of process `pid` names; `images` are what it maps. Of a runtime that is not known there is nothing to say.
 pub(crate) fn hint(images: &[Arc<Image>], pid: u32) -> Option<String> {
     let of = |(file, ..): &&(&str, &str, &str)| {
@@ -69,6 +64,7 @@ mod tests {
 
     #[test]
     fn stacks_and_heaps_are_no_code() {
+        use holdup_trace::is_made_at_run_time as is_it;
         assert!(is_it("//anon") && is_it("/memfd:doublemapper (deleted)") && is_it("[anon:v8]"));
         assert!(!is_it("[heap]") && !is_it("[stack]") && !is_it("/usr/lib/x.so"));
     }

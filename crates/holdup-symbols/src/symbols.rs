@@ -266,7 +266,7 @@ impl Symbolizer for Symbols {
             if !found.is_empty() {
                 return found;
             }
-            if nameless::is_it(&image.path) {
+            if holdup_trace::is_made_at_run_time(&image.path) {
                 return self.nameless(images, image);
             }
         }

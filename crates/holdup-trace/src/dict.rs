@@ -174,6 +174,11 @@ pub fn is_interpreted(address: u64) -> bool {
     address >> 32 == INTERPRETED >> 32
 }
 
+/// Whether code in memory of this name was written there by the process itself. Stack and heap, which hold none, keep their names.
+pub fn is_made_at_run_time(path: &str) -> bool {
+    ["//anon", "[anon", "/memfd:"].iter().any(|begin| path.starts_with(begin))
+}
+
 /// Where a stretch of code comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceLine {

@@ -1,7 +1,7 @@
 //! Where a stack is in the program.
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{StackId, StringId};
+use holdup_trace::{StackId, StringId, is_made_at_run_time};
 
 use super::context::Context;
 use crate::{classify, lock_names, runtime};
@@ -77,8 +77,8 @@ pub(super) fn nameless_language(context: &Context, stack: StackId) -> Option<&'s
 /// Whether a stack ends in code that was compiled at run time and has no names.
 pub(super) fn is_in_nameless_code(context: &Context, stack: StackId) -> bool {
     let trace = context.trace;
-    let modules = trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f)).map(|l| trace.text(l.module));
-    modules.into_iter().find(|module| !classify::is_kernel_module(module)).is_some_and(runtime::is_nameless)
+    let mut modules = trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f)).map(|l| trace.text(l.module));
+    modules.find(|module| !classify::is_kernel_module(module)).is_some_and(is_made_at_run_time)
 }
 
 /// Functions in which the C library starts threads: everything is below them, so they say nothing.

@@ -24,9 +24,9 @@ const NEGLIGIBLE: f64 = 0.05;
 /// Functions listed as hot.
 const HOT: usize = 10;
 
-/// Whether a cause of this size matters beside what ran. The waking up of threads is the price of each hand-over: several ways to pay it
+/// Whether a cause of this size adds up with others beside what ran. The waking up of threads is the price of each hand-over: several ways to pay it
 /// are not added up.
-pub(super) fn matters(context: &Context, kind: FindingKind, rank: Amount) -> bool {
+pub(super) fn adds_up(context: &Context, kind: FindingKind, rank: Amount) -> bool {
     kind != FindingKind::WakeLatency || rank.0 > MINOR * context.blame.cpu.running
 }
 
