@@ -46,6 +46,9 @@ const CACHE: usize = 32 << 20;
 /// Of chains that no cache holds, rounds are this long in nanoseconds, and fewer: getting ready takes longer than they do.
 const LONG_NS: u64 = 5_000_000;
 
+/// Caches that forget at random hold all of a chain only after it was followed so many times.
+const SETTLED: usize = 5;
+
 fn run(session: &mut Session) -> Result<Found> {
     let sizes = session.values.counts("sizes_kb");
     let here = topology::nodes().iter().find(|(_, cpus)| cpus.contains(&session.values.cpus()[0]));
@@ -109,12 +112,14 @@ impl Chain {
 }
 
 /// A case whose rounds find the caches as a program that uses nothing else would: the chain is followed once around
-/// before each, or for as many lines as the caches hold twice. Without that each round would find what the rounds of other
+/// before each (several times if the caches may hold all of it), or for as many lines as the caches hold twice. Without that each round would find what the rounds of other
 /// sizes have left, and time nothing but misses.
 fn chase(name: &str, kib: usize, cache: usize, chain: Chain) -> Case {
     let chain = Arc::new(chain);
     let prepared = Arc::clone(&chain);
-    let (size, warm) = (chain.bytes(), chain.bytes().min(2 * cache) / size_of::<Line>());
+    let size = chain.bytes();
+    let times = if size > cache / 4 { 1 } else { SETTLED };
+    let warm = times * size.min(2 * cache) / size_of::<Line>();
     let case = Case::new(name, 1, move |_, n| chain.follow(n)).at(kib as f64);
     let mut case = case.prepared(move |_| prepared.follow(warm as u64));
     if size > cache / 4 {

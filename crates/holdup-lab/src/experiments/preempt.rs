@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use holdup_base::numbers::duration;
 use holdup_sync::{Gate, Padded};
 
 use super::atomics::plain_add;
@@ -51,7 +52,18 @@ const ROUND_MS: Knob = Knob {
 type Kind = (&'static str, Box<dyn Fn() -> Contender>);
 
 /// Takes the lock again and again until the time is over; counts into the work.
-type Contender = Arc<dyn Fn(usize, u64, &mut Work) + Send + Sync>;
+type Contender = Arc<dyn Fn(usize, Round, &mut Work) + Send + Sync>;
+
+/// When acquisitions begin to count, and when they end.
+#[derive(Clone, Copy)]
+struct Round {
+    counted_from: u64,
+    end: u64,
+}
+
+/// The first half of a round counts nothing: until the first threads lose their CPUs they queue as if there were no others, which on
+/// many CPUs is more acquisitions than all that follow.
+const UNCOUNTED: u64 = 2;
 
 fn run(session: &mut Session) -> Result<Found> {
     let cpus = session.values.cpus();
@@ -71,7 +83,8 @@ fn run(session: &mut Session) -> Result<Found> {
     let mut series: Vec<Series> = Vec::new();
     for ((name, _), of_kind) in kinds.iter().zip(measured) {
         let points = per_cpu.iter().zip(of_kind).filter_map(|(times, rounds)| {
-            Measured::from_rounds(rounds, *times > 1).point_of((times * cpus.len()) as f64, ns_between)
+            let between = |round: &[Work]| ns_between(round, length);
+            Measured::from_rounds(rounds, *times > 1).point_of((times * cpus.len()) as f64, between)
         });
         series.push(Series {
             name: (*name).to_owned(),
@@ -84,16 +97,17 @@ fn run(session: &mut Session) -> Result<Found> {
     Ok(Found { series, notes: Vec::new(), verdict })
 }
 
-/// Elapsed time for each acquisition by anyone; a round without any counts as one.
-fn ns_between(round: &[Work]) -> f64 {
+/// Elapsed time for each acquisition by anyone in the part of a round of `length` that counts; a round without any counts as one.
+fn ns_between(round: &[Work], length: u64) -> f64 {
     let elapsed = round.iter().map(|w| w.elapsed).max().unwrap_or(0);
-    elapsed as f64 / round.iter().map(|w| w.ops).sum::<u64>().max(1) as f64
+    elapsed.saturating_sub(length / UNCOUNTED) as f64 / round.iter().map(|w| w.ops).sum::<u64>().max(1) as f64
 }
 
 fn contend(contender: Contender, length: u64) -> Job<Work> {
     Arc::new(move |who, line| {
-        let end = clock::now_ns() + length;
-        case::run_once(line, |work| contender(who, end, work))
+        let begin = clock::now_ns();
+        let round = Round { counted_from: begin + length / UNCOUNTED, end: begin + length };
+        case::run_once(line, |work| contender(who, round, work))
     })
 }
 
@@ -112,11 +126,13 @@ fn ticket(admitted: Option<usize>) -> Contender {
     let lock = Padded::new(Ticket::default());
     let count = Padded::new(AtomicU64::new(0));
     let gate = admitted.map(|n| Gate::new(n as u32));
-    Arc::new(move |_, end, work| {
-        while clock::now_ns() < end {
+    Arc::new(move |_, round, work| {
+        while let now = clock::now_ns()
+            && now < round.end
+        {
             let _permit = gate.as_ref().map(Gate::enter);
-            if lock.with_until(|| clock::now_ns() >= end, || plain_add(&count)).is_some() {
-                work.ops += 1;
+            if lock.with_until(|| clock::now_ns() >= round.end, || plain_add(&count)).is_some() {
+                work.ops += u64::from(now >= round.counted_from);
             }
         }
     })
@@ -125,10 +141,12 @@ fn ticket(admitted: Option<usize>) -> Contender {
 fn plain<L: Lock + Default>() -> Contender {
     let lock = Padded::new(L::default());
     let count = Padded::new(AtomicU64::new(0));
-    Arc::new(move |who, end, work| {
-        while clock::now_ns() < end {
+    Arc::new(move |who, round, work| {
+        while let now = clock::now_ns()
+            && now < round.end
+        {
             lock.with(who, || plain_add(&count));
-            work.ops += 1;
+            work.ops += u64::from(now >= round.counted_from);
         }
     })
 }
@@ -143,6 +161,7 @@ fn verdict(series: &[Series]) -> Verdict {
     let (first, last) = (&points[0], &points[points.len() - 1]);
     let at = |name: &str| series.iter().find(|s| s.name == name)?.points.iter().find(|p| p.x == last.x);
     let of = |name: &str| at(name).map_or(0.0, |p| p.median);
+    let time = |ns: f64| duration(ns / 1e9);
     let (gated, std) = (of("ticket behind a gate for one"), of("std"));
     // Beside the cure and a lock that sleeps, at as many threads: with a thread for each CPU it may be slow already.
     let others = ["ticket behind a gate for one", "std"].into_iter().filter_map(at);
@@ -150,9 +169,14 @@ fn verdict(series: &[Series]) -> Verdict {
     Verdict {
         reproduced: others.into_iter().any(collapsed),
         because: format!(
-            "a ticket lock takes {:.0} ns from one acquisition to the next with {} threads and {:.0} ns with {}, as the next in \
-             line is one that does not run; there it takes {gated:.0} ns behind a gate for one, and std takes {std:.0} ns",
-            first.median, first.x, last.median, last.x
+            "a ticket lock takes {} from one acquisition to the next with {} threads and {} with {}, as the next in line is one \
+             that does not run; there it takes {} behind a gate for one, and std takes {}",
+            time(first.median),
+            first.x,
+            time(last.median),
+            last.x,
+            time(gated),
+            time(std)
         ),
         advice: "never use a first-come-first-served spinlock in user space; let all but one or two threads sleep \
                  (holdup_sync::Gate)"
