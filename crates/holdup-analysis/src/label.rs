@@ -16,11 +16,25 @@ pub fn source(trace: &Trace, l: &LocationRow) -> String {
 
 /// The same for a path and a line; 0 is no line.
 pub fn file_line(file: &str, line: u32) -> String {
-    let base = file.rsplit('/').next().unwrap_or(file);
+    let base = named_file(file);
     match (base, line) {
         ("", _) => String::new(),
         (base, 0) => base.to_owned(),
         (base, line) => format!("{base}:{line}"),
+    }
+}
+
+/// Files that are all called so: their folder says which one it is.
+const NAMELESS_FILES: &[&str] = &["__init__.py", "__main__.py", "mod.rs", "index.js", "index.mjs", "index.ts"];
+
+/// The end of a path that tells the file from others: its name, with the folder where all are called so.
+fn named_file(path: &str) -> &str {
+    let Some((folders, base)) = path.rsplit_once('/') else { return path };
+    match folders.rsplit('/').next() {
+        Some(folder) if !folder.is_empty() && NAMELESS_FILES.contains(&base) => {
+            &path[path.len() - base.len() - folder.len() - 1..]
+        }
+        _ => base,
     }
 }
 

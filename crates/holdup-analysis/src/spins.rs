@@ -59,7 +59,10 @@ impl<'a> SpinSites<'a> {
         leaf.in_spin
             || self.is_named(frame)
             || (leaf.is_helper && frames.next().is_some_and(below))
-            || (!self.is_any(frame, |l| is_runtime_module(self.trace.text(l.module))) && self.driver(stack).is_some())
+            || self.driver(stack).is_some_and(|driver| {
+                // What has come is copied; from a device nothing comes before the end.
+                self.awaits_device(driver) || !self.is_any(frame, |l| is_runtime_module(self.trace.text(l.module)))
+            })
     }
 
     /// The function on a stack that looks again and again whether anything has come, by calling others.
@@ -67,6 +70,11 @@ impl<'a> SpinSites<'a> {
         let mut functions =
             self.trace.stacks.frames(stack).flat_map(|f| self.trace.names.locations(f)).map(|l| l.function);
         functions.find(|name| names::drives(self.trace.text(*name)))
+    }
+
+    /// Whether `function`, as [`SpinSites::driver`] names it, waits for a device: for no thread.
+    pub(crate) fn awaits_device(&self, function: StringId) -> bool {
+        names::awaits_device(self.trace.text(function))
     }
 
     /// Whether this is true of a function inlined at `frame`, or of its own.

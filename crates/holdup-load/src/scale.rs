@@ -32,6 +32,8 @@ pub struct Scaling {
     pub cpus: usize,
     /// By rising count.
     pub points: Vec<Point>,
+    /// Whether the command seems to run for a set time: then nothing tells how much work its runs did, and no law is fitted.
+    pub set_time: bool,
     /// The Universal Scalability Law; `None` with fewer than four counts that count.
     pub usl: Option<Fitted>,
     /// Amdahl's law on the same points.
@@ -129,13 +131,15 @@ impl Scaling {
         runs.iter().for_each(|run| by_count.entry(run.n).or_default().push(run));
         let points = points(&by_count, &about);
         let observations = observations(&points, &by_count);
-        let counts = points.iter().filter(|p| !p.crowded).count();
+        let set_time = about.axis == Axis::Threads && runs.iter().all(|r| r.work == 1.0) && is_set_time(&points);
+        let counts = points.iter().filter(|p| !p.crowded && !set_time).count();
         let law = |law| fit_with_intervals(&observations, law).as_ref().map(Fitted::of);
         let mut scaling = Scaling {
             schema: "holdup.scale/1",
             command: about.command,
             axis: about.axis,
             cpus: about.cpus,
+            set_time,
             usl: (counts >= FEWEST).then(|| law(Law::Universal)).flatten(),
             amdahl: (counts > 2).then(|| law(Law::Amdahl)).flatten(),
             points,
@@ -177,6 +181,20 @@ impl Fitted {
     pub fn law(&self) -> crate::law::Usl {
         crate::law::Usl { lambda: self.lambda, sigma: self.sigma, kappa: self.kappa }
     }
+}
+
+/// Runs of all counts take as long as each other to this share, though each further thread takes a CPU of its own.
+const SAME_TIME: f64 = 0.02;
+/// A thread has taken a CPU of its own from this share of it on.
+const OWN_CPU: f64 = 0.8;
+
+/// Whether each run took the same time while the CPU time grew with the count, as where a program runs for a set time.
+fn is_set_time(points: &[Point]) -> bool {
+    let counting: Vec<&Point> = points.iter().filter(|p| !p.crowded).collect();
+    let [first, .., last] = counting[..] else { return false };
+    let times = || counting.iter().map(|p| p.elapsed_s);
+    let (least, most) = (times().fold(f64::MAX, f64::min), times().fold(0.0, f64::max));
+    most - least <= SAME_TIME * least && last.busy_cpus >= OWN_CPU * first.busy_cpus * last.n as f64 / first.n as f64
 }
 
 fn points(by_count: &BTreeMap<usize, Vec<&Run>>, about: &About) -> Vec<Point> {
@@ -253,6 +271,25 @@ mod tests {
             work: times * law.at(n as f64),
         };
         counts.iter().flat_map(|&n| [run(n, 0.99), run(n, 1.0), run(n, 1.01)]).collect()
+    }
+
+    #[test]
+    fn a_set_time_has_no_law() {
+        let seconds = |n: usize, elapsed_s: f64, busy: f64| Run {
+            n,
+            elapsed_s,
+            user_s: busy * elapsed_s,
+            system_s: 0.0,
+            resident: None,
+            work: 1.0,
+        };
+        let counts = [1, 2, 4, 8];
+        let timed = Scaling::new(about(8), &counts.map(|n| seconds(n, 1.0 + 0.001 * n as f64, n as f64)));
+        assert!(timed.set_time && timed.usl.is_none() && timed.amdahl.is_none());
+        assert!(timed.advice.contains("--work"), "{}", timed.advice);
+        let (serial, linear) =
+            (counts.map(|n| seconds(n, 1.0, 1.0)), counts.map(|n| seconds(n, 1.0 / n as f64, n as f64)));
+        assert!(!Scaling::new(about(8), &serial).set_time && !Scaling::new(about(8), &linear).set_time);
     }
 
     #[test]

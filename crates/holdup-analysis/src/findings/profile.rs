@@ -270,9 +270,12 @@ fn widest(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<holdup
 /// spread, rather than serial.
 pub(super) fn waiters_run_the_same(context: &Context, group: &Group, tally: &Tally) -> bool {
     let Some(location) = culprit::function_of(context, group, tally) else { return false };
+    let programs: FxHashSet<StringId> = tally.by_thread.keys().map(|t| context.program(*t)).collect();
     let (mut same, mut all) = (0.0, 0.0);
-    for thread in tally.threads.iter().filter(|t| !tally.by_thread.contains_key(t)) {
-        for (stack, weight) in context.blame.samples_of(*thread) {
+    // A client and its server may have a function in common: each its own event loop.
+    let likes = |t: &ThreadIdx| !tally.by_thread.contains_key(t) && programs.contains(&context.program(*t));
+    for thread in tally.threads.iter().copied().filter(likes) {
+        for (stack, weight) in context.blame.samples_of(thread) {
             if !context.classifier.application_frames(stack).is_empty() {
                 all += weight;
                 same += if is_on(context, stack, location.function) { weight } else { 0.0 };

@@ -24,8 +24,10 @@ const PART: f64 = 0.05;
 /// Threads named in the evidence.
 const NAMED: usize = 3;
 
-/// What the others of the process mostly did.
+/// What was waited for: what the others of the process mostly did, or no thread at all.
 enum Others {
+    /// It is a device that works.
+    Device,
     /// Some worked.
     Worked,
     /// Some were ready, and had no CPU.
@@ -57,7 +59,7 @@ pub(super) fn found(context: &Context) -> Vec<Finding> {
     let least = (MINOR * context.blame.cpu.running).max(10.0 * context.period());
     let mut places: Vec<_> = places.into_iter().filter(|(_, spun)| spun.total() >= least).collect();
     places.sort_by_key(|(place, _)| *place);
-    places.into_iter().map(|(_, spun)| finding(context, &spun)).collect()
+    places.into_iter().map(|((_, function), spun)| finding(context, function, &spun)).collect()
 }
 
 fn sorted<K: Ord, V>(map: &FxHashMap<K, V>) -> Vec<(&K, &V)> {
@@ -66,9 +68,14 @@ fn sorted<K: Ord, V>(map: &FxHashMap<K, V>) -> Vec<(&K, &V)> {
     all
 }
 
-fn finding(context: &Context, spun: &Spun) -> Finding {
-    let waiters = waiters(context, spun);
-    let others = others(spun);
+fn finding(context: &Context, function: StringId, spun: &Spun) -> Finding {
+    let mut waiters = waiters(context, spun);
+    let others = if context.spins.awaits_device(function) { Others::Device } else { others(spun) };
+    if let Others::Device = others {
+        // Below it are the driver's own functions.
+        waiters.function = context.trace.text(function).to_owned();
+        waiters.source.clear();
+    }
     let window = context.blame.window;
     let (spans, exact) =
         merged(spun.spans.iter().map(|&(from, to)| Span::whole(from, to)).collect(), (window.1 - window.0) / 200);
@@ -84,7 +91,7 @@ fn finding(context: &Context, spun: &Spun) -> Finding {
         ..Finding::default()
     };
     finding.title = title(spun, &others, &finding);
-    finding.evidence = evidence(context, spun);
+    finding.evidence = evidence(context, spun, &others);
     finding.advice = advice(spun, &others, &finding);
     (finding.confidence, finding.doubts) = confidence(context, spun, &others);
     finding
@@ -136,7 +143,7 @@ fn culprit_of(context: &Context, spun: &Spun, others: &Others) -> Culprit {
             let own = context.blame.samples_of(thread).filter(|(stack, _)| !context.spins.has(*stack));
             (thread, own.collect())
         }
-        Others::Spun | Others::Alone => (most(&spun.threads), spun.stacks.clone()),
+        Others::Spun | Others::Alone | Others::Device => (most(&spun.threads), spun.stacks.clone()),
     };
     let mut found = culprit::of_thread(context, thread);
     let location = culprit::specific(context, &samples).or_else(|| place::place(context, most(&samples)));
@@ -190,6 +197,7 @@ fn title(spun: &Spun, others: &Others, f: &Finding) -> String {
         name => name,
     };
     match others {
+        Others::Device => format!("{told} until a device was done"),
         Others::Worked if n > 1 && workers(spun).first().is_none_or(|w| w.1 < ONE * sum(&spun.worked)) => {
             format!("{told} in turns, each while another one worked")
         }
@@ -200,7 +208,7 @@ fn title(spun: &Spun, others: &Others, f: &Finding) -> String {
     }
 }
 
-fn evidence(context: &Context, spun: &Spun) -> Vec<String> {
+fn evidence(context: &Context, spun: &Spun, others: &Others) -> Vec<String> {
     let total = spun.total();
     let samples = (total - spun.gave) / context.period().max(1.0);
     let mut lines = vec![format!("{samples:.0} samples are in loops that only wait")];
@@ -216,6 +224,9 @@ fn evidence(context: &Context, spun: &Spun) -> Vec<String> {
         let inside = i.around.iter().filter(|n| n.in_loop).count();
         let inside = if inside > 0 { format!(", in a loop of {inside} instructions") } else { String::new() };
         lines.push(format!("{:.0} % of them are at {} `{}`{inside}", 100.0 * i.share, i.address, i.text));
+    }
+    if let Others::Device = others {
+        return lines;
     }
     lines.extend(workers(spun).into_iter().take(NAMED).map(|(thread, ns, stack)| {
         let ran = place::place(context, stack).map(|l| context.trace.text(l.function).to_owned());
@@ -252,6 +263,10 @@ fn advice(spun: &Spun, others: &Others, f: &Finding) -> String {
             "Make what {} does while others wait shorter, or spread it; and {sleep}: their CPUs would be free.",
             f.culprit.function
         ),
+        Others::Device => "What the device does is not in this recording: its own profiler shows it. Give the CPU something to do \
+                           meanwhile, and ask later; or let the thread sleep (for CUDA cudaDeviceScheduleBlockingSync): its \
+                           CPU would be free."
+            .to_owned(),
         Others::Spun => format!("They wait for each other: look more often at what they wait for, or {sleep}."),
         Others::Worked | Others::Alone => {
             format!("Find out what they wait for, make it shorter, and {sleep}: their CPUs would be free.")
@@ -274,11 +289,14 @@ fn confidence(context: &Context, spun: &Spun, others: &Others) -> (Confidence, V
     if samples < FEW {
         doubts.push(format!("{samples:.0} samples are few"));
     }
+    if let Others::Device = others {
+        return (if doubts.is_empty() { Confidence::High } else { Confidence::Medium }, doubts);
+    }
     let greatest = |of: &FxHashMap<ThreadIdx, f64>| of.values().fold(0.0, |a: f64, b| a.max(*b));
     let (known, first) = match others {
         Others::Worked => (sum(&spun.worked), workers(spun).first().map_or(0.0, |w| w.1)),
         Others::Ready => (sum(&spun.ready), greatest(&spun.ready)),
-        Others::Spun | Others::Alone => (0.0, 0.0),
+        Others::Spun | Others::Alone | Others::Device => (0.0, 0.0),
     };
     if known < MOST * total {
         doubts.push("whom they waited for is not known: most of the time none of the others worked".to_owned());

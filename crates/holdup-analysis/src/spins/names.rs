@@ -66,9 +66,36 @@ const DRIVERS: &[&str] = &[
     "ucs_callbackq_dispatch",
 ];
 
+/// Functions that look again and again whether a device is done with what it was told: no CPU works for them meanwhile.
+const DEVICES: &[&str] = &[
+    // CUDA.
+    "cudaDeviceSynchronize",
+    "cudaStreamSynchronize",
+    "cudaEventSynchronize",
+    "cuCtxSynchronize",
+    "cuStreamSynchronize",
+    "cuEventSynchronize",
+    // ROCm.
+    "hipDeviceSynchronize",
+    "hipStreamSynchronize",
+    "hipEventSynchronize",
+    // OpenCL, Vulkan, Level Zero.
+    "clFinish",
+    "clWaitForEvents",
+    "vkWaitForFences",
+    "vkQueueWaitIdle",
+    "zeCommandQueueSynchronize",
+    "zeEventHostSynchronize",
+];
+
 /// Whether what `function` calls does nothing but wait either, unless it copies what has come.
 pub(super) fn drives(function: &str) -> bool {
-    DRIVERS.contains(&function)
+    DRIVERS.contains(&function) || awaits_device(function)
+}
+
+/// Whether `function` and all that it calls wait for a device.
+pub(super) fn awaits_device(function: &str) -> bool {
+    DEVICES.contains(&function)
 }
 
 /// Whether `function` of the file `module` does nothing but wait for another CPU.
@@ -80,7 +107,7 @@ pub(super) fn spins(function: &str, module: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{drives, spins};
+    use super::{awaits_device, drives, spins};
 
     #[test]
     fn a_name_is_judged_where_it_belongs() {
@@ -88,6 +115,7 @@ mod tests {
         assert!(!spins("do_wait", "/usr/bin/bash"), "a shell waits for its child");
         assert!(spins("core::hint::spin_loop", "/bin/x"));
         assert!(!spins("spin_class_scheduler", "/bin/x"));
-        assert!(drives("opal_progress") && !drives("progress"));
+        assert!(drives("opal_progress") && !drives("progress") && !awaits_device("opal_progress"));
+        assert!(drives("cudaStreamSynchronize") && awaits_device("cudaStreamSynchronize"));
     }
 }

@@ -12,6 +12,13 @@ const TREND: f64 = 0.05;
 /// One sentence for each parameter, and for the peak; without a law, for the efficiency.
 pub(super) fn findings(scaling: &Scaling) -> Vec<String> {
     let largest = scaling.in_law().last();
+    if let (true, Some(p)) = (scaling.set_time, largest) {
+        return vec![format!(
+            "all runs take {:.2} s and {} take {:.1} CPUs: the command runs for a set time, and nothing tells how much it did; or \
+             all its threads but one spin",
+            p.elapsed_s, p.n, p.busy_cpus
+        )];
+    }
     match (&scaling.usl, largest) {
         (Some(usl), Some(largest)) => of_law(scaling, usl, largest),
         (None, Some(largest)) if largest.karp_flatt.is_some() => without_law(scaling, largest),
@@ -117,6 +124,9 @@ pub(super) fn advice(scaling: &Scaling) -> String {
     let Some(largest) = scaling.in_law().last().filter(|p| p.karp_flatt.is_some()) else {
         return format!("Measure more than one number of {}: a single one says nothing of scaling.", scaling.axis);
     };
+    if scaling.set_time {
+        return "Have the command print how much it did, and say where (--work, --rate), or let each run do the same work.".to_owned();
+    }
     if largest.efficiency >= GOOD {
         return format!(
             "It scales: {} efficiency at {} {}. There is nothing to win here.",
@@ -160,7 +170,7 @@ pub(super) fn notes(scaling: &Scaling) -> Vec<String> {
         notes.push(format!(
             "{counts} different counts cannot tell σ from κ: the law has three parameters and takes four counts or more"
         ));
-    } else if scaling.usl.is_none() {
+    } else if scaling.usl.is_none() && !scaling.set_time {
         notes.push("no law could be fitted to these throughputs".to_owned());
     }
     if let Some(first) = scaling.points.first().filter(|p| p.n > 1) {

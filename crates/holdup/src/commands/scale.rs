@@ -42,7 +42,9 @@ pub fn run(args: &Scale) -> anyhow::Result<ExitCode> {
         beyond_cpus: args.beyond_cpus || plan.restrict,
     };
     let mut scaling = Scaling::new(about, &sweep.runs);
-    let attribution = trace::attribution(&traces, &plan, &sweep.runs, &scaling.points);
+    // Where the work is not known, none of its cost is.
+    let known = (!scaling.set_time).then_some(());
+    let attribution = known.and_then(|()| trace::attribution(&traces, &plan, &sweep.runs, &scaling.points));
     if let Some(attribution) = &attribution {
         scaling.advice.clone_from(&attribution.advice);
     }
