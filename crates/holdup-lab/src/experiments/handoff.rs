@@ -10,6 +10,7 @@ use crate::experiment::{Experiment, Found, Session};
 use crate::harness::case::{self, Work};
 use crate::harness::pool::{Job, Pool};
 use crate::harness::rounds::Measured;
+use crate::harness::{clock, stats};
 use crate::knobs::{CPUS, Kind, Knob, ROUNDS};
 use crate::locks::backoff::Futex;
 use crate::result::{Series, Verdict};
@@ -37,7 +38,10 @@ const MOST_CPUS: Knob = Knob {
 /// Hand-overs of a line in a round; a round takes about a tenth of a millisecond.
 const LINE_TURNS: u64 = 1000;
 /// Wake-ups in a round.
-const WAKE_TURNS: u64 = 60;
+const WAKE_TURNS: u64 = 20;
+/// Whoever was woken works for so many nanoseconds before it wakes the other one, which is asleep by then: two that only took turns
+/// would each come to wait when its turn has come already, and never sleep.
+const WORK_NS: u64 = 20_000;
 
 /// What is handed over.
 #[derive(Clone, Copy, PartialEq)]
@@ -61,7 +65,11 @@ fn run(session: &mut Session) -> Result<Found> {
     let verdict = verdict(&lines, &wakes);
     let mut series = matrix("cache line", &cpus, &lines);
     series.extend(matrix("wake-up", &cpus, &wakes));
-    let notes = vec!["a round trip is halved; the hand-over of a CPU to itself is a switch of threads".to_owned()];
+    let notes = vec![
+        "a line's round trip is halved; a wake-up is of a thread that sleeps, timed until it runs; that of a CPU to itself is a \
+         switch of threads"
+            .to_owned(),
+    ];
     Ok(Found { series, notes, verdict })
 }
 
@@ -82,14 +90,14 @@ fn measure(what: What, from: usize, to: usize, rounds: usize) -> Measured {
 /// The two workers take turns; each turn is one operation of one of them.
 fn exchange(what: What) -> Job<Work> {
     let turn: Arc<Padded<AtomicU64>> = Arc::default();
-    let awake: Arc<Padded<Futex>> = Arc::new(Padded::new(Futex(AtomicU32::new(0))));
+    let awake: Arc<Padded<Baton>> = Arc::default();
     let turns = if what == What::Line { LINE_TURNS } else { WAKE_TURNS };
     Arc::new(move |who, line| {
         case::run_once(line, |work| {
             for mine in (who as u64..2 * turns).step_by(2) {
                 match what {
                     What::Line => await_line(&turn, mine),
-                    What::Wake => await_wake(&awake, mine as u32),
+                    What::Wake => work.waits.extend(await_wake(&awake, mine as u32)),
                 }
             }
             work.ops = turns;
@@ -104,18 +112,37 @@ fn await_line(turn: &AtomicU64, mine: u64) {
     turn.store(mine + 1, Ordering::Release);
 }
 
-fn await_wake(turn: &Futex, mine: u32) {
-    loop {
-        match turn.0.load(Ordering::Acquire) {
-            now if now == mine => break,
-            now => turn.wait(now),
-        }
-    }
-    turn.0.store(mine + 1, Ordering::Release);
-    turn.wake(1);
+/// Whose turn it is, and since when.
+struct Baton {
+    turn: Futex,
+    since: AtomicU64,
 }
 
-/// Half a round trip: each worker's operation is a whole one.
+impl Default for Baton {
+    fn default() -> Self {
+        Baton { turn: Futex(AtomicU32::new(0)), since: AtomicU64::new(0) }
+    }
+}
+
+/// How long it took from the other's wake-up until this thread ran; `None` in the first turn of all.
+fn await_wake(baton: &Baton, mine: u32) -> Option<u64> {
+    loop {
+        match baton.turn.0.load(Ordering::Acquire) {
+            now if now == mine => break,
+            now => baton.turn.wait(now),
+        }
+    }
+    let begin = clock::now_ns();
+    let took = (mine > 0).then(|| begin.saturating_sub(baton.since.load(Ordering::Relaxed)));
+    while clock::now_ns() < begin + WORK_NS {
+        std::hint::spin_loop();
+    }
+    baton.since.store(clock::now_ns(), Ordering::Relaxed);
+    baton.turn.0.store(mine + 1, Ordering::Release);
+    baton.turn.wake(1);
+    took
+}
+
 fn matrix(what: &str, cpus: &[usize], measured: &[(usize, usize, Measured)]) -> Vec<Series> {
     let row = |&from: &usize| {
         let to = measured.iter().filter(|m| m.0 == from);
@@ -125,7 +152,11 @@ fn matrix(what: &str, cpus: &[usize], measured: &[(usize, usize, Measured)]) -> 
     cpus.iter().map(row).filter(|s| !s.points.is_empty()).collect()
 }
 
+/// The median of the hand-overs that were timed one by one, else half a round trip: each worker's operation is a whole one.
 fn hand_over_ns(round: &[Work]) -> f64 {
+    if round.iter().any(|w| !w.waits.is_empty()) {
+        return stats::median(round.iter().flat_map(|w| &w.waits).map(|&ns| ns as f64));
+    }
     let slowest = round.iter().map(|w| w.elapsed).max().unwrap_or(0);
     let ops: u64 = round.iter().map(|w| w.ops).sum();
     slowest as f64 / ops.max(1) as f64
