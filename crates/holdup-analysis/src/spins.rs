@@ -4,6 +4,7 @@
 //! itself ([`crate::code::CodeLoop::is_spin`]). Where there is none (code compiled at run time, stripped libraries whose
 //! file is gone) the runtimes' own functions are known by name, as are the kernel's and `sched_yield`.
 
+mod kernel;
 mod names;
 
 use std::sync::OnceLock;
@@ -14,6 +15,8 @@ use holdup_trace::{FrameId, StackId, StringId, Trace};
 use crate::classify::{Classifier, StackFacts, is_kernel_module, is_runtime_module};
 use crate::code::Disassembler;
 use crate::leaves::{Leaf, Leaves};
+
+pub(crate) use kernel::lock_at as kernel_lock_at;
 
 /// Tells the stacks whose thread only waits for another CPU. Each is looked at once.
 pub struct SpinSites<'a> {

@@ -262,3 +262,20 @@ fn processes_that_were_there_before_are_known_by_their_parents() {
     found.sort_unstable();
     assert_eq!(found, [3, 4, 5]);
 }
+
+#[test]
+fn a_thread_that_runs_where_it_may_not_breaks_no_sum() {
+    // Its mask was changed while it was ready, and the CPU on which it runs then is none of the new one's: others keep that busy.
+    let mut s = Schedule::new(2, 100.0).thread(10, "a");
+    let name = s.builder.string("hog");
+    s.builder.push(0, holdup_trace::NameEvent { pid: 2, tid: 20, name });
+    let s = placed(placed(s, 0.0, 10, "0", 0, "/"), 20.0, 10, "1", 0, "/");
+    let s = s.switch(0.0, 1, 0, RUNS, -1, 20).switch(0.0, 0, 0, RUNS, -1, 10);
+    // Ready from 10 on, with CPU 0 idle, where it goes on at 60.
+    let s = s.switch(10.0, 0, 10, RUNS, -1, 0).switch(60.0, 0, 0, RUNS, -1, 10);
+    let answer = ask(&s.switch(80.0, 0, 10, SwitchState::Dead, -1, 0).finish(), Some("a"));
+    near(answer.cpu_seconds.sum() * 1e3, 200.0);
+    for found in &answer.findings {
+        assert!(found.waiters.total_s <= 0.05 && found.lasted_s <= 0.1, "{found:#?}");
+    }
+}

@@ -147,7 +147,9 @@ impl<'a> Ready<'a> {
     /// What a thread that is to run on `cpu` reads now.
     pub(super) fn read(&self, thread: ThreadIdx, cpu: Cpu, t: u64, now: &Mark) -> Reading {
         let allowed = self.affinity.of(thread, t);
-        self.reading(cpu, allowed, now)
+        // What was allowed may change while it is ready: only a CPU of the set that is looked at can be the thread's own.
+        let is_allowed = self.affinity.sets().get(allowed.index()).is_none_or(|set| set.contains(cpu));
+        self.reading(if is_allowed { cpu } else { Cpu::NONE }, allowed, now)
     }
 
     fn reading(&self, cpu: Cpu, allowed: SetId, now: &Mark) -> Reading {

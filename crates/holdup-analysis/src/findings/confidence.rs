@@ -100,8 +100,12 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     if matches!(group, Group::Timer(..)) && tally.waits < FEW {
         doubts.push(format!("it is about {} waits: some other thread may have kept them", tally.waits));
     }
-    if cpu.no_work > MOSTLY_IDLE * cpu.held_up && group.holds_up() && !context.focus.is_everything() {
-        let idle = duration(Amount(cpu.no_work).seconds());
+    // More CPUs than it ever used at once are idle whatever it does.
+    let (from, to) = context.blame.window;
+    let spare = context.timeline.cpus.saturating_sub(context.timeline.peak_parallelism()) as f64 * (to - from) as f64;
+    let without_work = cpu.no_work - spare;
+    if without_work > MOSTLY_IDLE * cpu.held_up && group.holds_up() && !context.focus.is_everything() {
+        let idle = duration(Amount(without_work).seconds());
         doubts.push(format!(
             "for {idle} of CPU time nobody of the program had anything to do: its input may matter more"
         ));

@@ -1,5 +1,7 @@
 //! Threads that spin: where, how long, and what the others of the process did meanwhile.
 
+use std::collections::BTreeMap;
+
 use holdup_trace::{Amount, StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
@@ -8,8 +10,10 @@ use super::meanwhile::Spun;
 use super::spans::merged;
 use super::{culprit, instruction, names, place};
 use crate::blame::Span;
+use crate::known::Known;
 use crate::label::duration;
 use crate::report::{Confidence, Culprit, Finding, FindingKind, Waiters};
+use crate::spins;
 
 /// Below this share of the CPU time spinning is a part of every lock.
 const MINOR: f64 = 0.02;
@@ -28,6 +32,8 @@ const NAMED: usize = 3;
 enum Others {
     /// It is a device that works.
     Device,
+    /// It is a lock of the kernel's, which one of those that spin for it has, or had just before; its name if people know it.
+    Kernel(Option<&'static Known>),
     /// Some worked.
     Worked,
     /// Some were ready, and had no CPU.
@@ -70,7 +76,7 @@ fn sorted<K: Ord, V>(map: &FxHashMap<K, V>) -> Vec<(&K, &V)> {
 
 fn finding(context: &Context, function: StringId, spun: &Spun) -> Finding {
     let mut waiters = waiters(context, spun);
-    let others = if context.spins.awaits_device(function) { Others::Device } else { others(spun) };
+    let others = others(context, function, spun);
     if let Others::Device = others {
         // Below it are the driver's own functions.
         waiters.function = context.trace.text(function).to_owned();
@@ -97,7 +103,15 @@ fn finding(context: &Context, function: StringId, spun: &Spun) -> Finding {
     finding
 }
 
-fn others(spun: &Spun) -> Others {
+fn others(context: &Context, function: StringId, spun: &Spun) -> Others {
+    if context.spins.awaits_device(function) {
+        return Others::Device;
+    }
+    let for_kernel = |stack: StackId| context.classifier.facts(stack).kernel_spin;
+    let in_kernel: f64 = spun.stacks.iter().filter(|(stack, _)| for_kernel(**stack)).map(|(_, ns)| ns).sum();
+    if in_kernel > MOST * spun.total() {
+        return Others::Kernel(kernel_lock(context, spun));
+    }
     let sums = [sum(&spun.worked), sum(&spun.ready), spun.others_spun, spun.alone];
     let [worked, ready, spinning, _] = sums;
     let greatest = sums.into_iter().fold(0.0, f64::max);
@@ -110,6 +124,18 @@ fn others(spun: &Spun) -> Others {
     } else {
         Others::Alone
     }
+}
+
+/// The lock of the kernel that most of them spin for.
+fn kernel_lock(context: &Context, spun: &Spun) -> Option<&'static Known> {
+    let mut locks: BTreeMap<&'static str, (f64, &'static Known)> = BTreeMap::new();
+    for (stack, ns) in &spun.stacks {
+        if let Some(known) = spins::kernel_lock_at(context.trace, *stack) {
+            locks.entry(known.name).or_insert((0.0, known)).0 += ns;
+        }
+    }
+    let (_, (ns, known)) = locks.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    (ns > MOST * sum(&spun.stacks)).then_some(known)
 }
 
 fn sum<K>(of: &FxHashMap<K, f64>) -> f64 {
@@ -143,7 +169,7 @@ fn culprit_of(context: &Context, spun: &Spun, others: &Others) -> Culprit {
             let own = context.blame.samples_of(thread).filter(|(stack, _)| !context.spins.has(*stack));
             (thread, own.collect())
         }
-        Others::Spun | Others::Alone | Others::Device => (most(&spun.threads), spun.stacks.clone()),
+        Others::Spun | Others::Alone | Others::Device | Others::Kernel(_) => (most(&spun.threads), spun.stacks.clone()),
     };
     let mut found = culprit::of_thread(context, thread);
     let location = culprit::specific(context, &samples).or_else(|| place::place(context, most(&samples)));
@@ -197,6 +223,10 @@ fn title(spun: &Spun, others: &Others, f: &Finding) -> String {
         name => name,
     };
     match others {
+        Others::Kernel(known) => {
+            let lock = known.map_or("a lock of the kernel", |k| k.name);
+            format!("{who} spent {spent} of CPU time waiting for {lock} in {place}")
+        }
         Others::Device => format!("{told} until a device was done"),
         Others::Worked if n > 1 && workers(spun).first().is_none_or(|w| w.1 < ONE * sum(&spun.worked)) => {
             format!("{told} in turns, each while another one worked")
@@ -225,7 +255,7 @@ fn evidence(context: &Context, spun: &Spun, others: &Others) -> Vec<String> {
         let inside = if inside > 0 { format!(", in a loop of {inside} instructions") } else { String::new() };
         lines.push(format!("{:.0} % of them are at {} `{}`{inside}", 100.0 * i.share, i.address, i.text));
     }
-    if let Others::Device = others {
+    if let Others::Device | Others::Kernel(_) = others {
         return lines;
     }
     lines.extend(workers(spun).into_iter().take(NAMED).map(|(thread, ns, stack)| {
@@ -263,6 +293,10 @@ fn advice(spun: &Spun, others: &Others, f: &Finding) -> String {
             "Make what {} does while others wait shorter, or spread it; and {sleep}: their CPUs would be free.",
             f.culprit.function
         ),
+        Others::Kernel(Some(known)) => known.advice(&f.waiters.function),
+        Others::Kernel(None) => {
+            format!("Call less of the kernel at the same time in {}: the stack above tells what.", f.waiters.function)
+        }
         Others::Device => "What the device does is not in this recording: its own profiler shows it. Give the CPU something to do \
                            meanwhile, and ask later; or let the thread sleep (for CUDA cudaDeviceScheduleBlockingSync): its \
                            CPU would be free."
@@ -289,14 +323,14 @@ fn confidence(context: &Context, spun: &Spun, others: &Others) -> (Confidence, V
     if samples < FEW {
         doubts.push(format!("{samples:.0} samples are few"));
     }
-    if let Others::Device = others {
+    if let Others::Device | Others::Kernel(_) = others {
         return (if doubts.is_empty() { Confidence::High } else { Confidence::Medium }, doubts);
     }
     let greatest = |of: &FxHashMap<ThreadIdx, f64>| of.values().fold(0.0, |a: f64, b| a.max(*b));
     let (known, first) = match others {
         Others::Worked => (sum(&spun.worked), workers(spun).first().map_or(0.0, |w| w.1)),
         Others::Ready => (sum(&spun.ready), greatest(&spun.ready)),
-        Others::Spun | Others::Alone | Others::Device => (0.0, 0.0),
+        Others::Spun | Others::Alone | Others::Device | Others::Kernel(_) => (0.0, 0.0),
     };
     if known < MOST * total {
         doubts.push("whom they waited for is not known: most of the time none of the others worked".to_owned());
