@@ -164,9 +164,12 @@ fn ran(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     writeln!(out, "{}", paragraph("   ran        ", &format!("{}{source}{caller}", c.function)))
 }
 
-/// The loop around the hot instruction; without a sample in it, it says nothing.
+/// With fewer of the samples than this in it, code is not what took the time.
+const HOT_SHARE: f64 = 0.02;
+
+/// The loop around the hot instruction, if it is hot.
 fn instruction(out: &mut impl Write, hot: &Instruction) -> io::Result<()> {
-    if hot.around.iter().all(|n| n.share <= 0.0005) {
+    if hot.around.iter().map(|n| n.share).sum::<f64>() < HOT_SHARE {
         return Ok(());
     }
     if hot.around.iter().any(|n| n.in_loop) {
