@@ -260,8 +260,8 @@ impl Attribution {
                  read; the crate holdup-sync has such counters, cells and reference counts."
             ),
             Verdict::Capacity => format!(
-                "No lock and no shared line: {who} takes longer because the CPUs share something. Look whether they are \
-                 threads of one core (lscpu -e), and how much memory it walks through."
+                "No lock, and no sign of a shared line: {who} takes longer because the CPUs share something. Look whether they are \
+                 threads of one core (lscpu -e), how much memory it walks through, and whether it writes beside what others write."
             ),
             Verdict::Unexplained => "No function, lock or place accounts for most of that. Record longer runs on a quieter machine, and look \
                               at the recordings (--keep) with holdup explain."

@@ -16,6 +16,8 @@ const PART: f64 = 0.25;
 const ITSELF: f64 = 0.25;
 /// What takes longer than arithmetic by more than this factor has other reasons than arithmetic.
 const BEYOND: f64 = 1.25;
+/// Up to this, arithmetic explains it.
+const NEARLY: f64 = 1.1;
 
 impl Case<'_> {
     /// What takes more CPU time.
@@ -96,7 +98,11 @@ impl Case<'_> {
         };
         let known = format!("arithmetic takes {arithmetic:.2}× as much meanwhile");
         if factor <= BEYOND * arithmetic.max(1.0) {
-            return (Law::Capacity, format!("{known}: the CPUs share a core or a clock, or the host takes them away"));
+            let more = if factor > NEARLY * arithmetic.max(1.0) { ", and something makes up the rest" } else { "" };
+            return (
+                Law::Capacity,
+                format!("{known}: the CPUs share a core or a clock, or the host takes them away{more}"),
+            );
         }
         let touching =
             format!("{known}, and {:.0} % of the growth is where memory is touched", 100.0 * memory.min(1.0));
