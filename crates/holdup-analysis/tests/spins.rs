@@ -22,11 +22,23 @@ const RECEIVED: u64 = 0x1044;
 const APART: u64 = 0x1054;
 const SOMEWHERE: u64 = 0x1064;
 
+/// Below [`DEVICE`]'s caller.
+const DEVICE: [u64; 3] = [0x1084, 0x1074, WORK];
+/// Functions of the kernel, of 16 bytes.
+const KERNEL: [&str; 4] =
+    ["native_queued_spin_lock_slowpath", "_raw_spin_lock", "__pte_offset_map_lock", "some_drivers_function"];
+const KERNEL_AT: u64 = 0xffff_ffff_8000_0000;
+
 /// Functions of 16 bytes.
 struct Namer;
 
 impl Symbolizer for Namer {
-    fn locate(&mut self, _: bool, _: &[Arc<Image>], address: u64) -> Vec<Location> {
+    fn locate(&mut self, kernel: bool, _: &[Arc<Image>], address: u64) -> Vec<Location> {
+        if kernel {
+            let module = "[kernel]".into();
+            let function = KERNEL[(address >> 4 & 15) as usize].into();
+            return vec![Location { function, module, file: String::new().into(), line: 0, offset: 1 }];
+        }
         let function = match address & !15 {
             0x1000 => "update_book",
             0x1010 => "acquire_book",
@@ -35,6 +47,8 @@ impl Symbolizer for Namer {
             0x1040 => "count_received",
             0x1050 => "count_apart",
             0x1060 => "count_somewhere",
+            0x1070 => "cuStreamSynchronize",
+            0x1080 => "read_status",
             _ => return Vec::new(),
         };
         let (module, file) = ("/bin/x".into(), "/src/x.c".into());
@@ -93,6 +107,43 @@ fn sampled_in(mut schedule: Schedule, pid_of: fn(u32) -> u32, samples: &[(u32, u
         }
     }
     schedule.finish_with(&mut Namer)
+}
+
+/// Samples every millisecond of one thread on CPU 0, with these frames of the kernel and of the program.
+fn at(kernel: &[u64], user: &[u64]) -> Explanation {
+    let mut schedule = Schedule::new(2, 100.0).thread(10, "loader").runs(10, 0, 0.0, 100.0, SLEEP);
+    let image = Image { start: 0x1000, end: 0x2000, path: "/bin/x".into(), pid: 1, ..Image::default() };
+    let image = schedule.builder.image(image);
+    schedule.builder.push(0, MapEvent { pid: 1, image });
+    schedule.builder.meta_mut().sample_period_ns = MS;
+    for t in 0..100 {
+        let kernel: Vec<u64> = kernel.iter().map(|i| KERNEL_AT + 16 * i + 8).collect();
+        let chain = schedule.builder.chain(1, &kernel, user);
+        let ip = kernel.first().copied().unwrap_or(user[0]);
+        schedule.builder.push(ns(f64::from(t) + 0.5), SampleEvent { cpu: Cpu(0), tid: 10, ip, chain });
+    }
+    explained(&schedule.finish_with(&mut Namer))
+}
+
+#[test]
+fn who_waits_for_a_device_waits_for_no_thread() {
+    let answer = at(&[], &DEVICE);
+    near(answer.cpu_seconds.spin, 0.1);
+    let found = spin(&answer);
+    assert!(found.title.contains("in cuStreamSynchronize until a device was done"), "{}", found.title);
+    assert_eq!(found.confidence, Confidence::High, "{found:#?}");
+    assert!(!found.evidence.iter().any(|line| line.contains("other")), "{:?}", found.evidence);
+}
+
+#[test]
+fn a_lock_of_the_kernel_is_called_by_its_name() {
+    let answer = at(&[0, 1, 2], &[WORK]);
+    near(answer.cpu_seconds.spin, 0.1);
+    let found = spin(&answer);
+    assert!(found.title.contains("page tables in update_book"), "{}", found.title);
+    assert!(found.advice.starts_with("Touch less fresh memory in update_book"), "{}", found.advice);
+    let unknown = at(&[0, 1, 3], &[WORK]);
+    assert!(spin(&unknown).title.contains("a lock of the kernel in update_book"), "{}", spin(&unknown).title);
 }
 
 fn explained(trace: &Trace) -> Explanation {
