@@ -38,6 +38,7 @@ pub mod servers;
 pub mod spans;
 pub mod spins;
 mod stalls;
+mod subjects;
 pub mod threads;
 mod turns;
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 pub use finding::{
     About, Activity, Confidence, Culprit, DiskDevice, DiskFacts, DiskIssuer, Finding, FindingKind, Instruction,
-    LockFacts, Neighbour, Stall, Waiters,
+    LockFacts, Neighbour, Stall, Waiters, WorkedOn,
 };
 
 /// From this share of all CPU time on a finding is worth its place on the page.

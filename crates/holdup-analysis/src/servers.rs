@@ -44,14 +44,14 @@ struct Seen {
 }
 
 /// Which threads are main threads, and of what.
-struct Processes<'a> {
+pub(crate) struct Processes<'a> {
     trace: &'a Trace,
     /// By process id, in the order in which they began: ids are reused.
     mains: FxHashMap<u32, Vec<ThreadIdx>>,
 }
 
 impl<'a> Processes<'a> {
-    fn of(trace: &'a Trace) -> Self {
+    pub(crate) fn of(trace: &'a Trace) -> Self {
         let mut mains: FxHashMap<u32, Vec<ThreadIdx>> = FxHashMap::default();
         for (i, thread) in (0..).zip(trace.threads.rows()) {
             if thread.tid == thread.pid {
@@ -62,7 +62,7 @@ impl<'a> Processes<'a> {
     }
 
     /// The main thread of a thread's process: of those with its number, the last that began no later.
-    fn main(&self, thread: ThreadIdx) -> Option<ThreadIdx> {
+    pub(crate) fn main(&self, thread: ThreadIdx) -> Option<ThreadIdx> {
         let Thread { pid, start, .. } = self.trace.thread(thread)?;
         let mains = self.mains.get(&pid)?;
         let began = |&&main: &&ThreadIdx| self.trace.threads.start[main.index()] <= start;

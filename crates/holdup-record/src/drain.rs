@@ -15,6 +15,7 @@ use crate::options::Status;
 use crate::perf::Mappings;
 use crate::pythons::Pythons;
 use crate::rings::Rings;
+use crate::subjects;
 use crate::trigger::Triggers;
 
 /// Stacks are written in blocks of about this many bytes.
@@ -96,6 +97,7 @@ impl<'a> Buffers<'a> {
         for (cpu, mappings) in &mut self.mappings {
             crate::mappings::drain(*cpu, mappings, side);
         }
+        subjects::see(side);
         asking.see(side);
         {
             let incoming = &mut *self.incoming.borrow_mut();

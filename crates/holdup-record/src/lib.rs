@@ -44,6 +44,7 @@ mod session;
 mod setup;
 mod signals;
 mod sink;
+mod subjects;
 mod trigger;
 
 pub use attach::{processes, processes_in_cgroup};

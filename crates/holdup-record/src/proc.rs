@@ -7,6 +7,8 @@ use std::path::Path;
 use holdup_spool::Side;
 use holdup_trace::{Host, Image};
 
+use crate::subjects;
+
 /// Tells of threads and processes, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Scanner {
@@ -33,6 +35,7 @@ impl Scanner {
             let parent = stat(pid).map(|stat| stat.parent).filter(|&parent| parent > 0);
             parents.extend(parent.map(|parent| Side::Parent { t, pid, parent }));
             inner_numbers(pid, t, out);
+            out.extend(subjects::of(t, pid));
             if let Ok(maps) = fs::read(format!("{process}/maps")) {
                 let maps = String::from_utf8_lossy(&maps);
                 out.extend(maps.lines().filter_map(|l| mapping(pid, l)).map(|image| Side::Map { t, image }));

@@ -121,6 +121,28 @@ fn who_listens_is_told() {
     }
 }
 
+#[test]
+fn what_scripts_are_run_is_told() {
+    let Some(_one) = may_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let (path, script) = (dir.path().join("spool"), dir.path().join("nightly.sh"));
+    std::fs::write(&script, "sleep $1 # and not at once\n").expect("script");
+    let mut before = Command::new("sh").arg(&script).arg("1000").process_group(0).spawn().expect("sh");
+    let words = [OsString::from("sh"), script.into(), "0.3".into(), "secret".into()];
+    let options = Options { target: Target::Command { argv: words.into() }, ..Options::default() };
+    let outcome = run(&options, &path);
+    Command::new("kill").args(["--", &format!("-{}", before.id())]).status().expect("kill");
+    before.wait().expect("wait");
+    outcome.expect("recording");
+    let trace = open(&path, None);
+    let rows: Vec<_> = trace.subjects.load().expect("subjects").rows().collect();
+    let ours: Vec<_> = rows.iter().filter(|row| trace.text(row.what) == "nightly.sh").collect();
+    let all: Vec<_> = rows.iter().map(|row| (trace.text(row.what), row.t)).collect();
+    assert!(ours.len() >= 2, "both were told: {all:?}");
+    assert!(ours.iter().any(|row| trace.thread(row.thread).is_some_and(|t| t.pid == before.id())));
+    assert!(!trace.strings.iter().any(|text| text == "secret"));
+}
+
 /// What a CPU switches to is what it switches from next: nothing is missing in between.
 #[test]
 fn every_switch_is_there() {

@@ -12,7 +12,7 @@ use crate::side::Side;
 use crate::stack::decode_stack;
 use holdup_trace::{
     Cpu, Error, ExecEvent, ListenerEvent, Location, LossKind, LostEvent, MapEvent, NameEvent, Nanos, Note, ParentEvent,
-    PlacementEvent, QuotaEvent, Result, TraceBuilder,
+    PlacementEvent, QuotaEvent, Result, SubjectEvent, TraceBuilder,
 };
 
 /// Records of a round that are held back until its end, so that threads are known before their first event.
@@ -245,6 +245,10 @@ impl Reader {
             }
             Side::Exec { t, pid } => builder.push(t, ExecEvent { pid }),
             Side::Listener { t, pid, parent, listens } => builder.push(t, ListenerEvent { pid, parent, listens }),
+            Side::Subject { t, pid, what } => {
+                let what = builder.string(&what);
+                builder.push(t, SubjectEvent { pid, what });
+            }
             Side::Parent { t, pid, parent } => builder.push(t, ParentEvent { pid, parent }),
             Side::Inner { t: _, pid, tid, inner } => self.converter.learn_inner(tid, pid, inner),
             Side::Placement { t, tid, cpus, nice, policy, group, span } => {

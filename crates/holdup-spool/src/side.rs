@@ -42,6 +42,15 @@ pub enum Side {
         /// Whether it owns a socket that listens.
         listens: bool,
     },
+    /// A process was looked at: what does it work on?
+    Subject {
+        /// When.
+        t: u64,
+        /// The process.
+        pid: u32,
+        /// A script, a source file, a class.
+        what: String,
+    },
     /// A process that was there already was started by another that is there.
     Parent {
         /// When that was seen.
@@ -165,6 +174,12 @@ impl Side {
                     put(out, word);
                 }
             }
+            Side::Subject { t, pid, what } => {
+                out.push(13);
+                put(out, *t);
+                put(out, (*pid).into());
+                put_bytes(out, what.as_bytes());
+            }
             Side::Parent { t, pid, parent } => {
                 out.push(7);
                 put(out, *t);
@@ -242,6 +257,7 @@ impl Side {
                 let (ids, listens) = (take(bytes)?, take(bytes)? != 0);
                 Side::Listener { t, pid: (ids >> 32) as u32, parent: ids as u32, listens }
             }
+            13 => Side::Subject { t, pid: take(bytes)? as u32, what: take_text(bytes)? },
             // Earlier versions wrote no kind.
             4 => take_loss(None, t, bytes)?,
             5 => {

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::records::{Record, kind};
-use holdup_trace::tables::Listener;
+use holdup_trace::tables::{Listener, Subject};
 use holdup_trace::*;
 
 /// A spool of all kinds of block, and where it lies.
@@ -21,6 +21,8 @@ fn sample(dir: &Path) -> PathBuf {
         Side::Exec { t: 1001, pid: 12 },
         Side::Listener { t: 1001, pid: 10, parent: 9, listens: true },
         Side::Listener { t: 1001, pid: 404, parent: 10, listens: true },
+        Side::Subject { t: 1001, pid: 10, what: "manage.py".into() },
+        Side::Subject { t: 1001, pid: 404, what: "of nobody".into() },
         Side::Lost { kind: LossKind::Events, t: 1002, cpu: 1, span: 1, count: 3, what: "records".into() },
     ];
     spool.side(&side).expect("side");
@@ -72,6 +74,8 @@ fn what_was_written_is_read() {
         assert_eq!(rows[table], n, "{table}");
     }
     let listeners: Vec<Listener> = trace.listeners.load().expect("listeners").rows().collect();
+    let subjects: Vec<Subject> = trace.subjects.load().expect("subjects").rows().collect();
+    assert_eq!(subjects.iter().map(|s| trace.text(s.what)).collect::<Vec<_>>(), ["manage.py"]);
     let [Listener { thread, parent: ThreadIdx::NONE, listens: true, .. }] = listeners[..] else {
         panic!("one process is known, and nothing of its parent: {listeners:?}");
     };

@@ -272,6 +272,13 @@ events! {
         /// Whether it owns a socket that listens.
         listens: bool,
     }
+    /// A process was looked at: what does it work on?
+    Subject(SubjectEvent) {
+        /// The process.
+        pid: u32,
+        /// A script, a source file, a class.
+        what: StringId,
+    }
     /// A file was mapped as code into a process (pid 0: the kernel or a module).
     Map(MapEvent) {
         /// The process.

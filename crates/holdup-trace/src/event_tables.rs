@@ -112,6 +112,8 @@ event_tables! {
     large thread_names: ThreadNames,
     /// Which processes are servers.
     small listeners: Listeners,
+    /// What processes work on.
+    small subjects: Subjects,
     /// Where and how threads may run.
     large placements: Placements,
     /// Units of work.

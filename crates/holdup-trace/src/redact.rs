@@ -2,7 +2,7 @@
 //!
 //! The same always becomes the same, and different things stay different, so that what is said of the trace stays true and readable. Of
 //! a file's path its name stays, behind a number for its folder: `d3/cache.c`. Of what a span was about (a statement, an address, a customer's
-//! key) a number stays: `a7`. Names of functions, threads, processes and spans, and code, stay: they are what a report is about.
+//! key), or a process (a script, a class), a number stays: `a7`. Names of functions, threads, processes and spans, and code, stay: they are what a report is about.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -78,6 +78,7 @@ fn roles(trace: &mut Trace) -> Roles {
     roles.groups.extend(events.placements.iter().flatten().map(|r| r.group));
     roles.groups.extend(events.quotas.iter().flatten().map(|r| r.group));
     roles.arguments.extend(events.spans.iter().flatten().map(|r| r.argument));
+    roles.arguments.extend(events.subjects.iter().flatten().map(|r| r.what));
     // A word that is a name besides is told by that name.
     for span in events.spans.iter().flatten() {
         roles.arguments.remove(&span.name);

@@ -195,6 +195,18 @@ table! {
 }
 
 table! {
+    /// What a process works on, of programs that do different things by their command line: a script, a source file, a class.
+    Subjects of Subject = "subject" {
+        /// Since when.
+        t: Timestamp, "ns since start";
+        /// Its main thread.
+        thread: ThreadIdx, "thread";
+        /// The file's or class's name, without its folders.
+        what: StringId, "string";
+    }
+}
+
+table! {
     /// Where and how threads may run: one row when a thread is first seen, and one for each change.
     Placements of Placement = "placement" {
         /// Since when, at the latest.

@@ -1,5 +1,7 @@
 //! Who did it, in which function.
 
+use std::collections::BTreeMap;
+
 use holdup_trace::tables::LocationRow;
 use holdup_trace::{FrameId, StackId, StringId, Table, ThreadIdx};
 use rustc_hash::FxHashMap;
@@ -11,7 +13,7 @@ use super::place::{self, any_user, application, place};
 use super::tally::{Group, Tally, Why};
 use super::{inside, instruction, lock, sched};
 use crate::classify::Classifier;
-use crate::report::Culprit;
+use crate::report::{Culprit, WorkedOn};
 
 /// A function must cover this share of the blame to be the culprit; the innermost such one is.
 const COVERAGE: f64 = 0.6;
@@ -34,6 +36,7 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
     let thread = function.and_then(|l| busiest(context, tally, &crew, l.function)).or(crew.threads.first().copied());
     let mut culprit = of_thread(context, thread.unwrap_or(ThreadIdx::NONE));
     (culprit.threads, culprit.processes) = (crew.threads.len(), crew.processes);
+    culprit.works_on = works_on(context, tally.ends().iter().map(|(thread, blame)| (*thread, *blame)));
     culprit.activity = tally.activity();
     let Some(location) = function else {
         culprit.function = inside::nameless(context, &samples).to_owned();
@@ -70,8 +73,29 @@ pub(super) fn of_thread(context: &Context, thread: ThreadIdx) -> Culprit {
         pid: row.pid,
         thread: context.trace.text(row.name).to_owned(),
         tid: row.tid,
+        works_on: works_on(context, std::iter::once((thread, 1.0))),
         ..Culprit::default()
     }
+}
+
+/// What the processes of `threads` worked on, by the share of their weights.
+fn works_on(context: &Context, threads: impl Iterator<Item = (ThreadIdx, f64)>) -> Vec<WorkedOn> {
+    let (mut shares, mut total) = (BTreeMap::<StringId, f64>::new(), 0.0);
+    for (thread, weight) in threads {
+        total += weight;
+        if let Some(what) = context.timeline.subject(thread) {
+            *shares.entry(what).or_default() += weight;
+        }
+    }
+    let mut all: Vec<WorkedOn> = shares
+        .into_iter()
+        .map(|(what, weight)| WorkedOn {
+            what: context.trace.text(what).to_owned(),
+            share: weight / total.max(f64::MIN_POSITIVE),
+        })
+        .collect();
+    all.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.what.cmp(&b.what)));
+    all
 }
 
 fn runs(group: &Group) -> bool {

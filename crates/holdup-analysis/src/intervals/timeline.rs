@@ -35,6 +35,7 @@ use crate::classify::{Classifier, WaitKind};
 use crate::focus::Focus;
 use crate::quota::Quotas;
 use crate::servers::Servers;
+use crate::subjects::Subjects;
 
 /// Events in a part, at least: its steps and waits take some 20 MB.
 const PART: usize = 1 << 18;
@@ -55,6 +56,7 @@ pub struct Timeline<'a> {
     crossing: Crossing,
     facts: Facts,
     servers: Servers,
+    subjects: Subjects,
     /// On which CPUs each thread may run.
     pub affinity: Affinity,
     /// How their control groups are limited.
@@ -102,6 +104,7 @@ impl<'a> Timeline<'a> {
             affinity: Affinity::new(trace),
             quotas: Quotas::new(trace),
             servers: Servers::of(trace)?,
+            subjects: Subjects::of(trace)?,
             cpus: usize::from(trace.meta.cpus),
             end: trace.meta.duration_ns,
             parallelism: Vec::new(),
@@ -321,6 +324,11 @@ impl<'a> Timeline<'a> {
     /// Whether the thread belongs to a server; `None` where that is not known.
     pub(crate) fn is_server(&self, thread: ThreadIdx) -> Option<bool> {
         self.servers.is_server(thread)
+    }
+
+    /// What the thread's process works on; `None` where that is not known.
+    pub(crate) fn subject(&self, thread: ThreadIdx) -> Option<StringId> {
+        self.subjects.of_thread(thread)
     }
 
     /// What the place of a stack is to those that wait there.

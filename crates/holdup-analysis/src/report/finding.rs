@@ -159,10 +159,22 @@ pub struct Culprit {
     pub source: String,
     /// The function that calls it most; empty if that is unknown.
     pub called_by: String,
+    /// What its processes worked on, if their command lines tell: the one with the most blame first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub works_on: Vec<WorkedOn>,
     /// Where it was found most often.
     pub instruction: Option<Instruction>,
     /// What it did there.
     pub activity: Activity,
+}
+
+/// A script, a source file, a crate or a class that a process worked on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct WorkedOn {
+    /// Its name, without folders.
+    pub what: String,
+    /// Its share of what is charged to the finding.
+    pub share: f64,
 }
 
 named! {

@@ -64,6 +64,7 @@ impl Assembly {
             Event::Sample(e) => self.sample(t, &e),
             Event::BlockIo(e) => self.block_io(t, &e),
             Event::Listener(e) => self.listener(t, e),
+            Event::Subject(e) => self.subject(t, e),
             Event::Lost(e) => self.lost(t, &e),
             Event::Map(e) => self.map(t, e),
             Event::Fork(e) => {
@@ -170,6 +171,14 @@ impl Assembly {
         match thread {
             ThreadIdx::NONE => Ok(()),
             thread => self.out.listeners.push(Listener { t, thread, parent, listens: e.listens }),
+        }
+    }
+
+    /// As of a listener.
+    fn subject(&mut self, t: Timestamp, e: SubjectEvent) -> Result<()> {
+        match self.threads.known(e.pid) {
+            ThreadIdx::NONE => Ok(()),
+            thread => self.out.subjects.push(Subject { t, thread, what: e.what }),
         }
     }
 

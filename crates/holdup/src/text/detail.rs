@@ -9,6 +9,7 @@ use holdup_analysis::report::{CpuSeconds, Finding, Health, Instruction, Stall};
 
 use holdup_trace::Note;
 
+use super::page::command;
 use super::screen::{self, AnsiColor, Style};
 use super::wrap::{paragraph, width};
 
@@ -161,7 +162,8 @@ fn ran(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     }
     let source = if c.source.is_empty() { String::new() } else { format!(", {}", c.source) };
     let caller = if c.called_by.is_empty() { String::new() } else { format!(", called by {}", c.called_by) };
-    writeln!(out, "{}", paragraph("   ran        ", &format!("{}{source}{caller}", c.function)))
+    writeln!(out, "{}", paragraph("   ran        ", &format!("{}{source}{caller}", c.function)))?;
+    command(c).map_or(Ok(()), |command| writeln!(out, "{}", paragraph("   command    ", &command)))
 }
 
 /// With fewer of the samples than this in it, code is not what took the time.

@@ -12,7 +12,8 @@ use std::io::{self, Write};
 
 use holdup_analysis::Explanation;
 use holdup_analysis::label::duration;
-use holdup_analysis::report::{Activity, Finding, FindingKind};
+use holdup_analysis::report::{Activity, Culprit, Finding, FindingKind};
+use holdup_base::text::clean;
 use holdup_trace::{Note, NoteKind};
 
 use super::screen::{self, Style};
@@ -279,6 +280,23 @@ fn headline(out: &mut impl Write, text: &str) -> io::Result<()> {
     writeln!(out, "{BOLD}{}{BOLD:#}", paragraph("  ", &format!("{text}{end}")))
 }
 
+/// The program with what it worked on: `python3 manage.py`, `cc1: server.c 24 %, module.c 20 %, 6 others`. `None` where the command
+/// line does not tell.
+pub fn command(c: &Culprit) -> Option<String> {
+    const NAMED: usize = 3;
+    const ALL: f64 = 0.95;
+    let program = clean(&c.process);
+    let first = c.works_on.first()?;
+    if first.share > ALL {
+        return Some(format!("{program} {}", clean(&first.what)));
+    }
+    let mut parts: Vec<String> =
+        (c.works_on.iter().take(NAMED)).map(|on| format!("{} {:.0} %", clean(&on.what), 100.0 * on.share)).collect();
+    let more = c.works_on.len().saturating_sub(NAMED);
+    parts.extend((more > 0).then(|| format!("{more} others")));
+    Some(format!("{program}: {}", parts.join(", ")))
+}
+
 /// What it ran, and where the others stood.
 fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     let (c, w) = (&f.culprit, &f.waiters);
@@ -298,6 +316,9 @@ fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     };
     if !c.function.is_empty() {
         row_as_is(out, verb, &line(&ran, &c.source, &caller))?;
+    }
+    if let Some(command) = command(c) {
+        row_as_is(out, "Command", &cut(&command, width() - LABEL))?;
     }
     if f.is_cause() && w.threads > 0 && !(w.function.is_empty() && names.is_empty()) {
         row_as_is(out, "They hung", &line(&hung, &w.source, &names))?;

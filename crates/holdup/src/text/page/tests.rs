@@ -1,7 +1,7 @@
 //! What the page says of answers made by hand: every kind of it fits one screen.
 
 use holdup_analysis::report::{
-    Caveat, Confidence, CpuSeconds, Culprit, Explanation, Finding, Hot, Smaller, Stall, TraceFacts, Waiters,
+    Caveat, Confidence, CpuSeconds, Culprit, Explanation, Finding, Hot, Smaller, Stall, TraceFacts, Waiters, WorkedOn,
 };
 
 use super::*;
@@ -133,6 +133,23 @@ fn a_program_that_is_merely_busy() {
     let text = page_of(&Explanation { findings: vec![Finding { windows: vec![], ..busy }], ..answer() }, Some("x"));
     assert!(text.contains("39 % of it in run of rustc."), "{text}");
     assert!(!text.contains("They hung") && !text.contains("at best"), "{text}");
+}
+
+#[test]
+fn the_command_tells_what_it_worked_on() {
+    let on = |what: &str, share| WorkedOn { what: what.into(), share };
+    let of = |process: &str, works_on| Culprit { process: process.into(), works_on, ..Culprit::default() };
+    assert_eq!(command(&of("python3", vec![])), None);
+    assert_eq!(command(&of("python3", vec![on("manage.py", 0.97)])).as_deref(), Some("python3 manage.py"));
+    let several =
+        vec![on("server.c", 0.5), on("t_\u{1b}zset.c", 0.3), on("a.c", 0.1), on("b.c", 0.06), on("c.c", 0.04)];
+    assert_eq!(
+        command(&of("cc1", several)).as_deref(),
+        Some("cc1: server.c 50 %, t_\\x1bzset.c 30 %, a.c 10 %, 2 others")
+    );
+    let culprit = Culprit { function: "parse".into(), ..of("ruby", vec![on("app.rb", 1.0)]) };
+    let text = page_of(&Explanation { findings: vec![Finding { culprit, ..held() }], ..answer() }, Some("x"));
+    assert!(text.contains("\n  Command   ruby app.rb\n"), "{text}");
 }
 
 #[test]

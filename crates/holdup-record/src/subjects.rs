@@ -1,0 +1,205 @@
+//! What a process works on, where its program does different things by its command line: an interpreter's script, a compiler's source
+//! file or crate, a Java machine's class.
+//!
+//! Of the command line only that one word is kept, without its folders: others may be secret.
+//!
+//! To add a program: a row of [`PROGRAMS`].
+
+use std::fs::File;
+use std::io::Read;
+
+use holdup_spool::Side;
+
+/// So much of a command line is looked at, in bytes.
+const LONGEST: u64 = 16 << 10;
+/// Longer names are cut, in characters.
+const SHOWN: usize = 48;
+/// So many processes are looked at for each round: a storm of short ones is not worth its cost.
+const EACH_ROUND: usize = 64;
+
+/// How a program's command line tells what it works on.
+enum Told {
+    /// The word behind this option.
+    Behind(&'static str),
+    /// The first word that is no option.
+    First(Options),
+    /// The last word.
+    Last,
+}
+
+/// The options that matter before the first word that is none.
+#[derive(Clone, Copy)]
+struct Options {
+    /// The next word belongs to the option.
+    takes: &'static [&'static str],
+    /// The next word is what is looked for.
+    names: &'static [&'static str],
+    /// The next word is a program's text, which may hold secrets: nothing is told.
+    text: &'static [&'static str],
+}
+
+use Told::{Behind, First, Last};
+
+const SHELL: Options = Options { takes: &["-o", "-O"], names: &[], text: &["-c"] };
+const PYTHON: Options = Options { takes: &["-W", "-X"], names: &["-m"], text: &["-c"] };
+const JAVA: Options = Options {
+    takes: &[
+        "-cp",
+        "-classpath",
+        "--class-path",
+        "-p",
+        "--module-path",
+        "--add-modules",
+        "--add-opens",
+        "--add-exports",
+    ],
+    names: &["-jar", "-m", "--module"],
+    text: &[],
+};
+const RUBY: Options = Options { takes: &["-I", "-r", "-C"], names: &[], text: &["-e"] };
+const PERL: Options = Options { takes: &[], names: &[], text: &["-e", "-E"] };
+const PHP: Options = Options { takes: &["-c", "-d"], names: &["-f"], text: &["-r"] };
+const NODE: Options =
+    Options { takes: &["-r", "--require", "--import"], names: &[], text: &["-e", "--eval", "-p", "--print", "-pe"] };
+const LUA: Options = Options { takes: &["-l"], names: &[], text: &["-e"] };
+
+/// Programs by the name of their file; of several ways the first that has an answer gives it.
+const PROGRAMS: &[(&str, &[Told])] = &[
+    ("rustc", &[Behind("--crate-name")]),
+    ("clippy-driver", &[Behind("--crate-name")]),
+    ("cc1", &[Behind("-dumpbase"), Last]),
+    ("cc1plus", &[Behind("-dumpbase"), Last]),
+    ("f951", &[Behind("-dumpbase"), Last]),
+    ("lto1", &[Behind("-dumpbase")]),
+    ("clang", &[Behind("-main-file-name")]),
+    ("collect2", &[Behind("-o")]),
+    ("ld", &[Behind("-o")]),
+    ("ld.bfd", &[Behind("-o")]),
+    ("ld.gold", &[Behind("-o")]),
+    ("ld.lld", &[Behind("-o")]),
+    ("rust-lld", &[Behind("-o")]),
+    ("mold", &[Behind("-o")]),
+    // Of Go.
+    ("compile", &[Behind("-p")]),
+    ("link", &[Behind("-o")]),
+    ("java", &[First(JAVA)]),
+    ("python", &[First(PYTHON)]),
+    ("pypy", &[First(PYTHON)]),
+    ("ruby", &[First(RUBY)]),
+    ("perl", &[First(PERL)]),
+    ("php", &[First(PHP)]),
+    ("node", &[First(NODE)]),
+    ("lua", &[First(LUA)]),
+    ("bash", &[First(SHELL)]),
+    ("dash", &[First(SHELL)]),
+    ("sh", &[First(SHELL)]),
+    ("zsh", &[First(SHELL)]),
+];
+
+/// Appends what processes work on that have just begun a program. What has ended since is not told of.
+pub(crate) fn see(side: &mut Vec<Side>) {
+    let begun = side.iter().filter_map(|item| match item {
+        Side::Exec { t, pid } => Some((*t, *pid)),
+        _ => None,
+    });
+    let found: Vec<Side> = begun.take(EACH_ROUND).filter_map(|(t, pid)| of(t, pid)).collect();
+    side.extend(found);
+}
+
+/// What a process works on, as something that is so since `t`.
+pub(crate) fn of(t: u64, pid: u32) -> Option<Side> {
+    let mut line = Vec::new();
+    File::open(format!("/proc/{pid}/cmdline")).ok()?.take(LONGEST).read_to_end(&mut line).ok()?;
+    let line = String::from_utf8_lossy(&line);
+    let what = subject(&line.split_terminator('\0').collect::<Vec<_>>())?;
+    Some(Side::Subject { t, pid, what })
+}
+
+/// The word of a command line that tells what it works on.
+fn subject(words: &[&str]) -> Option<String> {
+    let (program, arguments) = words.split_first()?;
+    // A login shell's name begins with a dash; `python3.11` is python.
+    let program = base(program).trim_start_matches('-');
+    let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || ".-".contains(c));
+    let (_, told) = PROGRAMS.iter().find(|(name, _)| program.strip_prefix(name).is_some_and(is_version))?;
+    let word = base(told.iter().find_map(|told| word(told, arguments))?);
+    (!word.is_empty()).then(|| word.chars().take(SHOWN).collect())
+}
+
+fn word<'a>(told: &Told, arguments: &[&'a str]) -> Option<&'a str> {
+    let mut words = arguments.iter().copied();
+    let word = match told {
+        Behind(option) => words.find(|word| word == option).and_then(|_| words.next()),
+        First(options) => loop {
+            match words.next()? {
+                w if options.names.contains(&w) => break words.next(),
+                w if options.text.contains(&w) => return None,
+                w if options.takes.contains(&w) => _ = words.next(),
+                w if w.starts_with('-') => {}
+                w => break Some(w),
+            }
+        },
+        Last => words.last(),
+    };
+    word.filter(|word| !word.starts_with('-'))
+}
+
+fn base(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(line: &str) -> Option<String> {
+        subject(&line.split(' ').collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn command_lines_tell_what_is_worked_on() {
+        for (line, what) in [
+            (
+                "/usr/lib/gcc/x86_64-linux-gnu/12/cc1 -quiet -I . src/server.c -dumpbase server.c -o /tmp/x.s",
+                "server.c",
+            ),
+            ("cc1plus -quiet /src/a.cpp", "a.cpp"),
+            ("/home/u/.rustup/bin/rustc --crate-name serde_derive --edition=2021 src/lib.rs", "serde_derive"),
+            ("/usr/bin/ld -o target/app a.o b.o", "app"),
+            ("/usr/lib/go/pkg/tool/linux_amd64/compile -o /tmp/x -p net/http -c=4", "http"),
+            ("python3.11 -X dev -u /srv/shop/manage.py runserver", "manage.py"),
+            ("python3 -m gunicorn app:app", "gunicorn"),
+            ("java -Xmx4g -cp /a:/b com.example.Main --password x", "com.example.Main"),
+            ("/usr/bin/java -jar /opt/shop.jar", "shop.jar"),
+            ("node --require ./x.js dist/server.js", "server.js"),
+            ("-bash", ""),
+            ("/bin/sh ./configure --prefix=/usr", "configure"),
+            ("perl -w run.pl", "run.pl"),
+        ] {
+            assert_eq!(told(line).unwrap_or_default(), what, "{line}");
+        }
+    }
+
+    #[test]
+    fn nothing_else_of_a_command_line_is_kept() {
+        for line in [
+            "python3 -c print('secret')",
+            "sh -c curl\u{a0}-u\u{a0}user:secret",
+            "node -e secret",
+            "mysql -psecret shop",
+            "ruby -e secret",
+            "ldconfig -o secret",
+            "rustc --version",
+            "",
+        ] {
+            assert_eq!(told(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_process_is_looked_at_when_it_begins() {
+        let mut side = vec![Side::Exec { t: 7, pid: u32::MAX - 1 }, Side::Exec { t: 8, pid: std::process::id() }];
+        see(&mut side);
+        assert_eq!(side.len(), 2, "this test is no interpreter, and the other one is not there: {side:?}");
+    }
+}
