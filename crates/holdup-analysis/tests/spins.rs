@@ -37,7 +37,7 @@ impl Symbolizer for Namer {
         if kernel {
             let module = "[kernel]".into();
             let function = KERNEL[(address >> 4 & 15) as usize].into();
-            return vec![Location { function, module, file: String::new().into(), line: 0, offset: 1 }];
+            return vec![Location { function, module, file: String::new(), line: 0, offset: 1 }];
         }
         let function = match address & !15 {
             0x1000 => "update_book",
