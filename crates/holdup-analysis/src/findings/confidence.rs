@@ -100,9 +100,10 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     if matches!(group, Group::Timer(..)) && tally.waits < FEW {
         doubts.push(format!("it is about {} waits: some other thread may have kept them", tally.waits));
     }
-    // More CPUs than it ever used at once are idle whatever it does.
+    // More CPUs than it ever used at once are idle whatever it does, as far as others leave them.
     let (from, to) = context.blame.window;
-    let spare = context.timeline.cpus.saturating_sub(context.timeline.peak_parallelism()) as f64 * (to - from) as f64;
+    let more = context.timeline.cpus.saturating_sub(context.timeline.peak_parallelism());
+    let spare = (more as f64 * (to - from) as f64 - cpu.other).max(0.0);
     let without_work = cpu.no_work - spare;
     if without_work > MOSTLY_IDLE * cpu.held_up && group.holds_up() && !context.focus.is_everything() {
         let idle = duration(Amount(without_work).seconds());
