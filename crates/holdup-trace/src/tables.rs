@@ -1,5 +1,7 @@
 //! The tables of a trace. Each column is declared here and nowhere else; `holdup info --schema` prints this.
 
+// Long because it is a list of tables.
+
 use crate::table::table;
 use crate::{Cpu, FrameId, LockId, LockKind, Nanos, SpaceId, StackId, StringId, SwitchState, ThreadIdx, Timestamp};
 use crate::{LossKind, SpanOutcome, WakeContext};
