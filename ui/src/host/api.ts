@@ -38,6 +38,8 @@ export interface Culprit {
   module: string;
   source: string;
   called_by: string;
+  /** Absent where no command line tells. */
+  works_on?: { what: string; share: number }[];
   instruction: Instruction | null;
 }
 

@@ -64,6 +64,15 @@ function Details({ f }: { f: Finding }) {
           {c.tid > 0 && <span class="dim"> (tid {c.tid})</span>}
           {c.threads > 1 && <span class="dim">, with {many(c.threads - 1, "thread")} like it</span>}
         </dd>
+        {c.works_on && (
+          <>
+            <dt>worked on</dt>
+            <dd>
+              {c.works_on.slice(0, 3).map((on) => `${on.what} ${percent(on.share)}`).join(", ")}
+              {c.works_on.length > 3 && <span class="dim"> and {c.works_on.length - 3} others</span>}
+            </dd>
+          </>
+        )}
         {c.function && (
           <>
             <dt>ran</dt>
