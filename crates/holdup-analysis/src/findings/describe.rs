@@ -12,7 +12,7 @@ use super::{collection, inside, lock, preempt, profile, sched};
 use crate::blame::{Key, Terminal};
 use crate::classify;
 use crate::label::{self, duration};
-use crate::report::{Activity, Finding, FindingKind};
+use crate::report::{Activity, Culprit, Finding, FindingKind};
 use crate::runtime;
 
 /// Share of the samples from which on an instruction is worth a line.
@@ -321,6 +321,11 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
         Group::Serial(_) if lock::is_kept_meanwhile(context, group, tally) => {
             format!("Do the work of {function} outside of the lock that is kept for it, or make it shorter.")
         }
+        Group::Serial(_) if is_import(c) => {
+            "Import less, or only where it is needed (python3 -X importtime tells what each module takes), or start the program less \
+             often."
+                .to_owned()
+        }
         Group::Serial(_) => {
             let others = if runtime::is_one_at_a_time(&c.module, &c.function) { "processes" } else { "threads" };
             format!("Spread {function} over {others}, overlap it with the next phase, or make it shorter.")
@@ -352,5 +357,31 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
                 "There is nothing to mend, if there was no more work. If there was, say so: --work FUNCTION.".to_owned()
             }
         },
+    }
+}
+/// Whether it ran the top of a Python module that is not the program's own script: it was imported.
+fn is_import(c: &Culprit) -> bool {
+    let is_script = |what: &str| c.source.starts_with(&format!("{what}:")) || c.source.contains("__main__.py");
+    c.function == "<module>" && c.works_on.first().is_some_and(|on| !is_script(&on.what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::WorkedOn;
+
+    #[test]
+    fn an_import_is_a_module_that_is_not_the_script() {
+        let of = |function: &str, source: &str, what: &[&str]| Culprit {
+            function: function.into(),
+            source: source.into(),
+            works_on: what.iter().map(|what| WorkedOn { what: (*what).into(), share: 1.0 }).collect(),
+            ..Culprit::default()
+        };
+        assert!(is_import(&of("<module>", "torch/__init__.py:1", &["loader.py"])));
+        assert!(!is_import(&of("<module>", "loader.py:1", &["loader.py"])), "its own work may stand there");
+        assert!(!is_import(&of("<module>", "pkg/__main__.py:1", &["pkg"])));
+        assert!(!is_import(&of("<module>", "torch/__init__.py:1", &[])), "nobody knows the script");
+        assert!(!is_import(&of("load", "torch/__init__.py:1", &["loader.py"])));
     }
 }
