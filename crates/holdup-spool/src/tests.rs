@@ -23,6 +23,9 @@ fn sample(dir: &Path) -> PathBuf {
         Side::Listener { t: 1001, pid: 404, parent: 10, listens: true },
         Side::Subject { t: 1001, pid: 10, what: "manage.py".into() },
         Side::Subject { t: 1001, pid: 404, what: "of nobody".into() },
+        Side::Exec { t: 1002, pid: 10 },
+        Side::Exec { t: 1003, pid: 10 },
+        Side::Subject { t: 1003, pid: 10, what: "Main".into() },
         Side::Lost { kind: LossKind::Events, t: 1002, cpu: 1, span: 1, count: 3, what: "records".into() },
     ];
     spool.side(&side).expect("side");
@@ -75,7 +78,7 @@ fn what_was_written_is_read() {
     }
     let listeners: Vec<Listener> = trace.listeners.load().expect("listeners").rows().collect();
     let subjects: Vec<Subject> = trace.subjects.load().expect("subjects").rows().collect();
-    assert_eq!(subjects.iter().map(|s| trace.text(s.what)).collect::<Vec<_>>(), ["manage.py"]);
+    assert_eq!(subjects.iter().map(|s| trace.text(s.what)).collect::<Vec<_>>(), ["manage.py", "", "Main"]);
     let [Listener { thread, parent: ThreadIdx::NONE, listens: true, .. }] = listeners[..] else {
         panic!("one process is known, and nothing of its parent: {listeners:?}");
     };

@@ -203,7 +203,7 @@ table! {
         t: Timestamp, "ns since start";
         /// Its main thread.
         thread: ThreadIdx, "thread";
-        /// The file's or class's name, without its folders.
+        /// The file's or class's name, without its folders; empty where a program begins of which it is not known.
         what: StringId, "string";
     }
 }

@@ -1,6 +1,6 @@
 //! Applies events in time order: identities, address spaces, rows.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::clock::Clock;
 use super::locks::LockTable;
@@ -30,6 +30,8 @@ pub(super) struct Assembly {
     pub given: FxHashMap<(u32, u64), Vec<Location>>,
     pub waits: OpenWaits,
     pub spans: OpenSpans,
+    /// Main threads of processes of which it is known what they work on.
+    pub working: FxHashSet<ThreadIdx>,
     pub out: Fillers,
 }
 
@@ -43,6 +45,7 @@ impl Assembly {
             clock: Clock::default(),
             threads,
             spaces: Spaces::default(),
+            working: FxHashSet::default(),
             stacks: CallStacks::default(),
             locks: LockTable::default(),
             given: FxHashMap::default(),
@@ -91,7 +94,7 @@ impl Assembly {
             }
             Event::Exec(ExecEvent { pid }) => {
                 self.spaces.exec(pid);
-                Ok(())
+                self.exec(t, pid)
             }
             Event::Exit(ExitEvent { tid }) => {
                 let thread = self.thread(tid);
@@ -178,7 +181,19 @@ impl Assembly {
     fn subject(&mut self, t: Timestamp, e: SubjectEvent) -> Result<()> {
         match self.threads.known(e.pid) {
             ThreadIdx::NONE => Ok(()),
-            thread => self.out.subjects.push(Subject { t, thread, what: e.what }),
+            thread => {
+                self.working.insert(thread);
+                self.out.subjects.push(Subject { t, thread, what: e.what })
+            }
+        }
+    }
+
+    /// What another program works on is told anew, or not known.
+    fn exec(&mut self, t: Timestamp, pid: u32) -> Result<()> {
+        let thread = self.threads.known(pid);
+        match self.working.remove(&thread) {
+            true => self.out.subjects.push(Subject { t, thread, what: crate::StringId::default() }),
+            false => Ok(()),
         }
     }
 
