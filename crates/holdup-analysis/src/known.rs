@@ -17,6 +17,15 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// One of the kernel's.
+    pub(crate) const fn of_kernel(
+        name: &'static str,
+        advice: &'static str,
+        functions: &'static [&'static str],
+    ) -> Known {
+        Known { name, advice, is_single: false, lets_one_run: false, place: Place::Kernel, functions }
+    }
+
     /// One of a program or a language's runtime, of which a process has one.
     pub(crate) const fn of_runtime(
         name: &'static str,

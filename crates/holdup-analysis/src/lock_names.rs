@@ -11,10 +11,6 @@ use rustc_hash::FxHashMap;
 use crate::known::{Known, Place};
 use crate::runtime;
 
-const fn kernel(name: &'static str, advice: &'static str, functions: &'static [&'static str]) -> Known {
-    Known { name, advice, is_single: false, lets_one_run: false, place: Place::Kernel, functions }
-}
-
 const fn library(name: &'static str, advice: &'static str, functions: &'static [&'static str]) -> Known {
     Known { name, advice, is_single: true, lets_one_run: false, place: Place::Library, functions }
 }
@@ -29,7 +25,7 @@ const ROWS: &str = "Make the transactions that take this lock shorter, or let fe
 const KNOWN: &[Known] = &[
     Known {
         is_single: true,
-        ..kernel(
+        ..Known::of_kernel(
             "the lock on the process's memory map (mmap_lock)",
             MAPPINGS,
             &[
@@ -71,7 +67,7 @@ const KNOWN: &[Known] = &[
             ],
         )
     },
-    kernel(
+    Known::of_kernel(
         "the kernel's list of who maps a file (i_mmap_rwsem)",
         MAPPINGS,
         &[
@@ -87,7 +83,7 @@ const KNOWN: &[Known] = &[
             "unmap_mapping_pages",
         ],
     ),
-    kernel(
+    Known::of_kernel(
         "the kernel's list of who shares memory after a fork (anon_vma)",
         MAPPINGS,
         &[
@@ -100,7 +96,7 @@ const KNOWN: &[Known] = &[
             "page_lock_anon_vma_read",
         ],
     ),
-    kernel(
+    Known::of_kernel(
         "a directory's lock",
         FILES,
         &[
@@ -119,7 +115,7 @@ const KNOWN: &[Known] = &[
             "simple_start_creating",
         ],
     ),
-    kernel(
+    Known::of_kernel(
         "a file's lock (inode)",
         FILES,
         &[
@@ -147,38 +143,38 @@ const KNOWN: &[Known] = &[
             "inode_lock_shared",
         ],
     ),
-    kernel("a file's position, which its threads share", FILES, &["__fdget_pos", "fdget_pos"]),
-    kernel(
+    Known::of_kernel("a file's position, which its threads share", FILES, &["__fdget_pos", "fdget_pos"]),
+    Known::of_kernel(
         "a socket's lock",
         "Let one thread at a time use the socket in {}, or give each its own (SO_REUSEPORT).",
         &["__lock_sock", "lock_sock_nested", "unix_stream_read_generic", "unix_stream_sendmsg", "__unix_dgram_recvmsg"],
     ),
-    kernel(
+    Known::of_kernel(
         "a pipe's lock",
         "Read and write larger pieces in {}, or use more than one pipe.",
         &["pipe_lock", "pipe_read", "pipe_write", "anon_pipe_read", "anon_pipe_write", "pipe_double_lock"],
     ),
-    kernel(
+    Known::of_kernel(
         "an epoll instance's lock",
         "Give each thread an epoll instance of its own.",
         &["do_epoll_ctl", "ep_send_events", "ep_start_scan"],
     ),
-    kernel(
+    Known::of_kernel(
         "a terminal's lock",
         "Print less in {}, or into a file.",
         &["tty_write_lock", "file_tty_write", "file_tty_write.isra.0", "n_tty_read", "n_tty_write"],
     ),
-    kernel(
+    Known::of_kernel(
         "the file system's journal",
         "Create, change and sync fewer files in {}.",
         &["start_this_handle", "add_transaction_credits", "jbd2__journal_start", "wait_transaction_locked"],
     ),
-    kernel(
+    Known::of_kernel(
         "the kernel's lock on network settings (rtnl)",
         ONCE,
         &["rtnl_lock", "rtnetlink_rcv_msg", "rtnl_lock_killable", "netlink_dump"],
     ),
-    kernel(
+    Known::of_kernel(
         "the kernel's lock on control groups",
         ONCE,
         &[
@@ -350,6 +346,13 @@ fn table() -> &'static FxHashMap<&'static str, &'static Known> {
 /// The lock that a function takes.
 pub(crate) fn taken_in(function: &str) -> Option<&'static Known> {
     table().get(runtime::bare(function)).copied()
+}
+
+/// Whether a function is the kernel's own code for locks that threads sleep for: its callers tell which lock it is.
+pub(crate) fn is_kernel_lock_code(function: &str) -> bool {
+    const PREFIXES: &[&str] =
+        &["rwsem_", "__rwsem", "down_", "__down", "mutex_", "__mutex", "percpu_", "__percpu", "rt_mutex"];
+    PREFIXES.iter().any(|prefix| function.starts_with(prefix))
 }
 
 /// Whether a thread that waits in this function of a program or runtime waits for a lock, whatever it waits with.

@@ -34,13 +34,23 @@ struct Options {
     takes: &'static [&'static str],
     /// The next word is what is looked for.
     names: &'static [&'static str],
-    /// The next word is a program's text, which may hold secrets: nothing is told.
+    /// The next word is a program's text, or there is no script: what follows may hold secrets, and nothing is told. Short ones
+    /// may stand together, as in `-lc`.
     text: &'static [&'static str],
+}
+
+impl Options {
+    /// Whether what follows this option is no script.
+    fn has_text(&self, option: &str) -> bool {
+        let together = |short: &str| !option.starts_with("--") && short.len() == 2 && option[1..].contains(&short[1..]);
+        // A dash alone is the standard input.
+        option == "-" || self.text.iter().any(|text| option == *text || option.starts_with('-') && together(text))
+    }
 }
 
 use Told::{Behind, First, Last};
 
-const SHELL: Options = Options { takes: &["-o", "-O"], names: &[], text: &["-c"] };
+const SHELL: Options = Options { takes: &["-o", "-O"], names: &[], text: &["-c", "-s"] };
 const PYTHON: Options = Options { takes: &["-W", "-X"], names: &["-m"], text: &["-c"] };
 const JAVA: Options = Options {
     takes: &[
@@ -60,7 +70,7 @@ const RUBY: Options = Options { takes: &["-I", "-r", "-C"], names: &[], text: &[
 const PERL: Options = Options { takes: &[], names: &[], text: &["-e", "-E"] };
 const PHP: Options = Options { takes: &["-c", "-d"], names: &["-f"], text: &["-r"] };
 const NODE: Options =
-    Options { takes: &["-r", "--require", "--import"], names: &[], text: &["-e", "--eval", "-p", "--print", "-pe"] };
+    Options { takes: &["-r", "--require", "--import"], names: &[], text: &["-e", "--eval", "-p", "--print"] };
 const LUA: Options = Options { takes: &["-l"], names: &[], text: &["-e"] };
 
 /// Programs by the name of their file; of several ways the first that has an answer gives it.
@@ -79,9 +89,6 @@ const PROGRAMS: &[(&str, &[Told])] = &[
     ("ld.lld", &[Behind("-o")]),
     ("rust-lld", &[Behind("-o")]),
     ("mold", &[Behind("-o")]),
-    // Of Go.
-    ("compile", &[Behind("-p")]),
-    ("link", &[Behind("-o")]),
     ("java", &[First(JAVA)]),
     ("python", &[First(PYTHON)]),
     ("pypy", &[First(PYTHON)]),
@@ -95,6 +102,11 @@ const PROGRAMS: &[(&str, &[Told])] = &[
     ("sh", &[First(SHELL)]),
     ("zsh", &[First(SHELL)]),
 ];
+
+/// Where Go keeps its own tools, whose names are common words.
+const GO_TOOLS: &str = "/pkg/tool/";
+/// The same of these.
+const GO: &[(&str, &[Told])] = &[("compile", &[Behind("-p")]), ("link", &[Behind("-o")])];
 
 /// Appends what processes work on that have just begun a program. What has ended since is not told of.
 pub(crate) fn see(side: &mut Vec<Side>) {
@@ -118,10 +130,11 @@ pub(crate) fn of(t: u64, pid: u32) -> Option<Side> {
 /// The word of a command line that tells what it works on.
 fn subject(words: &[&str]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
+    let programs = if program.contains(GO_TOOLS) { GO } else { PROGRAMS };
     // A login shell's name begins with a dash; `python3.11` is python.
     let program = base(program).trim_start_matches('-');
     let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || ".-".contains(c));
-    let (_, told) = PROGRAMS.iter().find(|(name, _)| program.strip_prefix(name).is_some_and(is_version))?;
+    let (_, told) = programs.iter().find(|(name, _)| program.strip_prefix(name).is_some_and(is_version))?;
     let word = base(told.iter().find_map(|told| word(told, arguments))?);
     (!word.is_empty()).then(|| word.chars().take(SHOWN).collect())
 }
@@ -133,8 +146,8 @@ fn word<'a>(told: &Told, arguments: &[&'a str]) -> Option<&'a str> {
         First(options) => loop {
             match words.next()? {
                 w if options.names.contains(&w) => break words.next(),
-                w if options.text.contains(&w) => return None,
                 w if options.takes.contains(&w) => _ = words.next(),
+                w if options.has_text(w) => return None,
                 w if w.starts_with('-') => {}
                 w => break Some(w),
             }
@@ -171,6 +184,9 @@ mod tests {
             ("python3 -m gunicorn app:app", "gunicorn"),
             ("java -Xmx4g -cp /a:/b com.example.Main --password x", "com.example.Main"),
             ("/usr/bin/java -jar /opt/shop.jar", "shop.jar"),
+            ("java -ea -server -Dsecret=x Main", "Main"),
+            ("bash -eu -o pipefail deploy.sh secret", "deploy.sh"),
+            ("python3 -W error -bb tests.py", "tests.py"),
             ("node --require ./x.js dist/server.js", "server.js"),
             ("-bash", ""),
             ("/bin/sh ./configure --prefix=/usr", "configure"),
@@ -186,6 +202,15 @@ mod tests {
             "python3 -c print('secret')",
             "sh -c curl\u{a0}-u\u{a0}user:secret",
             "node -e secret",
+            "bash -lc secret",
+            "sh -exc secret",
+            "sh -s secret",
+            "python3 - secret",
+            "python3 -Ic secret",
+            "perl -lane secret",
+            "ruby -ne secret",
+            "node -pe secret",
+            "compile -p secret",
             "mysql -psecret shop",
             "ruby -e secret",
             "ldconfig -o secret",

@@ -359,6 +359,7 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
         },
     }
 }
+
 /// Whether it ran the top of a Python module that is not the program's own script: it was imported.
 fn is_import(c: &Culprit) -> bool {
     let is_script = |what: &str| c.source.starts_with(&format!("{what}:")) || c.source.contains("__main__.py");

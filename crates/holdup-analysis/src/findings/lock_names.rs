@@ -4,7 +4,7 @@ use holdup_trace::{StackId, Trace};
 
 use crate::classify::{Classifier, WaitKind, is_kernel_module};
 use crate::known::{Known, Place};
-use crate::lock_names::taken_in;
+use crate::lock_names::{is_kernel_lock_code, taken_in};
 use crate::runtime;
 
 /// The lock for which a thread waits at `stack`, if people know it by name. O(depth).
@@ -42,19 +42,8 @@ const CALLERS: usize = 2;
 
 /// Functions of the kernel through which a thread waits for any lock, or leaves its CPU.
 fn is_machinery(function: &str) -> bool {
-    const PREFIXES: &[&str] = &[
-        "rwsem_",
-        "__rwsem",
-        "down_",
-        "__down",
-        "mutex_",
-        "__mutex",
-        "percpu_",
-        "__percpu",
-        "rt_mutex",
-        "schedule",
-        "__schedule",
-        "io_schedule",
-    ];
-    PREFIXES.iter().any(|p| function.starts_with(p)) || crate::label::is_recorder(function)
+    const LEAVING: &[&str] = &["schedule", "__schedule", "io_schedule"];
+    is_kernel_lock_code(function)
+        || LEAVING.iter().any(|p| function.starts_with(p))
+        || crate::label::is_recorder(function)
 }

@@ -6,15 +6,11 @@ use holdup_trace::{StackId, Trace};
 
 use crate::classify::is_kernel_module;
 use crate::known::{Known, Place};
-use crate::lock_names::taken_in;
-
-const fn lock(name: &'static str, advice: &'static str, functions: &'static [&'static str]) -> Known {
-    Known { name, advice, is_single: false, lets_one_run: false, place: Place::Kernel, functions }
-}
+use crate::lock_names::{is_kernel_lock_code, taken_in};
 
 /// The table. Those that a thread sleeps for are in [`crate::lock_names`]; it spins for them first.
 const KNOWN: &[Known] = &[
-    lock(
+    Known::of_kernel(
         "a lock on the process's page tables",
         "Touch less fresh memory in {}: keep buffers and use them again (mallopt: M_TRIM_THRESHOLD, M_MMAP_THRESHOLD), touch it ahead of time, or take large pages (MADV_HUGEPAGE).",
         &[
@@ -33,7 +29,7 @@ const KNOWN: &[Known] = &[
             "do_numa_page",
         ],
     ),
-    lock(
+    Known::of_kernel(
         "the kernel's lists of memory in use (LRU)",
         "Take and give back less memory in {}: keep buffers and use them again, or read less through the page cache.",
         &[
@@ -47,7 +43,7 @@ const KNOWN: &[Known] = &[
             "shrink_inactive_list",
         ],
     ),
-    lock(
+    Known::of_kernel(
         "the kernel's lists of free memory (zone)",
         "Take and give back less memory in {}: keep buffers and use them again, or take large pages.",
         &[
@@ -59,7 +55,7 @@ const KNOWN: &[Known] = &[
             "free_unref_page_commit",
         ],
     ),
-    lock(
+    Known::of_kernel(
         "a CPU's run queue",
         "Wake threads less often in {}: hand over more at a time, to fewer threads.",
         &[
@@ -71,12 +67,12 @@ const KNOWN: &[Known] = &[
             "sched_balance_newidle",
         ],
     ),
-    lock(
+    Known::of_kernel(
         "the kernel's table of waiters (futex)",
         "Take the lock or condition behind it less often in {}, or by fewer threads at a time.",
         &["futex_q_lock", "futex_wake", "futex_wait_setup", "__futex_wait", "futex_requeue", "futex_wake_op"],
     ),
-    lock(
+    Known::of_kernel(
         "a path's entry (dentry)",
         "Open and look up the same files and folders less often in {}, or by fewer threads at a time.",
         &[
@@ -92,12 +88,12 @@ const KNOWN: &[Known] = &[
             "dcache_dir_lseek",
         ],
     ),
-    lock(
+    Known::of_kernel(
         "the process's table of open files",
         "Open and close fewer files and sockets in {}, or use several processes.",
         &["alloc_fd", "file_close_fd", "close_fd", "fd_install", "get_unused_fd_flags", "do_dup2"],
     ),
-    lock(
+    Known::of_kernel(
         "the process's signals and timers (sighand)",
         "Use fewer signals and CPU timers in {}, or several processes.",
         &[
@@ -109,7 +105,7 @@ const KNOWN: &[Known] = &[
             "get_signal",
         ],
     ),
-    lock(
+    Known::of_kernel(
         "the kernel's list of processes (tasklist)",
         "Start and end fewer processes and threads in {}, or keep them in a pool.",
         &[
@@ -122,7 +118,7 @@ const KNOWN: &[Known] = &[
             "begin_new_exec",
         ],
     ),
-    lock(
+    Known::of_kernel(
         "a socket's queue",
         "Let fewer threads use the same socket at once in {} (SO_REUSEPORT, one for each thread).",
         &[
@@ -134,12 +130,12 @@ const KNOWN: &[Known] = &[
             "sock_queue_rcv_skb",
         ],
     ),
-    lock(
+    Known::of_kernel(
         "an epoll instance's list",
         "Give each thread an epoll instance of its own, or wake one for each event (EPOLLEXCLUSIVE).",
         &["ep_poll_callback", "ep_poll", "ep_insert", "ep_remove", "ep_done_scan"],
     ),
-    lock(
+    Known::of_kernel(
         "a list of waiters",
         "Let fewer threads wait for the same thing in {}, or wake one at a time.",
         &[
@@ -170,8 +166,7 @@ pub(crate) fn lock_at(trace: &Trace, stack: StackId) -> Option<&'static Known> {
 fn is_machinery(function: &str) -> bool {
     const PARTS: &[&str] =
         &["spin_lock", "read_lock_slowpath", "write_lock_slowpath", "_raw_read_lock", "_raw_write_lock", "osq_lock"];
-    const PREFIXES: &[&str] = &["rwsem_", "__rwsem", "down_", "__down", "mutex_", "__mutex", "percpu_", "__percpu"];
-    PARTS.iter().any(|part| function.contains(part)) || PREFIXES.iter().any(|prefix| function.starts_with(prefix))
+    is_kernel_lock_code(function) || PARTS.iter().any(|part| function.contains(part))
 }
 
 #[cfg(test)]

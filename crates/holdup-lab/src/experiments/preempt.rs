@@ -61,6 +61,14 @@ struct Round {
     end: u64,
 }
 
+impl Round {
+    /// As how many an acquisition counts that begins now: as none at first; `None` when the round is over.
+    fn counts(self) -> Option<u64> {
+        let now = clock::now_ns();
+        (now < self.end).then(|| u64::from(now >= self.counted_from))
+    }
+}
+
 /// The first half of a round counts nothing: until the first threads lose their CPUs they queue as if there were no others, which on
 /// many CPUs is more acquisitions than all that follow.
 const UNCOUNTED: u64 = 2;
@@ -127,12 +135,10 @@ fn ticket(admitted: Option<usize>) -> Contender {
     let count = Padded::new(AtomicU64::new(0));
     let gate = admitted.map(|n| Gate::new(n as u32));
     Arc::new(move |_, round, work| {
-        while let now = clock::now_ns()
-            && now < round.end
-        {
+        while let Some(counts) = round.counts() {
             let _permit = gate.as_ref().map(Gate::enter);
             if lock.with_until(|| clock::now_ns() >= round.end, || plain_add(&count)).is_some() {
-                work.ops += u64::from(now >= round.counted_from);
+                work.ops += counts;
             }
         }
     })
@@ -142,11 +148,9 @@ fn plain<L: Lock + Default>() -> Contender {
     let lock = Padded::new(L::default());
     let count = Padded::new(AtomicU64::new(0));
     Arc::new(move |who, round, work| {
-        while let now = clock::now_ns()
-            && now < round.end
-        {
+        while let Some(counts) = round.counts() {
             lock.with(who, || plain_add(&count));
-            work.ops += u64::from(now >= round.counted_from);
+            work.ops += counts;
         }
     })
 }

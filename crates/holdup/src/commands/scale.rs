@@ -43,8 +43,10 @@ pub fn run(args: &Scale) -> anyhow::Result<ExitCode> {
     };
     let mut scaling = Scaling::new(about, &sweep.runs);
     // Where the work is not known, none of its cost is.
-    let known = (!scaling.set_time).then_some(());
-    let attribution = known.and_then(|()| trace::attribution(&traces, &plan, &sweep.runs, &scaling.points));
+    let attribution = match scaling.set_time {
+        true => None,
+        false => trace::attribution(&traces, &plan, &sweep.runs, &scaling.points),
+    };
     if let Some(attribution) = &attribution {
         scaling.advice.clone_from(&attribution.advice);
     }
