@@ -3,6 +3,7 @@
 //! To add a kind of finding: give it a [`tally::Group`], say in `group::of` which cells belong to it, and what it
 //! is called and advised in `describe`.
 
+mod below;
 mod cache_line;
 mod callers;
 mod caveats;
@@ -259,7 +260,8 @@ impl Context<'_> {
             keep
         });
         let is_shown = |t: &Tally| t.rank >= Amount(self.blame.cpu.total) * ON_THE_PAGE;
-        let adds_up = |g: &Group, t: &Tally| profile::adds_up(self, group::kind(self, g, t), t.rank);
+        let storm = profile::is_stormy(self);
+        let adds_up = |g: &Group, t: &Tally| profile::adds_up(self, group::kind(self, g, t), t.rank, storm);
         let counts = |g: &Group, t: &Tally| g.holds_up() && is_shown(t) && adds_up(g, t);
         let shown: Amount = groups.iter().filter(|(g, t)| counts(g, t)).map(|(_, t)| t.rank).sum();
         group::settle(self, &mut groups);

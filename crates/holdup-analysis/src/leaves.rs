@@ -21,6 +21,8 @@ pub(crate) struct Leaf {
     pub(crate) variable: Option<u64>,
     /// Whether it reads or writes memory, or follows such a one.
     pub(crate) behind_memory: bool,
+    /// Whether it does so atomically, or in a function that changes memory atomically elsewhere: it may be the same line.
+    pub(crate) beside_atomic: bool,
     /// Whether it is part of a function without loops so short that what it is for is told by its caller.
     pub(crate) is_helper: bool,
     /// The function whose code it is: of the application or of a library.
@@ -58,9 +60,19 @@ impl<'a> Leaves<'a> {
 
     /// Whether the leaf of `stack` is atomic or follows an atomic instruction.
     pub(crate) fn is_behind_atomic(&self, stack: StackId) -> bool {
-        let known =
-            self.trace.stacks.frames(stack).next().and_then(|frame| Some((frame, self.known.get(frame.index())?)));
-        known.is_some_and(|(frame, at)| at.get_or_init(|| self.examine(frame).unwrap_or_default()).behind_atomic)
+        self.asked(stack, |leaf| leaf.behind_atomic)
+    }
+
+    /// Whether the leaf of `stack` is such an instruction, or in a function with one and at some memory.
+    pub(crate) fn is_beside_atomic(&self, stack: StackId) -> bool {
+        self.asked(stack, |leaf| leaf.beside_atomic)
+    }
+
+    /// Something about the leaf of `stack`; `false` where its code is not known.
+    fn asked(&self, stack: StackId, what: impl FnOnce(&Leaf) -> bool) -> bool {
+        let frame = self.trace.stacks.frames(stack).next();
+        let known = frame.and_then(|frame| Some((frame, self.known.get(frame.index())?)));
+        known.is_some_and(|(frame, at)| what(at.get_or_init(|| self.examine(frame).unwrap_or_default())))
     }
 
     /// The instruction at `frame`: of a caller, the one to which a call comes back.
@@ -89,6 +101,7 @@ impl<'a> Leaves<'a> {
             behind_atomic: behind(|i| i.atomic),
             variable: near.iter().find(|i| i.atomic).and_then(|i| i.variable),
             behind_memory: behind(|i| i.memory),
+            beside_atomic: behind(|i| i.atomic) || behind(|i| i.memory) && instructions.iter().any(|i| i.atomic),
             is_helper: loopless,
             code: code.function,
             offset: address - code.start,

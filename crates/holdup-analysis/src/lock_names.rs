@@ -143,6 +143,17 @@ const KNOWN: &[Known] = &[
             "inode_lock_shared",
         ],
     ),
+    Known::of_kernel(
+        "a lock that programs set on a file (flock, fcntl)",
+        "Keep the file's lock in {} for shorter, or give each process a file of its own.",
+        &[
+            "flock_lock_inode_wait",
+            "locks_lock_inode_wait",
+            "fcntl_setlk",
+            "posix_lock_inode_wait",
+            "do_lock_file_wait",
+        ],
+    ),
     Known::of_kernel("a file's position, which its threads share", FILES, &["__fdget_pos", "fdget_pos"]),
     Known::of_kernel(
         "a socket's lock",

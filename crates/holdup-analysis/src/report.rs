@@ -109,6 +109,13 @@ pub struct Hot {
     pub module: String,
     /// Its share.
     pub share: f64,
+    /// The part of that in which the kernel worked for it.
+    pub kernel: f64,
+    /// The function with most of its time that it called and that is not the program's, but the kernel's or a library's; empty if none
+    /// has a tenth of it.
+    pub below: String,
+    /// The part of its time in that one.
+    pub below_share: f64,
 }
 
 /// Seconds of CPU time; `total` is the sum of all others.

@@ -50,6 +50,11 @@ impl<'a> SpinSites<'a> {
         stack != StackId::NONE && !self.classifier.facts(stack).in_kernel && self.leaves.is_behind_atomic(stack)
     }
 
+    /// The same, or at other memory in a function that has such an instruction: it may be the line that it changes.
+    pub(crate) fn is_beside_atomic(&self, stack: StackId) -> bool {
+        stack != StackId::NONE && !self.classifier.facts(stack).in_kernel && self.leaves.is_beside_atomic(stack)
+    }
+
     fn examine(&self, stack: StackId) -> bool {
         let facts = self.classifier.facts(stack);
         if facts.in_kernel {

@@ -249,7 +249,9 @@ fn microsecond_holds_of_four_threads_are_a_convoy() {
     }
     let trace = s.finish();
     let answer = explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap();
-    assert_eq!(answer.findings[0].kind.name(), "convoy", "{:#?}", answer.findings);
+    let first = &answer.findings[0];
+    assert_eq!(first.kind.name(), "convoy", "{first:#?}");
+    assert!(first.title.contains("one is woken for it every "), "{}", first.title);
     assert_eq!(answer.findings[0].waiters.threads, 4);
 }
 

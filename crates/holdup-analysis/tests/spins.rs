@@ -21,6 +21,9 @@ const SENT: u64 = 0x1034;
 const RECEIVED: u64 = 0x1044;
 const APART: u64 = 0x1054;
 const SOMEWHERE: u64 = 0x1064;
+/// Behind such an instruction, and behind one that reads memory, in one function; and in one that reads none.
+const LATCHED: [u64; 2] = [0x1094, 0x109c];
+const COUNTED: [u64; 2] = [0x10a4, 0x10ac];
 
 /// Below [`DEVICE`]'s caller.
 const DEVICE: [u64; 3] = [0x1084, 0x1074, WORK];
@@ -49,6 +52,8 @@ impl Symbolizer for Namer {
             0x1060 => "count_somewhere",
             0x1070 => "cuStreamSynchronize",
             0x1080 => "read_status",
+            0x1090 => "take_latch",
+            0x10a0 => "count_and_add",
             _ => return Vec::new(),
         };
         let (module, file) = ("/bin/x".into(), "/src/x.c".into());
@@ -68,6 +73,7 @@ impl Disassembler for Four {
         let one = |i: u64| Decoded { address: start + 4 * i, ..Decoded::default() };
         let mut code: Vec<Decoded> = (0..4).map(one).collect();
         code[0].atomic = start >= 0x1030;
+        code[2].memory = start == 0x1090;
         code[0].variable = match start {
             0x1030 => Some(0x4000),
             0x1040 => Some(0x4008),
@@ -317,6 +323,38 @@ fn two_variables_of_one_line_are_false_sharing() {
     assert!(found.title.contains("two variables of one cache line"), "{}", found.title);
     assert!(found.evidence.iter().any(|e| e.contains("0x4000 and 0x4008")), "{:?}", found.evidence);
     assert!(cache_line(&writing([SENT, APART], true)).is_none(), "they lie in two lines");
+}
+
+/// Each of two threads is at the first instruction while the other one is at the second.
+fn changing([first, second]: [u64; 2]) -> Explanation {
+    let schedule = Schedule::new(2, 100.0).thread(10, "a").thread(11, "b");
+    let schedule = schedule.runs(10, 0, 0.0, 100.0, SLEEP).runs(11, 1, 0.0, 100.0, SLEEP);
+    let samples = [(10, 0, first, 0.0, 40.0), (10, 0, second, 40.0, 100.0)];
+    let others = [(11, 1, second, 0.0, 60.0), (11, 1, first, 60.0, 100.0)];
+    explained(&sampled(schedule, &[samples, others].concat()))
+}
+
+#[test]
+fn memory_read_beside_an_atomic_instruction_may_be_its_line() {
+    let answer = changing(LATCHED);
+    let found = cache_line(&answer).expect("what is read may lie in the line that the other one changes");
+    near(found.blame_cpu_s, 0.08);
+    assert_eq!((found.culprit.function.as_str(), found.confidence), ("take_latch", Confidence::Low));
+    assert!(cache_line(&changing(COUNTED)).is_none(), "most of that is no memory");
+}
+
+#[test]
+fn time_in_the_kernel_is_told_apart() {
+    let answer = at(&[3], &[WORK]);
+    let (hot, first) = (&answer.hot[0], &answer.findings[0]);
+    assert_eq!((hot.function.as_str(), hot.below.as_str()), ("update_book", "some_drivers_function"));
+    near(hot.kernel, 1.0);
+    near(hot.below_share, 1.0);
+    assert!(first.advice.starts_with("Ask the kernel less often in update_book"), "{}", first.advice);
+    assert!(first.evidence.iter().any(|e| e.contains("100 % of its time is the kernel's")), "{:?}", first.evidence);
+    let own = at(&[], &[WORK]);
+    near(own.hot[0].kernel, 0.0);
+    assert!(own.hot[0].below.is_empty() && own.findings[0].advice.starts_with("There is no wait"), "{own:#?}");
 }
 
 #[test]

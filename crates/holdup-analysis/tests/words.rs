@@ -156,6 +156,16 @@ fn code_without_symbols_is_shown_by_file_and_not_advised_by_name() {
 /// Fifty and more processes of ten milliseconds: what they run matters less than how many they are.
 #[test]
 fn a_storm_of_processes_is_called_one() {
+    a_storm(false);
+}
+
+/// Each of them finds no CPU for a while, though some stand idle: that is the price of starting it.
+#[test]
+fn a_storm_of_processes_that_run_late_is_called_one() {
+    a_storm(true);
+}
+
+fn a_storm(late: bool) {
     let names: Vec<(u32, &str)> = (100..160).map(|pid| (pid, "true")).collect();
     let mut s = busy(&[], &names);
     for (i, (pid, _)) in names.iter().enumerate() {
@@ -163,6 +173,9 @@ fn a_storm_of_processes_is_called_one() {
         let chain = chain(&mut s, *pid, &[], &[0x3000, 0x1000]);
         for t in 1..10 {
             s.builder.push(ns(from) + t * MS, SampleEvent { cpu: Cpu(0), tid: *pid, ip: 0x3004, chain });
+        }
+        if late && i > 0 {
+            s = s.by(from - 4.0, 0, names[i - 1].0, *pid);
         }
         s = s.switch(from, 0, 0, SwitchState::Runnable, -1, *pid).switch(
             from + 10.0,

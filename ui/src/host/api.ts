@@ -105,7 +105,15 @@ export interface Explain {
   caveats: { what: string; record: string[] }[];
   cpu_seconds: CpuSeconds;
   mostly_idle: boolean;
-  hot: { process: string; function: string; module: string; share: number }[];
+  hot: {
+    process: string;
+    function: string;
+    module: string;
+    share: number;
+    kernel: number;
+    below: string;
+    below_share: number;
+  }[];
   findings: Finding[];
   smaller: { causes: number; blame_cpu_s: number };
   stalls: Stall[];

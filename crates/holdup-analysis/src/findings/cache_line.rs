@@ -1,7 +1,7 @@
 //! Atomic instructions that several threads are at, at the same time: the cache line goes to and fro between their CPUs.
 
-use holdup_trace::{Amount, Nanos, StackId, ThreadIdx};
-use rustc_hash::FxHashMap;
+use holdup_trace::{Amount, Nanos, StackId, StringId, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
 use super::meanwhile::Written;
@@ -16,7 +16,8 @@ const MINOR: f64 = 0.05;
 const FEW: f64 = 30.0;
 /// So much of the time at atomic instructions must be while another thread is at one, too.
 const TOGETHER: f64 = 0.3;
-/// Where the variable is not known: so much, and so much of the function's time.
+/// Where the variable is not known: so much, and so much of the function's time, together with other memory that the same code is at: of a line
+/// that others change, each access waits.
 const UNKNOWN: f64 = 0.6;
 
 /// CPU time at atomic instructions of which it is known that they write the same lines at the same time, in nanoseconds.
@@ -43,7 +44,8 @@ fn finding(context: &Context, written: &Written) -> Option<Finding> {
     let inside = time_in(context, written, location.function);
     let is_known = known >= 0.5 * together;
     let enough = if is_known { TOGETHER } else { UNKNOWN };
-    if together < enough * all || (!is_known && all < UNKNOWN * inside) {
+    let is_most = || all >= TOGETHER * inside && all + beside(context, written, location.function) >= UNKNOWN * inside;
+    if together < enough * all || !(is_known || is_most()) {
         return None;
     }
     let most = written.threads.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
@@ -109,9 +111,24 @@ fn hottest(written: &Written) -> StackId {
 }
 
 /// The CPU time of these threads in the function, in nanoseconds.
-fn time_in(context: &Context, written: &Written, function: holdup_trace::StringId) -> f64 {
+fn time_in(context: &Context, written: &Written, function: StringId) -> f64 {
     let is_there = |stack: StackId| place::application(context, stack).is_some_and(|l| l.function == function);
-    let of = |thread: &ThreadIdx| context.blame.samples_of(*thread).filter(|(s, _)| is_there(*s)).map(|(_, ns)| ns);
+    time_at(context, written, is_there)
+}
+
+/// The part of it at other memory than the atomic instructions, in the code around these.
+fn beside(context: &Context, written: &Written, function: StringId) -> f64 {
+    let codes: FxHashSet<StringId> = written.stacks.keys().map(|stack| context.spins.leaf(*stack).code).collect();
+    let is_there = |stack: StackId| place::application(context, stack).is_some_and(|l| l.function == function);
+    let is_other = |stack| context.spins.is_beside_atomic(stack) && !context.spins.is_atomic(stack);
+    time_at(context, written, |stack| {
+        is_there(stack) && is_other(stack) && codes.contains(&context.spins.leaf(stack).code)
+    })
+}
+
+/// The CPU time of these threads with the stacks that `fits` picks, in nanoseconds.
+fn time_at(context: &Context, written: &Written, fits: impl Fn(StackId) -> bool) -> f64 {
+    let of = |thread: &ThreadIdx| context.blame.samples_of(*thread).filter(|(s, _)| fits(*s)).map(|(_, ns)| ns);
     let mut threads: Vec<&ThreadIdx> = written.threads.keys().collect();
     threads.sort_unstable();
     threads.into_iter().flat_map(of).sum()

@@ -47,11 +47,12 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
     };
     match group {
         Group::Lock(id) if f.kind == FindingKind::Convoy => {
-            let story = context.learned.locks.get(id);
-            let (hold, handoff) = story.map_or_else(Default::default, |s| (median(&s.holds), median(&s.handoffs)));
-            let once = |time: Nanos| duration(context.limits.once(time.amount()));
+            // How long it is kept is not known: between two hand-overs others may have taken it, and given it back, unseen.
+            let handoff = context.learned.locks.get(id).map_or(Nanos::ZERO, |story| median(&story.handoffs));
+            let handoff = duration(context.limits.once(handoff.amount()));
+            let every = duration(f.lasted_s / f.waiters.waits.max(1) as f64);
             let queue = format!("{} stood in a queue for {}", threads(f.waiters.threads), lock_words(f, tally));
-            format!("{queue}: it is kept for {} and takes {} to hand on", once(hold), once(handoff))
+            format!("{queue}: one is woken for it every {every}, and takes {handoff} to run")
         }
         Group::Lock(_) if tally.starved => {
             format!("{who} kept {} and {}; {}", lock_words(f, tally), starved(), stood(f))

@@ -229,8 +229,8 @@ impl<'a> Walk<'a> {
         let target = variable.map_or(Target::By(place), |v| Target::Line(own, v / LINE));
         let others = self.running.iter().copied().enumerate().filter(|(_, j)| kin(j));
         let stacks = others.map(|(cpu, j)| self.near(cpu, j, t, period * NEAR));
-        let at_atomic = stacks.filter(|s| study.spins.is_atomic(*s));
-        let shared = at_atomic
+        let near = stacks.filter(|s| study.spins.is_beside_atomic(*s));
+        let shared = near
             .filter_map(|stack| match (variable, study.spins.leaf(stack).variable) {
                 (Some(a), Some(b)) if a == b => Some(Sharing::Same),
                 (Some(a), Some(b)) if a / LINE == b / LINE => Some(Sharing::Beside),

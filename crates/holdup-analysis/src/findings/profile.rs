@@ -3,6 +3,7 @@
 use holdup_trace::{Amount, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::below::Below;
 use super::caveats;
 use super::context::Context;
 use super::place::{self, is_on};
@@ -24,10 +25,23 @@ const NEGLIGIBLE: f64 = 0.05;
 /// Functions listed as hot.
 const HOT: usize = 10;
 
+/// Below this part of the CPU time of processes that come and go, spinning is part of what starting them costs: for the kernel's lists of them.
+const STORMY: f64 = 0.5;
+
 /// Whether a cause of this size adds up with others beside what ran. The waking up of threads is the price of each hand-over: several ways to pay it
-/// are not added up.
-pub(super) fn adds_up(context: &Context, kind: FindingKind, rank: Amount) -> bool {
-    kind != FindingKind::WakeLatency || rank.0 > MINOR * context.blame.cpu.running
+/// are not added up, and of processes that come and go it is part of what starting them costs.
+pub(super) fn adds_up(context: &Context, kind: FindingKind, rank: Amount, storm: bool) -> bool {
+    match kind {
+        FindingKind::WakeLatency => !storm && rank.0 > MINOR * context.blame.cpu.running,
+        FindingKind::RunnableWhileIdle => !storm,
+        _ => true,
+    }
+}
+
+/// Whether the program that ran most is many short-lived processes.
+pub(super) fn is_stormy(context: &Context) -> bool {
+    let own = |program| Amount(samples_of(context, program).values().sum());
+    busiest_program(context).is_some_and(|p| Storm::of(context, p, context.limits.of_cpus(own(p))).is_some())
 }
 
 /// The finding of a program that is simply busy, and where among the `others` it stands: behind all that matter beside its work, such as
@@ -44,11 +58,14 @@ pub(super) fn cpu_bound<'a>(
     // Without switches samples alone say who ran.
     let running = if caveats::has_switches(context) { context.blame.cpu.running } else { total };
     let spun = context.blame.cpu.spin + cache_line::known(context);
-    if running <= 0.0 || shown.0 + spun > MINOR * running {
-        return None;
-    }
     let program = busiest_program(context)?;
     let samples = samples_of(context, program);
+    let own = context.limits.of_cpus(Amount(samples.values().sum()));
+    let storm = Storm::of(context, program, own);
+    let most = if storm.is_some() { STORMY } else { MINOR };
+    if running <= 0.0 || shown.0 > MINOR * running || shown.0 + spun > most * running {
+        return None;
+    }
     let location = culprit::specific(context, &samples).or_else(|| widest(context, &samples));
     let ran = |stack: StackId| location.is_none_or(|l| is_on(context, stack, l.function));
     let nameless = inside::nameless(context, &samples);
@@ -65,12 +82,13 @@ pub(super) fn cpu_bound<'a>(
         found.called_by = culprit::called_by(context, &samples, location.function).unwrap_or_default();
         found.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
     }
-    let inside: f64 = samples.iter().filter(|(s, _)| ran(**s)).map(|(_, w)| w).sum();
+    let below = Below::of(context, samples.iter().filter(|(s, _)| ran(**s)));
+    let inside = below.all;
     let seconds = context.limits.of_cpus(Amount(running));
     let share = inside / total.max(1.0);
     let name = if found.process.is_empty() { "the program" } else { &found.process };
     let count = total / context.period().max(1.0);
-    let evidence = if caveats::has_switches(context) {
+    let mut evidence = if caveats::has_switches(context) {
         let (peak, cpus) = (context.timeline.peak_parallelism(), context.timeline.cpus);
         let waited = label::duration(charged.seconds());
         vec![
@@ -80,13 +98,12 @@ pub(super) fn cpu_bound<'a>(
     } else {
         vec![format!("{count:.0} samples; who waited is not known")]
     };
+    evidence.extend(below.evidence(context));
     let least = |f: &Finding| if f.kind == FindingKind::WakeLatency { MINOR } else { NOTABLE };
     let matters = |f: &'a Finding| f.kind != FindingKind::IdleByDesign && f.blame_cpu_s >= least(f) * seconds;
-    let own = context.limits.of_cpus(Amount(samples.values().sum()));
-    let storm = Storm::of(context, program, own);
     // What is waited for between processes that come and go is part of what starting them costs.
     let at = if storm.is_some() { 0 } else { others.rposition(matters).map_or(0, |last| last + 1) };
-    let advice = match inside::busy(context, &samples, &found.function) {
+    let advice = match inside::busy(context, &samples, &found.function).or_else(|| below.advice(&found.function)) {
         _ if storm.is_some() => FEWER.to_owned(),
         Some(advice) => advice,
         None if is_full(context) => FULL.to_owned(),
@@ -197,7 +214,7 @@ fn busiest_program(context: &Context) -> Option<StringId> {
 /// What ran most in focus, by process and function.
 pub(super) fn hot(context: &Context) -> Vec<Hot> {
     let trace = context.trace;
-    let mut functions: FxHashMap<_, f64> = FxHashMap::default();
+    let mut functions: FxHashMap<_, Below> = FxHashMap::default();
     let mut total = 0.0;
     for ((thread, stack), weight) in &context.blame.profile {
         if !context.focus.contains(*thread) {
@@ -208,19 +225,25 @@ pub(super) fn hot(context: &Context) -> Vec<Hot> {
         // Where nothing is the application's: the leaf.
         let place = place::application(context, *stack).or_else(|| leaf(context, *stack));
         let (function, module) = place.map_or_else(Default::default, |l| (l.function, l.module));
-        *functions.entry((process, function, module)).or_default() += weight;
+        functions.entry((process, function, module)).or_default().add(context, *stack, *weight);
     }
     let mut hot: Vec<_> = functions.into_iter().collect();
-    hot.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    hot.sort_by(|a, b| b.1.all.total_cmp(&a.1.all).then(a.0.cmp(&b.0)));
     let text = |id| trace.text(id).to_owned();
     let share = |weight: f64| if total > 0.0 { weight / total } else { 0.0 };
     hot.into_iter()
         .take(HOT)
-        .map(|((process, function, module), weight)| Hot {
-            process: text(process),
-            function: text(function),
-            module: text(module),
-            share: share(weight),
+        .map(|((process, function, module), below)| {
+            let most = below.functions().first().copied();
+            Hot {
+                process: text(process),
+                function: text(function),
+                module: text(module),
+                share: share(below.all),
+                kernel: below.kernel_share(),
+                below: most.map(|(function, _)| text(function)).unwrap_or_default(),
+                below_share: most.map_or(0.0, |(_, share)| share),
+            }
         })
         .collect()
 }

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 use holdup_analysis::Explanation;
 use holdup_analysis::label::duration;
-use holdup_analysis::report::{Activity, Culprit, Finding, FindingKind};
+use holdup_analysis::report::{Activity, Culprit, Finding, FindingKind, Hot};
 use holdup_base::text::clean;
 use holdup_trace::{Note, NoteKind};
 
@@ -147,7 +147,7 @@ impl Page<'_> {
                 ("", module) => format!("(in {module})"),
                 (function, _) => short(function),
             };
-            let line = format!("{:>3.0} %  {:<15}  {function}", 100.0 * hot.share, cut(&hot.process, 15));
+            let line = format!("{:>3.0} %  {:<15}  {function}{}", 100.0 * hot.share, cut(&hot.process, 15), below(hot));
             row_as_is(out, label, &cut(&line, width() - LABEL))?;
         }
         Ok(())
@@ -211,6 +211,17 @@ impl Page<'_> {
             row_as_is(out, if i == 0 { "More" } else { "" }, if fits { &whole } else { question })?;
         }
         Ok(())
+    }
+}
+
+/// What a function's time goes into where it is not its own code.
+fn below(hot: &Hot) -> String {
+    let named = format!("{} {:.0} %", short(&hot.below), 100.0 * hot.below_share);
+    match hot.kernel {
+        kernel if kernel >= 0.5 && !hot.below.is_empty() => format!("  (kernel {:.0} %; {named})", 100.0 * kernel),
+        kernel if kernel >= 0.5 => format!("  (kernel {:.0} %)", 100.0 * kernel),
+        _ if hot.below_share >= 0.25 => format!("  ({named})"),
+        _ => String::new(),
     }
 }
 

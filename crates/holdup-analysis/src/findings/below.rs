@@ -1,0 +1,95 @@
+//! What runs below a function of the program and is none of it: in the kernel, and in libraries.
+
+use holdup_trace::tables::LocationRow;
+use holdup_trace::{StackId, StringId};
+use rustc_hash::FxHashMap;
+
+use super::context::Context;
+use super::place;
+use crate::classify::is_kernel_module;
+
+/// From this part of a function's time on, what it asks the kernel for is what costs.
+const MOSTLY: f64 = 0.7;
+/// From this part of a function's time on, one that it calls is worth naming.
+const NOTABLE: f64 = 0.1;
+/// Functions named.
+const NAMED: usize = 3;
+/// The kernel's, in which it gives a program memory that this touches for the first time.
+const FAULTS: [&str; 2] = ["exc_page_fault", "do_page_fault"];
+
+/// The CPU time of some stacks, in nanoseconds, by whose code was run.
+#[derive(Debug, Default)]
+pub(super) struct Below {
+    pub(super) all: f64,
+    kernel: f64,
+    faults: f64,
+    /// By function and module, where the innermost one is not the program's.
+    others: FxHashMap<(StringId, StringId), f64>,
+}
+
+impl Below {
+    /// Of all these stacks.
+    pub(super) fn of<'a>(context: &Context, stacks: impl Iterator<Item = (&'a StackId, &'a f64)>) -> Below {
+        let mut below = Below::default();
+        stacks.for_each(|(stack, weight)| below.add(context, *stack, *weight));
+        below
+    }
+
+    pub(super) fn add(&mut self, context: &Context, stack: StackId, weight: f64) {
+        self.all += weight;
+        let Some(leaf) = innermost(context, stack) else { return };
+        if is_kernel_module(context.trace.text(leaf.module)) {
+            self.kernel += weight;
+            let is_fault = |function| FAULTS.contains(&context.trace.text(function));
+            self.faults += if place::functions(context, stack).any(is_fault) { weight } else { 0.0 };
+        }
+        let own = place::application(context, stack);
+        if own.is_some_and(|own| (own.function, own.module) != (leaf.function, leaf.module)) {
+            *self.others.entry((leaf.function, leaf.module)).or_default() += weight;
+        }
+    }
+
+    /// The kernel's part of the time.
+    pub(super) fn kernel_share(&self) -> f64 {
+        self.kernel / self.all.max(1.0)
+    }
+
+    /// Functions below with a notable part of the time: the most first.
+    pub(super) fn functions(&self) -> Vec<(StringId, f64)> {
+        let mut others: Vec<_> = self.others.iter().map(|(key, ns)| (*key, ns / self.all.max(1.0))).collect();
+        others.retain(|(_, share)| *share >= NOTABLE);
+        others.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        others.into_iter().take(NAMED).map(|((function, _), share)| (function, share)).collect()
+    }
+
+    /// What to do about time that is mostly the kernel's.
+    pub(super) fn advice(&self, function: &str) -> Option<String> {
+        let function = if function.is_empty() { "this code" } else { function };
+        if self.kernel_share() < MOSTLY {
+            return None;
+        }
+        Some(if 2.0 * self.faults > self.kernel {
+            format!("Touch less fresh memory in {function}: keep buffers and use them again, or take large pages.")
+        } else {
+            format!("Ask the kernel less often in {function}: for more at a time, or keep what it gave.")
+        })
+    }
+
+    /// In which functions below the time goes, if a notable part of it does.
+    pub(super) fn evidence(&self, context: &Context) -> Option<String> {
+        let share = |share: f64| format!("{:.0} %", 100.0 * share);
+        let named = self.functions().into_iter().map(|(f, part)| format!("{} {}", context.trace.text(f), share(part)));
+        let named = named.collect::<Vec<_>>().join(", ");
+        match (self.kernel_share(), named.as_str()) {
+            (kernel, "") if kernel < NOTABLE => None,
+            (kernel, "") => Some(format!("{} of its time is the kernel's", share(kernel))),
+            (kernel, _) if kernel < NOTABLE => Some(format!("of its time it spends below, in {named}")),
+            (kernel, _) => Some(format!("{} of its time is the kernel's; below it ran {named}", share(kernel))),
+        }
+    }
+}
+
+fn innermost(context: &Context, stack: StackId) -> Option<LocationRow> {
+    let leaf = context.trace.stacks.frames(stack).next()?;
+    context.trace.names.locations(leaf).next()
+}
