@@ -146,9 +146,12 @@ impl<'a> Classifier<'a> {
         let mut near = Near::default();
         let (mut innermost, mut ambiguous) = (Innermost::default(), Ambiguous::default());
         let (mut parked, mut callee) = (Parked::default(), "");
-        for frame in self.trace.stacks.frames(stack) {
+        'own: for frame in self.trace.stacks.frames(stack) {
             for location in self.trace.names.locations(frame) {
                 let function = self.trace.text(location.function);
+                if runtime::begins(self.trace.text(location.module), function) {
+                    break 'own;
+                }
                 if let Some((_, verdict)) = self.sites.iter().find(|(site, _)| site == function) {
                     facts.verdict = Some(*verdict);
                 }

@@ -296,6 +296,16 @@ const KNOWN: &[Known] = &[
             "fseek",
         ],
     ),
+    Known::of_runtime(
+        "the lock on standard output",
+        "Write larger pieces in {}: into a buffer first (BufWriter), then with the lock taken once.",
+        &[
+            "std::io::stdio::_print",
+            "std::io::stdio::_eprint",
+            "std::io::stdio::Stdout::lock",
+            "std::io::stdio::Stderr::lock",
+        ],
+    ),
     library(
         "the C library's time zone lock",
         ONCE,

@@ -57,6 +57,11 @@ pub(crate) fn is_interpreted(module: &str, function: &str) -> bool {
     module == "[jit]" || ALL.iter().any(|r| (r.is_language)(module, function))
 }
 
+/// Whether the own life of a forked child begins in this function: its stack goes on with what its parent was in.
+pub(crate) fn begins(module: &str, function: &str) -> bool {
+    ALL.iter().any(|r| (r.begins)(module, function))
+}
+
 /// What a function is known as that calls `callee`: another name than its own where that is not known and what it does tells.
 pub(crate) fn known_as<'f>(module: &str, function: &'f str, callee: &str) -> &'f str {
     let waits = callee.contains("pthread_cond_") && callee.contains("wait");

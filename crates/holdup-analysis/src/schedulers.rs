@@ -42,11 +42,6 @@ pub(crate) fn is_library_source(file: &str) -> bool {
     file.starts_with("node:") || file.contains("/node_modules/") || file.contains("/go/pkg/mod/")
 }
 
-/// Whether garbage is collected in this function and below it, beside the program or by it.
-pub(crate) fn collects(function: &str) -> bool {
-    collector(function).is_some()
-}
-
 /// What to do about the garbage that is collected in this function and below it.
 pub(crate) fn collector(function: &str) -> Option<&'static str> {
     ALL.iter().find(|s| any(s.collects, function)).map(|s| s.collector)

@@ -29,6 +29,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("node", "uv_run"),
     ("addon.node", "Addon::hash"),
     ("[kernel]", "get_signal"),
+    ("/usr/lib/python3.11/multiprocessing/process.py", "BaseProcess._bootstrap"),
+    ("/usr/lib/python3.11/json/decoder.py", "JSONDecoder.decode"),
 ];
 
 fn address(function: &str) -> u64 {
@@ -46,7 +48,9 @@ impl Symbolizer for Names {
     fn locate(&mut self, _: bool, _: &[Arc<Image>], at: u64) -> Vec<Location> {
         let found = FUNCTIONS.get((at / 0x1000).saturating_sub(1) as usize);
         let (module, function) = *found.expect("an address of the table");
-        vec![Location { function: function.into(), module: module.into(), ..Default::default() }]
+        let file = if module.ends_with(".py") { module } else { "" };
+        let (function, module, file) = (function.into(), module.into(), file.into());
+        vec![Location { function, module, file, ..Default::default() }]
     }
 
     fn code(&mut self, _: bool, _: &[Arc<Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {
@@ -180,6 +184,26 @@ fn who_waits_for_the_end_of_a_process_waits_for_what_it_did() {
     let answer = explained(s.runs(4, 1, 80.3, 100.0, -1));
     let first = &answer.findings[0];
     assert_eq!((first.culprit.tid, first.waiters.names.join(",").as_str()), (1, "cache-0"), "{}", first.title);
+}
+
+/// What runs with this stack for 50 ms, and is all that runs.
+fn running(frames: &[&str]) -> Explanation {
+    let mut schedule = machine(50.0).runs(4, 0, 0.0, 50.0, -1);
+    schedule.builder.meta_mut().sample_period_ns = MS;
+    let frames = stack(frames);
+    for i in 0..50 {
+        let chain = schedule.builder.chain(1, &[], &frames);
+        schedule.builder.push(i * MS, SampleEvent { cpu: Cpu(0), tid: 4, ip: frames[0], chain });
+    }
+    explained(schedule)
+}
+
+#[test]
+fn what_a_forked_child_does_is_not_what_its_parent_was_in() {
+    let child = running(&["JSONDecoder.decode", "BaseProcess._bootstrap", "answer"]);
+    assert_eq!(child.findings[0].culprit.function, "JSONDecoder.decode", "{:#?}", child.findings[0]);
+    let parent = running(&["JSONDecoder.decode", "answer"]);
+    assert_eq!(parent.findings[0].culprit.function, "answer", "{:#?}", parent.findings[0]);
 }
 
 #[test]

@@ -159,6 +159,25 @@ fn a_storm_of_processes_is_called_one() {
     a_storm(false);
 }
 
+/// A number that is given again is another process.
+#[test]
+fn processes_are_counted_though_numbers_come_again() {
+    let mut s = busy(&[], &[(100, "true"), (101, "true")]);
+    for i in 0..60u64 {
+        let (pid, from) = (100 + (i % 2) as u32, 1.0 + 12.0 * i as f64);
+        let name = s.builder.string("true");
+        s.builder.push(ns(from - 0.5), NameEvent { pid, tid: pid, name });
+        let chain = chain(&mut s, pid, &[], &[0x3000, 0x1000]);
+        for t in 1..10 {
+            s.builder.push(ns(from) + t * MS, SampleEvent { cpu: Cpu(0), tid: pid, ip: 0x3004, chain });
+        }
+        s = s.switch(from, 0, 0, SwitchState::Runnable, -1, pid);
+        s = s.switch(from + 10.0, 0, pid, SwitchState::Dead, 60, 0).exits(from + 10.0, pid);
+    }
+    let answer = explained(s);
+    assert!(answer.findings[0].title.contains("went into 60 true processes of 9"), "{}", answer.findings[0].title);
+}
+
 /// Each of them finds no CPU for a while, though some stand idle: that is the price of starting it.
 #[test]
 fn a_storm_of_processes_that_run_late_is_called_one() {

@@ -37,9 +37,18 @@ impl Classifier<'_> {
         self.frames_that(stack, |l| self.is_application(l))
     }
 
+    /// The locations of a stack that are written in an interpreted language, be it the program's or a library's.
+    pub(crate) fn language_frames(&self, stack: StackId) -> Vec<(FrameId, LocationRow)> {
+        let is_source = |l: &LocationRow| l.line > 0 || !self.trace.text(l.file).is_empty();
+        let text = |id| self.trace.text(id);
+        self.frames_that(stack, |l| is_source(l) && runtime::is_interpreted(text(l.module), text(l.function)))
+    }
+
     fn frames_that(&self, stack: StackId, wanted: impl Fn(&LocationRow) -> bool) -> Vec<(FrameId, LocationRow)> {
         let frames = self.trace.stacks.frames(stack);
         let all = frames.flat_map(|f| self.trace.names.locations(f).map(move |l| (f, l)));
-        all.filter(|(_, l)| wanted(l)).collect()
+        let text = |id| self.trace.text(id);
+        let own = all.take_while(|(_, l)| !runtime::begins(text(l.module), text(l.function)));
+        own.filter(|(_, l)| wanted(l)).collect()
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use holdup_trace::{LockId, LockKind, Nanos, StackId, StringId, ThreadIdx, Trace};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::callers::Callers;
 use super::learned::Learned;
@@ -53,6 +53,17 @@ impl Context<'_> {
 
     pub(crate) fn pid(&self, thread: ThreadIdx) -> u32 {
         self.trace.threads.pid.get(thread.index()).copied().unwrap_or(0)
+    }
+
+    /// How many processes these threads are of. A number is given again, so that each thread that began a process counts as one.
+    pub(super) fn processes(&self, threads: impl Iterator<Item = ThreadIdx>) -> usize {
+        let (mut pids, mut first) = (FxHashSet::default(), 0);
+        for thread in threads {
+            let pid = self.pid(thread);
+            first += usize::from(self.trace.threads.tid.get(thread.index()) == Some(&pid));
+            pids.insert(pid);
+        }
+        first.max(pids.len())
     }
 
     /// The name of the thread's program.

@@ -1,7 +1,7 @@
 //! Who is behind a finding: the threads of one program that have a part in it.
 
 use holdup_trace::{StringId, ThreadIdx};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::names;
@@ -32,8 +32,8 @@ impl Crew {
         let least = least_part(&ends);
         let part = ends.into_iter().filter(|(_, blame)| *blame >= least).map(|(thread, _)| thread);
         let (threads, others): (Vec<_>, Vec<_>) = part.partition(|t| context.program(*t) == program);
-        let processes: FxHashSet<u32> = threads.iter().map(|t| context.pid(*t)).collect();
-        Crew { threads, processes: processes.len(), strangers: others.len() }
+        let processes = context.processes(threads.iter().copied());
+        Crew { threads, processes, strangers: others.len() }
     }
 
     /// Whether it is more than one.

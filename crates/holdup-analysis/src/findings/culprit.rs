@@ -216,7 +216,8 @@ pub(crate) fn specific_in<'c>(
 ) -> Option<LocationRow> {
     let named = wide(samples, |stack| classifier.application_frames(stack));
     if named.is_empty() || is_mostly_nameless(classifier, samples) {
-        return nameless(classifier, samples);
+        let of_language = || first(wide(samples, |stack| classifier.language_frames(stack)));
+        return nameless(classifier, samples).or_else(of_language);
     }
     let mut wide = named.into_iter().peekable();
     loop {

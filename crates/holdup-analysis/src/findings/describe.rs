@@ -316,6 +316,7 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
             format!("Do the work of {function} before taking the lock, or let the lock go between parts of it.")
         }
         Group::Serial(_) if profile::is_storm(f.culprit.processes, f.lasted_s) => profile::FEWER.to_owned(),
+        Group::Serial(_) if profile::is_storm(f.culprit.threads, f.lasted_s) => profile::POOL.to_owned(),
         Group::Serial(_) if f.kind == FindingKind::Imbalance => {
             format!("Cut the work of {function} into smaller pieces, so that no thread is left with a long one.")
         }

@@ -1,6 +1,6 @@
 //! What the scheduler inside of a program has to do with a finding.
 
-use holdup_trace::StackId;
+use holdup_trace::{StackId, StringId};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -61,13 +61,21 @@ fn woken_for(context: &Context, pid: u32) -> Option<(&'static Wakes, f64)> {
     (all >= SOME && share > TELLING).then_some((wakes, share))
 }
 
-/// Which share of the program's CPU time goes into collecting garbage, where that is beside its work.
-fn collecting(context: &Context) -> f64 {
-    let of_focus = || context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t));
-    let all: f64 = of_focus().map(|(_, ns)| ns).sum();
-    let collects = |stack| super::place::functions(context, stack).any(|f| schedulers::collects(context.trace.text(f)));
-    let own: f64 = of_focus().filter(|((_, stack), _)| collects(*stack)).map(|(_, ns)| ns).sum();
-    own / all.max(f64::MIN_POSITIVE)
+/// How much of the program's CPU time goes into collecting garbage beside its work, and what to do about it, where that is a notable part.
+pub(super) fn collection(context: &Context) -> Option<(String, String)> {
+    let (mut all, mut own, mut advice) = (0.0, 0.0, "");
+    let mut known: FxHashMap<StringId, Option<&'static str>> = FxHashMap::default();
+    for ((_, stack), ns) in context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)) {
+        all += ns;
+        let mut functions = super::place::functions(context, *stack);
+        let mut collector = |f| *known.entry(f).or_insert_with(|| schedulers::collector(context.trace.text(f)));
+        if let Some(found) = functions.find_map(&mut collector) {
+            (own, advice) = (own + ns, found);
+        }
+    }
+    let share = own / all.max(f64::MIN_POSITIVE);
+    let line = format!("{:.0} % of the CPU samples are in the garbage collector", 100.0 * share);
+    (share >= COLLECTING && !advice.is_empty()).then(|| (line, advice.replace("{}", "")))
 }
 
 /// Whether those that waited are threads without a task.
@@ -124,10 +132,9 @@ pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Findi
     }
     let works = woken.map(|(wakes, _)| wakes.advice).filter(|_| idle);
     f.advice = sentence(scheduler, works.unwrap_or(scheduler.works), f.culprit.function.as_str());
-    let share = collecting(context);
-    if share >= COLLECTING && !scheduler.collector.is_empty() {
-        f.evidence.push(format!("{:.0} % of the CPU samples are in the garbage collector", 100.0 * share));
-        f.advice += &format!(" {}", scheduler.collector.replace("{}", ""));
+    if let Some((line, advice)) = collection(context) {
+        f.evidence.push(line);
+        f.advice += &format!(" {advice}");
     }
 }
 

@@ -99,6 +99,8 @@ pub(super) fn cpu_bound<'a>(
         vec![format!("{count:.0} samples; who waited is not known")]
     };
     evidence.extend(below.evidence(context));
+    let collection = inside::collection(context);
+    evidence.extend(collection.iter().map(|(line, _)| line.clone()));
     let least = |f: &Finding| if f.kind == FindingKind::WakeLatency { MINOR } else { NOTABLE };
     let matters = |f: &'a Finding| f.kind != FindingKind::IdleByDesign && f.blame_cpu_s >= least(f) * seconds;
     // What is waited for between processes that come and go is part of what starting them costs.
@@ -109,6 +111,7 @@ pub(super) fn cpu_bound<'a>(
         None if is_full(context) => FULL.to_owned(),
         None => FASTER.to_owned(),
     };
+    let advice = collection.into_iter().fold(advice, |all, (_, more)| format!("{all} {more}"));
     let (confidence, doubts) = certainty(context, count, share);
     let busy = Finding {
         kind: FindingKind::CpuBound,
@@ -167,6 +170,10 @@ const FASTER: &str = "There is no wait to mend: make this function faster, or sp
 pub(super) const FEWER: &str =
     "Start fewer processes: let one do the work of many, or use what the shell or the library has built in.";
 
+/// The same of threads.
+pub(super) const POOL: &str =
+    "Start fewer threads: keep them in a pool, and hand each more work than it takes to start one.";
+
 /// Many short-lived processes of one program: what each does is less than what it takes to start it.
 struct Storm {
     processes: usize,
@@ -189,7 +196,7 @@ impl Storm {
         let threads = &context.trace.threads;
         let own = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32));
         let own = own.filter(|t| context.program(*t) == program && context.focus.contains(*t));
-        let processes = own.map(|t| context.pid(t)).collect::<FxHashSet<u32>>().len();
+        let processes = context.processes(own);
         let each_s = seconds / processes.max(1) as f64;
         is_storm(processes, seconds).then_some(Storm { processes, each_s, all_s: seconds })
     }
@@ -293,19 +300,26 @@ fn widest(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<holdup
 /// spread, rather than serial.
 pub(super) fn waiters_run_the_same(context: &Context, group: &Group, tally: &Tally) -> bool {
     let Some(location) = culprit::function_of(context, group, tally) else { return false };
-    let programs: FxHashSet<StringId> = tally.by_thread.keys().map(|t| context.program(*t)).collect();
-    let (mut same, mut all) = (0.0, 0.0);
     // A client and its server may have a function in common: each its own event loop.
+    let programs: FxHashSet<StringId> = tally.by_thread.keys().map(|t| context.program(*t)).collect();
     let likes = |t: &ThreadIdx| !tally.by_thread.contains_key(t) && programs.contains(&context.program(*t));
-    for thread in tally.threads.iter().copied().filter(likes) {
-        for (stack, weight) in context.blame.samples_of(thread) {
-            if !context.classifier.application_frames(stack).is_empty() {
-                all += weight;
-                same += if is_on(context, stack, location.function) { weight } else { 0.0 };
-            }
-        }
-    }
-    let own = tally.by_thread.keys().flat_map(|thread| context.blame.samples_of(*thread));
-    let own: f64 = own.filter(|(stack, _)| is_on(context, *stack, location.function)).map(|(_, weight)| weight).sum();
-    all >= 5.0 * context.period() && same > 0.5 * all && same >= NEGLIGIBLE * own
+    let others = tally.threads.iter().copied().filter(likes).flat_map(|thread| context.blame.samples_of(thread));
+    let others = added(others.filter(|(stack, _)| !context.classifier.application_frames(*stack).is_empty()));
+    let own = added(tally.by_thread.keys().flat_map(|thread| context.blame.samples_of(*thread)));
+    let on = |samples: &FxHashMap<StackId, f64>, function| -> f64 {
+        samples.iter().filter(|(stack, _)| is_on(context, **stack, function)).map(|(_, weight)| weight).sum()
+    };
+    let (all, same, part) = (others.values().sum::<f64>(), on(&others, location.function), on(&own, location.function));
+    // A forked child has on its stack what its parent was in; its own work is another.
+    let is_theirs = || {
+        let theirs = culprit::specific(context, &others).map(|l| l.function);
+        theirs.is_none_or(|theirs| theirs == location.function || on(&own, theirs) > 0.5 * part)
+    };
+    all >= 5.0 * context.period() && same > 0.5 * all && same >= NEGLIGIBLE * part && is_theirs()
+}
+
+fn added(samples: impl Iterator<Item = (StackId, f64)>) -> FxHashMap<StackId, f64> {
+    let mut sums: FxHashMap<StackId, f64> = FxHashMap::default();
+    samples.for_each(|(stack, weight)| *sums.entry(stack).or_default() += weight);
+    sums
 }

@@ -14,6 +14,7 @@ pub(super) const PYTHON: Runtime = Runtime {
     ambiguous: &["lock_PyThread_acquire_lock", "rlock_acquire", "lock_acquire"],
     // What was compiled from a text has a name in brackets: `<string>`, `<dynamic-code>`.
     is_language: |module, _| module.ends_with(".py") || (module.starts_with('<') && module.ends_with('>')),
+    begins: |module, function| function.ends_with("_bootstrap") && module.ends_with("/multiprocessing/process.py"),
     signals: &[
         ("wait", "/threading.py"),
         ("wait_for", "/threading.py"),

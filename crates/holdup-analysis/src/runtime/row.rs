@@ -42,6 +42,8 @@ pub(crate) struct Runtime {
     pub(super) ambiguous: &'static [&'static str],
     /// Whether a function in a file is written in the language.
     pub(super) is_language: fn(module: &str, function: &str) -> bool,
+    /// Whether the own life of a forked child begins in this function of a file: what is outside of it is its parent's past.
+    pub(super) begins: fn(module: &str, function: &str) -> bool,
     /// Functions, by how their name and their file end, that wait for a signal with what serves as a lock elsewhere.
     pub(super) signals: &'static [(&'static str, &'static str)],
     /// Functions below which it collects garbage.
@@ -71,6 +73,7 @@ impl Runtime {
         entries: &[],
         ambiguous: &[],
         is_language: |_, _| false,
+        begins: |_, _| false,
         signals: &[],
         collects: |_| false,
         asks: &[],
