@@ -218,6 +218,31 @@ fn a_sleep_within_a_request_holds_up_however_long_it_is() {
     near(idle, 500.0);
 }
 
+/// A proxy, itself a server at home, asks two threads of another at once; each sleeps for 30 ms before it answers.
+#[test]
+fn a_server_waits_for_the_sleeps_of_all_that_it_asked() {
+    let mut s = Schedule::new(3, 130.0);
+    programs(&mut s, &[(20, "backend"), (30, "proxy")], |_| true);
+    let name = s.builder.string("backend");
+    s.builder.push(0, NameEvent { pid: 20, tid: 21, name });
+    s.builder.meta_mut().focus_pids = vec![30];
+    s = s.waits_at(20, 0, [0.0, 0.1], READ, &[0x60]).waits_at(21, 1, [0.0, 0.1], READ, &[0x60]);
+    for round in 0..3 {
+        let t = |at: f64| 40.0 * f64::from(round) + at;
+        s = s.by(t(1.0), 2, 30, 20).by(t(1.5), 2, 30, 21).waits_at(30, 2, [t(0.5), t(1.6)], POLL, &[0x40]);
+        for (tid, cpu, asked, until) in [(20, 0, t(1.0), t(31.5)), (21, 1, t(1.5), t(32.0))] {
+            s = s.waits_at(tid, cpu, [asked, asked + 0.2], SLEEP, &[0x50]);
+            s = s.wakes(until - 0.3, cpu, 0, tid, WakeContext::Timer, 0).by(until - 0.1, cpu, tid, 30);
+            s = s.waits_at(tid, cpu, [until - 0.3, until], READ, &[0x60]);
+        }
+        s = s.waits_at(30, 2, [t(31.4), t(31.45)], POLL, &[0x40]).waits_at(30, 2, [t(31.9), t(32.1)], POLL, &[0x40]);
+        s = s.wakes(t(40.5), 2, 0, 30, WakeContext::SoftIrq, NET_RX);
+    }
+    let (_, blame) = s.blame();
+    let held = ms(&blame, |k| k.terminal == Terminal::Timer);
+    assert!((85.0..92.0).contains(&held), "{held}");
+}
+
 #[test]
 fn who_asks_again_and_again_for_input_waits_for_whoever_brings_it() {
     let (held, idle) = sleeps_before_the_answer(true, 4);

@@ -50,15 +50,16 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
             continue;
         }
         let threads = pairs.sides.concat();
-        let (taken, about) = take_groups(groups, &threads, pairs.length);
-        // What goes by until a CPU wakes up is a finding of its own.
-        let rest = could_run(context, pairs.length).0 - waking(groups, &threads).0;
+        // What goes by until the other one's CPU wakes up is told as a part of each round trip; if it is most of it, as a finding of its own.
+        let waking = Parts::of(context, &pairs).is_mostly_waking();
+        let (taken, about) = take_groups(groups, &threads, pairs.length, !waking);
+        let rest = could_run(context, pairs.length).0 - waking_of(groups, &threads).0;
         uncharged += Amount((rest - taken.0).max(0.0));
         let blame_cpu_s = context.limits.of_cpus(Amount(rest.max(taken.0)));
         findings.push(Finding { share_of_held_up: share(taken), blame_cpu_s, about, ..finding(context, &pairs) });
     }
     for (threads, ns, could_run, finding) in held_back {
-        let (taken, about) = take_groups(groups, &threads, ns);
+        let (taken, about) = take_groups(groups, &threads, ns, false);
         uncharged += Amount((could_run.0 - taken.0).max(0.0));
         findings.push(Finding { share_of_held_up: share(taken), about, ..finding });
     }
@@ -118,13 +119,14 @@ impl Pairs {
     }
 }
 
-/// Takes out what is about these threads alone, who spent `ns` so, and returns what was charged there.
-fn take_groups(groups: &mut Vec<(Group, Tally)>, threads: &[ThreadIdx], ns: u64) -> (Amount, About) {
+/// Takes out what is about these threads alone, who spent `ns` so, their waking up only if `waking`, and returns what was charged there.
+fn take_groups(groups: &mut Vec<(Group, Tally)>, threads: &[ThreadIdx], ns: u64, waking: bool) -> (Amount, About) {
     let inside = |t: &ThreadIdx| threads.contains(t);
     let about = |(group, tally): &(Group, Tally)| {
         let told = match group {
             // Others may wait for what the two do together, such as the shell that started one of them.
             Group::Serial(_) => true,
+            _ if is_waking(group) => waking,
             // To wait for the other is not to have nothing to do.
             Group::Idle(..) => tally.waited.0 <= ns.saturating_mul(2) && tally.threads.iter().all(inside),
             _ => false,
@@ -139,10 +141,13 @@ fn take_groups(groups: &mut Vec<(Group, Tally)>, threads: &[ThreadIdx], ns: u64)
     (rank, About { subjects, culprits: threads.to_vec(), waiters: threads.to_vec() })
 }
 
+fn is_waking(group: &Group) -> bool {
+    matches!(group, Group::Ready(_, Why::Waking | Why::Turn))
+}
+
 /// What is charged to the waking up of these threads.
-fn waking(groups: &[(Group, Tally)], threads: &[ThreadIdx]) -> Amount {
-    let waking = |group: &Group| matches!(group, Group::Ready(_, Why::Waking | Why::Turn));
-    let about = |g: &&(Group, Tally)| waking(&g.0) && g.1.by_thread.keys().all(|t| threads.contains(t));
+fn waking_of(groups: &[(Group, Tally)], threads: &[ThreadIdx]) -> Amount {
+    let about = |g: &&(Group, Tally)| is_waking(&g.0) && g.1.by_thread.keys().all(|t| threads.contains(t));
     groups.iter().filter(about).map(|(_, tally)| tally.blame()).sum()
 }
 

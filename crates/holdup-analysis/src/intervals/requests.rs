@@ -27,6 +27,8 @@ const MOST_TIMEOUTS: usize = 1 << 20;
 pub(super) struct Requests {
     /// When a thread last ended a wait of a process, and whether the process has ended one of it since.
     asked: FxHashMap<(u32, ThreadIdx), (u64, bool)>,
+    /// The same of one thread of it: a client may ask several at the same time.
+    asked_of: FxHashMap<(ThreadIdx, ThreadIdx), (u64, bool)>,
     threads: FxHashMap<ThreadIdx, Past>,
     /// Processes with threads whose waits timed out.
     sleepers: FxHashSet<u32>,
@@ -72,6 +74,7 @@ impl Requests {
         }
         for &(asked, by, t) in censored {
             self.asked.insert((pid(asked), by), (t, false));
+            self.asked_of.insert((asked, by), (t, false));
             self.threads.entry(asked).or_default().arrived = true;
         }
         let sleeps = |thread: ThreadIdx| self.sleepers.contains(&pid(thread));
@@ -87,8 +90,11 @@ impl Requests {
             return;
         }
         self.asked.insert((pid(wait.thread), wait.waker), (wait.woken, false));
-        let asked = self.asked.get_mut(&(pid(wait.waker), wait.thread));
-        let asked = asked.and_then(|(t, answered)| (!std::mem::replace(answered, true)).then_some(*t));
+        self.asked_of.insert((wait.thread, wait.waker), (wait.woken, false));
+        let once = |(t, answered): &mut (u64, bool)| (!std::mem::replace(answered, true)).then_some(*t);
+        let of_process = self.asked.get_mut(&(pid(wait.waker), wait.thread)).and_then(once);
+        let of_thread = self.asked_of.get_mut(&(wait.waker, wait.thread)).and_then(once);
+        let asked = of_thread.or(of_process);
         let Some(past) = self.threads.get_mut(&wait.waker) else { return };
         for slept in std::mem::take(&mut past.slept) {
             let within = asked.is_some_and(|t| slept.start >= t);
