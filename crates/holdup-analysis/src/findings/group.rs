@@ -139,9 +139,9 @@ pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> FindingKi
     }
 }
 
-/// Whether the waiters' own work is like what they wait for: it is unevenly spread. Where never two work at once, none is spread.
+/// Whether others' own work is like what is waited for: it is unevenly spread. Where never two work at once, none is spread.
 fn is_uneven(context: &Context, group: &Group, tally: &Tally) -> bool {
     context.timeline.peak_parallelism() > 1
         && !inside::migrates(context, group, tally)
-        && profile::waiters_run_the_same(context, group, tally)
+        && profile::others_run_the_same(context, group, tally)
 }

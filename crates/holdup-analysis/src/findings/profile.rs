@@ -22,11 +22,17 @@ const NOTABLE: f64 = 0.03;
 /// Below this share of what one thread does of a work, what others do of it are other calls of the same functions.
 const NEGLIGIBLE: f64 = 0.05;
 
+/// Whoever is blamed for less than this part of what another one is was done before.
+const BLAMED: f64 = 0.1;
+
 /// Functions listed as hot.
 const HOT: usize = 10;
 
 /// Below this part of the CPU time of processes that come and go, spinning is part of what starting them costs: for the kernel's lists of them.
 const STORMY: f64 = 0.5;
+
+/// Of such, to miss a CPU for less than this part of what they work.
+const STARVED: f64 = 0.25;
 
 /// Whether a cause of this size adds up with others beside what ran. The waking up of threads is the price of each hand-over: several ways to pay it
 /// are not added up, and of processes that come and go it is part of what starting them costs.
@@ -34,6 +40,8 @@ pub(super) fn adds_up(context: &Context, kind: FindingKind, rank: Amount, storm:
     match kind {
         FindingKind::WakeLatency => !storm && rank.0 > MINOR * context.blame.cpu.running,
         FindingKind::RunnableWhileIdle => !storm,
+        // The kernel's threads clean up behind those that ended.
+        FindingKind::CpuStarved => !storm || rank.0 > STARVED * context.blame.cpu.running,
         _ => true,
     }
 }
@@ -296,14 +304,12 @@ fn widest(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<holdup
     functions.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0).then(b.0.cmp(&a.0))).and_then(|(_, (_, l))| l)
 }
 
-/// Whether the waiters themselves mostly run the function that they wait for, and no negligible part of it: then the work is unevenly
-/// spread, rather than serial.
-pub(super) fn waiters_run_the_same(context: &Context, group: &Group, tally: &Tally) -> bool {
+/// Whether the waiters themselves, or those who had done their part before, mostly run the function that is waited for, and no negligible
+/// part of it: then the work is unevenly spread, rather than serial.
+pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tally) -> bool {
     let Some(location) = culprit::function_of(context, group, tally) else { return false };
-    // A client and its server may have a function in common: each its own event loop.
-    let programs: FxHashSet<StringId> = tally.by_thread.keys().map(|t| context.program(*t)).collect();
-    let likes = |t: &ThreadIdx| !tally.by_thread.contains_key(t) && programs.contains(&context.program(*t));
-    let others = tally.threads.iter().copied().filter(likes).flat_map(|thread| context.blame.samples_of(thread));
+    let others = if tally.threads.is_empty() { done(context, tally) } else { alike(context, tally) };
+    let others = others.into_iter().flat_map(|thread| context.blame.samples_of(thread));
     let others = added(others.filter(|(stack, _)| !context.classifier.application_frames(*stack).is_empty()));
     let own = added(tally.by_thread.keys().flat_map(|thread| context.blame.samples_of(*thread)));
     let on = |samples: &FxHashMap<StackId, f64>, function| -> f64 {
@@ -316,6 +322,31 @@ pub(super) fn waiters_run_the_same(context: &Context, group: &Group, tally: &Tal
         theirs.is_none_or(|theirs| theirs == location.function || on(&own, theirs) > 0.5 * part)
     };
     all >= 5.0 * context.period() && same > 0.5 * all && same >= NEGLIGIBLE * part && is_theirs()
+}
+
+/// The waiters of the same programs: a client and its server may have a function in common, each its own event loop.
+fn alike(context: &Context, tally: &Tally) -> Vec<ThreadIdx> {
+    let programs: FxHashSet<StringId> = tally.by_thread.keys().map(|t| context.program(*t)).collect();
+    let likes = |t: &ThreadIdx| !tally.by_thread.contains_key(t) && programs.contains(&context.program(*t));
+    tally.threads.iter().copied().filter(likes).collect()
+}
+
+/// Where nobody waits but for the end of all: those of the process that had ended, and the one that began it, unless they are blamed, too.
+/// A server's threads that had ended have served others.
+fn done(context: &Context, tally: &Tally) -> Vec<ThreadIdx> {
+    let most = tally.by_thread.values().copied().fold(0.0, f64::max);
+    if tally.by_thread.keys().any(|t| context.timeline.is_server(*t) == Some(true)) {
+        return Vec::new();
+    }
+    let pids: FxHashSet<u32> = tally.by_thread.keys().map(|t| context.pid(*t)).collect();
+    let threads = &context.trace.threads;
+    let is_done = |t: &ThreadIdx| {
+        let (tid, end) = (threads.tid[t.index()], threads.end[t.index()]);
+        tid == context.pid(*t) || end.nanos() < context.blame.window.1
+    };
+    let blamed = |t: &ThreadIdx| tally.by_thread.get(t).is_some_and(|ns| *ns >= BLAMED * most);
+    let all = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32));
+    all.filter(|t| pids.contains(&context.pid(*t)) && is_done(t) && !blamed(t)).collect()
 }
 
 fn added(samples: impl Iterator<Item = (StackId, f64)>) -> FxHashMap<StackId, f64> {
