@@ -292,6 +292,22 @@ fn a_loop_that_walks_memory_is_work() {
     assert!(answer.findings.iter().all(|f| f.kind != FindingKind::Spin), "{:#?}", answer.findings);
 }
 
+/// What is found where one of two threads ended after 30 ms, in which it ran this.
+fn left_behind(by: u64) -> FindingKind {
+    let schedule = Schedule::new(2, 101.0).thread(1, "main").thread(10, "a").thread(11, "b").in_focus();
+    let schedule = schedule.switch(0.0, 0, 1, SwitchState::Sleeping, common::WAIT4, 0).runs(10, 0, 0.0, 100.0, SLEEP);
+    let schedule = schedule.switch(0.0, 1, 0, SwitchState::Runnable, -1, 11);
+    let schedule = schedule.switch(30.0, 1, 11, SwitchState::Dead, 60, 0).exits(30.0, 11);
+    let schedule = schedule.by(100.0, 0, 10, 1).switch(100.0, 1, 0, SwitchState::Runnable, -1, 1);
+    explained(&sampled(schedule, &[(10, 0, WORK, 0.0, 100.0), (11, 1, by, 0.0, 30.0)])).findings[0].kind
+}
+
+#[test]
+fn who_goes_on_with_what_the_others_have_done_is_the_last_to_finish() {
+    assert_eq!(left_behind(WORK), FindingKind::Imbalance);
+    assert_eq!(left_behind(SCAN), FindingKind::Serial);
+}
+
 /// Two threads on two CPUs, or on one in turns, each at its instruction for 100 ms.
 fn writing(at: [u64; 2], at_once: bool) -> Explanation {
     let schedule = Schedule::new(2, 200.0).thread(10, "a").thread(11, "b");
