@@ -263,15 +263,15 @@ int on_waking(u64 *ctx)
 	if (context == CTX_TASK) {
 		if (is_own(current))
 			return 0;
+		u64 wait = long_wait(wakee, t);
+		if (wait && may_look(r, WAKER, t, wait))
+			hash = stack_of(ctx, r, WAKER, current, t, wait, depth_here(ctx, r, current));
 		struct pt_regs *regs = user_regs_of(current);
 		if (regs && regs->orig_ax == FUTEX && (u16)regs->cs != COMPAT_CS) {
 			op = regs->si;
 			address = regs->di;
 			key = releases_futex(op & 0x7f);
 		}
-		u64 wait = long_wait(wakee, t);
-		if (wait && may_look(r, WAKER, t, wait))
-			hash = stack_of(ctx, r, WAKER, current, t, wait, depth_here(ctx, r, current));
 	} else if (context == CTX_HARDIRQ) {
 		source = r->irq ? r->irq - 1 : 0;
 	} else if (context != CTX_UNKNOWN) {
@@ -304,7 +304,6 @@ int on_sample(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct ring *r = this_ring();
-	struct place p = { .hash_from = 1 };
 	/* Volatile, or the compiler moves the context pointer, which the verifier refuses. */
 	volatile struct user_regs *regs = &ctx->regs;
 	u64 at, hash = 0, ip = regs->ip, sp = regs->sp, bp = regs->bp, cs = regs->cs;
@@ -314,19 +313,21 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	struct scratch *s = &r->scratch[SAMPLED];
 	s->tid = tid_of(r, task);
 	if (!s->busy) {
+		struct place *p = &s->place;
 		s->busy = 1;
 		s->tgid = tgid_of(r, task);
+		*p = (struct place){ .hash_from = 1 };
 		if (cs & 3) {
-			p.ip = ip;
-			p.sp = sp;
-			p.bp = bp;
-			p.any_ip = 1;
+			p->ip = ip;
+			p->sp = sp;
+			p->bp = bp;
+			p->any_ip = 1;
 		} else {
 			long bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
-			p.kernel_frames = bytes > 0 ? (u64)bytes / 8 : 0;
-			set_user(&p, user_regs_of(task));
+			p->kernel_frames = bytes > 0 ? (u64)bytes / 8 : 0;
+			set_user(p, user_regs_of(task));
 		}
-		hash = take_stack(r, s, task, &p, t, 0);
+		hash = take_stack(r, s, task, p, t, 0);
 		s->busy = 0;
 	}
 	if (side_reserve(r, 2, &at)) {

@@ -98,11 +98,22 @@ struct spot {
 
 #define MAX_PYTHON (CHUNK / 8) /* words for frames of Python: a chunk */
 
+struct place {
+	u64 ip, sp, bp;
+	u64 seed; /* what else tells this user stack from others */
+	u64 user; /* hash of the user part */
+	u32 kernel_frames;
+	u32 hash_from; /* the first kernel frame that is hashed */
+	bool any_ip; /* the user part may begin anywhere: a sample tells its own instruction */
+};
+
 /* Where a stack is put together before it is known whether it is new. */
 struct scratch {
 	u64 busy;
 	u32 tid, tgid; /* whose it is: kept here, not in a register, where the verifier would follow each of their values */
 	struct spot spot; /* what is looked up */
+	struct place place; /* of what is in the kernel: here, not on the program's own stack, of which kernels before 6.13 allow 512 bytes with
+			       all calls */
 	u64 kernel[MAX_KERNEL];
 	u64 user[HASHED_CHUNKS * CHUNK / 8];
 	u64 layout; /* of the Python whose frames these are; see python.h */

@@ -34,15 +34,6 @@ INLINE u64 masked(u64 index, u64 mask)
 
 #include "python.h"
 
-struct place {
-	u64 ip, sp, bp;
-	u64 seed; /* what else tells this user stack from others */
-	u64 user; /* hash of the user part */
-	u32 kernel_frames;
-	u32 hash_from; /* the first kernel frame that is hashed */
-	bool any_ip; /* the user part may begin anywhere: a sample tells its own instruction */
-};
-
 /* Where the copy may end: the thread's TCB lies above its stack, the arguments above the main thread's. 0 where neither is near: what
  * lies above such a stack may be anything. */
 INLINE u64 stack_end(struct task_struct *task, u64 sp)
@@ -309,15 +300,16 @@ INLINE void set_user(struct place *p, struct pt_regs *regs)
 INLINE u64 current_stack(void *ctx, struct ring *r, u32 which, struct task_struct *task, u64 t)
 {
 	struct scratch *s = &r->scratch[which];
-	struct place p = {};
+	struct place *p = &s->place;
 	if (s->busy)
 		return 0;
 	s->busy = 1;
+	*p = (struct place){};
 	s->tgid = tgid_of(r, task);
 	long bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), cfg.skip_frames & 0xff);
-	p.kernel_frames = bytes > 0 ? (u64)bytes / 8 : 0;
-	set_user(&p, user_regs_of(task));
-	u64 hash = take_stack(r, s, task, &p, t, 0);
+	p->kernel_frames = bytes > 0 ? (u64)bytes / 8 : 0;
+	set_user(p, user_regs_of(task));
+	u64 hash = take_stack(r, s, task, p, t, 0);
 	s->busy = 0;
 	return hash;
 }

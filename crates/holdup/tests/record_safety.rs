@@ -281,3 +281,28 @@ fn an_explanation_without_keep_leaves_nothing() {
     assert_eq!(explain("sleep 0.1; kill -9 $PPID").status.code(), None);
     assert_eq!(names(dir.path()), [""; 0]);
 }
+
+/// A program's own stack and those of what it calls have 512 bytes together, before Linux 6.13: this kernel may allow more, and says
+/// what they take.
+#[test]
+fn the_kernels_programs_fit_older_kernels() {
+    let Some(_alone) = can_record() else { return };
+    let folder = tempfile::tempdir().expect("folder");
+    let mut command = record(&folder.path().join("x.holdup"), &LIGHT, &["true"]);
+    command.env("HOLDUP_BPF_LOG", "1");
+    let said = err(&run(command));
+    let depths: Vec<Vec<u32>> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("stack depth "))
+        .map(|list| list.split('+').map(|bytes| bytes.parse().expect(list)).collect())
+        .collect();
+    assert!(depths.len() > 10, "{said}");
+    for frames in depths {
+        // Each is counted in units of 32 bytes; a callback of a callback is as deep as it gets.
+        let taken = |bytes: u32| bytes.max(1).next_multiple_of(32);
+        let (own, mut called) = (taken(frames[0]), frames[1..].to_vec());
+        called.sort_unstable_by(|a, b| b.cmp(a));
+        let deepest = own + called.into_iter().take(2).map(taken).sum::<u32>();
+        assert!(deepest <= 512, "{frames:?} take {deepest} bytes");
+    }
+}

@@ -69,6 +69,7 @@ function Suggestions() {
               </button>{" "}
               <span class="dim">
                 {percent(h.share)} of {h.process}
+                {h.kernel >= 0.5 && `, ${percent(h.kernel)} of that in the kernel`}
               </span>
             </li>
           ))}

@@ -136,6 +136,15 @@ fn a_program_that_is_merely_busy() {
 }
 
 #[test]
+fn what_runs_below_a_function_stands_beside_it() {
+    let of = |kernel, named: &str, below_share| Hot { kernel, below: named.into(), below_share, ..Hot::default() };
+    assert_eq!(below(&of(0.1, "a::copy", 0.2)), "");
+    assert_eq!(below(&of(0.1, "a::copy", 0.4)), "  (copy 40 %)");
+    assert_eq!(below(&of(0.97, "filemap_read", 0.35)), "  (kernel 97 %; filemap_read 35 %)");
+    assert_eq!(below(&of(0.97, "", 0.0)), "  (kernel 97 %)");
+}
+
+#[test]
 fn the_command_tells_what_it_worked_on() {
     let on = |what: &str, share| WorkedOn { what: what.into(), share };
     let of = |process: &str, works_on| Culprit { process: process.into(), works_on, ..Culprit::default() };
