@@ -1,5 +1,6 @@
 /* What the programs share: configuration, buffers, records. Mirrored by src/layout.rs and by records.rs of holdup-spool;
  * `cargo xtask tidy` compares them. */
+// Long because it is one list, compared with its mirrors as a whole.
 #ifndef HOLDUP_RECORDER_H
 #define HOLDUP_RECORDER_H
 
@@ -104,7 +105,7 @@ struct place {
 	u64 user; /* hash of the user part */
 	u32 kernel_frames;
 	u32 hash_from; /* the first kernel frame that is hashed */
-	bool any_ip; /* the user part may begin anywhere: a sample tells its own instruction */
+	u64 any_ip; /* the user part may begin anywhere: a sample tells its own instruction */
 };
 
 /* Where a stack is put together before it is known whether it is new. */
