@@ -9,6 +9,7 @@
 //! backwards always knows what was before: part by part from a [`Timeline`], in bounded memory, or all at once.
 
 mod borders;
+mod carriers;
 mod crossing;
 mod cursor;
 mod every;

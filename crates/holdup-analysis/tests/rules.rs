@@ -102,6 +102,19 @@ fn an_interrupt_is_not_the_thread_that_it_met() {
 }
 
 #[test]
+fn a_real_time_kernels_timer_thread_is_no_waker() {
+    for (name, wakers_of, context) in
+        [("ktimers/1", [None], WakeContext::Timer), ("timers", [Some(11)], WakeContext::Task)]
+    {
+        let s = Schedule::new(2, 100.0).thread(10, "worker").thread(11, name).runs(11, 1, 0.0, 100.0, -1);
+        let s = s.switch(0.0, 0, 0, RUNS, -1, 10).switch(10.0, 0, 10, SLEEPS, SLEEP, 0).by(90.0, 1, 11, 10);
+        let trace = s.switch(90.0, 0, 0, RUNS, -1, 10).finish();
+        assert_eq!(wakers(&trace, 10), wakers_of);
+        assert_eq!(intervals_of(&trace).waits[0].context, context);
+    }
+}
+
+#[test]
 fn the_first_wake_counts() {
     let s = Schedule::new(3, 100.0).thread(10, "worker").thread(11, "first").thread(12, "second");
     let s = s.runs(11, 1, 0.0, 100.0, -1).runs(12, 2, 0.0, 100.0, -1).switch(0.0, 0, 10, SLEEPS, FUTEX, 0);

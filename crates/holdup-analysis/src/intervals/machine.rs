@@ -4,6 +4,7 @@ use holdup_trace::tables::{Futex, KernelLock, Sample, Switch, Wait as WaitRow, W
 use holdup_trace::{Cpu, LockId, StackId, SwitchState, Syscall, ThreadIdx, Trace, WakeContext};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::carriers::Carriers;
 use super::losses::Loss;
 use super::now::{CpuNow, Early, Recent, ThreadNow};
 use super::output::Output;
@@ -36,6 +37,7 @@ pub(super) struct Machine<'a> {
     pub(super) censored: Vec<(ThreadIdx, ThreadIdx, u64)>,
     /// Threads that came to each CPU since its last loss; kept only where there are losses.
     came: Vec<FxHashSet<ThreadIdx>>,
+    carriers: Carriers,
 }
 
 impl<'a> Machine<'a> {
@@ -60,6 +62,7 @@ impl<'a> Machine<'a> {
             followers: Vec::new(),
             censored: Vec::new(),
             came: if losses.is_empty() { Vec::new() } else { vec![FxHashSet::default(); cpus] },
+            carriers: Carriers::of(trace),
         }
     }
 
@@ -299,12 +302,17 @@ impl Follower for Machine<'_> {
         if !self.known(row.wakee) || row.wakee == row.waker && row.context == WakeContext::Task {
             return;
         }
-        let by_task = row.context == WakeContext::Task && row.waker.is_real();
-        let waker = if by_task { row.waker } else { ThreadIdx::NONE };
+        let (waker, context) = match row.context {
+            WakeContext::Task if !row.waker.is_real() => (ThreadIdx::NONE, WakeContext::Unknown),
+            WakeContext::Task => match self.carriers.context(row.waker) {
+                Some(context) => (ThreadIdx::NONE, context),
+                None => (row.waker, WakeContext::Task),
+            },
+            other => (ThreadIdx::NONE, other),
+        };
         if self.known(waker) {
             self.threads[waker.index()].woke = true;
         }
-        let context = if row.context == WakeContext::Task && !by_task { WakeContext::Unknown } else { row.context };
         match self.threads[row.wakee.index()].state {
             State::Running(_) => {
                 let early = Early { t, waker, context, source: row.source, stack: row.stack };
