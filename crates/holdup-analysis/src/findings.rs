@@ -39,8 +39,10 @@ mod spans;
 mod spin;
 mod stalls;
 mod stories;
+mod storm;
 mod tally;
 mod turns;
+mod uneven;
 
 use std::cell::OnceCell;
 

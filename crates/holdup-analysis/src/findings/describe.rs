@@ -8,7 +8,7 @@ use super::crew::Crew;
 use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
-use super::{collection, inside, lock, preempt, profile, sched};
+use super::{collection, inside, lock, preempt, sched, storm};
 use crate::blame::{Key, Terminal};
 use crate::classify;
 use crate::label::{self, duration};
@@ -315,8 +315,8 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
         Group::Lock(_) => {
             format!("Do the work of {function} before taking the lock, or let the lock go between parts of it.")
         }
-        Group::Serial(_) if profile::is_storm(f.culprit.processes, f.lasted_s) => profile::FEWER.to_owned(),
-        Group::Serial(_) if profile::is_storm(f.culprit.threads, f.lasted_s) => profile::POOL.to_owned(),
+        Group::Serial(_) if storm::is_storm(f.culprit.processes, f.lasted_s) => storm::FEWER.to_owned(),
+        Group::Serial(_) if storm::is_storm(f.culprit.threads, f.lasted_s) => storm::POOL.to_owned(),
         Group::Serial(_) if f.kind == FindingKind::Imbalance => {
             format!("Cut the work of {function} into smaller pieces, so that no thread is left with a long one.")
         }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::tally::{Group, Tally, Why};
-use super::{collection, inside, lock, merge, preempt, profile, sched};
+use super::{collection, inside, lock, merge, preempt, sched, uneven};
 use crate::blame::{Key, Terminal};
 use crate::classify::WaitKind;
 use crate::report::FindingKind;
@@ -143,5 +143,5 @@ pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> FindingKi
 fn is_uneven(context: &Context, group: &Group, tally: &Tally) -> bool {
     context.timeline.peak_parallelism() > 1
         && !inside::migrates(context, group, tally)
-        && profile::others_run_the_same(context, group, tally)
+        && uneven::others_run_the_same(context, group, tally)
 }

@@ -1,13 +1,13 @@
 //! What the program did with the CPU time that it had.
 
 use holdup_trace::{Amount, StackId, StringId, ThreadIdx};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::below::Below;
 use super::caveats;
 use super::context::Context;
 use super::place::{self, is_on};
-use super::tally::{Group, Tally};
+use super::storm::{FEWER, Storm};
 use super::{cache_line, culprit, idle, inside, instruction};
 use crate::label;
 use crate::report::{Confidence, Finding, FindingKind, Hot};
@@ -18,12 +18,6 @@ const MINOR: f64 = 0.1;
 /// From this share of the CPU time on, what somebody waited for is worth more than to know what ran. (The waking up of threads is the
 /// price of each hand-over: it does not matter beside being busy below [`MINOR`].)
 const NOTABLE: f64 = 0.03;
-
-/// Below this share of what one thread does of a work, what others do of it are other calls of the same functions.
-const NEGLIGIBLE: f64 = 0.05;
-
-/// Whoever is blamed for less than this part of what another one is was done before.
-const BLAMED: f64 = 0.1;
 
 /// Functions listed as hot.
 const HOT: usize = 10;
@@ -174,47 +168,6 @@ const FULLY: f64 = 0.9;
 const FULL: &str =
     "There is no wait to mend, and all CPUs are in use: make this function faster, or call it less often.";
 const FASTER: &str = "There is no wait to mend: make this function faster, or spread its work over more threads.";
-/// What to do about processes that cost more to start than they do.
-pub(super) const FEWER: &str =
-    "Start fewer processes: let one do the work of many, or use what the shell or the library has built in.";
-
-/// The same of threads.
-pub(super) const POOL: &str =
-    "Start fewer threads: keep them in a pool, and hand each more work than it takes to start one.";
-
-/// Many short-lived processes of one program: what each does is less than what it takes to start it.
-struct Storm {
-    processes: usize,
-    each_s: f64,
-    all_s: f64,
-}
-
-/// As many processes as no program starts for their work alone,
-const MANY: usize = 50;
-/// each with so little CPU time, in seconds.
-const SHORT: f64 = 0.05;
-
-/// Whether what so many processes do in `seconds` of CPU time is less than what it takes to start them.
-pub(super) fn is_storm(processes: usize, seconds: f64) -> bool {
-    processes >= MANY && seconds < SHORT * processes as f64
-}
-
-impl Storm {
-    fn of(context: &Context, program: StringId, seconds: f64) -> Option<Storm> {
-        let threads = &context.trace.threads;
-        let own = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32));
-        let own = own.filter(|t| context.program(*t) == program && context.focus.contains(*t));
-        let processes = context.processes(own);
-        let each_s = seconds / processes.max(1) as f64;
-        is_storm(processes, seconds).then_some(Storm { processes, each_s, all_s: seconds })
-    }
-
-    fn words(&self, name: &str) -> String {
-        let (n, each) = (label::count(self.processes as u64), label::duration(self.each_s));
-        format!("{} of CPU time went into {n} {name} processes of {each} each", label::duration(self.all_s))
-    }
-}
-
 /// The program in focus with the most samples.
 fn busiest_program(context: &Context) -> Option<StringId> {
     let mut programs: FxHashMap<StringId, f64> = FxHashMap::default();
@@ -302,55 +255,4 @@ fn widest(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<holdup
         }
     }
     functions.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0).then(b.0.cmp(&a.0))).and_then(|(_, (_, l))| l)
-}
-
-/// Whether the waiters themselves, or those who had done their part before, mostly run the function that is waited for, and no negligible
-/// part of it: then the work is unevenly spread, rather than serial.
-pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tally) -> bool {
-    let Some(location) = culprit::function_of(context, group, tally) else { return false };
-    let others = if tally.threads.is_empty() { done(context, tally) } else { alike(context, tally) };
-    let others = others.into_iter().flat_map(|thread| context.blame.samples_of(thread));
-    let others = added(others.filter(|(stack, _)| !context.classifier.application_frames(*stack).is_empty()));
-    let own = added(tally.by_thread.keys().flat_map(|thread| context.blame.samples_of(*thread)));
-    let on = |samples: &FxHashMap<StackId, f64>, function| -> f64 {
-        samples.iter().filter(|(stack, _)| is_on(context, **stack, function)).map(|(_, weight)| weight).sum()
-    };
-    let (all, same, part) = (others.values().sum::<f64>(), on(&others, location.function), on(&own, location.function));
-    // A forked child has on its stack what its parent was in; its own work is another.
-    let is_theirs = || {
-        let theirs = culprit::specific(context, &others).map(|l| l.function);
-        theirs.is_none_or(|theirs| theirs == location.function || on(&own, theirs) > 0.5 * part)
-    };
-    all >= 5.0 * context.period() && same > 0.5 * all && same >= NEGLIGIBLE * part && is_theirs()
-}
-
-/// The waiters of the same programs: a client and its server may have a function in common, each its own event loop.
-fn alike(context: &Context, tally: &Tally) -> Vec<ThreadIdx> {
-    let programs: FxHashSet<StringId> = tally.by_thread.keys().map(|t| context.program(*t)).collect();
-    let likes = |t: &ThreadIdx| !tally.by_thread.contains_key(t) && programs.contains(&context.program(*t));
-    tally.threads.iter().copied().filter(likes).collect()
-}
-
-/// Where nobody waits but for the end of all: those of the process that had ended, and the one that began it, unless they are blamed, too.
-/// A server's threads that had ended have served others.
-fn done(context: &Context, tally: &Tally) -> Vec<ThreadIdx> {
-    let most = tally.by_thread.values().copied().fold(0.0, f64::max);
-    if tally.by_thread.keys().any(|t| context.timeline.is_server(*t) == Some(true)) {
-        return Vec::new();
-    }
-    let pids: FxHashSet<u32> = tally.by_thread.keys().map(|t| context.pid(*t)).collect();
-    let threads = &context.trace.threads;
-    let is_done = |t: &ThreadIdx| {
-        let (tid, end) = (threads.tid[t.index()], threads.end[t.index()]);
-        tid == context.pid(*t) || end.nanos() < context.blame.window.1
-    };
-    let blamed = |t: &ThreadIdx| tally.by_thread.get(t).is_some_and(|ns| *ns >= BLAMED * most);
-    let all = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32));
-    all.filter(|t| pids.contains(&context.pid(*t)) && is_done(t) && !blamed(t)).collect()
-}
-
-fn added(samples: impl Iterator<Item = (StackId, f64)>) -> FxHashMap<StackId, f64> {
-    let mut sums: FxHashMap<StackId, f64> = FxHashMap::default();
-    samples.for_each(|(stack, weight)| *sums.entry(stack).or_default() += weight);
-    sums
 }

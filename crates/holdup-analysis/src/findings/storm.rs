@@ -1,0 +1,47 @@
+//! Many short-lived processes, or threads: what each does is less than what it takes to start it.
+
+use holdup_trace::{StringId, ThreadIdx};
+
+use super::context::Context;
+use crate::label;
+
+/// What to do about processes that cost more to start than they do.
+pub(super) const FEWER: &str =
+    "Start fewer processes: let one do the work of many, or use what the shell or the library has built in.";
+
+/// The same of threads.
+pub(super) const POOL: &str =
+    "Start fewer threads: keep them in a pool, and hand each more work than it takes to start one.";
+
+/// Many short-lived processes of one program: what each does is less than what it takes to start it.
+pub(super) struct Storm {
+    processes: usize,
+    each_s: f64,
+    all_s: f64,
+}
+
+/// As many processes as no program starts for their work alone,
+const MANY: usize = 50;
+/// each with so little CPU time, in seconds.
+const SHORT: f64 = 0.05;
+
+/// Whether what so many processes do in `seconds` of CPU time is less than what it takes to start them.
+pub(super) fn is_storm(processes: usize, seconds: f64) -> bool {
+    processes >= MANY && seconds < SHORT * processes as f64
+}
+
+impl Storm {
+    pub(super) fn of(context: &Context, program: StringId, seconds: f64) -> Option<Storm> {
+        let threads = &context.trace.threads;
+        let own = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32));
+        let own = own.filter(|t| context.program(*t) == program && context.focus.contains(*t));
+        let processes = context.processes(own);
+        let each_s = seconds / processes.max(1) as f64;
+        is_storm(processes, seconds).then_some(Storm { processes, each_s, all_s: seconds })
+    }
+
+    pub(super) fn words(&self, name: &str) -> String {
+        let (n, each) = (label::count(self.processes as u64), label::duration(self.each_s));
+        format!("{} of CPU time went into {n} {name} processes of {each} each", label::duration(self.all_s))
+    }
+}

@@ -1,0 +1,66 @@
+//! Whether work is unevenly spread: those who wait, or had ended, did the same.
+
+use holdup_trace::{StackId, StringId, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::context::Context;
+use super::culprit;
+use super::place::is_on;
+use super::tally::{Group, Tally};
+
+/// Below this share of what one thread does of a work, what others do of it are other calls of the same functions.
+const NEGLIGIBLE: f64 = 0.05;
+
+/// Whoever is blamed for less than this part of what another one is was done before.
+const BLAMED: f64 = 0.1;
+
+/// Whether the waiters themselves, or those who had done their part before, mostly run the function that is waited for, and no negligible
+/// part of it: then the work is unevenly spread, rather than serial.
+pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tally) -> bool {
+    let Some(location) = culprit::function_of(context, group, tally) else { return false };
+    let others = if tally.threads.is_empty() { done(context, tally) } else { alike(context, tally) };
+    let others = others.into_iter().flat_map(|thread| context.blame.samples_of(thread));
+    let others = added(others.filter(|(stack, _)| !context.classifier.application_frames(*stack).is_empty()));
+    let own = added(tally.by_thread.keys().flat_map(|thread| context.blame.samples_of(*thread)));
+    let on = |samples: &FxHashMap<StackId, f64>, function| -> f64 {
+        samples.iter().filter(|(stack, _)| is_on(context, **stack, function)).map(|(_, weight)| weight).sum()
+    };
+    let (all, same, part) = (others.values().sum::<f64>(), on(&others, location.function), on(&own, location.function));
+    // A forked child has on its stack what its parent was in; its own work is another.
+    let is_theirs = || {
+        let theirs = culprit::specific(context, &others).map(|l| l.function);
+        theirs.is_none_or(|theirs| theirs == location.function || on(&own, theirs) > 0.5 * part)
+    };
+    all >= 5.0 * context.period() && same > 0.5 * all && same >= NEGLIGIBLE * part && is_theirs()
+}
+
+/// The waiters of the same programs: a client and its server may have a function in common, each its own event loop.
+fn alike(context: &Context, tally: &Tally) -> Vec<ThreadIdx> {
+    let programs: FxHashSet<StringId> = tally.by_thread.keys().map(|t| context.program(*t)).collect();
+    let likes = |t: &ThreadIdx| !tally.by_thread.contains_key(t) && programs.contains(&context.program(*t));
+    tally.threads.iter().copied().filter(likes).collect()
+}
+
+/// Where nobody waits but for the end of all: those of the process that had ended, and the one that began it, unless they are blamed, too.
+/// A server's threads that had ended have served others.
+fn done(context: &Context, tally: &Tally) -> Vec<ThreadIdx> {
+    let most = tally.by_thread.values().copied().fold(0.0, f64::max);
+    if tally.by_thread.keys().any(|t| context.timeline.is_server(*t) == Some(true)) {
+        return Vec::new();
+    }
+    let pids: FxHashSet<u32> = tally.by_thread.keys().map(|t| context.pid(*t)).collect();
+    let threads = &context.trace.threads;
+    let is_done = |t: &ThreadIdx| {
+        let (tid, end) = (threads.tid[t.index()], threads.end[t.index()]);
+        tid == context.pid(*t) || end.nanos() < context.blame.window.1
+    };
+    let blamed = |t: &ThreadIdx| tally.by_thread.get(t).is_some_and(|ns| *ns >= BLAMED * most);
+    let all = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32));
+    all.filter(|t| pids.contains(&context.pid(*t)) && is_done(t) && !blamed(t)).collect()
+}
+
+fn added(samples: impl Iterator<Item = (StackId, f64)>) -> FxHashMap<StackId, f64> {
+    let mut sums: FxHashMap<StackId, f64> = FxHashMap::default();
+    samples.for_each(|(stack, weight)| *sums.entry(stack).or_default() += weight);
+    sums
+}
