@@ -147,8 +147,10 @@ impl Page<'_> {
                 ("", module) => format!("(in {module})"),
                 (function, _) => short(function),
             };
-            let line = format!("{:>3.0} %  {:<15}  {function}{}", 100.0 * hot.share, cut(&hot.process, 15), below(hot));
-            row_as_is(out, label, &cut(&line, width() - LABEL))?;
+            let line = format!("{:>3.0} %  {:<15}  {function}", 100.0 * hot.share, cut(&hot.process, 15));
+            let with = below(hot).into_iter().map(|more| line.clone() + &more);
+            let whole = with.into_iter().find(|line| line.chars().count() <= width() - LABEL);
+            row_as_is(out, label, &whole.unwrap_or_else(|| cut(&line, width() - LABEL)))?;
         }
         Ok(())
     }
@@ -214,14 +216,15 @@ impl Page<'_> {
     }
 }
 
-/// What a function's time goes into where it is not its own code.
-fn below(hot: &Hot) -> String {
+/// What a function's time goes into where it is not its own code: in full, then shorter.
+fn below(hot: &Hot) -> Vec<String> {
     let named = format!("{} {:.0} %", short(&hot.below), 100.0 * hot.below_share);
+    let kernel = format!("kernel {:.0} %", 100.0 * hot.kernel);
     match hot.kernel {
-        kernel if kernel >= 0.5 && !hot.below.is_empty() => format!("  (kernel {:.0} %; {named})", 100.0 * kernel),
-        kernel if kernel >= 0.5 => format!("  (kernel {:.0} %)", 100.0 * kernel),
-        _ if hot.below_share >= 0.25 => format!("  ({named})"),
-        _ => String::new(),
+        part if part >= 0.5 && !hot.below.is_empty() => vec![format!("  ({kernel}; {named})"), format!("  ({kernel})")],
+        part if part >= 0.5 => vec![format!("  ({kernel})")],
+        _ if hot.below_share >= 0.25 => vec![format!("  ({named})")],
+        _ => Vec::new(),
     }
 }
 

@@ -138,10 +138,18 @@ fn a_program_that_is_merely_busy() {
 #[test]
 fn what_runs_below_a_function_stands_beside_it() {
     let of = |kernel, named: &str, below_share| Hot { kernel, below: named.into(), below_share, ..Hot::default() };
-    assert_eq!(below(&of(0.1, "a::copy", 0.2)), "");
-    assert_eq!(below(&of(0.1, "a::copy", 0.4)), "  (copy 40 %)");
-    assert_eq!(below(&of(0.97, "filemap_read", 0.35)), "  (kernel 97 %; filemap_read 35 %)");
-    assert_eq!(below(&of(0.97, "", 0.0)), "  (kernel 97 %)");
+    assert!(below(&of(0.1, "a::copy", 0.2)).is_empty());
+    assert_eq!(below(&of(0.1, "a::copy", 0.4)), ["  (copy 40 %)"]);
+    assert_eq!(below(&of(0.97, "", 0.0)), ["  (kernel 97 %)"]);
+    let long = Hot { process: "wis".into(), function: "read_one_page".into(), share: 1.0, ..of(0.97, "", 0.0) };
+    let page = |below: &str| {
+        let hot = Hot { below: below.into(), below_share: 0.4, ..long.clone() };
+        page_of(&Explanation { findings: vec![small("f1", FindingKind::CpuBound)], hot: vec![hot], ..answer() }, None)
+    };
+    assert!(page("read").contains("  read_one_page  (kernel 97 %; read 40 %)\n"), "{}", page("read"));
+    // A name that does not fit is left out, not cut.
+    let text = page("filemap_get_read_batch_and_more");
+    assert!(text.contains("  read_one_page  (kernel 97 %)\n"), "{text}");
 }
 
 #[test]
