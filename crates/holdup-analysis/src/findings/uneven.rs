@@ -11,7 +11,7 @@ use super::tally::{Group, Tally};
 /// Below this share of what one thread does of a work, what others do of it are other calls of the same functions.
 const NEGLIGIBLE: f64 = 0.05;
 
-/// Whoever is blamed for less than this part of what another one is was done before.
+/// Whoever is blamed for less than this part of what another one is had done its part before.
 const BLAMED: f64 = 0.1;
 
 /// Whether the waiters themselves, or those who had done their part before, mostly run the function that is waited for, and no negligible
@@ -21,7 +21,9 @@ pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tall
     let others = if tally.threads.is_empty() { done(context, tally) } else { alike(context, tally) };
     let others = others.into_iter().flat_map(|thread| context.blame.samples_of(thread));
     let others = added(others.filter(|(stack, _)| !context.classifier.application_frames(*stack).is_empty()));
-    let own = added(tally.by_thread.keys().flat_map(|thread| context.blame.samples_of(*thread)));
+    let own = added(
+        tally.by_thread.keys().filter(|t| is_blamed(tally, **t)).flat_map(|thread| context.blame.samples_of(*thread)),
+    );
     let on = |samples: &FxHashMap<StackId, f64>, function| -> f64 {
         samples.iter().filter(|(stack, _)| is_on(context, **stack, function)).map(|(_, weight)| weight).sum()
     };
@@ -34,17 +36,22 @@ pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tall
     all >= 5.0 * context.period() && same > 0.5 * all && same >= NEGLIGIBLE * part && is_theirs()
 }
 
+/// Whether a thread is one of those that others mostly waited for.
+fn is_blamed(tally: &Tally, thread: ThreadIdx) -> bool {
+    let most = tally.by_thread.values().copied().fold(0.0, f64::max);
+    tally.by_thread.get(&thread).is_some_and(|ns| *ns >= BLAMED * most)
+}
+
 /// The waiters of the same programs: a client and its server may have a function in common, each its own event loop.
 fn alike(context: &Context, tally: &Tally) -> Vec<ThreadIdx> {
     let programs: FxHashSet<StringId> = tally.by_thread.keys().map(|t| context.program(*t)).collect();
-    let likes = |t: &ThreadIdx| !tally.by_thread.contains_key(t) && programs.contains(&context.program(*t));
+    let likes = |t: &ThreadIdx| !is_blamed(tally, *t) && programs.contains(&context.program(*t));
     tally.threads.iter().copied().filter(likes).collect()
 }
 
 /// Where nobody waits but for the end of all: those of the process that had ended, and the one that began it, unless they are blamed, too.
 /// A server's threads that had ended have served others.
 fn done(context: &Context, tally: &Tally) -> Vec<ThreadIdx> {
-    let most = tally.by_thread.values().copied().fold(0.0, f64::max);
     if tally.by_thread.keys().any(|t| context.timeline.is_server(*t) == Some(true)) {
         return Vec::new();
     }
@@ -54,9 +61,8 @@ fn done(context: &Context, tally: &Tally) -> Vec<ThreadIdx> {
         let (tid, end) = (threads.tid[t.index()], threads.end[t.index()]);
         tid == context.pid(*t) || end.nanos() < context.blame.window.1
     };
-    let blamed = |t: &ThreadIdx| tally.by_thread.get(t).is_some_and(|ns| *ns >= BLAMED * most);
     let all = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32));
-    all.filter(|t| pids.contains(&context.pid(*t)) && is_done(t) && !blamed(t)).collect()
+    all.filter(|t| pids.contains(&context.pid(*t)) && is_done(t) && !is_blamed(tally, *t)).collect()
 }
 
 fn added(samples: impl Iterator<Item = (StackId, f64)>) -> FxHashMap<StackId, f64> {
