@@ -146,35 +146,30 @@ impl<'a> Classifier<'a> {
         let mut near = Near::default();
         let (mut innermost, mut ambiguous) = (Innermost::default(), Ambiguous::default());
         let (mut parked, mut callee) = (Parked::default(), "");
-        'own: for frame in self.trace.stacks.frames(stack) {
-            for location in self.trace.names.locations(frame) {
-                let function = self.trace.text(location.function);
-                if runtime::begins(self.trace.text(location.module), function) {
-                    break 'own;
+        for (_, location) in self.own_locations(stack) {
+            let function = self.trace.text(location.function);
+            if let Some((_, verdict)) = self.sites.iter().find(|(site, _)| site == function) {
+                facts.verdict = Some(*verdict);
+            }
+            let module = self.trace.text(location.module);
+            let function = runtime::known_as(module, function, std::mem::replace(&mut callee, function));
+            if is_kernel_module(module) {
+                kernel_facts(function, &mut facts);
+            } else {
+                if !is_runtime_module(module) {
+                    facts.tells |= !module.is_empty();
+                    innermost.see(function);
+                    parked.see(function);
                 }
-                if let Some((_, verdict)) = self.sites.iter().find(|(site, _)| site == function) {
-                    facts.verdict = Some(*verdict);
-                }
-                let module = self.trace.text(location.module);
-                let function = runtime::known_as(module, function, std::mem::replace(&mut callee, function));
-                if is_kernel_module(module) {
-                    kernel_facts(function, &mut facts);
-                } else {
-                    if !is_runtime_module(module) {
-                        facts.tells |= !module.is_empty();
-                        innermost.see(function);
-                        parked.see(function);
-                    }
-                    ambiguous.see(module, function);
-                    facts.one_runs |= runtime::lets_one_run(function);
-                    let before = facts.kind;
-                    facts.kind = user_kind(function, before);
-                    facts.by_condition |= before == Some(WaitKind::Condition) && facts.kind == Some(WaitKind::Lock);
-                    if self.is_application(&location) {
-                        near.see(location.function, function);
-                        if facts.application == StringId::default() {
-                            facts.application = location.function;
-                        }
+                ambiguous.see(module, function);
+                facts.one_runs |= runtime::lets_one_run(function);
+                let before = facts.kind;
+                facts.kind = user_kind(function, before);
+                facts.by_condition |= before == Some(WaitKind::Condition) && facts.kind == Some(WaitKind::Lock);
+                if self.is_application(&location) {
+                    near.see(location.function, function);
+                    if facts.application == StringId::default() {
+                        facts.application = location.function;
                     }
                 }
             }

@@ -69,6 +69,7 @@ pub(crate) use instruction::hottest;
 use learned::Learned;
 pub(crate) use learned::Wanted;
 pub(crate) use names::{grouped, stem};
+use profile::Busiest;
 use tally::{Group, Tally};
 
 /// Findings shown when the caller does not say how many.
@@ -262,7 +263,8 @@ impl Context<'_> {
             keep
         });
         let is_shown = |t: &Tally| t.rank >= Amount(self.blame.cpu.total) * ON_THE_PAGE;
-        let storm = profile::is_stormy(self);
+        let busiest = Busiest::of(self);
+        let storm = busiest.as_ref().is_some_and(Busiest::is_stormy);
         let adds_up = |g: &Group, t: &Tally| profile::adds_up(self, group::kind(self, g, t), t.rank, storm);
         let counts = |g: &Group, t: &Tally| g.holds_up() && is_shown(t) && adds_up(g, t);
         let shown: Amount = groups.iter().filter(|(g, t)| counts(g, t)).map(|(_, t)| t.rank).sum();
@@ -279,8 +281,9 @@ impl Context<'_> {
         let turns = turns.into_iter().map(|f| (f, None));
         let mut findings: Vec<_> = findings.into_iter().zip(taken).chain(of_samples).chain(turns).collect();
         findings.sort_by(|(a, _), (b, _)| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
-        if let Some((at, busy)) = profile::cpu_bound(self, charged, shown, findings.iter().map(|(finding, _)| finding))
-        {
+        let of_all = findings.iter().map(|(finding, _)| finding);
+        let busy = busiest.and_then(|busiest| profile::cpu_bound(self, busiest, charged, shown, of_all));
+        if let Some((at, busy)) = busy {
             findings.insert(at, (busy, None));
         }
         for (finding, _) in &mut findings {

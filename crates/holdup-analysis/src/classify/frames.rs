@@ -45,10 +45,13 @@ impl Classifier<'_> {
     }
 
     fn frames_that(&self, stack: StackId, wanted: impl Fn(&LocationRow) -> bool) -> Vec<(FrameId, LocationRow)> {
-        let frames = self.trace.stacks.frames(stack);
-        let all = frames.flat_map(|f| self.trace.names.locations(f).map(move |l| (f, l)));
+        self.own_locations(stack).filter(|(_, l)| wanted(l)).collect()
+    }
+
+    /// The locations of a stack up to where its process' own life began, the innermost first.
+    pub(super) fn own_locations(&self, stack: StackId) -> impl Iterator<Item = (FrameId, LocationRow)> {
         let text = |id| self.trace.text(id);
-        let own = all.take_while(|(_, l)| !runtime::begins(text(l.module), text(l.function)));
-        own.filter(|(_, l)| wanted(l)).collect()
+        let all = self.trace.stacks.frames(stack).flat_map(|f| self.trace.names.locations(f).map(move |l| (f, l)));
+        all.take_while(move |(_, l)| !runtime::begins(text(l.module), text(l.function)))
     }
 }

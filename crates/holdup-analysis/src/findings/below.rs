@@ -1,6 +1,5 @@
 //! What runs below a function of the program and is none of it: in the kernel, and in libraries.
 
-use holdup_trace::tables::LocationRow;
 use holdup_trace::{StackId, StringId};
 use rustc_hash::FxHashMap;
 
@@ -37,7 +36,7 @@ impl Below {
 
     pub(super) fn add(&mut self, context: &Context, stack: StackId, weight: f64) {
         self.all += weight;
-        let Some(leaf) = innermost(context, stack) else { return };
+        let Some(leaf) = place::innermost(context, stack) else { return };
         if is_kernel_module(context.trace.text(leaf.module)) {
             self.kernel += weight;
             let is_fault = |function| FAULTS.contains(&context.trace.text(function));
@@ -87,9 +86,4 @@ impl Below {
             (kernel, _) => Some(format!("{} of its time is the kernel's; below it ran {named}", share(kernel))),
         }
     }
-}
-
-fn innermost(context: &Context, stack: StackId) -> Option<LocationRow> {
-    let leaf = context.trace.stacks.frames(stack).next()?;
-    context.trace.names.locations(leaf).next()
 }

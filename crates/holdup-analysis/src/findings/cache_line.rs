@@ -112,18 +112,20 @@ fn hottest(written: &Written) -> StackId {
 
 /// The CPU time of these threads in the function, in nanoseconds.
 fn time_in(context: &Context, written: &Written, function: StringId) -> f64 {
-    let is_there = |stack: StackId| place::application(context, stack).is_some_and(|l| l.function == function);
-    time_at(context, written, is_there)
+    time_at(context, written, |stack| is_in(context, stack, function))
 }
 
 /// The part of it at other memory than the atomic instructions, in the code around these.
 fn beside(context: &Context, written: &Written, function: StringId) -> f64 {
     let codes: FxHashSet<StringId> = written.stacks.keys().map(|stack| context.spins.leaf(*stack).code).collect();
-    let is_there = |stack: StackId| place::application(context, stack).is_some_and(|l| l.function == function);
     let is_other = |stack| context.spins.is_beside_atomic(stack) && !context.spins.is_atomic(stack);
     time_at(context, written, |stack| {
-        is_there(stack) && is_other(stack) && codes.contains(&context.spins.leaf(stack).code)
+        is_in(context, stack, function) && is_other(stack) && codes.contains(&context.spins.leaf(stack).code)
     })
+}
+
+fn is_in(context: &Context, stack: StackId, function: StringId) -> bool {
+    place::application(context, stack).is_some_and(|l| l.function == function)
 }
 
 /// The CPU time of these threads with the stacks that `fits` picks, in nanoseconds.

@@ -55,6 +55,15 @@ impl Context<'_> {
         self.trace.threads.pid.get(thread.index()).copied().unwrap_or(0)
     }
 
+    /// What these threads ran, in nanoseconds by stack.
+    pub(super) fn samples_of(&self, threads: impl IntoIterator<Item = ThreadIdx>) -> FxHashMap<StackId, f64> {
+        let mut samples: FxHashMap<StackId, f64> = FxHashMap::default();
+        for (stack, ns) in threads.into_iter().flat_map(|thread| self.blame.samples_of(thread)) {
+            *samples.entry(stack).or_default() += ns;
+        }
+        samples
+    }
+
     /// How many processes these threads are of. A number is given again, so that each thread that began a process counts as one.
     pub(super) fn processes(&self, threads: impl Iterator<Item = ThreadIdx>) -> usize {
         let (mut pids, mut first) = (FxHashSet::default(), 0);

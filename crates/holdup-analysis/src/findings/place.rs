@@ -11,6 +11,12 @@ pub(super) fn application(context: &Context, stack: StackId) -> Option<LocationR
     context.classifier.application_frames(stack).into_iter().next().map(|(_, l)| l)
 }
 
+/// Where a stack ends, whosever code that is.
+pub(super) fn innermost(context: &Context, stack: StackId) -> Option<LocationRow> {
+    let leaf = context.trace.stacks.frames(stack).next()?;
+    context.trace.names.locations(leaf).next()
+}
+
 /// All functions of a stack.
 pub(super) fn functions(context: &Context, stack: StackId) -> impl Iterator<Item = StringId> {
     let trace = context.trace;

@@ -40,10 +40,27 @@ pub(super) fn adds_up(context: &Context, kind: FindingKind, rank: Amount, storm:
     }
 }
 
-/// Whether the program that ran most is many short-lived processes.
-pub(super) fn is_stormy(context: &Context) -> bool {
-    let own = |program| Amount(samples_of(context, program).values().sum());
-    busiest_program(context).is_some_and(|p| Storm::of(context, p, context.limits.of_cpus(own(p))).is_some())
+/// The program in focus with the most samples.
+pub(super) struct Busiest {
+    program: StringId,
+    /// What it ran, in nanoseconds by stack.
+    samples: FxHashMap<StackId, f64>,
+    /// Where it is many short-lived processes.
+    storm: Option<Storm>,
+}
+
+impl Busiest {
+    /// O(samples).
+    pub(super) fn of(context: &Context) -> Option<Busiest> {
+        let program = busiest_program(context)?;
+        let samples = samples_of(context, program);
+        let own = context.limits.of_cpus(Amount(samples.values().sum()));
+        Some(Busiest { program, samples, storm: Storm::of(context, program, own) })
+    }
+
+    pub(super) fn is_stormy(&self) -> bool {
+        self.storm.is_some()
+    }
 }
 
 /// The finding of a program that is simply busy, and where among the `others` it stands: behind all that matter beside its work, such as
@@ -51,6 +68,7 @@ pub(super) fn is_stormy(context: &Context) -> bool {
 /// work takes.
 pub(super) fn cpu_bound<'a>(
     context: &Context,
+    busiest: Busiest,
     charged: Amount,
     shown: Amount,
     mut others: impl ExactSizeIterator<Item = &'a Finding> + DoubleEndedIterator,
@@ -60,10 +78,7 @@ pub(super) fn cpu_bound<'a>(
     // Without switches samples alone say who ran.
     let running = if caveats::has_switches(context) { context.blame.cpu.running } else { total };
     let spun = context.blame.cpu.spin + cache_line::known(context);
-    let program = busiest_program(context)?;
-    let samples = samples_of(context, program);
-    let own = context.limits.of_cpus(Amount(samples.values().sum()));
-    let storm = Storm::of(context, program, own);
+    let Busiest { program, samples, storm } = busiest;
     let most = if storm.is_some() { STORMY } else { MINOR };
     if running <= 0.0 || shown.0 > MINOR * running || shown.0 + spun > most * running {
         return None;
@@ -168,7 +183,6 @@ const FULLY: f64 = 0.9;
 const FULL: &str =
     "There is no wait to mend, and all CPUs are in use: make this function faster, or call it less often.";
 const FASTER: &str = "There is no wait to mend: make this function faster, or spread its work over more threads.";
-/// The program in focus with the most samples.
 fn busiest_program(context: &Context) -> Option<StringId> {
     let mut programs: FxHashMap<StringId, f64> = FxHashMap::default();
     for ((thread, _), weight) in &context.blame.profile {
@@ -191,7 +205,7 @@ pub(super) fn hot(context: &Context) -> Vec<Hot> {
         total += weight;
         let process = trace.threads.process.get(thread.index()).copied().unwrap_or_default();
         // Where nothing is the application's: the leaf.
-        let place = place::application(context, *stack).or_else(|| leaf(context, *stack));
+        let place = place::application(context, *stack).or_else(|| place::innermost(context, *stack));
         let (function, module) = place.map_or_else(Default::default, |l| (l.function, l.module));
         functions.entry((process, function, module)).or_default().add(context, *stack, *weight);
     }
@@ -214,11 +228,6 @@ pub(super) fn hot(context: &Context) -> Vec<Hot> {
             }
         })
         .collect()
-}
-
-fn leaf(context: &Context, stack: StackId) -> Option<holdup_trace::tables::LocationRow> {
-    let leaf = context.trace.stacks.frames(stack).next()?;
-    context.trace.names.locations(leaf).next()
 }
 
 /// What the program ran, as far as it is in focus.

@@ -224,20 +224,12 @@ fn culprit_of(context: &Context, side: &[ThreadIdx]) -> Culprit {
     let ran = |t: &&ThreadIdx| context.timeline.ran.get(t.index()).copied().unwrap_or(0);
     let thread = side.iter().max_by_key(|t| (ran(t), std::cmp::Reverse(**t))).copied().unwrap_or(ThreadIdx::NONE);
     let mut found = culprit::of_thread(context, thread);
-    if let Some(location) = culprit::specific(context, &samples_of(context, side)) {
+    if let Some(location) = culprit::specific(context, &context.samples_of(side.iter().copied())) {
         found.function = context.trace.text(location.function).to_owned();
         found.module = context.trace.text(location.module).to_owned();
         found.source = context.source(&location);
     }
     found
-}
-
-fn samples_of(context: &Context, side: &[ThreadIdx]) -> FxHashMap<StackId, f64> {
-    let mut samples: FxHashMap<StackId, f64> = FxHashMap::default();
-    for (stack, ns) in side.iter().flat_map(|&t| context.blame.samples_of(t)) {
-        *samples.entry(stack).or_default() += ns;
-    }
-    samples
 }
 
 /// The side that waits for the culprit.

@@ -18,12 +18,11 @@ const BLAMED: f64 = 0.1;
 /// part of it: then the work is unevenly spread, rather than serial.
 pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tally) -> bool {
     let Some(location) = culprit::function_of(context, group, tally) else { return false };
-    let others = if tally.threads.is_empty() { done(context, tally) } else { alike(context, tally) };
-    let others = others.into_iter().flat_map(|thread| context.blame.samples_of(thread));
-    let others = added(others.filter(|(stack, _)| !context.classifier.application_frames(*stack).is_empty()));
-    let own = added(
-        tally.by_thread.keys().filter(|t| is_blamed(tally, **t)).flat_map(|thread| context.blame.samples_of(*thread)),
-    );
+    let blamed = blamed(tally);
+    let others = if tally.threads.is_empty() { done(context, tally, &blamed) } else { alike(context, tally, &blamed) };
+    let mut others = context.samples_of(others);
+    others.retain(|stack, _| !context.classifier.application_frames(*stack).is_empty());
+    let own = context.samples_of(tally.by_thread.keys().copied().filter(|t| blamed.contains(t)));
     let on = |samples: &FxHashMap<StackId, f64>, function| -> f64 {
         samples.iter().filter(|(stack, _)| is_on(context, **stack, function)).map(|(_, weight)| weight).sum()
     };
@@ -36,22 +35,22 @@ pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tall
     all >= 5.0 * context.period() && same > 0.5 * all && same >= NEGLIGIBLE * part && is_theirs()
 }
 
-/// Whether a thread is one of those that others mostly waited for.
-fn is_blamed(tally: &Tally, thread: ThreadIdx) -> bool {
-    let most = tally.by_thread.values().copied().fold(0.0, f64::max);
-    tally.by_thread.get(&thread).is_some_and(|ns| *ns >= BLAMED * most)
+/// Those that others mostly waited for.
+fn blamed(tally: &Tally) -> FxHashSet<ThreadIdx> {
+    let least = BLAMED * tally.by_thread.values().copied().fold(0.0, f64::max);
+    tally.by_thread.iter().filter(|(_, ns)| **ns >= least).map(|(thread, _)| *thread).collect()
 }
 
 /// The waiters of the same programs: a client and its server may have a function in common, each its own event loop.
-fn alike(context: &Context, tally: &Tally) -> Vec<ThreadIdx> {
+fn alike(context: &Context, tally: &Tally, blamed: &FxHashSet<ThreadIdx>) -> Vec<ThreadIdx> {
     let programs: FxHashSet<StringId> = tally.by_thread.keys().map(|t| context.program(*t)).collect();
-    let likes = |t: &ThreadIdx| !is_blamed(tally, *t) && programs.contains(&context.program(*t));
+    let likes = |t: &ThreadIdx| !blamed.contains(t) && programs.contains(&context.program(*t));
     tally.threads.iter().copied().filter(likes).collect()
 }
 
 /// Where nobody waits but for the end of all: those of the process that had ended, and the one that began it, unless they are blamed, too.
 /// A server's threads that had ended have served others.
-fn done(context: &Context, tally: &Tally) -> Vec<ThreadIdx> {
+fn done(context: &Context, tally: &Tally, blamed: &FxHashSet<ThreadIdx>) -> Vec<ThreadIdx> {
     if tally.by_thread.keys().any(|t| context.timeline.is_server(*t) == Some(true)) {
         return Vec::new();
     }
@@ -62,11 +61,5 @@ fn done(context: &Context, tally: &Tally) -> Vec<ThreadIdx> {
         tid == context.pid(*t) || end.nanos() < context.blame.window.1
     };
     let all = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32));
-    all.filter(|t| pids.contains(&context.pid(*t)) && is_done(t) && !is_blamed(tally, *t)).collect()
-}
-
-fn added(samples: impl Iterator<Item = (StackId, f64)>) -> FxHashMap<StackId, f64> {
-    let mut sums: FxHashMap<StackId, f64> = FxHashMap::default();
-    samples.for_each(|(stack, weight)| *sums.entry(stack).or_default() += weight);
-    sums
+    all.filter(|t| pids.contains(&context.pid(*t)) && is_done(t) && !blamed.contains(t)).collect()
 }

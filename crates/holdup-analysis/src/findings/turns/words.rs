@@ -3,7 +3,7 @@
 use holdup_trace::{Nanos, ThreadIdx};
 
 use super::super::context::Context;
-use super::{Pairs, Parts, samples_of};
+use super::{Pairs, Parts};
 use crate::classify::is_kernel_module;
 use crate::label::{self, duration};
 use crate::report::Finding;
@@ -81,7 +81,7 @@ fn evidence(context: &Context, pairs: &Pairs, parts: &Parts, [one, other]: [&Str
 /// The share of the samples that lie in the kernel's code for sockets and pipes; `None` for too few samples.
 fn in_message_code(context: &Context, side: &[ThreadIdx]) -> Option<f64> {
     const FEWEST: f64 = 20.0;
-    let samples = samples_of(context, side);
+    let samples = context.samples_of(side.iter().copied());
     let all: f64 = samples.values().sum();
     let carries = |stack| {
         let frames = context.trace.stacks.frames(stack).flat_map(|f| context.trace.names.locations(f));
