@@ -8,7 +8,7 @@ use holdup_base::named;
 use holdup_trace::tables::LocationRow;
 use holdup_trace::{StackId, StringId, Syscall, ThreadIdx, Trace};
 
-use crate::lock_names::takes_lock;
+use crate::lock_names::{asks_for_name, takes_lock};
 use crate::lock_words::Near;
 use crate::runtime::{self, Ambiguous, Innermost, Role, Roles};
 use crate::schedulers::{self, Parked};
@@ -40,6 +40,8 @@ named! {
         Signal = "signal",
         /// A page.
         PageFault = "page-fault",
+        /// To be let go on: a signal stopped it, or its control group is frozen.
+        Stopped = "stopped",
         /// Kernel threads without work.
         KernelIdle = "kernel-idle",
         /// Anything else.
@@ -86,6 +88,8 @@ pub struct StackFacts {
     pub one_runs: bool,
     /// Whether a condition variable serves as a lock here.
     pub by_condition: bool,
+    /// Whether the C library asks here what address a name has.
+    pub asks_for_name: bool,
     /// Whether a thread of a scheduler inside of the program waits here for a task: it is at home.
     pub parked: bool,
     /// What the user said of waits here.
@@ -162,6 +166,7 @@ impl<'a> Classifier<'a> {
                     parked.see(function);
                 }
                 ambiguous.see(module, function);
+                facts.asks_for_name |= asks_for_name(function);
                 facts.one_runs |= runtime::lets_one_run(function);
                 let before = facts.kind;
                 facts.kind = user_kind(function, before);
@@ -297,6 +302,8 @@ fn kernel_facts(function: &str, facts: &mut StackFacts) {
         "hrtimer_nanosleep" | "do_nanosleep" | "clock_nanosleep" => Some(Timer),
         "ep_poll" | "do_poll" | "do_sys_poll" | "do_select" | "inet_csk_accept" | "io_cqring_wait" => Some(Input),
         "do_wait" | "kernel_wait4" | "do_wait4" => Some(Join),
+        // Whoever is traced waits for its tracer instead: that does not end here, but in ptrace_stop.
+        "do_signal_stop" | "do_freezer_trap" | "__refrigerator" => Some(Stopped),
         "rwsem_down_read_slowpath"
         | "rwsem_down_write_slowpath"
         | "__mutex_lock_slowpath"

@@ -281,10 +281,8 @@ impl Context<'_> {
         let turns = turns.into_iter().map(|f| (f, None));
         let mut findings: Vec<_> = findings.into_iter().zip(taken).chain(of_samples).chain(turns).collect();
         findings.sort_by(|(a, _), (b, _)| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
-        let of_all = findings.iter().map(|(finding, _)| finding);
-        let busy = busiest.and_then(|busiest| profile::cpu_bound(self, busiest, charged, shown, of_all));
-        if let Some((at, busy)) = busy {
-            findings.insert(at, (busy, None));
+        if let Some((first, busy)) = busiest.and_then(|busiest| profile::cpu_bound(self, busiest, charged, shown)) {
+            profile::insert(self, (first, busy), &mut findings);
         }
         for (finding, _) in &mut findings {
             let idiom = finding.culprit.instruction.as_ref().and_then(|i| i.idiom.as_ref());

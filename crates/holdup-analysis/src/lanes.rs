@@ -102,6 +102,7 @@ impl Look<'_> {
             WaitKind::Disk | WaitKind::PageFault => Doing::Disk,
             WaitKind::KernelIdle => Doing::Home,
             WaitKind::Join => Doing::Child,
+            WaitKind::Stopped => Doing::Sleeps,
             kind => self.by_place(wait, kind),
         }
     }

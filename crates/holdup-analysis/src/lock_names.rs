@@ -21,8 +21,30 @@ const MALLOC: &str = "Allocate less in {}, or use an allocator with more arenas 
 const ONCE: &str = "Call it less often in {}: once, ahead of time, or in one thread.";
 const ROWS: &str = "Make the transactions that take this lock shorter, or let fewer of them touch the same rows.";
 
+/// What asks for the address of a name, and waits until it is told or time is over.
+const NAMES: Known = library(
+    "an address for a name (DNS)",
+    "See which name server does not answer, or is slow (/etc/resolv.conf; its options timeout and attempts), keep addresses instead of \
+     asking for them in {} each time, or run a cache on this machine.",
+    &[
+        "__res_context_send",
+        "__res_context_query",
+        "__res_context_search",
+        "getaddrinfo",
+        "gethostbyname_r",
+        "gethostbyname2_r",
+        "gethostbyaddr_r",
+    ],
+);
+
+/// Whether a function of the C library asks for the address of a name.
+pub(crate) fn asks_for_name(function: &str) -> bool {
+    NAMES.functions.contains(&function)
+}
+
 /// The table.
 const KNOWN: &[Known] = &[
+    NAMES,
     Known {
         is_single: true,
         ..Known::of_kernel(

@@ -221,6 +221,11 @@ INLINE bool releases_futex(u32 command)
 	return command < 13 && ((1 << command) & (1 << 1 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 10 | 1 << 12));
 }
 
+/* System calls below 64 in which a thread sends: write, close, writev, sendfile, connect, sendto, sendmsg, shutdown, and setsockopt,
+ * which lets go what was corked. Receiving sends, too: that there is room again. */
+#define SENDING (1ULL << 1 | 1ULL << 3 | 1ULL << 20 | 1ULL << 40 | 1ULL << 42 | 1ULL << 44 | 1ULL << 46 | 1ULL << 48 | 1ULL << 54)
+#define RECEIVING (1ULL << 0 | 1ULL << 19 | 1ULL << 45 | 1ULL << 47)
+
 /* Whether the thread is in a system call that sends: a softirq that runs inside is its own work, as on loopback. */
 INLINE bool is_sending(struct task_struct *task)
 {
@@ -228,8 +233,10 @@ INLINE bool is_sending(struct task_struct *task)
 	if (!regs || (u16)regs->cs == COMPAT_CS)
 		return 0;
 	u64 call = regs->orig_ax;
-	return call == 1 || call == 20 || call == 44 || call == 46 || call == 307 || call == 40 || call == 42 ||
-	       call == 48 || call == 3;
+	if (call < 64)
+		return (SENDING | RECEIVING) >> call & 1;
+	/* splice, recvmmsg, sendmmsg, io_uring_enter */
+	return call == 275 || call == 299 || call == 307 || call == 426;
 }
 
 /* How long `wakee` has waited, if that is long; else 0. */

@@ -17,7 +17,7 @@ pub enum Syscall {
     Write,
     /// wait4, waitid.
     WaitChild,
-    /// fsync, fdatasync, sync, msync and their relatives.
+    /// fsync, fdatasync, sync, msync and their relatives, and io_getevents, which waits for reads and writes of files.
     Sync,
     /// pause, sigsuspend, sigtimedwait.
     WaitSignal,
@@ -41,7 +41,7 @@ const X86_64: &[(Syscall, &[i16])] = &[
     (Syscall::Read, &[0, 17, 19, 45, 47, 295, 299, 327]),
     (Syscall::Write, &[1, 18, 20, 40, 44, 46, 275, 296, 307, 328]),
     (Syscall::WaitChild, &[61, 247]),
-    (Syscall::Sync, &[26, 74, 75, 162, 277, 306]),
+    (Syscall::Sync, &[26, 74, 75, 162, 208, 277, 306, 333]),
     (Syscall::WaitSignal, &[34, 128, 130]),
     (Syscall::FileLock, &[72, 73, 65, 220]),
     (Syscall::Exit, &[60, 231]),
@@ -56,7 +56,7 @@ const AARCH64: &[(Syscall, &[i16])] = &[
     (Syscall::Read, &[63, 65, 67, 69, 207, 212, 243, 286]),
     (Syscall::Write, &[64, 66, 68, 70, 71, 206, 211, 269, 287]),
     (Syscall::WaitChild, &[95, 260]),
-    (Syscall::Sync, &[81, 82, 83, 84, 227, 267]),
+    (Syscall::Sync, &[4, 81, 82, 83, 84, 227, 267, 292]),
     (Syscall::WaitSignal, &[133, 137]),
     (Syscall::FileLock, &[25, 32, 192, 193]),
     (Syscall::Exit, &[93, 94]),
@@ -166,7 +166,7 @@ impl Syscall {
             n if n.contains("read") || n.starts_with("recv") => Syscall::Read,
             n if n.contains("write") || n.starts_with("send") => Syscall::Write,
             "wait4" | "waitid" => Syscall::WaitChild,
-            n if n.contains("sync") => Syscall::Sync,
+            n if n.contains("sync") || n.contains("getevents") => Syscall::Sync,
             n if n.contains("sigsuspend") || n.contains("sigtimedwait") || n == "pause" => Syscall::WaitSignal,
             "flock" | "fcntl" => Syscall::FileLock,
             "exit" | "exit_group" => Syscall::Exit,

@@ -11,6 +11,8 @@ pub enum Terminal {
     Running,
     /// A thread that could run and does not.
     NotRunning,
+    /// A thread that a signal has stopped, or that is frozen with its control group.
+    Stopped,
     /// A thread that has just been woken for the lock.
     Handoff,
     /// A disk.
@@ -49,7 +51,7 @@ impl Terminal {
     /// Whether the thread of a key with it is one that others waited for, not one that could run itself.
     pub(crate) const fn is_of_culprit(self) -> bool {
         use Terminal::*;
-        matches!(self, Running | NotRunning | Handoff | Disk | Timer | Overhead | Serial | Outside)
+        matches!(self, Running | NotRunning | Stopped | Handoff | Disk | Timer | Overhead | Serial | Outside)
     }
 }
 
@@ -71,9 +73,9 @@ pub struct Key {
 impl Key {
     /// Whether one waits for a thread that has work to do, not for a lock, a disk or a time.
     pub(crate) fn is_for_thread(&self) -> bool {
-        let runs =
-            matches!(self.terminal, Terminal::Running | Terminal::NotRunning | Terminal::Handoff | Terminal::Waking);
-        self.terminal == Terminal::Serial || runs && self.kind != WaitKind::Lock
+        use Terminal::*;
+        let runs = matches!(self.terminal, Running | NotRunning | Stopped | Handoff | Waking);
+        self.terminal == Serial || runs && self.kind != WaitKind::Lock
     }
 
     /// What a finding can be about: this without what changes while one waits for the same. Whether the thread at the end
@@ -81,8 +83,9 @@ impl Key {
     #[must_use]
     pub fn subject(self) -> Key {
         let kind = if self.kind == WaitKind::Lock { WaitKind::Lock } else { WaitKind::Unknown };
-        let works = matches!(self.terminal, Terminal::NotRunning | Terminal::Handoff) && kind != WaitKind::Lock;
-        Key { kind, terminal: if works { Terminal::Running } else { self.terminal }, ..self }
+        use Terminal::{Handoff, NotRunning, Running, Stopped};
+        let works = matches!(self.terminal, NotRunning | Stopped | Handoff) && kind != WaitKind::Lock;
+        Key { kind, terminal: if works { Running } else { self.terminal }, ..self }
     }
 
     /// Whether both are charges of one finding, so that a wait that met both is one wait.

@@ -14,6 +14,7 @@ pub(super) fn of_wait(wait: &Wait, hops: usize, locked: bool) -> Terminal {
         WaitKind::Disk => Terminal::Disk,
         // A fault that an interrupt ended brought a page from a disk.
         WaitKind::PageFault => Terminal::Disk,
+        WaitKind::Stopped => Terminal::Stopped,
         WaitKind::Lock if !wait.is_timed_out() => Terminal::UnknownHolder,
         WaitKind::Timer | WaitKind::Lock | WaitKind::Futex | WaitKind::Condition if wait.is_timed_out() => {
             own_timer(hops, sleep)
@@ -41,6 +42,9 @@ impl Terminal {
     /// Whether a chain that ends here holds its threads up.
     pub fn holds_up(self) -> bool {
         use Terminal::*;
-        matches!(self, Running | NotRunning | Handoff | Waking | Disk | Timer | UnknownHolder | Serial | Outside)
+        matches!(
+            self,
+            Running | NotRunning | Stopped | Handoff | Waking | Disk | Timer | UnknownHolder | Serial | Outside
+        )
     }
 }

@@ -110,6 +110,9 @@ fn sentence(wait: &Wait, name: &str, lost: u64) -> (EndKind, String) {
         _ if wait.open => (EndKind::Nobody, format!("nobody ended the wait of {name} within the trace")),
         WaitKind::Disk | WaitKind::PageFault => (EndKind::Disk, format!("{name} waited for a disk (ended by {ended})")),
         WaitKind::Timer => (EndKind::Timer, format!("{name} slept until its own timer")),
+        WaitKind::Stopped => {
+            (EndKind::Stopped, format!("a signal had stopped {name}, or it was frozen with its control group"))
+        }
         _ if wait.context == WakeContext::Timer || is(&TIMER) => {
             (EndKind::Timer, format!("the wait of {name} was ended by a timer: it timed out"))
         }

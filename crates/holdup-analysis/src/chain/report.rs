@@ -119,6 +119,8 @@ named! {
         Running = "running",
         /// A thread that could run and did not.
         Runnable = "runnable",
+        /// A thread that a signal has stopped, or that is frozen with its control group.
+        Stopped = "stopped",
         /// A disk.
         Disk = "disk",
         /// A timer.

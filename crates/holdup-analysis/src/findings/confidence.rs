@@ -94,6 +94,13 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
         grave = true;
         doubts.push("nothing tells whether it sleeps by design, to keep a pace, or to wait for something".to_owned());
     }
+    if matches!(group, Group::Outside(..))
+        && tally.by_thread.keys().all(|thread| context.timeline.is_server(*thread) == Some(false))
+        && context.timeline.place(tally.main_site(context.classifier)) != Place::Middle
+    {
+        grave = true;
+        doubts.push("nothing tells whether it had asked for what arrived, or only listened".to_owned());
+    }
     if matches!(group, Group::Timer(..)) && tally.is_at_input(context.classifier) {
         doubts.push("what set the timer is not in the recording".to_owned());
     }

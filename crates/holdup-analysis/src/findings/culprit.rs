@@ -23,6 +23,10 @@ const ELSEWHERE: f64 = 0.05;
 const RARE: f64 = 0.05;
 /// A function of less mean depth is where its threads begin.
 const OUTERMOST: f64 = 1.5;
+/// Inside of one that covers all, and does little itself, this share is enough.
+const PART: f64 = 0.3;
+/// What lies on so much covers all.
+const ALL: f64 = 0.9;
 
 /// The culprit of a group: a program, its function, and the thread of it that did most of that.
 pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
@@ -179,13 +183,13 @@ fn site_weights(tally: &Tally) -> FxHashMap<StackId, f64> {
 ///
 /// Leaves are helpers and kernel functions; the outermost frames cover everything and say nothing.
 pub(crate) fn covering(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
-    let wide = wide(samples, |stack| classifier.application_frames(stack));
+    let wide = wide(samples, COVERAGE, |stack| classifier.application_frames(stack));
     if wide.is_empty() || is_mostly_nameless(classifier, samples) { nameless(classifier, samples) } else { first(wide) }
 }
 
 /// Of code without symbols, too, the innermost that covers most is the place.
 fn nameless(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
-    first(wide(samples, |stack| classifier.nameless_frames(stack)))
+    first(wide(samples, COVERAGE, |stack| classifier.nameless_frames(stack)))
 }
 
 /// The function of a language's runtime in which most of the samples end, where nothing tells of the program: `sre_ucs1_match` of
@@ -194,7 +198,7 @@ fn of_runtime(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Opt
     let all: f64 = samples.values().sum();
     let ends = |stack: &StackId| classifier.runtime_leaf(*stack);
     let inside: f64 = samples.iter().filter(|(s, _)| ends(s).is_some()).map(|(_, weight)| weight).sum();
-    let leaves = wide(samples, |stack| ends(&stack).into_iter().collect());
+    let leaves = wide(samples, COVERAGE, |stack| ends(&stack).into_iter().collect());
     if inside > COVERAGE * all { first(leaves) } else { None }
 }
 
@@ -214,19 +218,34 @@ pub(crate) fn specific_in<'c>(
     samples: &FxHashMap<StackId, f64>,
     callers: impl Fn() -> &'c Callers,
 ) -> Option<LocationRow> {
-    let named = wide(samples, |stack| classifier.application_frames(stack));
+    let named = wide(samples, COVERAGE, |stack| classifier.application_frames(stack));
     if named.is_empty() || is_mostly_nameless(classifier, samples) {
-        let of_language = || first(wide(samples, |stack| classifier.language_frames(stack)));
+        let of_language = || first(wide(samples, COVERAGE, |stack| classifier.language_frames(stack)));
         return nameless(classifier, samples).or_else(of_language);
     }
-    let mut wide = named.into_iter().peekable();
+    let mut wide_ones = named.into_iter().peekable();
     loop {
-        let function = wide.next()?;
+        let function = wide_ones.next()?;
         let tells_more = |next: &Function| next.depth() > OUTERMOST;
-        if !wide.peek().is_some_and(tells_more) || !is_called_elsewhere(classifier, callers(), function.name, samples) {
-            return Some(function.hottest_line());
+        if !wide_ones.peek().is_some_and(tells_more)
+            || !is_called_elsewhere(classifier, callers(), function.name, samples)
+        {
+            let part = if says_nothing(&function, samples) { part_of(classifier, samples) } else { None };
+            return Some(part.unwrap_or(function).hottest_line());
         }
     }
+}
+
+/// Whether a function covers all because threads begin there, and does little itself.
+fn says_nothing(function: &Function, samples: &FxHashMap<StackId, f64>) -> bool {
+    let all: f64 = samples.values().sum();
+    function.depth() <= OUTERMOST && function.own < 0.5 * function.weight && function.weight >= ALL * all
+}
+
+/// The innermost that covers a part, where what is done is spread over several functions.
+fn part_of(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<Function> {
+    let parts = wide(samples, PART, |stack| classifier.application_frames(stack));
+    parts.into_iter().find(|part| part.depth() > OUTERMOST)
 }
 
 /// Whether most of the program's code in `samples` has no names: a helper that has one tells nothing of the rest.
@@ -265,9 +284,10 @@ fn all_callers(context: &Context) -> Callers {
     all
 }
 
-/// The functions that lie on at least [`COVERAGE`] of the weight, the innermost first, where `frames_of` picks frames.
+/// The functions that lie on at least the share `least` of the weight, the innermost first, where `frames_of` picks frames.
 fn wide(
     samples: &FxHashMap<StackId, f64>,
+    least: f64,
     frames_of: impl Fn(StackId) -> Vec<(FrameId, LocationRow)>,
 ) -> Vec<Function> {
     let mut functions: FxHashMap<StringId, Function> = FxHashMap::default();
@@ -285,9 +305,10 @@ fn wide(
             let function = functions.entry(location.function).or_default();
             function.name = location.function;
             function.add(stack, weight, (depth - i) as f64, location);
+            function.own += if i == 0 { weight } else { 0.0 };
         }
     }
-    let mut wide: Vec<Function> = functions.into_values().filter(|f| f.weight >= COVERAGE * total).collect();
+    let mut wide: Vec<Function> = functions.into_values().filter(|f| f.weight >= least * total).collect();
     wide.sort_by(|a, b| b.depth().total_cmp(&a.depth()).then(b.weight.total_cmp(&a.weight)).then(a.name.cmp(&b.name)));
     wide
 }
@@ -296,6 +317,8 @@ fn wide(
 struct Function {
     name: StringId,
     weight: f64,
+    /// The part in which it is the innermost.
+    own: f64,
     depths: f64,
     last: StackId,
     lines: FxHashMap<(StringId, u32), (f64, Option<LocationRow>)>,

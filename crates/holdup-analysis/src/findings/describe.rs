@@ -31,6 +31,10 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
     let (was, alone) = if crew.is_many() { ("were", "") } else { ("was", " alone") };
     let lasted = lasted(f);
     let starved = || {
+        if tally.is_stopped() {
+            let share = 100.0 * (tally.stopped / tally.rank.max(Amount(1.0)));
+            return format!("{was} stopped, or frozen, for {share:.0} % of {}", duration(f.lasted_s));
+        }
         let share = 100.0 * (tally.not_running / tally.rank.max(Amount(1.0)));
         let mask = sched::mask(context, tally).map(|cpus| format!(" (it may run on CPU {cpus} alone)"));
         let quota =
@@ -62,15 +66,20 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             format!("{who} kept {lock} for {kept}{}; {}", meanwhile(tally), stood(f))
         }
         Group::Serial(_) if f.kind == FindingKind::Gc => collection::title(context, f, &stood(f)),
+        Group::Serial(_) if tally.is_stopped() && tally.starved => format!("{who} {}; {}", starved(), stood(f)),
         Group::Serial(_) if tally.starved => format!("{who} {was} ready and {}; {}", starved(), stood(f)),
         Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} {was} the last to finish; {}", stood(f)),
         Group::Serial(_) if excludes_itself(context, tally, crew) => {
-            format!("{who} worked one at a time, for {lasted}{}; {}", without_cpu(tally), stood(f))
+            format!("{who} worked one at a time, for {lasted}{}; {}", without_cpu(context, tally), stood(f))
         }
         Group::Serial(_) if lock::is_kept_meanwhile(context, group, tally) => {
-            format!("{who} worked for {lasted}{} while a lock was kept for it; {}", without_cpu(tally), stood(f))
+            format!(
+                "{who} worked for {lasted}{} while a lock was kept for it; {}",
+                without_cpu(context, tally),
+                stood(f)
+            )
         }
-        Group::Serial(_) => format!("{who} worked{alone} for {lasted}{}; {}", without_cpu(tally), stood(f)),
+        Group::Serial(_) => format!("{who} worked{alone} for {lasted}{}; {}", without_cpu(context, tally), stood(f)),
         Group::Disk(..) => format!("{who} waited for the disk for {}; {}", at_disk(context, tally), stood(f)),
         Group::Timer(..) => match lock::known(context, tally) {
             Some(known) => format!("{who} slept for {lasted} in tries to get {}; {}", known.name, stood(f)),
@@ -240,12 +249,16 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
     lines
 }
 
-/// Whether most of its work was waiting for a CPU that others used.
-fn without_cpu(tally: &Tally) -> String {
+/// Whether most of its work was waiting for a CPU, and who used that.
+fn without_cpu(context: &Context, tally: &Tally) -> String {
     if tally.not_running <= 0.5 * tally.rank {
         return String::new();
     }
-    format!(", {:.0} % of it without a CPU", 100.0 * (tally.not_running / tally.rank))
+    let used = match preempt::antagonist(context, tally) {
+        Some(Antagonist::Program(name)) => format!(" while {name} ran"),
+        _ => String::new(),
+    };
+    format!(", {:.0} % of it without a CPU{used}", 100.0 * (tally.not_running / tally.rank))
 }
 
 /// Whether the culprits lose their CPUs to others of their program.
@@ -258,8 +271,14 @@ fn preempted(context: &Context, tally: &Tally, lines: &mut Vec<String>) {
     if tally.not_running <= 0.1 * tally.rank {
         return;
     }
-    let share = 100.0 * (tally.not_running / tally.rank);
-    lines.push(format!("for {share:.0} % of it, it was ready and had no CPU"));
+    let share = |of: Amount| 100.0 * (of / tally.rank);
+    if tally.stopped > Amount::ZERO {
+        lines.push(format!("for {:.0} % of it, it was stopped by a signal, or frozen", share(tally.stopped)));
+    }
+    if tally.is_stopped() {
+        return;
+    }
+    lines.push(format!("for {:.0} % of it, it was ready and had no CPU", share(tally.not_running - tally.stopped)));
     let taken = preempt::by_each_other(context, tally);
     if taken > 0 {
         let time = duration(context.limits.once(Nanos(taken).amount()));
@@ -300,6 +319,11 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
             "Let no more threads at a time come to {function} than there are CPUs, or keep the lock for less: whoever has it loses \
              its CPU to another of the program's threads."
         ),
+        Group::Lock(_) | Group::Serial(_) if tally.starved && tally.is_stopped() => {
+            "Find who stops it and why, and let it go on: a signal (kill -STOP, Ctrl-Z), a debugger, a control group that was frozen \
+             (docker pause)."
+                .to_owned()
+        }
         Group::Lock(_) | Group::Serial(_) if tally.starved => {
             "Let it run: undo its pinning or its low priority, give it a CPU of its own, or move its neighbour away."
                 .to_owned()

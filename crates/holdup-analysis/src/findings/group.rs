@@ -21,7 +21,7 @@ fn of(context: &Context, throttled: &sched::Throttled, key: &Key) -> Option<Grou
         Waking if !locked => ready(Why::Waking),
         _ if key.is_for_thread() => Group::Serial(key.thread),
         // Whoever sleeps with a lock in its hands is in that lock's story.
-        Running | NotRunning | Handoff | Waking | Overhead | UnknownHolder | Timer | Outside if locked => {
+        Running | NotRunning | Stopped | Handoff | Waking | Overhead | UnknownHolder | Timer | Outside if locked => {
             Group::Lock(key.lock)
         }
         Stalled | Misplaced | Starved if throttled.contains(context, key) => ready(Why::Throttled),
@@ -34,7 +34,7 @@ fn of(context: &Context, throttled: &sched::Throttled, key: &Key) -> Option<Grou
         Barred => ready(Why::Barred),
         Starved => ready(Why::Starved),
         IdleByDesign => Group::Idle(program, site()),
-        Running | NotRunning | Handoff | Waking | Overhead | UnknownHolder | Unknown | Serial => return None,
+        Running | NotRunning | Stopped | Handoff | Waking | Overhead | UnknownHolder | Unknown | Serial => return None,
     })
 }
 
@@ -77,19 +77,19 @@ pub(super) fn charged(context: &Context) -> Vec<(Group, Tally)> {
 /// Which share of a charge counts.
 #[derive(Default)]
 struct Useful {
-    /// By program: the share of its client or server in what it missed.
-    partners: FxHashMap<StringId, f64>,
+    /// By program: the share in what it missed of those who are left out.
+    left_out: FxHashMap<StringId, f64>,
 }
 
 impl Useful {
-    /// A CPU denied to one who would only have spun there is no lost work, and what its client or server does on one it would have to
-    /// wait for in any case.
+    /// A CPU denied to one who would only have spun there is no lost work, what its client or server does on one it would have to
+    /// wait for in any case, and the recorder is there only now.
     fn share(&mut self, context: &Context, group: &Group, key: &Key) -> f64 {
         let worked = || 1.0 - context.wasted(key.thread);
         match group {
             Group::Ready(program, Why::Starved) => {
-                let partners = self.partners.entry(*program);
-                worked() * (1.0 - partners.or_insert_with(|| sched::partners_share(context, *program)).min(1.0))
+                let left_out = self.left_out.entry(*program);
+                worked() * (1.0 - left_out.or_insert_with(|| sched::share_left_out(context, *program)).min(1.0))
             }
             Group::Ready(..) => worked(),
             _ => 1.0,

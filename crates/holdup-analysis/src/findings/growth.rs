@@ -49,6 +49,7 @@ fn between(kind: WaitKind) -> &'static str {
         WaitKind::Join => "for a child or thread to end",
         WaitKind::Signal => "for a signal",
         WaitKind::PageFault => "for a page",
+        WaitKind::Stopped => "to be let go on",
         WaitKind::KernelIdle => "for work",
         WaitKind::Unknown => "of one kind",
     }

@@ -12,14 +12,13 @@ use crate::classify::WaitKind;
 use crate::known::{Known, Place};
 use crate::report::{LockFacts, Waiters};
 
-/// A convoy: many hand-offs, each longer than what is done under the lock, and no thread that holds it for most of
-/// the time.
+/// A convoy: many hand-offs that take most of the waiting; or, of three and more threads, each longer than what is done under the lock,
+/// and no thread that holds it for most of the time.
 pub(super) fn is_convoy(context: &Context, lock: LockId, tally: &Tally) -> bool {
     let Some(story) = context.learned.locks.get(&lock) else { return false };
     let (hold, handoff) = (median(&story.holds), median(&story.handoffs));
-    let many = story.threads.len() >= 3 && story.waits >= 50;
-    let spread = hold.0 < 5 * handoff.0.max(1) && tally.largest_share() < 0.5;
-    many && (tally.is_handed_over() || spread)
+    let spread = story.threads.len() >= 3 && hold.0 < 5 * handoff.0.max(1) && tally.largest_share() < 0.5;
+    story.waits >= 50 && (story.threads.len() >= 2 && tally.is_handed_over() || spread)
 }
 
 /// The lock that people know by a name, if most of the waiting was for such a one.

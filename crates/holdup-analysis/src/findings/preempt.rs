@@ -16,7 +16,7 @@ pub(super) fn is_starved(context: &Context, tally: &Tally) -> bool {
     if tally.not_running <= STARVED * tally.rank {
         return false;
     }
-    if tally.not_running_idle > 0.5 * tally.not_running {
+    if tally.is_stopped() || tally.not_running_idle > 0.5 * tally.not_running {
         return true;
     }
     let (mut own, mut all) = (0, 0);

@@ -10,6 +10,7 @@ use super::place::{self, is_on};
 use super::storm::{FEWER, Storm};
 use super::{cache_line, culprit, idle, inside, instruction};
 use crate::label;
+use crate::replay::Taken;
 use crate::report::{Confidence, Finding, FindingKind, Hot};
 
 /// Below this share of the CPU time, being held up does not matter beside being busy.
@@ -63,20 +64,41 @@ impl Busiest {
     }
 }
 
-/// The finding of a program that is simply busy, and where among the `others` it stands: behind all that matter beside its work, such as
-/// cache lines that travel. None where spinning, or waits that are told, which are `shown` of the `charged`, take a part of the time that
-/// work takes.
-pub(super) fn cpu_bound<'a>(
+/// Whether a finding is worth more than to know what ran, such as cache lines that travel.
+pub(super) fn matters(context: &Context, finding: &Finding) -> bool {
+    let is_doubtful = finding.kind == FindingKind::WakeLatency || finding.confidence == Confidence::Low;
+    let least = if is_doubtful { MINOR } else { NOTABLE };
+    let running = context.limits.of_cpus(Amount(running(context)));
+    finding.kind != FindingKind::IdleByDesign && finding.blame_cpu_s >= least * running
+}
+
+/// Puts what ran into its place, and what is less behind it.
+pub(super) fn insert(context: &Context, (first, busy): (bool, Finding), findings: &mut Vec<(Finding, Option<Taken>)>) {
+    let last = findings.iter().rposition(|(f, _)| !first && matters(context, f));
+    let rest = findings.split_off(last.map_or(0, |last| last + 1));
+    let (minor, before): (Vec<_>, Vec<_>) = findings.drain(..).partition(|(f, _)| f.is_cause() && !matters(context, f));
+    findings.extend(before.into_iter().chain([(busy, None)]).chain(minor).chain(rest));
+}
+
+/// What ran: without switches samples alone say who did.
+fn running(context: &Context) -> f64 {
+    if caveats::has_switches(context) { context.blame.cpu.running } else { sampled(context) }
+}
+
+fn sampled(context: &Context) -> f64 {
+    context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)).map(|(_, w)| w).sum()
+}
+
+/// The finding of a program that is simply busy, and whether it comes before all others: what is waited for between processes that come and
+/// go is part of what starting them costs. Else it stands behind all that [matter](matters). None where spinning, or waits that are told,
+/// which are `shown` of the `charged`, take a part of the time that work takes.
+pub(super) fn cpu_bound(
     context: &Context,
     busiest: Busiest,
     charged: Amount,
     shown: Amount,
-    mut others: impl ExactSizeIterator<Item = &'a Finding> + DoubleEndedIterator,
-) -> Option<(usize, Finding)> {
-    let total: f64 =
-        context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)).map(|(_, w)| w).sum();
-    // Without switches samples alone say who ran.
-    let running = if caveats::has_switches(context) { context.blame.cpu.running } else { total };
+) -> Option<(bool, Finding)> {
+    let (total, running) = (sampled(context), running(context));
     let spun = context.blame.cpu.spin + cache_line::known(context);
     let Busiest { program, samples, storm } = busiest;
     let most = if storm.is_some() { STORMY } else { MINOR };
@@ -118,10 +140,6 @@ pub(super) fn cpu_bound<'a>(
     evidence.extend(below.evidence(context));
     let collection = inside::collection(context);
     evidence.extend(collection.iter().map(|(line, _)| line.clone()));
-    let least = |f: &Finding| if f.kind == FindingKind::WakeLatency { MINOR } else { NOTABLE };
-    let matters = |f: &'a Finding| f.kind != FindingKind::IdleByDesign && f.blame_cpu_s >= least(f) * seconds;
-    // What is waited for between processes that come and go is part of what starting them costs.
-    let at = if storm.is_some() { 0 } else { others.rposition(matters).map_or(0, |last| last + 1) };
     let advice = match inside::busy(context, &samples, &found.function).or_else(|| below.advice(&found.function)) {
         _ if storm.is_some() => FEWER.to_owned(),
         Some(advice) => advice,
@@ -149,7 +167,7 @@ pub(super) fn cpu_bound<'a>(
         doubts,
         ..Finding::default()
     };
-    Some((at, busy))
+    Some((storm.is_some(), busy))
 }
 
 /// A function with less of the work than this is not where most of it is done.

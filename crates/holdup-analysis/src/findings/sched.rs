@@ -184,16 +184,22 @@ fn is_partner(context: &Context, program: StringId, neighbour: &Neighbour) -> bo
     context.learned.fed.is_partner(program, context.program(neighbour.thread))
 }
 
-/// The share of the client or server of `program` in that.
-pub(super) fn partners_share(context: &Context, program: StringId) -> f64 {
-    neighbours(context).iter().filter(|n| is_partner(context, program, n)).map(|n| n.share).sum()
+/// The share in that of those whom `program` would not be rid of, or is in any case: its client or server, and the recorder.
+pub(super) fn share_left_out(context: &Context, program: StringId) -> f64 {
+    let is_left_out = |n: &&Neighbour| is_partner(context, program, n) || is_recorder(context, n);
+    neighbours(context).iter().filter(is_left_out).map(|n| n.share).sum()
+}
+
+/// Whether it is what made the recording.
+fn is_recorder(context: &Context, neighbour: &Neighbour) -> bool {
+    context.trace.text(context.program(neighbour.thread)) == "holdup"
 }
 
 /// The greatest by name; those that are needed for half of it.
 fn neighbours_in_words(context: &Context, program: StringId) -> String {
     let all = strangers(context, program);
     let name = |n: &Neighbour| match context.trace.text(context.program(n.thread)) {
-        "holdup" => "the recorder (holdup)".to_owned(),
+        _ if is_recorder(context, n) => "the recorder (holdup)".to_owned(),
         name => name.to_owned(),
     };
     match all.as_slice() {
@@ -284,7 +290,8 @@ pub(super) fn evidence(context: &Context, program: StringId, why: Why, tally: &T
     if tally.wasted.0 >= PART * tally.rank.0 {
         let wasted = duration(context.limits.of_cpus(tally.wasted));
         lines.push(format!(
-            "another {wasted} is left out: they only waited in loops or for a cache line, or their client or server used the CPUs"
+            "another {wasted} is left out: they only waited in loops or for a cache line, or their client, their server or the recorder used \
+             the CPUs"
         ));
     }
     if !matches!(why, Why::Waking | Why::Turn) {

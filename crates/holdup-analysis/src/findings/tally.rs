@@ -95,6 +95,8 @@ pub(crate) struct Tally {
     pub(crate) not_running: Amount,
     /// The part of that during which a CPU was free.
     pub(crate) not_running_idle: Amount,
+    /// The part of that during which it had been stopped by a signal, or frozen.
+    pub(crate) stopped: Amount,
     /// Whether what the waiters miss is mostly a CPU for the one they wait for.
     pub(crate) starved: bool,
     /// While the terminal itself waited at one of `sites`.
@@ -139,6 +141,11 @@ impl Tally {
                 self.not_running += rank;
                 self.not_running_idle += Amount(cell.cpu_ns);
             }
+            Terminal::Stopped => {
+                self.stopped += rank;
+                self.not_running += rank;
+                self.not_running_idle += Amount(cell.cpu_ns);
+            }
             Terminal::Timer => self.slept += rank,
             Terminal::Outside => self.outside += rank,
             _ => {}
@@ -174,6 +181,11 @@ impl Tally {
         self.subjects.insert(key.subject());
     }
 
+    /// Whether those who did not run were mostly stopped, so that no CPU would have helped them.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped > 0.5 * self.not_running
+    }
+
     pub(super) fn absorb(&mut self, other: Tally) {
         self.waited += other.waited;
         self.rank += other.rank;
@@ -183,6 +195,7 @@ impl Tally {
         self.overhead += other.overhead;
         self.not_running += other.not_running;
         self.not_running_idle += other.not_running_idle;
+        self.stopped += other.stopped;
         self.waiting += other.waiting;
         self.slept += other.slept;
         self.outside += other.outside;

@@ -1,6 +1,6 @@
 //! What only the whole trace tells, and every part of it needs.
 
-use holdup_trace::{LockId, StackId, StringId, Table, ThreadIdx, Trace};
+use holdup_trace::{LockId, StackId, StringId, Table, ThreadIdx, Trace, WakeContext};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::homes::Homes;
@@ -11,6 +11,10 @@ use super::wait::Wait;
 use crate::classify::{StackFacts, WaitKind};
 use crate::servers::Servers;
 
+/// The softirq in which the network's packets arrive, by the kernel's number.
+const NET_RX: u16 = 3;
+/// No longer wait is for another machine's answer, in nanoseconds.
+const LONGEST_ANSWER_NS: u64 = 1_000_000_000;
 /// CPU time after a wait below which the thread only came back to exit, in nanoseconds.
 const EXIT_NS: u64 = 300_000;
 
@@ -41,6 +45,8 @@ pub(super) struct Facts {
     turns: FxHashMap<LockId, [u32; 2]>,
     /// Who waited for which futex.
     waiters: FxHashSet<(LockId, ThreadIdx)>,
+    /// Who serves.
+    servers: Servers,
     /// How many waits there are.
     pub(super) waits: u64,
 }
@@ -107,6 +113,7 @@ impl Facts {
         }
         self.timeouts = requests.timeouts.into_iter().filter(|(thread, _)| serves(thread)).collect();
         self.homes = Homes::new(waits, samples, &answers, dictionary);
+        self.servers = servers.clone();
         self.waiters = FxHashSet::default();
     }
 
@@ -128,6 +135,10 @@ impl Facts {
     /// Completes a prepared wait, which goes on as its last part does.
     pub(super) fn complete(&self, wait: &mut Wait, dictionary: &Dictionary) {
         wait.waker = dictionary.who_closed(wait);
+        if wait.kind == WaitKind::Stopped {
+            // Whoever lets it go on has done nothing for it meanwhile.
+            (wait.waker, wait.context) = (ThreadIdx::NONE, WakeContext::Unknown);
+        }
         // Who has no task waits for one, whoever brings it.
         if wait.kind == WaitKind::Futex && !dictionary.classifier.facts(wait.stack).parked {
             wait.kind = self.kind_of_futex(wait.lock);
@@ -145,12 +156,15 @@ impl Facts {
             && self.last[wait.thread.index()] == wait.start
             && may_be_told_to_exit(wait, dictionary.trace);
         match wait.kind {
-            WaitKind::Lock | WaitKind::Disk | WaitKind::PageFault | WaitKind::Write => {
+            WaitKind::Lock | WaitKind::Disk | WaitKind::PageFault | WaitKind::Write | WaitKind::Stopped => {
                 wait.place = Place::Middle;
                 wait.verdict = dictionary.classifier.facts(wait.stack).verdict;
             }
             _ if self.timeouts.contains(&(wait.thread, wait.start)) => wait.place = Place::Middle,
             _ => self.find_place(wait, dictionary),
+        }
+        if wait.place == Place::Home && self.may_be_answer(wait) {
+            wait.place = Place::Unsure;
         }
         wait.exempt = joins || returns_to_exit || wait.kind == WaitKind::KernelIdle;
     }
@@ -164,6 +178,16 @@ impl Facts {
             (wait.kind, wait.lock) = (WaitKind::Lock, LockId(self.first_place() + lock.0));
         }
         (wait.place, wait.verdict) = (place, verdict);
+    }
+
+    /// Whether another machine may have answered one who asked it: a client has nothing to do at home but to wait for answers. Longer than
+    /// a second hardly one keeps others waiting; who was told something then may have only listened.
+    fn may_be_answer(&self, wait: &Wait) -> bool {
+        let from_network = wait.context == WakeContext::SoftIrq && wait.source == NET_RX;
+        from_network
+            && matches!(wait.kind, WaitKind::Input | WaitKind::Read)
+            && wait.woken.saturating_sub(wait.start) < LONGEST_ANSWER_NS
+            && self.servers.is_server(wait.thread) == Some(false)
     }
 
     /// Locks that are known by a function alone have ids behind all others.
@@ -192,8 +216,9 @@ impl Facts {
 /// Whether who ended a wait may have done so only for the thread to exit. A time that is over, or what another program sent, is what the
 /// thread waited for, though it has nothing left to do then, as `sleep 1`, or a client with one question.
 fn may_be_told_to_exit(wait: &Wait, trace: &Trace) -> bool {
-    let answered = || matches!(wait.kind, WaitKind::Input | WaitKind::Read) && origin(wait, trace) == Origin::Outside;
-    wait.kind != WaitKind::Lock && !wait.is_timed_out() && !answered()
+    use WaitKind::{Disk, Input, Lock, PageFault, Read, Stopped, Write};
+    let answered = || matches!(wait.kind, Input | Read) && origin(wait, trace) == Origin::Outside;
+    !matches!(wait.kind, Lock | Disk | PageFault | Write | Stopped) && !wait.is_timed_out() && !answered()
 }
 
 /// Damaged ids, and the idle task, own nothing.

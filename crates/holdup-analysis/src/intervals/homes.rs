@@ -151,6 +151,8 @@ struct Path {
     says_lock: bool,
     /// Whether it ends in the C library or the kernel, and tells nothing of the program.
     blind: bool,
+    /// Whether it asks for the address of a name.
+    asks: bool,
     /// Whether a scheduler's task waits here with the thread that others need.
     keeps_thread: bool,
     /// Whether a scheduler's thread waits here for a task: however little it shares with the little that it does, it is at home.
@@ -204,6 +206,7 @@ impl Paths<'_, '_> {
             hash: hasher.finish(),
             says_lock: facts.lock_function != StringId::default(),
             blind: !facts.tells,
+            asks: facts.asks_for_name,
             parked: facts.parked,
             keeps_thread: !facts.parked && schedulers::at(trace, stack).is_some_and(|s| s.lends_threads),
         }
@@ -259,7 +262,7 @@ impl Activity {
         let Seen { kind, waits, ns, again, asked, .. } = *seen;
         // A thread whose waits time out again and again watches over locks.
         let watches = seen.arrivals() == 0 && waits > 2;
-        if !may_be_home(kind) || path.keeps_thread {
+        if !may_be_home(kind) || path.keeps_thread || path.asks {
             return Place::Middle;
         } else if path.parked {
             return Place::Home;

@@ -83,6 +83,10 @@ impl<'a> Dictionary<'a> {
         if wait.idle_state {
             return WaitKind::KernelIdle;
         }
+        // In whatever system call that was.
+        if facts.kind == Some(WaitKind::Stopped) {
+            return WaitKind::Stopped;
+        }
         let by_call = kind_of_call(self.call(wait.syscall), wait.io_wait);
         let known = match (by_call, facts.kind) {
             (Some(WaitKind::Futex | WaitKind::Unknown) | None, Some(kind)) => kind,

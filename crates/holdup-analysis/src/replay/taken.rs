@@ -86,7 +86,7 @@ fn is_ready(terminal: Terminal) -> bool {
 /// Whether the thread at a chain's end waits itself, for what is no thread.
 pub(super) fn waits(terminal: Terminal) -> bool {
     use Terminal::*;
-    matches!(terminal, Disk | Timer | Outside | UnknownHolder)
+    matches!(terminal, Disk | Timer | Outside | Stopped | UnknownHolder)
 }
 
 fn add(to: &mut Spans, thread: ThreadIdx, spans: &[Span]) {

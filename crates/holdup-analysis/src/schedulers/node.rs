@@ -7,7 +7,18 @@ pub(super) const EVENT_LOOP: Scheduler = Scheduler {
     task: "callback",
     is_own,
     is_task: |_, function| {
-        any(&["uv_run", "node::SpinEventLoop*", "Builtins_JSEntry*", "v8::internal::Execution::*"], function)
+        // Others have libuv's loop, too.
+        any(
+            &[
+                "node::SpinEventLoop*",
+                "node::NodeMainInstance::*",
+                "node::Start*",
+                "node::worker::Worker::*",
+                "Builtins_JSEntry*",
+                "v8::internal::Execution::*",
+            ],
+            function,
+        )
     },
     nameless: "JavaScript without names",
     naming: "Start node with --perf-basic-prof: then it says which function of JavaScript this is.",

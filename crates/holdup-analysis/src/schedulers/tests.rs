@@ -173,7 +173,8 @@ fn a_task_belongs_to_the_thread_that_runs_it() {
     let task = |functions: &[(&str, &str)]| of_task(functions.iter().copied()).map(|s| s.works);
     let node = "/usr/bin/node";
     let pool = task(&[(node, "uv__fs_work"), (node, "worker"), ("libc.so.6", "start_thread")]);
-    let synchronous = task(&[(node, "uv__fs_work"), (node, "uv_fs_read"), ("[jit]", "load"), (node, "uv_run")]);
+    let synchronous =
+        task(&[(node, "uv__fs_work"), (node, "uv_fs_read"), ("[jit]", "load"), (node, "node::SpinEventLoop")]);
     assert_eq!((pool, synchronous), (Some(node::POOL.works), Some(node::EVENT_LOOP.works)));
     assert_eq!(task(&[("/srv/app", "worker")]), None, "somebody's own");
     let events = "/usr/lib/python3.11/asyncio/events.py";

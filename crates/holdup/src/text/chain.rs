@@ -238,6 +238,7 @@ fn did(share: &Share) -> &'static str {
     match share.what {
         EndKind::Running => "ran",
         EndKind::Runnable => "could run, and had no CPU",
+        EndKind::Stopped => "was stopped, or frozen",
         EndKind::Disk => "waited for a disk",
         EndKind::Timer => "waited for a timer",
         EndKind::Network => "waited for the network",

@@ -180,7 +180,8 @@ fn end_at(wait: &Wait) -> Terminal {
 fn is_held_up_there(wait: &Wait) -> bool {
     match wait.place {
         Place::Middle => true,
-        Place::Unsure => wait.kind == WaitKind::Timer && terminal::is_nap(wait),
+        Place::Unsure if wait.kind == WaitKind::Timer => terminal::is_nap(wait),
+        Place::Unsure => true,
         Place::Home => false,
     }
 }

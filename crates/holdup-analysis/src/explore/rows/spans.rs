@@ -47,7 +47,7 @@ impl Doing {
             WaitKind::Disk | WaitKind::PageFault => Doing::Disk,
             WaitKind::Timer => Doing::Sleep,
             WaitKind::Input | WaitKind::Read | WaitKind::Write | WaitKind::Signal => Doing::Input,
-            WaitKind::KernelIdle | WaitKind::Unknown => Doing::Other,
+            WaitKind::Stopped | WaitKind::KernelIdle | WaitKind::Unknown => Doing::Other,
         }
     }
 }

@@ -1,0 +1,128 @@
+//! What holds a thread up besides locks and other threads' work: signals that stop it, disks at its end, answers of other machines.
+
+#![allow(missing_docs)]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{FUTEX, MS, NET_RX, POLL, READ, Schedule, near, ns};
+use holdup_analysis::blame::Terminal;
+use holdup_analysis::report::{Confidence, Explanation, FindingKind};
+use holdup_analysis::{NoDisassembler, Options, explain};
+use holdup_trace::{
+    ChainId, Cpu, ExitEvent, Image, ListenerEvent, Location, LockId, SwitchEvent, SwitchState, Symbolizer, Trace,
+    WakeContext,
+};
+
+const STOPPED: u64 = 1;
+const ASKS: u64 = 2;
+
+struct Names;
+
+impl Symbolizer for Names {
+    fn locate(&mut self, _: bool, _: &[Arc<Image>], address: u64) -> Vec<Location> {
+        let (function, module) = match address {
+            STOPPED => ("do_signal_stop", "[kernel]"),
+            ASKS => ("__res_context_send", "/lib/libc.so.6"),
+            _ => ("main", "/bin/app"),
+        };
+        vec![Location { function: function.into(), module: module.into(), ..Location::default() }]
+    }
+
+    fn code(&mut self, _: bool, _: &[Arc<Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {
+        None
+    }
+}
+
+fn explained(trace: &Trace) -> Explanation {
+    explain(trace, "t", &Options::default(), &NoDisassembler).unwrap()
+}
+
+#[test]
+fn whoever_is_stopped_with_a_lock_is_blamed_and_not_who_lets_it_go_on() {
+    let mut s = Schedule::new(2, 100.0).in_focus();
+    for (tid, name) in [(10, "owner"), (20, "waiter"), (30, "shell")] {
+        s = s.thread(tid, name);
+    }
+    s = s.runs(20, 1, 0.0, 5.0, -1).futex(5.0, 20, 10).switch(5.0, 1, 20, SwitchState::Sleeping, FUTEX, 0);
+    s = s.switch(0.0, 0, 0, SwitchState::Runnable, -1, 10);
+    let chain = s.builder.chain(1, &[STOPPED], &[9]);
+    let (state, lock) = (SwitchState::Stopped, LockId::NONE);
+    let stop = SwitchEvent { cpu: Cpu(0), prev: 10, next: 0, state, io_wait: false, syscall: -1, lock, chain };
+    s.builder.push(ns(10.0), stop);
+    // The shell works beside them, and sends the signal to go on.
+    s = s.runs(30, 0, 20.0, 70.0, READ).by(69.0, 0, 30, 10);
+    s = s.runs(10, 0, 70.0, 75.0, READ).by(75.0, 0, 10, 20).runs(20, 1, 75.0, 90.0, READ);
+    let trace = s.finish_with(&mut Names);
+    let answer = explained(&trace);
+    let first = answer.findings.first().expect("a finding");
+    assert_eq!((first.kind, first.culprit.thread.as_str()), (FindingKind::OwnerNotRunning, "owner"), "{first:?}");
+    assert!(first.title.contains("was stopped, or frozen, for "), "{}", first.title);
+    let (_, blame) = common::blame_of(trace);
+    near(common::ms(&blame, |key| key.terminal == Terminal::Stopped), 2.0 * 59.0);
+}
+
+#[test]
+fn a_disk_that_a_process_waits_for_before_it_ends_holds_it_up() {
+    let mut s = Schedule::new(1, 50.0).in_focus().thread(10, "reader").runs(10, 0, 0.0, 10.0, -1);
+    let (state, lock, chain) = (SwitchState::Uninterruptible, LockId::NONE, ChainId::NONE);
+    let leaves = SwitchEvent { cpu: Cpu(0), prev: 10, next: 0, state, io_wait: true, syscall: READ, lock, chain };
+    s.builder.push(ns(10.0), leaves);
+    s = s.wakes(40.0, 0, 0, 10, WakeContext::HardIrq, 7).switch(40.0, 0, 0, SwitchState::Runnable, -1, 10);
+    s = s.exits(40.1, 10).switch(40.1, 0, 10, SwitchState::Dead, 60, 0);
+    let (_, blame) = s.blame();
+    near(blame.cpu.held_up / MS as f64, 30.0);
+}
+
+/// A process polls, and after `length` ms something comes from the network.
+fn client(length: f64, listens: Option<bool>) -> Explanation {
+    let mut s = Schedule::new(1, 10.0 * length).in_focus().thread(1, "client");
+    if let Some(listens) = listens {
+        s.builder.push(0, ListenerEvent { pid: 1, parent: 0, listens });
+    }
+    for round in 0..9 {
+        let t = length * f64::from(round);
+        s = s.waits_at(1, 0, [t, t + 1.0], POLL, &[9]).wakes(t + length - 0.1, 0, 0, 1, WakeContext::SoftIrq, NET_RX);
+    }
+    explained(&s.finish_with(&mut Names))
+}
+
+#[test]
+fn a_client_waits_for_the_answers_of_another_machine() {
+    let answer = client(20.0, Some(false));
+    let first = answer.findings.first().expect("a finding");
+    assert_eq!((first.kind, first.confidence), (FindingKind::Network, Confidence::Low), "{first:?}");
+    // A server has nothing to do meanwhile, and who hears something every few seconds has hardly asked for it.
+    for (length, listens) in [(20.0, Some(true)), (20.0, None), (3000.0, Some(false))] {
+        let answer = client(length, listens);
+        let first = answer.findings.first().expect("a finding");
+        assert_eq!(first.kind, FindingKind::IdleByDesign, "{length} {listens:?}: {first:?}");
+    }
+}
+
+#[test]
+fn a_name_server_that_does_not_answer_holds_up() {
+    let mut s = Schedule::new(1, 5000.0).in_focus().thread(1, "client");
+    for round in 0..5 {
+        let t = 1000.0 * f64::from(round);
+        s = s.waits_at(1, 0, [t, t + 1.0], POLL, &[ASKS, 9]);
+        s = s.wakes(t + 999.0, 0, 0, 1, WakeContext::Timer, 0);
+    }
+    let answer = explained(&s.finish_with(&mut Names));
+    let first = answer.findings.first().expect("a finding");
+    assert!(first.title.contains("an address for a name (DNS)"), "{}", first.title);
+}
+
+#[test]
+fn reading_files_by_aio_is_for_the_disk() {
+    const IO_GETEVENTS: i16 = 208;
+    let mut s = Schedule::new(1, 100.0).in_focus().thread(1, "reader");
+    for round in 0..10 {
+        let t = 10.0 * f64::from(round);
+        s = s.waits_at(1, 0, [t, t + 1.0], IO_GETEVENTS, &[9]).wakes(t + 9.0, 0, 0, 1, WakeContext::HardIrq, 7);
+    }
+    s.builder.push(ns(100.0), ExitEvent { tid: 1 });
+    let answer = explained(&s.finish_with(&mut Names));
+    assert_eq!(answer.findings.first().map(|f| f.kind), Some(FindingKind::Disk), "{:?}", answer.findings);
+}
