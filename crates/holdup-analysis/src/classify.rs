@@ -86,6 +86,8 @@ pub struct StackFacts {
     pub tells: bool,
     /// Whether it is for the lock of a language of which one thread runs at a time.
     pub one_runs: bool,
+    /// Whether it is stopped for its tracer: a debugger, or strace.
+    pub traced: bool,
     /// Whether a condition variable serves as a lock here.
     pub by_condition: bool,
     /// Whether the C library asks here what address a name has.
@@ -302,7 +304,11 @@ fn kernel_facts(function: &str, facts: &mut StackFacts) {
         "hrtimer_nanosleep" | "do_nanosleep" | "clock_nanosleep" => Some(Timer),
         "ep_poll" | "do_poll" | "do_sys_poll" | "do_select" | "inet_csk_accept" | "io_cqring_wait" => Some(Input),
         "do_wait" | "kernel_wait4" | "do_wait4" => Some(Join),
-        // Whoever is traced waits for its tracer instead: that does not end here, but in ptrace_stop.
+        // For its tracer.
+        "ptrace_stop" => {
+            facts.traced = true;
+            Some(Signal)
+        }
         "do_signal_stop" | "do_freezer_trap" | "__refrigerator" => Some(Stopped),
         "rwsem_down_read_slowpath"
         | "rwsem_down_write_slowpath"

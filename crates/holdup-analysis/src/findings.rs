@@ -233,7 +233,7 @@ impl Context<'_> {
             schema: "holdup.explain/1",
             mostly_idle: idle::is_mostly(self, &cpu_seconds, &findings),
             trace,
-            caveats: caveats::of(self, &cpu_seconds),
+            caveats: caveats::of(self, &cpu_seconds, &findings),
             cpu_seconds,
             nameless: nameless::of(self, &findings, &hot),
             hot,

@@ -47,6 +47,13 @@ pub(crate) fn collector(function: &str) -> Option<&'static str> {
     ALL.iter().find(|s| any(s.collects, function)).map(|s| s.collector)
 }
 
+/// What of its tasks' waiting the kernel does not see, of the scheduler whose thread is idle at a stack.
+pub(crate) fn unseen(trace: &Trace, stack: StackId) -> Option<&'static str> {
+    let mut functions =
+        trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f)).map(|l| trace.text(l.function));
+    functions.find_map(|function| ALL.iter().find(|s| any(s.idles, function)).map(|s| s.unseen))
+}
+
 /// The scheduler on one of whose tasks the innermost of these functions lies.
 fn of_task<'a>(mut functions: impl Iterator<Item = (&'a str, &'a str)>) -> Option<&'static Scheduler> {
     functions.find_map(|(module, function)| ALL.iter().find(|s| (s.is_task)(module, function)))

@@ -298,7 +298,7 @@ fn left_behind(by: u64) -> FindingKind {
     let schedule = schedule.switch(0.0, 0, 1, SwitchState::Sleeping, common::WAIT4, 0).runs(10, 0, 0.0, 100.0, SLEEP);
     let schedule = schedule.switch(0.0, 1, 0, SwitchState::Runnable, -1, 11);
     let schedule = schedule.switch(30.0, 1, 11, SwitchState::Dead, 60, 0).exits(30.0, 11);
-    let schedule = schedule.by(100.0, 0, 10, 1).switch(100.0, 1, 0, SwitchState::Runnable, -1, 1);
+    let schedule = schedule.by(100.0, 0, 10, 1).exits(100.0, 10).switch(100.0, 1, 0, SwitchState::Runnable, -1, 1);
     explained(&sampled(schedule, &[(10, 0, WORK, 0.0, 100.0), (11, 1, by, 0.0, 30.0)])).findings[0].kind
 }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::traffic::{ANSWER, EPOLL, Traffic, explained};
-use common::{FUTEX, NET_RX, READ};
+use common::{FUTEX, NET_RX, READ, WAIT4};
 use holdup_analysis::report::{Finding, FindingKind};
 use holdup_trace::{Trace, WakeContext};
 
@@ -43,6 +43,19 @@ fn a_round_trip_belongs_to_whom_it_takes_longest() {
             assert!(f.advice.contains("pipelining"), "{f:?}");
         }
     }
+}
+
+#[test]
+fn a_tracer_waits_for_what_it_traces_and_for_no_end() {
+    let mut traffic = asked(WAIT4, 200).thread(99, 99, "other");
+    // No process of this trace has ended, as far as is known: then it may be that ends were not recorded.
+    assert_ne!(
+        explained(&asked(WAIT4, 200).finish(), None).findings.first().map(|f| f.kind),
+        Some(FindingKind::Serial)
+    );
+    traffic.ends(1.0, 99);
+    let f = first(&traffic.finish(), None);
+    assert!(f.title.starts_with("`server` and `client` take turns"), "{}", f.title);
 }
 
 #[test]

@@ -17,6 +17,7 @@ use holdup_trace::{
 
 const STOPPED: u64 = 1;
 const ASKS: u64 = 2;
+const PARKED: u64 = 3;
 
 struct Names;
 
@@ -25,6 +26,7 @@ impl Symbolizer for Names {
         let (function, module) = match address {
             STOPPED => ("do_signal_stop", "[kernel]"),
             ASKS => ("__res_context_send", "/lib/libc.so.6"),
+            PARKED => ("runtime.findRunnable", "/bin/app"),
             _ => ("main", "/bin/app"),
         };
         vec![Location { function: function.into(), module: module.into(), ..Location::default() }]
@@ -125,4 +127,19 @@ fn reading_files_by_aio_is_for_the_disk() {
     s.builder.push(ns(100.0), ExitEvent { tid: 1 });
     let answer = explained(&s.finish_with(&mut Names));
     assert_eq!(answer.findings.first().map(|f| f.kind), Some(FindingKind::Disk), "{:?}", answer.findings);
+}
+
+#[test]
+fn what_goroutines_wait_for_is_said_not_to_be_seen() {
+    let caveat = |place: u64| {
+        let mut s = Schedule::new(1, 1000.0).in_focus().thread(1, "app");
+        for round in 0..10 {
+            let t = 100.0 * f64::from(round);
+            s = s.waits_at(1, 0, [t, t + 5.0], POLL, &[place, 9]).wakes(t + 99.0, 0, 0, 1, WakeContext::Timer, 0);
+        }
+        let answer = explained(&s.finish_with(&mut Names));
+        answer.caveats.into_iter().map(|c| c.what).collect::<Vec<_>>()
+    };
+    assert!(caveat(PARKED).iter().any(|what| what.contains("goroutines that wait for each other")));
+    assert_eq!(caveat(9), Vec::<String>::new());
 }

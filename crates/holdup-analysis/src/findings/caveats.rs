@@ -2,10 +2,14 @@
 
 use holdup_trace::{Amount, ThreadIdx, Trace};
 
+use rustc_hash::FxHashMap;
+
 use super::context::Context;
-use super::place;
+use super::{idle, place};
+use crate::blame::Terminal;
 use crate::label::duration;
-use crate::report::{Caveat, CpuSeconds};
+use crate::report::{Caveat, CpuSeconds, Finding, ON_THE_PAGE};
+use crate::schedulers;
 
 /// Less CPU time than this, in seconds, explains nothing.
 const LITTLE: f64 = 0.02;
@@ -20,7 +24,7 @@ pub(super) const WITH_STACKS: &str = "--call-graph dwarf,8192";
 const RECORD_ON_WINDOWS: [&str; 2] = holdup_base::ETW;
 
 /// The gravest first.
-pub(super) fn of(context: &Context, cpu: &CpuSeconds) -> Vec<Caveat> {
+pub(super) fn of(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     let trace = context.trace;
     if !has_switches(context) {
@@ -45,8 +49,31 @@ pub(super) fn of(context: &Context, cpu: &CpuSeconds) -> Vec<Caveat> {
         let worked = duration(worked);
         let what = format!("Next to nothing happened: {who} worked for {worked} of the CPUs' {whole}.");
         caveats.push(Caveat { what, record: Vec::new() });
+    } else if !findings.iter().any(|f| f.is_cause() && f.blame_cpu_s >= ON_THE_PAGE * cpu.total)
+        && idle::is_seldom_active(context, cpu)
+        && let Some(unseen) = unseen(context)
+    {
+        let what = format!("Next to nothing that the kernel sees held it up; but its {unseen}");
+        caveats.push(Caveat { what, record: Vec::new() });
     }
     caveats
+}
+
+/// What a scheduler inside of the program in focus hides, if its threads are mostly those that have nothing to do.
+fn unseen(context: &Context) -> Option<&'static str> {
+    if context.focus.is_everything() {
+        return None;
+    }
+    let (mut all, mut own) = (0, FxHashMap::<&'static str, u64>::default());
+    for (_, cell) in context.blame.cells.iter().filter(|(key, _)| key.terminal == Terminal::IdleByDesign) {
+        for (stack, ns) in &cell.wait_stacks {
+            all += ns;
+            if let Some(unseen) = schedulers::unseen(context.trace, *stack) {
+                *own.entry(unseen).or_default() += ns;
+            }
+        }
+    }
+    own.into_iter().find(|(_, ns)| 2 * ns > all).map(|(unseen, _)| unseen)
 }
 
 /// From this share of the waiting on whose stacks tell nothing of the program, its silence is no all-clear.

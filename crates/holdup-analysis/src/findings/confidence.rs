@@ -101,6 +101,10 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
         grave = true;
         doubts.push("nothing tells whether it had asked for what arrived, or only listened".to_owned());
     }
+    let sleeps_at = |stack| context.timeline.place(stack) == Place::Unsure;
+    if matches!(group, Group::Timer(..)) && !grave && sleeps_at(tally.main_site(context.classifier)) {
+        doubts.push("it may sleep by design, to keep a pace".to_owned());
+    }
     if matches!(group, Group::Timer(..)) && tally.is_at_input(context.classifier) {
         doubts.push("what set the timer is not in the recording".to_owned());
     }

@@ -16,8 +16,9 @@ use crate::report::{Confidence, Finding, FindingKind, Hot};
 /// Below this share of the CPU time, being held up does not matter beside being busy.
 const MINOR: f64 = 0.1;
 
-/// From this share of the CPU time on, what somebody waited for is worth more than to know what ran. (The waking up of threads is the
-/// price of each hand-over: it does not matter beside being busy below [`MINOR`].)
+/// From this share of the CPU time on, what a thread, a lock or a cache line kept others waiting is worth more than to know what ran: with more CPUs
+/// it will be more. Not so what comes from outside of the program (a disk, a time, a neighbour), nor the price of having several threads and
+/// CPUs (waking up, and that a scheduler does not find each idle CPU at once): that does not matter beside being busy below [`MINOR`].
 const NOTABLE: f64 = 0.03;
 
 /// Functions listed as hot.
@@ -66,8 +67,10 @@ impl Busiest {
 
 /// Whether a finding is worth more than to know what ran, such as cache lines that travel.
 pub(super) fn matters(context: &Context, finding: &Finding) -> bool {
-    let is_doubtful = finding.kind == FindingKind::WakeLatency || finding.confidence == Confidence::Low;
-    let least = if is_doubtful { MINOR } else { NOTABLE };
+    use FindingKind::{CpuStarved, Disk, Network, RunnableWhileIdle, SleepPolling, WakeLatency};
+    let is_price = matches!(finding.kind, WakeLatency | RunnableWhileIdle);
+    let is_outside = matches!(finding.kind, CpuStarved | Disk | Network | SleepPolling);
+    let least = if is_price || is_outside || finding.confidence == Confidence::Low { MINOR } else { NOTABLE };
     let running = context.limits.of_cpus(Amount(running(context)));
     finding.kind != FindingKind::IdleByDesign && finding.blame_cpu_s >= least * running
 }

@@ -12,6 +12,9 @@ pub(super) const REWAIT_NS: u64 = 300_000;
 /// Who wakes somebody and ends within this time has done so as the last thing, in nanoseconds.
 const LAST_NS: u64 = 1_000_000;
 
+/// Whoever ends its parent's wait and does not end within this time has only stopped, in nanoseconds.
+const STOPS_NS: u64 = 100_000_000;
+
 /// What the trace's dictionaries tell of waits, looked up once.
 pub(super) struct Dictionary<'a> {
     pub(super) trace: &'a Trace,
@@ -21,6 +24,8 @@ pub(super) struct Dictionary<'a> {
     objects: FxHashMap<(u32, u64), LockId>,
     /// The first thread of each process.
     mains: FxHashMap<u32, ThreadIdx>,
+    /// Whether it is known when threads ended.
+    knows_ends: bool,
     /// vfork, clone and clone3 wait for the child to get going.
     vforks: &'static [i16],
 }
@@ -56,6 +61,8 @@ impl<'a> Dictionary<'a> {
                 .map(ThreadIdx)
                 .filter_map(|t| Some((main_of(trace, t)?, t)))
                 .collect(),
+            // Only processes that were looked at have rows there: it is our recorder's, which sees all ends.
+            knows_ends: trace.listeners.rows() > 0 || trace.threads.end.iter().any(|end| end.nanos() != u64::MAX),
             vforks: if arch == "aarch64" { &[220, 435] } else { &[56, 57, 58, 435] },
         }
     }
@@ -97,8 +104,16 @@ impl<'a> Dictionary<'a> {
         };
         match known {
             WaitKind::Unknown if wait.is_timed_out() => WaitKind::Timer,
+            // A tracer waits so for what it traces.
+            WaitKind::Join if self.has_only_stopped(wait.waker, wait.woken) => WaitKind::Signal,
             kind => kind,
         }
+    }
+
+    /// Whether a thread that ended its parent's wait at `t` goes on after that.
+    fn has_only_stopped(&self, thread: ThreadIdx, t: u64) -> bool {
+        let end = self.trace.threads.end.get(thread.index()).map_or(0, |end| end.nanos());
+        self.knows_ends && thread.is_real() && end.abs_diff(t) > STOPS_NS
     }
 
     /// glibc's condition variables wait on two words in turn: their key is the object.

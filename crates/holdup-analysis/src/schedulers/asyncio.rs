@@ -8,6 +8,9 @@ pub(super) const ASYNCIO: Scheduler = Scheduler {
         module.ends_with("/asyncio/events.py") && (function == "Handle._run" || function == "_run")
     },
     lends_threads: true,
+    idles: &["BaseEventLoop.run_forever", "run_forever"],
+    unseen: "coroutines that await each other, a time or input do so inside of the program, where the kernel does not see it. Spans of its \
+             requests (holdup record --span) tell how long each took.",
     works: BLOCKED,
     busy: BLOCKED,
     blocks: "{} blocks the thread of asyncio's event loop, and all its tasks wait: await its asynchronous form, or give it to \

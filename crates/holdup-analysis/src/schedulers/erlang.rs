@@ -3,6 +3,9 @@
 use super::row::Scheduler;
 
 pub(super) const ERLANG: Scheduler = Scheduler {
+    idles: &["erts_schedule", "erts_check_io*"],
+    unseen: "processes that wait for a message of each other, or for a time, do so inside of the program, where the kernel does not see it. \
+             observer tells, or the lengths of their mailboxes.",
     task: "process",
     is_own: |module, function| {
         module.rsplit('/').next().is_some_and(|base| base.starts_with("beam.smp"))

@@ -41,6 +41,9 @@ pub(super) const GO: Scheduler = Scheduler {
         "runtime.gcStart*",
     ],
     collector: "Let the heap grow further between collections (GOGC, GOMEMLIMIT), or allocate less{}.",
+    idles: &["runtime.stopm", "runtime.findRunnable", "runtime.findrunnable"],
+    unseen: "goroutines that wait for each other, for a time or for input do so inside of the program, where the kernel does not see it. \
+             pprof's profiles of goroutines, blocking and mutexes tell.",
     works: "Spread {} over goroutines, or make it shorter. Who waits for it meanwhile is not seen by the kernel: \
             pprof's block and mutex profiles tell.",
     busy: "If goroutines wait for a CPU (GODEBUG=schedtrace=1000 counts them), raise GOMAXPROCS; else spread {} over goroutines.",

@@ -22,6 +22,9 @@ pub(super) const EVENT_LOOP: Scheduler = Scheduler {
     },
     nameless: "JavaScript without names",
     naming: "Start node with --perf-basic-prof: then it says which function of JavaScript this is.",
+    idles: &["node::SpinEventLoop*"],
+    unseen: "promises and callbacks that wait for each other, for a time or for input do so inside of the program, where the kernel does not \
+             see it. Spans of its requests (holdup record --span) tell how long each took.",
     works: BLOCKED,
     busy: BLOCKED,
     blocks: "Use the asynchronous form of what {} calls: while the event loop waits here, no other callback runs.",

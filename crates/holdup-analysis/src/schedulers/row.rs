@@ -34,6 +34,10 @@ pub(crate) struct Scheduler {
     pub(crate) works: &'static str,
     /// The same of one that works all the time, so that nobody is known to wait; empty: nothing.
     pub(crate) busy: &'static str,
+    /// Functions on the stacks of its idle threads: where they are, tasks may wait unseen.
+    pub(super) idles: &'static [&'static str],
+    /// What of its tasks' waiting the kernel does not see, and what does: a sentence.
+    pub(crate) unseen: &'static str,
     /// What to do about a task that sleeps, or waits for a disk, with the thread that others need; empty: nothing.
     pub(crate) blocks: &'static str,
 }
@@ -67,6 +71,8 @@ impl Scheduler {
         naming: "",
         works: "",
         busy: "",
+        idles: &[],
+        unseen: "",
         blocks: "",
     };
 }

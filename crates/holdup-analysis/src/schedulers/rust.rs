@@ -7,6 +7,8 @@ const STD: [&str; 8] =
     ["std::*", "core::*", "parking_lot*", "lock_api::*", "crossbeam*", "<std::*", "<core::*", "<parking_lot*"];
 
 pub(super) const TOKIO: Scheduler = Scheduler {
+    idles: &["tokio::runtime::scheduler::*", "tokio::runtime::park*"],
+    unseen: "tasks that await each other, a time or input do so inside of the program, where the kernel does not see it. tokio-console tells.",
     is_own: |_, function| any(&["tokio::*", "mio::*"], function) || is_implementation(function, &["tokio::", "mio::"]),
     waits: &[
         STD[0],

@@ -133,6 +133,8 @@ fn the_inner_task_counts() {
     let job = ["PKCS5_PBKDF2_HMAC", "node::ThreadPoolWork::ScheduleWork()::{lambda(uv_work_s*)#1}::_FUN", "worker"];
     assert_eq!(of_task(job.into_iter().map(|f| ("/usr/bin/node", f))).map(|s| s.task), Some("job"));
     assert_eq!(task(&["Builtins_JSEntry", "uv_run"]), Some("callback"));
+    // BIND and others have libuv's loop, too.
+    assert_eq!(task(&["ns__client_request", "uv_run", "isc__trampoline_run"]), None);
     // Workers of tokio begin in its pool for blocking calls: only what they run for tasks is one.
     let blocking = ["app::resize", "tokio::runtime::task::raw::poll", "tokio::runtime::blocking::pool::Inner::run"];
     assert_eq!(task(&blocking), None);

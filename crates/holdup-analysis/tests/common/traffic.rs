@@ -3,7 +3,8 @@
 use holdup_analysis::report::Explanation;
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
-    ChainId, Cpu, Image, LockId, MapEvent, NameEvent, SampleEvent, SwitchEvent, SwitchState, Trace, WakeContext,
+    ChainId, Cpu, ExitEvent, Image, LockId, MapEvent, NameEvent, SampleEvent, SwitchEvent, SwitchState, Trace,
+    WakeContext,
 };
 
 use super::{MS, Namer, Schedule, ns};
@@ -48,6 +49,10 @@ impl Traffic {
         let io_wait = syscall == FSYNC;
         let event = SwitchEvent { cpu: Cpu(cpu), prev: tid, next: 0, state, io_wait, syscall, lock, chain };
         self.schedule.builder.push(ns(t), event);
+    }
+
+    pub fn ends(&mut self, t: f64, tid: u32) {
+        self.schedule.builder.push(ns(t), ExitEvent { tid });
     }
 
     pub fn comes(&mut self, t: f64, cpu: u16, tid: u32) {

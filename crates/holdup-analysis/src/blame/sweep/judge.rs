@@ -139,8 +139,8 @@ impl Sweep<'_> {
                 (key.terminal, key.site) = (terminal::of_wait(end, 1, kind == WaitKind::Lock), end.stack);
                 // Who keeps house gives work now and then, and began none before; and a server at home has nothing to do until then, but for what
                 // it asked another: that one sleeps in the middle of its answer.
-                let keeps_house = end.verdict == Some(Verdict::Idle)
-                    || self.serves_at_home(queue.member) && end.place != Place::Middle;
+                let keeps_house =
+                    end.verdict == Some(Verdict::Idle) || self.serves_at_home(queue.member) && end.place == Place::Home;
                 if key.terminal == Terminal::Timer && keeps_house && kind != WaitKind::Lock {
                     key.terminal = Terminal::IdleByDesign;
                 }

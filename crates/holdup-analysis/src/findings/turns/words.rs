@@ -22,10 +22,15 @@ pub(super) fn describe(context: &Context, pairs: &Pairs, parts: &Parts, f: &mut 
         1 => format!("{one} and {other} take turns"),
         n => format!("{one} and {other} take turns, {n} pairs of them"),
     };
-    f.title = format!("{who}: {what}");
+    let traced = pairs.stacks.iter().any(|stack| context.classifier.facts(*stack).traced);
+    let traces = if traced { ", one of which traces the other" } else { "" };
+    f.title = format!("{who}{traces}: {what}");
     f.evidence = evidence(context, pairs, parts, [&one, &other], &each);
     let function = if f.culprit.function.is_empty() { &one } else { &f.culprit.function };
-    f.advice = if parts.is_mostly_waking() {
+    f.advice = if traced {
+        "Trace less of it (strace -e trace=…, --seccomp-bpf), or by means that do not stop it each time (perf trace, bpftrace, holdup)."
+            .to_owned()
+    } else if parts.is_mostly_waking() {
         "Send several requests before waiting for the answers (pipelining, batches), so that fewer hand-overs are paid, or look \
          for the answer a moment longer before sleeping (busy polling)."
             .to_owned()

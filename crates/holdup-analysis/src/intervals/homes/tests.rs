@@ -6,7 +6,16 @@ use super::*;
 fn short_sleeps_in_a_row_beside_work_may_be_for_something() {
     let path = |functions: &[u64], application, says_lock| {
         let (functions, hash) = (functions.to_vec(), functions[0]);
-        Rc::new(Path { functions, application, hash, says_lock, blind: false, asks: false, keeps_thread: false, parked: false })
+        Rc::new(Path {
+            functions,
+            application,
+            hash,
+            says_lock,
+            blind: false,
+            asks: false,
+            keeps_thread: false,
+            parked: false,
+        })
     };
     let naps = |again, ns| Seen { kind: WaitKind::Timer, waits: 100, again, ns, ..Seen::default() };
     let judged = |says_lock, seen, samples| {
