@@ -26,7 +26,8 @@ for package in postgresql postgresql-contrib redis-server nginx-light memcached 
     wrk apache2-utils python3 strace gdb \
     gcc g++ make cmake autoconf git pigz zstd xz-utils bzip2 coreutils findutils libgomp1 gfortran \
     openjdk-17-jdk-headless maven golang-go nodejs npm etcd-server etcd-client gunicorn python3-venv \
-    ruby flac lame ninja-build lighttpd perl p7zip-full rsync curl varnish haproxy pgbouncer; do
+    ruby flac lame ninja-build lighttpd perl p7zip-full rsync curl varnish haproxy pgbouncer \
+    php-fpm apache2 libapache2-mod-wsgi-py3 puma bindfs fio openmpi-bin libopenmpi-dev; do
     $root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$package" >/dev/null ||
         echo "apt-get could not install $package: cases that need it are skipped." >&2
 done

@@ -2,6 +2,7 @@
 
 mod builds;
 mod goroutines;
+mod halted;
 mod instruments;
 mod java;
 mod loops;
@@ -95,6 +96,12 @@ pub const ALL: &[&Case] = &[
     &others::CGI,
     &others::SEVEN_ZIP,
     &others::RSYNC,
+    &halted::STOPPED,
+    &halted::STRACE,
+    &halted::FUSE,
+    &halted::NAMES,
+    &halted::AIO,
+    &halted::MPI,
 ];
 
 /// Records the shell `command` whole, once the shell `prepare` has made its input.

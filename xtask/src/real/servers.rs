@@ -1,6 +1,7 @@
 //! Servers, and what drives them.
 
 mod etcd;
+mod gateways;
 mod instruments;
 mod mariadb;
 mod memcached;
@@ -13,7 +14,7 @@ mod sqlite;
 mod sysbench;
 
 use super::case::Case;
-pub use instruments::strace_wall;
+pub use instruments::{attach_wall, strace_wall};
 
 /// All of them, in the table's order.
 pub const ALL: &[&Case] = &[
@@ -39,4 +40,7 @@ pub const ALL: &[&Case] = &[
     &memcached::ONE_THREAD,
     &etcd::PUTS,
     &python::GIL,
+    &gateways::PHP,
+    &gateways::WSGI,
+    &gateways::PUMA,
 ];

@@ -266,6 +266,7 @@ fn title(context: &Context, cause: &Cause, found: &Stall, grows: bool, threads: 
         How::HasNoCpu => format!("{lock}{who}, which was ready and had no CPU"),
         How::Disk => format!("the disk{}", at("in")),
         How::Sleeps => format!("{lock}{who}, which slept{}", at("in")),
+        How::Stopped => format!("{lock}{who}, which was stopped or frozen"),
         How::Lock => format!("a lock{}", at("in")),
         _ => format!("{lock}{who}, which waited for somebody outside{}", at("in")),
     };

@@ -35,8 +35,8 @@ pub(super) struct Facts {
     learned: Vec<Option<Learned>>,
     /// Locks without an address, by process: their ids lie behind those of the trace.
     nameless: FxHashMap<u32, LockId>,
-    /// When each thread's last wait begins.
-    last: Vec<u64>,
+    /// When each thread's last wait begins, and when it has ended.
+    last: Vec<(u64, u64)>,
     sites: Sites,
     homes: Homes,
     /// Waits for input that timed out within requests, by thread and beginning.
@@ -53,7 +53,7 @@ pub(super) struct Facts {
 
 impl Facts {
     pub(super) fn new(locks: usize, threads: usize) -> Self {
-        Facts { owned: vec![false; locks], learned: vec![None; locks], last: vec![0; threads], ..Facts::default() }
+        Facts { owned: vec![false; locks], learned: vec![None; locks], last: vec![(0, 0); threads], ..Facts::default() }
     }
 
     /// A prepared wait that is over, or never ends.
@@ -62,7 +62,7 @@ impl Facts {
         self.sites.learn(wait, dictionary.trace);
         self.learn_turn(wait);
         let last = &mut self.last[wait.thread.index()];
-        *last = wait.start.max(*last);
+        *last = (wait.start, wait.resumed).max(*last);
         if let Some(pid) = dictionary.nameless(wait) {
             let next = LockId((self.owned.len() + self.nameless.len()) as u32);
             self.nameless.entry(pid).or_insert(next);
@@ -151,9 +151,10 @@ impl Facts {
             wait.kind = WaitKind::Join;
         }
         let exit = dictionary.trace.threads.end.get(wait.thread.index()).map_or(u64::MAX, |e| e.nanos());
+        let (last, resumed) = self.last[wait.thread.index()];
         let returns_to_exit = exit != u64::MAX
-            && exit.saturating_sub(wait.resumed) < EXIT_NS
-            && self.last[wait.thread.index()] == wait.start
+            && exit.saturating_sub(resumed) < EXIT_NS
+            && last == wait.last_start
             && may_be_told_to_exit(wait, dictionary.trace);
         match wait.kind {
             WaitKind::Lock | WaitKind::Disk | WaitKind::PageFault | WaitKind::Write | WaitKind::Stopped => {

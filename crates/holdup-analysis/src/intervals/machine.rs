@@ -130,6 +130,7 @@ impl<'a> Machine<'a> {
         self.out.waits.push(Wait {
             thread,
             start: t,
+            last_start: t,
             woken: end,
             resumed: end,
             waker: early.map_or(ThreadIdx::NONE, |e| e.waker),

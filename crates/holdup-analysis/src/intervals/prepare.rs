@@ -178,7 +178,7 @@ impl Wait {
     /// Takes over how `other`, with which this one goes on, ended.
     fn end_like(&mut self, other: &Wait) {
         (self.waker, self.kind) = (other.waker, other.kind);
-        (self.open, self.context) = (other.open, other.context);
+        (self.open, self.context, self.last_start) = (other.open, other.context, other.last_start);
     }
 
     /// If `follow`, which begins after the time-out at `resumed`, is on the same lock, this wait goes on in it. Not if

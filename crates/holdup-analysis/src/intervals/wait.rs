@@ -26,6 +26,8 @@ pub struct Wait {
     pub waker_stack: StackId,
     /// This wait timed out and goes on in that later one; 0 for none, else index + 1, or [`GOES_ON_BEYOND`].
     pub goes_on: u32,
+    /// When the last one began with which it goes on: its own beginning if it does not.
+    pub(super) last_start: u64,
     /// Interrupt number or softirq vector.
     pub source: u16,
     /// The system call, or -1.

@@ -17,6 +17,8 @@ pub(crate) enum How {
     Disk,
     /// A thread that sleeps.
     Sleeps,
+    /// A thread that a signal has stopped, or that is frozen.
+    Stopped,
     /// A thread that waits for the world outside.
     Outside,
     /// A lock whose holder is not known.

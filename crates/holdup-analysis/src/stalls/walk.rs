@@ -83,6 +83,7 @@ fn end_of(last: &Wait) -> End {
         _ if is_disk(last) => How::Disk,
         WaitKind::Lock if !last.is_timed_out() => How::Lock,
         WaitKind::Timer => How::Sleeps,
+        WaitKind::Stopped => How::Stopped,
         _ if last.is_timed_out() => How::Sleeps,
         _ => How::Outside,
     };
