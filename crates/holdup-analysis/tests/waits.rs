@@ -11,8 +11,8 @@ use holdup_analysis::blame::Terminal;
 use holdup_analysis::report::{Confidence, Explanation, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
-    ChainId, Cpu, ExitEvent, Image, ListenerEvent, Location, LockId, SwitchEvent, SwitchState, Symbolizer, Trace,
-    WakeContext,
+    ChainId, Cpu, ExitEvent, ForkEvent, Image, ListenerEvent, Location, LockId, SampleEvent, SwitchEvent, SwitchState,
+    Symbolizer, Trace, WakeContext,
 };
 
 const STOPPED: u64 = 1;
@@ -142,4 +142,17 @@ fn what_goroutines_wait_for_is_said_not_to_be_seen() {
     };
     assert!(caveat(PARKED).iter().any(|what| what.contains("goroutines that wait for each other")));
     assert_eq!(caveat(9), Vec::<String>::new());
+}
+
+#[test]
+fn who_is_seen_to_begin_late_was_not_ready_before() {
+    let mut s = Schedule::new(2, 100.0).in_focus().thread(1, "shell").thread(3, "other").runs(1, 0, 0.0, 100.0, -1);
+    s = s.runs(3, 1, 0.0, 10.0, READ);
+    s.builder.meta_mut().sample_period_ns = MS;
+    s.builder.push(ns(50.0), ForkEvent { parent_pid: 1, parent: 1, pid: 1, tid: 2 });
+    let chain = s.builder.chain(1, &[], &[9]);
+    // Its switch-in is missing: a sample tells that it runs, and has for up to a period.
+    s.builder.push(ns(50.1), SampleEvent { cpu: Cpu(1), tid: 2, ip: 9, chain });
+    let (_, blame) = s.blame();
+    near(blame.cpu.runnable_idle / MS as f64, 0.0);
 }

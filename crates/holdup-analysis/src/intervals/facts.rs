@@ -6,13 +6,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::homes::Homes;
 use super::place::Place;
 use super::prepare::Dictionary;
-use super::sites::{Origin, Sites, origin};
+use super::sites::{Origin, Sites, is_from_network, origin};
 use super::wait::Wait;
 use crate::classify::{StackFacts, WaitKind};
 use crate::servers::Servers;
 
-/// The softirq in which the network's packets arrive, by the kernel's number.
-const NET_RX: u16 = 3;
+/// So many times as many waits ended by the network as by threads are by another machine.
+const MOSTLY: u32 = 4;
 /// No longer wait is for another machine's answer, in nanoseconds.
 const LONGEST_ANSWER_NS: u64 = 1_000_000_000;
 /// CPU time after a wait below which the thread only came back to exit, in nanoseconds.
@@ -45,6 +45,8 @@ pub(super) struct Facts {
     turns: FxHashMap<LockId, [u32; 2]>,
     /// Who waited for which futex.
     waiters: FxHashSet<(LockId, ThreadIdx)>,
+    /// See [`Sites`].
+    arrivals: FxHashMap<ThreadIdx, [u32; 2]>,
     /// Who serves.
     servers: Servers,
     /// How many waits there are.
@@ -105,7 +107,7 @@ impl Facts {
         servers: &Servers,
         dictionary: &Dictionary,
     ) {
-        let Sites { mut waits, mut answers, requests, .. } = std::mem::take(&mut self.sites);
+        let Sites { mut waits, mut answers, requests, arrivals, .. } = std::mem::take(&mut self.sites);
         let serves = |thread: &ThreadIdx| servers.is_server(*thread) == Some(true);
         answers.retain(|thread, _| serves(thread));
         for (site, [within, known]) in requests.sleeps.into_iter().filter(|(site, _)| serves(&site.0)) {
@@ -113,7 +115,7 @@ impl Facts {
         }
         self.timeouts = requests.timeouts.into_iter().filter(|(thread, _)| serves(thread)).collect();
         self.homes = Homes::new(waits, samples, &answers, dictionary);
-        self.servers = servers.clone();
+        (self.servers, self.arrivals) = (servers.clone(), arrivals);
         self.waiters = FxHashSet::default();
     }
 
@@ -182,12 +184,14 @@ impl Facts {
     }
 
     /// Whether another machine may have answered one who asked it: a client has nothing to do at home but to wait for answers. Longer than
-    /// a second hardly one keeps others waiting; who was told something then may have only listened.
+    /// a second hardly one keeps others waiting; who was told something then may have only listened. Whom threads of this machine mostly
+    /// answer has asked these, though some packets arrive in a softirq that does not tell who sent them.
     fn may_be_answer(&self, wait: &Wait) -> bool {
-        let from_network = wait.context == WakeContext::SoftIrq && wait.source == NET_RX;
-        from_network
+        let [by_threads, by_network] = self.arrivals.get(&wait.thread).copied().unwrap_or_default();
+        is_from_network(wait)
             && matches!(wait.kind, WaitKind::Input | WaitKind::Read)
             && wait.woken.saturating_sub(wait.start) < LONGEST_ANSWER_NS
+            && by_network > MOSTLY * by_threads
             && self.servers.is_server(wait.thread) == Some(false)
     }
 

@@ -186,10 +186,13 @@ impl<'a> Machine<'a> {
                 self.enter(thread, woken, State::Woken(i));
             }
             State::Gone => {
-                let start = self.trace.threads.start[thread.index()].nanos().min(t);
-                self.out.insert(start, thread, State::Gone, State::Runnable(cpu));
-                let now = &mut self.threads[thread.index()];
-                (now.state, now.since) = (State::Runnable(cpu), start);
+                let start = self.trace.threads.start[thread.index()].nanos();
+                // Where it is inferred that it ran before it was seen to begin, it begins to run.
+                if start < t {
+                    self.out.insert(start, thread, State::Gone, State::Runnable(cpu));
+                    let now = &mut self.threads[thread.index()];
+                    (now.state, now.since) = (State::Runnable(cpu), start);
+                }
             }
             _ => {}
         }

@@ -45,6 +45,8 @@ pub(super) struct Sites {
     pub(super) waits: FxHashMap<(ThreadIdx, StackId), Seen>,
     /// How often each thread ended a wait of another program.
     pub(super) answers: FxHashMap<ThreadIdx, u32>,
+    /// How often each thread's waits for input were ended by another thread, and how often by the network.
+    pub(super) arrivals: FxHashMap<ThreadIdx, [u32; 2]>,
     /// Where each thread waited last, and until when.
     last: FxHashMap<ThreadIdx, (StackId, u64)>,
     pub(super) requests: Requests,
@@ -56,6 +58,9 @@ impl Sites {
         let origin = origin(wait, trace);
         if origin == Origin::Outside && wait.waker.is_real() {
             *self.answers.entry(wait.waker).or_default() += 1;
+        }
+        if origin == Origin::Outside && matches!(wait.kind, WaitKind::Input | WaitKind::Read) {
+            self.arrivals.entry(wait.thread).or_default()[usize::from(is_from_network(wait))] += 1;
         }
         if wait.stack == StackId::NONE || wait.kind == WaitKind::KernelIdle {
             return;
@@ -73,6 +78,14 @@ impl Sites {
             Origin::Nobody => {}
         }
     }
+}
+
+/// The softirq in which the network's packets arrive, by the kernel's number.
+const NET_RX: u16 = 3;
+
+/// Whether it was the network that ended a wait, and no thread of this machine is known to have sent something.
+pub(super) fn is_from_network(wait: &Wait) -> bool {
+    wait.context == WakeContext::SoftIrq && wait.source == NET_RX
 }
 
 /// Who ended a wait.

@@ -115,7 +115,7 @@ pub const FUSE: Case = Case {
 pub const NAMES: Case = Case {
     name: "dns",
     title: "Python, names that no server tells",
-    command: "unshare -m (resolv.conf: nameserver 192.0.2.1, timeout:1 attempts:1) python3: socket.getaddrinfo",
+    command: "unshare -m (resolv.conf: a nameserver that says nothing, timeout:1 attempts:1) python3: socket.getaddrinfo",
     needs: &["unshare", "/usr/bin/python3"],
     truth: "Each name takes the second after which the C library gives up. Its own clock:",
     expect: Expect {
@@ -125,8 +125,10 @@ pub const NAMES: Case = Case {
     },
     client: None,
     record: |scene| {
-        scene.write("resolv.conf", "nameserver 192.0.2.1\noptions timeout:1 attempts:1\n")?;
+        scene.write("resolv.conf", "nameserver 127.9.9.9\noptions timeout:1 attempts:1\n")?;
         scene.write("ask.py", ASK)?;
+        scene.write("silent.py", SILENT)?;
+        let _silent = scene.start("/usr/bin/python3 silent.py")?;
         let trace = scene.record_command(
             "unshare -m sh -c 'mount --bind resolv.conf /etc/resolv.conf && for i in 1 2 3; do /usr/bin/python3 ask.py; done >asked'",
         )?;
@@ -134,6 +136,13 @@ pub const NAMES: Case = Case {
     },
     fix: None,
 };
+
+const SILENT: &str = "\
+import socket, time
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(('127.9.9.9', 53))
+time.sleep(60)
+";
 
 const ASK: &str = "\
 import socket, time
