@@ -70,16 +70,18 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Serial(_) if tally.starved => format!("{who} {was} ready and {}; {}", starved(), stood(f)),
         Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} {was} the last to finish; {}", stood(f)),
         Group::Serial(_) if excludes_itself(context, tally, crew) => {
-            format!("{who} worked one at a time, for {lasted}{}; {}", without_cpu(context, tally), stood(f))
+            format!("{who} worked one at a time, for {lasted}{}; {}", preempt::without_cpu(context, tally), stood(f))
         }
         Group::Serial(_) if lock::is_kept_meanwhile(context, group, tally) => {
             format!(
                 "{who} worked for {lasted}{} while a lock was kept for it; {}",
-                without_cpu(context, tally),
+                preempt::without_cpu(context, tally),
                 stood(f)
             )
         }
-        Group::Serial(_) => format!("{who} worked{alone} for {lasted}{}; {}", without_cpu(context, tally), stood(f)),
+        Group::Serial(_) => {
+            format!("{who} worked{alone} for {lasted}{}; {}", preempt::without_cpu(context, tally), stood(f))
+        }
         Group::Disk(..) => format!("{who} waited for the disk for {}; {}", at_disk(context, tally), stood(f)),
         Group::Timer(..) => match lock::known(context, tally) {
             Some(known) => format!("{who} slept for {lasted} in tries to get {}; {}", known.name, stood(f)),
@@ -242,54 +244,16 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
     if f.kind == FindingKind::Gc {
         lines.extend(collection::evidence(context, tally));
     }
-    preempted(context, tally, &mut lines);
+    preempt::describe(context, tally, &mut lines);
     if f.culprit.thread == f.culprit.process && shares_name(context, f) {
         lines.push("its threads have no names of their own: pthread_setname_np would tell them apart".to_owned());
     }
     lines
 }
 
-/// Whether most of its work was waiting for a CPU, and who used that.
-fn without_cpu(context: &Context, tally: &Tally) -> String {
-    if tally.not_running <= 0.5 * tally.rank {
-        return String::new();
-    }
-    let used = match preempt::antagonist(context, tally) {
-        Some(Antagonist::Program(name)) => format!(" while {name} ran"),
-        _ => String::new(),
-    };
-    format!(", {:.0} % of it without a CPU{used}", 100.0 * (tally.not_running / tally.rank))
-}
-
 /// Whether the culprits lose their CPUs to others of their program.
 fn is_crowded(context: &Context, tally: &Tally) -> bool {
     matches!(preempt::antagonist(context, tally), Some(Antagonist::Siblings))
-}
-
-/// What ran instead of the culprit.
-fn preempted(context: &Context, tally: &Tally, lines: &mut Vec<String>) {
-    if tally.not_running <= 0.1 * tally.rank {
-        return;
-    }
-    let share = |of: Amount| 100.0 * (of / tally.rank);
-    if tally.stopped > Amount::ZERO {
-        lines.push(format!("for {:.0} % of it, it was stopped by a signal, or frozen", share(tally.stopped)));
-    }
-    if tally.is_stopped() {
-        return;
-    }
-    lines.push(format!("for {:.0} % of it, it was ready and had no CPU", share(tally.not_running - tally.stopped)));
-    let taken = preempt::by_each_other(context, tally);
-    if taken > 0 {
-        let time = duration(context.limits.once(Nanos(taken).amount()));
-        lines.push(format!("meanwhile its CPU ran others of these threads for {time}"));
-    }
-    for (thread, time) in preempt::antagonists(context, tally).into_iter().take(3) {
-        let (name, pid) = (context.thread_name(thread), context.pid(thread));
-        let time = duration(context.limits.once(Nanos(time).amount()));
-        lines.push(format!("meanwhile its CPU ran {name} (pid {pid}) for {time}"));
-    }
-    lines.extend(sched::constraints(context, tally));
 }
 
 /// Whether several threads of the culprit's process are called like the process.

@@ -1,10 +1,12 @@
 //! Who ran instead of a thread that could have run.
 
-use holdup_trace::{StringId, ThreadIdx};
+use holdup_trace::{Amount, Nanos, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
+use super::sched;
 use super::tally::Tally;
+use crate::label::duration;
 
 /// Share of the blame from which on an owner that does not run is the finding.
 const STARVED: f64 = 0.6;
@@ -66,4 +68,42 @@ pub(super) fn antagonists(context: &Context, tally: &Tally) -> Vec<(ThreadIdx, u
     let mut found: Vec<_> = found.into_iter().collect();
     found.sort_by_key(|&(thread, ns)| (std::cmp::Reverse(ns), thread));
     found
+}
+
+/// Whether most of its work was waiting for a CPU, and who used that.
+pub(super) fn without_cpu(context: &Context, tally: &Tally) -> String {
+    if tally.not_running <= 0.5 * tally.rank {
+        return String::new();
+    }
+    let used = match antagonist(context, tally) {
+        Some(Antagonist::Program(name)) => format!(" while {name} ran"),
+        _ => String::new(),
+    };
+    format!(", {:.0} % of it without a CPU{used}", 100.0 * (tally.not_running / tally.rank))
+}
+
+/// What ran instead of the culprit.
+pub(super) fn describe(context: &Context, tally: &Tally, lines: &mut Vec<String>) {
+    if tally.not_running <= 0.1 * tally.rank {
+        return;
+    }
+    let share = |of: Amount| 100.0 * (of / tally.rank);
+    if tally.stopped > Amount::ZERO {
+        lines.push(format!("for {:.0} % of it, it was stopped by a signal, or frozen", share(tally.stopped)));
+    }
+    if tally.is_stopped() {
+        return;
+    }
+    lines.push(format!("for {:.0} % of it, it was ready and had no CPU", share(tally.not_running - tally.stopped)));
+    let taken = by_each_other(context, tally);
+    if taken > 0 {
+        let time = duration(context.limits.once(Nanos(taken).amount()));
+        lines.push(format!("meanwhile its CPU ran others of these threads for {time}"));
+    }
+    for (thread, time) in antagonists(context, tally).into_iter().take(3) {
+        let (name, pid) = (context.thread_name(thread), context.pid(thread));
+        let time = duration(context.limits.once(Nanos(time).amount()));
+        lines.push(format!("meanwhile its CPU ran {name} (pid {pid}) for {time}"));
+    }
+    lines.extend(sched::constraints(context, tally));
 }

@@ -83,8 +83,8 @@ impl<'a> Machine<'a> {
     #[inline]
     fn enter(&mut self, thread: ThreadIdx, t: u64, next: State) {
         let now = &mut self.threads[thread.index()];
-        let (before, since) = (now.state, now.since);
-        (now.state, now.since) = (next, t);
+        let ThreadNow { state: before, since, .. } = *now;
+        now.begin(next, t);
         self.out.step(t, thread, before, next);
         self.tally.iter_mut().for_each(|tally| tally.change(thread, before, since, next, t));
     }
@@ -185,13 +185,12 @@ impl<'a> Machine<'a> {
                 let woken = wait.woken;
                 self.enter(thread, woken, State::Woken(i));
             }
+            // Who is only inferred to run, from before it was seen to begin, begins to run.
             State::Gone => {
                 let start = self.trace.threads.start[thread.index()].nanos();
-                // Where it is inferred that it ran before it was seen to begin, it begins to run.
                 if start < t {
                     self.out.insert(start, thread, State::Gone, State::Runnable(cpu));
-                    let now = &mut self.threads[thread.index()];
-                    (now.state, now.since) = (State::Runnable(cpu), start);
+                    self.threads[thread.index()].begin(State::Runnable(cpu), start);
                 }
             }
             _ => {}
@@ -324,8 +323,7 @@ impl Follower for Machine<'_> {
             }
             State::Waiting(i) => {
                 let wait = &mut self.out.waits[i as usize];
-                wait.open = false;
-                (wait.woken, wait.waker, wait.context) = (t, waker, context);
+                (wait.open, wait.woken, wait.waker, wait.context) = (false, t, waker, context);
                 (wait.source, wait.waker_stack) = (row.source, row.stack);
                 let released = wait.lock;
                 self.owners.release(released, waker, t);

@@ -17,6 +17,13 @@ pub(super) struct ThreadNow {
     pub(super) woke: bool,
 }
 
+impl ThreadNow {
+    /// It is in this state from `t` on.
+    pub(super) fn begin(&mut self, state: State, t: u64) {
+        (self.state, self.since) = (state, t);
+    }
+}
+
 /// A wake that came while the thread still ran.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Early {
