@@ -54,8 +54,8 @@ impl Guest<'_> {
     fn command(&self, disk: &Path, console: &Path) -> Result<Command> {
         let console = File::create(console)?;
         let mut command = Command::new("nice");
-        // One thread for all of its CPUs: with one for each, a CPU ran again and again into a breakpoint of which the others had told it, with
-        // all others waiting for it, in 6 of 18 boots of Linux 6.1. See also `stumbled`.
+        // One thread for all of its CPUs: with one for each, they ran into a breakpoint that was gone, again and again, in 7 of 21 boots of
+        // Linux 6.1. See also `stumbled`.
         command.args(["-n", "10", QEMU, "-accel", "tcg,thread=single", "-cpu", "max", "-m", "4096", "-nodefaults"]);
         command.args(["-display", "none", "-serial", "stdio", "-no-reboot", "-smp"]).arg(self.cpus.to_string());
         command.arg("-kernel").arg(self.image).arg("-initrd").arg(self.initrd);
