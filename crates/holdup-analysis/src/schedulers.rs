@@ -47,10 +47,8 @@ pub(crate) fn collector(function: &str) -> Option<&'static str> {
     ALL.iter().find(|s| any(s.collects, function)).map(|s| s.collector)
 }
 
-/// What of its tasks' waiting the kernel does not see, of the scheduler whose thread is idle at a stack.
-pub(crate) fn unseen(trace: &Trace, stack: StackId) -> Option<&'static str> {
-    let mut functions =
-        trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f)).map(|l| trace.text(l.function));
+/// What of its tasks' waiting the kernel does not see, of the scheduler one of whose threads is idle in these functions.
+pub(crate) fn unseen<'a>(mut functions: impl Iterator<Item = &'a str>) -> Option<&'static str> {
     functions.find_map(|function| ALL.iter().find(|s| any(s.idles, function)).map(|s| s.unseen))
 }
 

@@ -5,7 +5,7 @@ use holdup_trace::{Result, StringId, Table, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
 /// Which of a trace's threads belong to servers.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Servers(Vec<Option<bool>>);
 
 impl Servers {

@@ -68,7 +68,8 @@ fn unseen(context: &Context) -> Option<&'static str> {
     for (_, cell) in context.blame.cells.iter().filter(|(key, _)| key.terminal == Terminal::IdleByDesign) {
         for (stack, ns) in &cell.wait_stacks {
             all += ns;
-            if let Some(unseen) = schedulers::unseen(context.trace, *stack) {
+            let functions = place::functions(context, *stack).map(|function| context.trace.text(function));
+            if let Some(unseen) = schedulers::unseen(functions) {
                 *own.entry(unseen).or_default() += ns;
             }
         }

@@ -30,6 +30,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
     let who = crew.words(context);
     let (was, alone) = if crew.is_many() { ("were", "") } else { ("was", " alone") };
     let lasted = lasted(f);
+    let without_cpu = || preempt::without_cpu(context, tally);
     let starved = || {
         if tally.is_stopped() {
             let share = 100.0 * (tally.stopped / tally.rank.max(Amount(1.0)));
@@ -70,17 +71,13 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Serial(_) if tally.starved => format!("{who} {was} ready and {}; {}", starved(), stood(f)),
         Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} {was} the last to finish; {}", stood(f)),
         Group::Serial(_) if excludes_itself(context, tally, crew) => {
-            format!("{who} worked one at a time, for {lasted}{}; {}", preempt::without_cpu(context, tally), stood(f))
+            format!("{who} worked one at a time, for {lasted}{}; {}", without_cpu(), stood(f))
         }
         Group::Serial(_) if lock::is_kept_meanwhile(context, group, tally) => {
-            format!(
-                "{who} worked for {lasted}{} while a lock was kept for it; {}",
-                preempt::without_cpu(context, tally),
-                stood(f)
-            )
+            format!("{who} worked for {lasted}{} while a lock was kept for it; {}", without_cpu(), stood(f))
         }
         Group::Serial(_) => {
-            format!("{who} worked{alone} for {lasted}{}; {}", preempt::without_cpu(context, tally), stood(f))
+            format!("{who} worked{alone} for {lasted}{}; {}", without_cpu(), stood(f))
         }
         Group::Disk(..) => format!("{who} waited for the disk for {}; {}", at_disk(context, tally), stood(f)),
         Group::Timer(..) => match lock::known(context, tally) {

@@ -48,9 +48,8 @@ fn woken_for(context: &Context, pid: u32) -> Option<(&'static Wakes, f64)> {
     let all: u64 = of_process().map(|(_, count)| count).sum();
     let mut sums: Vec<(&'static Wakes, u64)> = Vec::new();
     for ((_, stack), count) in of_process() {
-        let trace = context.trace;
-        let functions = trace.stacks.frames(*stack).flat_map(|f| trace.names.locations(f));
-        let Some(wakes) = schedulers::woken_for(functions.map(|l| trace.text(l.function))) else { continue };
+        let functions = super::place::functions(context, *stack).map(|function| context.trace.text(function));
+        let Some(wakes) = schedulers::woken_for(functions) else { continue };
         match sums.iter_mut().find(|(known, _)| std::ptr::eq(*known, wakes)) {
             Some((_, sum)) => *sum += count,
             None => sums.push((wakes, *count)),

@@ -137,14 +137,10 @@ impl Tally {
         match key.terminal {
             Terminal::Handoff => self.handoff += rank,
             Terminal::Overhead => self.overhead += rank,
-            Terminal::NotRunning => {
+            Terminal::NotRunning | Terminal::Stopped => {
                 self.not_running += rank;
                 self.not_running_idle += Amount(cell.cpu_ns);
-            }
-            Terminal::Stopped => {
-                self.stopped += rank;
-                self.not_running += rank;
-                self.not_running_idle += Amount(cell.cpu_ns);
+                self.stopped += if key.terminal == Terminal::Stopped { rank } else { Amount::ZERO };
             }
             Terminal::Timer => self.slept += rank,
             Terminal::Outside => self.outside += rank,

@@ -45,10 +45,8 @@ pub(super) struct Facts {
     turns: FxHashMap<LockId, [u32; 2]>,
     /// Who waited for which futex.
     waiters: FxHashSet<(LockId, ThreadIdx)>,
-    /// See [`Sites`].
-    arrivals: FxHashMap<ThreadIdx, [u32; 2]>,
-    /// Who serves.
-    servers: Servers,
+    /// Threads that serve nobody, and that hardly anybody answers but the network.
+    asking: FxHashSet<ThreadIdx>,
     /// How many waits there are.
     pub(super) waits: u64,
 }
@@ -115,7 +113,10 @@ impl Facts {
         }
         self.timeouts = requests.timeouts.into_iter().filter(|(thread, _)| serves(thread)).collect();
         self.homes = Homes::new(waits, samples, &answers, dictionary);
-        (self.servers, self.arrivals) = (servers.clone(), arrivals);
+        let asks = |thread: &ThreadIdx| servers.is_server(*thread) == Some(false);
+        let asking =
+            arrivals.into_iter().filter(|(thread, [threads, network])| *network > MOSTLY * *threads && asks(thread));
+        self.asking = asking.map(|(thread, _)| thread).collect();
         self.waiters = FxHashSet::default();
     }
 
@@ -187,12 +188,10 @@ impl Facts {
     /// a second hardly one keeps others waiting; who was told something then may have only listened. Whom threads of this machine mostly
     /// answer has asked these, though some packets arrive in a softirq that does not tell who sent them.
     fn may_be_answer(&self, wait: &Wait) -> bool {
-        let [by_threads, by_network] = self.arrivals.get(&wait.thread).copied().unwrap_or_default();
         is_from_network(wait)
             && matches!(wait.kind, WaitKind::Input | WaitKind::Read)
             && wait.woken.saturating_sub(wait.start) < LONGEST_ANSWER_NS
-            && by_network > MOSTLY * by_threads
-            && self.servers.is_server(wait.thread) == Some(false)
+            && self.asking.contains(&wait.thread)
     }
 
     /// Locks that are known by a function alone have ids behind all others.

@@ -3,22 +3,13 @@
 use anyhow::Result;
 use holdup_analysis::report::FindingKind::{Imbalance, LockHeld, Serial, SleepPolling};
 
-use super::instruments::cpu_share;
+use super::instruments::{attach_wall, cpu_share, requests, wrk};
 use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
-use crate::real::scene::{Running, Scene, free_port, number_after};
+use crate::real::scene::{Running, Scene, free_port};
 
 /// Whoever loads them waits for the workers.
 const fn wrk_waits_for(right: &'static [Is]) -> Option<Client> {
     Some(Client { process: "wrk", expect: Expect { right, vague: &[], nothing: false } })
-}
-
-fn wrk(port: u16, seconds: u64) -> String {
-    format!("wrk -t 1 -c 8 -d {seconds} http://127.0.0.1:{port}/")
-}
-
-/// The requests of eight connections, each second.
-fn rate(scene: &Scene, port: u16) -> Result<f64> {
-    number_after(&scene.run(&wrk(port, 3))?, "Requests/sec:")
 }
 
 /// One child, which sleeps 20 ms for each request.
@@ -37,19 +28,16 @@ pub const PHP: Case = Case {
     record: |scene| {
         let (server, _nginx, port) = php(scene, 1)?;
         let _load = scene.start(&wrk(port, scene.load_seconds() + 3))?;
-        let truth = scene.run(&format!(
-            "timeout -s INT 2 strace -f -c -w -o strace.out -p $(pgrep -P {} | head -1) || true; grep nanosleep strace.out | \
-             awk '{{print \"clock_nanosleep \" $2 \" s in \" $4 \" calls\"}}'",
-            server.pid()
-        ))?;
+        let child = scene.run(&format!("pgrep -P {} | head -1", server.pid()))?.trim().parse()?;
+        let truth = attach_wall(scene, child, &["clock_nanosleep"])?;
         let (trace, _) = scene.record_pid(server.pid(), || Ok(String::new()))?;
-        Ok(Recorded { trace, truth: truth.trim().to_owned(), focus: "php-fpm8.2" })
+        Ok(Recorded { trace, truth, focus: "php-fpm8.2" })
     },
     fix: Some(Fix {
         what: "two children",
         rate: |scene, fixed| {
             let (_server, _nginx, port) = php(scene, if fixed { 2 } else { 1 })?;
-            rate(scene, port)
+            requests(scene, port)
         },
     }),
 };
@@ -104,7 +92,7 @@ pub const WSGI: Case = Case {
         what: "two threads",
         rate: |scene, fixed| {
             let (_server, port) = apache(scene, if fixed { 2 } else { 1 })?;
-            rate(scene, port)
+            requests(scene, port)
         },
     }),
 };
@@ -169,7 +157,7 @@ pub const PUMA: Case = Case {
         what: "two processes",
         rate: |scene, fixed| {
             let (_server, port) = puma(scene, if fixed { 2 } else { 0 })?;
-            rate(scene, port)
+            requests(scene, port)
         },
     }),
 };

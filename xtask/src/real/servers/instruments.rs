@@ -5,7 +5,17 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::real::scene::Scene;
+use crate::real::scene::{Scene, number_after};
+
+/// Loads what listens on `port` by eight connections for so many seconds.
+pub fn wrk(port: u16, seconds: u64) -> String {
+    format!("wrk -t 1 -c 8 -d {seconds}s http://127.0.0.1:{port}/")
+}
+
+/// How many requests of eight connections are answered each second.
+pub fn requests(scene: &Scene, port: u16) -> Result<f64> {
+    number_after(&scene.run(&wrk(port, 3))?, "Requests/sec:")
+}
 
 /// In which of `calls` the shell command `load` and all it starts spend how many seconds of the clock, by `strace -f -w`.
 pub fn strace_wall(scene: &Scene, load: &str, calls: &[&str]) -> Result<String> {

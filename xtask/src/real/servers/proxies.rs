@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use holdup_analysis::report::FindingKind::{CpuBound, Network, Serial, SleepPolling};
 
+use super::instruments::{requests, wrk};
 use super::postgres;
 use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
 use crate::real::scene::{Running, Scene, free_port, number_after, run_as};
@@ -33,7 +34,7 @@ pub const VARNISH: Case = Case {
         what: "it sleeps 5 ms",
         rate: |scene, fixed| {
             let (_server, _application, port) = varnish(scene, if fixed { "0.005" } else { "0.02" })?;
-            number_after(&scene.run(&wrk(port, 3))?, "Requests/sec:")
+            requests(scene, port)
         },
     }),
 };
@@ -71,10 +72,6 @@ fn varnish(scene: &Scene, sleep: &str) -> Result<(Running, Running, u16)> {
     Ok((server, application, port))
 }
 
-fn wrk(port: u16, seconds: u64) -> String {
-    format!("wrk -t 1 -c 8 -d {seconds} http://127.0.0.1:{port}/")
-}
-
 /// The application writes head and body apart, and its second write is held back.
 pub const HAPROXY: Case = Case {
     name: "haproxy_nagle",
@@ -110,7 +107,7 @@ pub const HAPROXY: Case = Case {
         what: "one write for both",
         rate: |scene, fixed| {
             let (_server, _application, port) = haproxy(scene, fixed)?;
-            number_after(&scene.run(&wrk(port, 3))?, "Requests/sec:")
+            requests(scene, port)
         },
     }),
 };

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use holdup_analysis::report::FindingKind::{Convoy, LockHeld};
 
-use super::instruments::cpu_share;
+use super::instruments::{cpu_share, requests, wrk};
 use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
-use crate::real::scene::{Scene, free_port, number_after};
+use crate::real::scene::{Scene, free_port};
 
 /// Threads that answer requests and want the interpreter's lock.
 pub const GIL: Case = Case {
@@ -40,7 +40,7 @@ pub const GIL: Case = Case {
         rate: |scene, fixed| {
             let (port, command) = server(scene, if fixed { 2 } else { 1 })?;
             let _running = scene.start_until(&command, &ready(port))?;
-            number_after(&scene.run(&wrk(port, 3))?, "Requests/sec:")
+            requests(scene, port)
         },
     }),
 };
@@ -76,8 +76,4 @@ fn server(scene: &Scene, processes: usize) -> Result<(u16, String)> {
 
 fn ready(port: u16) -> String {
     format!("wrk -t 1 -c 1 -d 1s http://127.0.0.1:{port}/ | grep -q Requests/sec")
-}
-
-fn wrk(port: u16, seconds: u64) -> String {
-    format!("wrk -t 1 -c 8 -d {seconds}s http://127.0.0.1:{port}/")
 }
