@@ -243,6 +243,29 @@ fn a_server_waits_for_the_sleeps_of_all_that_it_asked() {
     assert!((85.0..92.0).contains(&held), "{held}");
 }
 
+/// A server's worker sleeps for 30 ms within each request, and then wakes its dispatcher, which has nothing to do, and the client.
+#[test]
+fn a_client_waits_for_a_sleep_after_which_the_server_has_something_to_do_again() {
+    let mut s = Schedule::new(3, 125.0);
+    programs(&mut s, &[(20, "server"), (30, "client")], |pid| pid == 20);
+    let name = s.builder.string("server");
+    s.builder.push(0, NameEvent { pid: 20, tid: 21, name });
+    s.builder.meta_mut().focus_pids = vec![30];
+    s = s.waits_at(20, 0, [0.0, 0.1], POLL, &[0x60]).waits_at(21, 1, [0.0, 0.1], READ, &[0x70]);
+    for round in 0..3 {
+        let t = |at: f64| 40.0 * f64::from(round) + at;
+        // Who asks is not seen: the message came in a softirq.
+        s = s.wakes(t(1.0), 0, 0, 20, WakeContext::SoftIrq, NET_RX).waits_at(30, 2, [t(0.5), t(1.1)], POLL, &[0x40]);
+        s = s.by(t(1.2), 0, 20, 21).waits_at(20, 0, [t(1.0), t(1.3)], POLL, &[0x60]);
+        s = s.waits_at(21, 1, [t(1.2), t(1.4)], SLEEP, &[0x50]).wakes(t(31.4), 1, 0, 21, WakeContext::Timer, 0);
+        s = s.by(t(31.5), 1, 21, 30).by(t(31.6), 1, 21, 20).waits_at(21, 1, [t(31.4), t(31.7)], READ, &[0x70]);
+        s = s.waits_at(20, 0, [t(31.6), t(31.7)], POLL, &[0x60]).waits_at(30, 2, [t(31.5), t(31.8)], POLL, &[0x40]);
+        s = s.wakes(t(40.5), 2, 0, 30, WakeContext::SoftIrq, NET_RX);
+    }
+    let (_, blame) = s.blame();
+    near(ms(&blame, |k| k.terminal == Terminal::Timer), 90.0);
+}
+
 #[test]
 fn who_asks_again_and_again_for_input_waits_for_whoever_brings_it() {
     let (held, idle) = sleeps_before_the_answer(true, 4);

@@ -152,6 +152,8 @@ pub(super) struct Kind {
     pub(super) lock: LockId,
     /// Where user threads wait for one of the kernel: its disk is theirs.
     pub(super) site: StackId,
+    /// Whether they are a server's, at home: clients that wait for the same thread are held up where these are not.
+    pub(super) at_home: bool,
 }
 
 /// Threads that wait for one thread, for one reason.

@@ -100,7 +100,7 @@ impl Useful {
 /// What was charged, as the findings show it.
 pub(super) fn settle(context: &Context, groups: &mut Vec<(Group, Tally)>) {
     merge_disk(groups);
-    groups.iter_mut().for_each(|(_, t)| t.starved = preempt::is_starved(context, t));
+    groups.iter_mut().for_each(|(_, t)| t.starved = !inside::is_parked(context, t) && preempt::is_starved(context, t));
 }
 
 /// Share of a disk in a lock's story from which on the disk is the finding.

@@ -78,7 +78,7 @@ pub(super) fn collection(context: &Context) -> Option<(String, String)> {
 }
 
 /// Whether those that waited are threads without a task.
-fn is_parked(context: &Context, tally: &Tally) -> bool {
+pub(super) fn is_parked(context: &Context, tally: &Tally) -> bool {
     let all: u64 = tally.wait_stacks.values().sum();
     let parked = tally.wait_stacks.iter().filter(|(stack, _)| context.classifier.facts(**stack).parked);
     let parked: u64 = parked.map(|(_, ns)| ns).sum();

@@ -70,7 +70,9 @@ pub(super) fn matters(context: &Context, finding: &Finding) -> bool {
     use FindingKind::{CpuStarved, Disk, Network, RunnableWhileIdle, SleepPolling, WakeLatency};
     let is_price = matches!(finding.kind, WakeLatency | RunnableWhileIdle);
     let is_outside = matches!(finding.kind, CpuStarved | Disk | Network | SleepPolling);
-    let least = if is_price || is_outside || finding.confidence == Confidence::Low { MINOR } else { NOTABLE };
+    let is_alone = finding.kind == FindingKind::Serial && finding.waiters.waits == 0;
+    let least =
+        if is_price || is_outside || is_alone || finding.confidence == Confidence::Low { MINOR } else { NOTABLE };
     let running = context.limits.of_cpus(Amount(running(context)));
     finding.kind != FindingKind::IdleByDesign && finding.blame_cpu_s >= least * running
 }

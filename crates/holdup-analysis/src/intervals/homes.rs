@@ -36,6 +36,8 @@ const RARE: f64 = 0.05;
 const HALF: u32 = 2;
 /// The same for what belongs to a request: much of a thread's work may be to get requests and to answer.
 const TENTH: u32 = 10;
+/// Where in a stack the function lies in which a thread begins: behind `clone` and `start_thread`, or `_start` and `__libc_start_main`.
+const ENTRY: usize = 2;
 /// A thread with less work than this beside its short sleeps, in samples and waits for each of them, keeps house; so does one that works
 /// less than this share of what the busiest thread of its process does.
 const HOUSEKEEPING: f64 = 0.2;
@@ -99,10 +101,15 @@ impl Homes {
         for (thread, activity) in &mut threads {
             activity.busiest = busiest.get(&pid(*thread)).copied().unwrap_or(0);
         }
+        let program = |thread: ThreadIdx| dictionary.trace.threads.process.get(thread.index()).copied();
+        let mut crews: FxHashMap<_, Trie> = FxHashMap::default();
+        for (thread, activity) in &threads {
+            activity.add_work(crews.entry((program(*thread), activity.begins_in())).or_default());
+        }
         let mut votes: FxHashMap<u64, [u64; 3]> = FxHashMap::default();
         let mut stacks: Vec<(StackId, u64)> = Vec::new();
-        for activity in threads.values() {
-            for (path, stack, place, weight) in activity.judge() {
+        for (thread, activity) in &threads {
+            for (path, stack, place, weight) in activity.judge(&crews[&(program(*thread), activity.begins_in())]) {
                 votes.entry(path.hash).or_default()[place as usize] += u64::from(weight);
                 stacks.push((stack, path.hash));
             }
@@ -225,22 +232,29 @@ struct Activity {
 }
 
 impl Activity {
-    /// What each place is to this thread, and how often it waits there.
-    fn judge(&self) -> impl Iterator<Item = (Rc<Path>, StackId, Place, u32)> + '_ {
-        let work = self.work();
-        let home = self.home(&work);
-        self.waits
-            .iter()
-            .map(move |(path, stack, seen)| (path.clone(), *stack, self.place(path, seen, &work, home), seen.waits))
+    /// What each place is to this thread, and how often it waits there. `crew` is the work of those that begin as it does: of a pool's
+    /// threads each may have done next to nothing.
+    fn judge<'a>(&'a self, crew: &'a Trie) -> impl Iterator<Item = (Rc<Path>, StackId, Place, u32)> + 'a {
+        let mut work = Trie::default();
+        self.add_work(&mut work);
+        let by_crew = work.total < FEW;
+        let home = self.home(if by_crew { crew } else { &work });
+        self.waits.iter().map(move |(path, stack, seen)| {
+            let place = self.place(path, seen, &work, if by_crew { crew } else { &work }, home);
+            (path.clone(), *stack, place, seen.waits)
+        })
+    }
+
+    /// The function in which its program lets it begin, by the first of its stacks.
+    fn begins_in(&self) -> Option<u64> {
+        self.waits.first().and_then(|(path, _, _)| path.functions.get(ENTRY).copied())
     }
 
     /// Samples, and waits that are no home to anybody.
-    fn work(&self) -> Trie {
-        let mut work = Trie::default();
+    fn add_work(&self, work: &mut Trie) {
         self.samples.iter().for_each(|(path, n)| work.add(&path.functions, *n));
         let others = self.waits.iter().filter(|(_, _, seen)| !may_be_home(seen.kind));
         others.for_each(|(path, _, seen)| work.add(&path.functions, seen.waits));
-        work
     }
 
     /// The place that shares least with the thread's work, of those where something arrives for it: how much that is, and
@@ -258,7 +272,8 @@ impl Activity {
         homes.min_by_key(|home| (home.shared, !home.is_input, home.depth))
     }
 
-    fn place(&self, path: &Path, seen: &Seen, work: &Trie, home: Option<Home>) -> Place {
+    /// `work` is its own, `whose` that by which its home was found.
+    fn place(&self, path: &Path, seen: &Seen, work: &Trie, whose: &Trie, home: Option<Home>) -> Place {
         let Seen { kind, waits, ns, again, asked, .. } = *seen;
         // A thread whose waits time out again and again watches over locks.
         let watches = seen.arrivals() == 0 && waits > 2;
@@ -284,9 +299,9 @@ impl Activity {
         if path.says_lock && !watches {
             return Place::Middle;
         }
-        let shared = work.shared(&path.functions, HALF);
+        let shared = whose.shared(&path.functions, HALF);
         let deeper = match home {
-            _ if work.total >= FEW => home.is_some_and(|h| shared > h.shared),
+            _ if whose.total >= FEW => home.is_some_and(|h| shared > h.shared),
             // Without work to compare with: input arrives at a place nearer to where the thread begins, and none here.
             Some(h) => h.is_input && seen.from_outside == 0 && path.functions.len() > h.depth,
             None => false,

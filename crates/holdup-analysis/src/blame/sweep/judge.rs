@@ -108,9 +108,7 @@ impl Sweep<'_> {
     }
 
     /// Whether a server waits for input where it begins.
-    fn serves_at_home(&self, i: u32) -> bool {
-        let State::Waiting(w) = self.forest.at(i).state else { return false };
-        let wait = self.wait(w);
+    pub(super) fn serves_at_home(&self, wait: &Wait) -> bool {
         let serves = || self.study.timeline.is_server(wait.thread) == Some(true);
         wait.place == Place::Home && wait.kind.is_for_input() && serves()
     }
@@ -139,8 +137,7 @@ impl Sweep<'_> {
                 (key.terminal, key.site) = (terminal::of_wait(end, 1, kind == WaitKind::Lock), end.stack);
                 // Who keeps house gives work now and then, and began none before; and a server at home has nothing to do until then, but for what
                 // it asked another: that one sleeps in the middle of its answer.
-                let keeps_house =
-                    end.verdict == Some(Verdict::Idle) || self.serves_at_home(queue.member) && end.place == Place::Home;
+                let keeps_house = end.verdict == Some(Verdict::Idle) || queue.kind.at_home && end.place == Place::Home;
                 if key.terminal == Terminal::Timer && keeps_house && kind != WaitKind::Lock {
                     key.terminal = Terminal::IdleByDesign;
                 }

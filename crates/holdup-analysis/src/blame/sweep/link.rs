@@ -70,7 +70,7 @@ impl Sweep<'_> {
             self.locks.set_owner(lock, NONE);
         }
         if self.locks.queue(lock) == NONE {
-            let q = self.forest.add_queue(Kind { kind: WaitKind::Lock, lock, site: StackId::NONE });
+            let q = self.forest.add_queue(Kind { kind: WaitKind::Lock, lock, site: StackId::NONE, at_home: false });
             self.locks.set_queue(lock, q);
         }
         let q = self.locks.queue(lock);
@@ -102,7 +102,7 @@ impl Sweep<'_> {
         let focus = self.study.focus;
         let proxy = focus.is_kernel(wait.waker) && !focus.is_kernel(ThreadIdx(i));
         let site = if proxy { wait.stack } else { StackId::NONE };
-        let kind = Kind { kind: wait.kind, lock: lock_of(wait), site };
+        let kind = Kind { kind: wait.kind, lock: lock_of(wait), site, at_home: self.serves_at_home(wait) };
         let fits = |q: &Queue| q.kind == kind && !q.passed_on;
         let known = self.forest.queues_of(parent).find(|&q| fits(self.forest.queue(q)));
         if let Some(q) = known.filter(|&q| self.forest.queue(q).members > 0) {

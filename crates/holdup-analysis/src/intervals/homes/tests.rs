@@ -25,7 +25,7 @@ fn short_sleeps_in_a_row_beside_work_may_be_for_something() {
             answers: 0,
             busiest: 0,
         };
-        activity.judge().map(|(_, _, place, _)| place).next().unwrap()
+        activity.judge(&Trie::default()).map(|(_, _, place, _)| place).next().unwrap()
     };
     let short = 100 * 1_000_000;
     assert_eq!(judged(false, naps(90, short), 50), Place::Unsure, "one after the other, and work besides");
@@ -58,7 +58,7 @@ fn a_short_sleep_of_which_nothing_is_seen_may_be_for_something() {
             answers: 0,
             busiest: 0,
         };
-        activity.judge().map(|(_, _, place, _)| place).next().unwrap()
+        activity.judge(&Trie::default()).map(|(_, _, place, _)| place).next().unwrap()
     };
     assert_eq!(judged(true, 10_000_000, 5), Place::Unsure);
     assert_eq!(judged(false, 10_000_000, 5), Place::Home);
@@ -93,7 +93,7 @@ fn a_short_sleep_in_what_follows_on_input_may_be_for_something() {
             answers,
             busiest: 0,
         };
-        activity.judge().map(|(_, _, place, _)| place).nth(1).unwrap()
+        activity.judge(&Trie::default()).map(|(_, _, place, _)| place).nth(1).unwrap()
     };
     assert_eq!(served(&[1, 2, 4, 6], input, 100, 0), Place::Unsure, "most of the work is to get requests");
     assert_eq!(served(&[1, 2, 6], input, 100, 0), Place::Home);
@@ -106,4 +106,38 @@ fn a_short_sleep_in_what_follows_on_input_may_be_for_something() {
     assert_eq!(answering(&[1, 2, 4, 6, 7], none, 90), Place::Unsure, "it was always there, and is answered");
     assert_eq!(answering(&[1, 2, 4, 6, 7], none, 20), Place::Home, "now and then, for another reason");
     assert_eq!(answering(&[1, 2, 4], none, 90), Place::Home, "what works sleeps itself: a pace");
+}
+
+#[test]
+fn threads_of_a_pool_tell_together_where_their_work_lies() {
+    let path = |functions: &[u64]| {
+        let (functions, hash) = (functions.to_vec(), functions.iter().sum());
+        Rc::new(Path {
+            functions,
+            application: 2,
+            hash,
+            says_lock: false,
+            blind: false,
+            asks: false,
+            keeps_thread: false,
+            parked: false,
+        })
+    };
+    // start ─ 2 ─ pool ┬ 4 take a request          start ─ 2 ─ pool ─ 5 handle ┬ 6 ask another
+    //                  └ 5 handle                                              └ 7 compute
+    let waits = |kind| Seen { kind, waits: 5, from_peers: 5, ..Seen::default() };
+    let activity = Activity {
+        waits: vec![
+            (path(&[1, 2, 3, 4]), StackId::NONE, waits(WaitKind::Condition)),
+            (path(&[1, 2, 3, 5, 6]), StackId::NONE, waits(WaitKind::Input)),
+        ],
+        samples: vec![(path(&[1, 2, 3, 5, 7]), 1)],
+        ..Activity::default()
+    };
+    let places = |crew: &Trie| activity.judge(crew).map(|(_, _, place, _)| place).collect::<Vec<_>>();
+    assert_eq!(places(&Trie::default()), [Place::Home; 2], "one thread has done too little");
+    let mut crew = Trie::default();
+    (0..20).for_each(|_| activity.add_work(&mut crew));
+    assert_eq!(places(&crew), [Place::Home, Place::Middle]);
+    assert_eq!(activity.begins_in(), Some(3));
 }
