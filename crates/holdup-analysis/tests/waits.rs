@@ -131,17 +131,22 @@ fn reading_files_by_aio_is_for_the_disk() {
 
 #[test]
 fn what_goroutines_wait_for_is_said_not_to_be_seen() {
-    let caveat = |place: u64| {
+    let caveat = |place: u64, worked: f64| {
         let mut s = Schedule::new(1, 1000.0).in_focus().thread(1, "app");
         for round in 0..10 {
             let t = 100.0 * f64::from(round);
-            s = s.waits_at(1, 0, [t, t + 5.0], POLL, &[place, 9]).wakes(t + 99.0, 0, 0, 1, WakeContext::Timer, 0);
+            s = s.waits_at(1, 0, [t, t + worked], POLL, &[place, 9]).wakes(t + 99.0, 0, 0, 1, WakeContext::Timer, 0);
         }
         let answer = explained(&s.finish_with(&mut Names));
         answer.caveats.into_iter().map(|c| c.what).collect::<Vec<_>>()
     };
-    assert!(caveat(PARKED).iter().any(|what| what.contains("goroutines that wait for each other")));
-    assert_eq!(caveat(9), Vec::<String>::new());
+    let is_told = |caveats: &[String]| caveats.iter().any(|what| what.contains("goroutines that wait for each other"));
+    assert!(is_told(&caveat(PARKED, 5.0)));
+    assert_eq!(caveat(9, 5.0), Vec::<String>::new());
+    // Where they worked next to nothing, too.
+    let [quiet, other] = [PARKED, 9].map(|place| caveat(place, 0.1));
+    assert!(is_told(&quiet) && quiet[0].starts_with("Next to nothing happened"), "{quiet:?}");
+    assert!(!is_told(&other) && other[0].ends_with("."), "{other:?}");
 }
 
 #[test]

@@ -47,7 +47,8 @@ pub(super) fn of(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) -> V
         let whole = duration(cpu.total);
         let who = if context.focus.is_everything() { "all programs together" } else { "the program" };
         let worked = duration(worked);
-        let what = format!("Next to nothing happened: {who} worked for {worked} of the CPUs' {whole}.");
+        let but = unseen(context).map_or(".".to_owned(), |unseen| format!("; but its {unseen}"));
+        let what = format!("Next to nothing happened: {who} worked for {worked} of the CPUs' {whole}{but}");
         caveats.push(Caveat { what, record: Vec::new() });
     } else if !findings.iter().any(|f| f.is_cause() && f.blame_cpu_s >= ON_THE_PAGE * cpu.total)
         && idle::is_seldom_active(context, cpu)

@@ -27,7 +27,7 @@ const HOT: usize = 10;
 /// Below this part of the CPU time of processes that come and go, spinning is part of what starting them costs: for the kernel's lists of them.
 const STORMY: f64 = 0.5;
 
-/// Of such, to miss a CPU for less than this part of what they work.
+/// Of such, to miss a CPU, or to wait for each other, for less than this part of what they work.
 const STARVED: f64 = 0.25;
 
 /// Whether a cause of this size adds up with others beside what ran. The waking up of threads is the price of each hand-over: several ways to pay it
@@ -106,8 +106,8 @@ pub(super) fn cpu_bound(
     let (total, running) = (sampled(context), running(context));
     let spun = context.blame.cpu.spin + cache_line::known(context);
     let Busiest { program, samples, storm } = busiest;
-    let most = if storm.is_some() { STORMY } else { MINOR };
-    if running <= 0.0 || shown.0 > MINOR * running || shown.0 + spun > most * running {
+    let (told, most) = if storm.is_some() { (STARVED, STORMY) } else { (MINOR, MINOR) };
+    if running <= 0.0 || shown.0 > told * running || shown.0 + spun > most * running {
         return None;
     }
     let location = culprit::specific(context, &samples).or_else(|| widest(context, &samples));
