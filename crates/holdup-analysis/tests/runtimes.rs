@@ -93,6 +93,23 @@ fn a_collection_is_told_by_who_asked_for_it() {
     assert!(first.advice.contains("-Xmx") && first.advice.contains("Caches.fill"), "{}", first.advice);
 }
 
+/// What the machine's own thread runs may be how it stops the others; what it sends for is done by threads that do nothing else.
+#[test]
+fn a_collection_is_what_the_collectors_do() {
+    let asks = stack(&["Monitor::wait", "MemAllocator::allocate", "Caches.fill"]);
+    let s = machine(21.0).thread(6, "GC Thread#0").thread(7, "GC Thread#1").waits_at(4, 0, [0.0, 0.5], FUTEX, &asks);
+    let mut s = s.by(0.4, 0, 4, 2).runs(2, 1, 0.5, 6.0, FUTEX).by(5.9, 1, 2, 6).runs(6, 0, 6.0, 11.0, FUTEX);
+    s.builder.meta_mut().sample_period_ns = MS;
+    let frames = stack(&["get_signal"]);
+    for i in 1..6 {
+        let chain = s.builder.chain(1, &[], &frames);
+        s.builder.push(i * MS + MS / 2, SampleEvent { cpu: Cpu(1), tid: 2, ip: frames[0], chain });
+    }
+    let s = s.by(10.9, 0, 6, 7).runs(7, 0, 11.0, 16.0, FUTEX).by(15.9, 0, 7, 2);
+    let answer = explained(s.runs(2, 1, 16.0, 20.0, FUTEX).by(19.9, 1, 2, 4).runs(4, 0, 20.0, 21.0, -1));
+    assert_eq!(answer.findings[0].kind, FindingKind::Gc, "{}", answer.findings[0].title);
+}
+
 #[test]
 fn a_monitor_has_its_name() {
     let enters = stack(&["os::PlatformEvent::park", "ObjectMonitor::EnterI", "Caches.fill"]);

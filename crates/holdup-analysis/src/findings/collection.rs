@@ -1,7 +1,7 @@
 //! Collections of garbage that the program waits for.
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{StackId, StringId};
+use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -24,6 +24,7 @@ pub(super) fn is(context: &Context, group: &Group, tally: &Tally) -> bool {
         tally.samples.iter().filter(|(stack, _)| collects(**stack)).map(|(_, weight)| weight).sum()
     };
     match role {
+        _ if is_mostly_collectors(context, tally) => true,
         Some(Role::Collector) => true,
         // Its runtime keeps no thread for that alone.
         None => all > 0.0 && 2.0 * sum_of(&|stack| collector_at(context, stack).is_some()) > all,
@@ -33,6 +34,15 @@ pub(super) fn is(context: &Context, group: &Group, tally: &Tally) -> bool {
         }
         Some(Role::Compiler | Role::Housekeeping) => false,
     }
+}
+
+/// Whether most of it is what threads did that are there for nothing else, whoever sent them.
+fn is_mostly_collectors(context: &Context, tally: &Tally) -> bool {
+    let is_collector = |thread: &ThreadIdx| context.classifier.role(*thread) == Some(Role::Collector);
+    let sum = |wanted: &dyn Fn(&ThreadIdx) -> bool| -> f64 {
+        tally.ends().iter().filter(|(thread, _)| wanted(thread)).map(|(_, blame)| blame).sum()
+    };
+    2.0 * sum(&is_collector) > sum(&|_| true)
 }
 
 fn collects_at(context: &Context, stack: StackId) -> bool {
@@ -47,7 +57,7 @@ fn collector_at(context: &Context, stack: StackId) -> Option<&'static str> {
 /// The collector's thread, and the function of the program in which most of those waited that asked for a collection.
 pub(super) fn culprit(context: &Context, tally: &Tally) -> Culprit {
     let crew = Crew::of(context, tally);
-    let thread = crew.threads.first().copied().unwrap_or(holdup_trace::ThreadIdx::NONE);
+    let thread = crew.threads.first().copied().unwrap_or(ThreadIdx::NONE);
     let mut found = culprit::of_thread(context, thread);
     (found.threads, found.processes) = (crew.threads.len(), crew.processes);
     if let Some(at) = asked(context, tally) {

@@ -50,22 +50,30 @@ pub(super) fn antagonist<'a>(context: &'a Context, tally: &Tally) -> Option<Anta
     (2 * ns > all).then_some(found)
 }
 
-/// For how long a finding's culprits ran on the CPUs for which others of them were ready, in nanoseconds.
-pub(super) fn by_each_other(context: &Context, tally: &Tally) -> u64 {
-    let instead = tally.by_thread.keys().flat_map(|culprit| context.blame.instead_of(*culprit));
-    instead.filter(|(thread, _)| tally.by_thread.contains_key(thread)).map(|(_, ns)| ns).sum()
+/// For how long each thread ran on the CPU for which one of a finding's culprits was ready while others waited for it, in nanoseconds: the
+/// most for any of them, as several may have been ready for one CPU at the same time.
+fn instead(context: &Context, tally: &Tally) -> FxHashMap<ThreadIdx, u64> {
+    let mut found: FxHashMap<ThreadIdx, u64> = FxHashMap::default();
+    for (thread, ns) in tally.by_thread.keys().flat_map(|culprit| context.blame.instead_of(*culprit)) {
+        let known = found.entry(thread).or_default();
+        *known = ns.max(*known);
+    }
+    found
 }
 
-/// Who else ran on the CPUs for which a finding's culprits were ready while others waited for them, in nanoseconds, the
-/// greatest first.
+/// For how long a finding's culprits ran on CPUs for which others of them were ready, in nanoseconds of CPU time.
+pub(super) fn by_each_other(context: &Context, tally: &Tally) -> u64 {
+    instead(context, tally)
+        .into_iter()
+        .filter(|(thread, _)| tally.by_thread.contains_key(thread))
+        .map(|(_, ns)| ns)
+        .sum()
+}
+
+/// Who else ran on the CPUs for which a finding's culprits were ready, and for how long, in nanoseconds, the greatest first.
 pub(super) fn antagonists(context: &Context, tally: &Tally) -> Vec<(ThreadIdx, u64)> {
-    let mut found: FxHashMap<ThreadIdx, u64> = FxHashMap::default();
-    for culprit in tally.by_thread.keys() {
-        for (thread, ns) in context.blame.instead_of(*culprit).filter(|(t, _)| !tally.by_thread.contains_key(t)) {
-            *found.entry(thread).or_default() += ns;
-        }
-    }
-    let mut found: Vec<_> = found.into_iter().collect();
+    let mut found: Vec<_> =
+        instead(context, tally).into_iter().filter(|(thread, _)| !tally.by_thread.contains_key(thread)).collect();
     found.sort_by_key(|&(thread, ns)| (std::cmp::Reverse(ns), thread));
     found
 }
@@ -97,7 +105,7 @@ pub(super) fn describe(context: &Context, tally: &Tally, lines: &mut Vec<String>
     lines.push(format!("for {:.0} % of it, it was ready and had no CPU", share(tally.not_running - tally.stopped)));
     let taken = by_each_other(context, tally);
     if taken > 0 {
-        let time = duration(context.limits.once(Nanos(taken).amount()));
+        let time = duration(context.limits.of_cpus(Nanos(taken).amount()));
         lines.push(format!("meanwhile its CPU ran others of these threads for {time}"));
     }
     for (thread, time) in antagonists(context, tally).into_iter().take(3) {

@@ -19,7 +19,7 @@ const MINOR: f64 = 0.1;
 /// From this share of the CPU time on, what a thread, a lock or a cache line kept others waiting is worth more than to know what ran: with more CPUs
 /// it will be more. Not so what comes from outside of the program (a disk, a time, a neighbour), nor the price of having several threads and
 /// CPUs (waking up, and that a scheduler does not find each idle CPU at once): that does not matter beside being busy below [`MINOR`].
-const NOTABLE: f64 = 0.03;
+const NOTABLE: f64 = 0.05;
 
 /// Functions listed as hot.
 const HOT: usize = 10;

@@ -1,7 +1,7 @@
 //! Builds, and what else starts many processes.
 
 use anyhow::Result;
-use holdup_analysis::report::FindingKind::{Imbalance, Serial};
+use holdup_analysis::report::FindingKind::{CpuBound, Imbalance, Serial};
 
 use super::instruments::at_once;
 use super::{crate_sources, ready, recorded, speed};
@@ -95,7 +95,12 @@ pub const GIT_REPACK: Case = Case {
     needs: &["git"],
     truth: "Two threads look for deltas; before and after, one of git's threads works alone.",
     expect: Expect {
-        right: &[Is { kinds: &[Serial, Imbalance], who: "^git$", function: "git\\+0x|delta|pack|object", ..Is::ANY }],
+        right: &[Is {
+            kinds: &[Serial, Imbalance, CpuBound],
+            who: "^git$",
+            function: "git\\+0x|delta|pack|object",
+            ..Is::ANY
+        }],
         vague: &[Is { who: "^git$", ..Is::ANY }],
         nothing: false,
     },
