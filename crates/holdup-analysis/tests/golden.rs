@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use holdup_analysis::blame::{Key, Terminal};
-use holdup_trace::{ExitEvent, ListenerEvent, NameEvent, SwitchState, WakeContext};
+use holdup_trace::{Cpu, ExitEvent, ListenerEvent, NameEvent, SampleEvent, SwitchState, WakeContext};
 
 #[test]
 fn s1_chains_end_at_the_network_not_at_every_hop() {
@@ -264,6 +264,37 @@ fn a_client_waits_for_a_sleep_after_which_the_server_has_something_to_do_again()
     }
     let (_, blame) = s.blame();
     near(ms(&blame, |k| k.terminal == Terminal::Timer), 90.0);
+}
+
+/// A pool's thread sleeps for 10 ms in the middle of its work, and leaves the answer to the thread that took the request. Several
+/// requests are under way, so that none tells which sleep was for it.
+#[test]
+fn a_client_waits_for_a_sleep_of_whoever_works_for_the_thread_that_answers() {
+    let held = |answers: bool| {
+        let mut s = Schedule::new(3, 410.0);
+        programs(&mut s, &[(20, "server"), (30, "client")], |pid| pid == 20);
+        let name = s.builder.string("server");
+        s.builder.push(0, NameEvent { pid: 20, tid: 21, name });
+        s.builder.meta_mut().focus_pids = vec![30];
+        s.builder.meta_mut().sample_period_ns = MS;
+        s = s.waits_at(30, 2, [0.0, 0.1], POLL, &[0x40]).waits_at(20, 0, [0.0, 0.1], POLL, &[0x60]);
+        s = s.waits_at(21, 1, [0.0, 0.1], SLEEP, &[0x50, 0x70]);
+        for round in 0..20 {
+            let t = |at: f64| 20.0 * f64::from(round) + at;
+            s = s.wakes(t(10.0), 1, 0, 21, WakeContext::Timer, 0);
+            let chain = s.builder.chain(20, &[], &[0x52, 0x70]);
+            s.builder.push(ns(t(11.0)), SampleEvent { cpu: Cpu(1), tid: 21, ip: 0x52, chain });
+            s = s.by(t(12.0), 1, 21, 20).waits_at(21, 1, [t(10.0), t(12.1)], SLEEP, &[0x50, 0x70]);
+            s = if answers { s.by(t(12.2), 0, 20, 30) } else { s };
+            s = s.waits_at(20, 0, [t(12.0), t(12.3)], POLL, &[0x60]);
+            s = if answers { s.waits_at(30, 2, [t(12.2), t(12.4)], POLL, &[0x40]) } else { s };
+        }
+        let names = &[(0x40, "ask"), (0x50, "report"), (0x52, "render"), (0x60, "serve"), (0x70, "work")];
+        let (_, blame) = blame_of(s.finish_with(&mut Namer(names)));
+        ms(&blame, |k| k.terminal == Terminal::Timer)
+    };
+    assert!((190.0..=390.0).contains(&held(true)), "{}", held(true));
+    near(held(false), 0.0);
 }
 
 #[test]

@@ -67,8 +67,8 @@ impl Busiest {
 
 /// Whether a finding is worth more than to know what ran, such as cache lines that travel.
 pub(super) fn matters(context: &Context, finding: &Finding) -> bool {
-    use FindingKind::{CpuStarved, Disk, Network, RunnableWhileIdle, SleepPolling, WakeLatency};
-    let is_price = matches!(finding.kind, WakeLatency | RunnableWhileIdle);
+    use FindingKind::{CpuStarved, Disk, Network, OwnerNotRunning, RunnableWhileIdle, SleepPolling, WakeLatency};
+    let is_price = matches!(finding.kind, WakeLatency | RunnableWhileIdle | OwnerNotRunning);
     let is_outside = matches!(finding.kind, CpuStarved | Disk | Network | SleepPolling);
     let is_alone = finding.kind == FindingKind::Serial && finding.waiters.waits == 0;
     let least =

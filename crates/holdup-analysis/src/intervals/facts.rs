@@ -107,6 +107,7 @@ impl Facts {
     ) {
         let Sites { mut waits, mut answers, requests, arrivals, .. } = std::mem::take(&mut self.sites);
         let serves = |thread: &ThreadIdx| servers.is_server(*thread) == Some(true);
+        requests.answers.iter().for_each(|(thread, n)| *answers.entry(*thread).or_default() += n);
         answers.retain(|thread, _| serves(thread));
         for (site, [within, known]) in requests.sleeps.into_iter().filter(|(site, _)| serves(&site.0)) {
             waits.entry(site).or_default().asked = 2 * within > known;

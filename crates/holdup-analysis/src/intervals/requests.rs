@@ -34,6 +34,9 @@ pub(super) struct Requests {
     sleepers: FxHashSet<u32>,
     /// Of each thread and place, how many sleeps lie in a request, and of how many it is known whether they do.
     pub(super) sleeps: FxHashMap<(ThreadIdx, StackId), [u32; 2]>,
+    /// How often another thread of its process answered somebody as soon as a thread had woken it: a pool's threads leave the answers to
+    /// the one that took the requests.
+    pub(super) answers: FxHashMap<ThreadIdx, u32>,
     /// Waits for input that timed out, by thread and beginning.
     pub(super) timeouts: FxHashSet<(ThreadIdx, u64)>,
 }
@@ -45,6 +48,8 @@ struct Past {
     slept: Vec<Slept>,
     /// Whether something has arrived since it slept last.
     arrived: bool,
+    /// Who of its process woke it last, if it was one of those, and it has answered nobody since.
+    sent_by: Option<ThreadIdx>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -85,8 +90,9 @@ impl Requests {
     }
 
     fn learn(&mut self, wait: &Wait, pid: impl Fn(ThreadIdx) -> u32) {
-        self.threads.entry(wait.thread).or_default().enter(wait);
-        if !arrives(wait) || !wait.waker.is_real() || pid(wait.waker) == pid(wait.thread) {
+        let own = wait.waker.is_real() && pid(wait.waker) == pid(wait.thread);
+        self.threads.entry(wait.thread).or_default().enter(wait, own);
+        if !arrives(wait) || !wait.waker.is_real() || own {
             return;
         }
         self.asked.insert((pid(wait.thread), wait.waker), (wait.woken, false));
@@ -96,6 +102,9 @@ impl Requests {
         let of_thread = self.asked_of.get_mut(&(wait.waker, wait.thread)).and_then(once);
         let asked = of_thread.or(of_process);
         let Some(past) = self.threads.get_mut(&wait.waker) else { return };
+        if let Some(by) = past.sent_by.take() {
+            *self.answers.entry(by).or_default() += 1;
+        }
         for slept in std::mem::take(&mut past.slept) {
             let within = asked.is_some_and(|t| slept.start >= t);
             if slept.sleep {
@@ -109,7 +118,11 @@ impl Requests {
 }
 
 impl Past {
-    fn enter(&mut self, wait: &Wait) {
+    /// `own` tells that a thread of its process ended it.
+    fn enter(&mut self, wait: &Wait, own: bool) {
+        if arrives(wait) {
+            self.sent_by = own.then_some(wait.waker);
+        }
         if times_out(wait) {
             if self.slept.len() == MOST {
                 self.slept.remove(0);
