@@ -36,6 +36,13 @@ impl Target {
     }
 }
 
+impl Options {
+    /// The processes whose trees the report is about; none where it is about all of the machine. `child` is the command.
+    pub(crate) fn roots(&self, child: Option<u32>) -> Vec<u32> {
+        if self.machine { Vec::new() } else { self.target.roots(child) }
+    }
+}
+
 /// How much a flight recorder keeps: what either limit leaves of the end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ring {
@@ -72,6 +79,8 @@ pub struct Sockets {
 pub struct Options {
     /// Whose work the report is about.
     pub target: Target,
+    /// Whether the report is about all of the machine, also while a command runs.
+    pub machine: bool,
     /// Ends recording after this long; `None` for until told to stop.
     pub duration: Option<Duration>,
     /// CPU samples per second and CPU; 0 for none, `None` for as many as a third of the budget affords, and [`FREQ`] at most.
@@ -123,6 +132,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             target: Target::System,
+            machine: false,
             duration: None,
             freq: None,
             budget: BUDGET,
@@ -205,4 +215,16 @@ pub struct CompiledCode {
     pub inlined: InlinedFunctions,
     /// What its interpreter ran, by where it lies.
     pub methods: FxHashMap<u64, Arc<str>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_one_of_many_where_the_machine_is_meant() {
+        let target = Target::Command { argv: vec!["make".into()] };
+        let of = |machine| Options { target: target.clone(), machine, ..Options::default() }.roots(Some(7));
+        assert_eq!((of(false), of(true)), (vec![7], Vec::new()));
+    }
 }

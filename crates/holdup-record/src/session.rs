@@ -217,7 +217,7 @@ impl Recording<'_> {
             if !over {
                 let whom = self.child.as_ref().map_or(Whom::All, |child| Whom::Tree(child.pid()));
                 self.looks.again(whom, listening::MEANWHILE, t, &mut self.side);
-                self.asking.step(&self.options.target.roots(self.child.as_ref().map(Child::pid)));
+                self.asking.step(&self.options.roots(self.child.as_ref().map(Child::pid)));
             }
             if !over && let Err(error) = self.round(t) {
                 failure = Some(format!("recording ended early: the spool cannot be written ({error})"));
@@ -393,7 +393,7 @@ impl Recording<'_> {
             notes.push(format!("the end of the recording is missing: the spool cannot be written ({error})"));
         }
         // They are asked while they live.
-        let (code, unnamed) = self.asking.end(&self.options.target.roots(self.child.as_ref().map(Child::pid)));
+        let (code, unnamed) = self.asking.end(&self.options.roots(self.child.as_ref().map(Child::pid)));
         notes.extend(unnamed);
         notes.extend(self.buffers.pythons().notes());
         let (exit_code, signal) = match &mut self.child {

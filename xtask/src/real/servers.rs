@@ -6,6 +6,7 @@ mod instruments;
 mod mariadb;
 mod memcached;
 mod nginx;
+mod pools;
 pub mod postgres;
 mod proxies;
 mod python;
@@ -43,4 +44,6 @@ pub const ALL: &[&Case] = &[
     &gateways::PHP,
     &gateways::WSGI,
     &gateways::PUMA,
+    &pools::EXECUTOR,
+    &pools::CONNECTIONS,
 ];

@@ -159,6 +159,7 @@ pub(super) fn options(source: &Source) -> holdup_trace::Result<Options> {
     };
     Ok(Options {
         target,
+        machine: source.all,
         duration: source.duration,
         freq: source.freq,
         budget: source.budget,

@@ -8,7 +8,7 @@ use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
 use crate::real::scene::{Running, Scene, free_port};
 
 /// Whoever loads them waits for the workers.
-const fn wrk_waits_for(right: &'static [Is]) -> Option<Client> {
+pub(super) const fn wrk_waits_for(right: &'static [Is]) -> Option<Client> {
     Some(Client { process: "wrk", expect: Expect { right, vague: &[], nothing: false } })
 }
 
