@@ -28,7 +28,7 @@ pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, crew: &C
 
 fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Finding) -> String {
     let who = crew.words(context);
-    let (was, alone) = if crew.is_many() { ("were", "") } else { ("was", " alone") };
+    let (was, alone, it) = if crew.is_many() { ("were", "", "them") } else { ("was", " alone", "it") };
     let lasted = lasted(f);
     let without_cpu = || preempt::without_cpu(context, tally);
     let starved = || {
@@ -74,7 +74,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             format!("{who} worked one at a time, for {lasted}{}; {}", without_cpu(), stood(f))
         }
         Group::Serial(_) if lock::is_kept_meanwhile(context, group, tally) => {
-            format!("{who} worked for {lasted}{} while a lock was kept for it; {}", without_cpu(), stood(f))
+            format!("{who} worked for {lasted}{} while a lock was kept for {it}; {}", without_cpu(), stood(f))
         }
         Group::Serial(_) => {
             format!("{who} worked{alone} for {lasted}{}; {}", without_cpu(), stood(f))
@@ -86,7 +86,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
                 format!("{who} waited for a timer of {} own for {lasted} before it answered; {}", its(tally), stood(f))
             }
             None if is_for_itself(tally) => format!("{who} slept for {lasted} in the middle of {} work", its(tally)),
-            None => format!("{who} slept for {lasted} while others waited for it; {}", stood(f)),
+            None => format!("{who} slept for {lasted} while others waited for {it}; {}", stood(f)),
         },
         Group::Ready(program, why) => sched::title(context, *program, *why, tally, f),
         Group::Outside(..) => format!("{who} waited for input from outside for {lasted}; {}", stood(f)),

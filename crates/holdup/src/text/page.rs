@@ -171,7 +171,8 @@ impl Page<'_> {
         let mut text = text + ".";
         if health.impossible > 0 {
             let n = health.impossible;
-            text += &format!(" {n} figures were more than time allows and were cut: please report this.");
+            let figures = if n == 1 { "1 figure was".to_owned() } else { format!("{n} figures were") };
+            text += &format!(" {figures} more than time allows, and cut: please report this.");
         }
         if let Some(hidden) = self.hidden(findings) {
             text += &format!(" Not shown: {hidden} (--all).");
