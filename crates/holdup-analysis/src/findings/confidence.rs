@@ -1,7 +1,7 @@
 //! How far a finding can be believed.
 
 use holdup_trace::{Amount, StackId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::caveats::{WITH_STACKS, is_by_perf};
 use super::context::Context;
@@ -25,6 +25,13 @@ const FEW: u64 = 10;
 
 /// So many times as much idleness for want of work as because of all findings together leaves in doubt what matters.
 const MOSTLY_IDLE: f64 = 5.0;
+
+/// Whether whoever waits for servers is of other processes.
+fn is_for_clients_alone(context: &Context, tally: &Tally) -> bool {
+    let servers: FxHashSet<u32> = tally.by_thread.keys().map(|thread| context.pid(*thread)).collect();
+    tally.by_thread.keys().all(|thread| context.timeline.is_server(*thread) == Some(true))
+        && !tally.threads.iter().any(|thread| servers.contains(&context.pid(*thread)))
+}
 
 /// How far, and the reasons for less than high.
 pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence, Vec<String>) {
@@ -101,8 +108,13 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
         grave = true;
         doubts.push("nothing tells whether it had asked for what arrived, or only listened".to_owned());
     }
-    let sleeps_at = |stack| context.timeline.place(stack) == Place::Unsure;
-    if matches!(group, Group::Timer(..)) && !grave && sleeps_at(tally.main_site(context.classifier)) {
+    let may_keep_a_pace = || match context.timeline.place(tally.main_site(context.classifier)) {
+        Place::Unsure => true,
+        // Nobody is seen to have asked it before it slept.
+        Place::Home => is_for_clients_alone(context, tally),
+        Place::Middle => false,
+    };
+    if matches!(group, Group::Timer(..)) && !grave && may_keep_a_pace() {
         doubts.push("it may sleep by design, to keep a pace".to_owned());
     }
     if matches!(group, Group::Timer(..)) && tally.is_at_input(context.classifier) {
