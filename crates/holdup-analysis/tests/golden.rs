@@ -188,6 +188,12 @@ fn programs(s: &mut Schedule, programs: &[(u32, &str)], serves: impl Fn(u32) -> 
     }
 }
 
+/// A second thread, 21, of the program 20.
+fn second_thread(s: &mut Schedule, name: &str) {
+    let name = s.builder.string(name);
+    s.builder.push(0, NameEvent { pid: 20, tid: 21, name });
+}
+
 /// How long a client is held up by a server's sleep of half a second before the answer, and is idle, if the server was asked for it, or
 /// sleeps by itself; the client's own wait has a time-out, and is begun again, `parts` times.
 fn sleeps_before_the_answer(asked: bool, parts: u32) -> (f64, f64) {
@@ -223,8 +229,7 @@ fn a_sleep_within_a_request_holds_up_however_long_it_is() {
 fn a_server_waits_for_the_sleeps_of_all_that_it_asked() {
     let mut s = Schedule::new(3, 130.0);
     programs(&mut s, &[(20, "backend"), (30, "proxy")], |_| true);
-    let name = s.builder.string("backend");
-    s.builder.push(0, NameEvent { pid: 20, tid: 21, name });
+    second_thread(&mut s, "backend");
     s.builder.meta_mut().focus_pids = vec![30];
     s = s.waits_at(20, 0, [0.0, 0.1], READ, &[0x60]).waits_at(21, 1, [0.0, 0.1], READ, &[0x60]);
     for round in 0..3 {
@@ -248,8 +253,7 @@ fn a_server_waits_for_the_sleeps_of_all_that_it_asked() {
 fn a_client_waits_for_a_sleep_after_which_the_server_has_something_to_do_again() {
     let mut s = Schedule::new(3, 125.0);
     programs(&mut s, &[(20, "server"), (30, "client")], |pid| pid == 20);
-    let name = s.builder.string("server");
-    s.builder.push(0, NameEvent { pid: 20, tid: 21, name });
+    second_thread(&mut s, "server");
     s.builder.meta_mut().focus_pids = vec![30];
     s = s.waits_at(20, 0, [0.0, 0.1], POLL, &[0x60]).waits_at(21, 1, [0.0, 0.1], READ, &[0x70]);
     for round in 0..3 {
@@ -273,8 +277,7 @@ fn a_client_waits_for_a_sleep_of_whoever_works_for_the_thread_that_answers() {
     let held = |answers: bool| {
         let mut s = Schedule::new(3, 410.0);
         programs(&mut s, &[(20, "server"), (30, "client")], |pid| pid == 20);
-        let name = s.builder.string("server");
-        s.builder.push(0, NameEvent { pid: 20, tid: 21, name });
+        second_thread(&mut s, "server");
         s.builder.meta_mut().focus_pids = vec![30];
         s.builder.meta_mut().sample_period_ns = MS;
         s = s.waits_at(30, 2, [0.0, 0.1], POLL, &[0x40]).waits_at(20, 0, [0.0, 0.1], POLL, &[0x60]);

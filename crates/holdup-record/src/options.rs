@@ -25,21 +25,15 @@ pub enum Target {
     },
 }
 
-impl Target {
-    /// The processes whose trees are recorded for their own sake; none where it is all of the machine. `child` is the command.
+impl Options {
+    /// The processes whose trees the report is about; none where it is about all of the machine. `child` is the command.
     pub(crate) fn roots(&self, child: Option<u32>) -> Vec<u32> {
-        match self {
+        match &self.target {
+            _ if self.machine => Vec::new(),
             Target::System => Vec::new(),
             Target::Pids(pids) => pids.clone(),
             Target::Command { .. } => child.into_iter().collect(),
         }
-    }
-}
-
-impl Options {
-    /// The processes whose trees the report is about; none where it is about all of the machine. `child` is the command.
-    pub(crate) fn roots(&self, child: Option<u32>) -> Vec<u32> {
-        if self.machine { Vec::new() } else { self.target.roots(child) }
     }
 }
 

@@ -33,6 +33,30 @@ fn is_for_clients_alone(context: &Context, tally: &Tally) -> bool {
         && !tally.threads.iter().any(|thread| servers.contains(&context.pid(*thread)))
 }
 
+/// What makes a sleep doubtful; whether that is grave. Where something `grave` is told already, a pace is not worth a line.
+fn of_sleep(context: &Context, tally: &Tally, grave: bool, doubts: &mut Vec<String>) -> bool {
+    let (place, site) = (|stack| context.timeline.place(stack), tally.main_site(context.classifier));
+    let is_guess = place(tally.common_stack(context.classifier)) == Place::Unsure;
+    let may_keep_a_pace = || match place(site) {
+        Place::Unsure => true,
+        // Nobody is seen to have asked it before it slept.
+        Place::Home => is_for_clients_alone(context, tally),
+        Place::Middle => false,
+    };
+    if is_guess {
+        doubts.push("nothing tells whether it sleeps by design, to keep a pace, or to wait for something".to_owned());
+    } else if !grave && may_keep_a_pace() {
+        doubts.push("it may sleep by design, to keep a pace".to_owned());
+    }
+    if tally.is_at_input(context.classifier) {
+        doubts.push("what set the timer is not in the recording".to_owned());
+    }
+    if tally.waits < FEW {
+        doubts.push(format!("it is about {} waits: some other thread may have kept them", tally.waits));
+    }
+    is_guess
+}
+
 /// How far, and the reasons for less than high.
 pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence, Vec<String>) {
     let mut doubts = Vec::new();
@@ -95,11 +119,8 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     if health.lost_mappings > 0 {
         doubts.push(format!("{} mappings of code were lost: functions may lack names", health.lost_mappings));
     }
-    if matches!(group, Group::Timer(..))
-        && context.timeline.place(tally.common_stack(context.classifier)) == Place::Unsure
-    {
-        grave = true;
-        doubts.push("nothing tells whether it sleeps by design, to keep a pace, or to wait for something".to_owned());
+    if matches!(group, Group::Timer(..)) {
+        grave |= of_sleep(context, tally, grave, &mut doubts);
     }
     if matches!(group, Group::Outside(..))
         && tally.by_thread.keys().all(|thread| context.timeline.is_server(*thread) == Some(false))
@@ -107,21 +128,6 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     {
         grave = true;
         doubts.push("nothing tells whether it had asked for what arrived, or only listened".to_owned());
-    }
-    let may_keep_a_pace = || match context.timeline.place(tally.main_site(context.classifier)) {
-        Place::Unsure => true,
-        // Nobody is seen to have asked it before it slept.
-        Place::Home => is_for_clients_alone(context, tally),
-        Place::Middle => false,
-    };
-    if matches!(group, Group::Timer(..)) && !grave && may_keep_a_pace() {
-        doubts.push("it may sleep by design, to keep a pace".to_owned());
-    }
-    if matches!(group, Group::Timer(..)) && tally.is_at_input(context.classifier) {
-        doubts.push("what set the timer is not in the recording".to_owned());
-    }
-    if matches!(group, Group::Timer(..)) && tally.waits < FEW {
-        doubts.push(format!("it is about {} waits: some other thread may have kept them", tally.waits));
     }
     // More CPUs than it ever used at once are idle whatever it does, as far as others leave them.
     let (from, to) = context.blame.window;

@@ -102,14 +102,15 @@ impl Homes {
             activity.busiest = busiest.get(&pid(*thread)).copied().unwrap_or(0);
         }
         let program = |thread: ThreadIdx| dictionary.trace.threads.process.get(thread.index()).copied();
+        let crew = |thread, activity: &Activity| (program(thread), activity.begins_in());
         let mut crews: FxHashMap<_, Trie> = FxHashMap::default();
         for (thread, activity) in &threads {
-            activity.add_work(crews.entry((program(*thread), activity.begins_in())).or_default());
+            activity.add_work(crews.entry(crew(*thread, activity)).or_default());
         }
         let mut votes: FxHashMap<u64, [u64; 3]> = FxHashMap::default();
         let mut stacks: Vec<(StackId, u64)> = Vec::new();
         for (thread, activity) in &threads {
-            for (path, stack, place, weight) in activity.judge(&crews[&(program(*thread), activity.begins_in())]) {
+            for (path, stack, place, weight) in activity.judge(&crews[&crew(*thread, activity)]) {
                 votes.entry(path.hash).or_default()[place as usize] += u64::from(weight);
                 stacks.push((stack, path.hash));
             }
@@ -234,15 +235,15 @@ struct Activity {
 impl Activity {
     /// What each place is to this thread, and how often it waits there. `crew` is the work of those that begin as it does: of a pool's
     /// threads each may have done next to nothing.
-    fn judge<'a>(&'a self, crew: &'a Trie) -> impl Iterator<Item = (Rc<Path>, StackId, Place, u32)> + 'a {
+    fn judge(&self, crew: &Trie) -> Vec<(Rc<Path>, StackId, Place, u32)> {
         let mut work = Trie::default();
         self.add_work(&mut work);
-        let by_crew = work.total < FEW;
-        let home = self.home(if by_crew { crew } else { &work });
-        self.waits.iter().map(move |(path, stack, seen)| {
-            let place = self.place(path, seen, &work, if by_crew { crew } else { &work }, home);
-            (path.clone(), *stack, place, seen.waits)
-        })
+        let whose = if work.total < FEW { crew } else { &work };
+        let home = self.home(whose);
+        let judged = |(path, stack, seen): &(Rc<Path>, StackId, Seen)| {
+            (path.clone(), *stack, self.place(path, seen, &work, whose, home), seen.waits)
+        };
+        self.waits.iter().map(judged).collect()
     }
 
     /// The function in which its program lets it begin, by the first of its stacks.

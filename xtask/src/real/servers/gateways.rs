@@ -3,14 +3,9 @@
 use anyhow::Result;
 use holdup_analysis::report::FindingKind::{Imbalance, LockHeld, Serial, SleepPolling};
 
-use super::instruments::{attach_wall, cpu_share, requests, wrk};
-use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
+use super::instruments::{attach_wall, by_its_clock, cpu_share, requests, wrk, wrk_waits_for};
+use crate::real::case::{Case, Expect, Fix, HELD_UP, Is, Recorded};
 use crate::real::scene::{Running, Scene, free_port};
-
-/// Whoever loads them waits for the workers.
-pub(super) const fn wrk_waits_for(right: &'static [Is]) -> Option<Client> {
-    Some(Client { process: "wrk", expect: Expect { right, vague: &[], nothing: false } })
-}
 
 /// One child, which sleeps 20 ms for each request.
 pub const PHP: Case = Case {
@@ -82,12 +77,7 @@ pub const WSGI: Case = Case {
         nothing: false,
     },
     client: wrk_waits_for(&[Is { kinds: HELD_UP, who: "apache2", ..Is::ANY }]),
-    record: |scene| {
-        let (server, port) = apache(scene, 1)?;
-        let _load = scene.start(&wrk(port, scene.load_seconds()))?;
-        let (trace, _) = scene.record_pid(server.pid(), || Ok(String::new()))?;
-        Ok(Recorded { trace, truth: scene.run("cat clock")?.trim().to_owned(), focus: "apache2" })
-    },
+    record: |scene| by_its_clock(scene, apache(scene, 1)?, "apache2"),
     fix: Some(Fix {
         what: "two threads",
         rate: |scene, fixed| {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::real::scene::{Scene, number_after};
+use crate::real::case::{Client, Expect, Is, Recorded};
+use crate::real::scene::{Running, Scene, number_after};
 
 /// Loads what listens on `port` by eight connections for so many seconds.
 pub fn wrk(port: u16, seconds: u64) -> String {
@@ -15,6 +16,18 @@ pub fn wrk(port: u16, seconds: u64) -> String {
 /// How many requests of eight connections are answered each second.
 pub fn requests(scene: &Scene, port: u16) -> Result<f64> {
     number_after(&scene.run(&wrk(port, 3))?, "Requests/sec:")
+}
+
+/// Who loads a server so waits for it.
+pub const fn wrk_waits_for(right: &'static [Is]) -> Option<Client> {
+    Some(Client { process: "wrk", expect: Expect { right, vague: &[], nothing: false } })
+}
+
+/// A server under that load, which writes how long it slept into a file `clock`.
+pub fn by_its_clock(scene: &Scene, (server, port): (Running, u16), focus: &'static str) -> Result<Recorded> {
+    let _load = scene.start(&wrk(port, scene.load_seconds()))?;
+    let (trace, _) = scene.record_pid(server.pid(), || Ok(String::new()))?;
+    Ok(Recorded { trace, truth: scene.run("cat clock")?.trim().to_owned(), focus })
 }
 
 /// In which of `calls` the shell command `load` and all it starts spend how many seconds of the clock, by `strace -f -w`.

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use holdup_analysis::report::FindingKind::{CpuBound, Serial, SleepPolling};
 
-use super::instruments::cpu_share;
-use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
+use super::instruments::{cpu_share, wrk_waits_for};
+use crate::real::case::{Case, Expect, Fix, HELD_UP, Is, Recorded};
 use crate::real::scene::{Running, Scene, free_port, number_after};
 
 /// Compresses each answer, in its only worker.
@@ -19,10 +19,7 @@ pub const ONE_WORKER: Case = Case {
         vague: &[Is { kinds: &[CpuBound, Serial], who: "nginx", ..Is::ANY }],
         nothing: false,
     },
-    client: Some(Client {
-        process: "wrk",
-        expect: Expect { right: &[Is { kinds: HELD_UP, who: "nginx", ..Is::ANY }], vague: &[], nothing: false },
-    }),
+    client: wrk_waits_for(&[Is { kinds: HELD_UP, who: "nginx", ..Is::ANY }]),
     record: |scene| {
         let server = Server::start(scene, 1, GZIP)?;
         let _load = scene.start(&server.wrk(scene.load_seconds()))?;
@@ -55,10 +52,7 @@ pub const SLOW_BACKEND: Case = Case {
         vague: &[Is { who: "python3", ..Is::ANY }],
         nothing: false,
     },
-    client: Some(Client {
-        process: "wrk",
-        expect: Expect { right: &[Is { kinds: HELD_UP, who: "python3", ..Is::ANY }], vague: &[], nothing: false },
-    }),
+    client: wrk_waits_for(&[Is { kinds: HELD_UP, who: "python3", ..Is::ANY }]),
     record: |scene| {
         let port = free_port()?;
         scene.write("slow.py", SLOW)?;

@@ -3,9 +3,8 @@
 use anyhow::Result;
 use holdup_analysis::report::FindingKind::{LockHeld, SleepPolling};
 
-use super::gateways::wrk_waits_for;
-use super::instruments::{requests, wrk};
-use crate::real::case::{Case, Expect, Fix, HELD_UP, Is, Recorded};
+use super::instruments::{by_its_clock, requests, wrk_waits_for};
+use crate::real::case::{Case, Expect, Fix, HELD_UP, Is};
 use crate::real::scene::{Running, Scene, free_port};
 
 /// The answer comes from the thread that took the request, when the pool's is done.
@@ -21,7 +20,7 @@ pub const EXECUTOR: Case = Case {
         nothing: false,
     },
     client: wrk_waits_for(&[Is { kinds: HELD_UP, who: "python3", ..Is::ANY }]),
-    record: |scene| record(scene, python(scene, 1)?, "python3"),
+    record: |scene| by_its_clock(scene, python(scene, 1)?, "python3"),
     fix: Some(Fix {
         what: "two threads",
         rate: |scene, fixed| {
@@ -44,7 +43,7 @@ pub const CONNECTIONS: Case = Case {
         nothing: false,
     },
     client: wrk_waits_for(&[Is { kinds: HELD_UP, who: "java|pool", ..Is::ANY }]),
-    record: |scene| record(scene, java(scene, 1)?, "java"),
+    record: |scene| by_its_clock(scene, java(scene, 1)?, "java"),
     fix: Some(Fix {
         what: "two connections",
         rate: |scene, fixed| {
@@ -53,12 +52,6 @@ pub const CONNECTIONS: Case = Case {
         },
     }),
 };
-
-fn record(scene: &Scene, (server, port): (Running, u16), focus: &'static str) -> Result<Recorded> {
-    let _load = scene.start(&wrk(port, scene.load_seconds()))?;
-    let (trace, _) = scene.record_pid(server.pid(), || Ok(String::new()))?;
-    Ok(Recorded { trace, truth: scene.run("cat clock")?.trim().to_owned(), focus })
-}
 
 const REPORTS: &str = "\
 import asyncio, concurrent.futures, sys, time

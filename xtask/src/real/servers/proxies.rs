@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use holdup_analysis::report::FindingKind::{CpuBound, Network, Serial, SleepPolling};
 
-use super::instruments::{requests, wrk};
+use super::instruments::{by_its_clock, requests, wrk, wrk_waits_for};
 use super::postgres;
 use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
 use crate::real::scene::{Running, Scene, free_port, number_after, run_as};
@@ -20,15 +20,10 @@ pub const VARNISH: Case = Case {
         vague: &[Is { who: "python3", ..Is::ANY }],
         nothing: false,
     },
-    client: Some(Client {
-        process: "wrk",
-        expect: Expect { right: &[Is { kinds: HELD_UP, who: "python3", ..Is::ANY }], vague: &[], nothing: false },
-    }),
+    client: wrk_waits_for(&[Is { kinds: HELD_UP, who: "python3", ..Is::ANY }]),
     record: |scene| {
         let (server, _application, port) = varnish(scene, "0.02")?;
-        let _load = scene.start(&wrk(port, scene.load_seconds()))?;
-        let (trace, _) = scene.record_pid(server.pid(), || Ok(String::new()))?;
-        Ok(Recorded { trace, truth: scene.run("cat clock")?.trim().to_owned(), focus: "varnishd" })
+        by_its_clock(scene, (server, port), "varnishd")
     },
     fix: Some(Fix {
         what: "it sleeps 5 ms",

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use holdup_analysis::report::FindingKind::{Convoy, LockHeld};
 
-use super::instruments::{cpu_share, requests, wrk};
-use crate::real::case::{Case, Client, Expect, Fix, HELD_UP, Is, Recorded};
+use super::instruments::{cpu_share, requests, wrk, wrk_waits_for};
+use crate::real::case::{Case, Expect, Fix, HELD_UP, Is, Recorded};
 use crate::real::scene::{Scene, free_port};
 
 /// Threads that answer requests and want the interpreter's lock.
@@ -24,10 +24,7 @@ pub const GIL: Case = Case {
         vague: &[Is { who: "python3", ..Is::ANY }],
         nothing: false,
     },
-    client: Some(Client {
-        process: "wrk",
-        expect: Expect { right: &[Is { kinds: HELD_UP, who: "python3", ..Is::ANY }], vague: &[], nothing: false },
-    }),
+    client: wrk_waits_for(&[Is { kinds: HELD_UP, who: "python3", ..Is::ANY }]),
     record: |scene| {
         let (port, command) = server(scene, 1)?;
         let running = scene.start_until(&command, &ready(port))?;

@@ -2,30 +2,32 @@
 
 use super::*;
 
+/// Functions, the outermost first; `application` is how deep the innermost of the application lies.
+fn path(functions: &[u64], application: usize) -> Path {
+    Path {
+        functions: functions.to_vec(),
+        application,
+        hash: functions.iter().sum(),
+        says_lock: false,
+        blind: false,
+        asks: false,
+        keeps_thread: false,
+        parked: false,
+    }
+}
+
 #[test]
 fn short_sleeps_in_a_row_beside_work_may_be_for_something() {
-    let path = |functions: &[u64], application, says_lock| {
-        let (functions, hash) = (functions.to_vec(), functions[0]);
-        Rc::new(Path {
-            functions,
-            application,
-            hash,
-            says_lock,
-            blind: false,
-            asks: false,
-            keeps_thread: false,
-            parked: false,
-        })
-    };
+    let path = |functions: &[u64], says_lock| Rc::new(Path { says_lock, ..path(functions, 2) });
     let naps = |again, ns| Seen { kind: WaitKind::Timer, waits: 100, again, ns, ..Seen::default() };
     let judged = |says_lock, seen, samples| {
         let activity = Activity {
-            waits: vec![(path(&[1, 2, 3], 2, says_lock), StackId::NONE, seen)],
-            samples: vec![(path(&[1, 4], 2, false), samples)],
+            waits: vec![(path(&[1, 2, 3], says_lock), StackId::NONE, seen)],
+            samples: vec![(path(&[1, 4], false), samples)],
             answers: 0,
             busiest: 0,
         };
-        activity.judge(&Trie::default()).map(|(_, _, place, _)| place).next().unwrap()
+        activity.judge(&Trie::default())[0].2
     };
     let short = 100 * 1_000_000;
     assert_eq!(judged(false, naps(90, short), 50), Place::Unsure, "one after the other, and work besides");
@@ -37,19 +39,7 @@ fn short_sleeps_in_a_row_beside_work_may_be_for_something() {
 
 #[test]
 fn a_short_sleep_of_which_nothing_is_seen_may_be_for_something() {
-    let path = |blind| {
-        let hash = u64::from(blind);
-        Rc::new(Path {
-            functions: vec![1],
-            application: 0,
-            hash,
-            says_lock: false,
-            blind,
-            asks: false,
-            keeps_thread: false,
-            parked: false,
-        })
-    };
+    let path = |blind| Rc::new(Path { blind, hash: u64::from(blind), ..path(&[1], 0) });
     let judged = |blind, ns, samples| {
         let naps = Seen { kind: WaitKind::Timer, waits: 10, ns, ..Seen::default() };
         let activity = Activity {
@@ -58,7 +48,7 @@ fn a_short_sleep_of_which_nothing_is_seen_may_be_for_something() {
             answers: 0,
             busiest: 0,
         };
-        activity.judge(&Trie::default()).map(|(_, _, place, _)| place).next().unwrap()
+        activity.judge(&Trie::default())[0].2
     };
     assert_eq!(judged(true, 10_000_000, 5), Place::Unsure);
     assert_eq!(judged(false, 10_000_000, 5), Place::Home);
@@ -68,20 +58,7 @@ fn a_short_sleep_of_which_nothing_is_seen_may_be_for_something() {
 
 #[test]
 fn a_short_sleep_in_what_follows_on_input_may_be_for_something() {
-    let path = |functions: &[u64]| {
-        let (functions, hash) = (functions.to_vec(), functions.iter().sum());
-        let application = functions.len() - 1;
-        Rc::new(Path {
-            functions,
-            application,
-            hash,
-            says_lock: false,
-            blind: false,
-            asks: false,
-            keeps_thread: false,
-            parked: false,
-        })
-    };
+    let path = |functions: &[u64]| Rc::new(path(functions, functions.len() - 1));
     // serve ─ 2 ┬ 3 poll          serve ─ 2 ┬ 4 handle ┬ 5 compute
     //           └ 4 handle                             └ 6 sleep
     let input = Seen { kind: WaitKind::Input, waits: 20, from_outside: 20, ..Seen::default() };
@@ -93,7 +70,7 @@ fn a_short_sleep_in_what_follows_on_input_may_be_for_something() {
             answers,
             busiest: 0,
         };
-        activity.judge(&Trie::default()).map(|(_, _, place, _)| place).nth(1).unwrap()
+        activity.judge(&Trie::default())[1].2
     };
     assert_eq!(served(&[1, 2, 4, 6], input, 100, 0), Place::Unsure, "most of the work is to get requests");
     assert_eq!(served(&[1, 2, 6], input, 100, 0), Place::Home);
@@ -110,19 +87,7 @@ fn a_short_sleep_in_what_follows_on_input_may_be_for_something() {
 
 #[test]
 fn threads_of_a_pool_tell_together_where_their_work_lies() {
-    let path = |functions: &[u64]| {
-        let (functions, hash) = (functions.to_vec(), functions.iter().sum());
-        Rc::new(Path {
-            functions,
-            application: 2,
-            hash,
-            says_lock: false,
-            blind: false,
-            asks: false,
-            keeps_thread: false,
-            parked: false,
-        })
-    };
+    let path = |functions: &[u64]| Rc::new(path(functions, 2));
     // start ─ 2 ─ pool ┬ 4 take a request          start ─ 2 ─ pool ─ 5 handle ┬ 6 ask another
     //                  └ 5 handle                                              └ 7 compute
     let waits = |kind| Seen { kind, waits: 5, from_peers: 5, ..Seen::default() };
@@ -134,7 +99,7 @@ fn threads_of_a_pool_tell_together_where_their_work_lies() {
         samples: vec![(path(&[1, 2, 3, 5, 7]), 1)],
         ..Activity::default()
     };
-    let places = |crew: &Trie| activity.judge(crew).map(|(_, _, place, _)| place).collect::<Vec<_>>();
+    let places = |crew: &Trie| activity.judge(crew).into_iter().map(|(_, _, place, _)| place).collect::<Vec<_>>();
     assert_eq!(places(&Trie::default()), [Place::Home; 2], "one thread has done too little");
     let mut crew = Trie::default();
     (0..20).for_each(|_| activity.add_work(&mut crew));
