@@ -166,6 +166,20 @@ fn a_program_that_runs_for_a_fixed_time_is_measured_by_what_it_does() {
     is(lock.gain_at_most, 2.0);
 }
 
+/// Whoever keeps the lock works all the time and waits little: those that it keeps from working set no such pace.
+#[test]
+fn who_gains_little_beside_the_others_does_not_bound_them() {
+    let mut s = program(3, 300.0, &[(10, "holder"), (11, "waiter")]).futex(0.0, 11, 10);
+    s = s.switch(0.0, 1, 11, SLEEPS, FUTEX, 0);
+    for round in 0..10 {
+        let t = f64::from(30 * round);
+        s = s.futex(t + 29.0, 10, 11).runs(10, 0, t, t + 29.0, FUTEX).by(t + 20.0, 0, 10, 11);
+        s = s.runs(11, 1, t + 20.0, t + 30.0, FUTEX).by(t + 30.0, 1, 11, 10).futex(t + 30.0, 11, 10);
+    }
+    // All of the work is 390 ms, on three CPUs; the holder alone has 290 of them.
+    is(bound(&s.finish(), "holder", FindingKind::LockHeld), 300.0 / (0.85 * 390.0 / 3.0));
+}
+
 /// Fewer turns save more than one side's work: what each of them costs both sides nobody knows.
 #[test]
 fn turns_have_no_bound() {

@@ -31,6 +31,12 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("[kernel]", "get_signal"),
     ("/usr/lib/python3.11/multiprocessing/process.py", "BaseProcess._bootstrap"),
     ("/usr/lib/python3.11/json/decoder.py", "JSONDecoder.decode"),
+    ("node", "v8::internal::Scavenger::Process"),
+    ("app", "runtime.findRunnable"),
+    ("app", "sync.(*Mutex).Unlock"),
+    ("app", "runtime.newproc"),
+    ("app", "main.digest"),
+    ("app", "runtime.goexit"),
 ];
 
 fn address(function: &str) -> u64 {
@@ -146,6 +152,72 @@ fn who_runs_has_the_lock_of_a_language_of_which_one_thread_runs() {
     let first = &answer.findings[0];
     assert_eq!((first.kind, first.culprit.thread.as_str()), (FindingKind::LockHeld, "cache-1"), "{}", first.title);
     assert!(first.title.contains("kept Python's interpreter lock (GIL) for 20.0 ms"), "{}", first.title);
+    let bound = first.gain_at_most.expect("a bound");
+    assert!(bound > 1.5, "another process may do what it does meanwhile: {bound}");
+}
+
+/// How much could be gained without code that has 60 of a hundred samples, for 40 of which somebody waits, if 30 are in `beside`.
+fn bound_beside(beside: &str) -> Option<f64> {
+    let waits = stack(&["os::PlatformEvent::park", "uv_run"]);
+    let mut s = machine(101.0).waits_at(4, 0, [0.0, 0.5], FUTEX, &waits).runs(5, 1, 0.5, 101.0, -1);
+    s.builder.meta_mut().sample_period_ns = ns(1.0);
+    for i in 0..100 {
+        let function = match i % 10 {
+            0..6 => "Addon::hash",
+            6..9 => beside,
+            _ => "uv_run",
+        };
+        let frames = stack(&[function, "Builtins_JSEntry", "uv_run"]);
+        let chain = s.builder.chain(1, &[], &frames);
+        s.builder.push(ns(f64::from(i) + 0.6), SampleEvent { cpu: Cpu(1), tid: 5, ip: frames[0], chain });
+    }
+    let answer = explained(s.by(40.5, 1, 5, 4).runs(4, 0, 40.5, 41.0, NANOSLEEP));
+    let first = answer.findings.into_iter().next().expect("a finding");
+    assert_eq!((first.kind, first.culprit.function.as_str()), (FindingKind::Serial, "Addon::hash"), "{}", first.title);
+    first.gain_at_most
+}
+
+#[test]
+fn garbage_may_be_of_what_is_taken_out() {
+    let bound = bound_beside("answer").expect("a bound");
+    assert!((bound / (101.0 / 24.0) - 1.0).abs() < 0.1, "{bound}");
+    assert_eq!(
+        bound_beside("v8::internal::Scavenger::Process"),
+        None,
+        "a tenth may be left, of which nothing is known"
+    );
+}
+
+/// How much could be gained without what a goroutine does, if that wakes idle threads by `wakes`.
+fn bound_of_goroutine(wakes: &str) -> Option<f64> {
+    let mut s = machine(200.0).futex(0.0, 4, 0);
+    s.builder.meta_mut().sample_period_ns = ns(1.0);
+    let works = stack(&["main.digest", "runtime.goexit"]);
+    for round in 0..20 {
+        let t = 10.0 * f64::from(round);
+        s = s.waits_at(4, 0, [t, t + 1.0], FUTEX, &stack(&["runtime.findRunnable"]));
+        let chain = s.builder.chain(1, &[], &stack(&[wakes, "main.digest", "runtime.goexit"]));
+        let (context, lock, target) = (holdup_trace::WakeContext::Task, holdup_trace::LockId::NONE, Cpu::NONE);
+        let wake = holdup_trace::WakeEvent { cpu: Cpu(1), waker: 5, wakee: 4, context, source: 0, target, lock, chain };
+        s.builder.push(ns(t + 9.9), wake);
+    }
+    s = s.runs(5, 1, 0.0, 200.0, -1);
+    for i in 0..200 {
+        let chain = s.builder.chain(1, &[], &works);
+        s.builder.push(ns(f64::from(i) + 0.5), SampleEvent { cpu: Cpu(1), tid: 5, ip: works[0], chain });
+    }
+    let answer = explained(s);
+    let first = answer.findings.into_iter().next().expect("a finding");
+    assert_eq!((first.kind, first.culprit.function.as_str()), (FindingKind::Serial, "main.digest"), "{}", first.title);
+    first.gain_at_most
+}
+
+/// Its goroutines wait for a lock: what is done with it has to be done.
+#[test]
+fn what_a_goroutine_does_with_a_lock_remains() {
+    let bound = bound_of_goroutine("sync.(*Mutex).Unlock").expect("a bound");
+    assert!((1.8..2.4).contains(&bound), "220 ms of work on two CPUs: {bound}");
+    assert_eq!(bound_of_goroutine("runtime.newproc"), None, "nothing is left without it");
 }
 
 /// What a thread is said to have run whose samples are JavaScript without names, but for `few` of a hundred in an addon's function.

@@ -2,7 +2,7 @@
 
 mod etcd;
 mod gateways;
-mod instruments;
+pub mod instruments;
 mod mariadb;
 mod memcached;
 mod nginx;

@@ -41,6 +41,12 @@ impl Crew {
         self.threads.len() + self.strangers > 1
     }
 
+    /// Whether its threads wait for each other, so that never two of them work at once.
+    pub(super) fn excludes_itself(&self, context: &Context, tally: &Tally) -> bool {
+        let waits = |thread: &ThreadIdx| tally.threads.contains(thread);
+        self.is_many() && context.timeline.peak_parallelism() == 1 && self.threads.iter().all(waits)
+    }
+
     /// `janitor`, `worker-1 … worker-4 of app`, `8 postgres processes`.
     pub(super) fn words(&self, context: &Context) -> String {
         let Some(&main) = self.threads.first() else { return "somebody".to_owned() };

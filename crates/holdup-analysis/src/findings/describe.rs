@@ -70,7 +70,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Serial(_) if tally.is_stopped() && tally.starved => format!("{who} {}; {}", starved(), stood(f)),
         Group::Serial(_) if tally.starved => format!("{who} {was} ready and {}; {}", starved(), stood(f)),
         Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} {was} the last to finish; {}", stood(f)),
-        Group::Serial(_) if excludes_itself(context, tally, crew) => {
+        Group::Serial(_) if crew.excludes_itself(context, tally) => {
             format!("{who} worked one at a time, for {lasted}{}; {}", without_cpu(), stood(f))
         }
         Group::Serial(_) if lock::is_kept_meanwhile(context, group, tally) => {
@@ -108,12 +108,6 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             format!("{threads} of {process} waited for work {what}{behind}")
         }
     }
-}
-
-/// Whether its threads wait for each other, so that never two of them work at once.
-fn excludes_itself(context: &Context, tally: &Tally, crew: &Crew) -> bool {
-    let waits = |thread: &ThreadIdx| tally.threads.contains(thread);
-    crew.is_many() && context.timeline.peak_parallelism() == 1 && crew.threads.iter().all(waits)
 }
 
 /// Whether nobody waits but those that sleep.

@@ -4,8 +4,9 @@ use holdup_trace::{Result, StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashSet;
 
 use super::context::Context;
+use super::crew::Crew;
 use super::tally::{Group, Tally};
-use super::{lock, place};
+use super::{collection, inside, lock, place};
 use crate::blame::{Key, Study, Terminal, Window};
 use crate::classify::WaitKind;
 use crate::known::Place;
@@ -39,7 +40,14 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
         let own = |key: &&Key| key.terminal == Terminal::Disk && Some(context.program(key.thread)) == program;
         spans.keys().filter(own).for_each(&mut add);
     }
-    let taken = match finding.kind {
+    let taken = by_kind(context, group, tally, finding, taken)?;
+    let (stacks, spared) = of_waiting(context, tally);
+    Some(taken.with_stacks(stacks).sparing(spared))
+}
+
+/// What else goes with what is charged to a finding of this kind, and what becomes of the work; `None` if that can't be known.
+fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, taken: Taken) -> Option<Taken> {
+    Some(match finding.kind {
         // What it costs to hand a lock on all the time, and to fetch its lines from another CPU's cache, goes with it. A trace does
         // not tell how much that is, of work and of waits alike.
         FindingKind::Convoy => return None,
@@ -48,23 +56,36 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
         FindingKind::OwnerNotRunning | FindingKind::RunnableWhileIdle | FindingKind::CpuStarved => return None,
         // What a library or the kernel does under a lock of its own is done less if it is called less.
         FindingKind::LockHeld if is_of_library(context, tally) => taken.with_stacks(of_atomics(context)),
+        // What runs the language has to be done, but may be by another process.
+        FindingKind::LockHeld if lock::known(context, tally).is_some_and(|known| known.lets_one_run) => {
+            taken.with_stacks(of_atomics(context)).moving(of_function(context, finding)).with_work(Work::Spread)
+        }
         // Code that is compiled while it runs is compiled otherwise when it stands elsewhere.
         FindingKind::LockHeld if finding.culprit.module == "[jit]" => return None,
         // What is done under the lock has to be done nevertheless, but the lock itself costs nothing any more.
         FindingKind::LockHeld => taken.with_stacks(of_atomics(context)).with_work(Work::Stays),
         FindingKind::Imbalance => taken.with_work(Work::Spread),
+        FindingKind::Serial if is_unseen_lock(context, group, tally, finding) => {
+            taken.moving(of_function(context, finding)).with_work(Work::Spread)
+        }
         // What is done between two waits for a disk has to be done nevertheless, but for what the function itself does that waits there.
         FindingKind::Disk => taken.with_stacks(of_function(context, finding)).with_work(Work::Stays),
-        FindingKind::SleepPolling | FindingKind::Serial => taken.with_stacks(of_function(context, finding)),
+        FindingKind::SleepPolling => taken.with_stacks(of_function(context, finding)),
+        // Nobody knows whose garbage it is.
+        FindingKind::Serial => taken.with_stacks(of_function(context, finding)).with_stacks(collects(context)),
         _ => taken,
-    };
-    let (stacks, spared) = of_waiting(context, tally);
-    Some(taken.with_stacks(stacks).sparing(spared))
+    })
 }
 
 /// Whether it is a lock that a library or the kernel takes for those that call it.
 fn is_of_library(context: &Context, tally: &Tally) -> bool {
     lock::known(context, tally).is_some_and(|known| known.place != Place::Runtime)
+}
+
+/// Whether what works alone keeps others from working by a lock that the trace does not show.
+fn is_unseen_lock(context: &Context, group: &Group, tally: &Tally, finding: &Finding) -> bool {
+    inside::keeps_lock(context, group, tally, finding.culprit.pid)
+        || Crew::of(context, tally).excludes_itself(context, tally)
 }
 
 /// Whether a place that sleeps does so until it gets a lock.
@@ -114,6 +135,14 @@ fn is_message<'a>(functions: impl Iterator<Item = &'a str>) -> bool {
 
 fn sampled(context: &Context, wanted: impl Fn(StackId) -> bool) -> Vec<StackId> {
     context.blame.profile.iter().map(|((_, stack), _)| *stack).filter(|stack| wanted(*stack)).collect()
+}
+
+/// Stacks of collecting garbage, on whatever thread.
+fn collects(context: &Context) -> Vec<StackId> {
+    let own = context.blame.profile.iter().filter(|((thread, _), _)| context.focus.contains(*thread));
+    own.filter(|((thread, stack), _)| collection::is_at(context, *thread, *stack))
+        .map(|((_, stack), _)| *stack)
+        .collect()
 }
 
 /// Stacks of the culprit's function in processes of its name.

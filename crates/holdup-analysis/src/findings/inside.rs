@@ -60,6 +60,13 @@ fn woken_for(context: &Context, pid: u32) -> Option<(&'static Wakes, f64)> {
     (all >= SOME && share > TELLING).then_some((wakes, share))
 }
 
+/// Whether it works while threads have no task, and mostly gives them one by letting go a lock.
+pub(super) fn keeps_lock(context: &Context, group: &Group, tally: &Tally, pid: u32) -> bool {
+    of(context, group, tally).is_some()
+        && is_parked(context, tally)
+        && woken_for(context, pid).is_some_and(|(wakes, _)| wakes.is_lock)
+}
+
 /// How much of the program's CPU time goes into collecting garbage beside its work, and what to do about it, where that is a notable part.
 pub(super) fn collection(context: &Context) -> Option<(String, String)> {
     let (mut all, mut own, mut advice) = (0.0, 0.0, "");

@@ -228,7 +228,10 @@ impl<'a> Replay<'a> {
     /// The longest path of a thread that is done sooner without a finding.
     fn longest_touched(&self, ours: &[usize], clock: usize) -> Option<u64> {
         let of = |&i: &usize| (self.clocks.at(i, 0), self.clocks.at(i, clock));
-        ours.iter().map(of).filter(|(all, left)| (*left as f64) < SOONER * *all as f64).map(|(_, left)| left).max()
+        let gains = |(all, left): (u64, u64)| 1.0 - left as f64 / all.max(1) as f64;
+        let most = ours.iter().map(of).map(gains).fold(0.0, f64::max);
+        let sooner = SOONER.max(PART * most);
+        ours.iter().map(of).filter(|pair| gains(*pair) > sooner).map(|(_, left)| left).max()
     }
 }
 
@@ -236,5 +239,7 @@ impl<'a> Replay<'a> {
 const OFTEN: u32 = 20;
 /// A finding that was there up to this share of the time before the end was there to the end.
 const REST: f64 = 0.1;
-/// A thread that needs more than this share of its time without a finding has no part in it.
-const SOONER: f64 = 0.98;
+/// A thread that gains no more than this share of its time without a finding has no part in it,
+const SOONER: f64 = 0.02;
+/// nor has one that gains no more than this share of what another one does: it has only less to wake, or is woken sooner.
+const PART: f64 = 0.25;

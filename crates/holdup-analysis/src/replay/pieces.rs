@@ -71,6 +71,7 @@ pub(super) struct Pieces {
     locks: FxHashMap<LockId, Set>,
     sites: FxHashMap<(ThreadIdx, StackId), Set>,
     stacks: FxHashMap<StackId, Set>,
+    moved: FxHashMap<StackId, Set>,
     /// Findings whose work others wait for, by the thread that does it.
     culprits: FxHashMap<u32, Set>,
 }
@@ -83,6 +84,7 @@ impl Pieces {
             finding.locks.iter().for_each(|lock| *pieces.locks.entry(*lock).or_default() |= bit);
             finding.sites.iter().for_each(|site| *pieces.sites.entry(*site).or_default() |= bit);
             finding.stacks.iter().for_each(|stack| *pieces.stacks.entry(*stack).or_default() |= bit);
+            finding.moved.iter().for_each(|stack| *pieces.moved.entry(*stack).or_default() |= bit);
             if finding.work != Work::Stays {
                 finding.runs.keys().for_each(|thread| *pieces.culprits.entry(thread.0).or_default() |= bit);
                 pieces.add(n, &finding.runs, |piece| &mut piece.runs);
@@ -121,9 +123,11 @@ impl Pieces {
         lock.copied().unwrap_or_default() | site.copied().unwrap_or_default()
     }
 
-    /// The findings to which a sample belongs.
-    pub(super) fn of_stack(&self, stack: StackId) -> Set {
-        self.stacks.get(&stack).copied().unwrap_or_default()
+    /// The findings without which a sample would not be there, and those without which it might be another thread's.
+    pub(super) fn of_stack(&self, stack: StackId) -> (Set, Set) {
+        let of = |stacks: &FxHashMap<StackId, Set>| stacks.get(&stack).copied().unwrap_or_default();
+        let gone = of(&self.stacks);
+        (gone, of(&self.moved) & !gone)
     }
 
     /// The findings whose work the thread does.

@@ -81,18 +81,20 @@ impl Replay<'_> {
     /// A CPU sample: the work of a finding is taken out wherever it is done.
     pub(super) fn sample(&mut self, sample: &Sample) {
         let (i, t) = (sample.thread.index(), sample.t.nanos());
-        let findings = self.pieces.of_stack(sample.stack);
+        let (gone, moved) = self.pieces.of_stack(sample.stack);
         let inside = (self.study.window.from..self.study.window.to).contains(&t);
-        if findings == 0 || !inside || i == 0 || i >= self.threads.len() {
+        if gone | moved == 0 || !inside || i == 0 || i >= self.threads.len() {
             return;
         }
         let (period, ours) = (self.study.trace.meta.sample_period_ns, self.threads[i].ours);
-        for n in each(findings) {
+        for n in each(gone | moved) {
             let piece = self.pieces.piece(i, n);
             // What is charged is gone already.
             let charged = piece.runs.contains(t);
             piece.sampled += if charged { 0 } else { period };
-            self.saved[n] += if ours && self.taken[n].work != Work::Gone { period } else { 0 };
+            // With work that is gone it is counted where the thread ran.
+            let counts = ours && gone >> n & 1 == 1 && self.taken[n].work != Work::Gone;
+            self.saved[n] += if counts { period } else { 0 };
         }
     }
 }

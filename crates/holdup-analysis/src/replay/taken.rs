@@ -34,6 +34,8 @@ pub struct Taken {
     pub(super) locks: FxHashSet<LockId>,
     /// Samples with these stacks are its work, whoever waited meanwhile.
     pub(super) stacks: FxHashSet<StackId>,
+    /// Samples with these stacks are work that has to be done, by whichever thread.
+    pub(super) moved: FxHashSet<StackId>,
     /// What becomes of what runs in `runs`.
     pub(super) work: Work,
     /// CPU nanoseconds that go besides, wherever they were.
@@ -61,6 +63,12 @@ impl Taken {
     /// Takes out the CPU time of samples with these stacks.
     pub fn with_stacks(mut self, stacks: impl IntoIterator<Item = StackId>) -> Self {
         self.stacks.extend(stacks);
+        self
+    }
+
+    /// Lets other threads do the work of samples with these stacks.
+    pub fn moving(mut self, stacks: impl IntoIterator<Item = StackId>) -> Self {
+        self.moved.extend(stacks);
         self
     }
 

@@ -63,6 +63,7 @@ const CHANNELS: Wakes = Wakes {
         "runtime.selectgo*",
         "runtime.closechan*",
     ],
+    is_lock: false,
 };
 
 const SYNC: Wakes = Wakes {
@@ -70,24 +71,28 @@ const SYNC: Wakes = Wakes {
     advice: "Do less between Lock and Unlock: move the work of {} out, or lock smaller parts. (If the others waited for a \
              sync.WaitGroup, spread {} instead.)",
     functions: &["runtime.readyWithTime*", "runtime.semrelease*", "sync.*", "internal/sync.*"],
+    is_lock: true,
 };
 
 const BEGUN: Wakes = Wakes {
     by: "the start of goroutines",
     advice: "Spread {} over goroutines, or make it shorter.",
     functions: &["runtime.newproc*"],
+    is_lock: false,
 };
 
 const NETWORK: Wakes = Wakes {
     by: "the network",
     advice: "Spread {} over goroutines, or make it shorter.",
     functions: &["runtime.netpoll*", "runtime.injectglist*"],
+    is_lock: false,
 };
 
 const PAUSES: Wakes = Wakes {
     by: "the end of a pause for the garbage collector",
     advice: "Make {} shorter, or allocate less in it.",
     functions: &["runtime.startTheWorldWithSema*"],
+    is_lock: false,
 };
 
 /// The standard library's packages, up to the first slash.

@@ -50,6 +50,8 @@ pub(crate) struct Wakes {
     pub(crate) advice: &'static str,
     /// Functions on the stack of who wakes.
     pub(super) functions: &'static [&'static str],
+    /// Whether it is for a lock: what is done under it has to be done in any case.
+    pub(crate) is_lock: bool,
 }
 
 impl Scheduler {

@@ -110,7 +110,7 @@ impl Page<'_> {
         let at_best = match f.gain_at_most {
             Some(gain) if (1.02..=50.0).contains(&gain) => {
                 let all = self.answer.trace.duration_s;
-                format!(" Without all of it, at best {} → {}.", duration(all), duration(all / gain))
+                format!(" If nobody had to wait for it, at best {} → {}.", duration(all), duration(all / gain))
             }
             _ => String::new(),
         };

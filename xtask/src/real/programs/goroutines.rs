@@ -4,8 +4,9 @@ use anyhow::Result;
 use holdup_analysis::report::FindingKind::{Convoy, CpuBound, Gc, Imbalance, LockHeld, Serial};
 
 use super::{ready, recorded};
-use crate::real::case::{Case, Expect, Is, Recorded};
-use crate::real::scene::{Scene, free_port};
+use crate::real::case::{Case, Expect, Fix, Is, Recorded};
+use crate::real::scene::{Running, Scene, free_port};
+use crate::real::servers::instruments::{requests, wrk};
 
 /// A reader-writer lock whose writer computes.
 pub const RWMUTEX: Case = Case {
@@ -123,19 +124,32 @@ pub const PAGES: Case = Case {
         nothing: false,
     },
     record: |scene| {
-        scene.write("pages.go", include_str!("load/pages.go"))?;
-        ready(scene, "go build -o pages pages.go")?;
-        let port = free_port()?;
+        let (server, port) = pages(scene, "")?;
         let url = format!("http://127.0.0.1:{port}/");
-        let server = scene.start_until(&format!("./pages {port}"), &format!("curl -s {url}"))?;
-        let _load = scene.start(&format!("wrk -t 1 -c 8 -d {}s {url}", scene.load_seconds()))?;
+        let _load = scene.start(&wrk(port, scene.load_seconds()))?;
         let (trace, _) = scene.record_pid(server.pid(), || Ok(String::new()))?;
         let profile = "debug/pprof/mutex?debug=1";
         let said = scene.run(&format!("curl -s '{url}{profile}' | grep -m 1 -o 'main\\.[a-z]*'"))?;
         Ok(Recorded { trace, truth: said.trim().to_owned() + ".", focus: "pages" })
     },
+    fix: Some(Fix {
+        what: "rendered before the lock",
+        rate: |scene, fixed| {
+            let (_server, port) = pages(scene, if fixed { "before" } else { "" })?;
+            requests(scene, port)
+        },
+    }),
     ..RWMUTEX
 };
+
+/// Builds and starts it.
+fn pages(scene: &Scene, how: &str) -> Result<(Running, u16)> {
+    scene.write("pages.go", include_str!("load/pages.go"))?;
+    ready(scene, "go build -o pages pages.go")?;
+    let port = free_port()?;
+    let server = scene.start_until(&format!("./pages {port} {how}"), &format!("curl -s http://127.0.0.1:{port}/"))?;
+    Ok((server, port))
+}
 
 /// A group of goroutines of which one has most of the work.
 pub const WAVES: Case = Case {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::Result;
 use holdup_analysis::report::FindingKind::{Convoy, CpuBound, Imbalance, LockHeld, Serial, SleepPolling};
 
-use super::{ready, recorded};
-use crate::real::case::{Case, Expect, Is, Recorded};
+use super::{ready, recorded, speed};
+use crate::real::case::{Case, Expect, Fix, Is, Recorded};
 use crate::real::scene::{Scene, shares};
 
 /// A lock of java.util.concurrent with work inside.
@@ -180,6 +180,13 @@ pub const FORK: Case = Case {
         nothing: false,
     },
     record: |scene| java(scene, "Tree", include_str!("load/Tree.java"), "java Tree 16", "main\"|\"ForkJoinPool"),
+    fix: Some(Fix {
+        what: "leaves of one key, a pool of two",
+        rate: |scene, fixed| {
+            scene.write("Tree.java", include_str!("load/Tree.java"))?;
+            speed(scene, "javac Tree.java", if fixed { "java Tree 16 fine" } else { "java Tree 16" })
+        },
+    }),
     ..LOCK
 };
 

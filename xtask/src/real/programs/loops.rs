@@ -3,8 +3,8 @@
 use anyhow::Result;
 use holdup_analysis::report::FindingKind::{CpuBound, Imbalance, LockHeld, Serial};
 
-use super::{ready, recorded};
-use crate::real::case::{Case, Expect, Is, Recorded};
+use super::{ready, recorded, speed};
+use crate::real::case::{Case, Expect, Fix, Is, Recorded};
 use crate::real::scene::{Running, Scene, free_port};
 
 /// A callback that computes in JavaScript; V8 says where its functions are.
@@ -77,6 +77,13 @@ pub const ATOMICS: Case = Case {
         let truth = scene.run("node atomics.js")?;
         recorded(scene, ":", "node --perf-basic-prof atomics.js", "node", truth.trim().to_owned())
     },
+    fix: Some(Fix {
+        what: "computed before the lock",
+        rate: |scene, fixed| {
+            scene.write("atomics.js", include_str!("load/atomics.js"))?;
+            speed(scene, ":", if fixed { "node atomics.js before" } else { "node atomics.js" })
+        },
+    }),
     ..REPORT
 };
 

@@ -70,7 +70,14 @@ pub const OPENMP_CRITICAL: Case = Case {
         let truth = scene.run("./critical 60000")?;
         recorded(scene, ":", "./critical 60000", "critical", truth.trim().to_owned())
     },
-    fix: None,
+    fix: Some(Fix {
+        what: "weighed before the section",
+        rate: |scene, fixed| {
+            scene.write("critical.c", include_str!("load/critical.c"))?;
+            let command = if fixed { "./critical 60000 before" } else { "./critical 60000" };
+            speed(scene, "gcc -O2 -g -fopenmp critical.c -o critical", command)
+        },
+    }),
     ..OPENMP_PASSIVE
 };
 

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use holdup_analysis::report::FindingKind::{Convoy, CpuBound, Disk, Imbalance, LockHeld, Serial, SleepPolling};
 
-use super::{interpreter, recorded};
-use crate::real::case::{Case, Client, Expect, Is, Recorded};
+use super::{interpreter, recorded, speed};
+use crate::real::case::{Case, Client, Expect, Fix, Is, Recorded};
 use crate::real::scene::{Scene, free_port, shares};
 
 /// One call in C that keeps the interpreter's lock for long.
@@ -21,7 +21,15 @@ pub const REGEX: Case = Case {
     },
     client: None,
     record: |scene| timed(scene, "search.py", include_str!("load/search.py"), "25"),
-    fix: None,
+    fix: Some(Fix {
+        what: "two processes",
+        rate: |scene, fixed| {
+            scene.write("search.py", include_str!("load/search.py"))?;
+            let python = interpreter(scene)?;
+            let half = |n: u32| format!("{python} search.py {n}");
+            speed(scene, ":", &if fixed { format!("{} & {}; wait", half(12), half(13)) } else { half(25) })
+        },
+    }),
 };
 
 /// Tasks that queue for one thread.
@@ -40,6 +48,7 @@ pub const POOL: Case = Case {
         nothing: false,
     },
     record: |scene| timed(scene, "keys.py", include_str!("load/keys.py"), "150"),
+    fix: None,
     ..REGEX
 };
 
@@ -60,6 +69,7 @@ pub const ASYNCIO: Case = Case {
         let port = free_port()?;
         served(scene, &format!("{} loop.py {port}", interpreter(scene)?), port)
     },
+    fix: None,
     ..REGEX
 };
 
@@ -96,7 +106,7 @@ pub const GUNICORN: Case = Case {
         let python = scene.run("head -n 1 $(command -v gunicorn) | cut -c 3-")?;
         served(scene, &format!("{} -m gunicorn -w 1 -b 127.0.0.1:{port} quotes:app", python.trim()), port)
     },
-    ..REGEX
+    fix: None,
 };
 
 /// Processes that share out uneven parts.
@@ -116,6 +126,7 @@ pub const PROCESSES: Case = Case {
         let truth = super::instruments::at_once(scene, &command)?;
         recorded(scene, ":", &command, "python3", truth)
     },
+    fix: None,
     ..REGEX
 };
 
@@ -131,6 +142,14 @@ pub const QUEUE: Case = Case {
         nothing: false,
     },
     record: |scene| timed(scene, "feeder.py", include_str!("load/feeder.py"), "250"),
+    fix: Some(Fix {
+        what: "two loaders in processes",
+        rate: |scene, fixed| {
+            scene.write("feeder.py", include_str!("load/feeder.py"))?;
+            let how = if fixed { "processes" } else { "" };
+            speed(scene, ":", &format!("{} feeder.py 250 {how}", interpreter(scene)?))
+        },
+    }),
     ..REGEX
 };
 
@@ -146,6 +165,7 @@ pub const AUDIT: Case = Case {
         nothing: false,
     },
     record: |scene| timed(scene, "audit.py", include_str!("load/audit.py"), "2000"),
+    fix: None,
     ..REGEX
 };
 

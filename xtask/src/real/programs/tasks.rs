@@ -3,8 +3,8 @@
 use anyhow::Result;
 use holdup_analysis::report::FindingKind::{CpuBound, Imbalance, Serial, SleepPolling};
 
-use super::{ready, recorded};
-use crate::real::case::{Case, Expect, Is, Recorded};
+use super::{ready, recorded, speed};
+use crate::real::case::{Case, Expect, Fix, Is, Recorded};
 use crate::real::scene::Scene;
 
 /// A computation on the only worker of a runtime.
@@ -49,6 +49,13 @@ pub const RAYON: Case = Case {
         ..TOKIO_BUSY.expect
     },
     record: |scene| tasks(scene, "rayon"),
+    fix: Some(Fix {
+        what: "even pieces",
+        rate: |scene, fixed| {
+            source(scene)?;
+            speed(scene, BUILD, if fixed { "./tasks rayon-even" } else { "./tasks rayon" })
+        },
+    }),
     ..TOKIO_BUSY
 };
 
@@ -64,13 +71,21 @@ debug = 1
 [workspace]
 "#;
 
-/// Builds it with the crates of our own build, and what it needs besides.
-fn tasks(scene: &Scene, form: &str) -> Result<Recorded> {
+const BUILD: &str = "cargo build -q --release --target-dir target && cp target/release/tasks .";
+
+/// Writes it, to be built with the crates of our own build, and what it needs besides.
+fn source(scene: &Scene) -> Result<()> {
     scene.write("Cargo.toml", MANIFEST)?;
     std::fs::create_dir_all(scene.dir.join("src"))?;
     scene.write("src/main.rs", include_str!("load/tasks.rs"))?;
     scene.write("Cargo.lock", include_str!("../../../../Cargo.lock"))?;
-    ready(scene, "cargo build -q --release --target-dir target && cp target/release/tasks .")?;
+    Ok(())
+}
+
+/// Builds it, and records one form of it.
+fn tasks(scene: &Scene, form: &str) -> Result<Recorded> {
+    source(scene)?;
+    ready(scene, BUILD)?;
     let command = format!("./tasks {form}");
     let truth = scene.run(&command)?;
     recorded(scene, ":", &command, "tasks", truth.trim().to_owned())

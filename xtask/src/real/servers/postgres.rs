@@ -88,18 +88,18 @@ pub const TABLE_LOCK: Case = Case {
     client: None,
     record: |scene| {
         let server = Server::start(scene, ASYNC)?;
-        scene.write("load.sql", "insert into log(n) values (1);\n")?;
-        let sum = "select sum(i::bigint * i) from generate_series(1, 400000) i;";
-        scene.write(
-            "lock.sql",
-            &format!("begin;\nlock table log in share mode;\n{sum}\ncommit;\nselect pg_sleep(0.05);\n"),
-        )?;
-        let seconds = scene.load_seconds();
-        let _owner = scene.start(&format!("env {} pgbench -n -c 1 -T {seconds} -f lock.sql", server.at))?;
+        let _owner = server.lock_table(scene, false)?;
         let _load = server.pgbench(scene, 6)?;
         server.recorded(scene)
     },
-    fix: None,
+    fix: Some(Fix {
+        what: "summed up before the lock",
+        rate: |scene, fixed| {
+            let server = Server::start(scene, ASYNC)?;
+            let _owner = server.lock_table(scene, fixed)?;
+            server.rate(scene, 6)
+        },
+    }),
     ..HOT_ROW
 };
 
@@ -240,6 +240,23 @@ impl Server {
         scene.start(&format!("env {} pgbench -n -c {clients} -j 2 -T {seconds} -f load.sql", self.at))
     }
 
+    /// Starts who locks the table again and again, and sums up with the lock or `before` it; writes what others do meanwhile.
+    fn lock_table(&self, scene: &Scene, before: bool) -> Result<Running> {
+        let sum = "select sum(i::bigint * i) from generate_series(1, 400000) i;";
+        let lock = "lock table log in share mode;";
+        let [first, second] = if before { [sum, lock] } else { [lock, sum] };
+        scene.write("lock.sql", &format!("begin;\n{first}\n{second}\ncommit;\nselect pg_sleep(0.05);\n"))?;
+        scene.write("load.sql", "insert into log(n) values (1);\n")?;
+        let seconds = scene.load_seconds();
+        scene.start(&format!("env {} pgbench -n -c 1 -T {seconds} -f lock.sql", self.at))
+    }
+
+    /// Transactions of the load each second.
+    fn rate(&self, scene: &Scene, clients: usize) -> Result<f64> {
+        let said = scene.run(&format!("{} pgbench -n -c {clients} -j 2 -T 3 -f load.sql", self.at))?;
+        number_after(&said, "tps =")
+    }
+
     /// Records the server, and samples what its backends wait for.
     fn recorded(&self, scene: &Scene) -> Result<Recorded> {
         let sample = "select coalesce(wait_event_type || '/' || wait_event, 'CPU') || case when state like 'idle in%' then \
@@ -267,6 +284,5 @@ fn record(scene: &Scene, conf: &str, script: &str) -> Result<Recorded> {
 fn rate(scene: &Scene, conf: &str, script: &str) -> Result<f64> {
     let server = Server::start(scene, conf)?;
     scene.write("load.sql", script)?;
-    let said = scene.run(&format!("{} pgbench -n -c 8 -j 2 -T 3 -f load.sql", server.at))?;
-    number_after(&said, "tps =")
+    server.rate(scene, 8)
 }

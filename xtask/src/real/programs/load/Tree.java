@@ -1,8 +1,9 @@
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.RecursiveTask;
 
-/** A tree of tasks whose first leaf has most of the work. */
+/** A tree of tasks whose first leaf has most of the work; "fine": each key of it is a leaf, of a pool of two. */
 public class Tree extends RecursiveTask<Long> {
+    static int leaf = 4;
     final int from, to;
 
     Tree(int from, int to) {
@@ -19,7 +20,7 @@ public class Tree extends RecursiveTask<Long> {
 
     @Override
     protected Long compute() {
-        if (to - from <= 4) {
+        if (to - from <= leaf) {
             long sum = 0;
             for (int key = from; key < to; key++) sum += score(key);
             return sum;
@@ -31,8 +32,13 @@ public class Tree extends RecursiveTask<Long> {
     }
 
     public static void main(String[] arguments) {
+        ForkJoinPool pool = ForkJoinPool.commonPool();
+        if (arguments.length > 1) {
+            leaf = 1;
+            pool = new ForkJoinPool(2);
+        }
         long sum = 0;
-        for (int i = 0; i < Integer.parseInt(arguments[0]); i++) sum += ForkJoinPool.commonPool().invoke(new Tree(0, 4096));
+        for (int i = 0; i < Integer.parseInt(arguments[0]); i++) sum += pool.invoke(new Tree(0, 4096));
         System.out.println(sum);
     }
 }

@@ -1,7 +1,8 @@
-/* Threads add up what they compute under one critical section. Prints the time that they waited for it. */
+/* Threads add up what they compute under one critical section, or "before" it. Prints the time that they waited for it. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double total;
 
@@ -13,14 +14,16 @@ __attribute__((noinline)) static double weigh(int i) {
 
 int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 20000;
+    int before = argc > 2 && !strcmp(argv[2], "before");
     double waited = 0;
 #pragma omp parallel for num_threads(4) schedule(dynamic, 16) reduction(+ : waited)
     for (int i = 0; i < rounds; i++) {
+        double weight = before ? weigh(i) : 0;
         double begun = omp_get_wtime();
 #pragma omp critical
         {
             waited += omp_get_wtime() - begun;
-            total += weigh(i);
+            total += before ? weight : weigh(i);
         }
     }
     printf("%g: waited %.2f s for the critical section\n", total, waited);

@@ -1,4 +1,4 @@
-// A server that renders a page under the mutex of its cache.
+// A server that renders a page under the mutex of its cache, or "before" it takes that.
 package main
 
 import (
@@ -14,6 +14,8 @@ import (
 var (
 	mutex sync.Mutex
 	pages = map[string]string{}
+
+	before = len(os.Args) > 2
 )
 
 func render(key string) string {
@@ -25,8 +27,14 @@ func render(key string) string {
 }
 
 func page(w http.ResponseWriter, r *http.Request) {
+	text := ""
+	if before {
+		text = render(r.URL.Path)
+	}
 	mutex.Lock()
-	text := render(r.URL.Path)
+	if !before {
+		text = render(r.URL.Path)
+	}
 	pages[r.URL.Path] = text
 	mutex.Unlock()
 	fmt.Fprint(w, text)

@@ -1,5 +1,5 @@
 //! tokio and rayon, used as they should not be. `blocking`: a request calls a slow function on one of two worker threads,
-//! and other tasks wait; `rayon`: all of the work lies in one piece. Prints what the others waited.
+//! and other tasks wait; `rayon`: most of the work lies in one piece, `rayon-even`: in none. Prints what the others waited.
 use std::time::{Duration, Instant};
 
 fn hash(rounds: u64) -> u64 {
@@ -53,11 +53,12 @@ fn asynchronous(kind: &str) {
 }
 
 #[inline(never)]
-fn fold_piece(piece: u64) -> u64 {
-    hash(if piece == 0 { 150_000_000 } else { 3_000_000 })
+fn fold_piece(piece: u64, even: bool) -> u64 {
+    let (long, short) = (150_000_000, 3_000_000);
+    hash(if even { (long + 7 * short) / 8 } else if piece == 0 { long } else { short })
 }
 
-fn rayon_pieces() {
+fn rayon_pieces(even: bool) {
     use rayon::prelude::*;
     let begun = Instant::now();
     let mut alone = Duration::ZERO;
@@ -66,7 +67,7 @@ fn rayon_pieces() {
             .into_par_iter()
             .map(|piece| {
                 let begun = Instant::now();
-                std::hint::black_box(fold_piece(piece));
+                std::hint::black_box(fold_piece(piece, even));
                 (rayon::current_thread_index().unwrap(), begun.elapsed())
             })
             .collect();
@@ -78,7 +79,8 @@ fn rayon_pieces() {
 
 fn main() {
     match std::env::args().nth(1).as_deref() {
-        Some("rayon") => rayon_pieces(),
+        Some("rayon") => rayon_pieces(false),
+        Some("rayon-even") => rayon_pieces(true),
         kind => asynchronous(kind.unwrap_or("blocking")),
     }
 }
