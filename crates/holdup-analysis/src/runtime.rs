@@ -18,8 +18,17 @@ use crate::known::Known;
 use crate::schedulers;
 
 /// The table.
-const ALL: &[Runtime] =
-    &[jvm::JVM, python::PYTHON, others::RUBY, others::OCAML, others::PHP, others::PERL, others::LUA, others::ERLANG];
+const ALL: &[Runtime] = &[
+    jvm::JVM,
+    python::PYTHON,
+    others::RUBY,
+    others::OCAML,
+    others::PYPY,
+    others::PHP,
+    others::PERL,
+    others::LUA,
+    others::ERLANG,
+];
 
 /// The locks of all runtimes.
 pub(crate) fn locks() -> impl Iterator<Item = &'static Known> {

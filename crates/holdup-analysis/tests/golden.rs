@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use holdup_analysis::blame::{Key, Terminal};
-use holdup_trace::{Cpu, ExitEvent, ListenerEvent, NameEvent, SampleEvent, SwitchState, WakeContext};
+use holdup_trace::{Cpu, ExitEvent, ListenerEvent, NameEvent, ParentEvent, SampleEvent, SwitchState, WakeContext};
 
 #[test]
 fn s1_chains_end_at_the_network_not_at_every_hop() {
@@ -268,6 +268,30 @@ fn a_client_waits_for_a_sleep_after_which_the_server_has_something_to_do_again()
     }
     let (_, blame) = s.blame();
     near(ms(&blame, |k| k.terminal == Terminal::Timer), 90.0);
+}
+
+/// Two services in one language. One sleeps for 30 ms in each request, of which there is always one more; the other asks by a new thread
+/// each time, which is seen to ask only where it closes what it asked by.
+#[test]
+fn a_service_sleeps_while_another_one_of_the_same_name_waits() {
+    let rounds = 10;
+    let mut s = Schedule::new(2, 32.0 * f64::from(rounds) + 5.0);
+    programs(&mut s, &[(1, "sh"), (20, "python3"), (30, "python3")], |pid| pid == 20);
+    [20, 30].into_iter().for_each(|pid| s.builder.push(0, ParentEvent { pid, parent: 1 }));
+    s.builder.meta_mut().focus_pids = vec![20];
+    s = s.waits_at(20, 0, [0.0, 0.6], SLEEP, &[0x50]);
+    for round in 0..rounds {
+        let (t, asks) = (|at: f64| 32.0 * f64::from(round) + at, 31 + round);
+        let name = s.builder.string("python3");
+        s.builder.push(ns(t(0.0)), NameEvent { pid: 30, tid: asks, name });
+        s = s.waits_at(asks, 1, [t(0.1), t(0.5)], READ, &[0x40]).wakes(t(30.6), 0, 0, 20, WakeContext::Timer, 0);
+        s = s.by(t(31.0), 0, 20, asks).waits_at(20, 0, [t(30.6), t(31.1)], POLL, &[0x50, 0x60]);
+        s = s.by(t(31.2), 1, asks, 20).waits_at(asks, 1, [t(31.0), t(31.3)], EXIT, &[0x40]).exits(t(31.3), asks);
+        s = s.waits_at(20, 0, [t(31.2), t(32.6)], SLEEP, &[0x50]);
+    }
+    let (_, blame) = s.blame();
+    let held = ms(&blame, |k| k.terminal == Terminal::Timer);
+    assert!(held > 30.0 * f64::from(rounds - 2), "{held}");
 }
 
 /// A pool's thread sleeps for 10 ms in the middle of its work, and leaves the answer to the thread that took the request. Several

@@ -10,6 +10,7 @@ use holdup_analysis::report::{Explanation, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
     ChainId, Cpu, Image, Location, LockId, MapEvent, NameEvent, SampleEvent, SwitchEvent, SwitchState, Symbolizer,
+    WakeContext,
 };
 
 /// Functions by the address where each begins, with the file that holds its code.
@@ -26,6 +27,8 @@ const CODE: &[(u64, &str, &str)] = &[
     (0xa000, "take_gil", "/bin/python3"),
     (0xb000, "pthread_cond_timedwait", "/lib/libc.so.6"),
     (0xc000, "read", "/lib/libc.so.6"),
+    (0xd000, "XactLockTableWait", "/bin/postgres"),
+    (0xe000, "epoll_wait", "/lib/libc.so.6"),
 ];
 const KERNEL: &[(u64, &str)] = &[
     (0x1000, "schedule"),
@@ -98,6 +101,46 @@ fn locks_have_the_names_that_people_know() {
     assert_eq!(lock_name(&answer), "the lock on the process's memory map (mmap_lock)");
     let answer = waits_at(&[], &[0xb000, 0xa000, 0x1000]);
     assert_eq!(lock_name(&answer), "Python's interpreter lock (GIL)");
+}
+
+/// `tid` waits at a stack from `from` on.
+fn waits(mut s: Schedule, (pid, tid, cpu): (u32, u32, u16), from: f64, syscall: i16, user: &[u64]) -> Schedule {
+    let chain = chain(&mut s, pid, &[], user);
+    let (state, lock) = (SwitchState::Sleeping, LockId::NONE);
+    s = s.switch(from - 0.1, cpu, 0, SwitchState::Runnable, -1, tid);
+    let leaves = SwitchEvent { cpu: Cpu(cpu), prev: tid, next: 0, state, io_wait: false, syscall, lock, chain };
+    s.builder.push(ns(from), leaves);
+    s
+}
+
+/// Each waits for a row of the other one, until the time is over after which one of them looks for a circle.
+#[test]
+fn who_has_a_lock_and_waits_for_another_is_not_just_asleep() {
+    let at = [0xe000, 0xd000, 0x1000];
+    let s = schedule(2, &[1]).thread(10, "first").thread(11, "second");
+    let s = waits(waits(s, (1, 10, 0), 1.0, common::POLL, &at), (1, 11, 1), 2.0, common::POLL, &at);
+    let s = s.wakes(900.0, 0, 0, 10, WakeContext::Timer, 0).switch(900.0, 0, 0, SwitchState::Runnable, -1, 10);
+    let answer = explained(s.by(950.0, 0, 10, 11).switch(950.0, 1, 0, SwitchState::Runnable, -1, 11));
+    let first = &answer.findings[0];
+    assert!(first.title.contains("waiting for another lock until a time-out"), "{}", first.title);
+    assert!(first.advice.contains("deadlock"), "{}", first.advice);
+}
+
+/// Whoever has the lock waits for another program's sleep.
+#[test]
+fn a_sleep_is_not_for_the_lock_that_others_wait_for_meanwhile() {
+    let mut s = schedule(3, &[1, 2]).thread(10, "waiter").thread(11, "writer");
+    let name = s.builder.string("reader");
+    s.builder.push(0, NameEvent { pid: 2, tid: 20, name });
+    s = waits(s, (2, 20, 2), 0.5, common::SLEEP, &[0x2000, 0x1000]);
+    s = waits(s.futex(3.0, 10, 11), (1, 11, 1), 1.0, 1, &[0xc000, 0x4000, 0x1000]);
+    s = waits(s, (1, 10, 0), 3.0, FUTEX, &[0xb000, 0xa000, 0x1000]);
+    s = s.wakes(900.0, 2, 0, 20, WakeContext::Timer, 0).switch(900.0, 2, 0, SwitchState::Runnable, -1, 20);
+    s = s.by(910.0, 2, 20, 11).switch(910.0, 1, 0, SwitchState::Runnable, -1, 11);
+    let answer = explained(s.by(920.0, 1, 11, 10).switch(920.0, 0, 0, SwitchState::Runnable, -1, 10));
+    let sleep = answer.findings.iter().find(|f| f.kind == FindingKind::SleepPolling).expect("the sleep");
+    assert_eq!(sleep.culprit.thread, "reader");
+    assert!(sleep.title.contains("while others waited for it"), "{}", sleep.title);
 }
 
 /// A function of the program that malloc calls has a lock of its own.

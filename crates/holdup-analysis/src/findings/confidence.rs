@@ -41,7 +41,7 @@ fn of_sleep(context: &Context, tally: &Tally, grave: bool, doubts: &mut Vec<Stri
         Place::Unsure => true,
         // Nobody is seen to have asked it before it slept.
         Place::Home => is_for_clients_alone(context, tally),
-        Place::Middle => false,
+        Place::Middle => context.timeline.is_presumed(site),
     };
     if is_guess {
         doubts.push("nothing tells whether it sleeps by design, to keep a pace, or to wait for something".to_owned());

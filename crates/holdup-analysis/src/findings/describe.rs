@@ -64,7 +64,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         }
         Group::Lock(_) => {
             let (lock, kept) = (lock_words(f, tally), kept(context, tally, crew));
-            format!("{who} kept {lock} for {kept}{}; {}", meanwhile(tally), stood(f))
+            format!("{who} kept {lock} for {kept}{}; {}", meanwhile(context, group, tally), stood(f))
         }
         Group::Serial(_) if f.kind == FindingKind::Gc => collection::title(context, f, &stood(f)),
         Group::Serial(_) if tally.is_stopped() && tally.starved => format!("{who} {}; {}", starved(), stood(f)),
@@ -80,7 +80,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             format!("{who} worked{alone} for {lasted}{}; {}", without_cpu(), stood(f))
         }
         Group::Disk(..) => format!("{who} waited for the disk for {}; {}", at_disk(context, tally), stood(f)),
-        Group::Timer(..) => match lock::known(context, tally) {
+        Group::Timer(..) => match lock::tried(context, tally) {
             Some(known) => format!("{who} slept for {lasted} in tries to get {}; {}", known.name, stood(f)),
             None if tally.is_at_input(context.classifier) => {
                 format!("{who} waited for a timer of {} own for {lasted} before it answered; {}", its(tally), stood(f))
@@ -120,8 +120,9 @@ fn its(tally: &Tally) -> &'static str {
 }
 
 /// What whoever kept the lock did with it for most of the time, if that was no work.
-fn meanwhile(tally: &Tally) -> &'static str {
+fn meanwhile(context: &Context, group: &Group, tally: &Tally) -> &'static str {
     match tally.activity() {
+        _ if lock::waits_for_another(context, group, tally) => ", waiting for another lock until a time-out",
         Activity::Waited => ", waiting for its client or other input",
         Activity::Slept => ", asleep",
         Activity::Ran => "",
@@ -255,14 +256,24 @@ fn shares_name(context: &Context, f: &Finding) -> bool {
     same.take(3).count() > 2
 }
 
+const DEADLOCK: &str = "See whether whoever has that lock waits for this one (a deadlock, which a time-out ends): take locks in the \
+                        same order everywhere, or let this one go first.";
+
 fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String {
     // An address is no name to work with, and nobody changes the C library.
     let c = &f.culprit;
     let named = !c.function.is_empty() && !c.function.contains("+0x") && !is_foreign(&c.module);
     let function = if named { c.function.as_str() } else { "this code" };
     let works = !tally.starved && tally.activity() != Activity::Waited;
-    let may_be_lock = group.is_lock() && works || matches!(group, Group::Timer(..));
-    if let Some(known) = may_be_lock.then(|| lock::known(context, tally)).flatten() {
+    if lock::waits_for_another(context, group, tally) {
+        return DEADLOCK.to_owned();
+    }
+    let known = match group {
+        Group::Timer(..) => lock::tried(context, tally),
+        _ if group.is_lock() && works => lock::known(context, tally),
+        _ => None,
+    };
+    if let Some(known) = known {
         return known.advice(function);
     }
     match group {

@@ -38,8 +38,8 @@ fn of(context: &Context, throttled: &sched::Throttled, key: &Key) -> Option<Grou
     })
 }
 
-/// From this share of a program's waits of a kind on, those of which no stack was taken are like these.
-const LIKELY: f64 = 0.6;
+/// If more than this share of a program's waits of a kind are at one place, those of which no stack was taken are taken to be there, too.
+const LIKELY: f64 = 0.5;
 
 /// Waits of which no stack was taken go to the place of most others of their program and kind: the recorder leaves out
 /// stacks of places that it knows.
@@ -49,7 +49,7 @@ fn place_stackless(groups: &mut FxHashMap<Group, Tally>, stackless: FxHashMap<Gr
         let like = || groups.iter().filter(|(other, _)| other.is_like(&group));
         let all: f64 = like().map(|(_, tally)| tally.blame().0).sum();
         let most = like().max_by(|a, b| a.1.blame().0.total_cmp(&b.1.blame().0).then(b.0.cmp(a.0)));
-        let most = most.filter(|(_, tally)| tally.blame().0 >= LIKELY * all).map(|(most, _)| *most);
+        let most = most.filter(|(_, tally)| tally.blame().0 > LIKELY * all).map(|(most, _)| *most);
         placed.push((most.unwrap_or(group), tally));
     }
     for (group, tally) in placed {

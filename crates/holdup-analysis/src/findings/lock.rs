@@ -1,6 +1,6 @@
 //! Who waited, at a lock or for a thread.
 
-use holdup_trace::{LockId, Nanos, StackId, ThreadIdx};
+use holdup_trace::{LockId, Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -10,7 +10,7 @@ use super::tally::{Group, Tally};
 use super::{names, place};
 use crate::classify::WaitKind;
 use crate::known::{Known, Place};
-use crate::report::{LockFacts, Waiters};
+use crate::report::{Activity, LockFacts, Waiters};
 
 /// A convoy: many hand-offs that take most of the waiting; or, of three and more threads, each longer than what is done under the lock,
 /// and no thread that holds it for most of the time.
@@ -37,6 +37,23 @@ pub(super) fn known(context: &Context, tally: &Tally) -> Option<&'static Known> 
         .max_by_key(|(ns, known)| (*ns, known.name))
         .filter(|(ns, _)| 2 * ns > all)
         .map(|(_, known)| known)
+}
+
+/// The same, if those who sleep at a chain's end do so for it, too: others may wait for a lock that one of them has who waits for
+/// somebody's sleep.
+pub(super) fn tried(context: &Context, tally: &Tally) -> Option<&'static Known> {
+    known(context, tally).filter(|known| at_site(context, tally) == Some(known))
+}
+
+fn at_site(context: &Context, tally: &Tally) -> Option<&'static Known> {
+    lock_names::at(context.trace, context.classifier, tally.main_site(context.classifier))
+}
+
+/// Whether whoever has a lock sleeps because it waits for one itself, until a time is over: two that wait for each other do.
+pub(super) fn waits_for_another(context: &Context, group: &Group, tally: &Tally) -> bool {
+    let site = context.classifier.facts(tally.main_site(context.classifier));
+    let tries = || at_site(context, tally).is_some_and(|known| known.place == Place::Runtime);
+    group.is_lock() && tally.activity() == Activity::Slept && (site.lock_function != StringId::default() || tries())
 }
 
 /// Whether those who wait for somebody's work mostly wait for locks, which others keep until it is done: shells of which each runs a

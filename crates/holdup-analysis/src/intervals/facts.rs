@@ -1,12 +1,13 @@
 //! What only the whole trace tells, and every part of it needs.
 
-use holdup_trace::{LockId, StackId, StringId, Table, ThreadIdx, Trace, WakeContext};
+use holdup_trace::{LockId, StackId, StringId, Table, ThreadIdx, WakeContext};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::homes::Homes;
+use super::origin::{Origin, origin};
 use super::place::Place;
 use super::prepare::Dictionary;
-use super::sites::{Origin, Sites, is_from_network, origin};
+use super::sites::{Sites, is_from_network};
 use super::wait::Wait;
 use crate::classify::{StackFacts, WaitKind};
 use crate::servers::Servers;
@@ -59,7 +60,7 @@ impl Facts {
     /// A prepared wait that is over, or never ends.
     pub(super) fn learn(&mut self, wait: &Wait, dictionary: &Dictionary) {
         self.waits += 1;
-        self.sites.learn(wait, dictionary.trace);
+        self.sites.learn(wait, dictionary);
         self.learn_turn(wait);
         let last = &mut self.last[wait.thread.index()];
         *last = (wait.start, wait.resumed).max(*last);
@@ -126,6 +127,11 @@ impl Facts {
         self.homes.place(stack)
     }
 
+    /// Whether a sleep is only taken to be in the middle of what somebody asked for.
+    pub(super) fn is_presumed(&self, stack: StackId) -> bool {
+        self.homes.is_presumed(stack)
+    }
+
     /// What a futex is of which no stack tells it: a lock if an owner was seen, or if those wake who have waited.
     fn kind_of_futex(&self, lock: LockId) -> WaitKind {
         let learned = || self.learned.get(lock.index()).copied().flatten().map(|l| l.kind);
@@ -159,7 +165,7 @@ impl Facts {
         let returns_to_exit = exit != u64::MAX
             && exit.saturating_sub(resumed) < EXIT_NS
             && last == wait.last_start
-            && may_be_told_to_exit(wait, dictionary.trace);
+            && may_be_told_to_exit(wait, dictionary);
         match wait.kind {
             WaitKind::Lock | WaitKind::Disk | WaitKind::PageFault | WaitKind::Write | WaitKind::Stopped => {
                 wait.place = Place::Middle;
@@ -220,9 +226,9 @@ impl Facts {
 
 /// Whether who ended a wait may have done so only for the thread to exit. A time that is over, or what another program sent, is what the
 /// thread waited for, though it has nothing left to do then, as `sleep 1`, or a client with one question.
-fn may_be_told_to_exit(wait: &Wait, trace: &Trace) -> bool {
+fn may_be_told_to_exit(wait: &Wait, dictionary: &Dictionary) -> bool {
     use WaitKind::{Disk, Input, Lock, PageFault, Read, Stopped, Write};
-    let answered = || matches!(wait.kind, Input | Read) && origin(wait, trace) == Origin::Outside;
+    let answered = || matches!(wait.kind, Input | Read) && origin(wait, dictionary) == Origin::Outside;
     !matches!(wait.kind, Lock | Disk | PageFault | Write | Stopped) && !wait.is_timed_out() && !answered()
 }
 

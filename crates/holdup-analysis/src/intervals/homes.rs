@@ -17,12 +17,13 @@
 use std::rc::Rc;
 
 use holdup_trace::{StackId, StringId, ThreadIdx};
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::Hasher;
 
+use super::origin::{Origin, origin};
 use super::place::{LONGEST_NAP_NS, Place};
 use super::prepare::Dictionary;
-use super::sites::{Origin, Seen, origin};
+use super::sites::Seen;
 use super::trie::Trie;
 use super::wait::Wait;
 use crate::classify::{WaitKind, is_kernel_module};
@@ -30,6 +31,8 @@ use crate::schedulers;
 
 /// Work below this many samples and waits tells nothing of where it lies.
 const FEW: u32 = 8;
+/// So many samples tell that it is no chance.
+const SOME: u32 = 2;
 /// A place with less than this share of a thread's arrivals is not where its cycle begins.
 const RARE: f64 = 0.05;
 /// One of so many of the work's paths has to share a frame for it to be the work's.
@@ -47,6 +50,8 @@ const HOUSEKEEPING: f64 = 0.2;
 pub(super) struct Homes {
     /// By stack.
     places: Vec<Place>,
+    /// Sleeps of servers that are taken to be within requests, though nobody was seen to ask: he never had to wake it.
+    presumed: FxHashSet<StackId>,
     /// Of waits without a stack: what most others of the program are that were in this system call and ended so, and one
     /// of their stacks.
     alike: FxHashMap<(StringId, i16, Origin), (Place, StackId)>,
@@ -57,6 +62,11 @@ impl Homes {
         self.places.get(stack.index()).copied().unwrap_or_default()
     }
 
+    /// Whether a sleep is only taken to be in the middle of what somebody asked for.
+    pub(super) fn is_presumed(&self, stack: StackId) -> bool {
+        self.presumed.contains(&stack)
+    }
+
     /// What the wait's place is, and a stack that tells for what it waits.
     pub(super) fn of(&self, wait: &Wait, dictionary: &Dictionary) -> (Place, StackId) {
         if wait.stack != StackId::NONE {
@@ -64,7 +74,7 @@ impl Homes {
         }
         let trace = dictionary.trace;
         let program = trace.threads.process.get(wait.thread.index()).copied().unwrap_or_default();
-        self.alike.get(&(program, wait.syscall, origin(wait, trace))).copied().unwrap_or_default()
+        self.alike.get(&(program, wait.syscall, origin(wait, dictionary))).copied().unwrap_or_default()
     }
 
     /// Judges all places; `answers` is how often threads of servers ended a wait of another program. O(places × their depth).
@@ -109,14 +119,16 @@ impl Homes {
         }
         let mut votes: FxHashMap<u64, [u64; 3]> = FxHashMap::default();
         let mut stacks: Vec<(StackId, u64)> = Vec::new();
+        let mut presumed = FxHashSet::default();
         for (thread, activity) in &threads {
+            presumed.extend(activity.presumed());
             for (path, stack, place, weight) in activity.judge(&crews[&crew(*thread, activity)]) {
                 votes.entry(path.hash).or_default()[place as usize] += u64::from(weight);
                 stacks.push((stack, path.hash));
             }
         }
-        let mut homes =
-            Homes { places: vec![Place::Home; dictionary.trace.stacks.len() + 1], alike: FxHashMap::default() };
+        let places = vec![Place::Home; dictionary.trace.stacks.len() + 1];
+        let mut homes = Homes { places, presumed, alike: FxHashMap::default() };
         for (stack, hash) in stacks {
             if let Some(place) = homes.places.get_mut(stack.index()) {
                 *place = winner(votes[&hash]);
@@ -159,6 +171,8 @@ struct Path {
     says_lock: bool,
     /// Whether it ends in the C library or the kernel, and tells nothing of the program.
     blind: bool,
+    /// Whether it is in the kernel to look for input, or to take it.
+    receives: bool,
     /// Whether it asks for the address of a name.
     asks: bool,
     /// Whether a scheduler's task waits here with the thread that others need.
@@ -184,12 +198,13 @@ impl Paths<'_, '_> {
 
     fn make(&self, stack: StackId) -> Path {
         let Dictionary { trace, classifier, .. } = self.dictionary;
-        let (mut functions, mut beyond) = (Vec::new(), None);
+        let (mut functions, mut beyond, mut receives) = (Vec::new(), None, false);
         for frame in trace.stacks.frames(stack) {
             let mut named = false;
             for location in trace.names.locations(frame) {
                 named = true;
                 if is_kernel_module(trace.text(location.module)) {
+                    receives |= receives_in(trace.text(location.function));
                     continue;
                 }
                 if beyond.is_none() && classifier.is_application(&location) {
@@ -214,11 +229,27 @@ impl Paths<'_, '_> {
             hash: hasher.finish(),
             says_lock: facts.lock_function != StringId::default(),
             blind: !facts.tells,
+            receives,
             asks: facts.asks_for_name,
             parked: facts.parked,
             keeps_thread: !facts.parked && schedulers::at(trace, stack).is_some_and(|s| s.lends_threads),
         }
     }
+}
+
+/// Whether a function of the kernel looks for input, or takes it.
+fn receives_in(function: &str) -> bool {
+    const RECEIVE: [&str; 8] = [
+        "sock_recvmsg",
+        "sock_read_iter",
+        "__sys_recvfrom",
+        "___sys_recvmsg",
+        "do_epoll_wait",
+        "do_sys_poll",
+        "do_select",
+        "do_accept",
+    ];
+    RECEIVE.contains(&function)
 }
 
 /// What one thread does.
@@ -287,6 +318,7 @@ impl Activity {
             let is_long = ns > LONGEST_NAP_NS * u64::from(waits);
             let looks = 2 * again >= waits && works_beside(path, waits, work);
             let serves = self.serves(path, waits, work, home);
+            let asked = asked || self.is_always_asked(waits);
             let works = |of: u32| f64::from(work.total) >= HOUSEKEEPING * f64::from(of);
             let unseen = path.blind && work.total > 0 && works(waits) && works(self.busiest);
             return match () {
@@ -308,6 +340,20 @@ impl Activity {
             None => false,
         };
         if deeper { Place::Middle } else { Place::Home }
+    }
+
+    /// Whether it takes input that it never has to wait for, and after its sleeps somebody else has his answer.
+    fn is_always_asked(&self, sleeps: u32) -> bool {
+        let waits_for_input =
+            self.waits.iter().any(|(_, _, seen)| seen.kind != WaitKind::Timer && seen.from_outside > 0);
+        let receives = self.samples.iter().filter(|(path, _)| path.receives).map(|(_, n)| n).sum::<u32>();
+        !waits_for_input && 2 * self.answers >= sleeps && receives >= SOME
+    }
+
+    /// Where it sleeps within requests that nobody was seen to make.
+    fn presumed(&self) -> impl Iterator<Item = StackId> {
+        let sleeps = self.waits.iter().filter(|(_, _, seen)| seen.kind == WaitKind::Timer && !seen.asked);
+        sleeps.filter(|(_, _, seen)| self.is_always_asked(seen.waits)).map(|(_, stack, _)| *stack)
     }
 
     /// Whether a sleep belongs to what the thread does for somebody.

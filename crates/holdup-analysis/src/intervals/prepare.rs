@@ -3,6 +3,7 @@
 use holdup_trace::{LockId, LockKind, StackId, Syscall, Table, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
+use super::families::Families;
 use super::wait::Wait;
 use crate::classify::{Classifier, WaitKind, kind_of_call};
 
@@ -24,6 +25,8 @@ pub(super) struct Dictionary<'a> {
     objects: FxHashMap<(u32, u64), LockId>,
     /// The first thread of each process.
     mains: FxHashMap<u32, ThreadIdx>,
+    /// Which processes are one program.
+    pub(super) families: Families,
     /// Whether it is known when threads ended.
     knows_ends: bool,
     /// vfork, clone and clone3 wait for the child to get going.
@@ -52,15 +55,15 @@ impl<'a> Dictionary<'a> {
         for (i, lock) in trace.locks.rows().enumerate() {
             objects.entry((lock.pid, lock.address & !7)).or_insert(LockId(i as u32));
         }
+        let mains =
+            (0..trace.threads.len() as u32).map(ThreadIdx).filter_map(|t| Some((main_of(trace, t)?, t))).collect();
         Dictionary {
             trace,
             classifier,
+            families: Families::new(trace, &mains),
             calls: (0..512).map(|n| Syscall::from_number(arch, n)).collect(),
             objects,
-            mains: (0..trace.threads.len() as u32)
-                .map(ThreadIdx)
-                .filter_map(|t| Some((main_of(trace, t)?, t)))
-                .collect(),
+            mains,
             // Only processes that were looked at have rows there: it is our recorder's, which sees all ends.
             knows_ends: trace.listeners.rows() > 0 || trace.threads.end.iter().any(|end| end.nanos() != u64::MAX),
             vforks: if arch == "aarch64" { &[220, 435] } else { &[56, 57, 58, 435] },

@@ -27,6 +27,8 @@ const MOST_TIMEOUTS: usize = 1 << 20;
 pub(super) struct Requests {
     /// When a thread last ended a wait of a process, and whether the process has ended one of it since.
     asked: FxHashMap<(u32, ThreadIdx), (u64, bool)>,
+    /// The same of two processes: who asks by a new thread each time, and closes what it asked by last, is seen to ask by that one.
+    asked_by: FxHashMap<(u32, u32), (u64, bool)>,
     /// The same of one thread of it: a client may ask several at the same time.
     asked_of: FxHashMap<(ThreadIdx, ThreadIdx), (u64, bool)>,
     threads: FxHashMap<ThreadIdx, Past>,
@@ -79,6 +81,7 @@ impl Requests {
         }
         for &(asked, by, t) in censored {
             self.asked.insert((pid(asked), by), (t, false));
+            self.asked_by.insert((pid(asked), pid(by)), (t, false));
             self.asked_of.insert((asked, by), (t, false));
             self.threads.entry(asked).or_default().arrived = true;
         }
@@ -96,11 +99,13 @@ impl Requests {
             return;
         }
         self.asked.insert((pid(wait.thread), wait.waker), (wait.woken, false));
+        self.asked_by.insert((pid(wait.thread), pid(wait.waker)), (wait.woken, false));
         self.asked_of.insert((wait.thread, wait.waker), (wait.woken, false));
         let once = |(t, answered): &mut (u64, bool)| (!std::mem::replace(answered, true)).then_some(*t);
         let of_process = self.asked.get_mut(&(pid(wait.waker), wait.thread)).and_then(once);
         let of_thread = self.asked_of.get_mut(&(wait.waker, wait.thread)).and_then(once);
-        let asked = of_thread.or(of_process);
+        let of_both = self.asked_by.get_mut(&(pid(wait.waker), pid(wait.thread))).and_then(once);
+        let asked = of_thread.or(of_process).or(of_both);
         let Some(past) = self.threads.get_mut(&wait.waker) else { return };
         if let Some(by) = past.sent_by.take() {
             *self.answers.entry(by).or_default() += 1;

@@ -1,9 +1,10 @@
 //! Where threads wait, and who ends their waits there: what [`super::homes`] judges.
 
-use holdup_trace::{StackId, ThreadIdx, Trace, WakeContext};
+use holdup_trace::{StackId, ThreadIdx, WakeContext};
 use rustc_hash::FxHashMap;
 
-use super::prepare::REWAIT_NS;
+use super::origin::{Origin, origin};
+use super::prepare::{Dictionary, REWAIT_NS};
 use super::requests::Requests;
 use super::wait::Wait;
 use crate::classify::WaitKind;
@@ -54,8 +55,8 @@ pub(super) struct Sites {
 
 impl Sites {
     /// A prepared wait.
-    pub(super) fn learn(&mut self, wait: &Wait, trace: &Trace) {
-        let origin = origin(wait, trace);
+    pub(super) fn learn(&mut self, wait: &Wait, dictionary: &Dictionary) {
+        let origin = origin(wait, dictionary);
         if origin == Origin::Outside && wait.waker.is_real() {
             *self.answers.entry(wait.waker).or_default() += 1;
         }
@@ -86,32 +87,4 @@ const NET_RX: u16 = 3;
 /// Whether it was the network that ended a wait, and no thread of this machine is known to have sent something.
 pub(super) fn is_from_network(wait: &Wait) -> bool {
     wait.context == WakeContext::SoftIrq && wait.source == NET_RX
-}
-
-/// Who ended a wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Origin {
-    /// A device, or a thread of another program.
-    Outside,
-    /// A thread of the same program.
-    Peer,
-    /// A time-out, or nobody.
-    Nobody,
-}
-
-pub(super) fn origin(wait: &Wait, trace: &Trace) -> Origin {
-    if wait.open {
-        return Origin::Nobody;
-    }
-    if wait.waker.is_real() {
-        let threads = &trace.threads;
-        let pid = |thread: ThreadIdx| threads.pid.get(thread.index());
-        let program = |thread: ThreadIdx| threads.process.get(thread.index());
-        let same = pid(wait.waker) == pid(wait.thread) || program(wait.waker) == program(wait.thread);
-        return if same { Origin::Peer } else { Origin::Outside };
-    }
-    match wait.context {
-        WakeContext::SoftIrq | WakeContext::HardIrq => Origin::Outside,
-        _ => Origin::Nobody,
-    }
 }

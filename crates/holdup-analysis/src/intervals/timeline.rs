@@ -336,6 +336,11 @@ impl<'a> Timeline<'a> {
         self.facts.place(stack)
     }
 
+    /// Whether a server's sleep is only taken to be within a request: nobody was seen to ask.
+    pub(crate) fn is_presumed(&self, stack: StackId) -> bool {
+        self.facts.is_presumed(stack)
+    }
+
     fn extras(&self, from: u64, to: u64, chunk: &Chunk) -> Vec<(u64, Extra)> {
         let inside = |t: &u64| (from..to).contains(t);
         let mut extras = Vec::new();

@@ -17,7 +17,21 @@ pub(super) const RUBY: Runtime = Runtime {
 };
 
 pub(super) const OCAML: Runtime = Runtime {
-    locks: &[Known::of_language("OCaml's master lock", &["st_masterlock_acquire", "st_thread_yield"])],
+    locks: &[Known::of_language(
+        "OCaml's master lock",
+        // The compiler puts the first two into the others.
+        &["st_masterlock_acquire", "st_thread_yield", "caml_thread_yield", "caml_thread_leave_blocking_section"],
+    )],
+    ..Runtime::NONE
+};
+
+pub(super) const PYPY: Runtime = Runtime {
+    modules: &["libpypy"],
+    conditions: |module| if begins_with(module, "libpypy") { "RPyGilAcquireSlowPath" } else { "" },
+    locks: &[Known::of_language(
+        "PyPy's interpreter lock (GIL)",
+        &["RPyGilAcquireSlowPath", "RPyGilYieldThreadSlowPath"],
+    )],
     ..Runtime::NONE
 };
 
@@ -36,6 +50,11 @@ pub(super) const ERLANG: Runtime = Runtime {
     roles: &[(Role::Housekeeping, &["sys_sig_dispatc", "sys_msg_dispatc", "poller", "aux", "async_"])],
     ..Runtime::NONE
 };
+
+/// Whether a file's name, without its folders, begins so.
+fn begins_with(module: &str, name: &str) -> bool {
+    module.rsplit('/').next().unwrap_or(module).starts_with(name)
+}
 
 /// Whether a file, without its folders, is one of these programs or libraries, of whichever version.
 fn begins(module: &str, names: &[&str]) -> bool {

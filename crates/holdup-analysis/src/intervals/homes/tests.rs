@@ -10,6 +10,7 @@ fn path(functions: &[u64], application: usize) -> Path {
         hash: functions.iter().sum(),
         says_lock: false,
         blind: false,
+        receives: false,
         asks: false,
         keeps_thread: false,
         parked: false,
@@ -105,4 +106,27 @@ fn threads_of_a_pool_tell_together_where_their_work_lies() {
     (0..20).for_each(|_| activity.add_work(&mut crew));
     assert_eq!(places(&crew), [Place::Home, Place::Middle]);
     assert_eq!(activity.begins_in(), Some(3));
+}
+
+/// A server whose clients ask so often that it never has to wait for them: its sleeps are all its waits.
+#[test]
+fn who_takes_input_between_sleeps_and_answers_is_asked() {
+    let judged = |receives, answers, waits_for_input: u32| {
+        let works = |receives| Rc::new(Path { receives, hash: 7, ..path(&[1, 2], 2) });
+        let sleep = Seen { kind: WaitKind::Timer, waits: 100, ns: 100 * 2 * LONGEST_NAP_NS, ..Seen::default() };
+        let input = Seen { kind: WaitKind::Input, waits: 9, from_outside: waits_for_input, ..Seen::default() };
+        let activity = Activity {
+            waits: vec![(works(false), StackId(1), sleep), (works(false), StackId(2), input)],
+            samples: vec![(works(receives), 5), (works(false), 20)],
+            answers,
+            busiest: 0,
+        };
+        let place = activity.judge(&Trie::default())[0].2;
+        assert_eq!(activity.presumed().next().is_some(), place == Place::Middle);
+        place
+    };
+    assert_eq!(judged(true, 90, 0), Place::Middle);
+    assert_eq!(judged(false, 90, 0), Place::Home, "it takes nothing: it keeps a pace");
+    assert_eq!(judged(true, 20, 0), Place::Home, "it answers nobody");
+    assert_eq!(judged(true, 90, 9), Place::Home, "whoever asks wakes it, and would be seen to ask");
 }
