@@ -186,6 +186,33 @@ fn a_message_held_back_is_told_once_and_to_those_behind() {
     }
 }
 
+/// A client of two servers' threads waits for neither so long: messages of the other one wake it meanwhile.
+#[test]
+fn messages_held_back_on_many_connections_are_told_by_who_sends() {
+    let of = |delay: f64| {
+        let mut traffic = Traffic::new(3, 20.0 * (delay + 1.0));
+        traffic = traffic.thread(10, 10, "server").thread(10, 11, "server").thread(30, 30, "client");
+        traffic.comes(0.0, 2, 30);
+        traffic.leaves(0.02, 2, 30, EPOLL);
+        for turn in 0..36u32 {
+            // Each of the two has answered in two parts, half a delay after the other.
+            let (t, server, cpu) = (f64::from(turn) * (delay + 1.0) / 2.0, 10 + turn % 2, (turn % 2) as u16);
+            traffic.wakes_in(t + 0.1, 2, 0, 30, WakeContext::SoftIrq, NET_RX);
+            traffic.comes(t + 0.11, 2, 30);
+            traffic.wakes(t + 0.2, 2, 30, server);
+            traffic.leaves(t + 0.25, 2, 30, EPOLL);
+            traffic.comes(t + 0.3, cpu, server);
+            traffic.leaves(t + 1.2, cpu, server, READ);
+        }
+        explained(&traffic.finish(), Some("client"))
+    };
+    let answer = of(41.0);
+    let first = &answer.findings[0];
+    assert!(first.title.starts_with("`server` and `client` both stood still 34 times for 41.1 ms"), "{answer:#?}");
+    assert_eq!(answer.caveats.iter().filter(|c| c.what.contains("more than time allows")).count(), 0);
+    assert!(of(20.0).findings.iter().all(|f| f.kind != FindingKind::Network));
+}
+
 /// Whatever else takes long on the network takes other times.
 #[test]
 fn other_delays_are_not_held_back() {

@@ -8,6 +8,9 @@
 //! The second part stays in the sender's kernel until the first is acknowledged (Nagle), and the receiver's kernel
 //! acknowledges after 40 ms unless it has something to send. Both threads wait for each other all that time. Others may wait for the
 //! receiver as long: the sender is the one whose first part woke it before.
+//!
+//! A receiver with many connections has no such wait of its own, as others wake it meanwhile. There the sender's wait tells: it took as
+//! long, and whoever ended it had only just been woken by no thread.
 
 use holdup_trace::{StackId, ThreadIdx, WakeContext};
 use rustc_hash::FxHashMap;
@@ -17,6 +20,8 @@ use crate::intervals::{Chunk, Wait};
 
 /// An acknowledgement is held back so long in nanoseconds: 40 ms, and what a timer and a wake-up may add.
 const DELAY: std::ops::RangeInclusive<u64> = 38_000_000..=50_000_000;
+/// Whoever gets what was held back asks again at once: within so many nanoseconds.
+const ANSWERS_WITHIN: u64 = 1_000_000;
 /// Linux's number of the softirq that hands packets on.
 const NET_RX: u16 = 3;
 
@@ -49,6 +54,7 @@ impl HeldBack {
     /// From one part. O(waits + long waits log long waits).
     pub(super) fn of(chunk: &Chunk) -> Self {
         let mut found = HeldBack::default();
+        found.add_of_many(chunk);
         let received = received(chunk);
         if received.is_empty() {
             return found;
@@ -61,7 +67,7 @@ impl HeldBack {
                 let inside = waits[first..].iter().take_while(|w| w.woken <= wait.woken);
                 for w in inside.filter(|w| w.woken - w.start.max(wait.start) > w.length() / 2) {
                     if *sender == wait.thread {
-                        found.add(w, wait);
+                        found.add(w, wait, w.woken - w.start.max(wait.start));
                     } else {
                         *found.behind.entry(w.thread).or_default().entry(wait.thread).or_default() += 1;
                     }
@@ -71,13 +77,37 @@ impl HeldBack {
         found
     }
 
-    fn add(&mut self, received: &Wait, sent: &Wait) {
-        let ns = received.woken - received.start.max(sent.start);
+    /// Messages to receivers that others wake meanwhile.
+    fn add_of_many(&mut self, chunk: &Chunk) {
+        let sent =
+            || chunk.waits().iter().filter(|w| w.waker.is_real() && is_for_bytes(w) && DELAY.contains(&w.length()));
+        let mut arrivals: FxHashMap<ThreadIdx, Vec<&Wait>> = sent().map(|w| (w.waker, Vec::new())).collect();
+        if arrivals.is_empty() {
+            return;
+        }
+        for wait in chunk.waits().iter().filter(|w| !w.open) {
+            if let Some(waits) = arrivals.get_mut(&wait.thread) {
+                waits.push(wait);
+            }
+        }
+        arrivals.values_mut().for_each(|waits| waits.sort_unstable_by_key(|w| w.woken));
+        for sent in sent() {
+            let waits = &arrivals[&sent.waker];
+            let last = waits[..waits.partition_point(|w| w.woken <= sent.woken)].last();
+            let answered = |w: &&&Wait| is_by_network(w) && is_for_bytes(w) && sent.woken - w.woken <= ANSWERS_WITHIN;
+            // One that waited so long itself is found by that.
+            if let Some(received) = last.filter(answered).filter(|w| !DELAY.contains(&w.length())) {
+                self.add(received, sent, sent.length());
+            }
+        }
+    }
+
+    fn add(&mut self, received: &Wait, sent: &Wait, ns: u64) {
         let delay = Delays {
             count: 1,
             ns,
             longest: ns,
-            from: received.start.max(sent.start),
+            from: received.woken.saturating_sub(ns),
             to: received.woken,
             stack: received.stack,
             sender_stack: sent.stack,
@@ -144,7 +174,13 @@ fn received(chunk: &Chunk) -> FxHashMap<ThreadIdx, FxHashMap<ThreadIdx, Vec<&Wai
 
 /// Whether the wait was for bytes, took as long as an acknowledgement is held back, and was ended by no thread.
 fn is_let_through(wait: &Wait) -> bool {
-    let bytes = matches!(wait.kind, WaitKind::Read | WaitKind::Input);
-    let by_network = wait.context == WakeContext::SoftIrq && wait.source == NET_RX;
-    bytes && by_network && !wait.open && DELAY.contains(&wait.woken.saturating_sub(wait.start))
+    is_for_bytes(wait) && is_by_network(wait) && !wait.open && DELAY.contains(&wait.woken.saturating_sub(wait.start))
+}
+
+fn is_for_bytes(wait: &Wait) -> bool {
+    matches!(wait.kind, WaitKind::Read | WaitKind::Input)
+}
+
+fn is_by_network(wait: &Wait) -> bool {
+    wait.context == WakeContext::SoftIrq && wait.source == NET_RX
 }

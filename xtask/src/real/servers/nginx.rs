@@ -80,6 +80,7 @@ const SLOW: &str = "\
 import http.server, sys, time
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
+    disable_nagle_algorithm = True
     def do_GET(self):
         time.sleep(float(sys.argv[2]))
         self.send_response(200)

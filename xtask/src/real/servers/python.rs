@@ -47,6 +47,7 @@ import http.server, json, os, socket, sys
 data = [{'id': n, 'name': 'row %d' % n, 'tags': ['a', 'b', 'c']} for n in range(400)]
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
+    disable_nagle_algorithm = True
     def do_GET(self):
         body = b''
         for _ in range(4):

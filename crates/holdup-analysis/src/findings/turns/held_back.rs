@@ -51,7 +51,7 @@ pub(super) fn findings(context: &Context) -> Vec<(Vec<ThreadIdx>, u64, Amount, F
     let told = programs.into_values().filter(|received| matters(&received.delays));
     let told = told.map(|received| {
         let could_run = could_run(context, received.delays.ns);
-        (received.threads(), received.delays.ns, could_run, finding(context, &received, could_run))
+        (received.threads(), received.delays.ns, could_run, finding(context, &received))
     });
     told.collect()
 }
@@ -78,12 +78,14 @@ impl Received {
     }
 }
 
-fn finding(context: &Context, received: &Received, could_run: Amount) -> Finding {
+fn finding(context: &Context, received: &Received) -> Finding {
     let senders = received.senders();
     let (delays, [receiver, sender]) = (&received.delays, senders[0].most.1);
     let name = |thread| label::process_name(context.trace, thread);
     let mean = context.limits.once(Nanos(delays.ns).amount() / delays.count.max(1) as f64);
-    let total = context.limits.once(Nanos(delays.ns).amount());
+    let total = context.limits.of_threads(Nanos(delays.ns).amount(), received.threads().len());
+    // Several may wait at once.
+    let lasted = context.limits.once(Nanos(delays.ns.min(delays.to - delays.from)).amount());
     let longest = context.limits.once(Nanos(delays.longest).amount());
     let mut who = culprit::of_thread(context, sender);
     if let Some(at) = place::place(context, senders[0].delays.sender_stack) {
@@ -117,8 +119,7 @@ fn finding(context: &Context, received: &Received, could_run: Amount) -> Finding
             function: waited.map_or(String::new(), |l| context.trace.text(l.function).to_owned()),
             source: waited.map_or(String::new(), |l| context.source(&l)),
         },
-        blame_cpu_s: context.limits.of_cpus(could_run),
-        lasted_s: total,
+        lasted_s: lasted,
         windows: vec![[delays.from, delays.to].map(|t| Nanos(t).seconds())],
         confidence: Confidence::Medium,
         doubts: std::iter::once(elsewhere).chain(or_of).collect(),
