@@ -65,7 +65,13 @@ fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, t
         // What is done under the lock has to be done nevertheless, but the lock itself costs nothing any more.
         FindingKind::LockHeld => taken.with_stacks(of_atomics(context)).with_work(Work::Stays),
         FindingKind::Imbalance => taken.with_work(Work::Spread),
-        FindingKind::Serial if is_unseen_lock(context, group, tally, finding) => {
+        FindingKind::Serial if inside::keeps_lock(context, group, tally, finding.culprit.pid) => {
+            taken.with_work(Work::Free)
+        }
+        // Tasks go from thread to thread, and what they wait for is seen nowhere.
+        FindingKind::Serial if inside::migrates(context, group, tally) => return None,
+        // What works alone keeps others from working, by a lock that the trace does not show.
+        FindingKind::Serial if Crew::of(context, tally).excludes_itself(context, tally) => {
             taken.moving(of_function(context, finding)).with_work(Work::Spread)
         }
         // What is done between two waits for a disk has to be done nevertheless, but for what the function itself does that waits there.
@@ -80,12 +86,6 @@ fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, t
 /// Whether it is a lock that a library or the kernel takes for those that call it.
 fn is_of_library(context: &Context, tally: &Tally) -> bool {
     lock::known(context, tally).is_some_and(|known| known.place != Place::Runtime)
-}
-
-/// Whether what works alone keeps others from working by a lock that the trace does not show.
-fn is_unseen_lock(context: &Context, group: &Group, tally: &Tally, finding: &Finding) -> bool {
-    inside::keeps_lock(context, group, tally, finding.culprit.pid)
-        || Crew::of(context, tally).excludes_itself(context, tally)
 }
 
 /// Whether a place that sleeps does so until it gets a lock.

@@ -7,7 +7,7 @@ use super::cpus::{Cpus, Has};
 use super::length::{Length, Lengths};
 use super::moves::{self, Move};
 use super::pieces::Pieces;
-use super::taken::Taken;
+use super::taken::{Taken, Work};
 use super::waits::{Passes, Places};
 use super::{Now, Replay};
 use crate::blame::{Blame, Study};
@@ -207,6 +207,9 @@ impl<'a> Replay<'a> {
             let touched = if self.lasts(last) { self.longest_touched(&ours, n + 1) } else { None };
             let spared = self.taken[n].spared;
             let work = work.saturating_sub(self.saved[n] + spared);
+            if self.taken[n].work == Work::Free {
+                return Some(Length { work, ..Length::default() });
+            }
             let rest = (window.to - window.from).saturating_sub(self.removed[n]);
             let touched = touched.map(|ns| ns.saturating_sub(spared));
             Some(Length { path: longest(n + 1).saturating_sub(spared), touched, work, rest })

@@ -17,6 +17,8 @@ pub enum Work {
     Gone,
     /// It has to be done, by whichever thread.
     Spread,
+    /// The same, and the trace does not show what waits for what: which thread wakes which says nothing of it.
+    Free,
     /// It has to be done by the same thread, but nobody waits for it.
     Stays,
 }
