@@ -212,6 +212,26 @@ fn bound_of_goroutine(wakes: &str) -> Option<f64> {
     first.gain_at_most
 }
 
+/// A thread without a task waits for one, not for a CPU for whoever will give it one.
+#[test]
+fn who_has_no_task_does_not_wait_for_another_ones_cpu() {
+    use holdup_trace::SwitchState::Runnable;
+    let mut s = machine(200.0);
+    let name = s.builder.string("hog");
+    s.builder.push(0, holdup_trace::NameEvent { pid: 9, tid: 9, name });
+    s = s.waits_at(4, 0, [0.0, 1.0], FUTEX, &stack(&["runtime.findRunnable"]));
+    s = s.switch(0.0, 1, 0, Runnable, -1, 5).switch(40.0, 1, 5, Runnable, -1, 9).switch(180.0, 1, 9, Runnable, -1, 5);
+    s.builder.meta_mut().sample_period_ns = MS;
+    let works = stack(&["main.digest", "runtime.goexit"]);
+    for t in (1..40).chain(181..199) {
+        let chain = s.builder.chain(1, &[], &works);
+        s.builder.push(t * MS, SampleEvent { cpu: Cpu(1), tid: 5, ip: works[0], chain });
+    }
+    let answer = explained(s.by(199.0, 1, 5, 4).runs(4, 0, 199.1, 200.0, -1));
+    let kinds: Vec<FindingKind> = answer.findings.iter().map(|f| f.kind).collect();
+    assert!(kinds.contains(&FindingKind::Serial) && !kinds.contains(&FindingKind::OwnerNotRunning), "{kinds:?}");
+}
+
 /// Its goroutines wait for a lock: what is done with it has to be done.
 #[test]
 fn what_a_goroutine_does_with_a_lock_remains() {

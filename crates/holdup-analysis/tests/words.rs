@@ -186,6 +186,33 @@ fn the_busy_function_is_that_of_the_busy_program() {
     );
 }
 
+/// Two threads work for a second; for a part of it one of them waits for a lock that the other has.
+fn works_and_waits(ms: f64) -> FindingKind {
+    let mut s = schedule(2, &[1]).thread(10, "holder").thread(11, "waiter").runs(10, 0, 0.0, 1000.0, -1);
+    for (cpu, tid) in [(0, 10), (1, 11)] {
+        let chain = chain(&mut s, 1, &[], &[0x3000, 0x1000]);
+        for t in (1..1000).filter(|&t| tid == 10 || t < 400 || t as f64 > 401.0 + ms) {
+            s.builder.push(t * MS, SampleEvent { cpu: Cpu(cpu), tid, ip: 0x3004, chain });
+        }
+    }
+    s = waits(
+        s.switch(0.0, 1, 0, SwitchState::Runnable, -1, 11).futex(400.0, 11, 10),
+        (1, 11, 1),
+        400.0,
+        FUTEX,
+        &[0x9000, 0x1000],
+    );
+    let answer = explained(s.by(400.0 + ms, 0, 10, 11).switch(400.0 + ms, 1, 0, SwitchState::Runnable, -1, 11));
+    answer.findings[0].kind
+}
+
+/// A lock that is worth less than a twentieth of the work is not what to begin with.
+#[test]
+fn what_ran_comes_first_where_next_to_nobody_waits() {
+    assert_eq!(works_and_waits(60.0), FindingKind::CpuBound);
+    assert_eq!(works_and_waits(200.0), FindingKind::LockHeld);
+}
+
 #[test]
 fn code_without_symbols_is_shown_by_file_and_not_advised_by_name() {
     let s = busy(&[(10, 10, 0, 0x6000, 0x5000, 900), (10, 11, 1, 0xc000, 0x5000, 300)], &[(10, "gzip")]);

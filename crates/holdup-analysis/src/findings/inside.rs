@@ -92,9 +92,9 @@ pub(super) fn is_parked(context: &Context, tally: &Tally) -> bool {
     all > 0 && 10 * u128::from(parked) >= 9 * u128::from(all)
 }
 
-/// Whether it says nothing which thread works: tasks go from one to the other, and those that wait have none.
+/// Whether it says nothing which thread works: tasks go from one to the other.
 pub(super) fn migrates(context: &Context, group: &Group, tally: &Tally) -> bool {
-    of(context, group, tally).is_some_and(|s| s.migrates) && is_parked(context, tally)
+    of(context, group, tally).is_some_and(|s| s.migrates)
 }
 
 /// Threads without a task are no waiters.

@@ -88,8 +88,8 @@ demo.holdup: holdup (pid 22459), 2.02 s on 2 CPUs
   bitmap-scan kept one lock for 696.0 ms; 12 threads stood still.
   It ran    find_free_block  program.rs:80  (called by reserve_space)
   They hung write_object     program.rs:61  (compiler-00 … compiler-11)
-  Try       Do the work of find_free_block before taking the lock. Without all
-            of it, at best 2.02 s → 1.32 s.
+  Try       Do the work of find_free_block before taking the lock. If nobody had
+            to wait for it, at best 2.02 s → 1.32 s.
   0 s ················╳╳╳╳╳╳╳╳╳╳╳╳╳╳╳╳╳·················· 2.02 s   (0.62–1.32 s)
   CPU time   59 % your program worked    17 % stood still, waiting for the above
               3 % ready, but not scheduled     7 % other programs
