@@ -56,6 +56,11 @@ impl WaitKind {
         use WaitKind::{Input, Read, Signal, Write};
         matches!(self, Input | Read | Write | Signal)
     }
+
+    /// Whether it is for what somebody writes.
+    pub(crate) const fn is_for_bytes(self) -> bool {
+        matches!(self, WaitKind::Input | WaitKind::Read)
+    }
 }
 
 /// What a stack tells.

@@ -51,9 +51,9 @@ fn at_site(context: &Context, tally: &Tally) -> Option<&'static Known> {
 
 /// Whether whoever has a lock sleeps because it waits for one itself, until a time is over: two that wait for each other do.
 pub(super) fn waits_for_another(context: &Context, group: &Group, tally: &Tally) -> bool {
-    let site = context.classifier.facts(tally.main_site(context.classifier));
+    let named = || context.classifier.facts(tally.main_site(context.classifier)).lock_function != StringId::default();
     let tries = || at_site(context, tally).is_some_and(|known| known.place == Place::Runtime);
-    group.is_lock() && tally.activity() == Activity::Slept && (site.lock_function != StringId::default() || tries())
+    group.is_lock() && tally.activity() == Activity::Slept && (named() || tries())
 }
 
 /// Whether those who wait for somebody's work mostly wait for locks, which others keep until it is done: shells of which each runs a

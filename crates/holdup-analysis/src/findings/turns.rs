@@ -58,10 +58,10 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
         let blame_cpu_s = context.limits.of_cpus(Amount(rest.max(taken.0)));
         findings.push(Finding { share_of_held_up: share(taken), blame_cpu_s, about, ..finding(context, &pairs) });
     }
-    for (threads, ns, could_run, finding) in held_back {
+    for (threads, ns, finding) in held_back {
         let (taken, about) = take_groups(groups, &threads, ns, false);
         // While others are held up by something else, as by a lock that all need, nothing is lost by it.
-        let lost = could_run.0.min(context.blame.cpu.no_work + taken.0);
+        let lost = could_run(context, ns).0.min(context.blame.cpu.no_work + taken.0);
         uncharged += Amount((lost - taken.0).max(0.0));
         let blame_cpu_s = context.limits.of_cpus(Amount(lost));
         findings.push(Finding { share_of_held_up: share(taken), blame_cpu_s, about, ..finding });

@@ -7,7 +7,7 @@ use super::homes::Homes;
 use super::origin::{Origin, origin};
 use super::place::Place;
 use super::prepare::Dictionary;
-use super::sites::{Sites, is_from_network};
+use super::sites::Sites;
 use super::wait::Wait;
 use crate::classify::{StackFacts, WaitKind};
 use crate::servers::Servers;
@@ -195,8 +195,8 @@ impl Facts {
     /// a second hardly one keeps others waiting; who was told something then may have only listened. Whom threads of this machine mostly
     /// answer has asked these, though some packets arrive in a softirq that does not tell who sent them.
     fn may_be_answer(&self, wait: &Wait) -> bool {
-        is_from_network(wait)
-            && matches!(wait.kind, WaitKind::Input | WaitKind::Read)
+        wait.is_from_network()
+            && wait.kind.is_for_bytes()
             && wait.woken.saturating_sub(wait.start) < LONGEST_ANSWER_NS
             && self.asking.contains(&wait.thread)
     }
@@ -227,8 +227,8 @@ impl Facts {
 /// Whether who ended a wait may have done so only for the thread to exit. A time that is over, or what another program sent, is what the
 /// thread waited for, though it has nothing left to do then, as `sleep 1`, or a client with one question.
 fn may_be_told_to_exit(wait: &Wait, dictionary: &Dictionary) -> bool {
-    use WaitKind::{Disk, Input, Lock, PageFault, Read, Stopped, Write};
-    let answered = || matches!(wait.kind, Input | Read) && origin(wait, dictionary) == Origin::Outside;
+    use WaitKind::{Disk, Lock, PageFault, Stopped, Write};
+    let answered = || wait.kind.is_for_bytes() && origin(wait, dictionary) == Origin::Outside;
     !matches!(wait.kind, Lock | Disk | PageFault | Write | Stopped) && !wait.is_timed_out() && !answered()
 }
 

@@ -110,6 +110,7 @@ impl Homes {
         }
         for (thread, activity) in &mut threads {
             activity.busiest = busiest.get(&pid(*thread)).copied().unwrap_or(0);
+            activity.presume();
         }
         let program = |thread: ThreadIdx| dictionary.trace.threads.process.get(thread.index()).copied();
         let crew = |thread, activity: &Activity| (program(thread), activity.begins_in());
@@ -121,7 +122,7 @@ impl Homes {
         let mut stacks: Vec<(StackId, u64)> = Vec::new();
         let mut presumed = FxHashSet::default();
         for (thread, activity) in &threads {
-            presumed.extend(activity.presumed());
+            presumed.extend(activity.waits.iter().filter(|(_, _, seen)| seen.presumed).map(|(_, stack, _)| *stack));
             for (path, stack, place, weight) in activity.judge(&crews[&crew(*thread, activity)]) {
                 votes.entry(path.hash).or_default()[place as usize] += u64::from(weight);
                 stacks.push((stack, path.hash));
@@ -306,7 +307,7 @@ impl Activity {
 
     /// `work` is its own, `whose` that by which its home was found.
     fn place(&self, path: &Path, seen: &Seen, work: &Trie, whose: &Trie, home: Option<Home>) -> Place {
-        let Seen { kind, waits, ns, again, asked, .. } = *seen;
+        let Seen { kind, waits, ns, again, .. } = *seen;
         // A thread whose waits time out again and again watches over locks.
         let watches = seen.arrivals() == 0 && waits > 2;
         if !may_be_home(kind) || path.keeps_thread || path.asks {
@@ -318,11 +319,10 @@ impl Activity {
             let is_long = ns > LONGEST_NAP_NS * u64::from(waits);
             let looks = 2 * again >= waits && works_beside(path, waits, work);
             let serves = self.serves(path, waits, work, home);
-            let asked = asked || self.is_always_asked(waits);
             let works = |of: u32| f64::from(work.total) >= HOUSEKEEPING * f64::from(of);
             let unseen = path.blind && work.total > 0 && works(waits) && works(self.busiest);
             return match () {
-                () if asked => Place::Middle,
+                () if seen.asked || seen.presumed => Place::Middle,
                 () if is_long => Place::Home,
                 () if path.says_lock => Place::Middle,
                 () if looks || serves || unseen => Place::Unsure,
@@ -342,18 +342,17 @@ impl Activity {
         if deeper { Place::Middle } else { Place::Home }
     }
 
-    /// Whether it takes input that it never has to wait for, and after its sleeps somebody else has his answer.
-    fn is_always_asked(&self, sleeps: u32) -> bool {
+    /// If it takes input that it never has to wait for, those of its sleeps after which somebody else has his answer are within requests.
+    fn presume(&mut self) {
         let waits_for_input =
             self.waits.iter().any(|(_, _, seen)| seen.kind != WaitKind::Timer && seen.from_outside > 0);
         let receives = self.samples.iter().filter(|(path, _)| path.receives).map(|(_, n)| n).sum::<u32>();
-        !waits_for_input && 2 * self.answers >= sleeps && receives >= SOME
-    }
-
-    /// Where it sleeps within requests that nobody was seen to make.
-    fn presumed(&self) -> impl Iterator<Item = StackId> {
-        let sleeps = self.waits.iter().filter(|(_, _, seen)| seen.kind == WaitKind::Timer && !seen.asked);
-        sleeps.filter(|(_, _, seen)| self.is_always_asked(seen.waits)).map(|(_, stack, _)| *stack)
+        if waits_for_input || receives < SOME {
+            return;
+        }
+        for (_, _, seen) in self.waits.iter_mut().filter(|(_, _, seen)| seen.kind == WaitKind::Timer) {
+            seen.presumed = !seen.asked && 2 * self.answers >= seen.waits;
+        }
     }
 
     /// Whether a sleep belongs to what the thread does for somebody.

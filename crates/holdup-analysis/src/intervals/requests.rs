@@ -80,9 +80,7 @@ impl Requests {
             return;
         }
         for &(asked, by, t) in censored {
-            self.asked.insert((pid(asked), by), (t, false));
-            self.asked_by.insert((pid(asked), pid(by)), (t, false));
-            self.asked_of.insert((asked, by), (t, false));
+            self.ask(asked, by, t, pid);
             self.threads.entry(asked).or_default().arrived = true;
         }
         let sleeps = |thread: ThreadIdx| self.sleepers.contains(&pid(thread));
@@ -92,15 +90,21 @@ impl Requests {
         ordered.into_iter().for_each(|wait| self.learn(wait, pid));
     }
 
+    /// A thread ended a wait of another program's.
+    fn ask(&mut self, asked: ThreadIdx, by: ThreadIdx, t: u64, pid: impl Fn(ThreadIdx) -> u32) {
+        let unanswered = (t, false);
+        self.asked.insert((pid(asked), by), unanswered);
+        self.asked_by.insert((pid(asked), pid(by)), unanswered);
+        self.asked_of.insert((asked, by), unanswered);
+    }
+
     fn learn(&mut self, wait: &Wait, pid: impl Fn(ThreadIdx) -> u32) {
         let own = wait.waker.is_real() && pid(wait.waker) == pid(wait.thread);
         self.threads.entry(wait.thread).or_default().enter(wait, own);
         if !arrives(wait) || !wait.waker.is_real() || own {
             return;
         }
-        self.asked.insert((pid(wait.thread), wait.waker), (wait.woken, false));
-        self.asked_by.insert((pid(wait.thread), pid(wait.waker)), (wait.woken, false));
-        self.asked_of.insert((wait.thread, wait.waker), (wait.woken, false));
+        self.ask(wait.thread, wait.waker, wait.woken, &pid);
         let once = |(t, answered): &mut (u64, bool)| (!std::mem::replace(answered, true)).then_some(*t);
         let of_process = self.asked.get_mut(&(pid(wait.waker), wait.thread)).and_then(once);
         let of_thread = self.asked_of.get_mut(&(wait.waker, wait.thread)).and_then(once);

@@ -1,6 +1,6 @@
 //! Where threads wait, and who ends their waits there: what [`super::homes`] judges.
 
-use holdup_trace::{StackId, ThreadIdx, WakeContext};
+use holdup_trace::{StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::origin::{Origin, origin};
@@ -25,6 +25,8 @@ pub(super) struct Seen {
     pub(super) from_peers: u32,
     /// Whether most sleeps lie within requests: who asked waited meanwhile, and was answered by this thread afterwards.
     pub(super) asked: bool,
+    /// Whether they are only taken to lie there: whoever asked never had to wake the thread.
+    pub(super) presumed: bool,
 }
 
 impl Seen {
@@ -60,8 +62,8 @@ impl Sites {
         if origin == Origin::Outside && wait.waker.is_real() {
             *self.answers.entry(wait.waker).or_default() += 1;
         }
-        if origin == Origin::Outside && matches!(wait.kind, WaitKind::Input | WaitKind::Read) {
-            self.arrivals.entry(wait.thread).or_default()[usize::from(is_from_network(wait))] += 1;
+        if origin == Origin::Outside && wait.kind.is_for_bytes() {
+            self.arrivals.entry(wait.thread).or_default()[usize::from(wait.is_from_network())] += 1;
         }
         if wait.stack == StackId::NONE || wait.kind == WaitKind::KernelIdle {
             return;
@@ -79,12 +81,4 @@ impl Sites {
             Origin::Nobody => {}
         }
     }
-}
-
-/// The softirq in which the network's packets arrive, by the kernel's number.
-const NET_RX: u16 = 3;
-
-/// Whether it was the network that ended a wait, and no thread of this machine is known to have sent something.
-pub(super) fn is_from_network(wait: &Wait) -> bool {
-    wait.context == WakeContext::SoftIrq && wait.source == NET_RX
 }

@@ -57,6 +57,9 @@ pub struct Wait {
 /// A wait that goes on in one of a later part of the trace.
 pub(super) const GOES_ON_BEYOND: u32 = u32::MAX;
 
+/// The softirq in which the network's packets arrive, by Linux's number.
+const NET_RX: u16 = 3;
+
 impl Wait {
     /// From leaving the CPU to running again, in nanoseconds.
     pub fn length(&self) -> u64 {
@@ -66,5 +69,10 @@ impl Wait {
     /// Whether a timer ended it.
     pub(crate) fn is_timed_out(&self) -> bool {
         self.context == WakeContext::Timer
+    }
+
+    /// Whether it was the network that ended it, and no thread of this machine is known to have sent something.
+    pub(crate) fn is_from_network(&self) -> bool {
+        self.context == WakeContext::SoftIrq && self.source == NET_RX
     }
 }

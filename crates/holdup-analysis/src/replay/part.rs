@@ -204,12 +204,12 @@ impl<'a> Replay<'a> {
         let longest = |clock: usize| ours.iter().map(|&i| self.clocks.at(i, clock)).max().unwrap_or(0);
         let without = |n: usize| {
             let last = self.last[n]?;
-            let touched = if self.lasts(last) { self.longest_touched(&ours, n + 1) } else { None };
             let spared = self.taken[n].spared;
             let work = work.saturating_sub(self.saved[n] + spared);
             if self.taken[n].work == Work::Free {
                 return Some(Length { work, ..Length::default() });
             }
+            let touched = if self.lasts(last) { self.longest_touched(&ours, n + 1) } else { None };
             let rest = (window.to - window.from).saturating_sub(self.removed[n]);
             let touched = touched.map(|ns| ns.saturating_sub(spared));
             Some(Length { path: longest(n + 1).saturating_sub(spared), touched, work, rest })

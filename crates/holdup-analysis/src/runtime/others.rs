@@ -27,7 +27,7 @@ pub(super) const OCAML: Runtime = Runtime {
 
 pub(super) const PYPY: Runtime = Runtime {
     modules: &["libpypy"],
-    conditions: |module| if begins_with(module, "libpypy") { "RPyGilAcquireSlowPath" } else { "" },
+    conditions: |module| if begins(module, &["libpypy"]) { "RPyGilAcquireSlowPath" } else { "" },
     locks: &[Known::of_language(
         "PyPy's interpreter lock (GIL)",
         &["RPyGilAcquireSlowPath", "RPyGilYieldThreadSlowPath"],
@@ -50,11 +50,6 @@ pub(super) const ERLANG: Runtime = Runtime {
     roles: &[(Role::Housekeeping, &["sys_sig_dispatc", "sys_msg_dispatc", "poller", "aux", "async_"])],
     ..Runtime::NONE
 };
-
-/// Whether a file's name, without its folders, begins so.
-fn begins_with(module: &str, name: &str) -> bool {
-    module.rsplit('/').next().unwrap_or(module).starts_with(name)
-}
 
 /// Whether a file, without its folders, is one of these programs or libraries, of whichever version.
 fn begins(module: &str, names: &[&str]) -> bool {

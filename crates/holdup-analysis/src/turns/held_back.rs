@@ -12,18 +12,15 @@
 //! A receiver with many connections has no such wait of its own, as others wake it meanwhile. There the sender's wait tells: it took as
 //! long, and whoever ended it had only just been woken by no thread.
 
-use holdup_trace::{StackId, ThreadIdx, WakeContext};
+use holdup_trace::{StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
-use crate::classify::WaitKind;
 use crate::intervals::{Chunk, Wait};
 
 /// An acknowledgement is held back so long in nanoseconds: 40 ms, and what a timer and a wake-up may add.
 const DELAY: std::ops::RangeInclusive<u64> = 38_000_000..=50_000_000;
 /// Whoever gets what was held back asks again at once: within so many nanoseconds.
 const ANSWERS_WITHIN: u64 = 1_000_000;
-/// Linux's number of the softirq that hands packets on.
-const NET_RX: u16 = 3;
 
 /// Waits of one thread within waits of another for it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,7 +48,7 @@ pub(crate) struct HeldBack {
 }
 
 impl HeldBack {
-    /// From one part. O(waits + long waits log long waits).
+    /// From one part. O(waits + long waits log long waits), and n log n in the waits of those that end long ones.
     pub(super) fn of(chunk: &Chunk) -> Self {
         let mut found = HeldBack::default();
         found.add_of_many(chunk);
@@ -79,8 +76,9 @@ impl HeldBack {
 
     /// Messages to receivers that others wake meanwhile.
     fn add_of_many(&mut self, chunk: &Chunk) {
-        let sent =
-            || chunk.waits().iter().filter(|w| w.waker.is_real() && is_for_bytes(w) && DELAY.contains(&w.length()));
+        let sent = || {
+            chunk.waits().iter().filter(|w| w.waker.is_real() && w.kind.is_for_bytes() && DELAY.contains(&w.length()))
+        };
         let mut arrivals: FxHashMap<ThreadIdx, Vec<&Wait>> = sent().map(|w| (w.waker, Vec::new())).collect();
         if arrivals.is_empty() {
             return;
@@ -94,7 +92,8 @@ impl HeldBack {
         for sent in sent() {
             let waits = &arrivals[&sent.waker];
             let last = waits[..waits.partition_point(|w| w.woken <= sent.woken)].last();
-            let answered = |w: &&&Wait| is_by_network(w) && is_for_bytes(w) && sent.woken - w.woken <= ANSWERS_WITHIN;
+            let answered =
+                |w: &&&Wait| w.is_from_network() && w.kind.is_for_bytes() && sent.woken - w.woken <= ANSWERS_WITHIN;
             // One that waited so long itself is found by that.
             if let Some(received) = last.filter(answered).filter(|w| !DELAY.contains(&w.length())) {
                 self.add(received, sent, sent.length());
@@ -174,13 +173,8 @@ fn received(chunk: &Chunk) -> FxHashMap<ThreadIdx, FxHashMap<ThreadIdx, Vec<&Wai
 
 /// Whether the wait was for bytes, took as long as an acknowledgement is held back, and was ended by no thread.
 fn is_let_through(wait: &Wait) -> bool {
-    is_for_bytes(wait) && is_by_network(wait) && !wait.open && DELAY.contains(&wait.woken.saturating_sub(wait.start))
-}
-
-fn is_for_bytes(wait: &Wait) -> bool {
-    matches!(wait.kind, WaitKind::Read | WaitKind::Input)
-}
-
-fn is_by_network(wait: &Wait) -> bool {
-    wait.context == WakeContext::SoftIrq && wait.source == NET_RX
+    wait.kind.is_for_bytes()
+        && wait.is_from_network()
+        && !wait.open
+        && DELAY.contains(&wait.woken.saturating_sub(wait.start))
 }

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_trace::{Amount, Nanos, StringId, ThreadIdx};
+use holdup_trace::{Nanos, StringId, ThreadIdx};
 
 use super::super::context::Context;
 use super::super::{culprit, place};
-use super::could_run;
 use crate::label::{self, duration};
 use crate::report::{Confidence, Finding, FindingKind, Waiters};
 use crate::turns::Delays;
@@ -35,9 +34,8 @@ struct Sent {
     most: (u64, [ThreadIdx; 2]),
 }
 
-/// A finding for each program to which messages are held back: the threads of which it tells, how long they waited in nanoseconds, and
-/// what could have run meanwhile.
-pub(super) fn findings(context: &Context) -> Vec<(Vec<ThreadIdx>, u64, Amount, Finding)> {
+/// A finding for each program to which messages are held back: the threads of which it tells, and how long they waited in nanoseconds.
+pub(super) fn findings(context: &Context) -> Vec<(Vec<ThreadIdx>, u64, Finding)> {
     let process = |t: ThreadIdx| context.trace.threads.process.get(t.index()).copied().unwrap_or_default();
     let mut programs: BTreeMap<StringId, Received> = BTreeMap::default();
     let held_back = context.learned.turns.held_back();
@@ -49,11 +47,7 @@ pub(super) fn findings(context: &Context) -> Vec<(Vec<ThreadIdx>, u64, Amount, F
     }
     let matters = |delays: &Delays| delays.count >= FEWEST && delays.ns as f64 >= SMALLEST_SHARE * context.duration().0;
     let told = programs.into_values().filter(|received| matters(&received.delays));
-    let told = told.map(|received| {
-        let could_run = could_run(context, received.delays.ns);
-        (received.threads(), received.delays.ns, could_run, finding(context, &received))
-    });
-    told.collect()
+    told.map(|received| (received.threads(), received.delays.ns, finding(context, &received))).collect()
 }
 
 impl Received {
