@@ -36,6 +36,8 @@ mod sum;
 mod sweep;
 mod terminal;
 
+use std::collections::BTreeSet;
+
 use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
@@ -101,6 +103,8 @@ pub struct Blame {
     pub neighbours: Vec<(ThreadIdx, f64)>,
     /// Circles of parent pointers.
     pub cycles: u64,
+    /// Threads that wait for each other's locks until the trace ends.
+    pub deadlocked: BTreeSet<ThreadIdx>,
     /// The window.
     pub window: (u64, u64),
 }

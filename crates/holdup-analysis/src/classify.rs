@@ -1,5 +1,6 @@
 //! What a stack says about a wait, and which frame of it belongs to the application.
 
+mod calls;
 mod frames;
 
 use std::sync::OnceLock;
@@ -7,6 +8,8 @@ use std::sync::OnceLock;
 use holdup_base::named;
 use holdup_trace::tables::LocationRow;
 use holdup_trace::{StackId, StringId, Syscall, ThreadIdx, Trace};
+
+pub use calls::kind_of_call;
 
 use crate::lock_names::{asks_for_name, takes_lock};
 use crate::lock_words::Near;
@@ -91,6 +94,8 @@ pub struct StackFacts {
     pub tells: bool,
     /// Whether it is for the lock of a language of which one thread runs at a time.
     pub one_runs: bool,
+    /// Whether the program asked to sleep for a time, however its runtime does that.
+    pub sleeps: bool,
     /// Whether it is stopped for its tracer: a debugger, or strace.
     pub traced: bool,
     /// Whether a condition variable serves as a lock here.
@@ -175,6 +180,7 @@ impl<'a> Classifier<'a> {
                 ambiguous.see(module, function);
                 facts.asks_for_name |= asks_for_name(function);
                 facts.one_runs |= runtime::lets_one_run(function);
+                facts.sleeps |= runtime::sleeps(function);
                 let before = facts.kind;
                 facts.kind = user_kind(function, before);
                 facts.by_condition |= before == Some(WaitKind::Condition) && facts.kind == Some(WaitKind::Lock);
@@ -372,28 +378,10 @@ fn user_kind(function: &str, kind: Option<WaitKind>) -> Option<WaitKind> {
         Some(Condition)
     } else if has(&["mutex_lock", "Mutex", "mutex::", "lll_lock", "rwlock", "RwLock"])
         || has(&["lock_contended", "lock_slow", "cnd_lock", "mtx_lock"])
+        || has(&["__cxa_guard_acquire", "pthread_once", "once::futex::Once"])
     {
         Some(Lock)
     } else {
         kind
     }
-}
-
-/// What a wait in a system call is for; `io_wait` is the kernel's own word that it is for I/O.
-pub fn kind_of_call(call: Syscall, io_wait: bool) -> Option<WaitKind> {
-    use WaitKind::*;
-    Some(match call {
-        Syscall::Futex => Futex,
-        Syscall::Sleep => Timer,
-        Syscall::FileLock => Lock,
-        _ if io_wait => Disk,
-        Syscall::Poll | Syscall::Accept => Input,
-        Syscall::Read => Read,
-        Syscall::Write => Write,
-        Syscall::WaitChild => Join,
-        Syscall::Sync => Disk,
-        Syscall::WaitSignal => Signal,
-        Syscall::None => return None,
-        Syscall::Exit | Syscall::Yield | Syscall::Other => Unknown,
-    })
 }

@@ -40,6 +40,7 @@ mod spin;
 mod stalls;
 mod stories;
 mod storm;
+mod stuck;
 mod tally;
 mod turns;
 mod uneven;
@@ -74,6 +75,8 @@ use tally::{Group, Tally};
 
 /// Findings shown when the caller does not say how many.
 const DEFAULT_TOP: usize = 8;
+/// Fewer waits than this for the world outside tell nothing of a program that nobody asks about.
+const FEW_ARRIVALS: u64 = 3;
 /// A finding below this share of all that could be charged is noise.
 const SMALLEST_SHARE: f64 = 0.01;
 /// So is one of a microsecond.
@@ -252,8 +255,13 @@ impl Context<'_> {
         }
         let charged: Amount = groups.iter().filter(|(g, _)| g.holds_up()).map(|(_, t)| t.rank).sum();
         let most = charged.max(Amount(self.blame.cpu.running) * 0.1).max(self.duration() * 0.1);
-        let matters =
-            |g: &Group, t: &Tally| t.blame() >= SMALLEST_SHARE * most && (t.blame() > SMALLEST || !g.holds_up());
+        // Of a machine's many programs some got something just once, and nobody knows whether they wanted it.
+        let is_chance = |g: &Group, t: &Tally| {
+            self.focus.is_everything() && matches!(g, Group::Outside(..)) && t.waits < FEW_ARRIVALS
+        };
+        let matters = |g: &Group, t: &Tally| {
+            t.blame() >= SMALLEST_SHARE * most && (t.blame() > SMALLEST || !g.holds_up()) && !is_chance(g, t)
+        };
         let mut smaller = Smaller::default();
         groups.retain(|(group, tally)| {
             let keep = matters(group, tally);

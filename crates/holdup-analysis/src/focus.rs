@@ -39,9 +39,13 @@ impl Focus {
         for (i, t) in threads.rows().enumerate() {
             let parent = threads.tid.get(t.parent.index());
             focus.kernel[i] = is_kernel_name(trace.text(t.name)) || parent == Some(&KTHREADD);
-            focus.member[i] = i > 0 && (everything || roots.contains(&t.pid));
+            // Nobody asks what holds up the recorder.
+            let is_recorder = t.pid == trace.meta.recorder_pid && t.pid != 0;
+            focus.member[i] = i > 0 && (everything && !is_recorder || roots.contains(&t.pid));
         }
-        focus.add_descendants(trace);
+        if !everything {
+            focus.add_descendants(trace);
+        }
         focus.name = name(trace, &roots);
         focus
     }

@@ -29,6 +29,7 @@ mod range;
 mod releases;
 mod requests;
 mod sites;
+mod standing;
 mod state;
 mod streams;
 mod stretches;

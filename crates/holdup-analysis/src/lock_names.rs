@@ -367,7 +367,28 @@ const KNOWN: &[Known] = &[
         "One at a time can write: keep write transactions short, or write through one connection.",
         &["sqliteDefaultBusyCallback", "sqlite3InvokeBusyHandler"],
     ),
-    Known::of_runtime("a row lock of InnoDB", ROWS, &["lock_wait_suspend_thread"]),
+    Known::of_runtime("a row lock of InnoDB", ROWS, &["lock_wait_suspend_thread", "lock_wait"]),
+    Known {
+        is_single: false,
+        ..Known::of_runtime(
+            "a lock of parking_lot",
+            "Do the work of {} before taking the lock, or let the lock go between parts of it.",
+            &[
+                "parking_lot::raw_mutex::RawMutex::lock_slow",
+                "parking_lot::raw_rwlock::RawRwLock::lock_exclusive_slow",
+                "parking_lot::raw_rwlock::RawRwLock::lock_shared_slow",
+                "parking_lot::raw_rwlock::RawRwLock::lock_upgradable_slow",
+            ],
+        )
+    },
+    Known {
+        is_single: false,
+        ..Known::of_runtime(
+            "a shard's lock of DashMap",
+            "Do the work of {} before taking the entry, or spread the keys over more shards.",
+            &["dashmap::lock::RawRwLock::lock_exclusive_slow", "dashmap::lock::RawRwLock::lock_shared_slow"],
+        )
+    },
     Known::of_runtime(
         "a latch of InnoDB",
         "Let fewer threads work on the same pages and indexes at once.",
@@ -406,6 +427,12 @@ pub(crate) fn takes_lock(function: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_locks_of_libraries_that_park_are_locks() {
+        assert!(takes_lock("parking_lot::raw_mutex::RawMutex::lock_slow") && takes_lock("lock_wait"));
+        assert!(!takes_lock("parking_lot_core::parking_lot::park"));
+    }
 
     #[test]
     fn one_function_is_one_lock() {

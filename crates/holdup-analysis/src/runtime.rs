@@ -28,6 +28,7 @@ const ALL: &[Runtime] = &[
     others::PERL,
     others::LUA,
     others::ERLANG,
+    others::POSTGRES,
 ];
 
 /// The locks of all runtimes.
@@ -48,6 +49,11 @@ pub(crate) fn is_own(module: &str, function: &str) -> bool {
     holdup_trace::is_made_at_run_time(module)
         || schedulers::is_own(module, function)
         || ALL.iter().any(|r| by_file(r) || (r.is_own)(module, function))
+}
+
+/// Whether a function of a runtime sleeps for a time: one such sleep does not go on in the next.
+pub(crate) fn sleeps(function: &str) -> bool {
+    matches!(bare(function), "JavaThread::sleep" | "java.lang.Thread.sleep" | "java.lang.Thread.sleep0")
 }
 
 /// The language that the interpreter in this file runs, whose functions are not the file's.

@@ -73,3 +73,19 @@ fn what_only_measures_the_time_is_not_in_focus() {
     assert!(!recorded_by_perf("build").trace.focus.is_empty());
     assert!(recorded_by_perf("sleep").trace.focus.is_empty());
 }
+
+#[test]
+fn nobody_asks_what_holds_up_the_recorder() {
+    let of = |recorder| {
+        let mut s = Schedule::new(2, 100.0).thread(10, "worker");
+        let name = s.builder.string("holdup");
+        s.builder.push(0, NameEvent { pid: 9, tid: 9, name });
+        s.builder.meta_mut().recorder_pid = recorder;
+        // It waits for the worker.
+        s = s.runs(9, 0, 0.0, 1.0, READ).runs(10, 1, 0.0, 90.0, POLL).by(90.0, 1, 10, 9).runs(9, 0, 90.0, 91.0, READ);
+        let found = explain(&s.finish(), "t", &Options::default(), &NoDisassembler).unwrap();
+        found.findings.iter().any(|f| f.waiters.names.iter().any(|name| name.contains("holdup")))
+    };
+    assert!(of(0), "by an earlier version");
+    assert!(!of(9));
+}

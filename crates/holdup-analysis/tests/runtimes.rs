@@ -8,7 +8,10 @@ use common::*;
 use holdup_analysis::report::{Explanation, FindingKind};
 use holdup_analysis::threads::Role;
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{Cpu, Image, Location, MapEvent, SampleEvent, Symbolizer};
+use holdup_trace::{
+    Cpu, FutexEvent, Image, Location, LockKey, LockKind, MapEvent, SampleEvent, SwitchEvent, SwitchState, Symbolizer,
+    WakeContext,
+};
 
 /// Functions by address: a page for each.
 const FUNCTIONS: &[(&str, &str)] = &[
@@ -37,6 +40,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("app", "runtime.newproc"),
     ("app", "main.digest"),
     ("app", "runtime.goexit"),
+    ("libjvm.so", "JavaThread::sleep"),
 ];
 
 fn address(function: &str) -> u64 {
@@ -331,4 +335,32 @@ fn threads_of_a_runtime_have_roles() {
     let list = holdup_analysis::threads::list(&trace, "x", None, true).unwrap();
     let role = |tid| list.threads.iter().find(|t| t.tid == tid).and_then(|t| t.role);
     assert_eq!([2, 3, 4].map(role), [Some(Role::Operations), Some(Role::Compiler), None]);
+}
+
+/// A thread that waits for a time-out three times on one futex, below `functions`, and then until the end.
+fn timed_out(functions: &[&str]) -> Explanation {
+    let mut s = Schedule::new(2, 400.0).thread(10, "pacer").in_focus();
+    let lock = s.builder.lock(LockKey { kind: LockKind::Futex, pid: 1, address: 0x10 });
+    let chain = s.builder.chain(1, &[], &stack(functions));
+    for at in [0.0, 100.0, 200.0, 300.0] {
+        s = s.switch(at, 0, 0, SwitchState::Runnable, -1, 10);
+        s.builder.push(ns(at + 0.1), FutexEvent { tid: 10, lock, owner: 0, operation: 0, timed: true });
+        let (cpu, state) = (Cpu(0), SwitchState::Sleeping);
+        let out = SwitchEvent { cpu, prev: 10, next: 0, state, io_wait: false, syscall: FUTEX, lock, chain };
+        s.builder.push(ns(at + 0.1), out);
+        if at < 300.0 {
+            s = s.wakes(at + 99.9, 1, 0, 10, WakeContext::Timer, 0);
+        }
+    }
+    explain(&s.finish_with(&mut Names), "t", &Options::default(), &NoDisassembler).unwrap()
+}
+
+#[test]
+fn sleeps_of_java_are_sleeps_of_their_own() {
+    let title = |functions: &[&str]| timed_out(functions).findings[0].title.clone();
+    assert_eq!(title(&["JavaThread::sleep", "Caches.fill"]), "1 thread of pacer slept by its own timer");
+    assert_eq!(
+        title(&["os::PlatformEvent::park", "Caches.fill"]),
+        "1 thread of pacer waited for work that nobody sent"
+    );
 }

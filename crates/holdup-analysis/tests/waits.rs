@@ -6,13 +6,13 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{FUTEX, MS, NET_RX, POLL, READ, Schedule, near, ns};
+use common::{FUTEX, MS, NET_RX, POLL, READ, SLEEP, Schedule, near, ns};
 use holdup_analysis::blame::Terminal;
 use holdup_analysis::report::{Confidence, Explanation, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
-    ChainId, Cpu, ExitEvent, ForkEvent, Image, ListenerEvent, Location, LockId, SampleEvent, SwitchEvent, SwitchState,
-    Symbolizer, Trace, WakeContext,
+    ChainId, Cpu, ExitEvent, ForkEvent, Image, ListenerEvent, Location, LockId, LockKey, LockKind, SampleEvent,
+    StandingEvent, SwitchEvent, SwitchState, Symbolizer, Trace, WakeContext,
 };
 
 const STOPPED: u64 = 1;
@@ -160,4 +160,32 @@ fn who_is_seen_to_begin_late_was_not_ready_before() {
     s.builder.push(ns(50.1), SampleEvent { cpu: Cpu(1), tid: 2, ip: 9, chain });
     let (_, blame) = s.blame();
     near(blame.cpu.runnable_idle / MS as f64, 0.0);
+}
+
+/// Two threads stand from before the trace until its end for what the other has; `runs` is how long a third one of theirs runs.
+fn hung(runs: f64) -> Trace {
+    let mut s = Schedule::new(2, 100.0).thread(10, "left").thread(11, "right").thread(12, "ticker").in_focus();
+    for (tid, owner, address) in [(10, 11, 0x10), (11, 10, 0x20)] {
+        let lock = s.builder.lock(LockKey { kind: LockKind::Futex, pid: 1, address });
+        let chain = ChainId::NONE;
+        s.builder.push(ns(100.0), StandingEvent { tid, syscall: 202, lock, owner, chain });
+    }
+    s.runs(12, 0, 1.0, 1.0 + runs, SLEEP).finish()
+}
+
+#[test]
+fn who_waits_for_each_other_is_a_deadlock() {
+    let (trace, blame) = common::blame_of(hung(0.1));
+    near(common::ms(&blame, |key| key.terminal == Terminal::Stuck), 200.0);
+    let found = explained(&trace);
+    let title = &found.findings[0].title;
+    assert!(title.starts_with("left and right waited for each other for 100.0 ms"), "{title}");
+    assert!(found.findings[0].advice.contains("same order"), "{}", found.findings[0].advice);
+    assert_eq!(found.findings[0].gain_at_most, None);
+}
+
+#[test]
+fn who_stands_in_a_program_that_goes_on_explains_nothing_of_it() {
+    let (_, blame) = common::blame_of(hung(60.0));
+    near(common::ms(&blame, |key| key.terminal == Terminal::Stuck), 0.0);
 }

@@ -21,19 +21,20 @@ INLINE u32 state_of(u64 *ctx, struct task_struct *prev)
 }
 
 /* A thread blocks in futex(2): whose is the lock? glibc keeps a mutex's owner behind the word, PI locks in it. */
-INLINE void put_futex(struct ring *r, u64 at, u64 t, struct pt_regs *regs)
+INLINE void futex_words(u64 *a, u64 *b, struct pt_regs *regs, struct task_struct *task, const bool foreign)
 {
 	u64 address = regs->di;
 	u32 op = regs->si;
 	u32 words[3] = {};
 	u32 command = op & 0x7f;
 
-	if (bpf_probe_read_user(words, sizeof(words), (void *)address))
+	if (foreign ? bpf_copy_from_user_task(words, sizeof(words), (void *)address, task, 0)
+		    : bpf_probe_read_user(words, sizeof(words), (void *)address))
 		words[0] = words[2] = 0;
 	u64 owner = command == 6 || command == 13 ? words[0] & 0x3fffffff : words[2];
 	u64 flags = (op & 0x80 ? 1 : 0) | (regs->r10 ? 1 << (BIT_TIMED - BIT_PRIVATE) : 0);
-	put(r, at, K_FUTEX, t, (address & 0xffffffffffffULL) | (u64)command << BIT_OPERATION | flags << BIT_PRIVATE,
-	    words[0] | owner << BIT_OWNER);
+	*a = (address & 0xffffffffffffULL) | (u64)command << BIT_OPERATION | flags << BIT_PRIVATE;
+	*b = words[0] | owner << BIT_OWNER;
 }
 
 INLINE u64 lock_word(struct thread *w, u32 tid, bool begin)
@@ -80,8 +81,11 @@ INLINE void leave(u64 *ctx, struct ring *r, struct task_struct *prev, struct tas
 		put(r, at++, K_LOCK, t, w->lock, lock_word(w, prev_tid, 1));
 		w->lock_told = 1;
 	}
-	if (futex && regs)
-		put_futex(r, at++, t, regs);
+	if (futex && regs) {
+		u64 a, b;
+		futex_words(&a, &b, regs, prev, 0);
+		put(r, at++, K_FUTEX, t, a, b);
+	}
 	u64 io = waits_for_io(prev);
 	put(r, at, K_SWITCH, t, (prev_tid & TID_MASK) | (next_tid & TID_MASK) << BIT_SECOND | (u64)call << BIT_CALL,
 	    state | (prev_tgid & TID_MASK) << BIT_PID | io << BIT_IO_WAIT);
@@ -346,39 +350,4 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
-/* ---- the end: threads that still wait ---- */
-
-SEC("iter.s/task")
-int on_end(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-	struct ring *r = this_ring();
-	struct place p = {};
-	if (!task || !r)
-		return 0;
-	if (cfg.namespace && !control.level) { /* before the beginning */
-		find_self(task);
-		return 0;
-	}
-	if (is_own(task))
-		return 0;
-	struct thread *w = thread_of(task, 0);
-	u64 t = bpf_ktime_get_ns();
-	tell_open_spans(r, task, t);
-	if (cfg.markers)
-		tell_open_marks(r, task, t);
-	if (!w || !w->since || t - w->since < cfg.min_wait)
-		return 0;
-	struct scratch *s = &r->scratch[WAITER];
-	if (s->busy)
-		return 0;
-	s->busy = 1;
-	s->tgid = tgid_of(r, task);
-	long bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
-	p.kernel_frames = bytes > 0 ? (u64)bytes / 8 : 0;
-	set_user(&p, user_regs_of(task));
-	u64 hash = take_stack(r, s, task, &p, t, 1);
-	s->busy = 0;
-	side_put_one(r, K_BLOCKED, t, tid_of(r, task), hash);
-	return 0;
-}
+#include "standing.h"

@@ -13,7 +13,7 @@
 enum kind {
 	K_SWITCH = 1,
 	K_WAKE = 2,
-	K_FUTEX = 3, /* prefix of the K_SWITCH of the same thread */
+	K_FUTEX = 3, /* prefix of the K_SWITCH or K_STANDING of the same thread */
 	K_WAKE_KEY = 4, /* prefix of a K_WAKE: the futex that the waker released */
 	K_WAKE_STACK = 5, /* prefix of a K_WAKE: the waker's stack */
 	K_BLOCKED = 6,
@@ -28,6 +28,7 @@ enum kind {
 	K_INNER = 15, /* a thread's number in a container: what its process calls it */
 	K_SPAN = 16, /* a span begins or ends; followed by as many K_MORE as its BIT_PARTS say */
 	K_SPAN_WHOLE = 17, /* one that ends now, with its length; followed by as many K_MORE, the last of which is its weight */
+	K_STANDING = 18, /* at the end: where a thread still waits */
 };
 
 /* Where the parts of a record's words begin. */
@@ -35,7 +36,7 @@ enum bit {
 	BIT_LAP = 56,
 	BIT_KIND = 57,
 	BIT_SECOND = 24, /* the second tid: who comes, who is woken, who owns the lock */
-	BIT_CALL = 48, /* K_SWITCH */
+	BIT_CALL = 48, /* K_SWITCH, K_STANDING */
 	BIT_PID = 16,
 	BIT_IO_WAIT = 40,
 	BIT_OPERATION = 48, /* K_FUTEX */

@@ -122,6 +122,39 @@ fn who_listens_is_told() {
 }
 
 #[test]
+fn who_waits_all_the_time_is_looked_at() {
+    let Some(_one) = may_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let (path, file) = (dir.path().join("spool"), dir.path().join("lock"));
+    let flock = |what: &[&str]| Command::new("flock").arg(&file).args(what).process_group(0).spawn().expect("flock");
+    let mut holder = flock(&["sleep", "1000"]);
+    let file_is_locked = || !Command::new("flock").arg("-n").arg(&file).arg("true").status().expect("flock").success();
+    while !file_is_locked() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let mut waiter = flock(&["true"]);
+    let waits =
+        || std::fs::read_to_string(format!("/proc/{}/syscall", waiter.id())).is_ok_and(|s| s.starts_with("73 "));
+    while !waits() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let options = Options { duration: Some(Duration::from_millis(200)), ..Options::default() };
+    let outcome = run(&options, &path);
+    for child in [&mut holder, &mut waiter] {
+        Command::new("kill").args(["--", &format!("-{}", child.id())]).status().expect("kill");
+        child.wait().expect("wait");
+    }
+    outcome.expect("recording");
+    let trace = open(&path, None);
+    let rows: Vec<_> = trace.standing_waits.load().expect("standing waits").rows().collect();
+    let own: Vec<_> =
+        rows.iter().filter(|row| trace.thread(row.thread).is_some_and(|t| t.pid == waiter.id())).collect();
+    let [row] = own[..] else { panic!("one of {}: {own:?}", rows.len()) };
+    assert_eq!(row.syscall, 73);
+    assert!(trace.stacks.frames(row.stack).count() > 3, "of the kernel, at least");
+}
+
+#[test]
 fn what_scripts_are_run_is_told() {
     let Some(_one) = may_record() else { return };
     let dir = tempfile::tempdir().expect("dir");

@@ -7,7 +7,7 @@ use crate::records::{Record, TID_MASK, bit, kind};
 use crate::spans::{Parts, Probes};
 use holdup_trace::{
     BlockIoEvent, BlockedEvent, ChainId, Cpu, ExitEvent, ForkEvent, FutexEvent, KernelLockEvent, LockId, LockKey,
-    LockKind, NameEvent, SampleEvent, SwitchEvent, TraceBuilder, WakeContext, WakeEvent,
+    LockKind, NameEvent, SampleEvent, StandingEvent, SwitchEvent, TraceBuilder, WakeContext, WakeEvent,
 };
 
 /// Prefix records of a CPU that wait for the record they belong to.
@@ -41,7 +41,7 @@ pub(crate) struct Converter {
 const KINDS: usize = 32;
 
 /// Names under which records are counted; an empty one is a part of another record.
-const NATIVE: [&str; 18] = [
+const NATIVE: [&str; 19] = [
     "",
     "sched_switch",
     "sched_waking",
@@ -60,6 +60,7 @@ const NATIVE: [&str; 18] = [
     "",
     "span",
     "span",
+    "standing_wait",
 ];
 
 const fn tid(word: u64, shift: u32) -> u32 {
@@ -128,6 +129,7 @@ impl Converter {
                 let chain = builder.raw_chain(r.b);
                 builder.push(r.t, BlockedEvent { tid: r.a as u32, chain, lock: LockId::NONE });
             }
+            kind::STANDING => self.standing(builder, r, prefix.futex.take()),
             kind::LOCK => {
                 let kind = LockKind::from_code((r.b >> bit::LOCK_KIND) as u8);
                 let lock = builder.lock(LockKey { kind, pid: 0, address: r.a });
@@ -156,18 +158,10 @@ impl Converter {
 
     fn switch(&mut self, builder: &mut TraceBuilder, cpu: Cpu, r: Record, futex: Option<Record>) {
         let prev = tid(r.a, 0);
-        let pid = tid(r.b, bit::PID);
-        let mut lock = LockId::NONE;
-        if let Some(f) = futex.filter(|f| f.t == r.t) {
-            let operation = (f.a >> bit::OPERATION) as u8;
-            if linux::is_futex_wait(operation) {
-                let (private, timed) = (f.a >> bit::PRIVATE & 1 == 1, f.a >> bit::TIMED & 1 == 1);
-                lock = builder.lock(futex_key(f.a & 0xffff_ffff_ffff, pid, private));
-                let (word, owner) = (f.b as u32, (f.b >> bit::OWNER) as u32);
-                let owner = if may_be_mutex(operation, word) { self.plausible_owner(owner, prev, pid) } else { 0 };
-                self.futexes += 1;
-                builder.push(r.t, FutexEvent { tid: prev, lock, owner, operation, timed });
-            }
+        let futex = futex.and_then(|f| self.futex(builder, &r, f, prev, tid(r.b, bit::PID)));
+        let lock = futex.map_or(LockId::NONE, |futex| futex.lock);
+        if let Some(futex) = futex {
+            builder.push(r.t, futex);
         }
         builder.push(
             r.t,
@@ -182,6 +176,28 @@ impl Converter {
                 chain: ChainId::NONE,
             },
         );
+    }
+
+    /// What `tid` waits for, if its wait is for a futex.
+    fn futex(&mut self, builder: &mut TraceBuilder, r: &Record, f: Record, tid: u32, pid: u32) -> Option<FutexEvent> {
+        let operation = (f.a >> bit::OPERATION) as u8;
+        if f.t != r.t || !linux::is_futex_wait(operation) {
+            return None;
+        }
+        let (private, timed) = (f.a >> bit::PRIVATE & 1 == 1, f.a >> bit::TIMED & 1 == 1);
+        let lock = builder.lock(futex_key(f.a & 0xffff_ffff_ffff, pid, private));
+        let (word, owner) = (f.b as u32, (f.b >> bit::OWNER) as u32);
+        let owner = if may_be_mutex(operation, word) { self.plausible_owner(owner, tid, pid) } else { 0 };
+        self.futexes += 1;
+        Some(FutexEvent { tid, lock, owner, operation, timed })
+    }
+
+    fn standing(&mut self, builder: &mut TraceBuilder, r: Record, futex: Option<Record>) {
+        let tid = tid(r.a, 0);
+        let futex = futex.and_then(|f| self.futex(builder, &r, f, tid, self::tid(r.a, bit::SECOND)));
+        let (lock, owner) = futex.map_or((LockId::NONE, 0), |futex| (futex.lock, futex.owner));
+        let (syscall, chain) = ((r.a >> bit::CALL) as i16, builder.raw_chain(r.b));
+        builder.push(r.t, StandingEvent { tid, syscall, lock, owner, chain });
     }
 
     /// What lies behind a futex word is an owner only if it is another thread of the process.

@@ -227,6 +227,7 @@ impl Reader {
         meta.sample_period_ns = header.sample_period_ns;
         meta.command = header.command.clone();
         meta.focus_pids = header.focus_pids.clone();
+        meta.recorder_pid = header.recorder_pid;
         self.header = Some(header);
     }
 

@@ -31,6 +31,7 @@ pub mod kind {
     pub const INNER: u8 = 15;
     pub const SPAN: u8 = 16;
     pub const SPAN_WHOLE: u8 = 17;
+    pub const STANDING: u8 = 18;
 }
 
 /// Where the parts of a record's words begin, in bits.

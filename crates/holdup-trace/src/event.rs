@@ -139,6 +139,19 @@ events! {
         /// The lock that it waited for, if known only now.
         lock: LockId,
     }
+    /// `tid` waits when the trace ends. One that was in no event before has waited since before the trace began.
+    Standing(StandingEvent) {
+        /// The thread.
+        tid: u32,
+        /// The system call in which it waits, by the machine's number; -1 for none or unknown.
+        syscall: i16,
+        /// The lock that it waits for, if known.
+        lock: LockId,
+        /// The tid of the lock's owner; 0 for unknown.
+        owner: u32,
+        /// Where it waits.
+        chain: ChainId,
+    }
     /// A thread starts to wait for a futex.
     Futex(FutexEvent) {
         /// The waiting thread.

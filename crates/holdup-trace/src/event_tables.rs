@@ -114,6 +114,8 @@ event_tables! {
     small listeners: Listeners,
     /// What processes work on.
     small subjects: Subjects,
+    /// Threads that waited all the time.
+    large standing_waits: StandingWaits,
     /// Where and how threads may run.
     large placements: Placements,
     /// Units of work.

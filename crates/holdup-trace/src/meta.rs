@@ -102,6 +102,8 @@ pub struct Meta {
     pub sample_period_ns: u64,
     /// CPU seconds that recording used: the recorder itself, and its programs in the kernel.
     pub recorder_cpu_s: f64,
+    /// The recorder's process; 0 if that is not known.
+    pub recorder_pid: u32,
     /// For what.
     pub recorder: RecorderCost,
     /// CPU seconds that the host took from this virtual machine meanwhile; `None` if that is not known.

@@ -209,6 +209,24 @@ table! {
 }
 
 table! {
+    /// Threads that waited from before the trace began until its end, so that nothing else tells of them.
+    StandingWaits of StandingWait = "standing_wait" {
+        /// When they were looked at.
+        t: Timestamp, "ns since start";
+        /// The thread.
+        thread: ThreadIdx, "thread";
+        /// The system call in which it waited; -1 for none or unknown.
+        syscall: i16, "number";
+        /// The lock that it waited for.
+        lock: LockId, "lock";
+        /// Who has that lock, if known.
+        owner: ThreadIdx, "thread";
+        /// Where it waited.
+        stack: StackId, "stack";
+    }
+}
+
+table! {
     /// Where and how threads may run: one row when a thread is first seen, and one for each change.
     Placements of Placement = "placement" {
         /// Since when, at the latest.

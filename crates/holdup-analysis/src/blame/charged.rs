@@ -1,5 +1,7 @@
 //! What one part of a trace comes to.
 
+use std::collections::BTreeSet;
+
 use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
@@ -22,6 +24,8 @@ pub(super) struct Charged {
     pub(super) latencies: FxHashMap<StringId, Latency>,
     pub(super) neighbours: FxHashMap<ThreadIdx, f64>,
     pub(super) cycles: u64,
+    /// Threads that wait for each other's locks, and will for ever.
+    pub(super) deadlocked: BTreeSet<ThreadIdx>,
     /// Where waits were charged that go on behind the part's end; with what is counted of them if they begin here.
     pub(super) crossing: Vec<(ThreadIdx, Vec<Key>, Option<Counted>)>,
     /// Where waits were charged that began before the part.

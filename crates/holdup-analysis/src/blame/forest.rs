@@ -9,7 +9,7 @@
 //!                                                        └ the root's queue: where charges are collected
 //! ```
 
-use holdup_trace::{LockId, StackId};
+use holdup_trace::{LockId, StackId, ThreadIdx};
 
 use super::key::Key;
 use crate::classify::WaitKind;
@@ -332,6 +332,13 @@ impl Forest {
     /// Whether the chain of thread `i` comes to thread `to`.
     pub(super) fn leads_to(&self, i: u32, to: u32) -> bool {
         i == to || self.path(self.at(i).queue).any(|q| self.queue(q).parent == to)
+    }
+
+    /// The threads on the chain of thread `i` from there to thread `to`, which is on it.
+    pub(super) fn circle(&self, i: u32, to: u32) -> impl Iterator<Item = ThreadIdx> + '_ {
+        let parents = self.path(self.at(i).queue).map(|q| self.queue(q).parent);
+        let before = std::iter::once(i).chain(parents).take_while(move |&thread| thread != to && thread != NONE);
+        before.chain(std::iter::once(to)).map(ThreadIdx)
     }
 
     /// Whether the chain of thread `i` comes through the queue `q`.

@@ -21,6 +21,8 @@ pub enum Terminal {
     Timer,
     /// A lock whose holder is not known.
     UnknownHolder,
+    /// A lock that nobody lets go any more, whoever has it.
+    Stuck,
     /// CPU time of the lock's own machinery.
     Overhead,
     /// A thread that runs while others of its program have nothing to do: nobody waits for it, and yet CPUs are idle because

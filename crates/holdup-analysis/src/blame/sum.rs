@@ -1,5 +1,7 @@
 //! Adds up what the parts of a trace come to, the latest first.
 
+use std::collections::BTreeSet;
+
 use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
@@ -25,6 +27,7 @@ pub(super) struct Sum {
     latencies: FxHashMap<StringId, Latency>,
     neighbours: FxHashMap<ThreadIdx, f64>,
     cycles: u64,
+    deadlocked: BTreeSet<ThreadIdx>,
     /// Where the waits were charged up to now that began earlier than all parts added.
     open: FxHashMap<ThreadIdx, Vec<Key>>,
     gap: u64,
@@ -40,6 +43,7 @@ impl Sum {
     pub(super) fn add(&mut self, part: Charged) {
         add_seconds(&mut self.cpu, &part.cpu);
         self.cycles += part.cycles;
+        self.deadlocked.extend(part.deadlocked);
         for (key, cell) in part.cells {
             self.cell(key).absorb(cell);
         }
@@ -119,6 +123,7 @@ impl Sum {
             latencies: self.latencies,
             neighbours,
             cycles: self.cycles,
+            deadlocked: self.deadlocked,
             window: (study.window.from, study.window.to),
         };
         callers::share_out(&mut blame, study);

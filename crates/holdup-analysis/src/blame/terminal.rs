@@ -15,6 +15,7 @@ pub(super) fn of_wait(wait: &Wait, hops: usize, locked: bool) -> Terminal {
         // A fault that an interrupt ended brought a page from a disk.
         WaitKind::PageFault => Terminal::Disk,
         WaitKind::Stopped => Terminal::Stopped,
+        WaitKind::Lock if wait.open => Terminal::Stuck,
         WaitKind::Lock if !wait.is_timed_out() => Terminal::UnknownHolder,
         WaitKind::Timer | WaitKind::Lock | WaitKind::Futex | WaitKind::Condition if wait.is_timed_out() => {
             own_timer(hops, sleep)
@@ -44,7 +45,7 @@ impl Terminal {
         use Terminal::*;
         matches!(
             self,
-            Running | NotRunning | Stopped | Handoff | Waking | Disk | Timer | UnknownHolder | Serial | Outside
+            Running | NotRunning | Stopped | Handoff | Waking | Disk | Timer | UnknownHolder | Stuck | Serial | Outside
         )
     }
 }

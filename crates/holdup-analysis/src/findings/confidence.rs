@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::caveats::{WITH_STACKS, is_by_perf};
 use super::context::Context;
 use super::tally::{Group, Tally};
-use super::{place, sched};
+use super::{place, sched, stuck};
 use crate::intervals::Place;
 use crate::label::duration;
 use crate::report::Confidence;
@@ -51,7 +51,7 @@ fn of_sleep(context: &Context, tally: &Tally, grave: bool, doubts: &mut Vec<Stri
     if tally.is_at_input(context.classifier) {
         doubts.push("what set the timer is not in the recording".to_owned());
     }
-    if tally.waits < FEW {
+    if (1..FEW).contains(&tally.waits) {
         doubts.push(format!("it is about {} waits: some other thread may have kept them", tally.waits));
     }
     is_guess
@@ -140,8 +140,12 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
             "for {idle} of CPU time nobody of the program had anything to do: its input may matter more"
         ));
     }
-    let samples = tally.samples.len();
-    if matches!(group, Group::Lock(_) | Group::Serial(_)) && samples == 0 && tally.handoff < 0.5 * tally.rank {
+    let (samples, stuck) = (tally.samples.len(), stuck::is(group, tally));
+    if stuck && let Some(doubt) = stuck::doubt(context, tally) {
+        doubts.push(doubt.to_owned());
+    }
+    if matches!(group, Group::Lock(_) | Group::Serial(_)) && !stuck && samples == 0 && tally.handoff < 0.5 * tally.rank
+    {
         doubts.push("no CPU sample shows what the culprit did meanwhile".to_owned());
     }
     if let Group::Ready(_, why) = group

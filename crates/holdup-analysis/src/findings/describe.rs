@@ -8,9 +8,9 @@ use super::crew::Crew;
 use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
-use super::{collection, inside, lock, preempt, sched, storm};
+use super::{collection, inside, lock, preempt, sched, storm, stuck};
 use crate::blame::{Key, Terminal};
-use crate::classify;
+use crate::classify::{self, WaitKind};
 use crate::label::{self, duration};
 use crate::report::{Activity, Culprit, Finding, FindingKind};
 use crate::runtime;
@@ -59,6 +59,9 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             let queue = format!("{} stood in a queue for {}", threads(f.waiters.threads), lock_words(f, tally));
             format!("{queue}: one is woken for it every {every}, and takes {handoff} to run")
         }
+        Group::Lock(_) if stuck::is(group, tally) => {
+            stuck::title(context, tally, crew, &lock_words(f, tally), &lasted, &stood(f))
+        }
         Group::Lock(_) if tally.starved => {
             format!("{who} kept {} and {}; {}", lock_words(f, tally), starved(), stood(f))
         }
@@ -89,6 +92,9 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             None => format!("{who} slept for {lasted} while others waited for {it}; {}", stood(f)),
         },
         Group::Ready(program, why) => sched::title(context, *program, *why, tally, f),
+        Group::Outside(..) if writes(tally) => {
+            format!("{who} could not write for {lasted}, as nobody read; {}", stood(f))
+        }
         Group::Outside(..) => format!("{who} waited for input from outside for {lasted}; {}", stood(f)),
         Group::Idle(program, _) => {
             let own = tally.ends().len();
@@ -100,14 +106,25 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             let sender =
                 context.learned.fed.sender(*program).map(|sender| format!("from {}", context.trace.text(sender)));
             let (threads, process) = (threads(own), &f.culprit.process);
-            if tally.is_asleep(context.classifier) {
+            if tally.is_asleep() {
                 let its = if own == 1 { "its" } else { "their" };
                 return format!("{threads} of {process} slept by {its} own timer{behind}");
             }
-            let what = sender.unwrap_or_else(|| "that nobody sent".to_owned());
-            format!("{threads} of {process} waited for work {what}{behind}")
+            let asks = || tally.ends().keys().all(|thread| context.timeline.is_server(*thread) == Some(false));
+            let what = match sender {
+                Some(sender) => format!("work {sender}"),
+                None if tally.is_at_input(context.classifier) && asks() => "input that did not come".to_owned(),
+                None => "work that nobody sent".to_owned(),
+            };
+            format!("{threads} of {process} waited for {what}{behind}")
         }
     }
+}
+
+/// Whether what it waited for outside is that somebody reads.
+fn writes(tally: &Tally) -> bool {
+    let mut kinds = tally.subjects().map(|key| key.kind);
+    kinds.all(|kind| kind == WaitKind::Write)
 }
 
 /// Whether nobody waits but those that sleep.
@@ -265,6 +282,9 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
     let named = !c.function.is_empty() && !c.function.contains("+0x") && !is_foreign(&c.module);
     let function = if named { c.function.as_str() } else { "this code" };
     let works = !tally.starved && tally.activity() != Activity::Waited;
+    if stuck::is(group, tally) {
+        return stuck::advice(context, tally).to_owned();
+    }
     if lock::waits_for_another(context, group, tally) {
         return DEADLOCK.to_owned();
     }
@@ -333,10 +353,13 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
             "Wait for the event instead of sleeping in {function}: a condition variable, a futex or an eventfd."
         ),
         Group::Ready(_, why) => sched::advice(*why, f),
+        Group::Outside(..) if writes(tally) => {
+            "See why the other end does not read: it may wait for this one to end.".to_owned()
+        }
         Group::Outside(..) => format!(
             "See what {function} waits for: a client that keeps it waiting with a lock or a transaction open, or another host."
         ),
-        Group::Idle(..) if tally.is_asleep(context.classifier) => {
+        Group::Idle(..) if tally.is_asleep() => {
             "There is nothing to mend, if it is meant to sleep. If it waits for something, wait for the event instead."
                 .to_owned()
         }

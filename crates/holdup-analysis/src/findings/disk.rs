@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Context;
 use super::tally::{Group, Tally};
 use crate::label::{count, duration};
-use crate::report::{DiskDevice, DiskFacts, DiskIssuer, Finding};
+use crate::report::{Confidence, DiskDevice, DiskFacts, DiskIssuer, Finding};
 use requests::{Request, Requests};
 
 /// Devices and issuers that a finding names.
@@ -39,7 +39,27 @@ pub(super) fn add(finding: &mut Finding, disk: Option<DiskFacts>) {
     for device in disk.iter().flat_map(|disk| &disk.devices) {
         finding.evidence.extend(sentences(device));
     }
+    if let Some(doubt) = disk.as_ref().and_then(|disk| held_back(disk, finding.lasted_s)) {
+        finding.doubts.push(doubt);
+        finding.confidence = if finding.confidence == Confidence::Low { Confidence::Low } else { Confidence::Medium };
+    }
     finding.disk = disk;
+}
+
+/// Less of the time of waits than this is not what the device takes.
+const IDLE: f64 = 0.1;
+
+/// What may keep requests from a device that has little to do while threads wait for `waited_s` seconds.
+fn held_back(disk: &DiskFacts, waited_s: f64) -> Option<String> {
+    let worked = |d: &DiskDevice| d.mean_s * (d.requests + d.flushes) as f64;
+    let worked: f64 = disk.devices.iter().map(worked).sum();
+    (worked < IDLE * waited_s).then(|| {
+        format!(
+            "the device had something to do for {} of that at most: a limit on its control group's I/O (io.max), or the file system, may \
+             hold the requests back",
+            duration(worked)
+        )
+    })
 }
 
 /// One finding's view of the requests.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use super::context::Context;
 use super::crew::Crew;
 use super::tally::{Group, Tally};
-use super::{collection, inside, lock, place};
+use super::{collection, inside, lock, place, stuck};
 use crate::blame::{Key, Study, Terminal, Window};
 use crate::classify::WaitKind;
 use crate::known::Place;
@@ -51,6 +51,8 @@ fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, t
         // What it costs to hand a lock on all the time, and to fetch its lines from another CPU's cache, goes with it. A trace does
         // not tell how much that is, of work and of waits alike.
         FindingKind::Convoy => return None,
+        // Nobody knows what would have come after it.
+        FindingKind::LockHeld if stuck::is(group, tally) => return None,
         FindingKind::LockHeld if tally.is_handed_over() => return None,
         // How fast it is on a CPU that it needs not share, with caches of its own, nobody knows either.
         FindingKind::OwnerNotRunning | FindingKind::RunnableWhileIdle | FindingKind::CpuStarved => return None,

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::tally::{Group, Tally, Why};
-use super::{collection, inside, lock, merge, preempt, sched, uneven};
+use super::{collection, inside, lock, merge, preempt, sched, stuck, uneven};
 use crate::blame::{Key, Terminal};
 use crate::classify::WaitKind;
 use crate::report::FindingKind;
@@ -21,7 +21,9 @@ fn of(context: &Context, throttled: &sched::Throttled, key: &Key) -> Option<Grou
         Waking if !locked => ready(Why::Waking),
         _ if key.is_for_thread() => Group::Serial(key.thread),
         // Whoever sleeps with a lock in its hands is in that lock's story.
-        Running | NotRunning | Stopped | Handoff | Waking | Overhead | UnknownHolder | Timer | Outside if locked => {
+        Running | NotRunning | Stopped | Handoff | Waking | Overhead | UnknownHolder | Stuck | Timer | Outside
+            if locked =>
+        {
             Group::Lock(key.lock)
         }
         Stalled | Misplaced | Starved if throttled.contains(context, key) => ready(Why::Throttled),
@@ -33,8 +35,12 @@ fn of(context: &Context, throttled: &sched::Throttled, key: &Key) -> Option<Grou
         Misplaced => ready(Why::Misplaced),
         Barred => ready(Why::Barred),
         Starved => ready(Why::Starved),
+        // What a runtime keeps for itself is nobody's idleness.
+        IdleByDesign if context.classifier.role(key.thread).is_some() => return None,
         IdleByDesign => Group::Idle(program, site()),
-        Running | NotRunning | Stopped | Handoff | Waking | Overhead | UnknownHolder | Unknown | Serial => return None,
+        Running | NotRunning | Stopped | Handoff | Waking | Overhead | UnknownHolder | Stuck | Unknown | Serial => {
+            return None;
+        }
     })
 }
 
@@ -126,6 +132,7 @@ fn merge_disk(groups: &mut Vec<(Group, Tally)>) {
 pub(super) fn kind(context: &Context, group: &Group, tally: &Tally) -> FindingKind {
     match group {
         Group::Serial(_) if collection::is(context, group, tally) => FindingKind::Gc,
+        Group::Lock(_) if stuck::is(group, tally) => FindingKind::LockHeld,
         Group::Lock(id) if lock::is_convoy(context, *id, tally) => FindingKind::Convoy,
         Group::Lock(_) | Group::Serial(_) if tally.starved => FindingKind::OwnerNotRunning,
         Group::Lock(_) => FindingKind::LockHeld,

@@ -1,6 +1,6 @@
 //! Who waited, at a lock or for a thread.
 
-use holdup_trace::{LockId, Nanos, StackId, StringId, ThreadIdx};
+use holdup_trace::{LockId, Nanos, StackId, StringId};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -9,8 +9,12 @@ use super::stories::median;
 use super::tally::{Group, Tally};
 use super::{names, place};
 use crate::classify::WaitKind;
-use crate::known::{Known, Place};
+use crate::intervals::Place;
+use crate::known::{self, Known};
 use crate::report::{Activity, LockFacts, Waiters};
+
+/// From this share of the waiting on, those in the middle of their work are those to name.
+const PART: f64 = 0.1;
 
 /// A convoy: many hand-offs that take most of the waiting; or, of three and more threads, each longer than what is done under the lock,
 /// and no thread that holds it for most of the time.
@@ -28,7 +32,7 @@ pub(super) fn known(context: &Context, tally: &Tally) -> Option<&'static Known> 
         // In the kernel the same function waits for a pipe's lock and for room in it.
         let is_lock = || context.classifier.facts(stack).kind == Some(WaitKind::Lock);
         let known = lock_names::at(context.trace, context.classifier, stack);
-        if let Some(known) = known.filter(|known| known.place != Place::Kernel || is_lock()) {
+        if let Some(known) = known.filter(|known| known.place != known::Place::Kernel || is_lock()) {
             sums.entry(known.name).or_insert((0, known)).0 += ns;
         }
     }
@@ -52,7 +56,7 @@ fn at_site(context: &Context, tally: &Tally) -> Option<&'static Known> {
 /// Whether whoever has a lock sleeps because it waits for one itself, until a time is over: two that wait for each other do.
 pub(super) fn waits_for_another(context: &Context, group: &Group, tally: &Tally) -> bool {
     let named = || context.classifier.facts(tally.main_site(context.classifier)).lock_function != StringId::default();
-    let tries = || at_site(context, tally).is_some_and(|known| known.place == Place::Runtime);
+    let tries = || at_site(context, tally).is_some_and(|known| known.place == known::Place::Runtime);
     group.is_lock() && tally.activity() == Activity::Slept && (named() || tries())
 }
 
@@ -80,7 +84,14 @@ pub(super) fn main_wait(context: &Context, group: &Group, tally: &Tally) -> Stac
     }
     let known = if group.is_lock() { known(context, tally) } else { None };
     let is_for = |stack| known.is_none() || lock_names::at(context.trace, context.classifier, stack) == known;
-    tally.common_stack_of(context.classifier, is_for)
+    // Those who keep house wait for whoever gives them something to do, and have waited longest: others have more to lose.
+    let works = |stack| context.timeline.place(stack) != Place::Home;
+    let of = |wanted: &dyn Fn(StackId) -> bool| -> u64 {
+        tally.wait_stacks.iter().filter(|(stack, _)| wanted(**stack)).map(|(_, ns)| ns).sum()
+    };
+    let at_work = of(&|stack| is_for(stack) && works(stack));
+    let at_work = at_work > 0 && at_work as f64 >= PART * of(&is_for) as f64;
+    tally.common_stack_of(context.classifier, |stack| is_for(stack) && (!at_work || works(stack)))
 }
 
 /// What is known of the lock of a group: its own name, if it has one, or what people call it.
@@ -97,7 +108,10 @@ pub(super) fn facts(context: &Context, group: &Group, tally: &Tally) -> Option<L
 pub(super) fn waiters(context: &Context, group: &Group, tally: &Tally, within: Nanos) -> Waiters {
     // Every one of them waited at least once, even where waits that began earlier are not counted.
     let count = tally.count();
-    let mut named: Vec<ThreadIdx> = tally.threads.iter().copied().collect();
+    let (kernel, mut named): (Vec<_>, Vec<_>) =
+        tally.threads.iter().copied().partition(|t| context.focus.is_kernel(*t));
+    // The kernel's threads work for the others.
+    named = if named.is_empty() { kernel } else { named };
     named.sort_unstable();
     let total = tally.waited.amount();
     let mut waiters = Waiters {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::context::Context;
 use super::names::stem;
 use super::tally::{Group, Tally};
-use super::{collection, culprit, lock};
+use super::{collection, culprit, lock, stuck};
 use crate::known::Place;
 
 /// Samples from which on a thread shows by itself what it does.
@@ -25,6 +25,8 @@ enum Kind<'a> {
     Threads(StringId, &'a str),
     /// Threads of a program that collect garbage.
     Collection(StringId),
+    /// Locks of a program that nobody lets go.
+    Stuck(StringId),
     /// Locks of a program, by what they are called or else of what kind they are, that are taken on this way.
     Lock(StringId, &'static str, Vec<StringId>),
 }
@@ -38,7 +40,11 @@ pub(super) fn merged(context: &Context, groups: FxHashMap<Group, Tally>) -> Vec<
     // Those that show what they do come first: the others go to the greatest of their name.
     let mut kinds: Vec<(Kind, (Group, Tally))> = groups.into_iter().map(|g| (kind(context, &g.0, &g.1), g)).collect();
     kinds.sort_by_key(|(kind, _)| matches!(kind, Kind::Threads(..)));
-    for (kind, (group, tally)) in kinds {
+    for (mut kind, (group, tally)) in kinds {
+        // Most of its kind are let go: this one would have been, too, had the recording not ended.
+        if stuck::is(&group, &tally) && !places.contains_key(&kind) {
+            kind = Kind::Stuck(context.program(tally.threads.iter().min().copied().unwrap_or(ThreadIdx::NONE)));
+        }
         if let Some(&at) = places.get(&kind) {
             merged[at].1.absorb(tally);
             continue;

@@ -21,6 +21,9 @@ const MINOR: f64 = 0.1;
 /// CPUs (waking up, and that a scheduler does not find each idle CPU at once): that does not matter beside being busy below [`MINOR`].
 const NOTABLE: f64 = 0.05;
 
+/// What may be by design, or may be something else, does not matter below this.
+const DOUBTFUL: f64 = 0.25;
+
 /// Functions listed as hot.
 const HOT: usize = 10;
 
@@ -71,8 +74,11 @@ pub(super) fn matters(context: &Context, finding: &Finding) -> bool {
     let is_price = matches!(finding.kind, WakeLatency | RunnableWhileIdle | OwnerNotRunning);
     let is_outside = matches!(finding.kind, CpuStarved | Disk | Network | SleepPolling);
     let is_alone = finding.kind == FindingKind::Serial && finding.waiters.waits == 0;
-    let least =
-        if is_price || is_outside || is_alone || finding.confidence == Confidence::Low { MINOR } else { NOTABLE };
+    let least = match finding.confidence {
+        Confidence::Low => DOUBTFUL,
+        _ if is_price || is_outside || is_alone => MINOR,
+        _ => NOTABLE,
+    };
     let running = context.limits.of_cpus(Amount(running(context)));
     finding.kind != FindingKind::IdleByDesign && finding.blame_cpu_s >= least * running
 }
@@ -157,6 +163,14 @@ pub(super) fn cpu_bound(
         kind: FindingKind::CpuBound,
         title: match &storm {
             Some(storm) => format!("{}, {:.0} % of it in {}", storm.words(name), 100.0 * share, found.function),
+            None if share < FLAT => {
+                let own = samples.values().sum::<f64>() / total.max(1.0);
+                format!(
+                    "{} of CPU time went into work, {:.0} % of it in {name}, of which no function has much",
+                    label::duration(seconds),
+                    100.0 * own.min(1.0)
+                )
+            }
             None => format!(
                 "{} of CPU time went into work, {:.0} % of it in {} of {name}",
                 label::duration(seconds),
@@ -175,6 +189,8 @@ pub(super) fn cpu_bound(
     Some((storm.is_some(), busy))
 }
 
+/// A function with less of the work than this is nothing to name in a headline.
+const FLAT: f64 = 0.05;
 /// A function with less of the work than this is not where most of it is done.
 const SMALL: f64 = 0.25;
 

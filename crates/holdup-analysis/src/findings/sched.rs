@@ -192,7 +192,11 @@ pub(super) fn share_left_out(context: &Context, program: StringId) -> f64 {
 
 /// Whether it is what made the recording.
 fn is_recorder(context: &Context, neighbour: &Neighbour) -> bool {
-    context.trace.text(context.program(neighbour.thread)) == "holdup"
+    match context.trace.meta.recorder_pid {
+        // Of earlier versions, the name tells.
+        0 => context.trace.text(context.program(neighbour.thread)) == "holdup",
+        pid => context.pid(neighbour.thread) == pid,
+    }
 }
 
 /// The greatest by name; those that are needed for half of it.

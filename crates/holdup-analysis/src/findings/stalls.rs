@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
 use super::names::grouped;
-use super::{culprit, place, rounds};
+use super::{culprit, place, rounds, stuck};
 use crate::label;
 use crate::report::{Culprit, Stall};
 use crate::stalls::{End, How, Record};
@@ -53,6 +53,7 @@ pub(super) fn of(context: &Context) -> Vec<Stall> {
         }
     }
     let mut stalls: Vec<Stall> = join_callees(context, causes).iter().map(|(c, all)| stall(context, c, all)).collect();
+    stalls.append(&mut stuck::stalls(context));
     stalls.sort_by(|a, b| b.longest_s.total_cmp(&a.longest_s).then_with(|| a.title.cmp(&b.title)));
     stalls.truncate(LISTED);
     stalls

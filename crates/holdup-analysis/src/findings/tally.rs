@@ -104,6 +104,11 @@ pub(crate) struct Tally {
     /// The part of that in which it slept, and in which it waited for the world outside.
     pub(crate) slept: Amount,
     pub(crate) outside: Amount,
+    /// How long its threads were idle by design, and slept for it.
+    at_rest: Nanos,
+    asleep: Nanos,
+    /// While nobody let the lock go any more.
+    pub(crate) stuck: Amount,
     pub(crate) waits: u64,
     pub(crate) longest: Nanos,
     pub(crate) threads: FxHashSet<ThreadIdx>,
@@ -144,9 +149,14 @@ impl Tally {
             }
             Terminal::Timer => self.slept += rank,
             Terminal::Outside => self.outside += rank,
+            Terminal::Stuck => self.stuck += rank,
+            Terminal::IdleByDesign => {
+                self.at_rest += Nanos(cell.thread_ns);
+                self.asleep += if key.kind == WaitKind::Timer { Nanos(cell.thread_ns) } else { Nanos::ZERO };
+            }
             _ => {}
         }
-        if matches!(key.terminal, Terminal::Timer | Terminal::Disk | Terminal::Outside) {
+        if matches!(key.terminal, Terminal::Timer | Terminal::Disk | Terminal::Outside | Terminal::Stuck) {
             self.waiting += rank;
         }
         self.waits += cell.waits;
@@ -195,6 +205,9 @@ impl Tally {
         self.waiting += other.waiting;
         self.slept += other.slept;
         self.outside += other.outside;
+        self.stuck += other.stuck;
+        self.at_rest += other.at_rest;
+        self.asleep += other.asleep;
         self.waits += other.waits;
         self.longest = self.longest.max(other.longest);
         self.threads.extend(other.threads);
@@ -278,14 +291,14 @@ impl Tally {
         classifier.facts(self.main_site(classifier)).kind == Some(WaitKind::Input)
     }
 
-    /// Whether its main place waits for a time to pass.
-    pub(crate) fn is_asleep(&self, classifier: &Classifier) -> bool {
-        classifier.facts(self.main_site(classifier)).kind == Some(WaitKind::Timer)
+    /// Whether its threads mostly slept by design.
+    pub(crate) fn is_asleep(&self) -> bool {
+        2 * self.asleep.0 > self.at_rest.0
     }
 
     /// What was done for most of the time that is charged to it.
     pub(crate) fn activity(&self) -> Activity {
-        if self.outside > 0.5 * self.rank {
+        if self.outside + self.stuck > 0.5 * self.rank {
             Activity::Waited
         } else if self.slept > 0.5 * self.rank {
             Activity::Slept

@@ -50,6 +50,8 @@ pub(super) struct Facts {
     asking: FxHashSet<ThreadIdx>,
     /// How many waits there are.
     pub(super) waits: u64,
+    /// Whether the focus hangs.
+    pub(super) hangs: bool,
 }
 
 impl Facts {
@@ -177,7 +179,7 @@ impl Facts {
         if wait.place == Place::Home && self.may_be_answer(wait) {
             wait.place = Place::Unsure;
         }
-        wait.exempt = joins || returns_to_exit || wait.kind == WaitKind::KernelIdle;
+        wait.exempt = joins || returns_to_exit || wait.kind == WaitKind::KernelIdle || wait.only_stands(self.hangs);
     }
 
     /// What the wait's place is. Where that is in a function with a lock's name, it is for a lock: a poll, a semaphore or a
@@ -225,6 +227,7 @@ impl Facts {
 }
 
 /// Whether who ended a wait may have done so only for the thread to exit. A time that is over, or what another program sent, is what the
+
 /// thread waited for, though it has nothing left to do then, as `sleep 1`, or a client with one question.
 fn may_be_told_to_exit(wait: &Wait, dictionary: &Dictionary) -> bool {
     use WaitKind::{Disk, Lock, PageFault, Stopped, Write};

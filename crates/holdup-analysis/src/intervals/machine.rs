@@ -110,7 +110,7 @@ impl<'a> Machine<'a> {
             && Syscall::from_number(&self.trace.meta.host.arch, row.syscall) == Syscall::Yield
     }
 
-    fn begin_wait(&mut self, row: &Switch) {
+    pub(super) fn begin_wait(&mut self, row: &Switch) {
         let (t, thread) = (row.t.nanos(), row.prev);
         let ran_since = self.threads[thread.index()].since;
         // Whether the early wake ended this wait shows when the thread runs again without another one (rule 2).
@@ -149,7 +149,7 @@ impl<'a> Machine<'a> {
             verdict: None,
             exempt: false,
             goes_on: 0,
-            after_wake,
+            is_fresh: after_wake,
         });
         if !self.recent.is_empty() {
             self.follow_recent(thread, t, i);

@@ -9,6 +9,7 @@ use super::now::{CpuNow, Early, ThreadNow};
 use super::output::{Late, Output};
 use super::owners::{OwnerSpan, Owners};
 use super::releases::Release;
+use super::standing::Standing;
 use super::state::{Packed, State};
 use super::streams::Places;
 use super::wait::Wait;
@@ -59,10 +60,17 @@ impl Part {
     }
 
     /// Follows the events from here on, with the memory of `out`.
-    pub(super) fn resume<'a>(&self, trace: &'a Trace, losses: &'a [Loss], out: Output) -> Machine<'a> {
+    pub(super) fn resume<'a>(
+        &self,
+        trace: &'a Trace,
+        losses: &'a [Loss],
+        standing: &Standing,
+        out: Output,
+    ) -> Machine<'a> {
         let mut machine = Machine::new(trace, losses, out);
         if self.threads.is_empty() {
-            // The first part has nothing before it.
+            // The first part has nothing else before it.
+            standing.begin(&mut machine);
             return machine;
         }
         for (now, then) in machine.threads.iter_mut().zip(&self.threads) {

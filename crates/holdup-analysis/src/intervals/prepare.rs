@@ -78,6 +78,7 @@ impl<'a> Dictionary<'a> {
     /// Kind and lock, as far as the wait itself tells.
     pub(super) fn prepare(&self, wait: &mut Wait) {
         wait.kind = self.kind(wait);
+        wait.is_fresh |= self.classifier.facts(wait.stack).sleeps;
         if wait.kind == WaitKind::Condition || self.classifier.facts(wait.stack).by_condition {
             wait.lock = self.canonical(wait.lock);
         }
@@ -189,7 +190,7 @@ impl Wait {
     /// of its tasks does so on one word of its own).
     pub(super) fn join(&mut self, follow: &Wait, resumed: u64, goes_on: u32) {
         let same = follow.lock == self.lock && (self.lock != LockId::NONE || follow.stack == self.stack);
-        if same && !follow.after_wake && follow.start.saturating_sub(resumed) < REWAIT_NS {
+        if same && !follow.is_fresh && follow.start.saturating_sub(resumed) < REWAIT_NS {
             self.goes_on = goes_on;
             self.end_like(follow);
         }

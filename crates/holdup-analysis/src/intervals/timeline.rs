@@ -13,6 +13,7 @@
 
 use std::ops::Range;
 
+use holdup_trace::tables::StandingWait;
 use holdup_trace::{LockId, Result, StackId, StringId, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
@@ -26,6 +27,7 @@ use super::part::{Chunk, Extra, Part, open_waits};
 use super::place::Place;
 use super::prepare::{Dictionary, join_rewaits};
 use super::releases::Releases;
+use super::standing::{self, Standing};
 use super::state::{State, Step};
 use super::streams::{Streams, Tables};
 use super::tally::Tally;
@@ -57,6 +59,7 @@ pub struct Timeline<'a> {
     facts: Facts,
     servers: Servers,
     subjects: Subjects,
+    standing: Standing,
     /// On which CPUs each thread may run.
     pub affinity: Affinity,
     /// How their control groups are limited.
@@ -105,6 +108,7 @@ impl<'a> Timeline<'a> {
             quotas: Quotas::new(trace),
             servers: Servers::of(trace)?,
             subjects: Subjects::of(trace)?,
+            standing: Standing::of(trace)?,
             cpus: usize::from(trace.meta.cpus),
             end: trace.meta.duration_ns,
             parallelism: Vec::new(),
@@ -170,6 +174,7 @@ impl<'a> Timeline<'a> {
         let (trace, part) = (self.dictionary.trace, self.part);
         let (tables, losses, starts) = (&self.tables, &self.losses, &self.loss_starts);
         let mut machine = Machine::new(trace, losses, Output::new(0, self.end, false));
+        self.standing.begin(&mut machine);
         machine.tally = Some(Tally::new(focus, trace.threads.tid.len(), self.cpus));
         let mut borders = Borders {
             dictionary: &self.dictionary,
@@ -208,11 +213,17 @@ impl<'a> Timeline<'a> {
             *ran += if runs { self.end.saturating_sub(now.since) } else { 0 };
         }
         tally.advance(self.end);
+        self.facts.hangs = standing::hangs(&tally.parallelism);
         self.facts.settle(std::mem::take(&mut tally.samples), &self.servers, &self.dictionary);
         (self.ran, self.changes) = (tally.ran, tally.changes);
         (self.parallelism, self.health) = (tally.parallelism, tally.health);
         super::count_losses(trace, &mut self.health);
         Ok(())
+    }
+
+    /// The threads of a focus that goes on which waited all the time, and where; none of one that hangs, which these waits hold up.
+    pub(crate) fn standing(&self) -> &[StandingWait] {
+        if self.facts.hangs { &[] } else { self.standing.rows() }
     }
 
     /// For making parts one after the other.
@@ -226,7 +237,7 @@ impl<'a> Timeline<'a> {
         let last = index + 1 == self.parts.len();
         let mut out = memory.map_or_else(|| Output::new(from, self.end, true), Chunk::into_output);
         out.restart(from, true);
-        let mut machine = part.resume(self.dictionary.trace, &self.losses, out);
+        let mut machine = part.resume(self.dictionary.trace, &self.losses, &self.standing, out);
         let next = self.parts.get(index + 1).map(|part| part.places);
         streams
             .feed(&mut machine, |streams, t| t >= to && next.is_some_and(|next| t > to || streams.places() == next))?;

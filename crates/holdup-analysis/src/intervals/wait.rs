@@ -50,8 +50,8 @@ pub struct Wait {
     pub verdict: Option<Verdict>,
     /// Never held up, whoever it waits for: a join, or a wait ended only so that the thread could exit.
     pub exempt: bool,
-    /// Whether the thread woke somebody between its wait before this one and this one.
-    pub(super) after_wake: bool,
+    /// Whether the wait before this one cannot go on in it: the thread woke somebody between both, or sleeps.
+    pub(super) is_fresh: bool,
 }
 
 /// A wait that goes on in one of a later part of the trace.

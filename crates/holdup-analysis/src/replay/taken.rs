@@ -96,7 +96,7 @@ fn is_ready(terminal: Terminal) -> bool {
 /// Whether the thread at a chain's end waits itself, for what is no thread.
 pub(super) fn waits(terminal: Terminal) -> bool {
     use Terminal::*;
-    matches!(terminal, Disk | Timer | Outside | Stopped | UnknownHolder)
+    matches!(terminal, Disk | Timer | Outside | Stopped | UnknownHolder | Stuck)
 }
 
 fn add(to: &mut Spans, thread: ThreadIdx, spans: &[Span]) {

@@ -51,6 +51,23 @@ pub(super) const ERLANG: Runtime = Runtime {
     ..Runtime::NONE
 };
 
+/// In these it waits for whatever it waits for: who called them tells.
+const POSTGRES_WAITS: &[&str] = &[
+    "WaitLatch",
+    "WaitLatchOrSocket",
+    "WaitEventSetWait",
+    "WaitEventSetWaitBlock",
+    "ConditionVariableSleep",
+    "ConditionVariableTimedSleep",
+    "PGSemaphoreLock",
+];
+
+/// A server rather than a runtime; but its authors, too, name who called these.
+pub(super) const POSTGRES: Runtime = Runtime {
+    is_own: |module, function| begins(module, &["postgres"]) && POSTGRES_WAITS.contains(&function),
+    ..Runtime::NONE
+};
+
 /// Whether a file, without its folders, is one of these programs or libraries, of whichever version.
 fn begins(module: &str, names: &[&str]) -> bool {
     let base = module.rsplit('/').next().unwrap_or(module);

@@ -62,6 +62,7 @@ impl Assembly {
             Event::Switch(e) => self.switch(t, &e),
             Event::Wake(e) => self.wake(t, &e),
             Event::Blocked(e) => self.blocked(e),
+            Event::Standing(e) => self.standing(t, e),
             Event::Futex(e) => self.futex(t, &e),
             Event::KernelLock(e) => self.kernel_lock(t, &e),
             Event::Sample(e) => self.sample(t, &e),
@@ -133,6 +134,16 @@ impl Assembly {
             Some(row) => self.out.waits.push(row),
             None => Ok(()),
         }
+    }
+
+    fn standing(&mut self, t: Timestamp, e: StandingEvent) -> Result<()> {
+        let StandingEvent { tid, syscall, lock, owner, chain } = e;
+        let (thread, owner) = (self.thread(tid), self.threads.known(owner));
+        if self.waits.has_seen(thread) {
+            return self.blocked(BlockedEvent { tid, chain, lock: LockId::NONE });
+        }
+        let stack = self.stack(chain, thread);
+        self.out.standing_waits.push(StandingWait { t, thread, syscall, lock, owner, stack })
     }
 
     fn futex(&mut self, t: Timestamp, e: &FutexEvent) -> Result<()> {

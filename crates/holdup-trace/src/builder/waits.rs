@@ -10,6 +10,8 @@ use crate::{LockId, StackId, ThreadIdx, Timestamp, WakeContext};
 struct Pending {
     row: Option<Wait>,
     resumed: bool,
+    /// Whether it ran, or was woken.
+    seen: bool,
     /// The kernel lock that the thread contends for, by the kernel's own word.
     contended: LockId,
 }
@@ -28,6 +30,11 @@ impl OpenWaits {
         &mut self.0[at]
     }
 
+    /// Whether the thread ran, or was woken.
+    pub fn has_seen(&mut self, thread: ThreadIdx) -> bool {
+        self.of(thread).seen
+    }
+
     /// The kernel lock that the thread contends for.
     pub fn contended(&mut self, thread: ThreadIdx) -> LockId {
         self.of(thread).contended
@@ -40,10 +47,14 @@ impl OpenWaits {
 
     /// A thread leaves its CPU.
     pub fn begin(&mut self, s: &Switch) {
-        if !s.state.is_blocked() || !s.prev.is_real() {
+        if !s.prev.is_real() {
             return;
         }
         let pending = self.of(s.prev);
+        pending.seen = true;
+        if !s.state.is_blocked() {
+            return;
+        }
         pending.row = Some(Wait {
             t: s.t,
             thread: s.prev,
@@ -62,6 +73,7 @@ impl OpenWaits {
     /// A thread is woken.
     pub fn woken(&mut self, w: &Wake) {
         let pending = self.of(w.wakee);
+        pending.seen = true;
         if let (Some(row), false) = (&mut pending.row, pending.resumed)
             && row.woken == Timestamp::MAX
         {
@@ -72,6 +84,7 @@ impl OpenWaits {
     /// `next` runs again. Its row waits for [`blocked`](Self::blocked).
     pub fn end(&mut self, t: Timestamp, next: ThreadIdx) {
         let pending = self.of(next);
+        pending.seen = true;
         if let Some(row) = &mut pending.row {
             row.t = t;
             row.woken = row.woken.min(t);

@@ -110,7 +110,7 @@ impl Page<'_> {
         let at_best = match f.gain_at_most {
             Some(gain) if (1.02..=50.0).contains(&gain) => {
                 let all = self.answer.trace.duration_s;
-                format!(" If nobody had to wait for it, at best {} → {}.", duration(all), duration(all / gain))
+                format!(" {}, at best {} → {}.", without(f.kind), duration(all), duration(all / gain))
             }
             _ => String::new(),
         };
@@ -214,6 +214,14 @@ impl Page<'_> {
             row_as_is(out, if i == 0 { "More" } else { "" }, if fits { &whole } else { question })?;
         }
         Ok(())
+    }
+}
+
+/// What the bound assumes: work that is done under a lock, or by the last of many, has to be done nevertheless.
+fn without(kind: FindingKind) -> &'static str {
+    match kind {
+        FindingKind::LockHeld | FindingKind::Imbalance => "If nobody had to wait for it",
+        _ => "If it took no time",
     }
 }
 

@@ -119,7 +119,9 @@ impl Sweep<'_> {
         let (kind, lock) = (queue.kind.kind, queue.kind.lock);
         if queue.parent == NONE {
             let thread = ThreadIdx(queue.member);
-            return Key { terminal: Terminal::UnknownHolder, thread, lock, kind, site: StackId::NONE };
+            let stuck = self.forest.at(queue.member).state.wait().is_some_and(|w| self.wait(w).open);
+            let terminal = if stuck { Terminal::Stuck } else { Terminal::UnknownHolder };
+            return Key { terminal, thread, lock, kind, site: if stuck { queue.member_site } else { StackId::NONE } };
         }
         let mut key =
             Key { terminal: Terminal::Unknown, thread: ThreadIdx(queue.parent), lock, kind, site: StackId::NONE };
@@ -156,10 +158,12 @@ pub(super) fn lock_of(wait: &Wait) -> LockId {
     if wait.kind == WaitKind::Lock { wait.lock } else { LockId::NONE }
 }
 
-/// Waits that hold nobody up are told apart by where they are, not by what ends them.
+/// Waits that hold nobody up are told apart by where they are, not by who ends them. Who sets itself a time sleeps, by whatever means, but
+/// where its functions say that it waits for work.
 pub(super) fn idle_key(i: u32, wait: &Wait) -> Key {
-    let terminal = Terminal::IdleByDesign;
-    Key { terminal, thread: ThreadIdx(i), lock: LockId::NONE, kind: wait.kind, site: wait.stack }
+    let sleeps = wait.is_timed_out() && !wait.kind.is_for_input() && wait.verdict != Some(Verdict::Idle);
+    let kind = if sleeps { WaitKind::Timer } else { wait.kind };
+    Key { terminal: Terminal::IdleByDesign, thread: ThreadIdx(i), lock: LockId::NONE, kind, site: wait.stack }
 }
 
 /// Held up at this place, by nobody in the trace: what for, only the place tells.

@@ -82,6 +82,9 @@ impl Sweep<'_> {
         let parent = self.forest.queue(q).parent;
         if parent != NONE && self.forest.leads_to(parent, i) {
             self.out.cycles += 1;
+            if wait.open {
+                self.out.deadlocked.extend(self.forest.circle(parent, i));
+            }
             self.drop_if_empty(q);
             return None;
         }

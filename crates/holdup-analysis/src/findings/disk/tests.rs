@@ -165,3 +165,17 @@ fn a_device_in_words() {
     ];
     assert_eq!(sentences(&device), said);
 }
+
+#[test]
+fn a_device_that_has_little_to_do_is_not_what_takes_the_time() {
+    let disk = |requests| {
+        let device = DiskDevice { requests, mean_s: 0.001, ..DiskDevice::default() };
+        Some(DiskFacts { devices: vec![device] })
+    };
+    let found = |requests| {
+        let mut finding = Finding { lasted_s: 2.0, confidence: Confidence::High, ..Finding::default() };
+        add(&mut finding, disk(requests));
+        (finding.confidence, finding.doubts.len())
+    };
+    assert_eq!([found(100), found(1000)], [(Confidence::Medium, 1), (Confidence::High, 0)]);
+}

@@ -1,0 +1,93 @@
+//! Locks that nobody lets go any more: whoever waits for them stands still until the recording ends.
+
+use std::collections::BTreeMap;
+
+use holdup_trace::{Nanos, StringId, ThreadIdx};
+
+use super::context::Context;
+use super::crew::Crew;
+use super::tally::{Group, Tally};
+use super::{culprit, names, place};
+use crate::classify::WaitKind;
+use crate::report::Stall;
+
+/// Whether it is about such locks.
+pub(super) fn is(group: &Group, tally: &Tally) -> bool {
+    group.is_lock() && tally.stuck > 0.5 * tally.rank
+}
+
+/// Those among them that wait for each other: each has the lock that the next one wants. Empty where it is not known who has which.
+pub(super) fn circle(context: &Context, tally: &Tally) -> Vec<ThreadIdx> {
+    let concerns = |thread: &ThreadIdx| tally.ends().keys().any(|end| context.pid(*end) == context.pid(*thread));
+    context.blame.deadlocked.iter().copied().filter(concerns).collect()
+}
+
+/// `lock` are the locks in words.
+pub(super) fn title(context: &Context, tally: &Tally, crew: &Crew, lock: &str, lasted: &str, stood: &str) -> String {
+    let circle = circle(context, tally);
+    if circle.is_empty() {
+        let them = if lock.starts_with(|c: char| c.is_ascii_digit()) { "them" } else { "it" };
+        let waiters = tally.threads.len();
+        let who = if waiters > 1 {
+            format!("{waiters} threads of {}", context.trace.text(context.program(crew.threads[0])))
+        } else {
+            crew.words(context)
+        };
+        return format!("{who} waited for {lock} for {lasted}, and nobody let {them} go");
+    }
+    let names = names::grouped(circle.iter().map(|thread| context.thread_name(*thread)));
+    let who = match names.as_slice() {
+        [names @ .., last] if !names.is_empty() => format!("{} and {last}", names.join(", ")),
+        names => names.concat(),
+    };
+    format!("{who} waited for each other for {lasted}, each for a lock that another one has (a deadlock); {stood}")
+}
+
+pub(super) fn advice(context: &Context, tally: &Tally) -> &'static str {
+    if circle(context, tally).is_empty() {
+        "See who has it, and what that waits for (jstack, py-spy dump, gdb -p, the server's own list of locks): another lock, so that \
+         both wait for ever, or it ended without letting go."
+    } else {
+        "Take these locks in the same order everywhere, or both at once (std::scoped_lock)."
+    }
+}
+
+/// What makes it doubtful.
+pub(super) fn doubt(context: &Context, tally: &Tally) -> Option<&'static str> {
+    circle(context, tally).is_empty().then_some("who has the lock is not in the recording")
+}
+
+/// Threads of a program that goes on which waited for a lock or a disk from before the recording until its end: one stall for each program
+/// and place. O(threads).
+pub(super) fn stalls(context: &Context) -> Vec<Stall> {
+    let mut places: BTreeMap<(StringId, WaitKind, StringId), Vec<ThreadIdx>> = BTreeMap::new();
+    for row in context.timeline.standing().iter().filter(|row| context.focus.contains(row.thread)) {
+        let Some(kind @ (WaitKind::Lock | WaitKind::Disk)) = context.classifier.facts(row.stack).kind else { continue };
+        let function = place::place(context, row.stack).map_or(StringId::default(), |l| l.function);
+        places.entry((context.program(row.thread), kind, function)).or_default().push(row.thread);
+    }
+    places.into_iter().map(|((_, kind, function), threads)| stall(context, kind, function, &threads)).collect()
+}
+
+fn stall(context: &Context, kind: WaitKind, function: StringId, threads: &[ThreadIdx]) -> Stall {
+    let (from, to) = context.blame.window;
+    let seconds = Nanos(to - from).seconds();
+    let mut culprit = culprit::of_thread(context, threads[0]);
+    culprit.function = context.trace.text(function).to_owned();
+    let what = if kind == WaitKind::Lock { "a lock that nobody let go" } else { "the disk" };
+    let at = if culprit.function.is_empty() { String::new() } else { format!(" in `{}`", culprit.function) };
+    let who = match threads.len() {
+        1 => format!("`{}`", culprit.process),
+        n => format!("{n} threads of `{}`", culprit.process),
+    };
+    Stall {
+        windows: vec![[Nanos(from).seconds(), Nanos(to).seconds()]],
+        count: 1,
+        longest_s: seconds,
+        shortest_s: seconds,
+        waiters: threads.len(),
+        names: names::grouped(threads.iter().map(|t| context.thread_name(*t))),
+        title: format!("all the time: {who} waited for {what}{at}"),
+        culprit,
+    }
+}

@@ -1,0 +1,68 @@
+/* The end: threads that still wait. Included by recorder.bpf.c. */
+#ifndef HOLDUP_STANDING_H
+#define HOLDUP_STANDING_H
+
+#include "stack.h"
+
+/* Whether a thread that was never seen has waited all the time: of those of programs whoever is not running has. */
+INLINE bool has_stood(struct task_struct *task)
+{
+	u32 state = 0;
+	if (!task->mm || !field_exists(task->__state))
+		return 0;
+	bpf_probe_read_kernel(&state, sizeof(state), __builtin_preserve_access_index(&task->__state));
+	/* TASK_INTERRUPTIBLE or TASK_UNINTERRUPTIBLE, and not TASK_NOLOAD */
+	return (state & 3) && !(state & 0x400);
+}
+
+INLINE void tell_standing(struct ring *r, struct task_struct *task, struct pt_regs *regs, u64 call, u64 t, u64 hash)
+{
+	u64 at, a = 0, b = 0;
+	bool futex = regs && call == FUTEX;
+	if (futex)
+		futex_words(&a, &b, regs, task, 1);
+	if (!side_reserve(r, 1 + futex, &at))
+		return;
+	if (futex)
+		side_put(r, at++, K_FUTEX, t, a, b);
+	side_put(r, at, K_STANDING, t, tid_of(r, task) | (u64)tgid_of(r, task) << BIT_SECOND | call << BIT_CALL, hash);
+}
+
+SEC("iter.s/task")
+int on_end(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct ring *r = this_ring();
+	struct place p = {};
+	if (!task || !r)
+		return 0;
+	if (cfg.namespace && !control.level) { /* before the beginning */
+		find_self(task);
+		return 0;
+	}
+	if (is_own(task))
+		return 0;
+	struct thread *w = thread_of(task, 0);
+	u64 t = bpf_ktime_get_ns();
+	tell_open_spans(r, task, t);
+	if (cfg.markers)
+		tell_open_marks(r, task, t);
+	struct pt_regs *regs = user_regs_of(task);
+	u64 call = regs && (u16)regs->cs != COMPAT_CS ? regs->orig_ax : -1;
+	if (w ? !w->since || t - w->since < cfg.min_wait : !has_stood(task))
+		return 0;
+	struct scratch *s = &r->scratch[WAITER];
+	if (s->busy)
+		return 0;
+	s->busy = 1;
+	s->tgid = tgid_of(r, task);
+	long bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
+	p.kernel_frames = bytes > 0 ? (u64)bytes / 8 : 0;
+	set_user(&p, regs);
+	u64 hash = take_stack(r, s, task, &p, t, 1);
+	s->busy = 0;
+	tell_standing(r, task, regs, call, t, hash);
+	return 0;
+}
+
+#endif
