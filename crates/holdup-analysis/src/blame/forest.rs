@@ -16,6 +16,8 @@ use crate::classify::WaitKind;
 use crate::intervals::State;
 
 pub(super) const NONE: u32 = u32::MAX;
+/// Cells of which a thread remembers that they have counted it.
+pub(super) const COUNTED_IN: usize = 16;
 
 /// The integrals of what one thread is charged, up to an instant.
 #[derive(Debug, Clone, Copy, Default)]
@@ -139,7 +141,7 @@ pub(super) struct Thread {
     /// The last keys of its own charges and their cells, by terminal: mostly the next ones too.
     pub(super) last_keys: [Option<(Key, u32)>; 4],
     /// Cells that have counted it.
-    pub(super) counted_in: [u32; 4],
+    pub(super) counted_in: [u32; COUNTED_IN],
     /// Whether its wait goes on behind the end of the part.
     pub(super) crossing: bool,
 }
@@ -221,7 +223,7 @@ impl Forest {
             joined_at: 0,
             coming: NONE,
             last_keys: [None; 4],
-            counted_in: [NONE; 4],
+            counted_in: [NONE; COUNTED_IN],
             crossing: false,
         };
         Forest { threads: vec![thread; threads], queues: Vec::new(), free: Vec::new() }

@@ -21,6 +21,7 @@ use super::crossing::Crossing;
 use super::facts::{self, Facts};
 use super::losses::{self, Loss};
 use super::machine::Machine;
+use super::made::Made;
 use super::output::Output;
 use super::part::{Chunk, Extra, Part, open_waits};
 use super::place::Place;
@@ -55,6 +56,7 @@ pub struct Timeline<'a> {
     part: usize,
     crossing: Crossing,
     facts: Facts,
+    made: Made,
     servers: Servers,
     subjects: Subjects,
     /// On which CPUs each thread may run.
@@ -101,6 +103,7 @@ impl<'a> Timeline<'a> {
             part,
             crossing: Crossing::default(),
             facts: Facts::new(trace.locks.pid.len(), trace.threads.tid.len()),
+            made: Made::default(),
             affinity: Affinity::new(trace),
             quotas: Quotas::new(trace),
             servers: Servers::of(trace)?,
@@ -169,7 +172,9 @@ impl<'a> Timeline<'a> {
     fn follow(&mut self, focus: &Focus) -> Result<()> {
         let (trace, part) = (self.dictionary.trace, self.part);
         let (tables, losses, starts) = (&self.tables, &self.losses, &self.loss_starts);
-        let mut machine = Machine::new(trace, losses, Output::new(0, self.end, false));
+        // What is but one part is made here, too.
+        let whole = tables.rows() + (losses.len() as u64) < part as u64;
+        let mut machine = Machine::new(trace, losses, Output::new(0, self.end, whole));
         machine.tally = Some(Tally::new(focus, trace.threads.tid.len(), self.cpus));
         let mut borders = Borders {
             dictionary: &self.dictionary,
@@ -201,6 +206,7 @@ impl<'a> Timeline<'a> {
             }
             Ok::<_, holdup_trace::Error>(())
         })?;
+        let owners = whole.then(|| machine.owners.clone());
         borders.finish(&mut machine);
         let mut tally = machine.tally.take().expect("was put there");
         for (now, ran) in machine.threads.iter().zip(&mut tally.ran) {
@@ -212,7 +218,22 @@ impl<'a> Timeline<'a> {
         (self.ran, self.changes) = (tally.ran, tally.changes);
         (self.parallelism, self.health) = (tally.parallelism, tally.health);
         super::count_losses(trace, &mut self.health);
+        // A damaged file may have more rows than it says.
+        if let Some(owners) = owners.filter(|_| self.parts.len() == 1) {
+            machine.owners = owners;
+            self.made.put(0, self.complete(0, machine));
+        }
         Ok(())
+    }
+
+    /// Keeps a part for who wants it next, if there is room.
+    pub(crate) fn keep(&self, index: usize, chunk: Chunk) {
+        self.made.put(index, chunk);
+    }
+
+    /// No part is wanted any more.
+    pub(crate) fn forget(&self) {
+        self.made.clear();
     }
 
     /// For making parts one after the other.
@@ -233,8 +254,16 @@ impl<'a> Timeline<'a> {
         if last {
             machine.forget_early_wakes();
         }
-        let mut chunk = Chunk::new(part, to);
-        self.complete_waits(index, &mut machine);
+        self.prepare_waits(index, &mut machine);
+        Ok(self.complete(index, machine))
+    }
+
+    /// What `machine` has made of part `index`, all of whose waits are prepared.
+    fn complete(&self, index: usize, mut machine: Machine) -> Chunk {
+        let (from, to) = self.span(index);
+        let last = index + 1 == self.parts.len();
+        machine.out.waits.iter_mut().for_each(|wait| self.facts.complete(wait, &self.dictionary));
+        let mut chunk = Chunk::new(&self.parts[index], to);
         chunk.leaving = open_waits(&machine.threads).collect();
         chunk.last = machine.threads.iter().map(|t| t.state).collect();
         self.add_late(index, &mut machine.out, &mut chunk.last);
@@ -247,11 +276,11 @@ impl<'a> Timeline<'a> {
         chunk.lost_at_end = if last { vec![false; self.cpus] } else { losses::at(&self.losses, self.cpus, to) };
         chunk.extras = self.extras(from, if last { u64::MAX } else { to }, &chunk);
         chunk.out = machine.out;
-        Ok(chunk)
+        chunk
     }
 
-    /// Waits that end in a later part are taken from there; then all are completed.
-    fn complete_waits(&self, index: usize, machine: &mut Machine) {
+    /// What can be said of the waits of part `index` without the rest of the trace; those that end in a later one are taken from there.
+    fn prepare_waits(&self, index: usize, machine: &mut Machine) {
         let open = open_set(machine);
         let waits = &mut machine.out.waits;
         let leaving = self.parts.get(index + 1).map_or(&[][..], |p| &p.carried);
@@ -270,7 +299,6 @@ impl<'a> Timeline<'a> {
             let all = 0..waits.len();
             join_rewaits(waits, all, &beyond.collect());
         }
-        waits.iter_mut().for_each(|wait| self.facts.complete(wait, &self.dictionary));
     }
 
     /// Puts in what later parts have told of this one.
@@ -371,6 +399,9 @@ impl Reader<'_, '_> {
     /// # Errors
     /// If a table is damaged.
     pub fn chunk(&mut self, index: usize, memory: Option<Chunk>) -> Result<Chunk> {
+        if let Some(made) = self.timeline.made.take(index) {
+            return Ok(made);
+        }
         let Timeline { tables, loss_starts, parts, .. } = self.timeline;
         let places = &parts[index].places;
         let streams = match self.streams.take() {
