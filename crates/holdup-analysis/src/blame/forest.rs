@@ -140,6 +140,8 @@ pub(super) struct Thread {
     pub(super) coming: u32,
     /// The last keys of its own charges and their cells, by terminal: mostly the next ones too.
     pub(super) last_keys: [Option<(Key, u32)>; 4],
+    /// The last keys and cells of queues that wait for it: of a lock's, too, which waits for another thread each time.
+    pub(super) led_keys: [Option<(Key, u32)>; 2],
     /// Cells that have counted it.
     pub(super) counted_in: [u32; COUNTED_IN],
     /// Whether its wait goes on behind the end of the part.
@@ -223,6 +225,7 @@ impl Forest {
             joined_at: 0,
             coming: NONE,
             last_keys: [None; 4],
+            led_keys: [None; 2],
             counted_in: [NONE; COUNTED_IN],
             crossing: false,
         };

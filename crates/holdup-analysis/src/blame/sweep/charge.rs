@@ -156,16 +156,24 @@ impl Sweep<'_> {
     }
 
     fn cell_of(&mut self, q: u32, key: Key) -> u32 {
-        let known = self.forest.queue(q).last_keys;
         let slot = usize::from(matches!(self.forest_state(q), Some(State::Running(_))));
-        match known[slot] {
-            Some((last, cell)) if last == key => cell,
-            _ => {
-                let cell = self.cells.id(key);
-                self.forest.queue_mut(q).last_keys[slot] = Some((key, cell));
-                cell
-            }
+        let queue = self.forest.queue(q);
+        if let Some((last, cell)) = queue.last_keys[slot]
+            && last == key
+        {
+            return cell;
         }
+        let parent = queue.parent;
+        let led = if parent == NONE { None } else { self.forest.at(parent).led_keys[slot] };
+        let cell = match led.filter(|(last, _)| *last == key) {
+            Some((_, cell)) => return cell,
+            None => self.cells.id(key),
+        };
+        self.forest.queue_mut(q).last_keys[slot] = Some((key, cell));
+        if parent != NONE {
+            self.forest.at_mut(parent).led_keys[slot] = Some((key, cell));
+        }
+        cell
     }
 
     fn forest_state(&self, q: u32) -> Option<State> {
