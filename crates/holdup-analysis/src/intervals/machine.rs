@@ -1,5 +1,7 @@
 //! The rules from events to states: one pass forward.
 
+mod inferred;
+
 use holdup_trace::tables::{Futex, KernelLock, Sample, Switch, Wait as WaitRow, Wake};
 use holdup_trace::{Cpu, LockId, StackId, SwitchState, Syscall, ThreadIdx, Trace, WakeContext};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -251,41 +253,9 @@ impl<'a> Machine<'a> {
         }
     }
 
-    #[cold]
-    fn infer(&mut self, now: CpuNow, cpu: Cpu, thread: ThreadIdx, t: u64, slack: u64) {
-        let since = match self.known(thread).then(|| self.threads[thread.index()].state) {
-            // The first event of a CPU: whoever leaves it had run there from the start.
-            _ if now.running == ThreadIdx::NONE && now.since == 0 => 0,
-            Some(State::Woken(i)) => self.out.waits[i as usize].woken,
-            Some(State::Runnable(_) | State::Yields(_)) => self.threads[thread.index()].since,
-            _ => t.saturating_sub(slack),
-        };
-        let since = since.max(now.since);
-        let first = now.running == ThreadIdx::NONE;
-        self.count(|h| h.inferred += u64::from(!first));
-        if self.known(now.running) {
-            self.count(|h| h.unmatched += 1);
-            self.enter(now.running, since, State::Unknown);
-        }
-        self.cpus[cpu.index()] = CpuNow { running: thread, since };
-        if self.known(thread) {
-            self.arrive(thread, cpu, since.max(self.threads[thread.index()].since));
-        }
-    }
-
     fn count(&mut self, what: impl FnOnce(&mut super::Health)) {
         if let Some(tally) = &mut self.tally {
             what(&mut tally.health);
-        }
-    }
-
-    /// A wait that nobody ended after all: what seemed to be its early wake was none.
-    pub(super) fn forget_early_wakes(&mut self) {
-        for thread in std::mem::take(&mut self.early).into_keys() {
-            if let State::Waiting(i) = self.threads[thread.index()].state {
-                let wait = &mut self.out.waits[i as usize];
-                (wait.waker, wait.context, wait.waker_stack) = (ThreadIdx::NONE, WakeContext::Unknown, StackId::NONE);
-            }
         }
     }
 }

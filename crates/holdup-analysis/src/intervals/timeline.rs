@@ -11,6 +11,8 @@
 //!   chunk(1)              │ ─────────▶ │                           steps, waits, samples
 //! ```
 
+mod extras;
+
 use std::ops::Range;
 
 use holdup_trace::{LockId, Result, StackId, StringId, ThreadIdx, Trace};
@@ -23,7 +25,7 @@ use super::losses::{self, Loss};
 use super::machine::Machine;
 use super::made::Made;
 use super::output::Output;
-use super::part::{Chunk, Extra, Part, open_waits};
+use super::part::{Chunk, Part, open_waits};
 use super::place::Place;
 use super::prepare::{Dictionary, join_rewaits};
 use super::releases::Releases;
@@ -32,7 +34,7 @@ use super::streams::{Streams, Tables};
 use super::tally::Tally;
 use super::{Health, OwnerSpan};
 use crate::affinity::Affinity;
-use crate::classify::{Classifier, WaitKind};
+use crate::classify::Classifier;
 use crate::focus::Focus;
 use crate::quota::Quotas;
 use crate::servers::Servers;
@@ -320,25 +322,6 @@ impl<'a> Timeline<'a> {
         out.inserted.sort_by_key(|s| s.t);
     }
 
-    /// Who releases the locks next for which threads wait at the end of part `index`.
-    fn releasers(&self, index: usize, out: &Output, last: &[State]) -> Vec<(LockId, ThreadIdx)> {
-        let waits = last.iter().filter_map(|state| state.wait()).map(|w| &out.waits[w as usize]);
-        let mut locks: FxHashMap<LockId, u64> = FxHashMap::default();
-        for wait in waits.filter(|w| w.kind == WaitKind::Lock) {
-            let until = locks.entry(wait.lock).or_default();
-            *until = wait.woken.max(*until);
-        }
-        let next = |(lock, until): (LockId, u64)| {
-            let parts = self.parts[index + 1..].iter().take_while(|p| p.from <= until);
-            let found = |p: &Part| p.releases.binary_search_by_key(&lock, |r| r.lock).map(|at| p.releases[at]);
-            let release = parts.filter_map(|p| found(p).ok()).next()?;
-            (release.t <= until).then_some((lock, release.by))
-        };
-        let mut releasers: Vec<_> = locks.into_iter().filter_map(next).collect();
-        releasers.sort_unstable();
-        releasers
-    }
-
     /// The function by which a lock is known of which the trace has neither address nor name.
     pub(crate) fn lock_function(&self, lock: LockId) -> Option<StringId> {
         self.facts.lock_function(lock)
@@ -367,23 +350,6 @@ impl<'a> Timeline<'a> {
     /// Whether a server's sleep is only taken to be within a request: nobody was seen to ask.
     pub(crate) fn is_presumed(&self, stack: StackId) -> bool {
         self.facts.is_presumed(stack)
-    }
-
-    fn extras(&self, from: u64, to: u64, chunk: &Chunk) -> Vec<(u64, Extra)> {
-        let inside = |t: &u64| (from..to).contains(t);
-        let mut extras = Vec::new();
-        for loss in &self.losses {
-            extras.extend(Some(loss.from).filter(inside).map(|t| (t, Extra::Lost(loss.cpu, false))));
-            extras.extend(Some(loss.to).filter(inside).map(|t| (t, Extra::Lost(loss.cpu, true))));
-        }
-        for span in chunk.owners.iter().chain(&chunk.owners_at_end) {
-            let begins = Extra::OwnerBegins(span.lock, span.owner);
-            extras.extend(Some(span.from).filter(inside).map(|t| (t, begins)));
-        }
-        extras.extend(chunk.owners.iter().map(|s| (s.to, Extra::OwnerEnds(s.lock, s.owner))));
-        // At one instant an owner ends before the next one begins.
-        extras.sort_by_key(|e| (e.0, matches!(e.1, Extra::OwnerBegins(..))));
-        extras
     }
 }
 
