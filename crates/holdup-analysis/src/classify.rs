@@ -1,7 +1,8 @@
 //! What a stack says about a wait, and which frame of it belongs to the application.
 
-mod calls;
 mod frames;
+mod names;
+mod places;
 
 use std::sync::OnceLock;
 
@@ -9,12 +10,10 @@ use holdup_base::named;
 use holdup_trace::tables::LocationRow;
 use holdup_trace::{StackId, StringId, Syscall, ThreadIdx, Trace};
 
-pub use calls::kind_of_call;
-
-use crate::lock_names::{asks_for_name, takes_lock};
 use crate::lock_words::Near;
 use crate::runtime::{self, Ambiguous, Innermost, Role, Roles};
-use crate::schedulers::{self, Parked};
+use crate::schedulers::Parked;
+use places::{Places, User};
 
 named! {
     /// For what a thread waits, as far as its own side tells.
@@ -108,6 +107,21 @@ pub struct StackFacts {
     pub verdict: Option<Verdict>,
 }
 
+impl StackFacts {
+    /// Adds what a function of the kernel tells by itself: of what is waited for, those further in tell first.
+    fn add_kernel(&mut self, function: &StackFacts) {
+        self.lock_overhead |= function.lock_overhead;
+        self.in_kernel |= function.in_kernel;
+        self.interrupts |= function.interrupts;
+        self.is_made_to_exit |= function.is_made_to_exit;
+        self.kernel_spin |= function.kernel_spin;
+        self.yields |= function.yields;
+        self.traced |= function.traced;
+        self.kernel_lock |= function.kernel_lock;
+        self.kind = self.kind.or(function.kind);
+    }
+}
+
 /// The user's word on a place that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -124,13 +138,18 @@ pub struct Classifier<'a> {
     facts: Vec<OnceLock<StackFacts>>,
     sites: Vec<(String, Verdict)>,
     roles: Roles,
+    places: Places,
+    /// By stack, too: whether garbage is collected there.
+    collecting: Vec<OnceLock<bool>>,
 }
 
 impl<'a> Classifier<'a> {
     /// A classifier for the stacks of `trace`.
     pub fn new(trace: &'a Trace) -> Self {
-        let facts = (0..=trace.stacks.len()).map(|_| OnceLock::new()).collect();
-        Classifier { trace, facts, sites: Vec::new(), roles: Roles::of(trace) }
+        let stacks = 0..=trace.stacks.len();
+        let (facts, collecting) = stacks.map(|_| (OnceLock::new(), OnceLock::new())).unzip();
+        let (roles, places) = (Roles::of(trace), Places::of(trace));
+        Classifier { trace, facts, sites: Vec::new(), roles, places, collecting }
     }
 
     /// Takes the user's word for waits below functions with these names.
@@ -161,34 +180,40 @@ impl<'a> Classifier<'a> {
         let mut facts = StackFacts::default();
         let mut near = Near::default();
         let (mut innermost, mut ambiguous) = (Innermost::default(), Ambiguous::default());
-        let (mut parked, mut callee) = (Parked::default(), "");
-        for (_, location) in self.own_locations(stack) {
-            let function = self.trace.text(location.function);
-            if let Some((_, verdict)) = self.sites.iter().find(|(site, _)| site == function) {
+        let (mut parked, mut callee) = (Parked::default(), None);
+        for (_, number) in self.own_locations(stack) {
+            let said = self.places.at(self.trace, number);
+            let location = self.trace.names.location(number);
+            let own = self.trace.text(location.function);
+            if let Some((_, verdict)) = self.sites.iter().find(|(site, _)| site == own) {
                 facts.verdict = Some(*verdict);
             }
             let module = self.trace.text(location.module);
-            let function = runtime::known_as(module, function, std::mem::replace(&mut callee, function));
-            if is_kernel_module(module) {
-                kernel_facts(function, &mut facts);
-            } else {
-                if !is_runtime_module(module) {
-                    facts.tells |= !module.is_empty();
-                    innermost.see(function);
-                    parked.see(function);
-                }
+            let function = callee.map_or(own, |callee| runtime::known_as(module, own, callee));
+            callee = said.waits_for_condition.then_some(own);
+            if said.in_kernel {
+                facts.add_kernel(&said.kernel);
+                continue;
+            }
+            if !said.in_library {
+                facts.tells |= !module.is_empty();
+                innermost.see(function);
+                parked.see(function);
+            }
+            let user = if function == own { said.user } else { User::of(function) };
+            if user.is_ambiguous || ambiguous.is_open() {
                 ambiguous.see(module, function);
-                facts.asks_for_name |= asks_for_name(function);
-                facts.one_runs |= runtime::lets_one_run(function);
-                facts.sleeps |= runtime::sleeps(function);
-                let before = facts.kind;
-                facts.kind = user_kind(function, before);
-                facts.by_condition |= before == Some(WaitKind::Condition) && facts.kind == Some(WaitKind::Lock);
-                if self.is_application(&location) {
-                    near.see(location.function, function);
-                    if facts.application == StringId::default() {
-                        facts.application = location.function;
-                    }
+            }
+            facts.asks_for_name |= user.asks_for_name;
+            facts.one_runs |= user.one_runs;
+            facts.sleeps |= user.sleeps;
+            let before = facts.kind;
+            facts.kind = user.refine(before);
+            facts.by_condition |= before == Some(WaitKind::Condition) && facts.kind == Some(WaitKind::Lock);
+            if said.is_application {
+                near.see(location.function, user.says_lock);
+                if facts.application == StringId::default() {
+                    facts.application = location.function;
                 }
             }
         }
@@ -209,13 +234,7 @@ impl<'a> Classifier<'a> {
 
     /// Whether the location is code of the program, not of the kernel, the C library or a language runtime.
     pub fn is_application(&self, location: &LocationRow) -> bool {
-        let (module, function) = (self.trace.text(location.module), self.trace.text(location.function));
-        !function.is_empty()
-            && !is_kernel_module(module)
-            && !is_runtime_module(module)
-            && !is_runtime_function(function)
-            && !runtime::is_own(module, function)
-            && !is_runtime_source(self.trace.text(location.file))
+        places::is_application(self.trace, location)
     }
 }
 
@@ -247,141 +266,21 @@ pub(crate) fn is_runtime_module(module: &str) -> bool {
     module == "[vdso]" || LIBRARIES.iter().any(|l| base.starts_with(l))
 }
 
-fn is_runtime_function(function: &str) -> bool {
-    const PREFIXES: &[&str] = &[
-        "std::",
-        "core::",
-        "alloc::",
-        "__gthread",
-        "__gnu_cxx::",
-        "parking_lot",
-        "_start",
-        "__libc_",
-        "__rust_",
-        "<std::",
-        "<core::",
-        "<alloc::",
-        "<&mut F as core::",
-        "<F as core::",
-        "<F as alloc::",
-        "runtime.",
-        "crossbeam",
-        "lock_api::",
-        "pthread_",
-        "__pthread",
-        "hashbrown::",
-        "<T as core::",
-        "<parking_lot",
-        "__lll_",
-        "[plt]",
-    ];
-    // A bare "module+0x…" names no function.
-    function.contains("+0x") || PREFIXES.iter().any(|p| function.starts_with(p))
-}
-
-fn is_runtime_source(file: &str) -> bool {
-    file.starts_with("/rustc/")
-        || file.contains("/library/std/src/")
-        || file.contains("/include/c++/")
-        || file.starts_with("/usr/include/")
-        || file.contains("/lib/gcc/")
-        || file.contains("/lib/clang/")
-        || file.contains("/.cargo/registry/")
-        || schedulers::is_library_source(file)
-}
-
-fn kernel_facts(function: &str, facts: &mut StackFacts) {
+/// What a wait in a system call is for; `io_wait` is the kernel's own word that it is for I/O.
+pub fn kind_of_call(call: Syscall, io_wait: bool) -> Option<WaitKind> {
     use WaitKind::*;
-    facts.lock_overhead |= matches!(function, "do_futex" | "futex_wait" | "futex_wake" | "__x64_sys_futex")
-        || function.starts_with("__x64_sys_sched_yield")
-        || function.starts_with("rwsem_wake")
-        || function == "__mutex_unlock_slowpath";
-    facts.in_kernel = true;
-    facts.interrupts |= function.starts_with("smp_call_function");
-    // A signal that kills ends here for all threads but the one that asked for the end.
-    facts.is_made_to_exit |= function == "get_signal";
-    facts.kernel_spin |= SPIN_SITES.contains(&function);
-    facts.yields |= function.ends_with("sched_yield");
-    let kind = match function {
-        "io_schedule"
-        | "io_schedule_timeout"
-        | "jbd2_log_wait_commit"
-        | "submit_bio_wait"
-        | "wait_on_buffer"
-        | "balance_dirty_pages"
-        | "rq_qos_wait"
-        | "folio_wait_writeback"
-        | "blk_io_schedule" => Some(Disk),
-        "hrtimer_nanosleep" | "do_nanosleep" | "clock_nanosleep" => Some(Timer),
-        "ep_poll" | "do_poll" | "do_sys_poll" | "do_select" | "inet_csk_accept" | "io_cqring_wait" => Some(Input),
-        "do_wait" | "kernel_wait4" | "do_wait4" => Some(Join),
-        // For its tracer.
-        "ptrace_stop" => {
-            facts.traced = true;
-            Some(Signal)
-        }
-        "do_signal_stop" | "do_freezer_trap" | "__refrigerator" => Some(Stopped),
-        "rwsem_down_read_slowpath"
-        | "rwsem_down_write_slowpath"
-        | "__mutex_lock_slowpath"
-        | "__mutex_lock"
-        | "rwsem_down_write_failed"
-        | "rwsem_down_read_failed" => {
-            facts.kernel_lock = true;
-            Some(Lock)
-        }
-        "flock_lock_inode_wait" | "locks_lock_inode_wait" | "fcntl_setlk" | "posix_lock_inode_wait" => Some(Lock),
-        "kthread" if facts.kind.is_none() => Some(KernelIdle),
-        "pipe_read" | "pipe_wait_readable" | "anon_pipe_read" => Some(Read),
-        "pipe_write" | "pipe_wait_writable" | "anon_pipe_write" => Some(Write),
-        "exc_page_fault" | "asm_exc_page_fault" | "page_fault" | "do_page_fault" => Some(PageFault),
-        _ => Syscall::from_kernel_function(function).and_then(|call| kind_of_call(call, false)),
-    };
-    facts.kind = facts.kind.or(kind);
-}
-
-/// Where the kernel burns CPU time while it waits for another CPU.
-const SPIN_SITES: &[&str] = &[
-    "native_queued_spin_lock_slowpath",
-    "queued_spin_lock_slowpath",
-    "__pv_queued_spin_lock_slowpath",
-    "mutex_spin_on_owner",
-    "rwsem_spin_on_owner",
-    "osq_lock",
-    "queued_read_lock_slowpath",
-    "queued_write_lock_slowpath",
-];
-
-/// A futex wait is made more precise by the function that called it.
-fn user_kind(function: &str, kind: Option<WaitKind>) -> Option<WaitKind> {
-    use WaitKind::*;
-    // What a program's own lock is made of says less than that it is one.
-    if matches!(kind, Some(Futex | Condition) | None) && takes_lock(function) {
-        return Some(Lock);
-    }
-    if !matches!(kind, Some(Futex) | None) {
-        return kind;
-    }
-    let has = |parts: &[&str]| parts.iter().any(|p| function.contains(p));
-    if has(&["join", "JoinHandle"]) && !has(&["rayon"]) {
-        Some(Join)
-    } else if has(&[
-        "cond_wait",
-        "cond_timedwait",
-        "cond_clockwait",
-        "Condvar",
-        "condition_variable",
-        "barrier_wait",
-        "Barrier",
-    ]) || has(&["thread::park", "Parker", "mpsc", "mpmc", "::recv", "runtime.note"])
-    {
-        Some(Condition)
-    } else if has(&["mutex_lock", "Mutex", "mutex::", "lll_lock", "rwlock", "RwLock"])
-        || has(&["lock_contended", "lock_slow", "cnd_lock", "mtx_lock"])
-        || has(&["__cxa_guard_acquire", "pthread_once", "once::futex::Once"])
-    {
-        Some(Lock)
-    } else {
-        kind
-    }
+    Some(match call {
+        Syscall::Futex => Futex,
+        Syscall::Sleep => Timer,
+        Syscall::FileLock => Lock,
+        _ if io_wait => Disk,
+        Syscall::Poll | Syscall::Accept => Input,
+        Syscall::Read => Read,
+        Syscall::Write => Write,
+        Syscall::WaitChild => Join,
+        Syscall::Sync => Disk,
+        Syscall::WaitSignal => Signal,
+        Syscall::None => return None,
+        Syscall::Exit | Syscall::Yield | Syscall::Other => Unknown,
+    })
 }

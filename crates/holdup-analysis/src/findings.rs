@@ -156,7 +156,9 @@ fn in_study<R>(
         callers: OnceCell::new(),
         wasted: OnceCell::new(),
     };
-    Ok(then(&context))
+    let found = then(&context);
+    timeline.forget();
+    Ok(found)
 }
 
 impl Smaller {

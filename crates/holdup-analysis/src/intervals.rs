@@ -18,6 +18,7 @@ mod families;
 mod homes;
 mod losses;
 mod machine;
+mod made;
 mod now;
 mod origin;
 mod output;

@@ -14,12 +14,12 @@ impl Near {
     /// Functions of the application in which a lock's name tells for what is waited.
     const MOST: usize = 8;
 
-    pub(crate) fn see(&mut self, function: StringId, name: &str) {
+    pub(crate) fn see(&mut self, function: StringId, says_lock: bool) {
         self.seen += 1;
         if self.is_over || self.seen > Self::MOST {
             return;
         }
-        if says_lock(name) {
+        if says_lock {
             self.lock = function;
         } else {
             self.is_over = self.lock != StringId::default();
@@ -28,7 +28,7 @@ impl Near {
 }
 
 /// Whether a function has a lock's name, in any common spelling: `LockAcquire`, `row_lock_wait`, `busyHandler`.
-fn says_lock(function: &str) -> bool {
+pub(crate) fn says_lock(function: &str) -> bool {
     // Every wait of Java goes through this one.
     !function.contains("LockSupport") && words(function).any(|word| LOCK_WORDS.contains(&word.as_str()))
 }

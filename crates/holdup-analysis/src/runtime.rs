@@ -79,9 +79,13 @@ pub(crate) fn begins(module: &str, function: &str) -> bool {
 
 /// What a function is known as that calls `callee`: another name than its own where that is not known and what it does tells.
 pub(crate) fn known_as<'f>(module: &str, function: &'f str, callee: &str) -> &'f str {
-    let waits = callee.contains("pthread_cond_") && callee.contains("wait");
     let known = || ALL.iter().map(|r| (r.conditions)(module)).find(|name| !name.is_empty());
-    if waits { known().unwrap_or(function) } else { function }
+    if waits_for_condition(callee) { known().unwrap_or(function) } else { function }
+}
+
+/// Whether a function waits with a condition variable of the C library.
+pub(crate) fn waits_for_condition(function: &str) -> bool {
+    function.contains("pthread_cond_") && function.contains("wait")
 }
 
 /// What the functions around a wait say of it that looks like one for a lock, the innermost first.
@@ -94,6 +98,11 @@ pub(crate) struct Ambiguous {
 }
 
 impl Ambiguous {
+    /// Whether it waits for the function that tells.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_ambiguous && !self.is_over
+    }
+
     /// Takes the next function outwards.
     pub(crate) fn see(&mut self, module: &str, function: &str) {
         if self.is_over {

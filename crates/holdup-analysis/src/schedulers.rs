@@ -15,7 +15,6 @@ mod openmp;
 mod row;
 mod rust;
 
-use holdup_trace::{StackId, Trace};
 use row::any;
 pub(crate) use row::{Scheduler, Wakes};
 
@@ -52,15 +51,9 @@ pub(crate) fn unseen<'a>(mut functions: impl Iterator<Item = &'a str>) -> Option
     functions.find_map(|function| ALL.iter().find(|s| any(s.idles, function)).map(|s| s.unseen))
 }
 
-/// The scheduler on one of whose tasks the innermost of these functions lies.
-fn of_task<'a>(mut functions: impl Iterator<Item = (&'a str, &'a str)>) -> Option<&'static Scheduler> {
-    functions.find_map(|(module, function)| ALL.iter().find(|s| (s.is_task)(module, function)))
-}
-
-/// The scheduler on one of whose tasks a stack is.
-pub(crate) fn at(trace: &Trace, stack: StackId) -> Option<&'static Scheduler> {
-    let locations = trace.stacks.frames(stack).flat_map(|frame| trace.names.locations(frame));
-    of_task(locations.map(|l| (trace.text(l.module), trace.text(l.function))))
+/// The scheduler that has this function on the stacks of its tasks, and only there.
+pub(crate) fn of_task(module: &str, function: &str) -> Option<&'static Scheduler> {
+    ALL.iter().find(|s| (s.is_task)(module, function))
 }
 
 /// What a thread was woken for, by the functions of who woke it.

@@ -96,24 +96,28 @@ impl Seen {
     /// From one part. O(waits).
     pub(crate) fn of(chunk: &Chunk, study: &Study) -> Self {
         let mut seen = Seen { held_back: HeldBack::of(chunk), ..Seen::default() };
-        let mut last: FxHashMap<ThreadIdx, Last> = FxHashMap::default();
+        let threads = chunk.last.len();
+        let (mut last, mut waited): (Vec<Option<Last>>, Vec<u64>) = (vec![None; threads], vec![0; threads]);
         for wait in chunk.waits() {
             let inside = wait.start >= study.window.from && wait.woken <= study.window.to;
             if wait.goes_on != 0 || wait.exempt || wait.open || study.focus.is_kernel(wait.thread) || !inside {
                 continue;
             }
-            *seen.waited.entry(wait.thread).or_default() += 1;
+            waited[wait.thread.index()] += 1;
             if is_for_reply(wait) {
                 let trips = seen.trips.entry((wait.thread, wait.waker)).or_default();
                 trips.waits += 1;
-                if let (Some(own), Some(other)) = (last.get(&wait.thread), last.get(&wait.waker))
+                if let Some(own) = &last[wait.thread.index()]
+                    && let Some(Some(other)) = last.get(wait.waker.index())
                     && let Some(trip) = trip(own, other, wait)
                 {
                     trips.absorb(&trip);
                 }
             }
-            last.insert(wait.thread, Last { woken: wait.woken, resumed: wait.resumed, waker: wait.waker });
+            last[wait.thread.index()] = Some(Last { woken: wait.woken, resumed: wait.resumed, waker: wait.waker });
         }
+        let waited = (0..).map(ThreadIdx).zip(waited);
+        seen.waited = waited.filter(|(_, count)| *count > 0).collect();
         seen
     }
 

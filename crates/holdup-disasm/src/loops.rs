@@ -68,7 +68,7 @@ pub fn loops(code: &[Instruction]) -> Vec<Loop> {
     let mut search = Search::new(code.len());
     for header in flow.headers() {
         let before = bodies.len();
-        bodies.extend(flow.before(header).filter_map(|latch| search.body(&flow, header, latch)));
+        bodies.extend(flow.before(header).iter().filter_map(|&latch| search.body(&flow, header, latch as usize)));
         if let [one] = &bodies[before..] {
             single.insert(one.clone());
         }
@@ -107,12 +107,10 @@ fn pause_themselves(code: &[Instruction], found: &mut [Loop]) {
 
 /// Which instructions lead to which.
 struct Flow {
-    /// Branches: where they lead, and where they stand; sorted.
-    jumps: Vec<(usize, usize)>,
-    /// By instruction: the first of `jumps` that leads there or beyond.
-    first: Vec<usize>,
-    /// Whether the one before leads here.
-    falls: Vec<bool>,
+    /// By instruction, those that lead there: branches in their order, and the one before it.
+    before: Vec<u32>,
+    /// By instruction: where its own begin in `before`.
+    first: Vec<u32>,
 }
 
 impl Flow {
@@ -126,33 +124,41 @@ impl Flow {
             }
         }
         jumps.sort_unstable();
-        let mut first = vec![0; code.len() + 1];
-        jumps.iter().for_each(|(to, _)| first[to + 1] += 1);
-        (1..first.len()).for_each(|i| first[i] += first[i - 1]);
-        let mut flow = Flow { jumps, first, falls: vec![false; code.len()] };
-        for i in 1..code.len() {
-            let goes_on = match code[i - 1].kind {
-                Kind::Branch { conditional, .. } => conditional,
-                Kind::Return | Kind::Trap => false,
-                Kind::Plain | Kind::Call { .. } | Kind::Pause => true,
-            };
-            // Padding that nobody comes to does not lead into the block that it aligns.
-            let padding = i > 1 && code[i - 1].operation == Operation::Nothing && flow.before(i - 1).next().is_none();
-            flow.falls[i] = goes_on && !padding;
+        let mut jumps = jumps.into_iter().peekable();
+        let mut flow = Flow { before: Vec::with_capacity(2 * code.len()), first: vec![0] };
+        for i in 0..code.len() {
+            while let Some((_, from)) = jumps.next_if(|(to, _)| *to == i) {
+                flow.before.push(from as u32);
+            }
+            if i > 0 && flow.falls(code, i) {
+                flow.before.push(i as u32 - 1);
+            }
+            flow.first.push(flow.before.len() as u32);
         }
         flow
     }
 
+    /// Whether the instruction before `i` leads there.
+    fn falls(&self, code: &[Instruction], i: usize) -> bool {
+        let goes_on = match code[i - 1].kind {
+            Kind::Branch { conditional, .. } => conditional,
+            Kind::Return | Kind::Trap => false,
+            Kind::Plain | Kind::Call { .. } | Kind::Pause => true,
+        };
+        // Padding that nobody comes to does not lead into the block that it aligns.
+        let padding = i > 1 && code[i - 1].operation == Operation::Nothing && self.before(i - 1).is_empty();
+        goes_on && !padding
+    }
+
     /// Those that lead to `i`.
-    fn before(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
-        let jumps = self.jumps[self.first[i]..self.first[i + 1]].iter().map(|(_, from)| *from);
-        jumps.chain(self.falls[i].then(|| i - 1))
+    fn before(&self, i: usize) -> &[u32] {
+        &self.before[self.first[i] as usize..self.first[i + 1] as usize]
     }
 
     /// Where loops may begin: others cannot have both a way in and a way back. (With one alone the way in may be a jump table.)
     fn headers(&self) -> impl Iterator<Item = usize> + '_ {
-        let targets = self.jumps.chunk_by(|a, b| a.0 == b.0).map(|all| all[0].0);
-        targets.filter(|&i| self.before(i).count() > 1 || self.before(i).any(|from| from >= i))
+        let returns = |i: usize| self.before(i).iter().any(|&from| from as usize >= i);
+        (0..self.first.len() - 1).filter(move |&i| self.before(i).len() > 1 || returns(i))
     }
 }
 
@@ -188,10 +194,10 @@ impl Search {
         while let Some(&i) = self.body.get(next) {
             next += 1;
             let length = self.body.len();
-            if i == 0 || length > LOOP_LIMIT || flow.before(i).next().is_none() {
+            if i == 0 || length > LOOP_LIMIT || flow.before(i).is_empty() {
                 return None;
             }
-            for p in flow.before(i) {
+            for p in flow.before(i).iter().map(|&p| p as usize) {
                 comes_from_header |= p == header;
                 self.insert(p);
             }

@@ -1,7 +1,9 @@
 //! Names of frames: which functions lie at an address, and where they come from.
 
+use std::ops::Range;
+
 use crate::tables::{Code, Codes, LineRow, Lines, LocationRow, Locations};
-use crate::{FrameId, Table};
+use crate::{FrameId, StringId, Table};
 
 /// Locations by frame, and code and source lines of the functions that matter.
 #[derive(Debug, Clone, Default)]
@@ -35,11 +37,30 @@ impl Names {
 
     /// The functions at `frame`, the innermost inlined one first; empty if nothing is known.
     pub fn locations(&self, frame: FrameId) -> impl Iterator<Item = LocationRow> + '_ {
-        let range = match (self.starts.get(frame.index()), self.starts.get(frame.index() + 1)) {
+        self.rows(frame).map(|i| self.locations.row(i))
+    }
+
+    /// The numbers of these locations: below [`count`](Self::count), and each of one frame.
+    pub fn rows(&self, frame: FrameId) -> Range<usize> {
+        match (self.starts.get(frame.index()), self.starts.get(frame.index() + 1)) {
             (Some(&from), Some(&to)) => from as usize..to as usize,
             _ => 0..0,
-        };
-        range.map(|i| self.locations.row(i))
+        }
+    }
+
+    /// The location with this number. Panics if out of range.
+    pub fn location(&self, number: usize) -> LocationRow {
+        self.locations.row(number)
+    }
+
+    /// How many locations there are.
+    pub fn count(&self) -> usize {
+        self.locations.len()
+    }
+
+    /// The functions at `frame` alone.
+    pub fn functions(&self, frame: FrameId) -> &[StringId] {
+        &self.locations.function[self.rows(frame)]
     }
 
     /// The code of the function that holds `address`, if its bytes are in the trace.

@@ -47,7 +47,7 @@ impl<T: Table> Store<T> {
     /// If the stored table is damaged.
     pub fn batches(&self) -> Result<Batches<'_, T>> {
         let file = self.file.clone().map(open_arrow).transpose()?;
-        Ok(Batches { memory: &self.chunks, file })
+        Ok(Batches { memory: &self.chunks, file, rows: self.rows })
     }
 
     /// Iterates over all rows.
@@ -112,9 +112,15 @@ impl<T: Table> Store<T> {
 pub struct Batches<'a, T> {
     memory: &'a [T],
     file: Option<ArrowReader>,
+    rows: u64,
 }
 
 impl<'a, T: Table> Batches<'a, T> {
+    /// How many rows they have together, by the table's own account.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.file.as_ref().map_or(self.memory.len(), ArrowReader::len)

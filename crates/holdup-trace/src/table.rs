@@ -160,6 +160,8 @@ macro_rules! table {
             const STRINGS: &'static [bool] = &[$(<$ty as $crate::Column>::IS_STRING),+];
 
             fn push(&mut self, row: $row) { $(self.$col.push(row.$col);)+ }
+            // Whoever looks at some columns of a row need not load the others.
+            #[inline]
             fn row(&self, index: usize) -> $row { $row { $($col: self.$col[index]),+ } }
             fn clear(&mut self) { $(self.$col.clear();)+ }
             fn fill(&mut self, file: &$crate::arrow::ArrowReader, raw: &mut $crate::arrow::RawBatch) -> $crate::Result<()> {

@@ -16,6 +16,8 @@ use crate::classify::WaitKind;
 use crate::intervals::State;
 
 pub(super) const NONE: u32 = u32::MAX;
+/// Cells of which a thread remembers that they have counted it.
+pub(super) const COUNTED_IN: usize = 16;
 
 /// The integrals of what one thread is charged, up to an instant.
 #[derive(Debug, Clone, Copy, Default)]
@@ -138,8 +140,10 @@ pub(super) struct Thread {
     pub(super) coming: u32,
     /// The last keys of its own charges and their cells, by terminal: mostly the next ones too.
     pub(super) last_keys: [Option<(Key, u32)>; 4],
+    /// The last keys and cells of queues that wait for it: of a lock's, too, which waits for another thread each time.
+    pub(super) led_keys: [Option<(Key, u32)>; 2],
     /// Cells that have counted it.
-    pub(super) counted_in: [u32; 4],
+    pub(super) counted_in: [u32; COUNTED_IN],
     /// Whether its wait goes on behind the end of the part.
     pub(super) crossing: bool,
 }
@@ -221,7 +225,8 @@ impl Forest {
             joined_at: 0,
             coming: NONE,
             last_keys: [None; 4],
-            counted_in: [NONE; 4],
+            led_keys: [None; 2],
+            counted_in: [NONE; COUNTED_IN],
             crossing: false,
         };
         Forest { threads: vec![thread; threads], queues: Vec::new(), free: Vec::new() }

@@ -30,12 +30,16 @@ pub fn blame<X: Send>(
     let work = || -> Result<()> {
         let (mut reader, mut memory) = (study.timeline.reader(), None);
         loop {
-            let Some(&part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) else { return Ok(()) };
-            let chunk = reader.chunk(part, memory.take())?;
+            let Some(&part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                // Who follows the trace forward begins with these.
+                memory.into_iter().for_each(|(part, chunk)| study.timeline.keep(part, chunk));
+                return Ok(());
+            };
+            let chunk = reader.chunk(part, memory.take().map(|(_, chunk)| chunk))?;
             let found = (sweep(study, &chunk), also(&chunk));
             let position = parts[0] - part;
             order.lock().unwrap_or_else(std::sync::PoisonError::into_inner).add(position, found);
-            memory = Some(chunk);
+            memory = Some((part, chunk));
         }
     };
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get()).min(parts.len());

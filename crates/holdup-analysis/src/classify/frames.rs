@@ -1,57 +1,98 @@
 //! Which frames of a stack are whose.
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{FrameId, StackId};
+use holdup_trace::{FrameId, StackId, StringId};
 
-use super::{Classifier, is_kernel_module, is_runtime_module};
-use crate::{runtime, schedulers};
+use super::Classifier;
+use super::places::Said;
+use crate::runtime;
+use crate::schedulers::Scheduler;
 
 impl Classifier<'_> {
     /// The locations of a stack that are neither the kernel's nor a runtime's and have no name, the innermost first.
     pub(crate) fn nameless_frames(&self, stack: StackId) -> Vec<(FrameId, LocationRow)> {
-        let nameless = |l: &LocationRow| {
-            let module = self.trace.text(l.module);
-            let foreign = module.is_empty() || is_kernel_module(module) || is_runtime_module(module);
-            !foreign && self.trace.text(l.function).contains("+0x") && !runtime::is_own(module, "")
-        };
-        self.frames_that(stack, nameless)
+        self.frames_that(stack, |said| said.is_nameless).collect()
     }
 
     /// The function of a language's runtime in which the program's side of a stack ends, if it has a name.
     pub(crate) fn runtime_leaf(&self, stack: StackId) -> Option<(FrameId, LocationRow)> {
-        let user = |l: &LocationRow| !is_kernel_module(self.trace.text(l.module));
         let is_own = |l: &LocationRow| {
             let (module, function) = (self.trace.text(l.module), self.trace.text(l.function));
             runtime::is_own(module, function) && !function.is_empty() && !function.contains("+0x")
         };
-        self.frames_that(stack, user).into_iter().next().filter(|(_, l)| is_own(l))
+        self.frames_that(stack, |said| !said.in_kernel).next().filter(|(_, l)| is_own(l))
     }
 
     /// Whether the stack is on a task of a runtime that told no names.
     pub(crate) fn is_of_nameless_task(&self, stack: StackId) -> bool {
-        schedulers::at(self.trace, stack).is_some_and(|s| !s.nameless.is_empty())
+        self.scheduler_at(stack).is_some_and(|s| !s.nameless.is_empty())
+    }
+
+    /// The scheduler on one of whose tasks a stack is: of two the inner one.
+    pub(crate) fn scheduler_at(&self, stack: StackId) -> Option<&'static Scheduler> {
+        self.places_of(stack).find_map(|said| said.task)
     }
 
     /// The application's locations of a stack, the innermost first.
     pub fn application_frames(&self, stack: StackId) -> Vec<(FrameId, LocationRow)> {
-        self.frames_that(stack, |l| self.is_application(l))
+        self.frames_that(stack, |said| said.is_application).collect()
+    }
+
+    /// The innermost of these.
+    pub(crate) fn application_leaf(&self, stack: StackId) -> Option<LocationRow> {
+        self.frames_that(stack, |said| said.is_application).next().map(|(_, location)| location)
+    }
+
+    /// Their functions.
+    pub(crate) fn application_functions(&self, stack: StackId) -> impl Iterator<Item = StringId> {
+        self.frames_that(stack, |said| said.is_application).map(|(_, location)| location.function)
     }
 
     /// The locations of a stack that are written in an interpreted language, be it the program's or a library's.
     pub(crate) fn language_frames(&self, stack: StackId) -> Vec<(FrameId, LocationRow)> {
         let is_source = |l: &LocationRow| l.line > 0 || !self.trace.text(l.file).is_empty();
-        let text = |id| self.trace.text(id);
-        self.frames_that(stack, |l| is_source(l) && runtime::is_interpreted(text(l.module), text(l.function)))
+        self.frames_that(stack, |said| said.is_interpreted).filter(|(_, l)| is_source(l)).collect()
     }
 
-    fn frames_that(&self, stack: StackId, wanted: impl Fn(&LocationRow) -> bool) -> Vec<(FrameId, LocationRow)> {
-        self.own_locations(stack).filter(|(_, l)| wanted(l)).collect()
+    /// Whether the location with this number is code of the program.
+    pub(crate) fn is_application_at(&self, number: usize) -> bool {
+        self.places.at(self.trace, number).is_application
     }
 
-    /// The locations of a stack up to where its process' own life began, the innermost first.
-    pub(super) fn own_locations(&self, stack: StackId) -> impl Iterator<Item = (FrameId, LocationRow)> {
-        let text = |id| self.trace.text(id);
-        let all = self.trace.stacks.frames(stack).flat_map(|f| self.trace.names.locations(f).map(move |l| (f, l)));
-        all.take_while(move |(_, l)| !runtime::begins(text(l.module), text(l.function)))
+    /// Whether garbage is collected at this stack, by whomever. O(depth) for the first time.
+    pub(crate) fn is_collecting(&self, stack: StackId) -> bool {
+        let collects = || self.places_of(stack).any(|said| said.collects || said.collector.is_some());
+        self.collecting.get(stack.index()).is_some_and(|known| *known.get_or_init(collects))
+    }
+
+    /// Whether a runtime collects garbage at this stack.
+    pub(crate) fn collects_at(&self, stack: StackId) -> bool {
+        self.places_of(stack).any(|said| said.collects)
+    }
+
+    /// What to do about the collector in which a stack is that a scheduler inside of the program runs.
+    pub(crate) fn collector_at(&self, stack: StackId) -> Option<&'static str> {
+        self.places_of(stack).find_map(|said| said.collector)
+    }
+
+    /// All places of a stack, the innermost first.
+    fn places_of(&self, stack: StackId) -> impl Iterator<Item = &Said> {
+        let locations = self.trace.stacks.frames(stack).flat_map(|frame| self.trace.names.rows(frame));
+        locations.map(|number| self.places.at(self.trace, number))
+    }
+
+    fn frames_that(
+        &self,
+        stack: StackId,
+        wanted: impl Fn(&Said) -> bool,
+    ) -> impl Iterator<Item = (FrameId, LocationRow)> {
+        let wanted = self.own_locations(stack).filter(move |(_, number)| wanted(self.places.at(self.trace, *number)));
+        wanted.map(|(frame, number)| (frame, self.trace.names.location(number)))
+    }
+
+    /// The locations of a stack, by number, up to where its process' own life began, the innermost first.
+    pub(super) fn own_locations(&self, stack: StackId) -> impl Iterator<Item = (FrameId, usize)> {
+        let all = self.trace.stacks.frames(stack).flat_map(|f| self.trace.names.rows(f).map(move |number| (f, number)));
+        all.take_while(move |(_, number)| !self.places.at(self.trace, *number).begins)
     }
 }

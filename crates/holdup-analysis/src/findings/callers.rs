@@ -10,9 +10,8 @@ pub(crate) type Callers = FxHashMap<StringId, FxHashMap<Option<StringId>, f64>>;
 
 /// Adds the calls of a stack.
 pub(crate) fn count(classifier: &Classifier, stack: StackId, weight: f64, callers: &mut Callers) {
-    let frames = classifier.application_frames(stack);
-    for (i, (_, location)) in frames.iter().enumerate() {
-        let caller = frames.get(i + 1).map(|(_, l)| l.function);
-        *callers.entry(location.function).or_default().entry(caller).or_default() += weight;
+    let mut functions = classifier.application_functions(stack).peekable();
+    while let Some(function) = functions.next() {
+        *callers.entry(function).or_default().entry(functions.peek().copied()).or_default() += weight;
     }
 }

@@ -12,7 +12,6 @@ use crate::blame::Key;
 use crate::label::duration;
 use crate::report::{Culprit, Finding};
 use crate::runtime::{self, Role};
-use crate::schedulers;
 
 /// Whether a group is about a runtime's collections: what its threads ran meanwhile says so or, where they ran too
 /// shortly for a sample, that they are there for nothing else.
@@ -46,12 +45,12 @@ fn is_mostly_collectors(context: &Context, tally: &Tally) -> bool {
 }
 
 fn collects_at(context: &Context, stack: StackId) -> bool {
-    place::functions(context, stack).any(|f| runtime::collects(context.trace.text(f)))
+    context.classifier.collects_at(stack)
 }
 
 /// What to do about the collector in which a stack is that a scheduler inside of the program runs.
 fn collector_at(context: &Context, stack: StackId) -> Option<&'static str> {
-    place::functions(context, stack).find_map(|f| schedulers::collector(context.trace.text(f)))
+    context.classifier.collector_at(stack)
 }
 
 /// The collector's thread, and the function of the program in which most of those waited that asked for a collection.
@@ -102,7 +101,7 @@ fn share(context: &Context, seconds: f64) -> f64 {
 /// Whether a thread collects garbage where it has this stack.
 pub(super) fn is_at(context: &Context, thread: ThreadIdx, stack: StackId) -> bool {
     let by_role = context.classifier.role(thread) == Some(Role::Collector);
-    by_role || collects_at(context, stack) || collector_at(context, stack).is_some()
+    by_role || context.classifier.is_collecting(stack)
 }
 
 /// What collecting cost.

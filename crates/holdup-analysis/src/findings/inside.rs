@@ -22,7 +22,7 @@ pub(super) fn of_stacks(context: &Context, stacks: &FxHashMap<StackId, f64>) -> 
     let all: f64 = stacks.iter().filter(|(stack, _)| **stack != StackId::NONE).map(|(_, weight)| weight).sum();
     let mut sums: Vec<(&'static Scheduler, f64)> = Vec::new();
     for (stack, weight) in stacks {
-        let Some(found) = schedulers::at(context.trace, *stack) else { continue };
+        let Some(found) = context.classifier.scheduler_at(*stack) else { continue };
         match sums.iter_mut().find(|(known, _)| std::ptr::eq(*known, found)) {
             Some((_, sum)) => *sum += weight,
             None => sums.push((found, *weight)),

@@ -8,7 +8,7 @@ use crate::{classify, lock_names, runtime};
 
 /// The innermost application function of a stack.
 pub(super) fn application(context: &Context, stack: StackId) -> Option<LocationRow> {
-    context.classifier.application_frames(stack).into_iter().next().map(|(_, l)| l)
+    context.classifier.application_leaf(stack)
 }
 
 /// Where a stack ends, whosever code that is.
@@ -20,7 +20,7 @@ pub(super) fn innermost(context: &Context, stack: StackId) -> Option<LocationRow
 /// All functions of a stack.
 pub(super) fn functions(context: &Context, stack: StackId) -> impl Iterator<Item = StringId> {
     let trace = context.trace;
-    trace.stacks.frames(stack).flat_map(|frame| trace.names.locations(frame)).map(|location| location.function)
+    trace.stacks.frames(stack).flat_map(|frame| trace.names.functions(frame)).copied()
 }
 
 /// Where a stack is in the program, by name if there is one.
@@ -48,7 +48,7 @@ fn of_runtime(context: &Context, stack: StackId) -> Option<LocationRow> {
 
 /// Whether a function is on a stack.
 pub(super) fn is_on(context: &Context, stack: StackId, function: StringId) -> bool {
-    context.trace.stacks.frames(stack).any(|f| context.trace.names.locations(f).any(|l| l.function == function))
+    context.trace.stacks.frames(stack).any(|f| context.trace.names.functions(f).contains(&function))
 }
 
 /// Whether a stack comes to code of the program or of a language's runtime: one that ends in the C library or the kernel does not tell

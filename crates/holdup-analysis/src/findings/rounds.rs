@@ -161,11 +161,14 @@ pub(super) fn grows(values: impl Iterator<Item = u64>) -> bool {
     series.growth().is_some_and(|growth| growth.what == Grown::Mean)
 }
 
+/// Kinds of waits.
+const KINDS: usize = WaitKind::Unknown as usize + 1;
+
 /// The clock of a thread: how long it has waited in all, and when and at which of that its last wait of a kind ended.
 #[derive(Debug, Default)]
 struct Clock {
     waited: u64,
-    last: FxHashMap<WaitKind, (u64, u64)>,
+    last: [Option<(u64, u64)>; KINDS],
 }
 
 /// The rounds of threads, by the kind of wait between them.
@@ -185,13 +188,13 @@ impl Rounds {
             }
             let clock = clocks.entry(wait.thread).or_default();
             // A wait that goes on after a time-out is one wait.
-            if let Some((ended, waited)) = clock.last.remove(&wait.kind) {
+            if let Some((ended, waited)) = clock.last[wait.kind as usize].take() {
                 let work = wait.start.saturating_sub(ended).saturating_sub(clock.waited - waited);
                 rounds.series.entry((wait.thread, wait.kind)).or_default().push(work);
             }
             clock.waited = clock.waited.saturating_add(wait.length());
             if wait.goes_on == 0 && !wait.open {
-                clock.last.insert(wait.kind, (wait.resumed, clock.waited));
+                clock.last[wait.kind as usize] = Some((wait.resumed, clock.waited));
             }
         }
         rounds

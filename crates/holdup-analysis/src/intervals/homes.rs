@@ -27,7 +27,6 @@ use super::sites::Seen;
 use super::trie::Trie;
 use super::wait::Wait;
 use crate::classify::{WaitKind, is_kernel_module};
-use crate::schedulers;
 
 /// Work below this many samples and waits tells nothing of where it lies.
 const FEW: u32 = 8;
@@ -202,13 +201,14 @@ impl Paths<'_, '_> {
         let (mut functions, mut beyond, mut receives) = (Vec::new(), None, false);
         for frame in trace.stacks.frames(stack) {
             let mut named = false;
-            for location in trace.names.locations(frame) {
+            for number in trace.names.rows(frame) {
+                let location = trace.names.location(number);
                 named = true;
                 if is_kernel_module(trace.text(location.module)) {
                     receives |= receives_in(trace.text(location.function));
                     continue;
                 }
-                if beyond.is_none() && classifier.is_application(&location) {
+                if beyond.is_none() && classifier.is_application_at(number) {
                     beyond = Some(functions.len());
                 }
                 let name = trace.text(location.function);
@@ -233,7 +233,7 @@ impl Paths<'_, '_> {
             receives,
             asks: facts.asks_for_name,
             parked: facts.parked,
-            keeps_thread: !facts.parked && schedulers::at(trace, stack).is_some_and(|s| s.lends_threads),
+            keeps_thread: !facts.parked && classifier.scheduler_at(stack).is_some_and(|s| s.lends_threads),
         }
     }
 }

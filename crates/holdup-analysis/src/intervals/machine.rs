@@ -1,5 +1,7 @@
 //! The rules from events to states: one pass forward.
 
+mod inferred;
+
 use holdup_trace::tables::{Futex, KernelLock, Sample, Switch, Wait as WaitRow, Wake};
 use holdup_trace::{Cpu, LockId, StackId, SwitchState, Syscall, ThreadIdx, Trace, WakeContext};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -24,7 +26,10 @@ pub(super) struct Machine<'a> {
     pub(super) losses: &'a [Loss],
     pub(super) threads: Vec<ThreadNow>,
     pub(super) early: FxHashMap<ThreadIdx, Early>,
-    futexes: FxHashMap<ThreadIdx, (u64, LockId)>,
+    /// By thread: when it began to wait for a futex, and for which; empty before the first does.
+    futexes: Vec<(u64, LockId)>,
+    /// The system call asked for last, and whether it gives way to others.
+    call: (i16, bool),
     pub(super) cpus: Vec<CpuNow>,
     pub(super) owners: Owners,
     pub(super) out: Output,
@@ -53,7 +58,8 @@ impl<'a> Machine<'a> {
             losses,
             threads: trace.threads.start.iter().map(fresh).collect(),
             early: FxHashMap::default(),
-            futexes: FxHashMap::default(),
+            futexes: Vec::new(),
+            call: (-1, false),
             cpus: vec![CpuNow { running: ThreadIdx::NONE, since: 0 }; cpus],
             owners: Owners::default(),
             out,
@@ -101,13 +107,18 @@ impl<'a> Machine<'a> {
     }
 
     /// Whether a thread that gives way has only just come, so that it looked at something and did no work.
-    fn only_looks(&self, row: &Switch) -> bool {
+    fn only_looks(&mut self, row: &Switch) -> bool {
         let now = &self.threads[row.prev.index()];
         let ran = row.t.nanos().saturating_sub(now.since);
-        row.syscall >= 0
-            && matches!(now.state, State::Running(_))
-            && ran < REWAIT_NS
-            && Syscall::from_number(&self.trace.meta.host.arch, row.syscall) == Syscall::Yield
+        row.syscall >= 0 && matches!(now.state, State::Running(_)) && ran < REWAIT_NS && self.gives_way(row.syscall)
+    }
+
+    /// Whether a system call does nothing else.
+    fn gives_way(&mut self, number: i16) -> bool {
+        if self.call.0 != number {
+            self.call = (number, Syscall::from_number(&self.trace.meta.host.arch, number) == Syscall::Yield);
+        }
+        self.call.1
     }
 
     pub(super) fn begin_wait(&mut self, row: &Switch) {
@@ -119,7 +130,7 @@ impl<'a> Machine<'a> {
             self.early.remove(&thread);
             early = None;
         }
-        let futex = if self.futexes.is_empty() { None } else { self.futexes.remove(&thread) };
+        let futex = self.futexes.get_mut(thread.index()).map(std::mem::take);
         let futex = futex.filter(|f| f.0 == t).map_or(LockId::NONE, |f| f.1);
         let lock = if row.lock == LockId::NONE { futex } else { row.lock };
         let end = self.out.end;
@@ -242,41 +253,9 @@ impl<'a> Machine<'a> {
         }
     }
 
-    #[cold]
-    fn infer(&mut self, now: CpuNow, cpu: Cpu, thread: ThreadIdx, t: u64, slack: u64) {
-        let since = match self.known(thread).then(|| self.threads[thread.index()].state) {
-            // The first event of a CPU: whoever leaves it had run there from the start.
-            _ if now.running == ThreadIdx::NONE && now.since == 0 => 0,
-            Some(State::Woken(i)) => self.out.waits[i as usize].woken,
-            Some(State::Runnable(_) | State::Yields(_)) => self.threads[thread.index()].since,
-            _ => t.saturating_sub(slack),
-        };
-        let since = since.max(now.since);
-        let first = now.running == ThreadIdx::NONE;
-        self.count(|h| h.inferred += u64::from(!first));
-        if self.known(now.running) {
-            self.count(|h| h.unmatched += 1);
-            self.enter(now.running, since, State::Unknown);
-        }
-        self.cpus[cpu.index()] = CpuNow { running: thread, since };
-        if self.known(thread) {
-            self.arrive(thread, cpu, since.max(self.threads[thread.index()].since));
-        }
-    }
-
     fn count(&mut self, what: impl FnOnce(&mut super::Health)) {
         if let Some(tally) = &mut self.tally {
             what(&mut tally.health);
-        }
-    }
-
-    /// A wait that nobody ended after all: what seemed to be its early wake was none.
-    pub(super) fn forget_early_wakes(&mut self) {
-        for thread in std::mem::take(&mut self.early).into_keys() {
-            if let State::Waiting(i) = self.threads[thread.index()].state {
-                let wait = &mut self.out.waits[i as usize];
-                (wait.waker, wait.context, wait.waker_stack) = (ThreadIdx::NONE, WakeContext::Unknown, StackId::NONE);
-            }
         }
     }
 }
@@ -342,7 +321,8 @@ impl Follower for Machine<'_> {
 
     fn futex(&mut self, row: &Futex) {
         if self.known(row.thread) {
-            self.futexes.insert(row.thread, (row.t.nanos(), row.lock));
+            self.futexes.resize(self.threads.len(), Default::default());
+            self.futexes[row.thread.index()] = (row.t.nanos(), row.lock);
         }
         if row.owner.is_real() && row.owner != row.thread {
             self.owners.observe(row.lock, row.owner, row.t.nanos());

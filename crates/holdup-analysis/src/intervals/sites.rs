@@ -50,8 +50,8 @@ pub(super) struct Sites {
     pub(super) answers: FxHashMap<ThreadIdx, u32>,
     /// How often each thread's waits for input were ended by another thread, and how often by the network.
     pub(super) arrivals: FxHashMap<ThreadIdx, [u32; 2]>,
-    /// Where each thread waited last, and until when.
-    last: FxHashMap<ThreadIdx, (StackId, u64)>,
+    /// By thread: where it waited last, and until when.
+    last: Vec<Option<(StackId, u64)>>,
     pub(super) requests: Requests,
 }
 
@@ -72,7 +72,8 @@ impl Sites {
         (seen.kind, seen.syscall) = (wait.kind, wait.syscall);
         seen.waits += 1;
         seen.ns = seen.ns.saturating_add(wait.woken.saturating_sub(wait.start));
-        let last = self.last.insert(wait.thread, (wait.stack, wait.resumed));
+        self.last.resize(self.last.len().max(wait.thread.index() + 1), None);
+        let last = self.last[wait.thread.index()].replace((wait.stack, wait.resumed));
         let again = |&(stack, resumed): &(StackId, u64)| stack == wait.stack && wait.start < resumed + REWAIT_NS;
         seen.again += u32::from(last.as_ref().is_some_and(again));
         match origin {

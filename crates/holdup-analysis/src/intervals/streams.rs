@@ -43,6 +43,15 @@ impl<'a> Tables<'a> {
     }
 }
 
+impl Tables<'_> {
+    /// How many rows there are in all.
+    pub(super) fn rows(&self) -> u64 {
+        let Tables { switches, wakes, samples, waits, futexes, kernel_locks } = self;
+        let many = [switches.rows(), wakes.rows(), samples.rows(), waits.rows(), futexes.rows(), kernel_locks.rows()];
+        many.iter().sum()
+    }
+}
+
 /// A place in all of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Places {

@@ -11,6 +11,8 @@
 //!   chunk(1)              │ ─────────▶ │                           steps, waits, samples
 //! ```
 
+mod extras;
+
 use std::ops::Range;
 
 use holdup_trace::tables::StandingWait;
@@ -22,8 +24,9 @@ use super::crossing::Crossing;
 use super::facts::{self, Facts};
 use super::losses::{self, Loss};
 use super::machine::Machine;
+use super::made::Made;
 use super::output::Output;
-use super::part::{Chunk, Extra, Part, open_waits};
+use super::part::{Chunk, Part, open_waits};
 use super::place::Place;
 use super::prepare::{Dictionary, join_rewaits};
 use super::releases::Releases;
@@ -33,7 +36,7 @@ use super::streams::{Streams, Tables};
 use super::tally::Tally;
 use super::{Health, OwnerSpan};
 use crate::affinity::Affinity;
-use crate::classify::{Classifier, WaitKind};
+use crate::classify::Classifier;
 use crate::focus::Focus;
 use crate::quota::Quotas;
 use crate::servers::Servers;
@@ -57,6 +60,7 @@ pub struct Timeline<'a> {
     part: usize,
     crossing: Crossing,
     facts: Facts,
+    made: Made,
     servers: Servers,
     subjects: Subjects,
     standing: Standing,
@@ -104,6 +108,7 @@ impl<'a> Timeline<'a> {
             part,
             crossing: Crossing::default(),
             facts: Facts::new(trace.locks.pid.len(), trace.threads.tid.len()),
+            made: Made::default(),
             affinity: Affinity::new(trace),
             quotas: Quotas::new(trace),
             servers: Servers::of(trace)?,
@@ -173,7 +178,9 @@ impl<'a> Timeline<'a> {
     fn follow(&mut self, focus: &Focus) -> Result<()> {
         let (trace, part) = (self.dictionary.trace, self.part);
         let (tables, losses, starts) = (&self.tables, &self.losses, &self.loss_starts);
-        let mut machine = Machine::new(trace, losses, Output::new(0, self.end, false));
+        // What is but one part is made here, too.
+        let whole = tables.rows() + (losses.len() as u64) < part as u64;
+        let mut machine = Machine::new(trace, losses, Output::new(0, self.end, whole));
         self.standing.begin(&mut machine);
         machine.tally = Some(Tally::new(focus, trace.threads.tid.len(), self.cpus));
         let mut borders = Borders {
@@ -206,6 +213,7 @@ impl<'a> Timeline<'a> {
             }
             Ok::<_, holdup_trace::Error>(())
         })?;
+        let owners = whole.then(|| machine.owners.clone());
         borders.finish(&mut machine);
         let mut tally = machine.tally.take().expect("was put there");
         for (now, ran) in machine.threads.iter().zip(&mut tally.ran) {
@@ -218,12 +226,27 @@ impl<'a> Timeline<'a> {
         (self.ran, self.changes) = (tally.ran, tally.changes);
         (self.parallelism, self.health) = (tally.parallelism, tally.health);
         super::count_losses(trace, &mut self.health);
+        // A damaged file may have more rows than it says.
+        if let Some(owners) = owners.filter(|_| self.parts.len() == 1) {
+            machine.owners = owners;
+            self.made.put(0, self.complete(0, machine));
+        }
         Ok(())
     }
 
     /// The threads of a focus that goes on which waited all the time, and where; none of one that hangs, which these waits hold up.
     pub(crate) fn standing(&self) -> &[StandingWait] {
         if self.facts.hangs { &[] } else { self.standing.rows() }
+    }
+
+    /// Keeps a part for who wants it next, if there is room.
+    pub(crate) fn keep(&self, index: usize, chunk: Chunk) {
+        self.made.put(index, chunk);
+    }
+
+    /// No part is wanted any more.
+    pub(crate) fn forget(&self) {
+        self.made.clear();
     }
 
     /// For making parts one after the other.
@@ -244,8 +267,16 @@ impl<'a> Timeline<'a> {
         if last {
             machine.forget_early_wakes();
         }
-        let mut chunk = Chunk::new(part, to);
-        self.complete_waits(index, &mut machine);
+        self.prepare_waits(index, &mut machine);
+        Ok(self.complete(index, machine))
+    }
+
+    /// What `machine` has made of part `index`, all of whose waits are prepared.
+    fn complete(&self, index: usize, mut machine: Machine) -> Chunk {
+        let (from, to) = self.span(index);
+        let last = index + 1 == self.parts.len();
+        machine.out.waits.iter_mut().for_each(|wait| self.facts.complete(wait, &self.dictionary));
+        let mut chunk = Chunk::new(&self.parts[index], to);
         chunk.leaving = open_waits(&machine.threads).collect();
         chunk.last = machine.threads.iter().map(|t| t.state).collect();
         self.add_late(index, &mut machine.out, &mut chunk.last);
@@ -258,11 +289,11 @@ impl<'a> Timeline<'a> {
         chunk.lost_at_end = if last { vec![false; self.cpus] } else { losses::at(&self.losses, self.cpus, to) };
         chunk.extras = self.extras(from, if last { u64::MAX } else { to }, &chunk);
         chunk.out = machine.out;
-        Ok(chunk)
+        chunk
     }
 
-    /// Waits that end in a later part are taken from there; then all are completed.
-    fn complete_waits(&self, index: usize, machine: &mut Machine) {
+    /// What can be said of the waits of part `index` without the rest of the trace; those that end in a later one are taken from there.
+    fn prepare_waits(&self, index: usize, machine: &mut Machine) {
         let open = open_set(machine);
         let waits = &mut machine.out.waits;
         let leaving = self.parts.get(index + 1).map_or(&[][..], |p| &p.carried);
@@ -281,7 +312,6 @@ impl<'a> Timeline<'a> {
             let all = 0..waits.len();
             join_rewaits(waits, all, &beyond.collect());
         }
-        waits.iter_mut().for_each(|wait| self.facts.complete(wait, &self.dictionary));
     }
 
     /// Puts in what later parts have told of this one.
@@ -301,25 +331,6 @@ impl<'a> Timeline<'a> {
             }
         }
         out.inserted.sort_by_key(|s| s.t);
-    }
-
-    /// Who releases the locks next for which threads wait at the end of part `index`.
-    fn releasers(&self, index: usize, out: &Output, last: &[State]) -> Vec<(LockId, ThreadIdx)> {
-        let waits = last.iter().filter_map(|state| state.wait()).map(|w| &out.waits[w as usize]);
-        let mut locks: FxHashMap<LockId, u64> = FxHashMap::default();
-        for wait in waits.filter(|w| w.kind == WaitKind::Lock) {
-            let until = locks.entry(wait.lock).or_default();
-            *until = wait.woken.max(*until);
-        }
-        let next = |(lock, until): (LockId, u64)| {
-            let parts = self.parts[index + 1..].iter().take_while(|p| p.from <= until);
-            let found = |p: &Part| p.releases.binary_search_by_key(&lock, |r| r.lock).map(|at| p.releases[at]);
-            let release = parts.filter_map(|p| found(p).ok()).next()?;
-            (release.t <= until).then_some((lock, release.by))
-        };
-        let mut releasers: Vec<_> = locks.into_iter().filter_map(next).collect();
-        releasers.sort_unstable();
-        releasers
     }
 
     /// The function by which a lock is known of which the trace has neither address nor name.
@@ -351,23 +362,6 @@ impl<'a> Timeline<'a> {
     pub(crate) fn is_presumed(&self, stack: StackId) -> bool {
         self.facts.is_presumed(stack)
     }
-
-    fn extras(&self, from: u64, to: u64, chunk: &Chunk) -> Vec<(u64, Extra)> {
-        let inside = |t: &u64| (from..to).contains(t);
-        let mut extras = Vec::new();
-        for loss in &self.losses {
-            extras.extend(Some(loss.from).filter(inside).map(|t| (t, Extra::Lost(loss.cpu, false))));
-            extras.extend(Some(loss.to).filter(inside).map(|t| (t, Extra::Lost(loss.cpu, true))));
-        }
-        for span in chunk.owners.iter().chain(&chunk.owners_at_end) {
-            let begins = Extra::OwnerBegins(span.lock, span.owner);
-            extras.extend(Some(span.from).filter(inside).map(|t| (t, begins)));
-        }
-        extras.extend(chunk.owners.iter().map(|s| (s.to, Extra::OwnerEnds(s.lock, s.owner))));
-        // At one instant an owner ends before the next one begins.
-        extras.sort_by_key(|e| (e.0, matches!(e.1, Extra::OwnerBegins(..))));
-        extras
-    }
 }
 
 /// Makes parts of a timeline, each with the memory of the one before.
@@ -382,6 +376,9 @@ impl Reader<'_, '_> {
     /// # Errors
     /// If a table is damaged.
     pub fn chunk(&mut self, index: usize, memory: Option<Chunk>) -> Result<Chunk> {
+        if let Some(made) = self.timeline.made.take(index) {
+            return Ok(made);
+        }
         let Timeline { tables, loss_starts, parts, .. } = self.timeline;
         let places = &parts[index].places;
         let streams = match self.streams.take() {

@@ -82,9 +82,13 @@ impl Scheduler {
 /// Whether one of the patterns matches the function.
 pub(super) fn any(patterns: &[&str], function: &str) -> bool {
     let name = plain(function);
-    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
-        Some(begin) => joined(name).take(begin.len()).eq(begin.bytes()),
-        None => joined(name).eq(pattern.bytes()),
+    // Few names have brackets to be taken away: the others are compared as they are.
+    let whole = name.1.is_empty().then_some(name.0);
+    patterns.iter().any(|pattern| match (pattern.strip_suffix('*'), whole) {
+        (Some(begin), Some(whole)) => whole.starts_with(begin),
+        (None, Some(whole)) => whole == *pattern,
+        (Some(begin), None) => joined(name).take(begin.len()).eq(begin.bytes()),
+        (None, None) => joined(name).eq(pattern.bytes()),
     })
 }
 

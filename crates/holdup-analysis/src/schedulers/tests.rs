@@ -128,10 +128,10 @@ fn nodes_own_functions_are_not_what_it_brings_for_others() {
 
 #[test]
 fn the_inner_task_counts() {
-    let task = |functions: &[&'static str]| of_task(functions.iter().map(|f| ("", *f))).map(|s| s.task);
+    let task = |functions: &[&'static str]| functions.iter().find_map(|f| of_task("", f)).map(|s| s.task);
     assert_eq!(task(&["main.price", "main.consume", "runtime.goexit.abi0"]), Some("goroutine"));
     let job = ["PKCS5_PBKDF2_HMAC", "node::ThreadPoolWork::ScheduleWork()::{lambda(uv_work_s*)#1}::_FUN", "worker"];
-    assert_eq!(of_task(job.into_iter().map(|f| ("/usr/bin/node", f))).map(|s| s.task), Some("job"));
+    assert_eq!(job.into_iter().find_map(|f| of_task("/usr/bin/node", f)).map(|s| s.task), Some("job"));
     assert_eq!(task(&["Builtins_JSEntry", "uv_run"]), Some("callback"));
     // BIND and others have libuv's loop, too.
     assert_eq!(task(&["ns__client_request", "uv_run", "isc__trampoline_run"]), None);
@@ -172,7 +172,8 @@ fn patterns_know_how_languages_write_a_name() {
 
 #[test]
 fn a_task_belongs_to_the_thread_that_runs_it() {
-    let task = |functions: &[(&str, &str)]| of_task(functions.iter().copied()).map(|s| s.works);
+    let task =
+        |functions: &[(&str, &str)]| functions.iter().find_map(|(module, f)| of_task(module, f)).map(|s| s.works);
     let node = "/usr/bin/node";
     let pool = task(&[(node, "uv__fs_work"), (node, "worker"), ("libc.so.6", "start_thread")]);
     let synchronous =

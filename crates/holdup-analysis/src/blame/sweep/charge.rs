@@ -4,7 +4,7 @@ use holdup_trace::ThreadIdx;
 
 use super::super::Window;
 use super::super::cells::{As, Counted};
-use super::super::forest::{Class, Counts, Edge, Mark, NONE, Role};
+use super::super::forest::{COUNTED_IN, Class, Counts, Edge, Mark, NONE, Role};
 use super::super::key::{Key, Terminal};
 use super::Sweep;
 use super::judge::idle_key;
@@ -114,7 +114,10 @@ impl Sweep<'_> {
 
     /// The queue comes next to a root.
     pub(super) fn activate(&mut self, q: u32) {
-        let key = self.edge_key(q);
+        self.activate_with(q, self.edge_key(q));
+    }
+
+    fn activate_with(&mut self, q: u32, key: Key) {
         let holds = key.terminal.holds_up();
         // Who is held up wherever its chain ends, is so by the one at the end, whatever that one waits for.
         let charged = if holds { key } else { Key { terminal: self.end_at(q), ..key } };
@@ -139,11 +142,13 @@ impl Sweep<'_> {
             match self.forest.queue(q).edge {
                 None if self.forest.queue(q).members == 0 => {}
                 None => self.activate(q),
-                Some(edge) if edge.key != self.edge_key(q) => {
-                    self.retire(q);
-                    self.activate(q);
+                Some(edge) => {
+                    let key = self.edge_key(q);
+                    if edge.key != key {
+                        self.retire(q);
+                        self.activate_with(q, key);
+                    }
                 }
-                Some(_) => {}
             }
             q = next;
         }
@@ -151,16 +156,24 @@ impl Sweep<'_> {
     }
 
     fn cell_of(&mut self, q: u32, key: Key) -> u32 {
-        let known = self.forest.queue(q).last_keys;
         let slot = usize::from(matches!(self.forest_state(q), Some(State::Running(_))));
-        match known[slot] {
-            Some((last, cell)) if last == key => cell,
-            _ => {
-                let cell = self.cells.id(key);
-                self.forest.queue_mut(q).last_keys[slot] = Some((key, cell));
-                cell
-            }
+        let queue = self.forest.queue(q);
+        if let Some((last, cell)) = queue.last_keys[slot]
+            && last == key
+        {
+            return cell;
         }
+        let parent = queue.parent;
+        let led = if parent == NONE { None } else { self.forest.at(parent).led_keys[slot] };
+        let cell = match led.filter(|(last, _)| *last == key) {
+            Some((_, cell)) => return cell,
+            None => self.cells.id(key),
+        };
+        self.forest.queue_mut(q).last_keys[slot] = Some((key, cell));
+        if parent != NONE {
+            self.forest.at_mut(parent).led_keys[slot] = Some((key, cell));
+        }
+        cell
     }
 
     fn forest_state(&self, q: u32) -> Option<State> {
@@ -283,7 +296,7 @@ impl Sweep<'_> {
         let scratch = std::mem::take(&mut self.scratch);
         for (at, &cell) in scratch.iter().enumerate() {
             let counted_in = &mut self.forest.at_mut(i).counted_in;
-            let known = std::mem::replace(&mut counted_in[cell as usize % 4], cell) == cell;
+            let known = std::mem::replace(&mut counted_in[cell as usize % COUNTED_IN], cell) == cell;
             let keys = scratch[..at].iter().map(|&c| self.cells.keys[c as usize]);
             let how = As { new: !known, ..counted.counts_as(self.cells.keys[cell as usize], keys) };
             self.cells.at(cell).count(&counted, how);
