@@ -194,7 +194,10 @@ fn workload(trace: &Trace) -> Vec<u32> {
 }
 
 fn is_named(trace: &Trace, t: &Thread, wanted: &str) -> bool {
-    trace.text(t.process) == wanted || wanted.parse() == Ok(t.pid)
+    let process = trace.text(t.process);
+    // A title goes on behind the name: `tmux: server`, `starman master`.
+    let begins = || process.strip_prefix(wanted).is_some_and(|rest| rest.starts_with([':', ' ']));
+    process == wanted || wanted.parse() == Ok(t.pid) || !wanted.is_empty() && begins()
 }
 
 /// Names that the kernel gives to its own threads.

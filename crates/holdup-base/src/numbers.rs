@@ -12,6 +12,8 @@ pub fn unit(seconds: f64) -> (&'static str, f64) {
 
 /// A length of time in the unit in which it is read best: `1.25 s`, `3.4 ms`, `850 ns`.
 pub fn duration(seconds: f64) -> String {
+    // No time is never less than none.
+    let seconds = if seconds == 0.0 { 0.0 } else { seconds };
     let (unit, per_s) = unit(seconds);
     let digits = match unit {
         "s" => 2,

@@ -198,10 +198,18 @@ fn tcp(line: &str) -> Line {
 fn local(line: &str) -> Line {
     let mut fields = line.split_ascii_whitespace().skip(3);
     let flags = fields.next().and_then(|flags| u32::from_str_radix(flags, 16).ok());
-    match (flags, fields.nth(2).map(str::parse)) {
-        (Some(flags), Some(Ok(inode))) if flags & ACCEPTS != 0 => Line::Listens(inode),
+    let inode = fields.nth(2).map(str::parse);
+    match (flags, inode, fields.next()) {
+        (Some(flags), Some(Ok(inode)), path) if flags & ACCEPTS != 0 && !is_of_runtime(path) => Line::Listens(inode),
         _ => Line::Other,
     }
+}
+
+/// Whether a language's runtime listens there for debuggers, whatever its program does: that makes no server. Java does so once it was
+/// asked for the names of its functions.
+fn is_of_runtime(path: Option<&str>) -> bool {
+    let name = path.and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+    name.starts_with(".java_pid") || name.starts_with("dotnet-diagnostic-")
 }
 
 /// Whether a process holds one of `sockets`; `None` if that can't be known: it is another user's, or has too many
@@ -319,6 +327,8 @@ mod tests {
         assert_eq!((port(listens), port(connected), port("0: :")), (Some(0x1538), None, None));
         let listens = "ffff8a1c0: 00000002 00000000 00010000 0001 01 1234 /run/a b";
         let connected = "ffff8a1c0: 00000003 00000000 00000000 0001 03 1235";
+        let asked = "ffff: 00000002 00000000 00010000 0001 01 7 /tmp/.java_pid12";
+        assert_eq!(local(asked), Line::Other, "for debuggers");
         assert_eq!((local(listens), local(connected), local("x")), (Line::Listens(1234), Line::Other, Line::Other));
         assert_eq!((inode(b"socket:[77]"), inode(b"pipe:[77]")), (Some(77), None));
     }

@@ -86,7 +86,8 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Timer(..) => match lock::tried(context, tally) {
             Some(known) => format!("{who} slept for {lasted} in tries to get {}; {}", known.name, stood(f)),
             None if tally.is_at_input(context.classifier) => {
-                format!("{who} waited for a timer of {} own for {lasted} before it answered; {}", its(tally), stood(f))
+                let (its, it) = if its(tally) == "its" { ("its", "it") } else { ("their", "they") };
+                format!("{who} waited for a timer of {its} own for {lasted} before {it} answered; {}", stood(f))
             }
             None if is_for_itself(tally) => format!("{who} slept for {lasted} in the middle of {} work", its(tally)),
             None => format!("{who} slept for {lasted} while others waited for {it}; {}", stood(f)),

@@ -227,7 +227,6 @@ impl Facts {
 }
 
 /// Whether who ended a wait may have done so only for the thread to exit. A time that is over, or what another program sent, is what the
-
 /// thread waited for, though it has nothing left to do then, as `sleep 1`, or a client with one question.
 fn may_be_told_to_exit(wait: &Wait, dictionary: &Dictionary) -> bool {
     use WaitKind::{Disk, Lock, PageFault, Stopped, Write};

@@ -68,6 +68,7 @@ impl Page<'_> {
                 caveats.iter().find(|c| !c.record.is_empty()).map_or(Ok(()), |c| record(out, &c.record))?;
                 if let Some(first) = findings.first() {
                     row(out, "Perhaps", &first.title)?;
+                    places(out, first)?;
                 }
             }
         }
