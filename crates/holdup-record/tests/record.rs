@@ -128,8 +128,7 @@ fn who_waits_all_the_time_is_looked_at() {
     let (path, file) = (dir.path().join("spool"), dir.path().join("lock"));
     let flock = |what: &[&str]| Command::new("flock").arg(&file).args(what).process_group(0).spawn().expect("flock");
     let mut holder = flock(&["sleep", "1000"]);
-    let file_is_locked = || !Command::new("flock").arg("-n").arg(&file).arg("true").status().expect("flock").success();
-    while !file_is_locked() {
+    while Command::new("flock").arg("-n").arg(&file).arg("true").status().expect("flock").success() {
         std::thread::sleep(Duration::from_millis(10));
     }
     let mut waiter = flock(&["true"]);
@@ -138,8 +137,7 @@ fn who_waits_all_the_time_is_looked_at() {
     while !waits() {
         std::thread::sleep(Duration::from_millis(10));
     }
-    let options = Options { duration: Some(Duration::from_millis(200)), ..Options::default() };
-    let outcome = run(&options, &path);
+    let outcome = run(&Options { duration: Some(Duration::from_millis(200)), ..Options::default() }, &path);
     for child in [&mut holder, &mut waiter] {
         Command::new("kill").args(["--", &format!("-{}", child.id())]).status().expect("kill");
         child.wait().expect("wait");
@@ -150,8 +148,7 @@ fn who_waits_all_the_time_is_looked_at() {
     let own: Vec<_> =
         rows.iter().filter(|row| trace.thread(row.thread).is_some_and(|t| t.pid == waiter.id())).collect();
     let [row] = own[..] else { panic!("one of {}: {own:?}", rows.len()) };
-    assert_eq!(row.syscall, 73);
-    assert!(trace.stacks.frames(row.stack).count() > 3, "of the kernel, at least");
+    assert!(row.syscall == 73 && trace.stacks.frames(row.stack).count() > 3, "{row:?}, with frames of the kernel");
 }
 
 #[test]

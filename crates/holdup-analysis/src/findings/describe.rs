@@ -10,7 +10,7 @@ use super::stories::median;
 use super::tally::{Group, Tally};
 use super::{collection, inside, lock, preempt, sched, storm, stuck};
 use crate::blame::{Key, Terminal};
-use crate::classify::{self, WaitKind};
+use crate::classify;
 use crate::label::{self, duration};
 use crate::report::{Activity, Culprit, Finding, FindingKind};
 use crate::runtime;
@@ -93,7 +93,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             None => format!("{who} slept for {lasted} while others waited for {it}; {}", stood(f)),
         },
         Group::Ready(program, why) => sched::title(context, *program, *why, tally, f),
-        Group::Outside(..) if writes(tally) => {
+        Group::Outside(..) if stuck::writes(tally) => {
             format!("{who} could not write for {lasted}, as nobody read; {}", stood(f))
         }
         Group::Outside(..) => format!("{who} waited for input from outside for {lasted}; {}", stood(f)),
@@ -120,12 +120,6 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             format!("{threads} of {process} waited for {what}{behind}")
         }
     }
-}
-
-/// Whether what it waited for outside is that somebody reads.
-fn writes(tally: &Tally) -> bool {
-    let mut kinds = tally.subjects().map(|key| key.kind);
-    kinds.all(|kind| kind == WaitKind::Write)
 }
 
 /// Whether nobody waits but those that sleep.
@@ -274,9 +268,6 @@ fn shares_name(context: &Context, f: &Finding) -> bool {
     same.take(3).count() > 2
 }
 
-const DEADLOCK: &str = "See whether whoever has that lock waits for this one (a deadlock, which a time-out ends): take locks in the \
-                        same order everywhere, or let this one go first.";
-
 fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String {
     // An address is no name to work with, and nobody changes the C library.
     let c = &f.culprit;
@@ -287,7 +278,7 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
         return stuck::advice(context, tally).to_owned();
     }
     if lock::waits_for_another(context, group, tally) {
-        return DEADLOCK.to_owned();
+        return lock::DEADLOCK.to_owned();
     }
     let known = match group {
         Group::Timer(..) => lock::tried(context, tally),
@@ -354,7 +345,7 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
             "Wait for the event instead of sleeping in {function}: a condition variable, a futex or an eventfd."
         ),
         Group::Ready(_, why) => sched::advice(*why, f),
-        Group::Outside(..) if writes(tally) => {
+        Group::Outside(..) if stuck::writes(tally) => {
             "See why the other end does not read: it may wait for this one to end.".to_owned()
         }
         Group::Outside(..) => format!(

@@ -16,6 +16,9 @@ use crate::report::{Activity, LockFacts, Waiters};
 /// From this share of the waiting on, those in the middle of their work are those to name.
 const PART: f64 = 0.1;
 
+pub(super) const DEADLOCK: &str = "See whether whoever has that lock waits for this one (a deadlock, which a time-out ends): take locks in the \
+                        same order everywhere, or let this one go first.";
+
 /// A convoy: many hand-offs that take most of the waiting; or, of three and more threads, each longer than what is done under the lock,
 /// and no thread that holds it for most of the time.
 pub(super) fn is_convoy(context: &Context, lock: LockId, tally: &Tally) -> bool {

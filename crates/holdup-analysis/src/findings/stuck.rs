@@ -57,6 +57,12 @@ pub(super) fn doubt(context: &Context, tally: &Tally) -> Option<&'static str> {
     circle(context, tally).is_empty().then_some("who has the lock is not in the recording")
 }
 
+/// Whether what it waited for outside is that somebody reads.
+pub(super) fn writes(tally: &Tally) -> bool {
+    let mut kinds = tally.subjects().map(|key| key.kind);
+    kinds.all(|kind| kind == WaitKind::Write)
+}
+
 /// Threads of a program that goes on which waited for a lock or a disk from before the recording until its end: one stall for each program
 /// and place. O(threads).
 pub(super) fn stalls(context: &Context) -> Vec<Stall> {
