@@ -93,6 +93,8 @@ pub struct StackFacts {
     pub tells: bool,
     /// Whether it is for the lock of a language of which one thread runs at a time.
     pub one_runs: bool,
+    /// Whether it goes through a function that people know as a lock's.
+    pub takes_lock: bool,
     /// Whether the program asked to sleep for a time, however its runtime does that.
     pub sleeps: bool,
     /// Whether it is stopped for its tracer: a debugger, or strace.
@@ -206,6 +208,7 @@ impl<'a> Classifier<'a> {
             }
             facts.asks_for_name |= user.asks_for_name;
             facts.one_runs |= user.one_runs;
+            facts.takes_lock |= user.takes_lock;
             facts.sleeps |= user.sleeps;
             let before = facts.kind;
             facts.kind = user.refine(before);

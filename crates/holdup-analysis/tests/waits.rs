@@ -18,6 +18,8 @@ use holdup_trace::{
 const STOPPED: u64 = 1;
 const ASKS: u64 = 2;
 const PARKED: u64 = 3;
+const HANDLES_DEADLOCKS: u64 = 4;
+const LOCKS_ROWS: u64 = 5;
 
 struct Names;
 
@@ -27,6 +29,8 @@ impl Symbolizer for Names {
             STOPPED => ("do_signal_stop", "[kernel]"),
             ASKS => ("__res_context_send", "/lib/libc.so.6"),
             PARKED => ("runtime.findRunnable", "/bin/app"),
+            HANDLES_DEADLOCKS => ("slave_deadlock_handler", "/bin/app"),
+            LOCKS_ROWS => ("lock_wait", "/bin/app"),
             _ => ("main", "/bin/app"),
         };
         vec![Location { function: function.into(), module: module.into(), ..Location::default() }]
@@ -188,4 +192,18 @@ fn who_waits_for_each_other_is_a_deadlock() {
 fn who_stands_in_a_program_that_goes_on_explains_nothing_of_it() {
     let (_, blame) = common::blame_of(hung(60.0));
     near(common::ms(&blame, |key| key.terminal == Terminal::Stuck), 0.0);
+}
+
+#[test]
+fn a_word_alone_makes_no_lock_of_a_wait_that_never_ends() {
+    let held_up = |function: u64| {
+        let mut s = Schedule::new(2, 100.0).thread(10, "handler").thread(12, "ticker").in_focus();
+        let chain = s.builder.chain(1, &[], &[function]);
+        s.builder.push(ns(100.0), StandingEvent { tid: 10, syscall: FUTEX, lock: LockId::NONE, owner: 0, chain });
+        let trace = s.runs(12, 0, 1.0, 1.1, SLEEP).finish_with(&mut Names);
+        let (_, blame) = common::blame_of(trace);
+        common::ms(&blame, |key| key.terminal == Terminal::Stuck)
+    };
+    near(held_up(HANDLES_DEADLOCKS), 0.0);
+    near(held_up(LOCKS_ROWS), 100.0);
 }

@@ -115,7 +115,7 @@ event_tables! {
     /// What processes work on.
     small subjects: Subjects,
     /// Threads that waited all the time.
-    large standing_waits: StandingWaits,
+    small standing_waits: StandingWaits,
     /// Where and how threads may run.
     large placements: Placements,
     /// Units of work.

@@ -29,7 +29,8 @@ pub(super) fn title(context: &Context, tally: &Tally, crew: &Crew, lock: &str, l
         let them = if lock.starts_with(|c: char| c.is_ascii_digit()) { "them" } else { "it" };
         let waiters = tally.threads.len();
         let who = if waiters > 1 {
-            format!("{waiters} threads of {}", context.trace.text(context.program(crew.threads[0])))
+            let program = crew.threads.first().map_or("", |first| context.trace.text(context.program(*first)));
+            format!("{waiters} threads of {program}")
         } else {
             crew.words(context)
         };

@@ -186,8 +186,10 @@ impl Facts {
     /// signal may serve as one.
     fn find_place(&self, wait: &mut Wait, dictionary: &Dictionary) {
         let (place, stack) = self.homes.of(wait, dictionary);
-        let StackFacts { lock_function: lock, verdict, .. } = dictionary.classifier.facts(stack);
-        if place == Place::Middle && lock != StringId::default() && wait.kind != WaitKind::Timer {
+        let StackFacts { lock_function: lock, takes_lock, verdict, .. } = dictionary.classifier.facts(stack);
+        let by_name = place == Place::Middle && lock != StringId::default() && wait.kind != WaitKind::Timer;
+        // Of one that never ends, only a lock that people know by its name is one: who handles deadlocks waits for some.
+        if by_name && (!wait.is_standing() || takes_lock) {
             (wait.kind, wait.lock) = (WaitKind::Lock, LockId(self.first_place() + lock.0));
         }
         (wait.place, wait.verdict) = (place, verdict);

@@ -67,6 +67,11 @@ impl Wait {
     /// and of one that `hangs` where it may be by design. Who waits for a lock, a disk or for room to write all that time is held up.
     pub(super) fn only_stands(&self, hangs: bool) -> bool {
         let held_up = matches!(self.kind, WaitKind::Lock | WaitKind::Disk | WaitKind::PageFault | WaitKind::Write);
-        self.start == 0 && self.open && !(held_up && hangs)
+        self.is_standing() && !(held_up && hangs)
+    }
+
+    /// Whether it began before the trace and is not over.
+    pub(super) fn is_standing(&self) -> bool {
+        self.start == 0 && self.open
     }
 }
