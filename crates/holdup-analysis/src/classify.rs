@@ -91,8 +91,8 @@ pub struct StackFacts {
     pub lock_function: StringId,
     /// Whether it comes to code that is neither the kernel's nor the C library's.
     pub tells: bool,
-    /// Whether it is for the lock of a language of which one thread runs at a time.
-    pub one_runs: bool,
+    /// Whether what it is for is kept by whichever thread of the process runs.
+    pub kept_by_runner: bool,
     /// Whether it goes through a function that people know as a lock's.
     pub takes_lock: bool,
     /// Whether the program asked to sleep for a time, however its runtime does that.
@@ -207,7 +207,7 @@ impl<'a> Classifier<'a> {
                 ambiguous.see(module, function);
             }
             facts.asks_for_name |= user.asks_for_name;
-            facts.one_runs |= user.one_runs;
+            facts.kept_by_runner |= user.kept_by_runner;
             facts.takes_lock |= user.takes_lock;
             facts.sleeps |= user.sleeps;
             let before = facts.kind;

@@ -9,8 +9,8 @@ pub(crate) struct Known {
     pub(crate) advice: &'static str,
     /// Whether a process has one of it, or several that are as good as one.
     pub(crate) is_single: bool,
-    /// Whether who has it runs the language, and nobody else of its process does.
-    pub(crate) lets_one_run: bool,
+    /// What it has to do with who runs.
+    pub(crate) runs: Runs,
     pub(crate) place: Place,
     /// The functions that take it.
     pub(crate) functions: &'static [&'static str],
@@ -23,7 +23,7 @@ impl Known {
         advice: &'static str,
         functions: &'static [&'static str],
     ) -> Known {
-        Known { name, advice, is_single: false, lets_one_run: false, place: Place::Kernel, functions }
+        Known { name, advice, is_single: false, runs: Runs::Any, place: Place::Kernel, functions }
     }
 
     /// One of a program or a language's runtime, of which a process has one.
@@ -32,19 +32,30 @@ impl Known {
         advice: &'static str,
         functions: &'static [&'static str],
     ) -> Known {
-        Known { name, advice, is_single: true, lets_one_run: false, place: Place::Runtime, functions }
+        Known { name, advice, is_single: true, runs: Runs::Any, place: Place::Runtime, functions }
     }
 
     /// That of a language of which one thread of a process runs at a time.
     pub(crate) const fn of_language(name: &'static str, functions: &'static [&'static str]) -> Known {
         const ADVICE: &str = "Only one thread runs the language at a time: spread {} over processes, or do it in native code that lets the lock go.";
-        Known { lets_one_run: true, ..Known::of_runtime(name, ADVICE, functions) }
+        Known { runs: Runs::One, ..Known::of_runtime(name, ADVICE, functions) }
     }
 
     /// What to do about it in the function of the program that takes it.
     pub(crate) fn advice(&self, function: &str) -> String {
         self.advice.replace("{}", function)
     }
+}
+
+/// What a lock has to do with the threads that run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// Nothing: some run that have it, some that have not.
+    Any,
+    /// Who has it runs the language, and nobody else of its process does.
+    One,
+    /// It is no lock, but that all threads of the process stop: whoever still runs keeps the others waiting.
+    None,
 }
 
 /// Where such a function stands on the stack of a waiter.

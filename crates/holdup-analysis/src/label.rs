@@ -86,3 +86,7 @@ pub fn lock(trace: &Trace, lock: LockId) -> Option<LockFacts> {
     let row = trace.locks.row(lock.index());
     Some(LockFacts { kind: row.kind, address: format!("{:#x}", row.address), name: trace.text(row.name).to_owned() })
 }
+/// So many threads, in words.
+pub(crate) fn threads(n: usize) -> String {
+    if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") }
+}

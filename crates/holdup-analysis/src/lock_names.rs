@@ -8,11 +8,11 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-use crate::known::{Known, Place};
+use crate::known::{Known, Place, Runs};
 use crate::runtime;
 
 const fn library(name: &'static str, advice: &'static str, functions: &'static [&'static str]) -> Known {
-    Known { name, advice, is_single: true, lets_one_run: false, place: Place::Library, functions }
+    Known { name, advice, is_single: true, runs: Runs::Any, place: Place::Library, functions }
 }
 
 const FILES: &str = "Let fewer threads work on the same file or directory at once in {}, or spread them over several.";
@@ -394,6 +394,26 @@ const KNOWN: &[Known] = &[
         "Let fewer threads work on the same pages and indexes at once.",
         &["sync_array_wait_event"],
     ),
+    // Boehm's collector, SBCL, Mono, .NET and Go.
+    Known {
+        runs: Runs::None,
+        ..Known::of_runtime(
+            "the stop of all threads",
+            "Collections and the like have to wait until all threads have stopped: let {} come to a point where it can, such as a call or an \
+             allocation.",
+            &[
+                "GC_stop_world",
+                "GC_suspend_all",
+                "gc_stop_the_world",
+                "sgen_client_stop_world",
+                "unified_suspend_stop_world",
+                "ThreadSuspend::SuspendEE",
+                "ThreadSuspend::SuspendAllThreads",
+                "ThreadSuspend::SuspendRuntime",
+                "runtime.stopTheWorldWithSema",
+            ],
+        )
+    },
     Known::of_runtime("jemalloc's lock", MALLOC, &["malloc_mutex_lock_slow", "je_malloc_mutex_lock_slow"]),
 ];
 
@@ -422,6 +442,11 @@ pub(crate) fn is_kernel_lock_code(function: &str) -> bool {
 /// Whether a thread that waits in this function of a program or runtime waits for a lock, whatever it waits with.
 pub(crate) fn takes_lock(function: &str) -> bool {
     taken_in(function).is_some_and(|known| known.place == Place::Runtime) && !runtime::is_ambiguous(function)
+}
+
+/// Whether what a function waits for is kept by whichever thread of its process runs.
+pub(crate) fn is_kept_by_runner(function: &str) -> bool {
+    taken_in(function).is_some_and(|known| known.runs != Runs::Any)
 }
 
 #[cfg(test)]

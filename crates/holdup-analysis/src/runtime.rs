@@ -14,7 +14,7 @@ pub use row::Role;
 use row::Runtime;
 pub(crate) use row::bare;
 
-use crate::known::Known;
+use crate::known::{Known, Runs};
 use crate::schedulers;
 
 /// The table.
@@ -24,6 +24,7 @@ const ALL: &[Runtime] = &[
     others::RUBY,
     others::OCAML,
     others::PYPY,
+    others::MONO,
     others::PHP,
     others::PERL,
     others::LUA,
@@ -34,11 +35,6 @@ const ALL: &[Runtime] = &[
 /// The locks of all runtimes.
 pub(crate) fn locks() -> impl Iterator<Item = &'static Known> {
     ALL.iter().flat_map(|runtime| runtime.locks)
-}
-
-/// Whether a function takes the lock of a language of which one thread runs at a time.
-pub(crate) fn lets_one_run(function: &str) -> bool {
-    locks().any(|lock| lock.lets_one_run && lock.functions.contains(&function))
 }
 
 /// Whether a function belongs to a runtime or a language's own library, and is none that the author of a program would name.
@@ -64,7 +60,7 @@ pub(crate) fn interprets(module: &str) -> Option<&'static str> {
 /// Whether code is of a language of which one thread of a process runs at a time.
 pub(crate) fn is_one_at_a_time(module: &str, function: &str) -> bool {
     let is_code = |r: &&'static Runtime| (r.interprets)(module) || (r.is_language)(module, function);
-    ALL.iter().filter(is_code).any(|r| r.locks.iter().any(|lock| lock.lets_one_run))
+    ALL.iter().filter(is_code).any(|r| r.locks.iter().any(|lock| lock.runs == Runs::One))
 }
 
 /// Whether code is of an interpreted language: its source file, or what its runtime compiled.

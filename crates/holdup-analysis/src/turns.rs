@@ -204,10 +204,10 @@ const SEEN: f64 = 0.1;
 /// Threads that are at work at once for more of the time than this do not take turns.
 const TOGETHER: f64 = 0.2;
 
-/// Whether it is for what another thread does, and no lock.
+/// Whether it is for what another thread does, and no lock. That there is room again, in a full pipe, is no answer.
 fn is_for_reply(wait: &Wait) -> bool {
-    use WaitKind::{Condition, Futex, Input, Read, Signal, Unknown, Write};
-    let kind = matches!(wait.kind, Condition | Futex | Input | Read | Signal | Unknown | Write);
+    use WaitKind::{Condition, Futex, Input, Read, Signal, Unknown};
+    let kind = matches!(wait.kind, Condition | Futex | Input | Read | Signal | Unknown);
     kind && wait.waker.is_real() && wait.waker != wait.thread
 }
 

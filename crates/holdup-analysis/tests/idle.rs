@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{MS, POLL, READ, Schedule};
+use common::{MS, POLL, READ, SLEEP, Schedule};
 use holdup_analysis::report::{Explanation, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{ListenerEvent, NameEvent};
+use holdup_trace::{ListenerEvent, NameEvent, WakeContext};
 
 /// Ten times a second `sender` (30) sends `fetch` (10) something, who gives it on to `pack` (20), who works for `work` ms.
 fn pipeline(focus: &[u32], work: f64, listens: bool) -> Explanation {
@@ -55,6 +55,54 @@ fn who_works_with_one_thread_is_not_idle() {
 fn that_a_server_waits_for_requests_is_no_news() {
     let answer = pipeline(&[10, 20], 5.0, true);
     assert!(!answer.mostly_idle, "{:?}", answer.cpu_seconds);
+}
+
+/// A process in focus, 10, that serves nobody.
+fn process(end: f64, name: &str) -> Schedule {
+    let mut s = Schedule::new(2, end);
+    let name = s.builder.string(name);
+    s.builder.push(0, NameEvent { pid: 10, tid: 10, name });
+    s.builder.push(0, ListenerEvent { pid: 10, parent: 0, listens: false });
+    s.builder.meta_mut().focus_pids = vec![10];
+    s
+}
+
+/// A command that works for 500 ms, sleeps for 600 ms, and works again, with 400 ms at a disk; `beside` a thread of its own.
+fn command(beside: bool) -> Explanation {
+    let mut s = process(2000.0, "job");
+    let name = s.builder.string("helper");
+    s.builder.push(0, NameEvent { pid: 10, tid: 11, name });
+    s = s
+        .runs(10, 0, 0.0, 500.0, SLEEP)
+        .wakes(1100.0, 0, 0, 10, WakeContext::Timer, 0)
+        .runs(10, 0, 1100.0, 1600.0, READ);
+    if beside {
+        s = s.runs(11, 1, 100.0, 1500.0, READ);
+    }
+    s = s.wakes(2000.0, 0, 0, 10, WakeContext::HardIrq, 0);
+    explain(&s.finish(), "t", &Options::default(), &NoDisassembler).unwrap()
+}
+
+#[test]
+fn a_command_that_slept_longest_hears_that_first() {
+    let first = |beside| command(beside).on_page().next().map(|f| f.title.clone());
+    assert_eq!(first(false).as_deref(), Some("1 thread of job slept by its own timer for 600.0 ms"));
+    assert_ne!(first(true), first(false), "others of it worked meanwhile");
+}
+
+/// A client that looks for input until a time is over, ten times, and then works on what is there.
+#[test]
+fn who_looks_for_input_until_a_time_is_over_sets_itself_that_time() {
+    let title = |context| {
+        let mut s = process(1000.0, "loader");
+        for t in (0..10).map(|round| 100.0 * f64::from(round)) {
+            s = s.runs(10, 0, t, t + 1.0, POLL).wakes(t + 100.0, 0, 0, 10, context, 3);
+        }
+        let answer = explain(&s.finish(), "t", &Options::default(), &NoDisassembler).unwrap();
+        answer.findings.iter().map(|f| f.title.as_str()).collect::<Vec<_>>().join("; ")
+    };
+    assert!(title(WakeContext::Timer).contains("slept by its own timer"), "{}", title(WakeContext::Timer));
+    assert!(!title(WakeContext::SoftIrq).contains("timer"));
 }
 
 /// What perf recorded, by the name of its command.

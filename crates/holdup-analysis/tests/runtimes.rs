@@ -41,6 +41,9 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("app", "main.digest"),
     ("app", "runtime.goexit"),
     ("libjvm.so", "JavaThread::sleep"),
+    ("libjvm.so", "SafepointSynchronize::synchronize_threads"),
+    ("libjvm.so", "VMThread::wait_for_operation"),
+    ("[jit]", "Report.sum"),
 ];
 
 fn address(function: &str) -> u64 {
@@ -358,9 +361,39 @@ fn timed_out(functions: &[&str]) -> Explanation {
 #[test]
 fn sleeps_of_java_are_sleeps_of_their_own() {
     let title = |functions: &[&str]| timed_out(functions).findings[0].title.clone();
-    assert_eq!(title(&["JavaThread::sleep", "Caches.fill"]), "1 thread of pacer slept by its own timer");
+    assert_eq!(title(&["JavaThread::sleep", "Caches.fill"]), "1 thread of pacer slept by its own timer for 299.4 ms");
     assert_eq!(
         title(&["os::PlatformEvent::park", "Caches.fill"]),
         "1 thread of pacer waited for work that nobody sent"
     );
+}
+
+/// The virtual machine naps until `report` stops as well, which takes it 80 ms; then it works for 5 ms, and lets all go on.
+fn safepoint(naps_in: &str) -> Explanation {
+    let mut s = Schedule::new(2, 100.0).in_focus().thread(2, "VM Thread").thread(4, "report").thread(5, "handler");
+    s.builder.meta_mut().sample_period_ns = MS;
+    let chain = stack(&[naps_in, "thread_native_entry"]);
+    let works = s.builder.chain(1, &[], &stack(&["Report.sum"]));
+    for t in 1..90 {
+        s.builder.push(ns(f64::from(t)), SampleEvent { cpu: Cpu(1), tid: 4, ip: 0, chain: works });
+    }
+    s = s.runs(4, 1, 0.0, 90.0, FUTEX).waits_at(5, 0, [0.0, 1.0], FUTEX, &stack(&["Caches.fill"]));
+    for nap in 0..80 {
+        let t = 2.0 + f64::from(nap);
+        s = s.waits_at(2, 0, [t, t + 0.01], SLEEP, &chain).wakes(t + 0.95, 0, 0, 2, WakeContext::Timer, 0);
+    }
+    let home = stack(&["Monitor::wait", "VMThread::wait_for_operation", "thread_native_entry"]);
+    s = s.waits_at(2, 0, [82.0, 96.0], FUTEX, &home).by(95.9, 0, 2, 5).runs(5, 1, 96.0, 100.0, FUTEX);
+    explain(&s.finish_with(&mut Names), "t", &Options::default(), &NoDisassembler).unwrap()
+}
+
+#[test]
+fn who_does_not_stop_for_the_virtual_machine_is_who_runs() {
+    let answer = safepoint("SafepointSynchronize::synchronize_threads");
+    let first = &answer.findings[0];
+    assert!(first.title.starts_with("report ran on for "), "{}", first.title);
+    assert_eq!(first.culprit.function, "Report.sum");
+    assert!(first.advice.contains("safepoint"), "{}", first.advice);
+    let other = safepoint("ObjectMonitor::wait");
+    assert!(!other.findings[0].title.contains("ran on"), "{}", other.findings[0].title);
 }

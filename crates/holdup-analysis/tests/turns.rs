@@ -3,7 +3,7 @@
 mod common;
 
 use common::traffic::{ANSWER, EPOLL, Traffic, explained};
-use common::{FUTEX, NET_RX, READ, WAIT4};
+use common::{FUTEX, NET_RX, READ, WAIT4, WRITE};
 use holdup_analysis::report::{Finding, FindingKind};
 use holdup_trace::{Trace, WakeContext};
 
@@ -43,6 +43,26 @@ fn a_round_trip_belongs_to_whom_it_takes_longest() {
             assert!(f.advice.contains("pipelining"), "{f:?}");
         }
     }
+}
+
+#[test]
+fn that_a_pipe_has_room_again_is_no_answer() {
+    let titles = |call: i16| -> Vec<String> {
+        let mut traffic = Traffic::new(2, 202.0).thread(10, 10, "reader").thread(20, 20, "writer");
+        traffic.comes(0.0, 0, 10);
+        for trip in 0..200 {
+            let t = f64::from(trip);
+            traffic.wakes(t + 0.1, 0, 10, 20);
+            traffic.leaves(t + 0.11, 0, 10, READ);
+            traffic.comes(t + 0.2, 1, 20);
+            traffic.wakes(t + 0.8, 1, 20, 10);
+            traffic.leaves(t + 0.82, 1, 20, call);
+            traffic.comes(t + 1.0, 0, 10);
+        }
+        explained(&traffic.finish(), None).findings.into_iter().map(|f| f.title).collect()
+    };
+    let take_turns = |call| titles(call).iter().any(|title| title.contains("take turns"));
+    assert!(take_turns(READ) && !take_turns(WRITE));
 }
 
 #[test]

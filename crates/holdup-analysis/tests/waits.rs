@@ -7,12 +7,12 @@ mod common;
 use std::sync::Arc;
 
 use common::{FUTEX, MS, NET_RX, POLL, READ, SLEEP, Schedule, near, ns};
-use holdup_analysis::blame::Terminal;
+use holdup_analysis::blame::{Blame, Terminal};
 use holdup_analysis::report::{Confidence, Explanation, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
     ChainId, Cpu, ExitEvent, ForkEvent, Image, ListenerEvent, Location, LockId, LockKey, LockKind, SampleEvent,
-    StandingEvent, SwitchEvent, SwitchState, Symbolizer, Trace, WakeContext,
+    StandingEvent, SwitchEvent, SwitchState, Symbolizer, Timestamp, Trace, WakeContext,
 };
 
 const STOPPED: u64 = 1;
@@ -206,4 +206,62 @@ fn a_word_alone_makes_no_lock_of_a_wait_that_never_ends() {
     };
     near(held_up(HANDLES_DEADLOCKS), 0.0);
     near(held_up(LOCKS_ROWS), 100.0);
+}
+
+/// `late` waits since before the trace for `worker`, who wakes it after 60 of 100 ms; told only if it was `seen` to wait.
+fn from_before(seen: bool) -> (Trace, Blame) {
+    let mut s = Schedule::new(2, 100.0).thread(10, "late").thread(11, "worker").in_focus();
+    if seen {
+        let chain = s.builder.chain(1, &[], &[LOCKS_ROWS]);
+        s.builder.push(0, StandingEvent { tid: 10, syscall: FUTEX, lock: LockId::NONE, owner: 0, chain });
+    }
+    let s = s.runs(11, 0, 0.0, 60.0, SLEEP).by(59.9, 0, 11, 10).runs(10, 1, 60.0, 100.0, SLEEP);
+    common::blame_of(s.finish_with(&mut Names))
+}
+
+#[test]
+fn a_wait_from_before_the_trace_is_charged_until_it_ends() {
+    let held_up = |seen| common::ms(&from_before(seen).1, |key| key.terminal == Terminal::Running);
+    near(held_up(true), 59.9);
+    near(held_up(false), 0.0);
+}
+
+#[test]
+fn a_window_keeps_the_waits_from_before_it() {
+    let at = |from: f64| {
+        let (trace, _) = from_before(true);
+        let t = |ms: f64| Timestamp::from_nanos_since_start(ns(ms));
+        let part = holdup_trace::cut::window(&trace, t(from), t(100.0)).unwrap();
+        (part.standing_waits.rows(), common::ms(&common::blame_of(part).1, |key| key.terminal == Terminal::Running))
+    };
+    assert_eq!(at(20.0).0, 1);
+    near(at(20.0).1, 39.9);
+    assert_eq!(at(70.0).0, 0, "it was over before");
+}
+
+#[test]
+fn who_comes_back_at_once_after_a_lost_wake_up_still_waits() {
+    // A thread that waits on one futex until `worker` gives it something; the wake-up by its second time-out is not in the trace.
+    let blamed = |pause: f64| {
+        let mut s =
+            Schedule::new(2, 100.0).thread(10, "waiter").thread(11, "worker").in_focus().runs(11, 1, 0.0, 90.0, SLEEP);
+        let lock = s.builder.lock(LockKey { kind: LockKind::Futex, pid: 1, address: 0x10 });
+        for (from, woken) in [(0.0, true), (30.0, false), (60.0, true)] {
+            let from: f64 = if from > 0.0 { from + pause } else { from };
+            s = s.switch(from, 0, 0, SwitchState::Runnable, -1, 10);
+            let chain = s.builder.chain(1, &[], &[9]);
+            let (cpu, state) = (Cpu(0), SwitchState::Sleeping);
+            let out = SwitchEvent { cpu, prev: 10, next: 0, state, io_wait: false, syscall: FUTEX, lock, chain };
+            s.builder.push(ns(from + 0.1 + pause), out);
+            if from >= 60.0 {
+                s = s.by(89.0, 1, 11, 10);
+            } else if woken {
+                s = s.wakes(from + 29.9, 0, 0, 10, WakeContext::Timer, 0);
+            }
+        }
+        let (_, blame) = common::blame_of(s.finish_with(&mut Names));
+        common::ms(&blame, |key| key.terminal == Terminal::Running)
+    };
+    assert!(blamed(0.0) > 88.0, "{}", blamed(0.0));
+    assert!(blamed(2.0) < 60.0, "it worked meanwhile: {}", blamed(2.0));
 }

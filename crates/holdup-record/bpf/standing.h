@@ -1,10 +1,11 @@
-/* The end: threads that still wait. Included by recorder.bpf.c. */
+/* The beginning and the end: threads that wait there. Included by recorder.bpf.c. */
 #ifndef HOLDUP_STANDING_H
 #define HOLDUP_STANDING_H
 
 #include "stack.h"
 
-/* Whether a thread that was never seen has waited all the time: of those of programs whoever is not running has. */
+/* Whether a thread that was never seen has waited all the time, or since before the beginning: of those of programs whoever is
+ * not running has. */
 INLINE bool has_stood(struct task_struct *task)
 {
 	u32 state = 0;
@@ -28,32 +29,18 @@ INLINE void tell_standing(struct ring *r, struct task_struct *task, struct pt_re
 	side_put(r, at, K_STANDING, t, tid_of(r, task) | (u64)tgid_of(r, task) << BIT_SECOND | call << BIT_CALL, hash);
 }
 
-SEC("iter.s/task")
-int on_end(struct bpf_iter__task *ctx)
+/* Tells of the wait that a thread is in, with its stack. */
+INLINE void tell_wait(struct ring *r, struct task_struct *task, u64 t)
 {
-	struct task_struct *task = ctx->task;
-	struct ring *r = this_ring();
-	struct place p = {};
-	if (!task || !r)
-		return 0;
-	if (cfg.namespace && !control.level) { /* before the beginning */
-		find_self(task);
-		return 0;
-	}
-	if (is_own(task))
-		return 0;
 	struct thread *w = thread_of(task, 0);
-	u64 t = bpf_ktime_get_ns();
-	tell_open_spans(r, task, t);
-	if (cfg.markers)
-		tell_open_marks(r, task, t);
+	struct place p = {};
 	struct pt_regs *regs = user_regs_of(task);
 	u64 call = regs && (u16)regs->cs != COMPAT_CS ? regs->orig_ax : -1;
 	if (w ? !w->since || t - w->since < cfg.min_wait : !has_stood(task))
-		return 0;
+		return;
 	struct scratch *s = &r->scratch[WAITER];
 	if (s->busy)
-		return 0;
+		return;
 	s->busy = 1;
 	s->tgid = tgid_of(r, task);
 	long bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
@@ -62,6 +49,34 @@ int on_end(struct bpf_iter__task *ctx)
 	u64 hash = take_stack(r, s, task, &p, t, 1);
 	s->busy = 0;
 	tell_standing(r, task, regs, call, t, hash);
+}
+
+SEC("iter.s/task")
+int on_begin(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct ring *r = this_ring();
+	if (!task || !r)
+		return 0;
+	if (cfg.namespace && !control.level) /* the first round */
+		find_self(task);
+	else if (!is_own(task))
+		tell_wait(r, task, bpf_ktime_get_ns());
+	return 0;
+}
+
+SEC("iter.s/task")
+int on_end(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct ring *r = this_ring();
+	if (!task || !r || is_own(task))
+		return 0;
+	u64 t = bpf_ktime_get_ns();
+	tell_open_spans(r, task, t);
+	if (cfg.markers)
+		tell_open_marks(r, task, t);
+	tell_wait(r, task, t);
 	return 0;
 }
 

@@ -130,6 +130,7 @@ fn session(
     programs.control(&control(&budget, place, 0, 0));
     programs.attach(options)?;
     samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
+    programs.take_first_waits();
     scanner.scan(clock::now(), &mut side);
     drop(raised);
     // Loading the programs is not yet recording.

@@ -1,48 +1,25 @@
 //! Recordings of real programs, where this user may record.
 
+mod common;
+
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use holdup_base::Claim;
-use holdup_record::{Options, Outcome, Ring, Status, Target, record};
-use holdup_testing::{Need, has};
-use holdup_trace::{Destination, Error, Image, RawStack, Table, Trace, TraceBuilder, Unwinder};
+use common::{claim, may_record, open, run, run_until};
+use holdup_record::{Options, Ring, Status, Target, record};
 
-/// One recording at a time: they catch the process's signals.
-static ONE: Mutex<()> = Mutex::new(());
+use holdup_trace::{Error, Image, RawStack, Table, Unwinder};
 
 /// What the child of a test is to do: record into this spool.
 const CHILD: &str = "HOLDUP_TEST_SPOOL";
 
-/// Whether recording is possible here; says so if not.
-#[track_caller]
-fn may_record() -> Option<MutexGuard<'static, ()>> {
-    has(Need::Recording).then(|| ONE.lock().unwrap_or_else(|e| e.into_inner()))
-}
-
 fn command(words: &[&str]) -> Target {
     Target::Command { argv: words.iter().map(OsString::from).collect() }
-}
-
-fn claim(path: &Path) -> Result<Claim, Error> {
-    Claim::take(path).map(|(spool, _)| spool).map_err(|e| Error::Input(e.to_string()))
-}
-
-fn run(options: &Options, path: &Path) -> Result<Outcome, Error> {
-    record(options, claim(path)?, &mut |_| {}, &AtomicBool::new(false)).map(|(outcome, _)| outcome)
-}
-
-/// Records until `enough`, which is asked some ten times a second. The limit of two minutes ends a test that would hang.
-fn run_until(options: &Options, path: &Path, enough: &mut dyn FnMut(&Status) -> bool) -> Result<Outcome, Error> {
-    let stop = AtomicBool::new(false);
-    let options = Options { duration: Some(Duration::from_secs(120)), ..options.clone() };
-    let mut on_status = |status: &Status| stop.store(enough(status), Ordering::Relaxed);
-    record(&options, claim(path)?, &mut on_status, &stop).map(|(outcome, _)| outcome)
 }
 
 /// A link to `sleep` under a name of its own: others on the machine may sleep as well.
@@ -62,15 +39,6 @@ fn is_napping() -> bool {
     let processes = std::fs::read_dir("/proc").expect("processes").flatten().map(|entry| entry.path());
     let mut naps = processes.filter(|process| read(process, "comm").trim() == NAP);
     naps.any(|process| read(&process, "syscall").starts_with("230 "))
-}
-
-fn open(path: &Path, unwinder: Option<Box<dyn Unwinder>>) -> Trace {
-    let mut builder = TraceBuilder::new(&Destination::Memory).expect("builder");
-    if let Some(unwinder) = unwinder {
-        builder.set_unwinder(unwinder);
-    }
-    holdup_spool::read(path, &mut builder).expect("spool");
-    builder.finish(None).expect("trace")
 }
 
 #[test]
@@ -119,36 +87,6 @@ fn who_listens_is_told() {
         assert!(of_it.peek().is_some(), "it was there all the time");
         assert!(of_it.all(|row| row.listens == listens && pid(row.parent) == Some(std::process::id())));
     }
-}
-
-#[test]
-fn who_waits_all_the_time_is_looked_at() {
-    let Some(_one) = may_record() else { return };
-    let dir = tempfile::tempdir().expect("dir");
-    let (path, file) = (dir.path().join("spool"), dir.path().join("lock"));
-    let flock = |what: &[&str]| Command::new("flock").arg(&file).args(what).process_group(0).spawn().expect("flock");
-    let mut holder = flock(&["sleep", "1000"]);
-    while Command::new("flock").arg("-n").arg(&file).arg("true").status().expect("flock").success() {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let mut waiter = flock(&["true"]);
-    let waits =
-        || std::fs::read_to_string(format!("/proc/{}/syscall", waiter.id())).is_ok_and(|s| s.starts_with("73 "));
-    while !waits() {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let outcome = run(&Options { duration: Some(Duration::from_millis(200)), ..Options::default() }, &path);
-    for child in [&mut holder, &mut waiter] {
-        Command::new("kill").args(["--", &format!("-{}", child.id())]).status().expect("kill");
-        child.wait().expect("wait");
-    }
-    outcome.expect("recording");
-    let trace = open(&path, None);
-    let rows: Vec<_> = trace.standing_waits.load().expect("standing waits").rows().collect();
-    let own: Vec<_> =
-        rows.iter().filter(|row| trace.thread(row.thread).is_some_and(|t| t.pid == waiter.id())).collect();
-    let [row] = own[..] else { panic!("one of {}: {own:?}", rows.len()) };
-    assert!(row.syscall == 73 && trace.stacks.frames(row.stack).count() > 3, "{row:?}, with frames of the kernel");
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub(crate) const NAME: &str = "code compiled at run time";
 /// How the program or library of a runtime begins, its name, and what makes it tell.
 const RUNTIMES: &[(&str, &str, &str)] = &[
     ("libjvm.so", "Java", "record it while it runs for a second and more, or start it with -XX:+DumpPerfMapAtExit"),
+    ("mono-sgen", "Mono", "start it with mono --jitmap"),
     ("libcoreclr.so", ".NET", "start it with DOTNET_PerfMapEnabled=1"),
     ("libnode.so", "Node", "start it with NODE_OPTIONS=--perf-basic-prof"),
     ("node", "Node", "start it with NODE_OPTIONS=--perf-basic-prof"),

@@ -125,7 +125,9 @@ impl Cut<'_> {
             // Whoever was looked at once is known for the whole of the trace.
             listeners: rows(listeners, [], |r| Some(Listener { t: self.shift(r.t).min(self.end()), ..r }))?,
             subjects: rows(subjects, [], |r| Some(Subject { t: self.shift(r.t).min(self.end()), ..r }))?,
-            standing_waits: rows(standing_waits, [], |r| Some(StandingWait { t: self.end(), ..r }))?,
+            standing_waits: rows(standing_waits, [], |r| {
+                before.is_unseen(r.thread).then(|| StandingWait { t: self.shift(r.t).min(self.end()), ..r })
+            })?,
             placements: {
                 let last = self.last_before(placements, |r| r.t, |r| r.thread)?;
                 rows(placements, last.map(|r| Placement { t: Timestamp::ZERO, from: Timestamp::ZERO, ..r }), |r| {

@@ -139,7 +139,7 @@ events! {
         /// The lock that it waited for, if known only now.
         lock: LockId,
     }
-    /// `tid` waits when the trace ends. One that was in no event before has waited since before the trace began.
+    /// `tid` waits when the trace begins or ends. One that was in no event before has waited since before the trace began.
     Standing(StandingEvent) {
         /// The thread.
         tid: u32,

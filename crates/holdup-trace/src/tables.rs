@@ -209,7 +209,7 @@ table! {
 }
 
 table! {
-    /// Threads that waited from before the trace began until its end, so that nothing else tells of them.
+    /// Threads that waited when the trace began: nothing else tells where. One row for each.
     StandingWaits of StandingWait = "standing_wait" {
         /// When they were looked at.
         t: Timestamp, "ns since start";

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::names::{is_runtime_function, is_runtime_source, kernel_facts, user_kind};
 use super::{StackFacts, WaitKind, is_kernel_module, is_runtime_module};
-use crate::lock_names::{asks_for_name, takes_lock};
+use crate::lock_names::{asks_for_name, is_kept_by_runner, takes_lock};
 use crate::lock_words::says_lock;
 use crate::runtime;
 use crate::schedulers::{self, Scheduler};
@@ -49,7 +49,7 @@ pub(super) struct User {
     /// What it makes of a wait for a futex.
     pub(super) kind: Option<WaitKind>,
     pub(super) asks_for_name: bool,
-    pub(super) one_runs: bool,
+    pub(super) kept_by_runner: bool,
     pub(super) sleeps: bool,
     pub(super) is_ambiguous: bool,
     pub(super) says_lock: bool,
@@ -61,7 +61,7 @@ impl User {
             takes_lock: takes_lock(function),
             kind: user_kind(function),
             asks_for_name: asks_for_name(function),
-            one_runs: runtime::lets_one_run(function),
+            kept_by_runner: is_kept_by_runner(function),
             sleeps: runtime::sleeps(function),
             is_ambiguous: runtime::is_ambiguous(function),
             says_lock: says_lock(function),

@@ -8,10 +8,11 @@ use super::crew::Crew;
 use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
-use super::{collection, inside, lock, preempt, sched, storm, stuck};
+use super::{collection, idle, inside, lock, preempt, sched, storm, stuck};
 use crate::blame::{Key, Terminal};
 use crate::classify;
-use crate::label::{self, duration};
+use crate::known::Runs;
+use crate::label::{self, duration, threads};
 use crate::report::{Activity, Culprit, Finding, FindingKind};
 use crate::runtime;
 
@@ -65,6 +66,9 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Lock(_) if tally.starved => {
             format!("{who} kept {} and {}; {}", lock_words(f, tally), starved(), stood(f))
         }
+        Group::Lock(_) if lock::known(context, tally).is_some_and(|known| known.runs == Runs::None) => {
+            format!("{who} ran on for {} while all threads were to stop; {}", kept(context, tally, crew), stood(f))
+        }
         Group::Lock(_) => {
             let (lock, kept) = (lock_words(f, tally), kept(context, tally, crew));
             format!("{who} kept {lock} for {kept}{}; {}", meanwhile(context, group, tally), stood(f))
@@ -86,10 +90,13 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Timer(..) => match lock::tried(context, tally) {
             Some(known) => format!("{who} slept for {lasted} in tries to get {}; {}", known.name, stood(f)),
             None if tally.is_at_input(context.classifier) => {
-                let (its, it) = if its(tally) == "its" { ("its", "it") } else { ("their", "they") };
+                let (its, it) = if sleeps_alone(tally) { ("its", "it") } else { ("their", "they") };
                 format!("{who} waited for a timer of {its} own for {lasted} before {it} answered; {}", stood(f))
             }
-            None if is_for_itself(tally) => format!("{who} slept for {lasted} in the middle of {} work", its(tally)),
+            None if is_for_itself(tally) => {
+                let its = if sleeps_alone(tally) { "its" } else { "their" };
+                format!("{who} slept for {lasted} in the middle of {its} work")
+            }
             None => format!("{who} slept for {lasted} while others waited for {it}; {}", stood(f)),
         },
         Group::Ready(program, why) => sched::title(context, *program, *why, tally, f),
@@ -97,28 +104,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             format!("{who} could not write for {lasted}, as nobody read; {}", stood(f))
         }
         Group::Outside(..) => format!("{who} waited for input from outside for {lasted}; {}", stood(f)),
-        Group::Idle(program, _) => {
-            let own = tally.ends().len();
-            let behind = match f.waiters.threads.saturating_sub(own) {
-                0 => String::new(),
-                1 => ", and another one for it".to_owned(),
-                others => format!(", and {others} others for it"),
-            };
-            let sender =
-                context.learned.fed.sender(*program).map(|sender| format!("from {}", context.trace.text(sender)));
-            let (threads, process) = (threads(own), &f.culprit.process);
-            if tally.is_asleep() {
-                let its = if own == 1 { "its" } else { "their" };
-                return format!("{threads} of {process} slept by {its} own timer{behind}");
-            }
-            let asks = || tally.ends().keys().all(|thread| context.timeline.is_server(*thread) == Some(false));
-            let what = match sender {
-                Some(sender) => format!("work {sender}"),
-                None if tally.is_at_input(context.classifier) && asks() => "input that did not come".to_owned(),
-                None => "work that nobody sent".to_owned(),
-            };
-            format!("{threads} of {process} waited for {what}{behind}")
-        }
+        Group::Idle(program, _) => idle::title(context, *program, tally, f),
     }
 }
 
@@ -127,8 +113,8 @@ fn is_for_itself(tally: &Tally) -> bool {
     tally.threads.iter().all(|thread| tally.by_thread.contains_key(thread))
 }
 
-fn its(tally: &Tally) -> &'static str {
-    if tally.by_thread.len() > 1 { "their" } else { "its" }
+fn sleeps_alone(tally: &Tally) -> bool {
+    tally.by_thread.len() == 1
 }
 
 /// What whoever kept the lock did with it for most of the time, if that was no work.
@@ -184,10 +170,6 @@ fn stood(f: &Finding) -> String {
         n if n <= 2 * w.threads as u64 => format!("{who} stood still"),
         n => format!("{who} stood still {}, up to {}", times(n), duration(w.max_s)),
     }
-}
-
-fn threads(n: usize) -> String {
-    if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") }
 }
 
 fn times(n: u64) -> String {
@@ -351,19 +333,7 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
         Group::Outside(..) => format!(
             "See what {function} waits for: a client that keeps it waiting with a lock or a transaction open, or another host."
         ),
-        Group::Idle(..) if tally.is_asleep() => {
-            "There is nothing to mend, if it is meant to sleep. If it waits for something, wait for the event instead."
-                .to_owned()
-        }
-        Group::Idle(program, _) => match context.learned.fed.sender(*program) {
-            Some(sender) => format!(
-                "See why {} sends no more. If that is all there was, there is nothing to mend.",
-                context.trace.text(sender)
-            ),
-            None => {
-                "There is nothing to mend, if there was no more work. If there was, say so: --work FUNCTION.".to_owned()
-            }
-        },
+        Group::Idle(program, _) => idle::advice(context, *program, tally, f),
     }
 }
 

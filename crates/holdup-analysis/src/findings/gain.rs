@@ -9,7 +9,7 @@ use super::tally::{Group, Tally};
 use super::{collection, inside, lock, place, stuck};
 use crate::blame::{Key, Study, Terminal, Window};
 use crate::classify::WaitKind;
-use crate::known::Place;
+use crate::known::{Place, Runs};
 use crate::replay::{AT_ONCE, Taken, Work, bound, replay};
 use crate::report::{Finding, FindingKind};
 
@@ -59,7 +59,7 @@ fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, t
         // What a library or the kernel does under a lock of its own is done less if it is called less.
         FindingKind::LockHeld if is_of_library(context, tally) => taken.with_stacks(of_atomics(context)),
         // What runs the language has to be done, but may be by another process.
-        FindingKind::LockHeld if lock::known(context, tally).is_some_and(|known| known.lets_one_run) => {
+        FindingKind::LockHeld if lock::known(context, tally).is_some_and(|known| known.runs == Runs::One) => {
             taken.with_stacks(of_atomics(context)).moving(of_function(context, finding)).with_work(Work::Spread)
         }
         // Code that is compiled while it runs is compiled otherwise when it stands elsewhere.

@@ -1,7 +1,10 @@
 //! Who had nothing to do.
 
+use holdup_trace::{Nanos, StringId};
+
 use super::context::Context;
 use super::tally::{Group, Tally};
+use crate::label::{duration, threads};
 use crate::report::{CpuSeconds, Finding, FindingKind};
 
 /// The idleness of a pipeline is that of its source: that of programs that are fed goes to the one that feeds them, where this is idle
@@ -19,24 +22,91 @@ pub(super) fn merge(context: &Context, groups: &mut Vec<(Group, Tally)>) {
     }
 }
 
+/// Who had nothing to do, or set itself a time, and who waited for them.
+pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Finding) -> String {
+    let own = tally.ends().len();
+    let behind = match f.waiters.threads.saturating_sub(own) {
+        0 => String::new(),
+        1 => ", and another one for it".to_owned(),
+        others => format!(", and {others} others for it"),
+    };
+    let (who, at_input) = (format!("{} of {}", threads(own), f.culprit.process), tally.is_at_input(context.classifier));
+    if tally.is_asleep() {
+        // What several slept is no time that went by.
+        let slept = || format!(" for {}", duration(context.limits.of_threads(tally.asleep.amount(), 1)));
+        let (its, lasted) = if own == 1 { ("its", slept()) } else { ("their", String::new()) };
+        let what = if at_input { "waited for input until" } else { "slept by" };
+        return format!("{who} {what} {its} own timer{lasted}{behind}");
+    }
+    let asks = || tally.ends().keys().all(|thread| context.timeline.is_server(*thread) == Some(false));
+    let what = match context.learned.fed.sender(program) {
+        Some(sender) => format!("work from {}", context.trace.text(sender)),
+        None if at_input && asks() => "input that did not come".to_owned(),
+        None => "work that nobody sent".to_owned(),
+    };
+    format!("{who} waited for {what}{behind}")
+}
+
+/// What to do about it.
+pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Finding) -> String {
+    if tally.is_asleep() && tally.is_at_input(context.classifier) {
+        return format!(
+            "See what sets that timer in {}: a limit of its rate, a pause before it tries again, or a time-out for input that did not come.",
+            f.culprit.process
+        );
+    }
+    if tally.is_asleep() {
+        let advice =
+            "There is nothing to mend, if it is meant to sleep. If it waits for something, wait for the event instead.";
+        return advice.to_owned();
+    }
+    match context.learned.fed.sender(program) {
+        Some(sender) => format!(
+            "See why {} sends no more. If that is all there was, there is nothing to mend.",
+            context.trace.text(sender)
+        ),
+        None => {
+            "There is nothing to mend, if there was no more work. If there was, say so: --work FUNCTION.".to_owned()
+        }
+    }
+}
+
 /// Whether the focus worked, or was held up, for less than half of the time. Who works all the time with one thread has work, however
 /// many CPUs that leaves idle.
 pub(super) fn is_seldom_active(context: &Context, cpu: &CpuSeconds) -> bool {
-    let active = cpu.busy + cpu.spin + cpu.held_up + cpu.runnable_idle;
-    active < 0.5 * context.duration().seconds()
+    active(cpu) < 0.5 * context.duration().seconds()
+}
+
+fn active(cpu: &CpuSeconds) -> f64 {
+    cpu.busy + cpu.spin + cpu.held_up + cpu.runnable_idle
 }
 
 /// So many times as much time without work as any cause cost: to mend them all would save next to nothing.
 const NEXT_TO_NOTHING: f64 = 10.0;
+
+/// The same in the time that goes by: what lasts that much longer than any cause, and for this share of all, is what its user waits for.
+const LASTS: f64 = 2.0;
+const LEAST: f64 = 0.25;
 
 /// Whether the program in focus mostly had nothing to do, and no cause cost much
 /// beside that. A server that waits for requests does what it is for; where it is not known whether it is one, nothing is said.
 pub(super) fn is_mostly(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) -> bool {
     let Some(idle) = findings.iter().find(|f| f.kind == FindingKind::IdleByDesign) else { return false };
     let serves = idle.about.culprits.first().and_then(|thread| context.timeline.is_server(*thread));
-    let most = findings.iter().filter(|f| f.is_cause()).map(|f| f.blame_cpu_s).fold(0.0, f64::max);
+    let most = |of: fn(&Finding) -> f64| findings.iter().filter(|f| f.is_cause()).map(of).fold(0.0, f64::max);
+    // What several do at once lasts less.
+    let lasted = idle.blame_cpu_s / idle.waiters.threads.max(1) as f64;
+    let matters = lasted > LEAST * context.duration().seconds() && lasted > LASTS * most(|f| f.lasted_s);
+    let alone = lasted < ran_nothing(context) + LEAST * lasted;
     serves == Some(false)
         && !context.focus.is_everything()
-        && is_seldom_active(context, cpu)
-        && cpu.no_work > NEXT_TO_NOTHING * most
+        && (is_seldom_active(context, cpu) && cpu.no_work > NEXT_TO_NOTHING * most(|f| f.blame_cpu_s)
+            || matters && alone)
+}
+
+/// How long no thread of the focus ran, in seconds.
+fn ran_nothing(context: &Context) -> f64 {
+    let whole = context.blame.window == (0, context.timeline.end);
+    let none = context.timeline.parallelism.first().copied().unwrap_or(0);
+    if whole { Nanos(none).seconds() } else { 0.0 }
 }

@@ -44,6 +44,14 @@ pub(super) fn known(context: &Context, tally: &Tally) -> Option<&'static Known> 
         .max_by_key(|(ns, known)| (*ns, known.name))
         .filter(|(ns, _)| 2 * ns > all)
         .map(|(_, known)| known)
+        .or_else(|| by_waiter(context, tally))
+}
+
+/// The same by whoever waits for the lock itself, where those count for little that wait for that one.
+fn by_waiter(context: &Context, tally: &Tally) -> Option<&'static Known> {
+    let mut locks = tally.locks.iter();
+    let story = context.learned.locks.get(locks.next()?).filter(|_| locks.next().is_none())?;
+    lock_names::at(context.trace, context.classifier, story.site).filter(|known| known.place == known::Place::Runtime)
 }
 
 /// The same, if those who sleep at a chain's end do so for it, too: others may wait for a lock that one of them has who waits for

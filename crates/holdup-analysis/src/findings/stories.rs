@@ -16,6 +16,8 @@ pub(crate) struct LockStory {
     pub(crate) waits: u64,
     pub(crate) total: Nanos,
     pub(crate) longest: Nanos,
+    /// Where that thread waited.
+    pub(crate) site: StackId,
     /// From the wake-up to running.
     pub(crate) handoffs: Vec<Nanos>,
     /// From running after a wait to waking the next.
@@ -35,7 +37,7 @@ impl LockStory {
         self.total += length;
         // A wait that goes on after a time-out is counted once, by its last part.
         self.waits += u64::from(wait.goes_on == 0);
-        self.longest = self.longest.max(length);
+        self.see(length, wait.stack);
         if wait.open {
             return;
         }
@@ -52,12 +54,18 @@ impl LockStory {
         self.resumed.insert(wait.thread, wait.resumed);
     }
 
+    fn see(&mut self, length: Nanos, site: StackId) {
+        if length > self.longest || self.site == StackId::NONE {
+            (self.longest, self.site) = (length, site);
+        }
+    }
+
     /// Adds what an earlier part of the trace tells.
     pub(super) fn absorb(&mut self, earlier: LockStory) {
         self.threads.extend(earlier.threads);
         self.waits += earlier.waits;
         self.total += earlier.total;
-        self.longest = self.longest.max(earlier.longest);
+        self.see(earlier.longest, earlier.site);
         earlier.releases.into_iter().for_each(|(stack, time)| *self.releases.entry(stack).or_default() += time);
         self.handoffs.extend(earlier.handoffs.into_iter().take(REMEMBERED.saturating_sub(self.handoffs.len())));
         let room = REMEMBERED.saturating_sub(self.holds.len());

@@ -106,7 +106,7 @@ pub(crate) struct Tally {
     pub(crate) outside: Amount,
     /// How long its threads were idle by design, and slept for it.
     at_rest: Nanos,
-    asleep: Nanos,
+    pub(crate) asleep: Nanos,
     /// While nobody let the lock go any more.
     pub(crate) stuck: Amount,
     pub(crate) waits: u64,

@@ -54,7 +54,7 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
         let waking = Parts::of(context, &pairs).is_mostly_waking();
         let (taken, about) = take_groups(groups, &threads, pairs.length, !waking);
         let rest = could_run(context, pairs.length).0 - waking_of(groups, &threads).0;
-        uncharged += Amount((rest - taken.0).max(0.0));
+        uncharged += Amount((rest - taken.0 - charged_to(groups, &threads).0).max(0.0));
         let blame_cpu_s = context.limits.of_cpus(Amount(rest.max(taken.0)));
         findings.push(Finding { share_of_held_up: share(taken), blame_cpu_s, about, ..finding(context, &pairs) });
     }
@@ -146,6 +146,12 @@ fn take_groups(groups: &mut Vec<(Group, Tally)>, threads: &[ThreadIdx], ns: u64,
 
 fn is_waking(group: &Group) -> bool {
     matches!(group, Group::Ready(_, Why::Waking | Why::Turn))
+}
+
+/// What is charged to these threads, their waking up left out.
+fn charged_to(groups: &[(Group, Tally)], threads: &[ThreadIdx]) -> Amount {
+    let charged = groups.iter().filter(|(group, _)| group.holds_up() && !is_waking(group));
+    charged.flat_map(|(_, tally)| threads.iter().filter_map(|t| tally.by_thread.get(t))).map(|ns| Amount(*ns)).sum()
 }
 
 /// What is charged to the waking up of these threads.

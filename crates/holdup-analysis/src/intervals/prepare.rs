@@ -1,6 +1,6 @@
 //! What can be said of a wait when it is over, without the rest of the trace.
 
-use holdup_trace::{LockId, LockKind, StackId, Syscall, Table, ThreadIdx, Trace};
+use holdup_trace::{LockId, LockKind, StackId, Syscall, Table, ThreadIdx, Trace, WakeContext};
 use rustc_hash::FxHashMap;
 
 use super::families::Families;
@@ -88,7 +88,8 @@ impl<'a> Dictionary<'a> {
         let facts = self.classifier.facts(wait.stack);
         let is_kernel_lock =
             wait.lock != LockId::NONE && self.trace.locks.kind.get(wait.lock.index()).is_some_and(|&k| is_of_kernel(k));
-        if is_kernel_lock || facts.kernel_lock {
+        // Who naps until those that run let him is not asleep.
+        if is_kernel_lock || facts.kernel_lock || facts.kept_by_runner {
             return WaitKind::Lock;
         }
         if wait.idle_state {
@@ -196,9 +197,11 @@ impl Wait {
         }
     }
 
-    /// Whether it may go on in a later one.
+    /// Whether it may go on in a later one: nobody gave it what it waits for. Where the wake-up is not in the trace, who comes back to the same
+    /// place at once has not got it either.
     pub(super) fn may_go_on(&self) -> bool {
-        self.is_timed_out()
+        let unseen = !self.open && !self.waker.is_real() && self.context == WakeContext::Unknown;
+        (self.is_timed_out() || unseen)
             && (self.lock != LockId::NONE || self.kind == WaitKind::Input && self.stack != StackId::NONE)
     }
 }

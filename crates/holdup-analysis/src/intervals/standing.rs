@@ -1,14 +1,15 @@
-//! Threads that waited all the time: no event tells of them, but the recorder looked at them when it ended.
+//! Threads that waited when the trace began: no event tells where, but the recorder looked at them.
 
 use holdup_trace::tables::{StandingWait, Switch};
 use holdup_trace::{Cpu, Result, SwitchState, ThreadIdx, Timestamp, Trace};
 
 use super::machine::Machine;
+use super::now::ThreadNow;
 use super::state::State;
 use super::wait::Wait;
 use crate::classify::WaitKind;
 
-/// The waits that began before the trace and are not over.
+/// The waits that began before the trace.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Standing(Vec<StandingWait>);
 
@@ -21,9 +22,10 @@ impl Standing {
         trace.standing_waits.iter().collect::<Result<_>>().map(Standing)
     }
 
-    /// One by one.
-    pub(super) fn rows(&self) -> &[StandingWait] {
-        &self.0
+    /// Those that are not over when `machine` has followed all events.
+    pub(super) fn open(&self, machine: &Machine) -> Vec<StandingWait> {
+        let stands = |now: &ThreadNow| now.since == 0 && matches!(now.state, State::Waiting(_));
+        self.0.iter().filter(|row| machine.threads.get(row.thread.index()).is_some_and(stands)).copied().collect()
     }
 
     /// Lets them begin with the trace. O(waits).

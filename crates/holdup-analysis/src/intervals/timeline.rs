@@ -64,6 +64,8 @@ pub struct Timeline<'a> {
     servers: Servers,
     subjects: Subjects,
     standing: Standing,
+    /// Of those, whichever are not over at the end.
+    stood: Vec<StandingWait>,
     /// On which CPUs each thread may run.
     pub affinity: Affinity,
     /// How their control groups are limited.
@@ -114,6 +116,7 @@ impl<'a> Timeline<'a> {
             servers: Servers::of(trace)?,
             subjects: Subjects::of(trace)?,
             standing: Standing::of(trace)?,
+            stood: Vec::new(),
             cpus: usize::from(trace.meta.cpus),
             end: trace.meta.duration_ns,
             parallelism: Vec::new(),
@@ -221,6 +224,7 @@ impl<'a> Timeline<'a> {
             *ran += if runs { self.end.saturating_sub(now.since) } else { 0 };
         }
         tally.advance(self.end);
+        self.stood = self.standing.open(&machine);
         self.facts.hangs = standing::hangs(&tally.parallelism);
         self.facts.settle(std::mem::take(&mut tally.samples), &self.servers, &self.dictionary);
         (self.ran, self.changes) = (tally.ran, tally.changes);
@@ -236,7 +240,7 @@ impl<'a> Timeline<'a> {
 
     /// The threads of a focus that goes on which waited all the time, and where; none of one that hangs, which these waits hold up.
     pub(crate) fn standing(&self) -> &[StandingWait] {
-        if self.facts.hangs { &[] } else { self.standing.rows() }
+        if self.facts.hangs { &[] } else { &self.stood }
     }
 
     /// Keeps a part for who wants it next, if there is room.

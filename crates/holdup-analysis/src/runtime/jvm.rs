@@ -1,7 +1,7 @@
 //! HotSpot, the virtual machine of OpenJDK: 17 and newer.
 
 use super::row::{Role, Runtime, bare};
-use crate::known::Known;
+use crate::known::{Known, Runs};
 
 /// The rest of lock() is compiled into whoever calls it. Latches and semaphores go through these, too.
 const AMBIGUOUS: &[&str] = &[
@@ -152,6 +152,15 @@ pub(super) const JVM: Runtime = Runtime {
 };
 
 const LOCKS: &[Known] = &[
+    Known {
+        runs: Runs::None,
+        ..Known::of_runtime(
+            "a safepoint of the JVM",
+            "The JVM stops all threads for a collection or the like, and waits for {} to come to a safepoint (-Xlog:safepoint tells how long): cut \
+             its loop or its copying into parts, count with a long, or start java with -XX:+UseCountedLoopSafepoints.",
+            &["SafepointSynchronize::synchronize_threads"],
+        )
+    },
     Known {
         is_single: false,
         ..Known::of_runtime(

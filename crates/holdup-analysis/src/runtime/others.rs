@@ -35,6 +35,13 @@ pub(super) const PYPY: Runtime = Runtime {
     ..Runtime::NONE
 };
 
+/// The classes that come with it are compiled ahead of time; what the program's own compile to has no names.
+pub(super) const MONO: Runtime = Runtime {
+    modules: &["mono-sgen", "mono-boehm", "libmonosgen", "libmono-native"],
+    is_own: |module, _| module.ends_with(".dll.so"),
+    ..Runtime::NONE
+};
+
 pub(super) const PHP: Runtime =
     Runtime { language: "PHP", interprets: |module| begins(module, &["libphp", "php"]), ..Runtime::NONE };
 

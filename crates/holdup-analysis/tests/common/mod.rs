@@ -137,6 +137,7 @@ pub fn blame_of(trace: Trace) -> (Trace, Blame) {
 pub const SLEEP: i16 = 230;
 pub const FUTEX: i16 = 202;
 pub const READ: i16 = 0;
+pub const WRITE: i16 = 1;
 pub const POLL: i16 = 7;
 pub const WAIT4: i16 = 61;
 pub const EXIT: i16 = 60;

@@ -29,6 +29,8 @@ pub(super) struct Assembly {
     /// What the source calls addresses of processes.
     pub given: FxHashMap<(u32, u64), Vec<Location>>,
     pub waits: OpenWaits,
+    /// Who waited when the trace began, and may be told to do so again at its end.
+    pub stood: FxHashSet<ThreadIdx>,
     pub spans: OpenSpans,
     /// Main threads of processes of which it is known what they work on.
     pub working: FxHashSet<ThreadIdx>,
@@ -50,6 +52,7 @@ impl Assembly {
             locks: LockTable::default(),
             given: FxHashMap::default(),
             waits: OpenWaits::default(),
+            stood: FxHashSet::default(),
             spans: OpenSpans::default(),
             out: Fillers::new(tables)?,
         })
@@ -141,6 +144,9 @@ impl Assembly {
         let (thread, owner) = (self.thread(tid), self.threads.known(owner));
         if self.waits.has_seen(thread) {
             return self.blocked(BlockedEvent { tid, chain, lock: LockId::NONE });
+        }
+        if !self.stood.insert(thread) {
+            return Ok(());
         }
         let stack = self.stack(chain, thread);
         self.out.standing_waits.push(StandingWait { t, thread, syscall, lock, owner, stack })

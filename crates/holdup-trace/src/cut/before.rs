@@ -10,6 +10,8 @@ use crate::{Cpu, LockId, Result, StackId, SwitchState, Table, ThreadIdx, Timesta
 /// What a thread does.
 #[derive(Debug, Clone, Copy)]
 enum Now {
+    /// It was in no event yet.
+    Unseen,
     /// It runs, or nothing is known of it.
     Unknown,
     /// It waits for a CPU, and ran on this one last.
@@ -31,7 +33,7 @@ impl Before {
     /// What the events up to `at` tell; nothing at the trace's start.
     pub(super) fn new(trace: &Trace, at: Timestamp) -> Result<Self> {
         let mut before = Before {
-            threads: vec![Now::Unknown; trace.threads.len()],
+            threads: vec![Now::Unseen; trace.threads.len()],
             cpus: vec![None; usize::from(trace.meta.cpus)],
             futexes: FxHashMap::default(),
             kernel_locks: BTreeMap::new(),
@@ -113,7 +115,14 @@ impl Before {
         if let Some(Now::Waits(wait)) = self.threads.get(row.wakee.index()) {
             let cpu = if row.target == Cpu::NONE { wait.cpu } else { row.target };
             self.set(row.wakee, Now::Ready(cpu));
+        } else if self.is_unseen(row.wakee) {
+            self.set(row.wakee, Now::Unknown);
         }
+    }
+
+    /// Whether nothing has happened to a thread, so that a wait from before the trace goes on.
+    pub(super) fn is_unseen(&self, thread: ThreadIdx) -> bool {
+        matches!(self.threads.get(thread.index()), Some(Now::Unseen))
     }
 
     /// What happened on `cpu` from now on is not known.
@@ -123,7 +132,7 @@ impl Before {
             let there = match now {
                 Now::Ready(on) => *on,
                 Now::Waits(row) => row.cpu,
-                Now::Unknown => continue,
+                Now::Unknown | Now::Unseen => continue,
             };
             if all || there == cpu {
                 *now = Now::Unknown;

@@ -7,7 +7,6 @@ use super::super::cells::{As, Counted};
 use super::super::forest::{COUNTED_IN, Class, Counts, Edge, Mark, NONE, Role};
 use super::super::key::{Key, Terminal};
 use super::Sweep;
-use super::judge::idle_key;
 use crate::intervals::{State, Wait};
 
 /// Cells remembered for a queue, so that each wait is counted where it was charged: the latest.
@@ -269,8 +268,8 @@ impl Sweep<'_> {
         let all = self.clock.total.since(&thread.mark);
         let (key, own) = match thread.class {
             Class::None | Class::HeldUp => return,
-            Class::ByEnd => (idle_key(i, wait), *off),
-            Class::Idle => (idle_key(i, wait), all),
+            Class::ByEnd => (self.idle_key(i, wait), *off),
+            Class::Idle => (self.idle_key(i, wait), all),
         };
         if own.t == 0 {
             return;

@@ -91,11 +91,20 @@ impl Sweep<'_> {
             Class::ByEnd | Class::Idle => Role::Idle,
         };
         let key = match role {
-            Role::Idle => idle_key(i, wait),
+            Role::Idle => self.idle_key(i, wait),
             Role::HeldUp if !terminal.holds_up() => held_up_key(i, wait),
             _ => Key { terminal, thread: ThreadIdx(i), lock: lock_of(wait), kind: wait.kind, site: wait.stack },
         };
         (key, role)
+    }
+
+    /// Waits that hold nobody up are told apart by where they are, not by who ends them. Who sets itself a time sleeps, by whatever means, but
+    /// where its functions say that it waits for work. So does a client that looks for input until then, and has something to do afterwards.
+    pub(super) fn idle_key(&self, i: u32, wait: &Wait) -> Key {
+        let looks = || wait.kind.is_for_input() && self.study.timeline.is_server(wait.thread) != Some(false);
+        let sleeps = wait.is_timed_out() && wait.verdict != Some(Verdict::Idle) && !looks();
+        let kind = if sleeps { WaitKind::Timer } else { wait.kind };
+        Key { terminal: Terminal::IdleByDesign, thread: ThreadIdx(i), lock: LockId::NONE, kind, site: wait.stack }
     }
 
     /// What a queue next to a root waits for if it is held up wherever its chain ends.
@@ -156,14 +165,6 @@ impl Sweep<'_> {
 /// The lock of a wait for one.
 pub(super) fn lock_of(wait: &Wait) -> LockId {
     if wait.kind == WaitKind::Lock { wait.lock } else { LockId::NONE }
-}
-
-/// Waits that hold nobody up are told apart by where they are, not by who ends them. Who sets itself a time sleeps, by whatever means, but
-/// where its functions say that it waits for work.
-pub(super) fn idle_key(i: u32, wait: &Wait) -> Key {
-    let sleeps = wait.is_timed_out() && !wait.kind.is_for_input() && wait.verdict != Some(Verdict::Idle);
-    let kind = if sleeps { WaitKind::Timer } else { wait.kind };
-    Key { terminal: Terminal::IdleByDesign, thread: ThreadIdx(i), lock: LockId::NONE, kind, site: wait.stack }
 }
 
 /// Held up at this place, by nobody in the trace: what for, only the place tells.

@@ -19,7 +19,7 @@ impl Sweep<'_> {
         let queue = if wait.kind == WaitKind::Lock && self.locks.has(wait.lock) {
             self.lock_queue(i, wait, real)
         } else if !real {
-            None
+            self.holder_by_running(i, wait).map(|holder| self.queue_for(i, wait, holder))
         } else if self.is_input(wait) || self.comes_home(i, wait) {
             self.relay(i, wait);
             None
@@ -27,7 +27,7 @@ impl Sweep<'_> {
             self.out.cycles += 1;
             None
         } else {
-            Some(self.queue_for(i, wait))
+            Some(self.queue_for(i, wait, waker.0))
         };
         match queue {
             Some(q) => self.join(i, q, wait),
@@ -60,9 +60,7 @@ impl Sweep<'_> {
                 self.locks.set_releaser(lock, wait.waker.0);
             }
         } else if wait.is_timed_out() && !self.study.timeline.is_owned(lock) {
-            // Nobody's release ended it, and nobody is known to hold such a lock; but who runs a language of which one thread does.
-            let one_runs = self.study.classifier.facts(wait.stack).one_runs;
-            let holder = one_runs.then(|| self.runs_beside(i)).flatten()?;
+            let holder = self.holder_by_running(i, wait)?;
             self.locks.set_releaser(lock, holder);
         }
         if self.locks.owner(lock) == i {
@@ -91,6 +89,13 @@ impl Sweep<'_> {
         Some(q)
     }
 
+    /// Who has what a thread waits for until a time is over: nobody's release ends that, and nobody is known to hold it; but some locks are
+    /// kept by whoever runs.
+    fn holder_by_running(&self, i: u32, wait: &Wait) -> Option<u32> {
+        let kept_by_runner = wait.is_timed_out() && self.study.classifier.facts(wait.stack).kept_by_runner;
+        kept_by_runner.then(|| self.runs_beside(i)).flatten()
+    }
+
     /// The only other thread of its process that runs at this instant.
     fn runs_beside(&self, i: u32) -> Option<u32> {
         let pid = |thread: u32| self.study.trace.threads.pid.get(thread as usize);
@@ -99,11 +104,10 @@ impl Sweep<'_> {
         others.next().filter(|_| others.next().is_none())
     }
 
-    /// The queue of those that wait for the waker of `wait` for the same reason.
-    fn queue_for(&mut self, i: u32, wait: &Wait) -> u32 {
-        let parent = wait.waker.0;
+    /// The queue of those that wait for thread `parent` for the same reason.
+    fn queue_for(&mut self, i: u32, wait: &Wait, parent: u32) -> u32 {
         let focus = self.study.focus;
-        let proxy = focus.is_kernel(wait.waker) && !focus.is_kernel(ThreadIdx(i));
+        let proxy = focus.is_kernel(ThreadIdx(parent)) && !focus.is_kernel(ThreadIdx(i));
         let site = if proxy { wait.stack } else { StackId::NONE };
         let kind = Kind { kind: wait.kind, lock: lock_of(wait), site, at_home: self.serves_at_home(wait) };
         let fits = |q: &Queue| q.kind == kind && !q.passed_on;
