@@ -454,6 +454,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn some_are_kept_by_whoever_runs() {
+        let kept = [
+            "take_gil",
+            "rb_threadptr_execute_interrupts",
+            "SafepointSynchronize::synchronize_threads",
+            "GC_stop_world",
+        ];
+        assert_eq!(kept.map(is_kept_by_runner), [true; 4]);
+        assert_eq!(["ObjectMonitor::EnterI", "lock_wait", "malloc"].map(is_kept_by_runner), [false; 3]);
+    }
+
+    #[test]
     fn the_locks_of_libraries_that_park_are_locks() {
         assert!(takes_lock("parking_lot::raw_mutex::RawMutex::lock_slow") && takes_lock("lock_wait"));
         assert!(!takes_lock("parking_lot_core::parking_lot::park"));

@@ -51,6 +51,19 @@ INLINE void tell_wait(struct ring *r, struct task_struct *task, u64 t)
 	tell_standing(r, task, regs, call, t, hash);
 }
 
+/* PF_FORKNOEXEC */
+#define FORKED_ONLY 0x40
+
+/* Whether the recorder has forked it, and it may not begin yet: the command. */
+INLINE bool is_own_child(struct task_struct *task)
+{
+	struct task_struct *parent = 0;
+	u32 tgid = 0, flags = 0;
+	read_field(flags, task->flags);
+	return (flags & FORKED_ONLY) && !read_field(parent, task->real_parent) && parent &&
+		!read_field(tgid, parent->tgid) && tgid == control.self_tgid;
+}
+
 SEC("iter.s/task")
 int on_begin(struct bpf_iter__task *ctx)
 {
@@ -60,7 +73,7 @@ int on_begin(struct bpf_iter__task *ctx)
 		return 0;
 	if (cfg.namespace && !control.level) /* the first round */
 		find_self(task);
-	else if (!is_own(task))
+	else if (!is_own(task) && !is_own_child(task))
 		tell_wait(r, task, bpf_ktime_get_ns());
 	return 0;
 }

@@ -6,8 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{may_record, open, run_until};
-use holdup_record::Options;
+use common::{may_record, open, run, run_until};
+use holdup_record::{Options, Target};
 use holdup_trace::Table;
 
 /// Comes back when a process waits in a system call.
@@ -57,4 +57,17 @@ fn who_waits_when_it_begins_is_looked_at() {
         let runs = trace.switches.iter().any(|switch| own(switch.expect("a switch").next));
         assert_eq!(runs, pid == reader.id());
     }
+}
+
+#[test]
+fn a_command_that_may_not_begin_yet_waits_for_nothing() {
+    let Some(_one) = may_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let path = dir.path().join("spool");
+    let target = Target::Command { argv: vec!["true".into()] };
+    run(&Options { target, ..Options::default() }, &path).expect("recording");
+    let trace = open(&path, None);
+    let rows = trace.standing_waits.load().expect("standing waits");
+    let of_command = |thread| trace.thread(thread).is_some_and(|t| trace.meta.focus_pids.contains(&t.pid));
+    assert!(rows.rows().all(|row| !of_command(row.thread)) && !trace.meta.focus_pids.is_empty());
 }

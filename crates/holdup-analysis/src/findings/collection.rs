@@ -26,9 +26,9 @@ pub(super) fn is(context: &Context, group: &Group, tally: &Tally) -> bool {
         _ if is_mostly_collectors(context, tally) => true,
         Some(Role::Collector) => true,
         // Its runtime keeps no thread for that alone.
-        None => all > 0.0 && 2.0 * sum_of(&|stack| collector_at(context, stack).is_some()) > all,
+        None => all > 0.0 && 2.0 * sum_of(&|stack| context.classifier.collector_at(stack).is_some()) > all,
         Some(Role::Operations) => {
-            let collecting = sum_of(&|stack| collects_at(context, stack));
+            let collecting = sum_of(&|stack| context.classifier.collects_at(stack));
             if all > 0.0 { 2.0 * collecting > all } else { asked(context, tally).is_some() }
         }
         Some(Role::Compiler | Role::Housekeeping) => false,
@@ -42,15 +42,6 @@ fn is_mostly_collectors(context: &Context, tally: &Tally) -> bool {
         tally.ends().iter().filter(|(thread, _)| wanted(thread)).map(|(_, blame)| blame).sum()
     };
     2.0 * sum(&is_collector) > sum(&|_| true)
-}
-
-fn collects_at(context: &Context, stack: StackId) -> bool {
-    context.classifier.collects_at(stack)
-}
-
-/// What to do about the collector in which a stack is that a scheduler inside of the program runs.
-fn collector_at(context: &Context, stack: StackId) -> Option<&'static str> {
-    context.classifier.collector_at(stack)
 }
 
 /// The collector's thread, and the function of the program in which most of those waited that asked for a collection.
@@ -125,7 +116,7 @@ pub(super) fn advice(context: &Context, tally: &Tally) -> String {
     let share = share(context, time.seconds());
     let allocates =
         asked(context, tally).map_or(String::new(), |at| format!(" in {}", context.trace.text(at.function)));
-    let own = tally.samples.keys().find_map(|stack| collector_at(context, *stack));
+    let own = tally.samples.keys().find_map(|stack| context.classifier.collector_at(*stack));
     let advice = own.map_or_else(|| runtime::advice_for_collections(&allocates), |own| own.replace("{}", &allocates));
     format!("{advice} {share:.0} % of the time is collection.")
 }

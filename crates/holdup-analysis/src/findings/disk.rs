@@ -41,7 +41,8 @@ pub(super) fn add(finding: &mut Finding, disk: Option<DiskFacts>) {
     }
     if let Some(doubt) = disk.as_ref().and_then(|disk| held_back(disk, finding.lasted_s)) {
         finding.doubts.push(doubt);
-        finding.confidence = if finding.confidence == Confidence::Low { Confidence::Low } else { Confidence::Medium };
+        // The order is that of doubt.
+        finding.confidence = finding.confidence.max(Confidence::Medium);
     }
     finding.disk = disk;
 }

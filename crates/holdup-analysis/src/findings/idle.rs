@@ -104,6 +104,11 @@ pub(super) fn is_mostly(context: &Context, cpu: &CpuSeconds, findings: &[Finding
             || matters && alone)
 }
 
+/// Whether nothing of it ran for more than half of the time, with which many programs of a machine together are seldom active, too.
+pub(super) fn ran_seldom(context: &Context) -> bool {
+    ran_nothing(context) > 0.5 * context.duration().seconds()
+}
+
 /// How long no thread of the focus ran, in seconds.
 fn ran_nothing(context: &Context) -> f64 {
     let whole = context.blame.window == (0, context.timeline.end);

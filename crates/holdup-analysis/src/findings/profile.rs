@@ -203,7 +203,8 @@ fn certainty(context: &Context, samples: f64, share: f64) -> (Confidence, Vec<St
         let doubt = format!("{:.0} % of the work is elsewhere, or has no names", 100.0 * (1.0 - share));
         return (Confidence::Medium, vec![doubt]);
     }
-    if caveats::has_switches(context) && idle::is_seldom_active(context, &context.cpu_seconds()) {
+    let seldom = || idle::is_seldom_active(context, &context.cpu_seconds()) || idle::ran_seldom(context);
+    if caveats::has_switches(context) && seldom() {
         let doubt = "for more than half of the time nobody had anything to do: the input may matter more";
         return (Confidence::Medium, vec![doubt.to_owned()]);
     }

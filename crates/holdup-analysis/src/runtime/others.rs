@@ -11,7 +11,14 @@ pub(super) const RUBY: Runtime = Runtime {
     interprets: |module| begins(module, &["libruby", "ruby"]),
     locks: &[Known::of_language(
         "Ruby's interpreter lock (GVL)",
-        &["gvl_acquire_worker", "thread_sched_wait_running_turn", "thread_sched_to_running_common", "rb_gvl_init"],
+        &[
+            "gvl_acquire_worker",
+            "thread_sched_wait_running_turn",
+            "thread_sched_to_running_common",
+            "rb_gvl_init",
+            // Whose time slice is over: Debian's has no names for what it calls.
+            "rb_threadptr_execute_interrupts",
+        ],
     )],
     ..Runtime::NONE
 };
