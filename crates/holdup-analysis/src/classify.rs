@@ -82,6 +82,8 @@ pub struct StackFacts {
     pub kernel_spin: bool,
     /// Whether the thread exits because its process does: by no doing of its own.
     pub is_made_to_exit: bool,
+    /// Whether the thread sends a signal here, or ends its process: it wakes threads, whatever they wait for.
+    pub signals: bool,
     /// Whether the thread gives way to others instead of waiting: `sched_yield`.
     pub yields: bool,
     /// The innermost function of the application; 0 if there is none.
@@ -116,6 +118,7 @@ impl StackFacts {
         self.in_kernel |= function.in_kernel;
         self.interrupts |= function.interrupts;
         self.is_made_to_exit |= function.is_made_to_exit;
+        self.signals |= function.signals;
         self.kernel_spin |= function.kernel_spin;
         self.yields |= function.yields;
         self.traced |= function.traced;

@@ -12,7 +12,7 @@ use holdup_analysis::report::{Confidence, Explanation, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
     ChainId, Cpu, ExitEvent, ForkEvent, Image, ListenerEvent, Location, LockId, LockKey, LockKind, SampleEvent,
-    StandingEvent, SwitchEvent, SwitchState, Symbolizer, Timestamp, Trace, WakeContext,
+    StandingEvent, SwitchEvent, SwitchState, Symbolizer, Timestamp, Trace, WakeContext, WakeEvent,
 };
 
 const STOPPED: u64 = 1;
@@ -20,6 +20,8 @@ const ASKS: u64 = 2;
 const PARKED: u64 = 3;
 const HANDLES_DEADLOCKS: u64 = 4;
 const LOCKS_ROWS: u64 = 5;
+const WRITES: u64 = 6;
+const ENDS_ALL: u64 = 7;
 
 struct Names;
 
@@ -27,6 +29,8 @@ impl Symbolizer for Names {
     fn locate(&mut self, _: bool, _: &[Arc<Image>], address: u64) -> Vec<Location> {
         let (function, module) = match address {
             STOPPED => ("do_signal_stop", "[kernel]"),
+            WRITES => ("__pthread_rwlock_wrlock_full64", "/lib/libc.so.6"),
+            ENDS_ALL => ("zap_other_threads", "[kernel]"),
             ASKS => ("__res_context_send", "/lib/libc.so.6"),
             PARKED => ("runtime.findRunnable", "/bin/app"),
             HANDLES_DEADLOCKS => ("slave_deadlock_handler", "/bin/app"),
@@ -264,4 +268,30 @@ fn who_comes_back_at_once_after_a_lost_wake_up_still_waits() {
     };
     assert!(blamed(0.0) > 88.0, "{}", blamed(0.0));
     assert!(blamed(2.0) < 60.0, "it worked meanwhile: {}", blamed(2.0));
+}
+
+#[test]
+fn who_ends_the_program_has_let_no_lock_go() {
+    let found = |waker_at: u64| {
+        let mut s = Schedule::new(2, 100.0).thread(10, "writer").thread(11, "main").thread(12, "reader").in_focus();
+        let lock = s.builder.lock(LockKey { kind: LockKind::Futex, pid: 1, address: 0x10 });
+        let (state, cpu) = (SwitchState::Sleeping, Cpu(0));
+        let at = s.builder.chain(1, &[], &[WRITES, LOCKS_ROWS, 9]);
+        let out = SwitchEvent { cpu, prev: 10, next: 0, state, io_wait: false, syscall: FUTEX, lock, chain: at };
+        s = s.switch(0.0, 0, 0, SwitchState::Runnable, -1, 10);
+        s.builder.push(ns(1.0), out);
+        let chain = s.builder.chain(1, &[waker_at], &[9]);
+        s = s.runs(12, 1, 1.0, 90.0, SLEEP).runs(11, 1, 95.0, 96.0, SLEEP);
+        let (context, target) = (WakeContext::Task, Cpu::NONE);
+        let wake =
+            WakeEvent { cpu: Cpu(1), waker: 11, wakee: 10, context, source: 0, target, lock: LockId::NONE, chain };
+        s.builder.push(ns(95.5), wake);
+        let trace = s.runs(10, 0, 95.6, 95.7, SLEEP).exits(95.7, 10).exits(95.9, 11).finish_with(&mut Names);
+        explained(&trace).findings.into_iter().next().expect("a finding")
+    };
+    let ended = found(ENDS_ALL);
+    assert!(ended.title.starts_with("writer waited for") && ended.title.ends_with("did not get it"), "{}", ended.title);
+    assert!(ended.advice.contains("PREFER_WRITER"), "{}", ended.advice);
+    assert_ne!(ended.confidence, Confidence::High);
+    assert!(!found(9).title.contains("did not get it"));
 }

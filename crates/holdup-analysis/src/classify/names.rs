@@ -59,6 +59,8 @@ pub(super) fn kernel_facts(function: &str, facts: &mut StackFacts) {
     facts.interrupts |= function.starts_with("smp_call_function");
     // A signal that kills ends here for all threads but the one that asked for the end.
     facts.is_made_to_exit |= function == "get_signal";
+    facts.signals |=
+        matches!(function, "zap_other_threads" | "zap_process" | "complete_signal" | "signal_wake_up_state");
     facts.kernel_spin |= SPIN_SITES.contains(&function);
     facts.yields |= function.ends_with("sched_yield");
     let kind = match function {

@@ -93,6 +93,12 @@ pub(super) fn main_wait(context: &Context, group: &Group, tally: &Tally) -> Stac
         let is_lock = |stack| context.classifier.facts(stack).kind == Some(WaitKind::Lock);
         return tally.common_stack_of(context.classifier, is_lock);
     }
+    // Who sleeps is no better place than where those are that wait for him, if that is known.
+    if matches!(group, Group::Timer(..)) {
+        let awake = tally.common_stack_of(context.classifier, |stack| !tally.sites.contains_key(&stack));
+        let tells = place::place(context, awake).is_some();
+        return if tells { awake } else { tally.common_stack(context.classifier) };
+    }
     let known = if group.is_lock() { known(context, tally) } else { None };
     let is_for = |stack| known.is_none() || lock_names::at(context.trace, context.classifier, stack) == known;
     // Those who keep house wait for whoever gives them something to do, and have waited longest: others have more to lose.

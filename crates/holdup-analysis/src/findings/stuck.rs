@@ -34,7 +34,9 @@ pub(super) fn title(context: &Context, tally: &Tally, crew: &Crew, lock: &str, l
         } else {
             crew.words(context)
         };
-        return format!("{who} waited for {lock} for {lasted}, and nobody let {them} go");
+        let end =
+            if is_to_write(context, tally) { format!("did not get {them}") } else { format!("nobody let {them} go") };
+        return format!("{who} waited for {lock} for {lasted}, and {end}");
     }
     let names = names::grouped(circle.iter().map(|thread| context.thread_name(*thread)));
     let who = match names.as_slice() {
@@ -44,12 +46,21 @@ pub(super) fn title(context: &Context, tally: &Tally, crew: &Crew, lock: &str, l
     format!("{who} waited for each other for {lasted}, each for a lock that another one has (a deadlock); {stood}")
 }
 
+/// Whether it is to write under a lock that several may have to read: nobody of those needs to keep it.
+fn is_to_write(context: &Context, tally: &Tally) -> bool {
+    let stack = tally.common_stack(context.classifier);
+    place::functions(context, stack).any(|function| context.trace.text(function).contains("wrlock"))
+}
+
 pub(super) fn advice(context: &Context, tally: &Tally) -> &'static str {
-    if circle(context, tally).is_empty() {
+    if !circle(context, tally).is_empty() {
+        "Take these locks in the same order everywhere, or both at once (std::scoped_lock)."
+    } else if is_to_write(context, tally) {
+        "If there is always somebody who reads, whoever wants to write never gets it: let writers go first \
+         (PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP), read for less, or swap in a copy instead of locking."
+    } else {
         "See who has it, and what that waits for (jstack, py-spy dump, gdb -p, the server's own list of locks): another lock, so that \
          both wait for ever, or it ended without letting go."
-    } else {
-        "Take these locks in the same order everywhere, or both at once (std::scoped_lock)."
     }
 }
 

@@ -158,6 +158,10 @@ impl Facts {
         if let Some(lock) = dictionary.nameless(wait).and_then(|pid| self.nameless.get(&pid)) {
             wait.lock = *lock;
         }
+        if wait.kind == WaitKind::Lock && dictionary.classifier.facts(wait.waker_stack).signals {
+            // Whoever ends the program does not let its locks go.
+            (wait.waker, wait.context, wait.open) = (ThreadIdx::NONE, WakeContext::Unknown, true);
+        }
         let joins = dictionary.is_join(wait);
         if joins {
             wait.kind = WaitKind::Join;
