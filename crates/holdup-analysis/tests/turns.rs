@@ -11,18 +11,23 @@ fn first(trace: &Trace, focus: Option<&str>) -> Finding {
     explained(trace, focus).findings.into_iter().next().expect("something is found")
 }
 
-/// So many round trips of 1 ms: 0.1 of the client, 0.1 there, 0.6 of the server, 0.2 back.
+/// So many round trips of 1 ms: 0.1 of the client, 0.1 there, 0.6 of the server, 0.2 back; both wait in this call.
 fn asked(call: i16, trips: usize) -> Traffic {
+    asked_in([call; 2], trips)
+}
+
+/// The same where the client and the server wait in these calls.
+fn asked_in([client, server]: [i16; 2], trips: usize) -> Traffic {
     let mut traffic = Traffic::new(2, trips as f64 + 2.0).thread(10, 10, "client").thread(20, 20, "server");
     traffic.comes(0.0, 0, 10);
     for trip in 0..trips {
         let t = trip as f64;
         traffic.wakes(t + 0.1, 0, 10, 20);
-        traffic.leaves(t + 0.11, 0, 10, call);
+        traffic.leaves(t + 0.11, 0, 10, client);
         traffic.comes(t + 0.2, 1, 20);
         traffic.samples(t, t + 1.0, 1, 20, 20, ANSWER);
         traffic.wakes(t + 0.8, 1, 20, 10);
-        traffic.leaves(t + 0.82, 1, 20, call);
+        traffic.leaves(t + 0.82, 1, 20, server);
         traffic.comes(t + 1.0, 0, 10);
     }
     traffic
@@ -47,21 +52,10 @@ fn a_round_trip_belongs_to_whom_it_takes_longest() {
 
 #[test]
 fn that_a_pipe_has_room_again_is_no_answer() {
-    let titles = |call: i16| -> Vec<String> {
-        let mut traffic = Traffic::new(2, 202.0).thread(10, 10, "reader").thread(20, 20, "writer");
-        traffic.comes(0.0, 0, 10);
-        for trip in 0..200 {
-            let t = f64::from(trip);
-            traffic.wakes(t + 0.1, 0, 10, 20);
-            traffic.leaves(t + 0.11, 0, 10, READ);
-            traffic.comes(t + 0.2, 1, 20);
-            traffic.wakes(t + 0.8, 1, 20, 10);
-            traffic.leaves(t + 0.82, 1, 20, call);
-            traffic.comes(t + 1.0, 0, 10);
-        }
-        explained(&traffic.finish(), None).findings.into_iter().map(|f| f.title).collect()
+    let take_turns = |call| {
+        let answer = explained(&asked_in([READ, call], 200).finish(), None);
+        answer.findings.iter().any(|f| f.title.contains("take turns"))
     };
-    let take_turns = |call| titles(call).iter().any(|title| title.contains("take turns"));
     assert!(take_turns(READ) && !take_turns(WRITE));
 }
 

@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use common::{claim, may_record, open, run, run_until};
 use holdup_record::{Options, Ring, Status, Target, record};
-
 use holdup_trace::{Error, Image, RawStack, Table, Unwinder};
 
 /// What the child of a test is to do: record into this spool.
