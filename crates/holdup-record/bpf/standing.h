@@ -65,30 +65,24 @@ INLINE bool is_own_child(struct task_struct *task)
 }
 
 SEC("iter.s/task")
-int on_begin(struct bpf_iter__task *ctx)
+int on_look(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct ring *r = this_ring();
 	if (!task || !r)
 		return 0;
-	if (cfg.namespace && !control.level) /* the first round */
+	if (cfg.namespace && !control.level) { /* the first round */
 		find_self(task);
-	else if (!is_own(task) && !is_own_child(task))
-		tell_wait(r, task, bpf_ktime_get_ns());
-	return 0;
-}
-
-SEC("iter.s/task")
-int on_end(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-	struct ring *r = this_ring();
-	if (!task || !r || is_own(task))
+		return 0;
+	}
+	if (is_own(task) || is_own_child(task))
 		return 0;
 	u64 t = bpf_ktime_get_ns();
-	tell_open_spans(r, task, t);
-	if (cfg.markers)
-		tell_open_marks(r, task, t);
+	if (control.ending) {
+		tell_open_spans(r, task, t);
+		if (cfg.markers)
+			tell_open_marks(r, task, t);
+	}
 	tell_wait(r, task, t);
 	return 0;
 }

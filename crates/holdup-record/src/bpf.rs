@@ -289,18 +289,14 @@ impl Programs {
         self.map("span_counts").map_or(Vec::new(), |counts| probes::untold(&self.spans, &counts, t))
     }
 
-    /// Takes the stacks of the threads that have waited since before the recording began; quietly none where the kernel cannot.
-    pub(crate) fn take_first_waits(&self) {
-        self.look_at_all("on_begin");
+    /// Takes the stacks of the threads that wait now and, if `control` says so, ends what is open; quietly nothing where the kernel cannot.
+    pub(crate) fn look_at_all(&self, control: &Control) {
+        self.control(control);
+        self.go_through_all();
     }
 
-    /// Takes the stacks of the threads that wait now, and ends what is open; quietly nothing where the kernel cannot.
-    pub(crate) fn take_open_waits(&self) {
-        self.look_at_all("on_end");
-    }
-
-    fn look_at_all(&self, program: &str) {
-        let iterator = self.program(program).and_then(|p| p.attach().ok());
+    fn go_through_all(&self) {
+        let iterator = self.program("on_look").and_then(|p| p.attach().ok());
         if let Some(mut iterator) = iterator.and_then(|link| libbpf_rs::Iter::new(&link).ok()) {
             let _ = iterator.read_to_end(&mut Vec::new());
         }
@@ -315,7 +311,7 @@ impl Programs {
             return Ok(Place { tgid: namespace.own, level: 0 });
         }
         // In its first round, the iterator over all tasks looks for this process.
-        self.look_at_all("on_begin");
+        self.go_through_all();
         let map = self.object.maps().find(|m| m.name().to_string_lossy().ends_with(".bss"));
         let value = map.and_then(|map| map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten());
         let place = value.map(|bytes| Control::place(&bytes)).unwrap_or_default();

@@ -23,7 +23,7 @@ const SOCKETS: [(&str, &str); 4] = [
 const MARKERS: &str = "on_write";
 
 /// What is missing from a recording without a program.
-const LOST: [(&str, &str); 16] = [
+const LOST: [(&str, &str); 15] = [
     ("on_schedule", NO_WAITS),
     ("on_irq_entry", NO_SOURCES),
     ("on_irq_exit", NO_SOURCES),
@@ -38,8 +38,7 @@ const LOST: [(&str, &str); 16] = [
     ("on_fork", "who started a thread"),
     ("on_rename", "names that threads take while it records"),
     ("on_sample", "samples of the CPUs"),
-    ("on_begin", "stacks of threads that have waited since before it began"),
-    ("on_end", "stacks of threads that wait at its end"),
+    ("on_look", "stacks of threads that wait when it begins or ends"),
 ];
 
 const NO_WAITS: &str = "stacks of waits";

@@ -91,7 +91,7 @@ shared! {
         sample_allowance: u64,
         always: u64,
         span_shift: u32,
-        unused: u32,
+        ending: u32,
         pythons: u64,
         self_tgid: u32,
         level: u32,

@@ -19,6 +19,7 @@ use crate::child::Child;
 use crate::costs::Costs;
 use crate::drain::{Buffers, Stacks};
 use crate::flight::{Flight, Kept, Observer, OnlyStatus, Step, kept_because};
+use crate::layout::Control;
 use crate::limits::Limits;
 use crate::listening::{self, Looks, Whom};
 use crate::namespace::{Namespace, Place};
@@ -127,10 +128,11 @@ fn session(
     side.extend(listening.into_iter().map(|found| found.at(header.start_ns)));
     placements.look_at_all(header.start_ns, &mut side);
     let budget = Budget::new(options.budget, cpus);
-    programs.control(&control(&budget, place, 0, 0));
+    let first = control(&budget, place, 0, 0);
+    programs.control(&first);
     programs.attach(options)?;
     samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
-    programs.take_first_waits();
+    programs.look_at_all(&first);
     scanner.scan(clock::now(), &mut side);
     drop(raised);
     // Loading the programs is not yet recording.
@@ -280,10 +282,7 @@ impl Recording<'_> {
 
     /// Hands on what there is, with the stacks of those that wait now, and goes on in a new segment.
     fn keep(&mut self, t: u64, why: String, observer: &mut dyn Observer) -> Result<()> {
-        {
-            let _raised = Raised::all();
-            self.programs.take_open_waits();
-        }
+        self.look_at_the_end();
         let unwritable = |e| holdup_trace::Error::Input(format!("the spool cannot be written ({e})"));
         self.round(clock::now()).map_err(unwritable)?;
         let end_ns = clock::now();
@@ -303,10 +302,20 @@ impl Recording<'_> {
         self.buffers.reading(reader_s, self.interruption, self.programs.breakpoint)
     }
 
+    fn control(&self) -> Control {
+        control(&self.budget, self.place, self.epoch, self.buffers.pythons().count())
+    }
+
     /// Tells the programs in the kernel what may have changed.
     fn tell(&self) {
-        let pythons = self.buffers.pythons().count();
-        self.programs.control(&control(&self.budget, self.place, self.epoch, pythons));
+        self.programs.control(&self.control());
+    }
+
+    /// Takes the waits that are open, and ends all else that is.
+    fn look_at_the_end(&self) {
+        let _raised = Raised::all();
+        self.programs.look_at_all(&Control { ending: 1, ..self.control() });
+        self.tell();
     }
 
     /// What is known of all that is kept, at its end.
@@ -383,8 +392,7 @@ impl Recording<'_> {
         notes.extend(self.flight.notes());
         notes.extend(self.budget.dear_breakpoints(&self.reading(), Nanos(end_ns - self.began).seconds()));
         if !failed {
-            let _raised = Raised::all();
-            self.programs.take_open_waits();
+            self.look_at_the_end();
         }
         self.side.extend(self.programs.detach(end_ns));
         let listening = listening::look(Whom::All, listening::OUTSIDE, &Raised::all());

@@ -107,7 +107,7 @@ pub(crate) fn control(budget: &Budget, place: Place, epoch: u64, pythons: u64) -
         sample_allowance: budget.sample_allowance(),
         always: budget.is_unlimited().into(),
         span_shift: budget.span_shift(),
-        unused: 0,
+        ending: 0,
         pythons,
         self_tgid: place.tgid,
         level: place.level,
