@@ -32,6 +32,8 @@ if [ "$purpose" = test ]; then
     { has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; } || want postgresql
     has redis-server || want redis-server
     has openssl || want openssl
+    # Its functions are read from its frames.
+    has php || want php-cli
     # Spark and a store that speaks S3 come by pip.
     python3 -c 'import ensurepip' 2>/dev/null || want python3-venv
     # For the page of the view, and to look at it.

@@ -7,6 +7,9 @@ use holdup_trace::tables::Thread;
 use holdup_trace::{StringId, Table, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
+/// What is asked for in place of a process for every thread, whatever the trace is about.
+pub const EVERYBODY: &str = "*";
+
 /// The parent of the kernel's own threads.
 const KTHREADD: u32 = 2;
 
@@ -21,15 +24,23 @@ pub struct Focus {
 
 impl Focus {
     /// The process trees of `meta.focus_pids` (or of the command that perf recorded), or of all processes named or
-    /// numbered `process`; without any of these, every thread. O(threads).
+    /// numbered `process`, or if there are none, those called so with a version (`php-fpm` for `php-fpm8.2`); without any of
+    /// these, and for [`EVERYBODY`], every thread. O(threads).
     pub fn new(trace: &Trace, process: Option<&str>) -> Self {
         let threads = &trace.threads;
         let roots: Vec<u32> = match process {
-            Some(wanted) => threads.rows().filter(|t| is_named(trace, t, wanted)).map(|t| t.pid).collect(),
+            Some(EVERYBODY) => Vec::new(),
+            Some(wanted) => {
+                let pids = |is: fn(&Trace, &Thread, &str) -> bool| {
+                    threads.rows().filter(|t| is(trace, t, wanted)).map(|t| t.pid).collect()
+                };
+                let named: Vec<u32> = pids(is_named);
+                if named.is_empty() { pids(is_version) } else { named }
+            }
             None if trace.meta.focus_pids.is_empty() => workload(trace),
             None => trace.meta.focus_pids.clone(),
         };
-        let everything = roots.is_empty() && process.is_none();
+        let everything = roots.is_empty() && process.is_none_or(|wanted| wanted == EVERYBODY);
         let mut focus = Focus {
             member: vec![everything; threads.len()],
             kernel: vec![false; threads.len()],
@@ -198,6 +209,11 @@ fn is_named(trace: &Trace, t: &Thread, wanted: &str) -> bool {
     // A title goes on behind the name: `tmux: server`, `starman master`.
     let begins = || process.strip_prefix(wanted).is_some_and(|rest| rest.starts_with([':', ' ']));
     process == wanted || wanted.parse() == Ok(t.pid) || !wanted.is_empty() && begins()
+}
+
+fn is_version(trace: &Trace, t: &Thread, wanted: &str) -> bool {
+    let version = trace.text(t.process).strip_prefix(wanted).filter(|_| !wanted.is_empty());
+    version.is_some_and(|v| !v.is_empty() && v.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
 }
 
 /// Names that the kernel gives to its own threads.

@@ -76,7 +76,7 @@ struct config {
 	u32 skip_frames; /* BPF's own kernel frames */
 	u32 no_storage; /* storage of tasks cannot be had, see thread_of */
 	u32 no_stacks; /* the buffer for stacks cannot be used */
-	u32 no_pythons; /* the kernel refuses what walks Python's frames */
+	u32 no_interpreters; /* the kernel refuses what walks interpreters' frames */
 	u32 sockets; /* requests on sockets are spans: 1, with what they begin with: 2 */
 	u32 markers; /* lines to trace_marker are begins and ends of spans */
 };
@@ -98,7 +98,7 @@ struct spot {
 	u8 callers[CALLERS]; /* words above the stack pointer; PEEK for none */
 };
 
-#define MAX_PYTHON (CHUNK / 8) /* words for frames of Python: a chunk */
+#define MAX_INTERPRETED (CHUNK / 8) /* words for frames of an interpreter: a chunk */
 
 struct place {
 	u64 ip, sp, bp;
@@ -118,11 +118,11 @@ struct scratch {
 			       all calls */
 	u64 kernel[MAX_KERNEL];
 	u64 user[HASHED_CHUNKS * CHUNK / 8];
-	u64 layout; /* of the Python whose frames these are; see python.h */
-	u64 python_frames; /* how many, and PYTHON_ENDED */
-	u64 python_chunks; /* 1 if there are any, which a record has to take */
-	u64 python_hash;
-	u64 python[CHUNK / 8]; /* MAX_PYTHON */
+	u64 layout; /* of the address space whose frames these are; see interpreter.h */
+	u64 interpreted_frames; /* how many, and INTERPRETED_ENDED */
+	u64 interpreted_chunks; /* 1 if there are any, which a record has to take */
+	u64 interpreted_hash;
+	u64 interpreted[CHUNK / 8]; /* MAX_INTERPRETED */
 	u64 frame[16]; /* the one that is looked at */
 };
 
@@ -185,24 +185,24 @@ struct raw_stack {
 	u64 ip, sp, bp;
 	u64 base;
 	u32 tgid;
-	u32 python_frames; /* in one more chunk behind the copy */
+	u32 interpreted_frames; /* in one more chunk behind the copy */
 	u32 kernel_frames;
 	u32 filled; /* chunks */
 	u64 user; /* hash of the user part: a stack without chunks shares that of another one */
-	u64 layout; /* of its address space, if it has frames of Python */
+	u64 layout; /* of its address space, if it has frames of an interpreter */
 	u64 kernel[MAX_KERNEL];
 };
 
-/* How frames of Python tell where a call of the evaluation loop begins. */
-enum python_entries {
-	EACH = 0, /* each frame has a call of its own: up to 3.10 */
-	FLAGGED = 1, /* the frame that began it is flagged: 3.11 */
-	SHIMMED = 2, /* a frame of another owner lies before it: 3.12 and later */
+/* How frames tell where a call of the evaluation loop begins. */
+enum entries {
+	EACH = 0, /* each frame has a call of its own: Python up to 3.10 */
+	FLAGGED = 1, /* the frame that began it is flagged: Python 3.11, PHP */
+	SHIMMED = 2, /* a frame of another owner lies before it: Python 3.12 and later */
 };
 
-/* Where a Python keeps its frames: offsets in bytes, but for the first. */
-struct python {
-	u64 runtime; /* address of _PyRuntime */
+/* Where an interpreter keeps its frames: offsets in bytes, but for the first. */
+struct interpreter {
+	u64 runtime; /* address of _PyRuntime; with `single` of what has the innermost frame */
 	u32 interpreters; /* in it: the first interpreter */
 	u32 next_interpreter;
 	u32 threads; /* in an interpreter: its first thread */
@@ -213,12 +213,14 @@ struct python {
 	u32 previous; /* in a frame */
 	u32 code;
 	u32 entry; /* a byte that tells of `entries` */
-	u32 entries; /* enum python_entries */
+	u32 entries; /* enum entries */
 	u32 size; /* bytes of a frame that are read */
+	u32 flag; /* the bits of that byte that do, if FLAGGED */
+	u32 single; /* it runs in the process's first thread alone, and is not looked for */
 };
 
 #define NOT_THROUGH 0xffffffff
-#define PYTHON_ENDED (1 << 16) /* with the number of frames: the outermost one was reached */
+#define INTERPRETED_ENDED (1 << 16) /* with the number of frames: the outermost one was reached */
 
 /* What is known of a thread between its switch-out and its next switch-in. */
 struct thread {
@@ -246,7 +248,7 @@ struct control {
 	u64 always; /* each stack is put together, as if no site was known */
 	u32 span_shift; /* of 2 to this power spans one is recorded, and all slow ones; 0 for each begin and end */
 	u32 ending; /* the iterator over all tasks tells what is open as ended, too */
-	u64 pythons; /* how many entries the map of that name has */
+	u64 interpreters; /* how many entries the map of that name has */
 	u32 self_tgid; /* the recorder's process */
 	u32 level; /* how deep cfg.namespace lies; 0 while it is not known */
 };

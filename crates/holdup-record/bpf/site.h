@@ -190,8 +190,8 @@ INLINE u64 stack_of(void *ctx, struct ring *r, u32 which, struct task_struct *ta
 		if (bpf_probe_read_user(s->user, PEEK * 8, (void *)sp))
 			words = 0;
 	}
-	seed = mix(seed, python_frames(s, task, t, SITE_FRAMES, 0));
-	u64 cost = SIGHT_NS + FRAME_NS * (u16)s->python_frames;
+	seed = mix(seed, interpreted_frames(s, task, t, SITE_FRAMES, 0));
+	u64 cost = SIGHT_NS + FRAME_NS * (u16)s->interpreted_frames;
 	hash = known_stack(s, seed, words, sp);
 	s->busy = 0;
 	if (hash) {

@@ -1,7 +1,7 @@
 /* Stacks: kernel frames, user registers and a copy of the user stack, each written once.
  *
  * A stack is known by a hash over the layout of its address space, how deep it is, its instruction, the kernel frames,
- * the functions of Python and what looks like return addresses in the first 2 KB of the user stack, so that threads that
+ * the functions of an interpreter and what looks like return addresses in the first 2 KB of the user stack, so that threads that
  * do the same share it. Only a hash that was not seen lately is written, and only a user part that was not seen lately
  * costs a copy. */
 #ifndef HOLDUP_STACK_H
@@ -32,7 +32,7 @@ INLINE u64 masked(u64 index, u64 mask)
 	return index & mask;
 }
 
-#include "python.h"
+#include "interpreter.h"
 
 /* Where the copy may end: the thread's TCB lies above its stack, the arguments above the main thread's. 0 where neither is near: what
  * lies above such a stack may be anything. */
@@ -220,7 +220,7 @@ INLINE u64 new_stack(struct ring *r, struct scratch *s, struct task_struct *task
 	struct raw_stack *head;
 	struct bpf_dynptr d;
 	u8 one = 1;
-	u32 size = sizeof(*head) + (chunks + (s->python_chunks & 1)) * CHUNK;
+	u32 size = sizeof(*head) + (chunks + (s->interpreted_chunks & 1)) * CHUNK;
 
 	if (p->any_ip && !control.always && !affords_copy(r, t, size))
 		return 0;
@@ -242,7 +242,7 @@ INLINE u64 new_stack(struct ring *r, struct scratch *s, struct task_struct *task
 	head->bp = p->bp;
 	head->base = base;
 	head->tgid = s->tgid;
-	head->python_frames = s->python_frames;
+	head->interpreted_frames = s->interpreted_frames;
 	head->layout = s->layout;
 	head->kernel_frames = p->kernel_frames;
 	head->user = p->user;
@@ -250,8 +250,8 @@ INLINE u64 new_stack(struct ring *r, struct scratch *s, struct task_struct *task
 	struct copy copy = { .to = &d, .s = s, .task = task, .base = base, .read = read, .known_end = known_end };
 	bpf_loop(chunks, foreign ? copy_foreign : copy_own, &copy, 0);
 	head->filled = copy.filled;
-	if (s->python_chunks)
-		bpf_dynptr_write(&d, sizeof(*head) + chunks * CHUNK, s->python, sizeof(s->python), 0);
+	if (s->interpreted_chunks)
+		bpf_dynptr_write(&d, sizeof(*head) + chunks * CHUNK, s->interpreted, sizeof(s->interpreted), 0);
 	bpf_ringbuf_submit_dynptr(&d, BPF_RB_NO_WAKEUP);
 	__sync_fetch_and_add(&r->captured_stacks, 1);
 	bpf_map_update_elem(&seen, &hash, &one, 0);
@@ -277,13 +277,13 @@ INLINE u64 take_stack(struct ring *r, struct scratch *s, struct task_struct *tas
 			chunks = MAX_CHUNKS;
 	}
 	p->seed = mix(control.epoch ^ layout_of(task), end ? end - p->sp : 0);
-	p->seed = mix(p->seed, python_frames(s, task, t, MAX_PYTHON, foreign));
+	p->seed = mix(p->seed, interpreted_frames(s, task, t, MAX_INTERPRETED, foreign));
 	p->user = hash_user(s, task, p, base, chunks, &read, foreign);
 	u64 hash = hash_kernel(s, p);
 	if (bpf_map_lookup_elem(&seen, &hash))
 		return hash;
 	if (chunks && bpf_map_lookup_elem(&seen, &p->user))
-		chunks = s->python_chunks = s->python_frames = 0;
+		chunks = s->interpreted_chunks = s->interpreted_frames = 0;
 	return new_stack(r, s, task, p, t, hash, base, chunks, read, end != 0, foreign);
 }
 

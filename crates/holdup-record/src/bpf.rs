@@ -37,8 +37,8 @@ fn object() -> Result<Box<Aligned<[u8; OBJECT_BYTES]>>> {
 
 /// The first Linux whose verifier takes the programs: 5.17 loops, 5.19 pointers of unknown length.
 const OLDEST: (u32, u32) = (5, 19);
-/// The first kernel that was seen to look through what walks Python's frames. 6.1 takes minutes under emulation, and refuses nothing.
-const WALKS_PYTHONS: (u32, u32) = (6, 12);
+/// The first kernel that was seen to look through what walks interpreters' frames. 6.1 takes minutes under emulation, and refuses nothing.
+const WALKS_INTERPRETERS: (u32, u32) = (6, 12);
 
 /// Kernel frames of a BPF program at a tracepoint: the program itself and the way to it.
 pub(crate) const OWN_FRAMES: u32 = 2;
@@ -91,15 +91,15 @@ impl Programs {
             return Err(unsupported(&format!("The kernel has no tracepoint {missing}")));
         }
         let mut choice = Choice::new(kernel, config.sockets > 0, config.markers > 0)?;
-        let plain = Config { no_pythons: 1, ..*config };
-        let walks_pythons = config.no_pythons == 0 && !kernel.is_before(WALKS_PYTHONS);
+        let plain = Config { no_interpreters: 1, ..*config };
+        let walks_interpreters = config.no_interpreters == 0 && !kernel.is_before(WALKS_INTERPRETERS);
         loop {
-            let with_pythons = walks_pythons.then(|| Programs::attempt(&choice, config, sizes));
-            if let Some(Ok(programs)) = with_pythons {
+            let with_interpreters = walks_interpreters.then(|| Programs::attempt(&choice, config, sizes));
+            if let Some(Ok(programs)) = with_interpreters {
                 return Ok(programs);
             }
             let refused = match Programs::attempt(&choice, &plain, sizes) {
-                Ok(programs) => return Ok(Programs { lacks: Some(programs.lacks_pythons(kernel)), ..programs }),
+                Ok(programs) => return Ok(Programs { lacks: Some(programs.lacks_interpreters(kernel)), ..programs }),
                 Err(refused) => refused,
             };
             if refused.program.is_some_and(|name| choice.is_without(&name)) {
@@ -155,9 +155,9 @@ impl Programs {
         Ok(programs)
     }
 
-    /// What the kernel does not tell, with functions of Python.
-    fn lacks_pythons(&self, kernel: &Kernel) -> String {
-        let what = "functions of Python";
+    /// What the kernel does not tell, with interpreted functions.
+    fn lacks_interpreters(&self, kernel: &Kernel) -> String {
+        let what = "functions of Python and PHP";
         let alone = || format!("Linux {} does not tell {what}", kernel.release);
         self.lacks.as_ref().map_or_else(alone, |lacks| format!("{lacks}; {what}"))
     }

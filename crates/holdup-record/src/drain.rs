@@ -9,11 +9,11 @@ use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 
 use crate::asking::Asking;
 use crate::budget::Reading;
+use crate::interpreters::Interpreters;
 use crate::layout::{KernelStack, word};
 use crate::met::Meetings;
 use crate::options::Status;
 use crate::perf::Mappings;
-use crate::pythons::Pythons;
 use crate::rings::Rings;
 use crate::subjects;
 use crate::trigger::Triggers;
@@ -27,16 +27,16 @@ const USUAL: usize = 1 << 20;
 /// How long a CPU may have been back when that is seen, in nanoseconds.
 const TWO_LOOKS: u64 = 200_000_000;
 
-/// Stacks on their way into the spool, what names their frames of Python, and what is to be named of Java.
+/// Stacks on their way into the spool, what names their interpreted frames, and what is to be named of Java.
 pub(crate) struct Stacks {
     blocks: Vec<Vec<u8>>,
-    pub(crate) pythons: Pythons,
+    pub(crate) interpreters: Interpreters,
     met: Meetings,
 }
 
 impl Stacks {
-    pub(crate) fn new(pythons: Pythons) -> Stacks {
-        Stacks { blocks: Vec::new(), pythons, met: Meetings::default() }
+    pub(crate) fn new(interpreters: Interpreters) -> Stacks {
+        Stacks { blocks: Vec::new(), interpreters, met: Meetings::default() }
     }
 }
 
@@ -101,7 +101,7 @@ impl<'a> Buffers<'a> {
         asking.see(side);
         {
             let incoming = &mut *self.incoming.borrow_mut();
-            incoming.pythons.look(side);
+            incoming.interpreters.look(side);
             incoming.met.see(side);
         }
         let _ = self.stacks.consume();
@@ -110,7 +110,7 @@ impl<'a> Buffers<'a> {
             for block in incoming.blocks.drain(..) {
                 spool.stacks(&block)?;
             }
-            incoming.pythons.new_functions(side);
+            incoming.interpreters.new_functions(side);
             asking.meet(incoming.met.take());
         }
         self.losses(t, side);
@@ -131,9 +131,9 @@ impl<'a> Buffers<'a> {
         side.push(Side::Lost { kind, t, cpu: cpu as u16, span: TWO_LOOKS, count: 1, what });
     }
 
-    /// What names the frames of Python.
-    pub(crate) fn pythons(&self) -> impl std::ops::Deref<Target = Pythons> + '_ {
-        std::cell::Ref::map(self.incoming.borrow(), |incoming| &incoming.pythons)
+    /// What names interpreted frames.
+    pub(crate) fn interpreters(&self) -> impl std::ops::Deref<Target = Interpreters> + '_ {
+        std::cell::Ref::map(self.incoming.borrow(), |incoming| &incoming.interpreters)
     }
 
     /// Whether a ring fills so fast that there is no time to sleep.
@@ -186,11 +186,11 @@ impl<'a> Buffers<'a> {
 /// Repacks a stack from the ring buffer.
 fn collect(incoming: &mut Stacks, bytes: &[u8]) {
     let Some(kernel) = KernelStack::new(bytes) else { return };
-    let Stacks { blocks, pythons, met } = incoming;
+    let Stacks { blocks, interpreters, met } = incoming;
     let mut stack = kernel.to_raw();
     met.stack(&stack);
-    if let Some((layout, words, complete)) = kernel.python() {
-        pythons.name(&mut stack, layout, &words, complete);
+    if let Some((layout, words, complete)) = kernel.interpreted() {
+        interpreters.name(&mut stack, layout, &words, complete);
     }
     if blocks.last().is_none_or(|b| b.len() > STACK_BLOCK) {
         blocks.push(Vec::with_capacity(STACK_BLOCK + (80 << 10)));

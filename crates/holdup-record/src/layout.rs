@@ -1,7 +1,7 @@
 //! What is shared with the programs in the kernel; `bpf/recorder.h` is the other half, and `cargo xtask tidy`
 //! compares them.
 
-use holdup_runtime::python::Interpreter;
+use holdup_runtime::interpreter::Interpreter;
 
 /// Where the slots of a CPU's ring begin, behind its header.
 pub(crate) const SLOTS_AT: usize = 24576;
@@ -14,8 +14,8 @@ pub(crate) const MAX_CHUNKS: usize = 65;
 
 /// The thread of an interpreter has its frame itself.
 const NOT_THROUGH: u32 = 0xffff_ffff;
-/// With the number of frames of Python: the outermost one is among them.
-const PYTHON_ENDED: u32 = 1 << 16;
+/// With the number of an interpreter's frames: the outermost one is among them.
+const INTERPRETED_ENDED: u32 = 1 << 16;
 
 /// Words of a ring's header, by index.
 pub(crate) mod word {
@@ -77,7 +77,7 @@ shared! {
         skip_frames: u32,
         no_storage: u32,
         no_stacks: u32,
-        no_pythons: u32,
+        no_interpreters: u32,
         sockets: u32,
         markers: u32,
     }
@@ -92,7 +92,7 @@ shared! {
         always: u64,
         span_shift: u32,
         ending: u32,
-        pythons: u64,
+        interpreters: u64,
         self_tgid: u32,
         level: u32,
     }
@@ -116,7 +116,7 @@ mod raw_stack {
     pub(super) const BP: usize = 24;
     pub(super) const BASE: usize = 32;
     pub(super) const TGID: usize = 40;
-    pub(super) const PYTHON_FRAMES: usize = 44;
+    pub(super) const INTERPRETED_FRAMES: usize = 44;
     pub(super) const KERNEL_FRAMES: usize = 48;
     pub(super) const FILLED: usize = 52;
     pub(super) const USER: usize = 56;
@@ -125,8 +125,8 @@ mod raw_stack {
 }
 
 shared! {
-    /// Where a Python keeps its frames: `struct python`.
-    struct PythonWords {
+    /// Where an interpreter keeps its frames: `struct interpreter`.
+    struct InterpreterWords {
         runtime: u64,
         interpreters: u32,
         next_interpreter: u32,
@@ -140,14 +140,16 @@ shared! {
         entry: u32,
         entries: u32,
         size: u32,
+        flag: u32,
+        single: u32,
     }
 }
 
-impl PythonWords {
-    pub(crate) fn of(python: &Interpreter) -> PythonWords {
-        let f = &python.frames;
-        PythonWords {
-            runtime: python.runtime,
+impl InterpreterWords {
+    pub(crate) fn of(interpreter: &Interpreter) -> InterpreterWords {
+        let f = &interpreter.place.frames;
+        InterpreterWords {
+            runtime: interpreter.place.runtime,
             interpreters: f.interpreters,
             next_interpreter: f.next_interpreter,
             threads: f.threads,
@@ -160,6 +162,8 @@ impl PythonWords {
             entry: f.entry,
             entries: f.entries as u32,
             size: f.size,
+            flag: f.flag.into(),
+            single: f.single.into(),
         }
     }
 }
@@ -201,13 +205,13 @@ impl<'a> KernelStack<'a> {
         holdup_trace::RawStack { pid, kernel, ip, sp, bp, bytes: copy[below..].to_vec(), user, ..Default::default() }
     }
 
-    /// The frames of Python as they were found, the innermost first, in an address space with a layout, and whether the outermost
+    /// The frames of an interpreter as they were found, the innermost first, in an address space with a layout, and whether the outermost
     /// one is among them. They lie behind the copy, in a chunk of their own.
-    pub(crate) fn python(&self) -> Option<(u64, Vec<u64>, bool)> {
-        let said = self.half(raw_stack::PYTHON_FRAMES);
-        let count = (said & (PYTHON_ENDED - 1)) as usize;
+    pub(crate) fn interpreted(&self) -> Option<(u64, Vec<u64>, bool)> {
+        let said = self.half(raw_stack::INTERPRETED_FRAMES);
+        let count = (said & (INTERPRETED_ENDED - 1)) as usize;
         let at = self.bytes.len().checked_sub(CHUNK).filter(|&at| at >= Self::COPY_AT && count > 0)?;
         let words = (0..count.min(CHUNK / 8)).map(|i| self.word(at + i * 8)).collect();
-        Some((self.word(raw_stack::LAYOUT), words, said & PYTHON_ENDED != 0))
+        Some((self.word(raw_stack::LAYOUT), words, said & INTERPRETED_ENDED != 0))
     }
 }

@@ -19,6 +19,7 @@ use crate::child::Child;
 use crate::costs::Costs;
 use crate::drain::{Buffers, Stacks};
 use crate::flight::{Flight, Kept, Observer, OnlyStatus, Step, kept_because};
+use crate::interpreters::Interpreters;
 use crate::layout::Control;
 use crate::limits::Limits;
 use crate::listening::{self, Looks, Whom};
@@ -28,7 +29,6 @@ use crate::options::{Options, Outcome, Status, Target};
 use crate::perf::Mappings;
 use crate::placement::Placements;
 use crate::proc::Scanner;
-use crate::pythons::Pythons;
 use crate::setup::{config, control, header, open_events, sizes};
 use crate::signals::Signals;
 use crate::sink::{Recorded, Sink};
@@ -112,7 +112,7 @@ fn session(
     let interruption = if options.freq == Some(0) { Nanos(0) } else { sampling::interruption(perf::has_cycles()) };
     let freq = options.freq.unwrap_or_else(|| sampling::frequency(options.budget, interruption));
     let (mappings, samples) = open_events(freq, &mut programs)?;
-    let incoming = RefCell::new(Stacks::new(Pythons::new(programs.map("pythons")?)));
+    let incoming = RefCell::new(Stacks::new(Interpreters::new(programs.map("interpreters")?)));
     let stacks = programs.map("stacks")?;
     let buffers = Buffers::new(programs.rings(sizes)?, &stacks, &incoming, mappings)?;
 
@@ -272,9 +272,9 @@ impl Recording<'_> {
     }
 
     fn round(&mut self, t: u64) -> std::io::Result<()> {
-        let (pythons, triggers) = (self.buffers.pythons().count(), self.flight.triggers());
+        let (interpreters, triggers) = (self.buffers.interpreters().count(), self.flight.triggers());
         self.buffers.round(t, &mut self.side, &mut self.sink.writer, &mut self.asking, triggers)?;
-        if self.buffers.pythons().count() != pythons {
+        if self.buffers.interpreters().count() != interpreters {
             self.tell();
         }
         Ok(())
@@ -303,7 +303,7 @@ impl Recording<'_> {
     }
 
     fn control(&self) -> Control {
-        control(&self.budget, self.place, self.epoch, self.buffers.pythons().count())
+        control(&self.budget, self.place, self.epoch, self.buffers.interpreters().count())
     }
 
     /// Tells the programs in the kernel what may have changed.
@@ -373,7 +373,7 @@ impl Recording<'_> {
         self.tell();
         probes::tell(&self.options.spans, t, &mut self.side);
         Scanner::default().scan(t, &mut self.side);
-        self.buffers.pythons().all_functions(&mut self.side);
+        self.buffers.interpreters().all_functions(&mut self.side);
         self.looks = Looks::new(self.options.budget);
         self.placements.forget();
         self.placements.look_at_all(t, &mut self.side);
@@ -404,7 +404,7 @@ impl Recording<'_> {
         // They are asked while they live.
         let (code, unnamed) = self.asking.end(&self.options.roots(self.child.as_ref().map(Child::pid)));
         notes.extend(unnamed);
-        notes.extend(self.buffers.pythons().notes());
+        notes.extend(self.buffers.interpreters().notes());
         let (exit_code, signal) = match &mut self.child {
             Some(child) => child.wait(&mut self.signals, failed, &mut notes),
             None => (None, None),

@@ -94,13 +94,13 @@ pub(crate) fn config(options: &Options, kernel: &Kernel, namespace: Namespace, s
         skip_frames: crate::bpf::OWN_FRAMES,
         no_storage: kernel.storage_would_sleep.into(),
         no_stacks: kernel.stacks_would_sleep.into(),
-        no_pythons: 0,
+        no_interpreters: 0,
         sockets: options.sockets.map_or(0, |sockets| 1 + u32::from(sockets.with_text)),
         markers: options.markers.into(),
     }
 }
 
-pub(crate) fn control(budget: &Budget, place: Place, epoch: u64, pythons: u64) -> Control {
+pub(crate) fn control(budget: &Budget, place: Place, epoch: u64, interpreters: u64) -> Control {
     Control {
         epoch,
         allowance: budget.allowance(),
@@ -108,7 +108,7 @@ pub(crate) fn control(budget: &Budget, place: Place, epoch: u64, pythons: u64) -
         always: budget.is_unlimited().into(),
         span_shift: budget.span_shift(),
         ending: 0,
-        pythons,
+        interpreters,
         self_tgid: place.tgid,
         level: place.level,
     }

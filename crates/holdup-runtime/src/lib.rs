@@ -1,9 +1,12 @@
 //! Asks the language runtimes of live processes for names. No BPF, no `unsafe`: what a process says here is as hostile as all it says.
 #![forbid(unsafe_code)]
 
+mod frames;
+pub mod interpreter;
 pub mod jvm;
 mod memory;
-pub mod python;
+mod php;
+mod python;
 
 use std::path::PathBuf;
 

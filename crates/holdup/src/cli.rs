@@ -285,7 +285,7 @@ pub struct Info {
 #[derive(Debug, Args)]
 pub struct Explain {
     /// The trace; - for standard input
-    #[arg(conflicts_with_all = ["all", "pid", "cgroup", "cmd"])]
+    #[arg(conflicts_with_all = ["pid", "cgroup", "cmd"])]
     pub trace: Option<PathBuf>,
     /// Print as JSON
     #[arg(long)]
@@ -293,7 +293,7 @@ pub struct Explain {
     /// Only this part, in seconds from the start, such as 1.5..3
     #[arg(long, value_parser = window, value_name = "A..B")]
     pub window: Option<(f64, f64)>,
-    /// Only this process (name or pid) and its children can be held up
+    /// Only this process (name or pid; * for all) and its children can be held up
     #[arg(long, value_name = "PROC")]
     pub focus: Option<String>,
     /// Show all that is known of cause N of the page: stacks, instructions, evidence

@@ -49,8 +49,18 @@ pub(super) const MONO: Runtime = Runtime {
     ..Runtime::NONE
 };
 
-pub(super) const PHP: Runtime =
-    Runtime { language: "PHP", interprets: |module| begins(module, &["libphp", "php"]), ..Runtime::NONE };
+pub(super) const PHP: Runtime = Runtime {
+    language: "PHP",
+    interprets: is_php,
+    // What it comes with is in the file of its program, and stands on stacks as of `[php]`, or in extensions.
+    is_own: |module, _| is_php(module) || module == "[php]" || module.contains("/lib/php/"),
+    is_language: |module, _| module.ends_with(".php"),
+    ..Runtime::NONE
+};
+
+fn is_php(module: &str) -> bool {
+    begins(module, &["libphp", "php"])
+}
 
 pub(super) const PERL: Runtime =
     Runtime { language: "Perl", interprets: |module| begins(module, &["libperl", "perl"]), ..Runtime::NONE };

@@ -6,47 +6,8 @@
 
 use std::fmt;
 
-use super::word;
-
-/// How frames tell where a call of the evaluation began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entries {
-    /// Each has a call of its own: up to 3.10.
-    Each = 0,
-    /// The frame that began it is flagged: 3.11.
-    Flagged = 1,
-    /// A frame of another owner lies before it: 3.12 and later.
-    Shimmed = 2,
-}
-
-/// The way from `_PyRuntime` to a thread's frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frames {
-    /// In `_PyRuntime`: the first interpreter.
-    pub interpreters: u32,
-    /// In an interpreter: the next one.
-    pub next_interpreter: u32,
-    /// In an interpreter: its first thread.
-    pub threads: u32,
-    /// In a thread: the next one.
-    pub next_thread: u32,
-    /// In a thread: what `pthread_self` gives there.
-    pub thread_id: u32,
-    /// In a thread: the innermost frame, or what has it.
-    pub current: u32,
-    /// There: the frame. `None` if the thread has it itself.
-    pub through: Option<u32>,
-    /// In a frame: its caller.
-    pub previous: u32,
-    /// In a frame: the code object.
-    pub code: u32,
-    /// In a frame: the byte that tells of `entries`.
-    pub entry: u32,
-    /// How they tell where a call of the evaluation began.
-    pub entries: Entries,
-    /// Bytes of a frame that are to be read, at most 127.
-    pub size: u32,
-}
+use crate::frames::{Entries, Frames};
+use crate::memory::word;
 
 /// Where a code object and its strings keep what names a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +88,8 @@ const UP_TO_3_10: Frames = Frames {
     entry: 0,
     entries: Entries::Each,
     size: 40,
+    flag: 0xff,
+    single: false,
 };
 
 const IN_3_11: Frames = Frames {
@@ -180,6 +143,8 @@ fn told(bytes: &[u8]) -> Option<(Frames, Code)> {
         entry,
         entries: Entries::Shimmed,
         size,
+        flag: 0xff,
+        single: false,
     };
     let ascii = offset(70)?;
     let [file, name, line] = [offset(35)?, offset(37)?, offset(39)?].map(|offset| offset as usize);

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use holdup_analysis::focus::EVERYBODY;
 use holdup_analysis::{Explanation, Options, spans};
 use holdup_base::output::{Output, Readers};
 use holdup_base::text::clean;
@@ -49,13 +50,8 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
     }
     // The page counts what it does not show.
     let top = if args.json || args.everything { args.top } else { usize::MAX };
-    let options = Options {
-        window: args.window,
-        focus: args.focus.clone(),
-        top,
-        idle: args.idle.clone(),
-        work: args.work.clone(),
-    };
+    let options =
+        Options { window: args.window, focus: focus(args), top, idle: args.idle.clone(), work: args.work.clone() };
     let answer = explain(&trace, &path, &options)?;
     if let Some(file) = flame {
         draw(file, &trace, &path, &options)?;
@@ -139,6 +135,12 @@ fn why(answer: &Explanation, number: usize) -> anyhow::Result<()> {
     Ok(text::detail::print_one(finding)?)
 }
 
+/// Who can be held up: of a trace that is there, --machine asks for all of it.
+fn focus(args: &Explain) -> Option<String> {
+    let all = args.trace.is_some() && args.source.all;
+    args.focus.clone().or_else(|| all.then(|| EVERYBODY.to_owned()))
+}
+
 /// Options that a further question has to repeat, to ask about the same.
 fn repeated(args: &Explain) -> String {
     let mut options = String::new();
@@ -147,7 +149,7 @@ fn repeated(args: &Explain) -> String {
         let to = if to == f64::MAX { String::new() } else { to.to_string() };
         add("--window", &format!("{from}..{to}"));
     }
-    args.focus.iter().for_each(|focus| add("--focus", focus));
+    focus(args).iter().for_each(|focus| add("--focus", focus));
     args.idle.iter().for_each(|site| add("--idle", site));
     args.work.iter().for_each(|site| add("--work", site));
     options

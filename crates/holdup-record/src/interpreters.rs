@@ -1,26 +1,26 @@
-//! Frames of Python: tells the programs in the kernel where processes keep them, and names the functions that they met.
+//! Frames of interpreters: tells the programs in the kernel where processes keep them, and names the functions that they met.
 
-use holdup_runtime::python::{self, Interpreter, Names};
+use holdup_runtime::interpreter::{Function, Interpreter, Met, Names, may_be};
 use holdup_spool::Side;
 use holdup_trace::{Image, InterpretedFrame, RawStack};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use rustc_hash::FxHashMap;
 
 use crate::caps::Raised;
-use crate::layout::PythonWords;
+use crate::layout::InterpreterWords;
 use crate::{clock, proc};
 
-/// In place of a code object: behind it begins a call of the evaluation loop.
+/// In place of a function: behind it begins a call of the evaluation loop.
 const SHIM: u64 = 1;
 /// One frame without a name in so many is not worth a word.
 const FEW: u64 = 20;
-/// Address spaces with a Python that are remembered, as many as the kernel's map has room for.
+/// Address spaces with an interpreter that are remembered, as many as the kernel's map has room for.
 const MOST: usize = 4096;
 
-/// The Pythons of the machine.
-pub(crate) struct Pythons {
+/// The interpreters of the machine.
+pub(crate) struct Interpreters {
     /// By the layout of their address spaces.
-    interpreters: FxHashMap<u64, Option<Interpreter>>,
+    found: FxHashMap<u64, Option<Interpreter>>,
     map: MapHandle,
     names: Names,
     /// Functions that the next round tells.
@@ -29,16 +29,16 @@ pub(crate) struct Pythons {
     problems: Vec<String>,
 }
 
-impl Pythons {
-    pub(crate) fn new(map: MapHandle) -> Pythons {
-        let (interpreters, names) = (FxHashMap::default(), Names::default());
-        Pythons { interpreters, map, names, new: Vec::new(), problems: Vec::new() }
+impl Interpreters {
+    pub(crate) fn new(map: MapHandle) -> Interpreters {
+        let (found, names) = (FxHashMap::default(), Names::default());
+        Interpreters { found, map, names, new: Vec::new(), problems: Vec::new() }
     }
 
     /// Looks for interpreters among new mappings. A file is read once for each program that is started.
     pub(crate) fn look(&mut self, side: &[Side]) {
         let images = side.iter().filter_map(|item| match item {
-            Side::Map { image, .. } if python::may_be(&image.path) => Some(image),
+            Side::Map { image, .. } if may_be(&image.path) => Some(image),
             _ => None,
         });
         let mut raised = None;
@@ -52,11 +52,11 @@ impl Pythons {
     fn look_at(&mut self, image: &Image) {
         // What was forked from a process has its layout, and its interpreter.
         let Some(layout) = proc::layout(image.pid) else { return };
-        if matches!(self.interpreters.get(&layout), Some(Some(_))) {
+        if matches!(self.found.get(&layout), Some(Some(_))) {
             return;
         }
-        if self.interpreters.len() >= MOST {
-            self.interpreters.clear();
+        if self.found.len() >= MOST {
+            self.found.clear();
         }
         let found = Interpreter::find(image).unwrap_or_else(|problem| {
             let problem = format!("{}: {problem}; its functions have no names", image.path);
@@ -66,22 +66,22 @@ impl Pythons {
             None
         });
         if let Some(found) = &found {
-            let _ = self.map.update(&layout.to_ne_bytes(), &PythonWords::of(found).bytes(), MapFlags::ANY);
+            let _ = self.map.update(&layout.to_ne_bytes(), &InterpreterWords::of(found).bytes(), MapFlags::ANY);
         }
-        self.interpreters.insert(layout, found);
+        self.found.insert(layout, found);
     }
 
     /// How many were found.
     pub(crate) fn count(&self) -> u64 {
-        self.interpreters.values().flatten().count() as u64
+        self.found.values().flatten().count() as u64
     }
 
     /// Puts the frames into a stack: `words` as the kernel's programs left them, of an address space with this layout.
     pub(crate) fn name(&mut self, stack: &mut RawStack, layout: u64, words: &[u64], complete: bool) {
-        let Pythons { interpreters, names, new, .. } = self;
-        let Some(Some(python)) = interpreters.get(&layout) else { return };
+        let Interpreters { found, names, new, .. } = self;
+        let Some(Some(interpreter)) = found.get(&layout) else { return };
         let to = &mut stack.interpreted;
-        (to.evaluation, to.complete) = (python.evaluation, complete);
+        (to.evaluation, to.complete) = (interpreter.place.evaluation, complete);
         let _raised = Raised::all();
         for &word in words {
             if word == SHIM {
@@ -90,11 +90,11 @@ impl Pythons {
                 }
                 continue;
             }
-            let (function, found) = names.number(python, stack.pid, layout, word & !1);
-            if let Some(f) = found {
-                new.push(told(function, f));
+            let Met { number, evaluated, new: function } = names.meet(interpreter, stack.pid, layout, word & !1);
+            if let Some(function) = function {
+                new.push(told(number, function));
             }
-            to.frames.push(InterpretedFrame { function, entry: word & 1 == 1 });
+            to.frames.push(InterpretedFrame { function: number, entry: evaluated && word & 1 == 1 });
         }
     }
 
@@ -113,12 +113,12 @@ impl Pythons {
         // What ends at once, or is imported and forgotten, leaves a few in any recording.
         let Names { unread, asked, .. } = self.names;
         let unread = (unread * FEW > asked).then(|| {
-            format!("{unread} of {asked} frames of Python have no names: they were gone when they were to be read")
+            format!("{unread} of {asked} interpreted functions have no names: they were gone when they were to be read")
         });
         self.problems.iter().cloned().chain(unread).collect()
     }
 }
 
-fn told(number: u32, f: &python::Function) -> Side {
+fn told(number: u32, f: &Function) -> Side {
     Side::Function { t: clock::now(), number, name: f.name.clone(), file: f.file.clone(), line: f.line }
 }

@@ -1,13 +1,14 @@
-/* Frames of Python: the code objects that a thread runs, read from the interpreter's own list.
+/* Frames of interpreters: the functions that a thread runs, read from the interpreter's own list.
  *
- *	_PyRuntime -> interpreter -> thread (whose thread_id is ours) -> frame -> frame -> ...
+ *	Python	_PyRuntime -> interpreter -> thread (whose thread_id is ours) -> frame -> frame -> ...
+ *	PHP	executor_globals (of the process's first thread) -> frame -> frame -> ...
  *
  * User space tells where a process keeps them, by the layout of its address space: what was forked from it keeps them at the
  * same place. All of it is memory of the process, which may hold anything: each step is a read that may fail, and there
- * are so many steps and no more. From 3.11 on different functions of Python have the same C stack, so that the code objects
+ * are so many steps and no more. From 3.11 on different functions of Python have the same C stack, and all of PHP have, so that they
  * are part of a stack's hash. */
-#ifndef HOLDUP_PYTHON_H
-#define HOLDUP_PYTHON_H
+#ifndef HOLDUP_INTERPRETER_H
+#define HOLDUP_INTERPRETER_H
 
 #include "recorder.h"
 
@@ -15,11 +16,11 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
 	__type(key, u64);
-	__type(value, struct python);
-} pythons SEC(".maps");
+	__type(value, struct interpreter);
+} interpreters SEC(".maps");
 
 /* The interpreter's thread of a thread, once it was found. */
-struct python_thread {
+struct interpreter_thread {
 	u64 address; /* 0: it has none */
 	u64 asked; /* when it was looked for */
 	u64 pause; /* how long it is not looked for again then */
@@ -29,8 +30,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
 	__type(key, u64);
-	__type(value, struct python_thread);
-} python_threads SEC(".maps");
+	__type(value, struct interpreter_thread);
+} interpreter_threads SEC(".maps");
 
 /* Threads of the interpreters that are looked through. */
 #define MOST_THREADS 512
@@ -53,7 +54,7 @@ INLINE long read_user(void *to, u32 size, u64 from, struct task_struct *task, co
 }
 
 struct hunt {
-	struct python *python;
+	struct interpreter *where;
 	struct task_struct *task;
 	u64 id;
 	u64 interpreter, thread;
@@ -63,24 +64,24 @@ struct hunt {
 /* Looks at a thread, or takes the threads of the next interpreter. */
 INLINE long hunt_step(struct hunt *h, const bool foreign)
 {
-	struct python *python = h->python;
+	struct interpreter *where = h->where;
 	u64 id = 0, next = 0;
 	if (!h->thread) {
-		if (!h->interpreter || read_user(&next, 8, h->interpreter + python->threads, h->task, foreign))
+		if (!h->interpreter || read_user(&next, 8, h->interpreter + where->threads, h->task, foreign))
 			return 1;
 		h->thread = next;
 		next = 0;
-		read_user(&next, 8, h->interpreter + python->next_interpreter, h->task, foreign);
+		read_user(&next, 8, h->interpreter + where->next_interpreter, h->task, foreign);
 		h->interpreter = next;
 		return 0;
 	}
-	if (read_user(&id, 8, h->thread + python->thread_id, h->task, foreign))
+	if (read_user(&id, 8, h->thread + where->thread_id, h->task, foreign))
 		return 1;
 	if (id == h->id) {
 		h->found = h->thread;
 		return 1;
 	}
-	read_user(&next, 8, h->thread + python->next_thread, h->task, foreign);
+	read_user(&next, 8, h->thread + where->next_thread, h->task, foreign);
 	h->thread = next;
 	return 0;
 }
@@ -96,14 +97,16 @@ static long hunt_foreign(u64 i, struct hunt *h)
 }
 
 /* The interpreter's thread of `task`; 0 if it has none. */
-INLINE u64 python_thread(struct python *python, struct task_struct *task, u64 layout, u64 t, const bool foreign)
+INLINE u64 interpreter_thread(struct interpreter *where, struct task_struct *task, u64 layout, u64 t, const bool foreign)
 {
+	if (where->single)
+		return task->pid == task->tgid ? where->runtime : 0;
 	/* The memory of a thread that has ended is soon the next one's. */
 	u64 self = task->thread.fsbase, key = mix(mix(layout, self), task->pid), id = 0, pause = ASK_SOON;
-	struct python_thread *known = bpf_map_lookup_elem(&python_threads, &key);
+	struct interpreter_thread *known = bpf_map_lookup_elem(&interpreter_threads, &key);
 	if (known && known->address) {
 		u64 address = known->address;
-		if (!read_user(&id, 8, address + python->thread_id, task, foreign) && id == self)
+		if (!read_user(&id, 8, address + where->thread_id, task, foreign) && id == self)
 			return address;
 	} else if (known) {
 		pause = known->pause;
@@ -111,17 +114,17 @@ INLINE u64 python_thread(struct python *python, struct task_struct *task, u64 la
 			return 0;
 		pause = pause > ASK_LATE / 2 ? ASK_LATE : 2 * pause;
 	}
-	struct hunt h = { .python = python, .task = task, .id = self };
-	read_user(&h.interpreter, 8, python->runtime + python->interpreters, task, foreign);
+	struct hunt h = { .where = where, .task = task, .id = self };
+	read_user(&h.interpreter, 8, where->runtime + where->interpreters, task, foreign);
 	bpf_loop(MOST_THREADS, foreign ? hunt_foreign : hunt_own, &h, 0);
-	struct python_thread found = { .address = h.found, .asked = t, .pause = pause };
-	bpf_map_update_elem(&python_threads, &key, &found, 0);
+	struct interpreter_thread found = { .address = h.found, .asked = t, .pause = pause };
+	bpf_map_update_elem(&interpreter_threads, &key, &found, 0);
 	return h.found;
 }
 
 struct walk {
 	struct scratch *s;
-	struct python *python;
+	struct interpreter *where;
 	struct task_struct *task;
 	u64 frame;
 	u64 hash;
@@ -131,19 +134,19 @@ struct walk {
 /* The `i`-th frame. Nothing is counted but by the loop, whose counter the verifier takes for unknown, or it would count, too. */
 INLINE long walk_step(struct walk *w, u64 i, const bool foreign)
 {
-	struct python *python = w->python;
+	struct interpreter *where = w->where;
 	struct scratch *s = w->s;
-	u64 size = masked(python->size, sizeof(s->frame) - 1);
+	u64 size = masked(where->size, sizeof(s->frame) - 1);
 	if (read_user(s->frame, size, w->frame, w->task, foreign))
 		return 1;
-	u64 word = s->frame[masked(python->code >> 3, 15)];
-	u64 previous = s->frame[masked(python->previous >> 3, 15)];
-	u8 entry = ((u8 *)s->frame)[masked(python->entry, sizeof(s->frame) - 1)];
-	if (python->entries == SHIMMED)
+	u64 word = s->frame[masked(where->code >> 3, 15)];
+	u64 previous = s->frame[masked(where->previous >> 3, 15)];
+	u8 entry = ((u8 *)s->frame)[masked(where->entry, sizeof(s->frame) - 1)];
+	if (where->entries == SHIMMED)
 		word = entry == OWNED_BY_C ? SHIM : word & ~1ULL;
 	else
-		word = (word & ~1ULL) | (python->entries == EACH || entry);
-	s->python[masked(i, MAX_PYTHON - 1)] = word;
+		word = (word & ~1ULL) | (where->entries == EACH || (entry & where->flag));
+	s->interpreted[masked(i, MAX_INTERPRETED - 1)] = word;
 	w->hash = mix(w->hash, word);
 	w->frames = i + 1;
 	w->frame = previous;
@@ -160,47 +163,47 @@ static long walk_foreign(u64 i, struct walk *w)
 	return walk_step(w, i, 1);
 }
 
-/* Puts the innermost frames of Python of `task`, at most `limit`, into `s`. Returns their hash; 0 if there are none. */
-INLINE u64 walk_python(struct scratch *s, struct task_struct *task, u64 t, u32 limit, const bool foreign)
+/* Puts the innermost frames of an interpreter of `task`, at most `limit`, into `s`. Returns their hash; 0 if there are none. */
+INLINE u64 walk_interpreter(struct scratch *s, struct task_struct *task, u64 t, u32 limit, const bool foreign)
 {
 	u64 layout = layout_of(task);
-	struct python *python = bpf_map_lookup_elem(&pythons, &layout);
-	if (!python)
+	struct interpreter *where = bpf_map_lookup_elem(&interpreters, &layout);
+	if (!where)
 		return 0;
-	u64 thread = python_thread(python, task, layout, t, foreign);
-	struct walk w = { .s = s, .python = python, .task = task };
-	if (!thread || read_user(&w.frame, 8, thread + python->current, task, foreign) || !w.frame)
+	u64 thread = interpreter_thread(where, task, layout, t, foreign);
+	struct walk w = { .s = s, .where = where, .task = task };
+	if (!thread || read_user(&w.frame, 8, thread + where->current, task, foreign) || !w.frame)
 		return 0;
-	if (python->through != NOT_THROUGH) {
+	if (where->through != NOT_THROUGH) {
 		u64 through = w.frame;
-		if (read_user(&w.frame, 8, through + python->through, task, foreign) || !w.frame)
+		if (read_user(&w.frame, 8, through + where->through, task, foreign) || !w.frame)
 			return 0;
 	}
 	bpf_loop(limit, foreign ? walk_foreign : walk_own, &w, 0);
 	s->layout = layout;
-	s->python_frames = w.frames | (w.frame ? 0 : PYTHON_ENDED);
-	s->python_chunks = 1;
+	s->interpreted_frames = w.frames | (w.frame ? 0 : INTERPRETED_ENDED);
+	s->interpreted_chunks = 1;
 	return w.hash | 1;
 }
 
 /* The same of the current task, as a function of its own, which the verifier walks once. */
-__attribute__((noinline)) int walk_python_here(struct scratch *s, u64 t, u32 limit)
+__attribute__((noinline)) int walk_interpreter_here(struct scratch *s, u64 t, u32 limit)
 {
-	if (s && control.pythons)
-		s->python_hash = walk_python(s, bpf_get_current_task_btf(), t, limit, 0);
+	if (s && control.interpreters)
+		s->interpreted_hash = walk_interpreter(s, bpf_get_current_task_btf(), t, limit, 0);
 	return 0;
 }
 
-/* Puts frames of Python into `s`; returns their hash, or 0. Without branches, which would double what the verifier walks. */
-INLINE u64 python_frames(struct scratch *s, struct task_struct *task, u64 t, const u32 limit, const bool foreign)
+/* Puts frames of an interpreter into `s`; returns their hash, or 0. Without branches, which would double what the verifier walks. */
+INLINE u64 interpreted_frames(struct scratch *s, struct task_struct *task, u64 t, const u32 limit, const bool foreign)
 {
-	s->python_frames = s->python_chunks = s->python_hash = 0;
-	if (cfg.no_pythons)
+	s->interpreted_frames = s->interpreted_chunks = s->interpreted_hash = 0;
+	if (cfg.no_interpreters)
 		return 0;
 	if (foreign)
-		return walk_python(s, task, t, limit, 1);
-	walk_python_here(s, t, limit);
-	return *(volatile u64 *)&s->python_hash;
+		return walk_interpreter(s, task, t, limit, 1);
+	walk_interpreter_here(s, t, limit);
+	return *(volatile u64 *)&s->interpreted_hash;
 }
 
 #endif

@@ -1,4 +1,4 @@
-//! Functions of Python in recordings of real programs.
+//! Functions of Python and PHP in recordings of real programs.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -51,17 +51,17 @@ fn open(spool: &Path) -> Trace {
     builder.finish(None).expect("trace")
 }
 
-/// The functions of Python around each wait of at least 50 ms, the innermost first, each with its line.
+/// The interpreted functions around each wait of at least 50 ms, the innermost first, each with its line.
 fn long_waits(trace: &Trace) -> Vec<Vec<(String, u32)>> {
     let waits = trace.waits.load().expect("waits");
     let long = (0..waits.t.len()).filter(|&i| waits.t[i].nanos() - waits.start[i].nanos() > 50_000_000);
     let of_stack = |i: usize| {
-        let of_python = trace
+        let interpreted = trace
             .stacks
             .frames(waits.stack[i])
             .filter(|&f| trace.stacks.frame(f).is_some_and(|frame| is_interpreted(frame.address)));
         let named = |f| trace.names.locations(f).map(|l| (trace.text(l.function).to_owned(), l.line)).next();
-        of_python.filter_map(named).collect()
+        interpreted.filter_map(named).collect()
     };
     long.map(of_stack).filter(|frames: &Vec<_>| !frames.is_empty()).collect()
 }
@@ -131,6 +131,36 @@ fn threads_have_functions_from_their_first_milliseconds() {
     let waits = long_waits(&trace);
     let named = waits.iter().filter(|frames| frames.first().is_some_and(|f| f.0 == "answer")).count();
     assert!(named >= 15, "{named} of 20: {waits:?} {notes:?}");
+}
+
+const SHOP: &str = "<?php
+class Depot {
+  function fetch() { usleep(100000); }
+}
+function order($depots) {
+  return array_map(function ($depot) { return $depot->fetch(); }, $depots);
+}
+usleep(200000);
+order([new Depot]);
+(new Depot)->fetch();
+";
+
+#[test]
+fn waits_are_in_functions_of_php() {
+    if !has(Need::Recording) || !has(Need::Program("php")) {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("dir");
+    let file = dir.path().join("shop.php");
+    std::fs::write(&file, SHOP).expect("script");
+    // Without its configuration: what that loads may run threads, and compile functions.
+    let (trace, notes) = run(dir.path(), &[OsString::from("php"), "-n".into(), file.into_os_string()]);
+    let waits = long_waits(&trace);
+    let named = |frames: &[(String, u32)]| frames.iter().map(|(f, line)| format!("{f}:{line}")).collect::<Vec<_>>();
+    let waits: Vec<_> = waits.iter().map(|frames| named(frames)).collect();
+    let of_order = ["usleep:0", "Depot::fetch:3", "{closure}:6", "array_map:0", "order:5", "{main}:1"];
+    assert!(waits.iter().any(|frames| frames == &of_order), "{waits:?} {notes:?}");
+    assert!(waits.iter().any(|frames| frames == &["usleep:0", "Depot::fetch:3", "{main}:1"]), "{waits:?} {notes:?}");
 }
 
 const HOSTILE: &str = "

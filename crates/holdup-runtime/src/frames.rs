@@ -1,0 +1,89 @@
+//! What is to be known of an interpreter: where it keeps its frames, and what a function is.
+
+/// Where a process keeps its frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Address of what leads to the frames.
+    pub runtime: u64,
+    /// First address of the function that evaluates frames, and the first one behind it.
+    pub evaluation: (u64, u64),
+    /// The way from there.
+    pub frames: Frames,
+}
+
+/// How frames tell where a call of the evaluation began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entries {
+    /// Each has a call of its own: Python up to 3.10.
+    Each = 0,
+    /// The frame that began it is flagged: Python 3.11, PHP.
+    Flagged = 1,
+    /// A frame of another owner lies before it: Python 3.12 and later.
+    Shimmed = 2,
+}
+
+/// The way from an interpreter's [`runtime`](Place::runtime) to a thread's frames: offsets in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frames {
+    /// There: the first interpreter.
+    pub interpreters: u32,
+    /// In an interpreter: the next one.
+    pub next_interpreter: u32,
+    /// In an interpreter: its first thread.
+    pub threads: u32,
+    /// In a thread: the next one.
+    pub next_thread: u32,
+    /// In a thread: what `pthread_self` gives there.
+    pub thread_id: u32,
+    /// In a thread: the innermost frame, or what has it.
+    pub current: u32,
+    /// There: the frame. `None` if the thread has it itself.
+    pub through: Option<u32>,
+    /// In a frame: its caller.
+    pub previous: u32,
+    /// In a frame: its function.
+    pub code: u32,
+    /// In a frame: the byte that tells of `entries`.
+    pub entry: u32,
+    /// How they tell where a call of the evaluation began.
+    pub entries: Entries,
+    /// Bytes of a frame that are to be read, at most 127.
+    pub size: u32,
+    /// The bits of that byte that do, if the first one is flagged.
+    pub flag: u8,
+    /// It runs in the process's first thread alone: `runtime` is what has the frames there.
+    pub single: bool,
+}
+
+/// A function that is interpreted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Function {
+    /// Its name, with that of its class where that is known. Any characters.
+    pub name: String,
+    /// Its file. Any characters.
+    pub file: String,
+    /// The line in which it begins; 0 for unknown.
+    pub line: u32,
+}
+
+/// What a function's place holds: where its texts are tells whether another one lies there by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) name: u64,
+    /// Its class; 0 for none.
+    pub(crate) class: u64,
+    /// 0 if it is compiled into the program.
+    pub(crate) file: u64,
+    pub(crate) line: u32,
+}
+
+impl Head {
+    pub(crate) fn is_evaluated(&self) -> bool {
+        self.file != 0
+    }
+}
+
+/// Longest name that is kept, in characters; longer ones end in an ellipsis.
+pub(crate) const NAME: usize = 200;
+/// The same of a path.
+pub(crate) const PATH: usize = 1000;

@@ -1,0 +1,73 @@
+//! Interpreters: where they keep the frames of the functions that they run, and what those are called.
+//!
+//! An [`Interpreter`] says where a process keeps its frames; the recorder's programs in the kernel walk them when they take a
+//! stack, and [`Names`] reads the functions that they met. To add a language: a module that finds its interpreter and reads its
+//! functions, and its lines in [`may_be`], [`Interpreter::find`] and `Code`.
+
+mod names;
+
+use holdup_trace::Image;
+
+pub use names::{Met, Names};
+
+use crate::frames::Head;
+pub use crate::frames::{Entries, Frames, Function, Place};
+use crate::memory::Memory;
+use crate::{php, python};
+
+/// An interpreter in a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interpreter {
+    /// Where its frames are.
+    pub place: Place,
+    /// The process in which it was found.
+    pub(crate) pid: u32,
+    /// How functions are read.
+    pub(crate) code: Code,
+}
+
+/// How a language keeps its functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    Python(python::Code),
+    Php,
+}
+
+impl Code {
+    /// What lies at `address`, if it says that it is a function.
+    fn head(&self, memory: &Memory, address: u64) -> Option<Head> {
+        match self {
+            Code::Python(code) => code.head(memory, address),
+            Code::Php => php::head(memory, address),
+        }
+    }
+
+    fn function(&self, memory: &Memory, head: Head) -> Option<Function> {
+        match self {
+            Code::Python(code) => code.function(memory, head),
+            Code::Php => php::function(memory, head),
+        }
+    }
+}
+
+/// Whether a file of this path may be an interpreter. It is opened only then.
+pub fn may_be(path: &str) -> bool {
+    let base = path.rsplit('/').next().unwrap_or(path);
+    python::may_be(base) || php::may_be(base)
+}
+
+impl Interpreter {
+    /// The interpreter that `image` maps. `None` if it is not one.
+    ///
+    /// # Errors
+    /// A sentence, if it is one whose frames cannot be read.
+    pub fn find(image: &Image) -> Result<Option<Interpreter>, String> {
+        let base = image.path.rsplit('/').next().unwrap_or(&image.path);
+        let found = if php::may_be(base) {
+            php::find(image)?.map(|place| (place, Code::Php))
+        } else {
+            python::find(image)?.map(|(place, code)| (place, Code::Python(code)))
+        };
+        Ok(found.map(|(place, code)| Interpreter { place, pid: image.pid, code }))
+    }
+}
