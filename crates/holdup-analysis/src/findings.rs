@@ -19,6 +19,7 @@ mod gain;
 mod group;
 mod growth;
 mod held;
+mod herd;
 mod idle;
 mod inside;
 mod instruction;
@@ -221,10 +222,14 @@ impl Context<'_> {
         gain::fill(self, &mut findings)?;
         let mut findings: Vec<Finding> = findings.into_iter().map(|(finding, _)| finding).collect();
         growth::add(self, &mut findings);
+        let cpu_seconds = self.cpu_seconds().held_up_after_all(uncharged.seconds());
+        let mostly_idle = idle::mostly(self, &cpu_seconds, &findings);
+        if let Some(at) = mostly_idle {
+            idle::put_first(&mut findings, at);
+        }
         for (i, finding) in findings.iter_mut().enumerate() {
             finding.id = format!("f{}", i + 1);
         }
-        let cpu_seconds = self.cpu_seconds().held_up_after_all(uncharged.seconds());
         let hot = profile::hot(self);
         let trace = TraceFacts {
             path: path.to_owned(),
@@ -236,7 +241,7 @@ impl Context<'_> {
         };
         Ok(Explanation {
             schema: "holdup.explain/1",
-            mostly_idle: idle::is_mostly(self, &cpu_seconds, &findings),
+            mostly_idle: mostly_idle.is_some(),
             trace,
             caveats: caveats::of(self, &cpu_seconds, &findings),
             cpu_seconds,
@@ -293,6 +298,9 @@ impl Context<'_> {
         findings.sort_by(|(a, _), (b, _)| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
         if let Some((first, busy)) = busiest.and_then(|busiest| profile::cpu_bound(self, busiest, charged, shown)) {
             profile::insert(self, (first, busy), &mut findings);
+        }
+        if inside::collection(self).is_some_and(|c| c.is_most()) {
+            collection::put_first(&mut findings);
         }
         for (finding, _) in &mut findings {
             let idiom = finding.culprit.instruction.as_ref().and_then(|i| i.idiom.as_ref());

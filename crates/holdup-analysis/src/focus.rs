@@ -176,7 +176,7 @@ fn shown(name: &str, pids: &BTreeSet<u32>) -> String {
 }
 
 /// What `perf record -a -- sleep 5` runs: it measures the time, and nobody asks about it.
-const CLOCK: &str = "sleep";
+pub(crate) const CLOCK: &str = "sleep";
 
 /// The command that perf was asked to record: a main thread that got the command's name within the trace.
 fn workload(trace: &Trace) -> Vec<u32> {

@@ -152,10 +152,15 @@ impl Explanation {
         let idle = self.findings.iter().filter(|_| self.mostly_idle).find(is_idle);
         let matters = move |f: &&Finding| {
             !is_idle(f)
-                && f.blame_cpu_s >= ON_THE_PAGE * self.cpu_seconds.total
+                && (f.blame_cpu_s >= ON_THE_PAGE * self.cpu_seconds.total || self.lasts(f))
                 && f.gain_at_most.is_none_or(|gain| gain > 1.01)
         };
         idle.into_iter().chain(self.findings.iter().filter(matters))
+    }
+
+    /// Whether it is a collection for most of the time: collectors that keep all CPUs busy let none stand idle.
+    fn lasts(&self, finding: &Finding) -> bool {
+        finding.kind == FindingKind::Gc && finding.lasted_s > 0.5 * self.trace.duration_s
     }
 }
 

@@ -10,6 +10,7 @@
 mod asyncio;
 mod erlang;
 mod go;
+mod haskell;
 mod node;
 mod openmp;
 mod row;
@@ -29,6 +30,7 @@ const ALL: &[Scheduler] = &[
     rust::RAYON,
     openmp::OPENMP,
     erlang::ERLANG,
+    haskell::HASKELL,
 ];
 
 /// Whether a function belongs to a scheduler or to its language's library.

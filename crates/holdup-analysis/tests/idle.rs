@@ -5,7 +5,7 @@ mod common;
 use common::{MS, POLL, READ, SLEEP, Schedule};
 use holdup_analysis::report::{Explanation, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{ListenerEvent, NameEvent, WakeContext};
+use holdup_trace::{ListenerEvent, NameEvent, ParentEvent, WakeContext};
 
 /// Ten times a second `sender` (30) sends `fetch` (10) something, who gives it on to `pack` (20), who works for `work` ms.
 fn pipeline(focus: &[u32], work: f64, listens: bool) -> Explanation {
@@ -88,6 +88,48 @@ fn a_command_that_slept_longest_hears_that_first() {
     let first = |beside| command(beside).on_page().next().map(|f| f.title.clone());
     assert_eq!(first(false).as_deref(), Some("1 thread of job slept by its own timer for 600.0 ms"));
     assert_ne!(first(true), first(false), "others of it worked meanwhile");
+}
+
+/// A runner that waits for its child, which sleeps.
+#[test]
+fn who_waits_for_a_child_that_sleeps_is_behind_it() {
+    let mut s = process(1000.0, "runner");
+    let name = s.builder.string("test");
+    s.builder.push(0, NameEvent { pid: 20, tid: 20, name });
+    s.builder.push(0, ParentEvent { pid: 20, parent: 10 });
+    s = s.runs(10, 0, 0.0, 10.0, POLL).runs(20, 1, 0.0, 20.0, SLEEP);
+    s = s.wakes(900.0, 1, 0, 20, WakeContext::Timer, 0).runs(20, 1, 900.0, 950.0, READ);
+    let answer = explain(&s.finish(), "t", &Options::default(), &NoDisassembler).unwrap();
+    let idle: Vec<_> = answer.findings.iter().filter(|f| f.kind == FindingKind::IdleByDesign).collect();
+    assert!(idle[0].title.starts_with("1 thread of test slept by its own timer for 880.0 ms"), "{idle:#?}");
+    assert!(idle.iter().all(|f| !f.title.contains("of runner waited")), "{idle:#?}");
+}
+
+/// What the recorder of a whole machine has started, and what was there before.
+#[test]
+fn of_a_whole_machine_it_counts_what_its_user_has_started() {
+    let first = |command: &str| {
+        let mut s = process(1000.0, command);
+        for (pid, name) in [(5, "holdup"), (30, "agent")] {
+            let name = s.builder.string(name);
+            s.builder.push(0, NameEvent { pid, tid: pid, name });
+        }
+        s.builder.push(0, ParentEvent { pid: 10, parent: 5 });
+        let meta = s.builder.meta_mut();
+        (meta.focus_pids, meta.recorder_pid, meta.command) = (Vec::new(), 5, vec![format!("/bin/{command}")]);
+        let s = s
+            .runs(30, 1, 0.0, 1.0, SLEEP)
+            .wakes(990.0, 1, 0, 30, WakeContext::Timer, 0)
+            .runs(30, 1, 990.0, 995.0, READ);
+        let s = s
+            .runs(10, 0, 0.0, 20.0, SLEEP)
+            .wakes(900.0, 0, 0, 10, WakeContext::Timer, 0)
+            .runs(10, 0, 900.0, 950.0, READ);
+        let answer = explain(&s.finish(), "t", &Options::default(), &NoDisassembler).unwrap();
+        answer.mostly_idle.then(|| answer.on_page().next().expect("a finding").title.clone())
+    };
+    assert_eq!(first("job").as_deref(), Some("1 thread of job slept by its own timer for 880.0 ms"));
+    assert_eq!(first("sleep"), None, "it measures the time");
 }
 
 /// A client that looks for input until a time is over, ten times, and then works on what is there.

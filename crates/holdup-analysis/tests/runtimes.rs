@@ -44,6 +44,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("libjvm.so", "SafepointSynchronize::synchronize_threads"),
     ("libjvm.so", "VMThread::wait_for_operation"),
     ("[jit]", "Report.sum"),
+    ("libc.so.6", "pthread_cond_broadcast"),
 ];
 
 fn address(function: &str) -> u64 {
@@ -121,6 +122,65 @@ fn a_collection_is_what_the_collectors_do() {
     let s = s.by(10.9, 0, 6, 7).runs(7, 0, 11.0, 16.0, FUTEX).by(15.9, 0, 7, 2);
     let answer = explained(s.runs(2, 1, 16.0, 20.0, FUTEX).by(19.9, 1, 2, 4).runs(4, 0, 20.0, 21.0, -1));
     assert_eq!(answer.findings[0].kind, FindingKind::Gc, "{}", answer.findings[0].title);
+}
+
+/// All CPUs collect, so that next to none stands idle.
+#[test]
+fn a_program_that_only_collects_is_not_told_that_it_works() {
+    let asks = stack(&["Monitor::wait", "MemAllocator::allocate", "Caches.fill"]);
+    let mut s = machine(1000.0).thread(6, "GC Thread#0").thread(7, "GC Thread#1");
+    s.builder.meta_mut().sample_period_ns = MS;
+    for round in 0..10 {
+        let t = 100.0 * f64::from(round);
+        s = s.waits_at(4, 0, [t, t + 4.0], FUTEX, &asks).by(t + 3.9, 0, 4, 6).by(t + 3.9, 0, 4, 7);
+        s = s.runs(6, 0, t + 4.0, t + 98.0, FUTEX).runs(7, 1, t + 4.0, t + 97.0, FUTEX).by(t + 97.9, 0, 6, 4);
+        for i in 5..97 {
+            let frames = stack(&["get_signal"]);
+            let chain = s.builder.chain(1, &[], &frames);
+            let at = ns(t) + i * MS;
+            s.builder.push(at, SampleEvent { cpu: Cpu(0), tid: 6, ip: frames[0], chain });
+        }
+    }
+    let answer = explained(s.runs(4, 0, 1000.0 - 0.5, 1000.0, -1));
+    let first = answer.on_page().next().expect("a finding");
+    assert_eq!(first.kind, FindingKind::Gc, "{:#?}", answer.findings);
+    assert!(first.title.contains("of the time"), "{}", first.title);
+}
+
+/// `rounds` times a thread wakes four at once, who each run for `each` milliseconds and wait again.
+fn herd(rounds: u32, each: f64) -> Explanation {
+    let names = [(1, "app"), (10, "boss"), (11, "w"), (12, "w"), (13, "w"), (14, "w")];
+    let mut s =
+        names.into_iter().fold(Schedule::new(2, f64::from(rounds)).in_focus(), |s, (tid, name)| s.thread(tid, name));
+    let waits = stack(&["answer"]);
+    for tid in 11..15 {
+        s = s.waits_at(tid, 1, [0.01 * f64::from(tid), 0.01 * f64::from(tid) + 0.01], FUTEX, &waits);
+    }
+    for round in 1..rounds {
+        let t = f64::from(round);
+        for (i, tid) in (11..15).enumerate() {
+            let chain = s.builder.chain(1, &[], &stack(&["pthread_cond_broadcast", "main.digest"]));
+            let (context, lock, target) = (WakeContext::Task, holdup_trace::LockId::NONE, Cpu::NONE);
+            let wake =
+                holdup_trace::WakeEvent { cpu: Cpu(0), waker: 10, wakee: tid, context, source: 0, target, lock, chain };
+            s.builder.push(ns(t), wake);
+            let from = t + 0.01 + each * i as f64;
+            s = s.waits_at(tid, 1, [from, from + each], FUTEX, &waits);
+        }
+    }
+    explained(s.runs(10, 0, 0.0, f64::from(rounds), -1))
+}
+
+#[test]
+fn who_is_woken_in_vain_is_said_to_be() {
+    let said = |each| {
+        let answer = herd(2000, each);
+        answer.findings.iter().map(|f| format!("{} {}", f.title, f.advice)).collect::<Vec<_>>().join("\n")
+    };
+    let vain = said(0.01);
+    assert!(vain.contains("4 threads were woken 7,99") && vain.contains("mostly for nothing"), "{vain}");
+    assert!(vain.contains("notify_one"), "{vain}");
+    assert!(!said(0.1).contains("for nothing"), "each works");
 }
 
 #[test]

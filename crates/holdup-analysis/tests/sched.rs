@@ -230,6 +230,17 @@ fn where_quotas_are_known_to_be_none_an_idle_cpu_was_slow() {
 }
 
 #[test]
+fn no_cpu_stands_idle_for_a_second_for_a_thread_that_is_ready() {
+    let first = |ready: f64| {
+        let s = placed(Schedule::new(2, 2000.0).thread(10, "a"), 0.0, 10, "0-1", 0, "/");
+        let s = s.runs(10, 0, 0.0, 20.0, -1).runs(10, 0, 20.0 + ready, 1900.0, -1);
+        ask(&s.finish(), None).findings.iter().any(|f| f.kind == FindingKind::WakeLatency)
+    };
+    assert!(first(90.0));
+    assert!(!first(1500.0), "an event must be missing");
+}
+
+#[test]
 fn the_priority_of_a_neighbour_is_told() {
     let mut s = Schedule::new(1, 100.0).thread(10, "app");
     let name = s.builder.string("hog");

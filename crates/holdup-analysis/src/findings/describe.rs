@@ -8,7 +8,7 @@ use super::crew::Crew;
 use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
-use super::{collection, idle, inside, lock, preempt, sched, storm, stuck};
+use super::{collection, herd, idle, inside, lock, preempt, sched, storm, stuck};
 use crate::blame::{Key, Terminal};
 use crate::classify;
 use crate::known::Runs;
@@ -25,11 +25,13 @@ pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, crew: &C
     finding.evidence = evidence(context, group, tally, finding);
     finding.advice = advice(context, group, tally, finding);
     inside::add(context, group, tally, finding);
+    herd::add(context, group, tally, finding);
 }
 
 fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Finding) -> String {
     let who = crew.words(context);
-    let (was, alone, it) = if crew.is_many() { ("were", "", "them") } else { ("was", " alone", "it") };
+    let (was, it) = if crew.is_many() { ("were", "them") } else { ("was", "it") };
+    let alone = if crew.is_many() || works_beside_others(context, f) { "" } else { " alone" };
     let lasted = lasted(f);
     let without_cpu = || preempt::without_cpu(context, tally);
     let starved = || {
@@ -106,6 +108,16 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Outside(..) => format!("{who} waited for input from outside for {lasted}; {}", stood(f)),
         Group::Idle(program, _) => idle::title(context, *program, tally, f),
     }
+}
+
+/// How much longer than no two threads worked at once something may be said to have worked alone: what is between two switches.
+const ROUNDING: f64 = 1.1;
+
+/// Whether it worked for longer than no two threads did at once.
+fn works_beside_others(context: &Context, f: &Finding) -> bool {
+    let whole = context.blame.window == (0, context.timeline.end);
+    let at_most_one: u64 = context.timeline.parallelism.iter().take(2).sum();
+    whole && f.lasted_s > ROUNDING * Nanos(at_most_one).seconds()
 }
 
 /// Whether nobody waits but those that sleep.

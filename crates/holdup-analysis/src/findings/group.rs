@@ -69,7 +69,8 @@ pub(super) fn charged(context: &Context) -> Vec<(Group, Tally)> {
     let mut stackless: FxHashMap<Group, Tally> = FxHashMap::default();
     let (throttled, mut useful) = (sched::Throttled::new(context), Useful::default());
     for (key, cell) in &context.blame.cells {
-        if let Some(group) = of(context, &throttled, key) {
+        let group = of(context, &throttled, key);
+        if let Some(group) = group.filter(|group| !sched::is_incredible(context, group, cell)) {
             let is_stackless = key.site == StackId::NONE && group.place().is_some();
             let share = useful.share(context, &group, key);
             let groups = if is_stackless { &mut stackless } else { &mut groups };

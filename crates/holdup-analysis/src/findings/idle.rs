@@ -1,9 +1,11 @@
 //! Who had nothing to do.
 
-use holdup_trace::{Nanos, StringId};
+use holdup_trace::{Nanos, StringId, ThreadIdx};
+use rustc_hash::FxHashSet;
 
 use super::context::Context;
 use super::tally::{Group, Tally};
+use crate::focus::CLOCK;
 use crate::label::{duration, threads};
 use crate::report::{CpuSeconds, Finding, FindingKind};
 
@@ -20,6 +22,40 @@ pub(super) fn merge(context: &Context, groups: &mut Vec<(Group, Tally)>) {
             groups.remove(at);
         }
     }
+    merge_parents(context, groups);
+}
+
+/// Who has nothing to do while a child of his sleeps waits for that one.
+fn merge_parents(context: &Context, groups: &mut Vec<(Group, Tally)>) {
+    for at in (0..groups.len()).rev() {
+        let (Group::Idle(..), parent) = &groups[at] else { continue };
+        let parents: FxHashSet<u32> = parent.ends().keys().map(|thread| context.pid(*thread)).collect();
+        let is_child = |(group, child): &(Group, Tally)| {
+            matches!(group, Group::Idle(..))
+                && child.is_asleep()
+                && 2.0 * child.rested_each() > parent.rested_each()
+                && child.ends().keys().all(|thread| descends(context, *thread, &parents))
+        };
+        if !parent.is_asleep()
+            && parents.len() == 1
+            && let Some(to) = groups.iter().position(is_child)
+        {
+            let behind = groups[at].1.clone();
+            groups[to].1.absorb_behind(&behind);
+            groups.remove(at);
+        }
+    }
+}
+
+/// Processes above each other that are looked at.
+const DEEPEST: usize = 64;
+
+/// Whether a thread's process descends from one of `parents`, and is none of them.
+fn descends(context: &Context, thread: ThreadIdx, parents: &FxHashSet<u32>) -> bool {
+    let row = |thread: ThreadIdx| context.trace.thread(thread).filter(|_| thread.is_real());
+    let own = context.pid(thread);
+    let above = std::iter::successors(row(thread), |of| row(of.parent)).take(DEEPEST);
+    !parents.contains(&own) && above.skip(1).any(|of| parents.contains(&of.pid))
 }
 
 /// Who had nothing to do, or set itself a time, and who waited for them.
@@ -88,20 +124,33 @@ const NEXT_TO_NOTHING: f64 = 10.0;
 const LASTS: f64 = 2.0;
 const LEAST: f64 = 0.25;
 
-/// Whether the program in focus mostly had nothing to do, and no cause cost much
+/// Which finding says that the program in focus mostly had nothing to do, if no cause cost much
 /// beside that. A server that waits for requests does what it is for; where it is not known whether it is one, nothing is said.
-pub(super) fn is_mostly(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) -> bool {
-    let Some(idle) = findings.iter().find(|f| f.kind == FindingKind::IdleByDesign) else { return false };
+pub(super) fn mostly(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) -> Option<usize> {
+    // Of a whole machine, what its user has started meanwhile, if not to measure the time.
+    let meta = &context.trace.meta;
+    let is_clock = meta.command.first().is_some_and(|c| c.rsplit('/').next() == Some(CLOCK));
+    let recorder = FxHashSet::from_iter((meta.recorder_pid != 0 && !is_clock).then_some(meta.recorder_pid));
+    let is_asked_for = |f: &Finding| {
+        let started = || f.about.culprits.first().is_some_and(|thread| descends(context, *thread, &recorder));
+        f.kind == FindingKind::IdleByDesign && (!context.focus.is_everything() || started())
+    };
+    let at = findings.iter().position(is_asked_for)?;
+    let idle = &findings[at];
     let serves = idle.about.culprits.first().and_then(|thread| context.timeline.is_server(*thread));
     let most = |of: fn(&Finding) -> f64| findings.iter().filter(|f| f.is_cause()).map(of).fold(0.0, f64::max);
     // What several do at once lasts less.
     let lasted = idle.blame_cpu_s / idle.waiters.threads.max(1) as f64;
     let matters = lasted > LEAST * context.duration().seconds() && lasted > LASTS * most(|f| f.lasted_s);
     let alone = lasted < ran_nothing(context) + LEAST * lasted;
-    serves == Some(false)
-        && !context.focus.is_everything()
-        && (is_seldom_active(context, cpu) && cpu.no_work > NEXT_TO_NOTHING * most(|f| f.blame_cpu_s)
-            || matters && alone)
+    let costs_most = is_seldom_active(context, cpu) && cpu.no_work > NEXT_TO_NOTHING * most(|f| f.blame_cpu_s);
+    (serves == Some(false) && (costs_most || matters && alone)).then_some(at)
+}
+
+/// Puts it before all others that are idle by design.
+pub(super) fn put_first(findings: &mut [Finding], at: usize) {
+    let first = findings.iter().position(|f| f.kind == FindingKind::IdleByDesign).unwrap_or(at);
+    findings[first..=at].rotate_right(1);
 }
 
 /// Whether nothing of it ran for more than half of the time, with which many programs of a machine together are seldom active, too.

@@ -15,6 +15,8 @@ use crate::report::{Activity, LockFacts, Waiters};
 
 /// From this share of the waiting on, those in the middle of their work are those to name.
 const PART: f64 = 0.1;
+/// What a sum of times may be too great by, relative, before it is taken for that of more waits.
+const SLACK: f64 = 0.02;
 
 pub(super) const DEADLOCK: &str = "See whether whoever has that lock waits for this one (a deadlock, which a time-out ends): take locks in the \
                         same order everywhere, or let this one go first.";
@@ -131,11 +133,19 @@ pub(super) fn waiters(context: &Context, group: &Group, tally: &Tally, within: N
     named = if named.is_empty() { kernel } else { named };
     named.sort_unstable();
     let total = tally.waited.amount();
+    // Of a wait that was charged to many, only the last charges are counted: so long in that time, at least so many waited.
+    let at_least = |each: Nanos| match each.0 {
+        0 => 0,
+        _ => (total.0 / each.amount().0 * (1.0 - SLACK)).ceil() as u64,
+    };
+    let (by_time, by_length) = (at_least(within), at_least(tally.longest.min(within)));
+    let count = count.max(by_time as usize);
+    let waits = tally.waits.max(if tally.waits > 0 { by_time.max(by_length) } else { 0 });
     let mut waiters = Waiters {
-        threads: tally.threads.len(),
-        waits: tally.waits,
+        threads: tally.threads.len().max(by_time as usize),
+        waits,
         total_s: context.limits.of_threads(total, count),
-        mean_s: context.limits.once(total / tally.waits.max(count as u64).max(1) as f64),
+        mean_s: context.limits.once(total / waits.max(count as u64).max(1) as f64),
         // A wait that was charged to several has no more to do with this one than lasted.
         max_s: context.limits.once(tally.longest.min(within).amount()),
         names: names::grouped(named.into_iter().map(|t| context.thread_name(t))),

@@ -150,20 +150,31 @@ pub(super) fn cpu_bound(
     };
     evidence.extend(below.evidence(context));
     let collection = inside::collection(context);
-    evidence.extend(collection.iter().map(|(line, _)| line.clone()));
+    evidence.extend(collection.iter().map(inside::Collecting::line));
     let advice = match inside::busy(context, &samples, &found.function).or_else(|| below.advice(&found.function)) {
         _ if storm.is_some() => FEWER.to_owned(),
         Some(advice) => advice,
         None if is_full(context) => FULL.to_owned(),
         None => FASTER.to_owned(),
     };
-    let advice = collection.into_iter().fold(advice, |all, (_, more)| format!("{all} {more}"));
+    let mostly = collection.as_ref().filter(|c| c.is_most()).map(|c| c.share);
+    let advice = match collection {
+        // What the program itself runs matters less.
+        Some(collection) if mostly.is_some() => collection.advice,
+        Some(collection) => format!("{advice} {}", collection.advice),
+        None => advice,
+    };
     let (confidence, doubts) = certainty(context, count, share);
     let busy = Finding {
         kind: FindingKind::CpuBound,
-        title: match &storm {
-            Some(storm) => format!("{}, {:.0} % of it in {}", storm.words(name), 100.0 * share, found.function),
-            None if share < FLAT => {
+        title: match (&storm, mostly) {
+            (Some(storm), _) => format!("{}, {:.0} % of it in {}", storm.words(name), 100.0 * share, found.function),
+            (None, Some(share)) => format!(
+                "{} of CPU time went into work, {:.0} % of it into garbage collection",
+                label::duration(seconds),
+                100.0 * share
+            ),
+            (None, None) if share < FLAT => {
                 let own = samples.values().sum::<f64>() / total.max(1.0);
                 format!(
                     "{} of CPU time went into work, {:.0} % of it in {name}, of which no function has much",
@@ -171,7 +182,7 @@ pub(super) fn cpu_bound(
                     100.0 * own.min(1.0)
                 )
             }
-            None => format!(
+            (None, None) => format!(
                 "{} of CPU time went into work, {:.0} % of it in {} of {name}",
                 label::duration(seconds),
                 100.0 * share,

@@ -5,14 +5,16 @@ use holdup_trace::{Amount, Nanos, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
-use super::tally::{Tally, Why};
+use super::tally::{Group, Tally, Why};
 use super::{names, place};
-use crate::blame::{Key, Latency, Terminal};
+use crate::blame::{Cell, Key, Latency, Terminal};
 use crate::label::{self, duration};
 use crate::report::{Finding, FindingKind, Waiters};
 
 /// A CPU that is idle for longer than this while a thread is to run on it does not merely wake up slowly.
 const SLOW_WAKE: Nanos = Nanos(5_000_000);
+/// No idle CPU takes longer to take up a thread that may run on it.
+const SLOWEST_WAKE: Nanos = Nanos(100_000_000);
 /// Neighbours that are named.
 const NAMED: usize = 3;
 
@@ -99,6 +101,13 @@ pub(super) fn constraints(context: &Context, tally: &Tally) -> Vec<String> {
     let mask = context.timeline.affinity.restricted(thread).map(|cpus| format!("it may run on CPU {cpus} alone"));
     let low = priority(context, thread).map(|words| format!("it has {words}"));
     [mask, low, quota(context, thread)].into_iter().flatten().collect()
+}
+
+/// Whether the thread's own CPU is said to have stood idle for it for so long, without a quota, that the event with which it came or
+/// went must be missing.
+pub(super) fn is_incredible(context: &Context, group: &Group, cell: &Cell) -> bool {
+    let stalled = matches!(group, Group::Ready(_, Why::Stalled)) && context.timeline.affinity.is_known();
+    stalled && cell.longest_ns > SLOWEST_WAKE.0
 }
 
 /// What kind of finding it is.

@@ -296,6 +296,11 @@ impl Tally {
         2 * self.asleep.0 > self.at_rest.0
     }
 
+    /// How long each of its threads was idle by design, on average.
+    pub(crate) fn rested_each(&self) -> Amount {
+        self.at_rest.amount() / self.ends().len().max(1) as f64
+    }
+
     /// What was done for most of the time that is charged to it.
     pub(crate) fn activity(&self) -> Activity {
         if self.outside + self.stuck > 0.5 * self.rank {

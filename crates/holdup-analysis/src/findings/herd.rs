@@ -1,0 +1,65 @@
+//! Threads that are all woken for what one of them will get: the others find nothing to do, and wait again.
+
+use holdup_trace::Nanos;
+
+use super::context::Context;
+use super::place;
+use super::tally::{Group, Tally};
+use crate::label::{self, duration};
+use crate::report::Finding;
+use crate::runtime::bare;
+
+/// Fewer are no herd.
+const FEWEST: usize = 4;
+/// Wake-ups, and those in a second, that leave no doubt that they cost something.
+const MANY: u64 = 1000;
+/// Who is woken in vain looks, and waits again, within this time on average.
+const LOOK: Nanos = Nanos(20_000);
+
+/// Functions that wake all that wait.
+const WAKES_ALL: &[&str] = &[
+    "pthread_cond_broadcast",
+    "__pthread_cond_broadcast",
+    "std::condition_variable::notify_all",
+    "g_cond_broadcast",
+    "uv_cond_broadcast",
+    "java.lang.Object.notifyAll",
+    "sync.(*Cond).Broadcast",
+    "sync.runtime_notifyListNotifyAll",
+];
+
+/// How long each runs for a wake-up, if they are one. O(waiters).
+fn each(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Option<Nanos> {
+    let wakes_all = || {
+        let release = tally.main_release(&tally.ends().keys().copied().collect::<Vec<_>>());
+        place::functions(context, release).any(|function| WAKES_ALL.contains(&bare(context.trace.text(function))))
+    };
+    if !matches!(group, Group::Serial(_))
+        || tally.threads.len() < FEWEST
+        || (f.waiters.waits as f64) < MANY as f64 * f.lasted_s.max(1.0)
+    {
+        return None;
+    }
+    // What wakes them is no waiter of its own.
+    let woken = || tally.threads.iter().filter(|thread| !tally.ends().contains_key(thread));
+    let ran = |thread: &holdup_trace::ThreadIdx| context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
+    let each = Nanos(woken().map(ran).sum::<u64>() / f.waiters.waits);
+    (each < LOOK && wakes_all()).then_some(each)
+}
+
+/// Says so.
+pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Finding) {
+    let Some(each) = each(context, group, tally, f) else { return };
+    let (threads, waits) = (tally.threads.len(), label::count(f.waiters.waits));
+    let function = if f.culprit.function.is_empty() { "this code" } else { f.culprit.function.as_str() };
+    if let Some((begin, _)) = f.title.rsplit_once("; ") {
+        f.title = format!("{begin}; {threads} threads were woken {waits} times, mostly for nothing");
+    }
+    f.evidence.push(format!(
+        "all that wait are woken at a time; each runs for {} and waits again",
+        duration(each.amount().seconds())
+    ));
+    f.advice = format!(
+        "Wake one of them where {function} has something for one (notify_one, pthread_cond_signal, notify), not all {threads}."
+    );
+}
