@@ -13,15 +13,27 @@ const MOSTLY: f64 = 0.7;
 const NOTABLE: f64 = 0.1;
 /// Functions named.
 const NAMED: usize = 3;
-/// The kernel's, in which it gives a program memory that this touches for the first time.
-const FAULTS: [&str; 2] = ["exc_page_fault", "do_page_fault"];
+/// What the kernel may mostly do below a function: functions of its own that tell, and what to do about it.
+const KNOWN: [(&[&str], &str); 2] = [
+    // It gives a program memory that this touches for the first time.
+    (
+        &["exc_page_fault", "do_page_fault"],
+        "Touch less fresh memory in {}: keep buffers and use them again, or take large pages.",
+    ),
+    (
+        &["dup_mmap", "dup_mm"],
+        "Start programs in {} without a copy of its address space: fork copies the page tables of all memory that the process has (posix_spawn, \
+         vfork, or a small helper that forks).",
+    ),
+];
 
 /// The CPU time of some stacks, in nanoseconds, by whose code was run.
 #[derive(Debug, Default)]
 pub(super) struct Below {
     pub(super) all: f64,
     kernel: f64,
-    faults: f64,
+    /// Those parts of that that are known.
+    known: [f64; KNOWN.len()],
     /// By function and module, where the innermost one is not the program's.
     others: FxHashMap<(StringId, StringId), f64>,
 }
@@ -39,8 +51,10 @@ impl Below {
         let Some(leaf) = place::innermost(context, stack) else { return };
         if is_kernel_module(context.trace.text(leaf.module)) {
             self.kernel += weight;
-            let is_fault = |function| FAULTS.contains(&context.trace.text(function));
-            self.faults += if place::functions(context, stack).any(is_fault) { weight } else { 0.0 };
+            for (sum, (functions, _)) in self.known.iter_mut().zip(KNOWN) {
+                let tells = |function| functions.contains(&context.trace.text(function));
+                *sum += if place::functions(context, stack).any(tells) { weight } else { 0.0 };
+            }
         }
         let own = place::application(context, stack);
         if own.is_some_and(|own| (own.function, own.module) != (leaf.function, leaf.module)) {
@@ -67,11 +81,10 @@ impl Below {
         if self.kernel_share() < MOSTLY {
             return None;
         }
-        Some(if 2.0 * self.faults > self.kernel {
-            format!("Touch less fresh memory in {function}: keep buffers and use them again, or take large pages.")
-        } else {
-            format!("Ask the kernel less often in {function}: for more at a time, or keep what it gave.")
-        })
+        let known =
+            self.known.iter().zip(KNOWN).find(|(sum, _)| 2.0 * **sum > self.kernel).map(|(_, (_, advice))| advice);
+        let asks = "Ask the kernel less often in {}: for more at a time, or keep what it gave.";
+        Some(known.unwrap_or(asks).replace("{}", function))
     }
 
     /// In which functions below the time goes, if a notable part of it does.

@@ -11,11 +11,11 @@ use crate::real::scene::{Running, Scene, free_port};
 pub const PHP: Case = Case {
     name: "php_pool",
     title: "nginx before PHP-FPM with one child, whose script sleeps",
-    command: "php-fpm (pm = static, max_children = 1) behind nginx; index.php: usleep(20000); wrk -t 1 -c 8",
+    command: "php-fpm (pm = static, max_children = 1) behind nginx; index.php: Report::fetch has usleep(20000); wrk -t 1 -c 8",
     needs: &["php-fpm8.2|php-fpm8.4|php-fpm8.3", "nginx", "wrk", "strace"],
     truth: "Seven of eight requests wait for the one child, which sleeps. strace -f -w of php-fpm, for two seconds:",
     expect: Expect {
-        right: &[Is { kinds: &[SleepPolling], who: "php-fpm", ..Is::ANY }],
+        right: &[Is { kinds: &[SleepPolling], who: "php-fpm", function: "Report::fetch", ..Is::ANY }],
         vague: &[Is { who: "php-fpm", ..Is::ANY }],
         nothing: false,
     },
@@ -39,7 +39,10 @@ pub const PHP: Case = Case {
 
 fn php(scene: &Scene, children: u32) -> Result<(Running, Running, u16)> {
     let (behind, port, dir) = (free_port()?, free_port()?, scene.dir.display());
-    scene.write("index.php", "<?php usleep(20000); echo \"hello\\n\";")?;
+    scene.write(
+        "index.php",
+        "<?php class Report { static function fetch() { usleep(20000); } } Report::fetch(); echo \"hello\\n\";",
+    )?;
     scene.run(&format!("chmod 755 {dir}; chmod 644 index.php"))?;
     scene.write(
         "fpm.conf",
