@@ -7,6 +7,7 @@ mod below;
 mod cache_line;
 mod callers;
 mod caveats;
+mod collecting;
 mod collection;
 mod confidence;
 mod context;
@@ -299,7 +300,7 @@ impl Context<'_> {
         if let Some((first, busy)) = busiest.and_then(|busiest| profile::cpu_bound(self, busiest, charged, shown)) {
             profile::insert(self, (first, busy), &mut findings);
         }
-        if inside::collection(self).is_some_and(|c| c.is_most()) {
+        if collecting::of(self).is_some_and(|c| c.is_most()) {
             collection::put_first(&mut findings);
         }
         for (finding, _) in &mut findings {

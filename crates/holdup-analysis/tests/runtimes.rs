@@ -1,4 +1,5 @@
 //! What is said of programs whose language's runtime has threads, pauses and locks of its own.
+// Long because all of it is on one table of functions.
 
 mod common;
 
@@ -44,7 +45,6 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("libjvm.so", "SafepointSynchronize::synchronize_threads"),
     ("libjvm.so", "VMThread::wait_for_operation"),
     ("[jit]", "Report.sum"),
-    ("libc.so.6", "pthread_cond_broadcast"),
 ];
 
 fn address(function: &str) -> u64 {
@@ -145,42 +145,6 @@ fn a_program_that_only_collects_is_not_told_that_it_works() {
     let first = answer.on_page().next().expect("a finding");
     assert_eq!(first.kind, FindingKind::Gc, "{:#?}", answer.findings);
     assert!(first.title.contains("of the time"), "{}", first.title);
-}
-
-/// `rounds` times a thread wakes four at once, who each run for `each` milliseconds and wait again.
-fn herd(rounds: u32, each: f64) -> Explanation {
-    let names = [(1, "app"), (10, "boss"), (11, "w"), (12, "w"), (13, "w"), (14, "w")];
-    let mut s =
-        names.into_iter().fold(Schedule::new(2, f64::from(rounds)).in_focus(), |s, (tid, name)| s.thread(tid, name));
-    let waits = stack(&["answer"]);
-    for tid in 11..15 {
-        s = s.waits_at(tid, 1, [0.01 * f64::from(tid), 0.01 * f64::from(tid) + 0.01], FUTEX, &waits);
-    }
-    for round in 1..rounds {
-        let t = f64::from(round);
-        for (i, tid) in (11..15).enumerate() {
-            let chain = s.builder.chain(1, &[], &stack(&["pthread_cond_broadcast", "main.digest"]));
-            let (context, lock, target) = (WakeContext::Task, holdup_trace::LockId::NONE, Cpu::NONE);
-            let wake =
-                holdup_trace::WakeEvent { cpu: Cpu(0), waker: 10, wakee: tid, context, source: 0, target, lock, chain };
-            s.builder.push(ns(t), wake);
-            let from = t + 0.01 + each * i as f64;
-            s = s.waits_at(tid, 1, [from, from + each], FUTEX, &waits);
-        }
-    }
-    explained(s.runs(10, 0, 0.0, f64::from(rounds), -1))
-}
-
-#[test]
-fn who_is_woken_in_vain_is_said_to_be() {
-    let said = |each| {
-        let answer = herd(2000, each);
-        answer.findings.iter().map(|f| format!("{} {}", f.title, f.advice)).collect::<Vec<_>>().join("\n")
-    };
-    let vain = said(0.01);
-    assert!(vain.contains("4 threads were woken 7,99") && vain.contains("mostly for nothing"), "{vain}");
-    assert!(vain.contains("notify_one"), "{vain}");
-    assert!(!said(0.1).contains("for nothing"), "each works");
 }
 
 #[test]

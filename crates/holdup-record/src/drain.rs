@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 use std::io;
 
+use holdup_runtime::Held;
 use holdup_spool::{Side, SpoolWriter, encode_stack};
 use holdup_trace::{Error, LOST_STACKS, LossKind, Nanos, Result};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 
 use crate::asking::Asking;
 use crate::budget::Reading;
+use crate::holding;
 use crate::interpreters::Interpreters;
 use crate::layout::{KernelStack, word};
 use crate::met::Meetings;
@@ -31,12 +33,13 @@ const TWO_LOOKS: u64 = 200_000_000;
 pub(crate) struct Stacks {
     blocks: Vec<Vec<u8>>,
     pub(crate) interpreters: Interpreters,
+    pub(crate) held: Vec<Held>,
     met: Meetings,
 }
 
 impl Stacks {
     pub(crate) fn new(interpreters: Interpreters) -> Stacks {
-        Stacks { blocks: Vec::new(), interpreters, met: Meetings::default() }
+        Stacks { blocks: Vec::new(), interpreters, held: Vec::new(), met: Meetings::default() }
     }
 }
 
@@ -103,6 +106,7 @@ impl<'a> Buffers<'a> {
             let incoming = &mut *self.incoming.borrow_mut();
             incoming.interpreters.look(side);
             incoming.met.see(side);
+            holding::see(&mut incoming.held, side);
         }
         let _ = self.stacks.consume();
         {
@@ -129,6 +133,11 @@ impl<'a> Buffers<'a> {
         self.mappings.push((cpu, mappings));
         let (kind, what) = (LossKind::Mappings, "mappings of code, when the CPU came back".into());
         side.push(Side::Lost { kind, t, cpu: cpu as u16, span: TWO_LOOKS, count: 1, what });
+    }
+
+    /// Files of programs that may be gone.
+    pub(crate) fn held(&self) -> Vec<Held> {
+        self.incoming.borrow().held.clone()
     }
 
     /// What names interpreted frames.
@@ -186,7 +195,7 @@ impl<'a> Buffers<'a> {
 /// Repacks a stack from the ring buffer.
 fn collect(incoming: &mut Stacks, bytes: &[u8]) {
     let Some(kernel) = KernelStack::new(bytes) else { return };
-    let Stacks { blocks, interpreters, met } = incoming;
+    let Stacks { blocks, interpreters, met, .. } = incoming;
     let mut stack = kernel.to_raw();
     met.stack(&stack);
     if let Some((layout, words, complete)) = kernel.interpreted() {

@@ -18,6 +18,7 @@ mod clock;
 mod costs;
 mod drain;
 mod flight;
+mod holding;
 mod hooks;
 mod interpreters;
 mod kernel;
@@ -54,7 +55,7 @@ pub use flight::{Kept, Observer};
 pub use holdup_spool::Argument;
 pub use live::{LiveProcess, LiveThread, live_threads};
 pub use options::{
-    AFTER, BUDGET, BUFFER_MB, CompiledCode, FREQ, Keep, MIN_WAIT, Options, Outcome, Ring, Sockets, Status, Target,
+    AFTER, BUDGET, BUFFER_MB, CompiledCode, FREQ, Keep, Left, MIN_WAIT, Options, Outcome, Ring, Sockets, Status, Target,
 };
 pub use probes::{ArgumentAt, MOST_PROBES, Place as ArgumentPlace, Probe};
 pub use session::{record, record_and_keep};

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdup_runtime::Held;
 use holdup_runtime::jvm::{CompiledFrame, InlinedFunctions};
 use holdup_trace::{Nanos, RecorderCost};
 use rustc_hash::FxHashMap;
@@ -190,10 +191,19 @@ pub struct Outcome {
     pub hooks: Vec<String>,
     /// How often a flight recorder has kept what it had.
     pub kept: u64,
-    /// The names of code that processes compiled while they ran: they may have ended.
-    pub code: Vec<CompiledCode>,
+    /// What names functions of processes that may have ended.
+    pub left: Left,
     /// What the user should know: a full disk, hooks that are missing.
     pub notes: Vec<String>,
+}
+
+/// What processes leave that may have ended.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Left {
+    /// The names of code that they compiled while they ran.
+    pub code: Vec<CompiledCode>,
+    /// Files of their programs that may be gone.
+    pub held: Vec<Held>,
 }
 
 /// The functions that a process compiled while it ran.

@@ -25,7 +25,7 @@ use crate::limits::Limits;
 use crate::listening::{self, Looks, Whom};
 use crate::namespace::{Namespace, Place};
 use crate::online::Online;
-use crate::options::{Options, Outcome, Status, Target};
+use crate::options::{Left, Options, Outcome, Status, Target};
 use crate::perf::Mappings;
 use crate::placement::Placements;
 use crate::proc::Scanner;
@@ -421,6 +421,7 @@ impl Recording<'_> {
         let interrupted = self.interrupted | self.signals.take().is_some();
         let status = Status { bytes: self.sink.bytes(), ..status };
         let kept = self.flight.kept();
-        Ok((Outcome { exit_code, signal, interrupted, cost, status, hooks, kept, code, notes }, self.sink))
+        let left = Left { code, held: self.buffers.held() };
+        Ok((Outcome { exit_code, signal, interrupted, cost, status, hooks, kept, left, notes }, self.sink))
     }
 }

@@ -11,6 +11,7 @@ mod python;
 use std::path::PathBuf;
 
 use holdup_symbols::Exports;
+pub use holdup_symbols::Held;
 use holdup_trace::Image;
 
 /// The file as its process mapped it: by the mapping itself, or, for want of the capability, by its path there.

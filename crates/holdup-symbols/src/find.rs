@@ -15,10 +15,15 @@ const DELETED: &str = " (deleted)";
 
 /// Opens the file that an image was mapped from, if it is still the same.
 ///
-/// `Err` is a sentence about the first candidate that is there but cannot be used.
-pub(crate) fn open_image(image: &Image, root: Option<&Path>, meter: &Arc<Meter>) -> Result<Elf, String> {
+/// `held` is where it is kept open, for when it is gone. `Err` is a sentence about the first candidate that is there but cannot be used.
+pub(crate) fn open_image(
+    image: &Image,
+    root: Option<&Path>,
+    held: Option<&Path>,
+    meter: &Arc<Meter>,
+) -> Result<Elf, String> {
     let mut problem = None;
-    for path in image_candidates(image, root) {
+    for path in image_candidates(image, root).into_iter().chain(held.map(Path::to_owned)) {
         match Elf::open(&path, meter) {
             Ok(elf) => match &image.build_id {
                 Some(wanted) if !same_id(elf.build_id.as_deref(), wanted) => {

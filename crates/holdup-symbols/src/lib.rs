@@ -45,6 +45,7 @@ mod fetch;
 mod files;
 mod find;
 mod gopclntab;
+mod held;
 mod inlined;
 mod jit;
 mod kcore;
@@ -76,6 +77,7 @@ use panics::guarded;
 
 pub use compiled::{CompiledFrame, Layout, METHOD, PROLOGUE};
 pub use exports::Exports;
+pub use held::Held;
 pub use inlined::{Chain, InlinedCode, InlinedFunctions};
 pub use jit::perf_map_line;
 pub use probes::{Probeable, Usdt};

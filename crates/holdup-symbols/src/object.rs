@@ -54,6 +54,7 @@ impl Object {
     pub fn open(
         image: &Image,
         root: Option<&Path>,
+        held: Option<&Path>,
         remote: Option<&Arc<Debuginfod>>,
         budget: &Arc<Budget>,
     ) -> Result<Option<Object>, String> {
@@ -61,7 +62,7 @@ impl Object {
         if !meter.hold(OBJECT) || !meter.has_time() {
             return Ok(None);
         }
-        let opened = meter.timed(Duration::ZERO, || open_image(image, root, &meter));
+        let opened = meter.timed(Duration::ZERO, || open_image(image, root, held, &meter));
         let opened = opened.unwrap_or_else(|| Err("is damaged".into()));
         let elf = opened.or_else(|e| {
             let id = image.build_id.as_deref();

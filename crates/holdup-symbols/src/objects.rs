@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::debuginfod::Debuginfod;
 use crate::find::process_root;
+use crate::held::Held;
 use crate::meter::{Budget, Limits};
 use crate::object::Object;
 use crate::vdso;
@@ -35,6 +36,8 @@ pub(crate) struct Objects {
     foreign: bool,
     /// Servers to ask for what this machine lacks.
     remote: Option<Arc<Debuginfod>>,
+    /// Files that are kept open.
+    held: Vec<Held>,
     problems: Vec<Note>,
     /// Problems that are not kept.
     more_problems: usize,
@@ -67,6 +70,7 @@ impl Objects {
             own_vdso,
             foreign: false,
             remote: None,
+            held: Vec::new(),
             problems: Vec::new(),
             more_problems: 0,
         }
@@ -85,6 +89,11 @@ impl Objects {
     /// From now on these servers are asked for what this machine lacks.
     pub fn set_remote(&mut self, remote: Option<Debuginfod>) {
         self.remote = remote.map(Arc::new);
+    }
+
+    /// From now on these stand for files that are gone.
+    pub fn set_held(&mut self, held: Vec<Held>) {
+        self.held = held;
     }
 
     /// The servers.
@@ -159,7 +168,8 @@ impl Objects {
             self.note(Note::new(NoteKind::NoNames, format!("no names for {}: {UNPROVEN}", image.path)));
             return None;
         }
-        match Object::open(image, root, self.remote.as_ref(), &self.budget) {
+        let held = self.held.iter().find(|held| held.is_of(image)).map(Held::place);
+        match Object::open(image, root, held.as_deref(), self.remote.as_ref(), &self.budget) {
             Ok(None) => None,
             Ok(Some(object)) => {
                 self.objects.push(object);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use holdup_trace::{Image, Location, Note, SourceLine, Symbolizer};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::held::Held;
 use crate::inlined::InlinedFunctions;
 use crate::jit::PerfMap;
 use crate::kcore::KernelCode;
@@ -95,6 +96,13 @@ impl Symbols {
     pub fn with(mut self, sources: &Sources) -> Symbols {
         self.windows = Windows::new(sources.clone());
         self.objects.set_remote(sources.debuginfod());
+        self
+    }
+
+    /// Names functions of files that are gone by those that are kept open.
+    #[must_use]
+    pub fn holding(mut self, held: Vec<Held>) -> Symbols {
+        self.objects.set_held(held);
         self
     }
 

@@ -15,6 +15,7 @@ use holdup_trace::{Image, Note, RawStack, Unwinder, interpreted_address};
 use rustc_hash::FxHashMap;
 
 use crate::compiled::{Compiled, CompiledFrame};
+use crate::held::Held;
 use crate::objects::{Objects, image_at, is_file};
 use crate::sources::Sources;
 use crate::step::{Registers, Stack, Step, Steps};
@@ -69,6 +70,13 @@ impl StackUnwinder {
     #[must_use]
     pub fn with(mut self, sources: &Sources) -> StackUnwinder {
         self.objects.set_remote(sources.debuginfod());
+        self
+    }
+
+    /// Unwinds through files that are gone by those that are kept open.
+    #[must_use]
+    pub fn holding(mut self, held: Vec<Held>) -> StackUnwinder {
+        self.objects.set_held(held);
         self
     }
 

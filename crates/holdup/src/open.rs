@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use holdup_base::scratch;
-use holdup_record::CompiledCode;
+use holdup_record::{CompiledCode, Left};
 use holdup_symbols::{Kernel, Sources, StackUnwinder, Symbols};
 use holdup_trace::{
     Destination, Error, Host, Location, Result, Timestamp, Trace, TraceBuilder, compact, cut, file, redact,
@@ -96,17 +96,17 @@ fn sources() -> Sources {
 
 /// Completes a trace with the names that this machine knows.
 pub fn finish(builder: TraceBuilder) -> Result<Trace> {
-    finish_with(builder, Vec::new())
+    finish_with(builder, Left::default())
 }
 
 /// Numbers of functions of interpreters that the recorder gave begin with 1, and are no more than this.
 const GIVEN: u32 = 1 << 31;
 
 /// What unwinds stacks of processes that told of their code; functions that their interpreters ran get their names in `builder`.
-pub fn unwinder(code: &mut [CompiledCode], builder: &mut TraceBuilder) -> StackUnwinder {
-    let mut unwinder = StackUnwinder::new();
+pub fn unwinder(left: &mut Left, builder: &mut TraceBuilder) -> StackUnwinder {
+    let mut unwinder = StackUnwinder::new().holding(left.held.clone());
     let mut next = GIVEN;
-    for CompiledCode { pid, frames, methods, .. } in code {
+    for CompiledCode { pid, frames, methods, .. } in &mut left.code {
         let mut methods: Vec<_> = std::mem::take(methods).into_iter().collect();
         methods.sort_unstable_by_key(|(at, _)| *at);
         let methods = methods.into_iter().map(|(at, name)| {
@@ -121,15 +121,15 @@ pub fn unwinder(code: &mut [CompiledCode], builder: &mut TraceBuilder) -> StackU
 }
 
 /// The same with what processes told of the code that they compiled.
-pub fn finish_with(mut builder: TraceBuilder, code: Vec<CompiledCode>) -> Result<Trace> {
+pub fn finish_with(mut builder: TraceBuilder, left: Left) -> Result<Trace> {
     let here = is_here(&builder.meta_mut().host);
     let sources = sources();
     if !sources.servers().is_empty() && rustix::process::geteuid().is_root() {
         say!("holdup: note: as root, names are asked for at {}", sources.servers().join(", "));
     }
     let symbols = if here { Symbols::new(Kernel::Live) } else { Symbols::new(Kernel::None).of_another_machine() };
-    let mut symbols = symbols.with(&sources);
-    for CompiledCode { pid, text, inlined, .. } in code {
+    let mut symbols = symbols.with(&sources).holding(left.held);
+    for CompiledCode { pid, text, inlined, .. } in left.code {
         symbols.told_by(pid, text, inlined);
     }
     let mut trace = builder.finish(Some(&mut symbols))?;

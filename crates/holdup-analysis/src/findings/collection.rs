@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::context::Context;
 use super::crew::Crew;
 use super::tally::{Group, Tally};
-use super::{culprit, place};
+use super::{collecting, culprit, place};
 use crate::blame::Key;
 use crate::label::duration;
 use crate::report::{Culprit, Finding, FindingKind};
@@ -96,17 +96,12 @@ fn share(context: &Context, seconds: f64) -> f64 {
     100.0 * seconds / context.duration().seconds().max(f64::MIN_POSITIVE)
 }
 
-/// Whether a thread collects garbage where it has this stack.
-pub(super) fn is_at(context: &Context, thread: ThreadIdx, stack: StackId) -> bool {
-    let by_role = context.classifier.role(thread) == Some(Role::Collector);
-    by_role || context.classifier.is_collecting(stack)
-}
-
 /// What collecting cost.
 pub(super) fn evidence(context: &Context, tally: &Tally) -> Vec<String> {
     let of_focus = || context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t));
     let all: f64 = of_focus().map(|(_, ns)| ns).sum();
-    let collecting: f64 = of_focus().filter(|((t, stack), _)| is_at(context, *t, *stack)).map(|(_, ns)| ns).sum();
+    let collecting: f64 =
+        of_focus().filter(|((t, stack), _)| collecting::is_at(context, *t, *stack)).map(|(_, ns)| ns).sum();
     let mut lines = Vec::new();
     if all > 0.0 {
         let share = 100.0 * collecting / all;

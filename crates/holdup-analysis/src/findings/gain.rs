@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use super::context::Context;
 use super::crew::Crew;
 use super::tally::{Group, Tally};
-use super::{collection, inside, lock, place, stuck};
+use super::{collecting, inside, lock, place, stuck};
 use crate::blame::{Key, Study, Terminal, Window};
 use crate::classify::WaitKind;
 use crate::known::{Place, Runs};
@@ -142,7 +142,7 @@ fn sampled(context: &Context, wanted: impl Fn(StackId) -> bool) -> Vec<StackId> 
 /// Stacks of collecting garbage, on whatever thread.
 fn collects(context: &Context) -> Vec<StackId> {
     let own = context.blame.profile.iter().filter(|((thread, _), _)| context.focus.contains(*thread));
-    own.filter(|((thread, stack), _)| collection::is_at(context, *thread, *stack))
+    own.filter(|((thread, stack), _)| collecting::is_at(context, *thread, *stack))
         .map(|((_, stack), _)| *stack)
         .collect()
 }

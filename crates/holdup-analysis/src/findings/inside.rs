@@ -1,21 +1,16 @@
 //! What the scheduler inside of a program has to do with a finding.
 
-use holdup_trace::{StackId, StringId};
+use holdup_trace::StackId;
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::tally::{Group, Tally};
-use super::{collection, lock};
+use super::{collecting, lock};
 use crate::report::{Finding, FindingKind, Waiters};
-use crate::runtime;
 use crate::schedulers::{self, Scheduler, Wakes};
 
 /// From this share of the wake-ups on, what they were for is told.
 const TELLING: f64 = 0.5;
-/// From this share of the CPU time on, collecting garbage is told.
-const COLLECTING: f64 = 0.1;
-/// And from here on it is what the program mostly does.
-const MOST: f64 = 0.5;
 /// So many wake-ups tell something.
 const SOME: u64 = 10;
 
@@ -68,44 +63,6 @@ pub(super) fn keeps_lock(context: &Context, group: &Group, tally: &Tally, pid: u
     of(context, group, tally).is_some()
         && is_parked(context, tally)
         && woken_for(context, pid).is_some_and(|(wakes, _)| wakes.is_lock)
-}
-
-/// What of the program's CPU time goes into collecting garbage.
-pub(super) struct Collecting {
-    /// Its share.
-    pub(super) share: f64,
-    /// What to do about it.
-    pub(super) advice: String,
-}
-
-impl Collecting {
-    pub(super) fn is_most(&self) -> bool {
-        self.share > MOST
-    }
-
-    /// For the evidence.
-    pub(super) fn line(&self) -> String {
-        format!("{:.0} % of the CPU samples are in the garbage collector", 100.0 * self.share)
-    }
-}
-
-/// How much of it is collecting, where that is a notable part. O(samples).
-pub(super) fn collection(context: &Context) -> Option<Collecting> {
-    let (mut all, mut own, mut advice) = (0.0, 0.0, "");
-    let mut known: FxHashMap<StringId, Option<&'static str>> = FxHashMap::default();
-    for ((thread, stack), ns) in context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)) {
-        all += ns;
-        let mut functions = super::place::functions(context, *stack);
-        let mut collector = |f| *known.entry(f).or_insert_with(|| schedulers::collector(context.trace.text(f)));
-        if let Some(found) = functions.find_map(&mut collector) {
-            (own, advice) = (own + ns, found);
-        } else if collection::is_at(context, *thread, *stack) {
-            own += ns;
-        }
-    }
-    let share = own / all.max(f64::MIN_POSITIVE);
-    let advice = || if advice.is_empty() { runtime::advice_for_collections("") } else { advice.replace("{}", "") };
-    (share >= COLLECTING).then(|| Collecting { share, advice: advice() })
 }
 
 /// Whether those that waited are threads without a task.
@@ -162,7 +119,7 @@ pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Findi
     }
     let works = woken.map(|(wakes, _)| wakes.advice).filter(|_| idle);
     f.advice = sentence(scheduler, works.unwrap_or(scheduler.works), f.culprit.function.as_str());
-    if let Some(collecting) = collection(context) {
+    if let Some(collecting) = collecting::of(context) {
         f.evidence.push(collecting.line());
         f.advice += &format!(" {}", collecting.advice);
         if collecting.is_most() {

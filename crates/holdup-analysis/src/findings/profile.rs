@@ -8,7 +8,7 @@ use super::caveats;
 use super::context::Context;
 use super::place::{self, is_on};
 use super::storm::{FEWER, Storm};
-use super::{cache_line, culprit, idle, inside, instruction};
+use super::{cache_line, collecting, culprit, idle, inside, instruction};
 use crate::label;
 use crate::replay::Taken;
 use crate::report::{Confidence, Finding, FindingKind, Hot};
@@ -149,8 +149,8 @@ pub(super) fn cpu_bound(
         vec![format!("{count:.0} samples; who waited is not known")]
     };
     evidence.extend(below.evidence(context));
-    let collection = inside::collection(context);
-    evidence.extend(collection.iter().map(inside::Collecting::line));
+    let collection = collecting::of(context);
+    evidence.extend(collection.iter().map(collecting::Collecting::line));
     let advice = match inside::busy(context, &samples, &found.function).or_else(|| below.advice(&found.function)) {
         _ if storm.is_some() => FEWER.to_owned(),
         Some(advice) => advice,

@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use holdup_record::{Kept, Observer, Options, Status};
+use holdup_record::{Kept, Left, Observer, Options, Status};
 use holdup_trace::{Error, Result, file};
 
 use super::Usage;
@@ -150,7 +150,7 @@ pub fn keep(args: &KeepRing) -> anyhow::Result<ExitCode> {
     let parts = args.parts.iter().map(open).collect::<std::io::Result<Vec<File>>>();
     let parts = parts.map_err(|e| Error::Input(format!("keep-ring is started by holdup record --count alone: {e}")))?;
     let result = file::create(path)?;
-    let trace = record::convert_parts(parts, Vec::new(), path, path.parent(), args.machine, Then::Done)?;
+    let trace = record::convert_parts(parts, Left::default(), path, path.parent(), args.machine, Then::Done)?;
     file::write_to(&trace, result).with_context(|| path.display().to_string())?;
     let size = std::fs::metadata(path).map_or(0, |m| m.len());
     let seconds = trace.meta.duration().seconds();

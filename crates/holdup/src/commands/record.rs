@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Context;
 use holdup_base::Claim;
 use holdup_base::text::clean;
-use holdup_record::{CompiledCode, Farewell, Options, Outcome, Raised, Recorded, Status, Target};
+use holdup_record::{Farewell, Left, Options, Outcome, Raised, Recorded, Status, Target};
 use holdup_trace::{Destination, Error, Nanos, Trace, TraceBuilder, file};
 
 use crate::cli::{Record, Source};
@@ -76,8 +76,8 @@ pub(super) fn record_with(options: &Options, source: &Source, output: &Path, the
     // Ctrl-C while recording ends the recording; afterwards it ends the conversion.
     let farewell = (then == Then::Done).then(|| Farewell::new(&format!("holdup: ended; {}", clean(&kept))));
     let (mut outcome, spool) = run_recorder(options, spool)?;
-    let code = std::mem::take(&mut outcome.code);
-    let trace = convert(&spool, code, output.parent(), source, then).with_context(|| kept.clone())?;
+    let left = std::mem::take(&mut outcome.left);
+    let trace = convert(&spool, left, output.parent(), source, then).with_context(|| kept.clone())?;
     let writing = Progress::of_step("writing the recording");
     file::write_to(&trace, result).with_context(|| kept.clone())?;
     drop(writing);
@@ -112,8 +112,8 @@ impl Caught {
     /// What was recorded.
     pub fn read(self, source: &Source, then: Then) -> anyhow::Result<(Outcome, Trace)> {
         let Caught { mut outcome, spool } = self;
-        let code = std::mem::take(&mut outcome.code);
-        let trace = convert(&spool, code, Some(&std::env::temp_dir()), source, then)
+        let left = std::mem::take(&mut outcome.left);
+        let trace = convert(&spool, left, Some(&std::env::temp_dir()), source, then)
             .context("the recording is lost: `holdup record -o FILE` keeps what it records")?;
         Ok((outcome, trace))
     }
@@ -194,20 +194,20 @@ fn tell_of_remains(spool: &Path, aside: Option<&Path>, output: &Path) {
 
 fn convert(
     spool: &Recorded,
-    code: Vec<CompiledCode>,
+    left: Left,
     folder: Option<&Path>,
     source: &Source,
     then: Then,
 ) -> holdup_trace::Result<Trace> {
     let parts = spool.parts().map_err(|e| Error::input(spool.path(), e))?;
-    convert_parts(parts, code, spool.path(), folder, source.all, then)
+    convert_parts(parts, left, spool.path(), folder, source.all, then)
 }
 
 /// Tables go through files in `folder`, so that memory stays bounded however long the recording was. `path` is its name in
-/// messages; `code` is what processes told of theirs; `all` says that the focus is the machine.
+/// messages; `left` is what names functions of processes that have ended; `all` says that the focus is the machine.
 pub fn convert_parts(
     parts: Vec<File>,
-    mut code: Vec<CompiledCode>,
+    mut left: Left,
     path: &Path,
     folder: Option<&Path>,
     all: bool,
@@ -218,7 +218,7 @@ pub fn convert_parts(
     }
     let folder = folder.filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = TraceBuilder::new(&Destination::Folder(folder.to_owned()))?;
-    let unwinder = open::unwinder(&mut code, &mut builder);
+    let unwinder = open::unwinder(&mut left, &mut builder);
     builder.set_unwinder(Box::new(unwinder));
     if !holdup_record::owner_sees_kernel_addresses() {
         builder.hide_kernel_addresses();
@@ -231,7 +231,7 @@ pub fn convert_parts(
     progress.next("naming its functions");
     let mut trace = {
         let _names = Raised::for_names();
-        open::finish_with(builder, code)?
+        open::finish_with(builder, left)?
     };
     if then == Then::Done {
         holdup_record::give_up();
