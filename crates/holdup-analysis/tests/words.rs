@@ -126,21 +126,42 @@ fn who_has_a_lock_and_waits_for_another_is_not_just_asleep() {
     assert!(first.advice.contains("deadlock"), "{}", first.advice);
 }
 
-/// Whoever has the lock waits for another program's sleep.
-#[test]
-fn a_sleep_is_not_for_the_lock_that_others_wait_for_meanwhile() {
-    let mut s = schedule(3, &[1, 2]).thread(10, "waiter").thread(11, "writer");
+/// Whoever has the lock that so many wait for waits for another program's sleep.
+fn lock_kept_for_a_sleep(waiters: &[u32]) -> Explanation {
+    let mut s = schedule(3, &[1, 2]).thread(9, "writer").in_focus();
+    for tid in waiters {
+        s = s.thread(*tid, "waiter");
+    }
     let name = s.builder.string("reader");
     s.builder.push(0, NameEvent { pid: 2, tid: 20, name });
     s = waits(s, (2, 20, 2), 0.5, common::SLEEP, &[0x2000, 0x1000]);
-    s = waits(s.futex(3.0, 10, 11), (1, 11, 1), 1.0, 1, &[0xc000, 0x4000, 0x1000]);
-    s = waits(s, (1, 10, 0), 3.0, FUTEX, &[0xb000, 0xa000, 0x1000]);
+    s = waits(s, (1, 9, 1), 1.0, 1, &[0xc000, 0x4000, 0x1000]);
+    for (i, &tid) in waiters.iter().enumerate() {
+        let from = 3.0 + i as f64;
+        s = waits(s.futex(from, tid, 9), (1, tid, 0), from, FUTEX, &[0xb000, 0xa000, 0x1000]);
+    }
     s = s.wakes(900.0, 2, 0, 20, WakeContext::Timer, 0).switch(900.0, 2, 0, SwitchState::Runnable, -1, 20);
-    s = s.by(910.0, 2, 20, 11).switch(910.0, 1, 0, SwitchState::Runnable, -1, 11);
-    let answer = explained(s.by(920.0, 1, 11, 10).switch(920.0, 0, 0, SwitchState::Runnable, -1, 10));
-    let sleep = answer.findings.iter().find(|f| f.kind == FindingKind::SleepPolling).expect("the sleep");
-    assert_eq!(sleep.culprit.thread, "reader");
-    assert!(sleep.title.contains("while others waited for it"), "{}", sleep.title);
+    s = s.by(910.0, 2, 20, 9).switch(910.0, 1, 0, SwitchState::Runnable, -1, 9);
+    for (i, &tid) in waiters.iter().enumerate() {
+        s = s.by(920.0 + i as f64, 1, 9, tid).runs(tid, 0, 920.0 + i as f64, 920.5 + i as f64, FUTEX);
+    }
+    explained(s)
+}
+
+#[test]
+fn a_sleep_is_not_for_the_lock_that_others_wait_for_meanwhile() {
+    let said = |waiters: &[u32]| {
+        let answer = lock_kept_for_a_sleep(waiters);
+        let sleep = answer.findings.into_iter().find(|f| f.kind == FindingKind::SleepPolling).expect("the sleep");
+        assert_eq!(sleep.culprit.thread, "reader");
+        (sleep.title, sleep.advice)
+    };
+    let (title, advice) = said(&[]);
+    assert!(title.contains("while others waited for it"), "{title}");
+    assert!(advice.starts_with("See why reader sleeps in my_hook before it answers"), "{advice}");
+    let (title, advice) = said(&[10, 11, 12]);
+    assert!(title.contains("while a lock was kept for it"), "{title}");
+    assert!(advice.starts_with("Let the lock go before waiting for reader"), "{advice}");
 }
 
 /// A function of the program that malloc calls has a lock of its own.

@@ -99,6 +99,9 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
                 let its = if sleeps_alone(tally) { "its" } else { "their" };
                 format!("{who} slept for {lasted} in the middle of {its} work")
             }
+            None if lock::is_kept_meanwhile(context, group, tally) => {
+                format!("{who} slept for {lasted} while a lock was kept for {it}; {}", stood(f))
+            }
             None => format!("{who} slept for {lasted} while others waited for {it}; {}", stood(f)),
         },
         Group::Ready(program, why) => sched::title(context, *program, *why, tally, f),
@@ -108,6 +111,11 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
         Group::Outside(..) => format!("{who} waited for input from outside for {lasted}; {}", stood(f)),
         Group::Idle(program, _) => idle::title(context, *program, tally, f),
     }
+}
+
+/// Whether nobody at its end is in focus.
+fn is_another_program(context: &Context, tally: &Tally) -> bool {
+    !tally.ends().keys().any(|thread| context.focus.contains(*thread))
 }
 
 /// How much longer than no two threads worked at once something may be said to have worked alone: what is between two switches.
@@ -335,6 +343,13 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
             "See what sets that timer in {} (setTimeout, asyncio.sleep, time.Sleep, a retry, a limit of its rate), and answer without it.",
             c.process
         ),
+        Group::Timer(..) if lock::is_kept_meanwhile(context, group, tally) => format!(
+            "Let the lock go before waiting for {}, or see why that sleeps in {function}.",
+            c.process
+        ),
+        Group::Timer(..) if is_another_program(context, tally) => {
+            format!("See why {} sleeps in {function} before it answers, or ask it less often.", c.process)
+        }
         Group::Timer(..) => format!(
             "Wait for the event instead of sleeping in {function}: a condition variable, a futex or an eventfd."
         ),

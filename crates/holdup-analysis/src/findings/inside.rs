@@ -94,8 +94,23 @@ fn tell_idle(scheduler: &Scheduler, f: &mut Finding) {
     (f.waiters, f.wait_stack) = (Waiters::default(), Vec::new());
 }
 
+/// Who waits for another program with a thread that its tasks need keeps them all waiting.
+fn tell_blocked(context: &Context, group: &Group, tally: &Tally, f: &mut Finding) {
+    let waits = lock::main_wait(context, group, tally);
+    let is_parked = context.classifier.facts(waits).parked;
+    let of = |thread: &holdup_trace::ThreadIdx| context.pid(*thread) == f.culprit.pid;
+    if is_parked || f.waiters.function.is_empty() || tally.threads.iter().any(of) || matches!(group, Group::Ready(..)) {
+        return;
+    }
+    let blocks = context.classifier.scheduler_at(waits).map(|scheduler| scheduler.blocks).filter(|b| !b.is_empty());
+    if let Some(blocks) = blocks {
+        f.advice = format!("{} {}", blocks.replace("{}", &f.waiters.function), f.advice);
+    }
+}
+
 /// Says in the words of the scheduler what the finding says in those of threads.
 pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Finding) {
+    tell_blocked(context, group, tally, f);
     let is_told = f.kind == FindingKind::Gc || lock::known(context, tally).is_some();
     let Some(scheduler) = of(context, group, tally).filter(|_| !is_told) else { return };
     let function = if f.culprit.function.is_empty() { "this code" } else { f.culprit.function.as_str() };

@@ -73,10 +73,11 @@ pub(super) fn waits_for_another(context: &Context, group: &Group, tally: &Tally)
     group.is_lock() && tally.activity() == Activity::Slept && (named() || tries())
 }
 
-/// Whether those who wait for somebody's work mostly wait for locks, which others keep until it is done: shells of which each runs a
-/// program under `flock`. Whoever waits for the end of a child does so in any case.
+/// Whether those who wait for what somebody does mostly wait for locks, which others keep until it is done: shells of which each runs a
+/// program under `flock`, requests of one session while one of them asks another server. Whoever waits for the end of a child does so in any
+/// case.
 pub(super) fn is_kept_meanwhile(context: &Context, group: &Group, tally: &Tally) -> bool {
-    if !matches!(group, Group::Serial(_)) {
+    if !matches!(group, Group::Serial(_) | Group::Timer(..)) {
         return false;
     }
     let (mut locks, mut all) = (0, 0);

@@ -53,7 +53,7 @@ pub(super) const PHP: Runtime = Runtime {
     language: "PHP",
     interprets: is_php,
     // What it comes with is in the file of its program, and stands on stacks as of `[php]`, or in extensions.
-    is_own: |module, _| is_php(module) || module == "[php]" || module.contains("/lib/php/"),
+    is_own: |module, _| is_php(module) || module == "[php]" || module.contains("/lib/php/") && module.ends_with(".so"),
     is_language: |module, _| module.ends_with(".php"),
     ..Runtime::NONE
 };
