@@ -31,7 +31,9 @@ pub(super) const GO: Scheduler = Scheduler {
         "runtime.runqsteal",
     ],
     migrates: true,
-    is_task: |_, function| any(&["runtime.goexit", "runtime.main", "runtime.systemstack"], function),
+    is_task: |module, function| {
+        any(&["runtime.goexit", "runtime.main", "runtime.systemstack"], function) || is_of_goroutine(module, function)
+    },
     wakes: &[CHANNELS, SYNC, BEGUN, NETWORK, PAUSES],
     collects: &[
         "runtime.gcBgMarkWorker*",
@@ -156,16 +158,59 @@ const SUFFIXES: &[&str] =
 /// Whether a function lies in Go's standard library: `crypto/sha256.(*digest).Write`, but not `main.price`, nor
 /// `github.com/x/log.Print`, nor C's `index.part.0`.
 fn is_own(_module: &str, function: &str) -> bool {
+    package(function).is_some_and(|package| PACKAGES.contains(&first(package)))
+}
+
+/// Whether only goroutines run a function: the program's own, or one of a package below another of the library. Of a large stack the part
+/// that tells where it begins may be missing.
+fn is_of_goroutine(module: &str, function: &str) -> bool {
+    let of_library = |package: &str| {
+        package.contains('/')
+            && PACKAGES.contains(&first(package))
+            && !["runtime", "internal"].contains(&first(package))
+    };
+    // What a virtual machine compiled has packages, too.
+    module != "[jit]" && package(function).is_some_and(|package| package == "main" || of_library(package))
+}
+
+fn first(package: &str) -> &str {
+    package.split('/').next().unwrap_or(package)
+}
+
+/// The package of a function of Go's; `None` if it looks like C's.
+fn package(function: &str) -> Option<&str> {
     // Types in brackets have packages of their own.
     let end = function.find(['[', '(']).unwrap_or(function.len());
     let last = function[..end].rfind('/').map_or(0, |slash| slash + 1);
-    let Some((package, name)) = function[last..].split_once('.') else { return false };
+    let (package, name) = function[last..].split_once('.')?;
     let package = &function[..last + package.len()];
     // Go's own assembly says so.
     let is_assembly = name.ends_with(".abi0");
     let is_numbered = name.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let is_suffix = |rest: &str| rest.is_empty() || rest.starts_with(|c: char| !c.is_alphabetic());
     let is_of_c = is_numbered || !is_assembly && SUFFIXES.iter().any(|s| name.strip_prefix(s).is_some_and(is_suffix));
-    let first = package.split('/').next().unwrap_or(package);
-    !is_of_c && !package.contains([' ', ':', '<']) && PACKAGES.contains(&first)
+    (!is_of_c && !package.contains([' ', ':', '<'])).then_some(package)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goroutines_are_known_by_what_they_run() {
+        let is = |function: &str| is_of_goroutine("app", function);
+        assert!(
+            ["main.(*SessionStore).Touch", "main.price", "main.main.func1", "crypto/sha256.Sum256"]
+                .map(is)
+                .iter()
+                .all(|is| *is)
+        );
+        assert!(
+            !["main.cold", "main.part.0", "runtime.stopm", "internal/runtime/syscall.EpollWait", "io.copy"]
+                .map(is)
+                .iter()
+                .any(|is| *is)
+        );
+        assert!(!is_of_goroutine("[jit]", "main.Application.run"));
+    }
 }
