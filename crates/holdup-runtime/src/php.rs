@@ -4,11 +4,11 @@
 //! its function at 24, flags of the call at 42 and its caller at 48; a function (`zend_function`) its type at 0, its name at 8
 //! and its class at 16; a class its name at 8; a text (`zend_string`) its type at 4, its length at 16 and its characters at 24.
 
+use holdup_symbols::Exports;
 use holdup_trace::Image;
 
 use crate::frames::{Entries, Frames, Function, Head, NAME, PATH, Place};
 use crate::memory::{Memory, half, word};
-use crate::open;
 
 /// What is wanted of an interpreter's file, in this order.
 const WANTED: [&str; 3] = ["executor_globals", "execute_ex", "zend_is_executing"];
@@ -36,7 +36,7 @@ pub(crate) fn may_be(base: &str) -> bool {
 
 /// The interpreter that `image` maps; see [`Interpreter::find`](crate::interpreter::Interpreter::find).
 pub(crate) fn find(image: &Image) -> Result<Option<Place>, String> {
-    let Some(exports) = open(image) else { return Ok(None) };
+    let Some(exports) = Exports::of_live(image) else { return Ok(None) };
     let [globals, Some((evaluation, size)), Some((asks, _))] = exports.find(WANTED) else { return Ok(None) };
     let Some(shift) = exports.shift(image) else { return Ok(None) };
     let Some((globals, _)) = globals else { return Err("frames of a PHP with threads are not known".into()) };

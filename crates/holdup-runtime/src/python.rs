@@ -2,11 +2,11 @@
 
 mod layout;
 
+use holdup_symbols::Exports;
 use holdup_trace::Image;
 
 use crate::frames::{Function, Head, NAME, PATH, Place};
 use crate::memory::{Memory, word};
-use crate::open;
 use layout::Version;
 
 /// What is wanted of an interpreter's file, in this order.
@@ -27,7 +27,7 @@ pub(crate) fn may_be(base: &str) -> bool {
 
 /// The interpreter that `image` maps; see [`Interpreter::find`](crate::interpreter::Interpreter::find).
 pub(crate) fn find(image: &Image) -> Result<Option<(Place, Code)>, String> {
-    let Some(exports) = open(image) else { return Ok(None) };
+    let Some(exports) = Exports::of_live(image) else { return Ok(None) };
     let [Some((runtime, _)), Some((evaluation, size)), Some((code_type, _)), number] = exports.find(WANTED) else {
         return Ok(None);
     };

@@ -6,6 +6,7 @@ use holdup_trace::Image;
 
 use crate::bytes::{c_string, u16_at, u32_at, u64_at};
 use crate::elf::Elf;
+use crate::find::live_places;
 use crate::meter::{Budget, Limits, Meter};
 
 /// Bytes of a symbol's entry in a 64-bit file.
@@ -25,6 +26,11 @@ impl Exports {
         let meter = Meter::new(&Budget::new(Limits::of_this_machine()));
         let elf = Elf::open(path, &meter)?;
         if elf.is_64 { Ok(Exports { elf }) } else { Err("is not a 64-bit program".into()) }
+    }
+
+    /// Opens the file of an image of a live process; `None` if it cannot be had, or used.
+    pub fn of_live(image: &Image) -> Option<Exports> {
+        live_places(image).iter().find_map(|path| Exports::open(path).ok())
     }
 
     /// Address, in the file's own terms, and size in bytes of what has each name. O(symbols · names).

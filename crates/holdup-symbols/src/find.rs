@@ -51,7 +51,7 @@ fn image_candidates(image: &Image, root: Option<&Path>) -> Vec<PathBuf> {
     let plain = image.path.strip_suffix(DELETED);
     if plain.is_some() && image.pid != 0 {
         // While the process lives the kernel still gives the file out.
-        paths.push(format!("/proc/{}/map_files/{:x}-{:x}", image.pid, image.start, image.end).into());
+        paths.push(mapped_place(image));
     }
     let path = plain.unwrap_or(&image.path);
     // A file that took the place of a deleted one is only used if its build id proves it to be the same.
@@ -62,6 +62,16 @@ fn image_candidates(image: &Image, root: Option<&Path>) -> Vec<PathBuf> {
         paths.push(path.into());
     }
     paths
+}
+
+/// Where the file of an image can be opened while its process lives: as that has mapped it or, for want of the capability, by its path there.
+pub(crate) fn live_places(image: &Image) -> [PathBuf; 2] {
+    let Image { pid, path, .. } = image;
+    [mapped_place(image), format!("/proc/{pid}/root{path}").into()]
+}
+
+fn mapped_place(image: &Image) -> PathBuf {
+    format!("/proc/{}/map_files/{:x}-{:x}", image.pid, image.start, image.end).into()
 }
 
 /// The root directory to look for the process's files in; `None` if it is ours.

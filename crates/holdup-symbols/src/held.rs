@@ -8,6 +8,7 @@ use std::sync::Arc;
 use holdup_trace::Image;
 
 use crate::files::open_regular;
+use crate::find::live_places;
 
 /// The file behind an image of a process that lived.
 #[derive(Debug, Clone)]
@@ -24,13 +25,10 @@ impl PartialEq for Held {
 }
 
 impl Held {
-    /// Opens it as its process has mapped it or, for want of the capability, by its path there; `None` if it cannot be had.
+    /// Opens it where its process has it; `None` if it cannot be had.
     pub fn open(image: &Image) -> Option<Held> {
-        let Image { pid, start, end, path, build_id, .. } = image;
-        let mapped = PathBuf::from(format!("/proc/{pid}/map_files/{start:x}-{end:x}"));
-        let there = PathBuf::from(format!("/proc/{pid}/root{path}"));
-        let (file, _) = [mapped, there].iter().find_map(|path| open_regular(path, true).ok())?;
-        Some(Held { path: path.clone(), build_id: build_id.clone(), file: Arc::new(file) })
+        let (file, _) = live_places(image).iter().find_map(|path| open_regular(path, true).ok())?;
+        Some(Held { path: image.path.clone(), build_id: image.build_id.clone(), file: Arc::new(file) })
     }
 
     /// Its path, as its process saw it.

@@ -4,11 +4,11 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
+use holdup_symbols::Exports;
 use holdup_trace::Image;
 
 use super::target::MAPS_LIMIT;
 use crate::memory::{Memory, half, word};
-use crate::open;
 
 /// Rows of a table that are read: there are some 3,000.
 const ROWS: usize = 1 << 14;
@@ -69,7 +69,7 @@ impl Structs {
     /// Those of the machine in the process `pid`.
     pub(super) fn of(pid: u32, memory: &Memory) -> Option<Structs> {
         let image = libjvm(pid)?;
-        let exports = open(&image)?;
+        let exports = Exports::of_live(&image)?;
         let [fields, types] = exports.find(["gHotSpotVMStructs", "gHotSpotVMTypes"]);
         let shift = exports.shift(&image)?;
         let table = |at: Option<(u64, u64)>| memory.word(at?.0.wrapping_add(shift));
