@@ -1,12 +1,9 @@
 //! How much of what a program runs is collecting garbage.
 
-use holdup_trace::{StackId, StringId, ThreadIdx};
-use rustc_hash::FxHashMap;
+use holdup_trace::{StackId, ThreadIdx};
 
 use super::context::Context;
-use super::place;
 use crate::runtime::{self, Role};
-use crate::schedulers;
 
 /// From this share of the CPU time on, collecting garbage is told.
 const COLLECTING: f64 = 0.1;
@@ -32,23 +29,23 @@ impl Collecting {
     }
 }
 
-/// How much of it is collecting, where that is a notable part. O(samples).
-pub(super) fn of(context: &Context) -> Option<Collecting> {
-    let (mut all, mut own, mut advice) = (0.0, 0.0, "");
-    let mut known: FxHashMap<StringId, Option<&'static str>> = FxHashMap::default();
+/// Which share of the CPU samples in focus is collecting; `None` if there are none. O(samples).
+pub(super) fn share(context: &Context) -> Option<f64> {
+    let (mut all, mut own) = (0.0, 0.0);
     for ((thread, stack), ns) in context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)) {
         all += ns;
-        let mut functions = place::functions(context, *stack);
-        let mut collector = |f| *known.entry(f).or_insert_with(|| schedulers::collector(context.trace.text(f)));
-        if let Some(found) = functions.find_map(&mut collector) {
-            (own, advice) = (own + ns, found);
-        } else if is_at(context, *thread, *stack) {
-            own += ns;
-        }
+        own += if is_at(context, *thread, *stack) { *ns } else { 0.0 };
     }
-    let share = own / all.max(f64::MIN_POSITIVE);
-    let advice = || if advice.is_empty() { runtime::advice_for_collections("") } else { advice.replace("{}", "") };
-    (share >= COLLECTING).then(|| Collecting { share, advice: advice() })
+    (all > 0.0).then(|| own / all)
+}
+
+/// How much of it is collecting, where that is a notable part. O(samples).
+pub(super) fn of(context: &Context) -> Option<Collecting> {
+    let share = share(context).filter(|share| *share >= COLLECTING)?;
+    let mut in_focus = context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t));
+    let own = in_focus.find_map(|((_, stack), _)| context.classifier.collector_at(*stack));
+    let advice = own.map_or_else(|| runtime::advice_for_collections(""), |own| own.replace("{}", ""));
+    Some(Collecting { share, advice })
 }
 
 /// Whether a thread collects garbage where it has this stack.

@@ -98,13 +98,9 @@ fn share(context: &Context, seconds: f64) -> f64 {
 
 /// What collecting cost.
 pub(super) fn evidence(context: &Context, tally: &Tally) -> Vec<String> {
-    let of_focus = || context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t));
-    let all: f64 = of_focus().map(|(_, ns)| ns).sum();
-    let collecting: f64 =
-        of_focus().filter(|((t, stack), _)| collecting::is_at(context, *t, *stack)).map(|(_, ns)| ns).sum();
     let mut lines = Vec::new();
-    if all > 0.0 {
-        let share = 100.0 * collecting / all;
+    if let Some(share) = collecting::share(context) {
+        let share = 100.0 * share;
         lines.push(format!("{share:.0} % of the CPU samples are in the collector, in pauses and beside the program"));
     }
     if let Some(at) = asked(context, tally) {
