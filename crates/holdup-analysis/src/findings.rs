@@ -37,6 +37,7 @@ mod preempt;
 mod profile;
 mod rounds;
 mod sched;
+mod sequence;
 mod spans;
 mod spin;
 mod stalls;
@@ -285,7 +286,11 @@ impl Context<'_> {
         let counts = |g: &Group, t: &Tally| g.holds_up() && is_shown(t) && adds_up(g, t);
         let shown: Amount = groups.iter().filter(|(g, t)| counts(g, t)).map(|(_, t)| t.rank).sum();
         group::settle(self, &mut groups);
-        let (turns, uncharged) = turns::take(self, &mut groups, charged);
+        let (mut turns, mut uncharged) = turns::take(self, &mut groups, charged);
+        if let Some((finding, rest)) = sequence::take(self, &mut groups, charged) {
+            turns.push(finding);
+            uncharged += rest;
+        }
         idle::merge(self, &mut groups);
         let mut findings: Vec<Finding> =
             groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
@@ -293,7 +298,7 @@ impl Context<'_> {
         let taken: Vec<Option<Taken>> = taken.collect();
         findings.iter_mut().zip(disk::facts(self, &groups)).for_each(|(finding, facts)| disk::add(finding, facts));
         let of_samples = spin::found(self).into_iter().chain(cache_line::found(self)).map(|f| (f, None));
-        // Fewer turns cost less on both sides, and a trace does not tell how much: a bound is nowhere to be had.
+        // Fewer turns, or processes, cost less on both sides, and a trace does not tell how much: a bound is nowhere to be had.
         let turns = turns.into_iter().map(|f| (f, None));
         let mut findings: Vec<_> = findings.into_iter().zip(taken).chain(of_samples).chain(turns).collect();
         findings.sort_by(|(a, _), (b, _)| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));

@@ -1,11 +1,12 @@
 //! Who had nothing to do.
 
-use holdup_trace::{Nanos, StringId, ThreadIdx};
+use holdup_trace::{Nanos, StringId};
 use rustc_hash::FxHashSet;
 
 use super::context::Context;
 use super::tally::{Group, Tally};
 use crate::focus::CLOCK;
+use crate::intervals::descends;
 use crate::label::{duration, threads};
 use crate::report::{CpuSeconds, Finding, FindingKind};
 
@@ -34,7 +35,7 @@ fn merge_parents(context: &Context, groups: &mut Vec<(Group, Tally)>) {
             matches!(group, Group::Idle(..))
                 && child.is_asleep()
                 && 2.0 * child.rested_each() > parent.rested_each()
-                && child.ends().keys().all(|thread| descends(context, *thread, &parents))
+                && child.ends().keys().all(|thread| descends(context.trace, *thread, |pid| parents.contains(&pid)))
         };
         if !parent.is_asleep()
             && parents.len() == 1
@@ -45,17 +46,6 @@ fn merge_parents(context: &Context, groups: &mut Vec<(Group, Tally)>) {
             groups.remove(at);
         }
     }
-}
-
-/// Processes above each other that are looked at.
-const DEEPEST: usize = 64;
-
-/// Whether a thread's process descends from one of `parents`, and is none of them.
-fn descends(context: &Context, thread: ThreadIdx, parents: &FxHashSet<u32>) -> bool {
-    let row = |thread: ThreadIdx| context.trace.thread(thread).filter(|_| thread.is_real());
-    let own = context.pid(thread);
-    let above = std::iter::successors(row(thread), |of| row(of.parent)).take(DEEPEST);
-    !parents.contains(&own) && above.skip(1).any(|of| parents.contains(&of.pid))
 }
 
 /// Who had nothing to do, or set itself a time, and who waited for them.
@@ -130,9 +120,9 @@ pub(super) fn mostly(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) 
     // Of a whole machine, what its user has started meanwhile, if not to measure the time.
     let meta = &context.trace.meta;
     let is_clock = meta.command.first().is_some_and(|c| c.rsplit('/').next() == Some(CLOCK));
-    let recorder = FxHashSet::from_iter((meta.recorder_pid != 0 && !is_clock).then_some(meta.recorder_pid));
+    let is_recorder = |pid| pid == meta.recorder_pid && pid != 0 && !is_clock;
     let is_asked_for = |f: &Finding| {
-        let started = || f.about.culprits.first().is_some_and(|thread| descends(context, *thread, &recorder));
+        let started = || f.about.culprits.first().is_some_and(|thread| descends(context.trace, *thread, is_recorder));
         f.kind == FindingKind::IdleByDesign && (!context.focus.is_everything() || started())
     };
     let at = findings.iter().position(is_asked_for)?;
@@ -147,10 +137,9 @@ pub(super) fn mostly(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) 
     (serves == Some(false) && (costs_most || matters && alone)).then_some(at)
 }
 
-/// Puts it before all others that are idle by design.
+/// Puts it before all others.
 pub(super) fn put_first(findings: &mut [Finding], at: usize) {
-    let first = findings.iter().position(|f| f.kind == FindingKind::IdleByDesign).unwrap_or(at);
-    findings[first..=at].rotate_right(1);
+    findings[..=at].rotate_right(1);
 }
 
 /// Whether nothing of it ran for more than half of the time, with which many programs of a machine together are seldom active, too.

@@ -9,7 +9,7 @@ use super::rounds::Rounds;
 use super::stories::LockStory;
 use crate::blame::Study;
 use crate::classify::WaitKind;
-use crate::intervals::{Chunk, Wait};
+use crate::intervals::{Chunk, Wait, descends};
 use crate::{stalls, turns};
 
 /// What is to be learned.
@@ -37,6 +37,8 @@ pub(crate) struct Learned {
     pub(crate) meanwhile: Meanwhile,
     /// How often idle threads of a scheduler inside of a program of the focus were woken, by process and by where.
     pub(crate) woken: FxHashMap<(u32, StackId), u64>,
+    /// Where threads waited for processes that come from theirs and began in the trace: nanoseconds.
+    pub(crate) children: FxHashMap<(ThreadIdx, StackId), u64>,
     /// Who got work from whom.
     pub(crate) fed: Fed,
     /// Who takes turns.
@@ -62,6 +64,9 @@ impl Learned {
             }
             if focus && inside {
                 learned.fed.add(wait, study);
+            }
+            if focus && inside && is_for_child(wait, study) {
+                *learned.children.entry((wait.thread, wait.stack)).or_default() += wait.woken - wait.start;
             }
             if focus && wanted == Wanted::Waits {
                 learned.add_waited(wait, study);
@@ -98,9 +103,19 @@ impl Learned {
         for (place, count) in earlier.woken {
             *self.woken.entry(place).or_default() += count;
         }
+        for (place, ns) in earlier.children {
+            *self.children.entry(place).or_default() += ns;
+        }
         self.fed.absorb(earlier.fed);
         self.stalls.absorb(earlier.stalls);
         self.turns.absorb(earlier.turns);
         self.rounds.absorb(earlier.rounds);
     }
+}
+
+fn is_for_child(wait: &Wait, study: &Study) -> bool {
+    let threads = &study.trace.threads;
+    let began_here = threads.start.get(wait.waker.index()).is_some_and(|start| start.nanos() > 0);
+    let own = threads.pid.get(wait.thread.index()).copied();
+    wait.waker.is_real() && began_here && descends(study.trace, wait.waker, |pid| Some(pid) == own)
 }

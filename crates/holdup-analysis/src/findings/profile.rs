@@ -74,9 +74,11 @@ pub(super) fn matters(context: &Context, finding: &Finding) -> bool {
     let is_price = matches!(finding.kind, WakeLatency | RunnableWhileIdle | OwnerNotRunning);
     let is_outside = matches!(finding.kind, CpuStarved | Disk | Network | SleepPolling);
     let is_alone = finding.kind == FindingKind::Serial && finding.waiters.waits == 0;
+    // What happens once, such as when it begins.
+    let is_short = finding.lasted_s > 0.0 && finding.lasted_s < MINOR * context.duration().seconds();
     let least = match finding.confidence {
         Confidence::Low => DOUBTFUL,
-        _ if is_price || is_outside || is_alone => MINOR,
+        _ if is_price || is_outside || is_alone || is_short => MINOR,
         _ => NOTABLE,
     };
     let running = context.limits.of_cpus(Amount(running(context)));

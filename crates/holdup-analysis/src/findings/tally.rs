@@ -334,7 +334,7 @@ impl Tally {
 }
 
 /// The heaviest stack of the function with the most weight: one place has a stack for each way to it.
-fn main_stack(classifier: &Classifier, stacks: impl Iterator<Item = (StackId, f64)>) -> StackId {
+pub(super) fn main_stack(classifier: &Classifier, stacks: impl Iterator<Item = (StackId, f64)>) -> StackId {
     let place = |stack| classifier.facts(stack).application;
     let mut places: FxHashMap<StringId, f64> = FxHashMap::default();
     let mut ordered: Vec<(StackId, f64)> = stacks.collect();

@@ -223,7 +223,7 @@ fn finding(context: &Context, pairs: &Pairs) -> Finding {
 }
 
 /// While two take turns one more CPU could be used, as far as there is one that ran nothing of the focus.
-fn could_run(context: &Context, ns: u64) -> Amount {
+pub(super) fn could_run(context: &Context, ns: u64) -> Amount {
     let cpu = &context.blame.cpu;
     Amount(Nanos(ns).amount().0.min(cpu.total - cpu.running).max(0.0))
 }

@@ -49,6 +49,14 @@ impl Families {
     }
 }
 
+/// Whether a thread's process comes from one that `is` picks by its id, and is none of them itself.
+pub(crate) fn descends(trace: &Trace, thread: ThreadIdx, is: impl Fn(u32) -> bool) -> bool {
+    let row = |thread: ThreadIdx| trace.thread(thread).filter(|_| thread.is_real());
+    let Some(own) = row(thread) else { return false };
+    let above = std::iter::successors(row(own.parent), |of| row(of.parent)).take(DEEPEST);
+    !is(own.pid) && above.into_iter().any(|of| is(of.pid))
+}
+
 #[cfg(test)]
 mod tests {
     use holdup_trace::{Destination, ForkEvent, NameEvent, TraceBuilder};

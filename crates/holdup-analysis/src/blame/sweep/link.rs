@@ -7,7 +7,7 @@ use super::Sweep;
 use super::charge::note;
 use super::judge::lock_of;
 use crate::classify::WaitKind;
-use crate::intervals::{Place, Wait};
+use crate::intervals::{Place, Wait, descends};
 
 impl Sweep<'_> {
     /// Going backwards, thread `i` begins to wait at this instant: for whom?
@@ -36,7 +36,7 @@ impl Sweep<'_> {
     }
 
     /// Whether it waits for its client while others wait for what it has begun: the chain ends here, whatever the client does. A server
-    /// that ends the wait is no client, but one that was asked for something.
+    /// that ends the wait is no client, but one that was asked for something, and a process that it has started itself is none either.
     fn comes_home(&self, i: u32, wait: &Wait) -> bool {
         let program = |thread: ThreadIdx| self.study.trace.threads.process.get(thread.index());
         // What is read from a pipe is the next piece of the same work; a poll may be for anything.
@@ -48,6 +48,14 @@ impl Sweep<'_> {
             && self.study.timeline.is_server(wait.waker) != Some(true)
             && program(wait.waker) != program(wait.thread)
             && self.forest.queues_of(i).any(|q| self.forest.queue(q).counts.held > 0)
+            && !self.is_child(wait.waker, wait.thread)
+    }
+
+    /// Whether a thread's process comes from another one's.
+    fn is_child(&self, thread: ThreadIdx, of: ThreadIdx) -> bool {
+        let trace = self.study.trace;
+        let parent = trace.threads.pid.get(of.index()).copied();
+        descends(trace, thread, |pid| Some(pid) == parent)
     }
 
     /// All that wait for one lock wait for its holder: the owner where one is known, else who releases it next.

@@ -1,0 +1,285 @@
+//! Processes that another one starts one after another: a script, a configuration, `make` or `xargs` without `-j`. What each does is
+//! little, and says nothing; together they are all there is.
+
+use std::collections::BTreeMap;
+
+use holdup_trace::tables::LocationRow;
+use holdup_trace::{Amount, Nanos, StringId, Table, ThreadIdx};
+use rustc_hash::FxHashMap;
+
+use super::context::Context;
+use super::tally::{Group, Tally, Why, main_stack};
+use super::{culprit, place, turns};
+use crate::label::{self, duration};
+use crate::report::{About, Confidence, Culprit, Finding, FindingKind, Waiters};
+use crate::servers::Processes;
+
+/// The share of the time from which on a row of processes is what it went into.
+const LEAST: f64 = 0.5;
+/// A process with more of the row's time than this is worth a finding of its own.
+const LARGEST: f64 = 0.25;
+/// Rows of so few tell nothing.
+const FEW: usize = 6;
+/// So many at once, on average, are not one after another.
+const AT_ONCE: f64 = 1.25;
+/// One program with so much of their CPU time is what they are.
+const SAME: f64 = 0.8;
+/// Who works for less of the row's time than this waits for something else, each by itself.
+const AT_WORK: f64 = 0.5;
+/// Programs that are named in the title, and in the evidence.
+const TELLING: usize = 3;
+const NAMED: usize = 8;
+
+/// A process that another one started, and how long it lived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Started {
+    from: u64,
+    to: u64,
+    process: ThreadIdx,
+}
+
+/// The processes that one started, in the order in which they began.
+struct Row {
+    starter: ThreadIdx,
+    started: Vec<Started>,
+    /// How long at least one of them lived, how long all did, and the one that lived longest; in nanoseconds.
+    covered: u64,
+    lived: u64,
+    longest: u64,
+    /// When the last of them ended.
+    to: u64,
+}
+
+impl Row {
+    fn of(starter: ThreadIdx, mut started: Vec<Started>) -> Self {
+        started.sort_unstable();
+        let mut row = Row { starter, started: Vec::new(), covered: 0, lived: 0, longest: 0, to: 0 };
+        for life in &started {
+            row.covered += life.to.saturating_sub(life.from.max(row.to));
+            row.lived += life.to - life.from;
+            row.longest = row.longest.max(life.to - life.from);
+            row.to = row.to.max(life.to);
+        }
+        Row { started, ..row }
+    }
+
+    fn from(&self) -> u64 {
+        self.started.first().map_or(0, |first| first.from)
+    }
+
+    /// Whether most of the time that is explained went into it.
+    fn is_it(&self, context: &Context) -> bool {
+        let (from, to) = context.blame.window;
+        let covered = self.covered as f64;
+        covered >= LEAST * (to - from) as f64
+            && self.started.len() >= FEW
+            && (self.lived as f64) < AT_ONCE * covered
+            && (self.longest as f64) < LARGEST * covered
+    }
+
+    /// The row that takes most of the time that is explained; of one in another, the inner one. Where what one process starts is not one after
+    /// another, what it starts of one program may be. A server's children are for its clients. O(threads · log threads).
+    fn longest(context: &Context, processes: &Processes) -> Option<Self> {
+        let started = started(context, processes);
+        let longest = |rows: BTreeMap<(ThreadIdx, StringId), Vec<Started>>| {
+            let rows = rows.into_iter().map(|((starter, _), started)| Row::of(starter, started));
+            rows.filter(|row| row.is_it(context)).max_by_key(|row| (row.covered, row.starter))
+        };
+        let by = |program: &dyn Fn(ThreadIdx) -> StringId| {
+            let mut rows: BTreeMap<_, Vec<Started>> = BTreeMap::new();
+            for (starter, life) in &started {
+                rows.entry((*starter, program(life.process))).or_default().push(*life);
+            }
+            rows
+        };
+        longest(by(&|_| StringId::default())).or_else(|| longest(by(&|process| context.program(process))))
+    }
+}
+
+/// The processes in focus that began in the time that is explained, each with the one in focus that started it and is no server.
+fn started(context: &Context, processes: &Processes) -> Vec<(ThreadIdx, Started)> {
+    let (from, to) = context.blame.window;
+    let starts = |t: &ThreadIdx| context.focus.contains(*t) && context.timeline.is_server(*t) != Some(true);
+    let mut found = Vec::new();
+    for (i, thread) in (0..).zip(context.trace.threads.rows()) {
+        let (process, start) = (ThreadIdx(i), thread.start.nanos());
+        let began_here = thread.tid == thread.pid && start > from && start < to && context.focus.contains(process);
+        if let Some(starter) = processes.main(thread.parent).filter(|parent| began_here && starts(parent)) {
+            found.push((starter, Started { from: start, to: thread.end.nanos().clamp(start, to), process }));
+        }
+    }
+    found
+}
+
+/// Makes a finding of the processes that one starts one after another, if most of the time went into them, and takes out of `groups` what is
+/// charged to each of them. Then how much of that CPU time was charged to nobody.
+pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged: Amount) -> Option<(Finding, Amount)> {
+    let processes = Processes::of(context.trace);
+    let row = Row::longest(context, &processes)?;
+    let below = Below::of(context, &processes, &row);
+    if (below.ran() as f64) < AT_WORK * row.covered as f64 {
+        return None;
+    }
+    let is_theirs = |(group, tally): &(Group, Tally)| is_theirs(group) && tally.ends().keys().all(|t| below.is(*t));
+    let mut about = About { culprits: vec![row.starter], waiters: vec![row.starter], ..About::default() };
+    let mut taken = Amount::ZERO;
+    for (group, tally) in groups.extract_if(.., |g| is_theirs(g)) {
+        taken += if group.holds_up() { tally.rank } else { Amount::ZERO };
+        about.subjects.extend(tally.subjects().copied());
+    }
+    about.subjects.sort_unstable();
+    let lost = turns::could_run(context, row.covered).0.min(context.blame.cpu.no_work + taken.0).max(taken.0);
+    let finding = Finding {
+        blame_cpu_s: context.limits.of_cpus(Amount(lost)),
+        share_of_held_up: if charged > Amount::ZERO { (taken / charged).min(1.0) } else { 0.0 },
+        about,
+        ..finding(context, &row, &below)
+    };
+    Some((finding, Amount(lost - taken.0)))
+}
+
+/// Whether what is charged to a process says how long it took, and not what it missed.
+fn is_theirs(group: &Group) -> bool {
+    match group {
+        Group::Ready(_, why) => matches!(why, Why::Waking | Why::Turn),
+        Group::Lock(_) => false,
+        _ => true,
+    }
+}
+
+/// The processes of a row, and all that come from them.
+struct Below {
+    is: Vec<bool>,
+    /// By program: the number of processes, and their CPU time in nanoseconds.
+    programs: FxHashMap<StringId, (usize, u64)>,
+}
+
+impl Below {
+    /// O(threads).
+    fn of(context: &Context, processes: &Processes, row: &Row) -> Self {
+        let threads = &context.trace.threads;
+        let mut found = Below { is: vec![false; threads.len()], programs: FxHashMap::default() };
+        row.started.iter().for_each(|started| found.is[started.process.index()] = true);
+        // Parents stand before those that they start.
+        for (i, thread) in threads.rows().enumerate() {
+            let index = ThreadIdx(i as u32);
+            let main = processes.main(index).unwrap_or(index);
+            let above = if main == index { processes.main(thread.parent) } else { Some(main) };
+            found.is[i] |= above.is_some_and(|above| found.is(above));
+            if found.is[i] {
+                let (count, ran) = found.programs.entry(context.program(index)).or_default();
+                *count += usize::from(main == index);
+                *ran += context.timeline.ran.get(i).copied().unwrap_or(0);
+            }
+        }
+        found
+    }
+
+    fn is(&self, thread: ThreadIdx) -> bool {
+        self.is.get(thread.index()).copied().unwrap_or(false)
+    }
+
+    fn threads(&self) -> impl Iterator<Item = ThreadIdx> + '_ {
+        (0..self.is.len()).map(|i| ThreadIdx(i as u32)).filter(|thread| self.is(*thread))
+    }
+
+    fn count(&self) -> usize {
+        self.programs.values().map(|(count, _)| count).sum()
+    }
+
+    fn ran(&self) -> u64 {
+        self.programs.values().map(|(_, ran)| ran).sum()
+    }
+
+    /// Programs with their share of the CPU time, the largest first.
+    fn shares(&self) -> Vec<(StringId, f64)> {
+        let all = self.ran().max(1) as f64;
+        let mut shares: Vec<_> =
+            self.programs.iter().map(|(program, (_, ran))| (*program, *ran as f64 / all)).collect();
+        shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        shares
+    }
+}
+
+/// `cc1 48 %, ld 15 %`.
+fn named(context: &Context, shares: &[(StringId, f64)]) -> String {
+    let telling = shares.iter().filter(|(_, share)| *share >= 0.01);
+    let words = telling.map(|(program, share)| format!("{} {:.0} %", context.trace.text(*program), 100.0 * share));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// Where the one that starts them waited longest for one.
+fn place_of_waits(context: &Context, starter: ThreadIdx) -> Option<LocationRow> {
+    let own = context.learned.children.iter().filter(|((thread, _), _)| *thread == starter);
+    place::waiting(context, main_stack(context.classifier, own.map(|((_, stack), ns)| (*stack, *ns as f64))))
+}
+
+fn finding(context: &Context, row: &Row, below: &Below) -> Finding {
+    let shares = below.shares();
+    // Where they are of one program, its processes are what was started, be it by a shell each.
+    let same = shares.first().filter(|(_, share)| *share > SAME).map(|(program, _)| *program);
+    let count = same.and_then(|program| below.programs.get(&program)).map_or(row.started.len(), |(count, _)| *count);
+    let lasted = context.limits.once(Nanos(row.covered).amount());
+    let each = lasted / count.max(1) as f64;
+    let starter = label::process_name(context.trace, row.starter);
+    let (of, mostly) = match same {
+        Some(program) => (format!("{} ", context.trace.text(program)), String::new()),
+        None => (String::new(), format!(" ({})", named(context, &shares[..shares.len().min(TELLING)]))),
+    };
+    let (number, in_all, each_took) = (label::count(count as u64), duration(lasted), duration(each));
+    let waits = place_of_waits(context, row.starter);
+    Finding {
+        kind: FindingKind::Serial,
+        title: format!(
+            "{starter} started {number} {of}processes, one after another: {in_all} in all, {each_took} each{mostly}"
+        ),
+        evidence: evidence(context, row, below, &shares),
+        advice: ADVICE.to_owned(),
+        culprit: culprit(context, row, below, same),
+        waiters: Waiters {
+            threads: 1,
+            waits: row.started.len() as u64,
+            total_s: lasted,
+            mean_s: each,
+            max_s: Nanos(row.longest).seconds(),
+            names: vec![context.thread_name(row.starter).to_owned()],
+            function: waits.map_or_else(String::new, |at| context.trace.text(at.function).to_owned()),
+            source: waits.map_or_else(String::new, |at| context.source(&at)),
+            ..Waiters::default()
+        },
+        lasted_s: lasted,
+        windows: vec![[row.from(), row.to].map(|at| Nanos(at).seconds())],
+        confidence: Confidence::High,
+        ..Finding::default()
+    }
+}
+
+const ADVICE: &str = "Let those run at once that do not need each other (make -j, xargs -P, &), or start fewer: let one do the work \
+                      of many, or use what the shell or the library has built in.";
+
+/// Who starts them; where they are of one program, with what that runs.
+fn culprit(context: &Context, row: &Row, below: &Below, same: Option<StringId>) -> Culprit {
+    let found = Culprit { processes: below.count(), ..culprit::of_thread(context, row.starter) };
+    let ran = same.and_then(|_| culprit::specific(context, &context.samples_of(below.threads())));
+    let Some(ran) = ran else { return found };
+    Culprit {
+        function: context.trace.text(ran.function).to_owned(),
+        module: context.trace.text(ran.module).to_owned(),
+        source: context.source(&ran),
+        ..found
+    }
+}
+
+fn evidence(context: &Context, row: &Row, below: &Below, shares: &[(StringId, f64)]) -> Vec<String> {
+    let own = row.started.len();
+    let more = match below.count() - own {
+        0 => String::new(),
+        more => format!(", which started {} more", label::count(more as u64)),
+    };
+    let (longest, ran) = (duration(Nanos(row.longest).seconds()), duration(Nanos(below.ran()).seconds()));
+    let named = named(context, &shares[..shares.len().min(NAMED)]);
+    vec![
+        format!("{} processes{more}; the longest took {longest}", label::count(own as u64)),
+        format!("they used {ran} of CPU time, by program: {named}"),
+    ]
+}

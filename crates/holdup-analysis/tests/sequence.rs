@@ -1,0 +1,106 @@
+//! Processes that one starts one after another.
+
+mod common;
+
+use common::*;
+use holdup_analysis::report::{Explanation, FindingKind};
+use holdup_analysis::{NoDisassembler, Options, explain};
+use holdup_trace::{ForkEvent, NameEvent, SwitchState};
+
+const SLEEPS: SwitchState = SwitchState::Sleeping;
+const RUNS: SwitchState = SwitchState::Runnable;
+const SHELL: u32 = 5;
+
+fn named(mut s: Schedule, t: f64, pid: u32, name: &str) -> Schedule {
+    let name = s.builder.string(name);
+    s.builder.push(ns(t), NameEvent { pid, tid: pid, name });
+    s
+}
+
+fn forks(mut s: Schedule, t: f64, child: u32, name: &str) -> Schedule {
+    s.builder.push(ns(t), ForkEvent { parent_pid: SHELL, parent: SHELL, pid: child, tid: child });
+    named(s, t, child, name)
+}
+
+/// A shell starts a process of each of these names, and waits until it has run on the other CPU for so many of its 10 ms.
+fn script(names: &[&str], worked: f64) -> Explanation {
+    let end = 10.0 * names.len() as f64 + 2.0;
+    let mut s = named(Schedule::new(2, end), 0.0, SHELL, "configure");
+    s = s.switch(0.0, 0, 0, RUNS, -1, SHELL);
+    let mut t = 1.0;
+    for (child, name) in (100..).zip(names) {
+        s = forks(s, t, child, name).by(t, 0, SHELL, child).switch(t + 0.01, 0, SHELL, SLEEPS, WAIT4, 0);
+        s = s.switch(t + 0.02, 1, 0, RUNS, -1, child);
+        if worked < 9.0 {
+            s = s.switch(t + worked, 1, child, SLEEPS, SLEEP, 0).wakes(
+                t + 9.8,
+                1,
+                0,
+                child,
+                holdup_trace::WakeContext::Timer,
+                0,
+            );
+            s = s.switch(t + 9.81, 1, 0, RUNS, -1, child);
+        }
+        s = s.by(t + 9.9, 1, child, SHELL).exits(t + 9.9, child).switch(t + 9.91, 1, child, SwitchState::Dead, EXIT, 0);
+        s = s.switch(t + 9.92, 0, 0, RUNS, -1, SHELL);
+        t += 10.0;
+    }
+    explain(&s.finish(), "x", &Options::default(), &NoDisassembler).unwrap()
+}
+
+#[test]
+fn many_that_do_little_are_one_finding() {
+    let answer = script(&["cc1", "cc1", "ld", "sed"].repeat(10), 9.9);
+    let first = &answer.findings[0];
+    assert_eq!(first.kind, FindingKind::Serial, "{first:#?}");
+    assert!(
+        first.title.starts_with("configure started 40 processes, one after another: 396.0 ms in all"),
+        "{}",
+        first.title
+    );
+    assert!(first.title.ends_with("(cc1 50 %, ld 25 %, sed 25 %)"), "{}", first.title);
+    assert_eq!((first.culprit.process.as_str(), first.waiters.waits), ("configure", 40));
+    // What is charged to each of them is told there, and only there.
+    assert!((first.blame_cpu_s - 0.4).abs() < 0.01, "{}", first.blame_cpu_s);
+    let sum = &answer.cpu_seconds;
+    assert!(sum.held_up - first.blame_cpu_s > -1e-6 && sum.no_work < 0.01, "{sum:?}");
+    assert!(answer.findings[1..].iter().all(|f| f.kind != FindingKind::Serial), "{:#?}", answer.findings);
+}
+
+#[test]
+fn those_of_one_program_are_called_by_its_name() {
+    let title = &script(&["gzip"; 12], 9.9).findings[0].title;
+    assert!(title.starts_with("configure started 12 gzip processes, one after another: "), "{title}");
+}
+
+#[test]
+fn one_that_takes_long_is_a_finding_of_its_own() {
+    let few = script(&["gzip"; 3], 9.9);
+    assert!(!few.findings[0].title.contains("one after another"), "{}", few.findings[0].title);
+}
+
+#[test]
+fn those_that_wait_themselves_are_told_by_what_they_wait_for() {
+    let asleep = script(&["retry"; 12], 2.0);
+    assert!(!asleep.findings[0].title.contains("one after another"), "{}", asleep.findings[0].title);
+}
+
+/// All of them are there at once, and take turns on one CPU.
+#[test]
+fn those_that_run_beside_each_other_are_none() {
+    let mut s = named(Schedule::new(2, 101.0), 0.0, SHELL, "make").switch(0.0, 0, 0, RUNS, -1, SHELL);
+    for child in 100..110 {
+        s = forks(s, 0.5, child, "cc1").by(0.5, 0, SHELL, child);
+    }
+    s = s.switch(0.6, 0, SHELL, SLEEPS, WAIT4, 0);
+    let mut before = 0;
+    for (child, t) in (100..110).zip((0..10).map(|i| 1.0 + 10.0 * f64::from(i))) {
+        let state = if before == 0 { RUNS } else { SwitchState::Dead };
+        s = s.switch(t, 1, before, state, if before == 0 { -1 } else { EXIT }, child);
+        before = child;
+    }
+    s = s.by(100.9, 1, before, SHELL).switch(100.91, 1, before, SwitchState::Dead, EXIT, 0);
+    let answer = explain(&s.finish(), "x", &Options::default(), &NoDisassembler).unwrap();
+    assert!(answer.findings.iter().all(|f| !f.title.contains("one after another")), "{:#?}", answer.findings);
+}
