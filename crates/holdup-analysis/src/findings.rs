@@ -164,13 +164,6 @@ fn in_study<R>(
     Ok(found)
 }
 
-impl Smaller {
-    fn add(&mut self, blame_cpu_s: f64) {
-        self.causes += 1;
-        self.blame_cpu_s += blame_cpu_s;
-    }
-}
-
 /// Whom and what a tally is about.
 fn about(tally: &Tally) -> About {
     let mut subjects: Vec<_> = tally.subjects().copied().collect();
@@ -286,21 +279,19 @@ impl Context<'_> {
         let counts = |g: &Group, t: &Tally| g.holds_up() && is_shown(t) && adds_up(g, t);
         let shown: Amount = groups.iter().filter(|(g, t)| counts(g, t)).map(|(_, t)| t.rank).sum();
         group::settle(self, &mut groups);
-        let (mut turns, mut uncharged) = turns::take(self, &mut groups, charged);
-        if let Some((finding, rest)) = sequence::take(self, &mut groups, charged) {
-            turns.push(finding);
-            uncharged += rest;
-        }
+        let (mut of_several, uncharged) = turns::take(self, &mut groups, charged);
+        let (row, more) = sequence::take(self, &mut groups, charged).unzip();
+        of_several.extend(row);
         idle::merge(self, &mut groups);
         let mut findings: Vec<Finding> =
             groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
-        let taken = groups.iter().zip(&findings).map(|((group, tally), f)| gain::taken(self, group, tally, f));
-        let taken: Vec<Option<Taken>> = taken.collect();
+        let taken: Vec<Option<Taken>> =
+            groups.iter().zip(&findings).map(|((group, tally), f)| gain::taken(self, group, tally, f)).collect();
         findings.iter_mut().zip(disk::facts(self, &groups)).for_each(|(finding, facts)| disk::add(finding, facts));
         let of_samples = spin::found(self).into_iter().chain(cache_line::found(self)).map(|f| (f, None));
         // Fewer turns, or processes, cost less on both sides, and a trace does not tell how much: a bound is nowhere to be had.
-        let turns = turns.into_iter().map(|f| (f, None));
-        let mut findings: Vec<_> = findings.into_iter().zip(taken).chain(of_samples).chain(turns).collect();
+        let of_several = of_several.into_iter().map(|f| (f, None));
+        let mut findings: Vec<_> = findings.into_iter().zip(taken).chain(of_samples).chain(of_several).collect();
         findings.sort_by(|(a, _), (b, _)| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
         if let Some((first, busy)) = busiest.and_then(|busiest| profile::cpu_bound(self, busiest, charged, shown)) {
             profile::insert(self, (first, busy), &mut findings);
@@ -312,7 +303,7 @@ impl Context<'_> {
             let idiom = finding.culprit.instruction.as_ref().and_then(|i| i.idiom.as_ref());
             finding.evidence.extend(idiom.map(IdiomFacts::sentence));
         }
-        Found { findings, smaller, uncharged }
+        Found { findings, smaller, uncharged: uncharged + more.unwrap_or_default() }
     }
 
     fn finding(&self, group: &Group, tally: &Tally, charged: Amount) -> Finding {

@@ -89,6 +89,14 @@ pub struct Smaller {
     pub blame_cpu_s: f64,
 }
 
+impl Smaller {
+    /// One more.
+    pub(crate) fn add(&mut self, blame_cpu_s: f64) {
+        self.causes += 1;
+        self.blame_cpu_s += blame_cpu_s;
+    }
+}
+
 /// Something that this trace cannot tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Caveat {
@@ -152,7 +160,9 @@ impl Explanation {
         let idle = self.findings.iter().filter(|_| self.mostly_idle).find(is_idle);
         let matters = move |f: &&Finding| {
             !is_idle(f)
-                && (f.blame_cpu_s >= ON_THE_PAGE * self.cpu_seconds.total || self.lasts(f))
+                && (f.blame_cpu_s >= ON_THE_PAGE * self.cpu_seconds.total
+                    || self.lasts(f)
+                    || f.kind == FindingKind::CpuBound)
                 && f.gain_at_most.is_none_or(|gain| gain > 1.01)
         };
         idle.into_iter().chain(self.findings.iter().filter(matters))

@@ -110,17 +110,18 @@ fn who_waits_for_a_child_that_sleeps_is_behind_it() {
 fn of_a_whole_machine_it_counts_what_its_user_has_started() {
     let first = |command: &str| {
         let mut s = process(1000.0, command);
-        for (pid, name) in [(5, "holdup"), (30, "agent")] {
+        // However many others are idle meanwhile.
+        for (pid, name) in [(5, "holdup")].into_iter().chain((30..38).map(|pid| (pid, "agent"))) {
             let name = s.builder.string(name);
             s.builder.push(0, NameEvent { pid, tid: pid, name });
         }
         s.builder.push(0, ParentEvent { pid: 10, parent: 5 });
         let meta = s.builder.meta_mut();
         (meta.focus_pids, meta.recorder_pid, meta.command) = (Vec::new(), 5, vec![format!("/bin/{command}")]);
-        let s = s
-            .runs(30, 1, 0.0, 1.0, SLEEP)
-            .wakes(990.0, 1, 0, 30, WakeContext::Timer, 0)
-            .runs(30, 1, 990.0, 995.0, READ);
+        for (pid, t) in (30..38).map(|pid| (pid, f64::from(pid - 30))) {
+            s = s.runs(pid, 1, t, t + 1.0, SLEEP).wakes(990.0, 1, 0, pid, WakeContext::Timer, 0);
+        }
+        s = (30..38).fold(s, |s, pid| s.runs(pid, 1, 990.0 + f64::from(pid - 30), 991.0 + f64::from(pid - 30), READ));
         let s = s
             .runs(10, 0, 0.0, 20.0, SLEEP)
             .wakes(900.0, 0, 0, 10, WakeContext::Timer, 0)

@@ -117,3 +117,16 @@ fn a_lock_is_kept_as_long_as_it_was_kept() {
     assert!((first.lasted_s - 0.0867).abs() < 1e-4, "{}", first.lasted_s);
     assert!(first.waiters.max_s <= 0.019 + 1e-6, "{}", first.waiters.max_s);
 }
+
+/// A profile so flat that its widest function has less than a hundredth of the CPU time is what the time went into all the same.
+#[test]
+fn work_that_no_function_has_much_of_is_on_the_page() {
+    use holdup_analysis::report::Finding;
+
+    let busy = Finding { kind: FindingKind::CpuBound, blame_cpu_s: 0.05, ..Finding::default() };
+    let small = Finding { kind: FindingKind::Serial, blame_cpu_s: 0.05, ..Finding::default() };
+    let mut answer: Explanation = in_turn(&servers(1, 1.0, |_| "one".to_owned()));
+    (answer.cpu_seconds.total, answer.findings) = (10.0, vec![busy, small]);
+    let kinds: Vec<FindingKind> = answer.on_page().map(|f| f.kind).collect();
+    assert_eq!(kinds, [FindingKind::CpuBound]);
+}

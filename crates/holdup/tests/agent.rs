@@ -193,7 +193,7 @@ fn series(text: &str) -> BTreeSet<String> {
 #[test]
 fn dashboard_and_rules_ask_for_what_there_is() {
     let known = series(&holdup_export::metrics::Metrics::default().text(0.0));
-    for file in ["grafana/holdup.json", "prometheus/holdup.yml"] {
+    for file in ["grafana/holdup.json", "prometheus/holdup.yml", "prometheus/holdup.html"] {
         let text = fs::read_to_string(Path::new(PACKAGING).join(file)).expect("it is there");
         let asked = series(&text);
         assert!(asked.len() >= 4, "{file}: {asked:?}");

@@ -129,8 +129,8 @@ pub(super) fn mostly(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) 
     let idle = &findings[at];
     let serves = idle.about.culprits.first().and_then(|thread| context.timeline.is_server(*thread));
     let most = |of: fn(&Finding) -> f64| findings.iter().filter(|f| f.is_cause()).map(of).fold(0.0, f64::max);
-    // What several do at once lasts less.
-    let lasted = idle.blame_cpu_s / idle.waiters.threads.max(1) as f64;
+    // What several do at once lasts less than all together; how many CPUs that leaves idle, and who else leaves them so, says nothing.
+    let lasted = idle.waiters.total_s / idle.waiters.threads.max(1) as f64;
     let matters = lasted > LEAST * context.duration().seconds() && lasted > LASTS * most(|f| f.lasted_s);
     let alone = lasted < ran_nothing(context) + LEAST * lasted;
     let costs_most = is_seldom_active(context, cpu) && cpu.no_work > NEXT_TO_NOTHING * most(|f| f.blame_cpu_s);

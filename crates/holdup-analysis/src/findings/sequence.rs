@@ -245,7 +245,6 @@ fn finding(context: &Context, row: &Row, below: &Below) -> Finding {
             names: vec![context.thread_name(row.starter).to_owned()],
             function: waits.map_or_else(String::new, |at| context.trace.text(at.function).to_owned()),
             source: waits.map_or_else(String::new, |at| context.source(&at)),
-            ..Waiters::default()
         },
         lasted_s: lasted,
         windows: vec![[row.from(), row.to].map(|at| Nanos(at).seconds())],
