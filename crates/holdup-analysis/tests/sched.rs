@@ -221,6 +221,30 @@ fn a_quota_that_was_reached_is_told_with_its_figures() {
     assert!(found.evidence.iter().any(|e| e == said), "{:#?}", found.evidence);
 }
 
+/// Whom others wait for is kept from running by a quota, whoever has the CPU meanwhile.
+#[test]
+fn an_owner_that_a_quota_keeps_from_running_is_told_so() {
+    let kind = |throttled_us: u32| {
+        let mut s = Schedule::new(1, 100.0).thread(10, "worker").thread(11, "waiter");
+        let (name, group) = (s.builder.string("hog"), s.builder.string("/limits"));
+        s.builder.push(0, holdup_trace::NameEvent { pid: 2, tid: 20, name });
+        s = placed(s, 0.0, 10, "0", 0, "/limits").switch(0.0, 0, 11, SwitchState::Sleeping, FUTEX, 10);
+        s = s.switch(10.0, 0, 10, RUNS, -1, 20).switch(90.0, 0, 20, RUNS, -1, 10);
+        s = s.by(98.0, 0, 10, 11).switch(98.1, 0, 10, SwitchState::Sleeping, FUTEX, 11);
+        let (quota_us, period_us, periods, throttled) = (10_000, 100_000, 1, 1);
+        s.builder.push(ns(99.0), QuotaEvent { group, quota_us, period_us, periods, throttled, throttled_us });
+        let answer = ask(&s.finish(), Some("1"));
+        let first = answer.findings.iter().find(|f| f.waiters.waits > 0).expect("a finding").clone();
+        (
+            first.kind,
+            first.title.contains("the quota of its control group was used up"),
+            first.advice.contains("cpu.max"),
+        )
+    };
+    assert_eq!(kind(79_000), (FindingKind::OwnerNotRunning, true, true));
+    assert_eq!(kind(1_000), (FindingKind::Serial, false, false));
+}
+
 #[test]
 fn where_quotas_are_known_to_be_none_an_idle_cpu_was_slow() {
     let s = placed(Schedule::new(2, 100.0).thread(10, "a"), 0.0, 10, "0-1", 0, "/");

@@ -295,6 +295,7 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
         Group::Lock(_) if f.kind == FindingKind::Convoy => format!(
             "Take this lock less often: batch the work in {function}, partition what it protects, or admit fewer threads at a time."
         ),
+        Group::Lock(_) | Group::Serial(_) if tally.starved && sched::is_throttled(context, tally) => sched::QUOTA.to_owned(),
         Group::Lock(_) if tally.starved && is_crowded(context, tally) => format!(
             "Let no more threads at a time come to {function} than there are CPUs, or keep the lock for less: whoever has it loses \
              its CPU to another of the program's threads."

@@ -13,12 +13,13 @@ const STARVED: f64 = 0.6;
 
 /// Whether what the waiters miss is mostly a CPU for the one they wait for. On a machine that is merely busy with
 /// other programs everything starves, and that is not the finding: either a CPU was free that the owner did not
-/// use, or threads of the focus itself took its place for a third of the time.
+/// use, or its quota kept it from any, or threads of the focus itself took its place for a third of the time.
 pub(super) fn is_starved(context: &Context, tally: &Tally) -> bool {
     if tally.not_running <= STARVED * tally.rank {
         return false;
     }
-    if tally.is_stopped() || tally.not_running_idle > 0.5 * tally.not_running {
+    let free = tally.not_running_idle > 0.5 * tally.not_running;
+    if free || tally.is_stopped() || sched::is_throttled(context, tally) {
         return true;
     }
     let (mut own, mut all) = (0, 0);

@@ -313,6 +313,9 @@ pub(super) fn evidence(context: &Context, program: StringId, why: Why, tally: &T
     lines
 }
 
+/// What to do about a quota.
+pub(super) const QUOTA: &str = "Raise the quota of its control group (cpu.max), or use fewer threads than it has CPUs.";
+
 /// What to do.
 pub(super) fn advice(why: Why, f: &Finding) -> String {
     match why {
@@ -320,7 +323,7 @@ pub(super) fn advice(why: Why, f: &Finding) -> String {
             "Hand over less often (batch, pipeline), look for work a moment longer before sleeping (busy polling), keep both \
              sides on one CPU, or keep idle CPUs from sleeping deeply (idle governor, C-states)."
         }
-        Why::Waking | Why::Turn | Why::Stalled | Why::Throttled => "Raise the quota of its control group (cpu.max), or use fewer threads than it has CPUs.",
+        Why::Waking | Why::Turn | Why::Stalled | Why::Throttled => QUOTA,
         Why::Misplaced => "The scheduler put them behind others: look at affinity masks, cpusets and priorities.",
         Why::Barred => "Widen the affinity mask (taskset, sched_setaffinity, cpuset): CPUs were free.",
         Why::Starved => "Move one of the two elsewhere, give the other a lower priority (nice, cpu.weight), or add CPUs.",

@@ -14,7 +14,8 @@ use crate::event::*;
 use crate::event_tables::Fillers;
 use crate::tables::*;
 use crate::{
-    ChainId, Cpu, Dictionary, Location, LockId, LossKind, Meta, Result, SpaceId, StackId, ThreadIdx, Timestamp,
+    ChainId, Cpu, Dictionary, Location, LockId, LossKind, Meta, Result, SpaceId, StackId, StringId, ThreadIdx,
+    Timestamp,
 };
 
 /// A trace that comes into being.
@@ -32,8 +33,8 @@ pub(super) struct Assembly {
     /// Who waited when the trace began, and may be told to do so again at its end.
     pub stood: FxHashSet<ThreadIdx>,
     pub spans: OpenSpans,
-    /// Main threads of processes of which it is known what they work on.
-    pub working: FxHashSet<ThreadIdx>,
+    /// What processes work on that are known to, by their main thread.
+    pub working: FxHashMap<ThreadIdx, StringId>,
     pub out: Fillers,
 }
 
@@ -47,7 +48,7 @@ impl Assembly {
             clock: Clock::default(),
             threads,
             spaces: Spaces::default(),
-            working: FxHashSet::default(),
+            working: FxHashMap::default(),
             stacks: CallStacks::default(),
             locks: LockTable::default(),
             given: FxHashMap::default(),
@@ -74,10 +75,7 @@ impl Assembly {
             Event::Subject(e) => self.subject(t, e),
             Event::Lost(e) => self.lost(t, &e),
             Event::Map(e) => self.map(t, e),
-            Event::Fork(e) => {
-                self.fork(t, e);
-                Ok(())
-            }
+            Event::Fork(e) => self.fork(t, e),
             Event::Name(e) => self.name(t, e),
             Event::Process(ProcessEvent { pid, name }) => {
                 self.threads.name_process(pid, name);
@@ -199,7 +197,7 @@ impl Assembly {
         match self.threads.known(e.pid) {
             ThreadIdx::NONE => Ok(()),
             thread => {
-                self.working.insert(thread);
+                self.working.insert(thread, e.what);
                 self.out.subjects.push(Subject { t, thread, what: e.what })
             }
         }
@@ -209,8 +207,8 @@ impl Assembly {
     fn exec(&mut self, t: Timestamp, pid: u32) -> Result<()> {
         let thread = self.threads.known(pid);
         match self.working.remove(&thread) {
-            true => self.out.subjects.push(Subject { t, thread, what: crate::StringId::default() }),
-            false => Ok(()),
+            Some(_) => self.out.subjects.push(Subject { t, thread, what: StringId::default() }),
+            None => Ok(()),
         }
     }
 
@@ -248,13 +246,22 @@ impl Assembly {
         spans.into_iter().try_for_each(|span| self.out.spans.push(span))
     }
 
-    fn fork(&mut self, t: Timestamp, e: ForkEvent) {
+    /// A process goes on with what its parent works on, until it runs another program.
+    fn fork(&mut self, t: Timestamp, e: ForkEvent) -> Result<()> {
         let parent = self.thread(e.parent);
         if e.pid != e.parent_pid {
             self.spaces.fork(e.parent_pid, e.pid);
         }
         let name = self.threads.name(parent);
-        self.threads.add(e.tid, e.pid, t, parent, name);
+        let thread = self.threads.add(e.tid, e.pid, t, parent, name);
+        let what = self.working.get(&self.threads.known(e.parent_pid)).copied();
+        match what.filter(|_| e.pid != e.parent_pid) {
+            Some(what) => {
+                self.working.insert(thread, what);
+                self.out.subjects.push(Subject { t, thread, what })
+            }
+            None => Ok(()),
+        }
     }
 
     fn name(&mut self, t: Timestamp, e: NameEvent) -> Result<()> {
