@@ -32,6 +32,7 @@ pub const ALL: &[&Case] = &[
     &builds::CARGO_LTO,
     &builds::GIT_REPACK,
     &builds::FORK_STORM,
+    &builds::CONFIGURE,
     &pipes::TAR_GZIP,
     &pipes::BZIP2_PIGZ,
     &pipes::XZ_ZSTD,

@@ -149,6 +149,49 @@ pub const FORK_STORM: Case = Case {
     ..MAKE
 };
 
+/// A script that finds out with hundreds of small programs what the system has.
+pub const CONFIGURE: Case = Case {
+    name: "configure",
+    title: "configure, as made by autoconf",
+    command: "./configure",
+    needs: &["autoconf", "gcc", "strace"],
+    truth: "The shell starts compilers, linkers, sed and the like, and waits for each. strace -f -c:",
+    expect: Expect {
+        right: &[Is { kinds: &[Serial], who: "^(bash|sh|dash|configure)$", title: "one after another", ..Is::ANY }],
+        vague: &[Is { who: "^(bash|sh|dash|configure|cc1|gcc|ld|as)$", ..Is::ANY }],
+        nothing: false,
+    },
+    record: |scene| {
+        ready(scene, CHECKS)?;
+        let counts = scene.run(
+            "strace -f -c -o calls sh -c 'cd ac && ./configure >/dev/null'; awk '/execve|wait4/{print $4, $NF}' calls",
+        )?;
+        let truth = counts.lines().collect::<Vec<_>>().join(", ") + ".";
+        recorded(scene, CHECKS, "cd ac && ./configure >/dev/null", "sh", truth)
+    },
+    fix: Some(Fix {
+        what: "the answers of an earlier run (-C)",
+        rate: |scene, fixed| {
+            ready(scene, CHECKS)?;
+            if fixed {
+                scene.run("cd ac && ./configure -C >/dev/null")?;
+            }
+            speed(
+                scene,
+                CHECKS,
+                if fixed { "cd ac && ./configure -C >/dev/null" } else { "cd ac && ./configure >/dev/null" },
+            )
+        },
+    }),
+    ..MAKE
+};
+
+/// A script with what many programs ask for.
+const CHECKS: &str = "rm -rf ac && mkdir ac && cd ac && printf '%s\\n' 'AC_INIT([t],[1])' AC_PROG_CC \
+    'AC_CHECK_HEADERS([sys/time.h sys/mman.h poll.h sys/epoll.h netinet/in.h arpa/inet.h sys/socket.h sys/wait.h dlfcn.h pthread.h])' \
+    'AC_CHECK_FUNCS([mmap poll epoll_create select strlcpy getrandom pread pwrite clock_gettime nanosleep])' \
+    'AC_CHECK_SIZEOF([long])' AC_OUTPUT >configure.ac && touch install-sh && autoconf && cd ..";
+
 const LOOP: &str = "bash -c 'for i in $(seq 3000); do /bin/true; done'";
 
 /// Records the build `command` from a clean state, once who works in it at a time is known.
