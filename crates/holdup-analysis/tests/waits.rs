@@ -11,8 +11,8 @@ use holdup_analysis::blame::{Blame, Terminal};
 use holdup_analysis::report::{Confidence, Explanation, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
-    ChainId, Cpu, ExitEvent, ForkEvent, Image, ListenerEvent, Location, LockId, LockKey, LockKind, SampleEvent,
-    StandingEvent, SwitchEvent, SwitchState, Symbolizer, Timestamp, Trace, WakeContext, WakeEvent,
+    ChainId, Cpu, ExitEvent, ForkEvent, Image, ListenerEvent, Location, LockId, LockKey, LockKind, NameEvent,
+    SampleEvent, StandingEvent, SwitchEvent, SwitchState, Symbolizer, Timestamp, Trace, WakeContext, WakeEvent,
 };
 
 const STOPPED: u64 = 1;
@@ -210,6 +210,23 @@ fn a_word_alone_makes_no_lock_of_a_wait_that_never_ends() {
     };
     near(held_up(HANDLES_DEADLOCKS), 0.0);
     near(held_up(LOCKS_ROWS), 100.0);
+}
+
+/// Both wait for a row all the time. Of the second one's program nothing ever runs.
+#[test]
+fn who_stands_in_a_program_that_does_nothing_comes_last() {
+    let mut s = Schedule::new(2, 100.0).thread(10, "shop").thread(12, "shop");
+    let (shop, cron) = (s.builder.string("shop"), s.builder.string("cron"));
+    s.builder.push(0, NameEvent { pid: 1, tid: 1, name: shop });
+    s.builder.push(0, NameEvent { pid: 20, tid: 20, name: cron });
+    let chain = s.builder.chain(1, &[], &[LOCKS_ROWS]);
+    for tid in [10, 20] {
+        s.builder.push(ns(100.0), StandingEvent { tid, syscall: FUTEX, lock: LockId::NONE, owner: 0, chain });
+    }
+    let s = s.runs(12, 0, 0.0, 45.0, SLEEP).wakes(50.0, 0, 0, 12, WakeContext::Timer, 0).runs(12, 0, 50.0, 95.0, SLEEP);
+    let found = explained(&s.finish_with(&mut Names));
+    let of: Vec<&str> = found.stalls.iter().map(|stall| stall.culprit.process.as_str()).collect();
+    assert_eq!(of, ["shop", "cron"], "{:#?}", found.stalls);
 }
 
 /// `late` waits since before the trace for `worker`, who wakes it after 60 of 100 ms; told only if it was `seen` to wait.

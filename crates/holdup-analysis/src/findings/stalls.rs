@@ -34,7 +34,7 @@ struct Stretch<'a> {
     waiters: Vec<ThreadIdx>,
 }
 
-/// All stalls, the longest first.
+/// All stalls, the longest first; those of programs that did nothing come last.
 pub(super) fn of(context: &Context) -> Vec<Stall> {
     let unusual = context.learned.stalls.unusual();
     let known = unusual.into_iter().filter_map(|record| {
@@ -53,8 +53,10 @@ pub(super) fn of(context: &Context) -> Vec<Stall> {
         }
     }
     let mut stalls: Vec<Stall> = join_callees(context, causes).iter().map(|(c, all)| stall(context, c, all)).collect();
-    stalls.append(&mut stuck::stalls(context));
+    let [mut goes_on, mut still] = stuck::stalls(context);
+    stalls.append(&mut goes_on);
     stalls.sort_by(|a, b| b.longest_s.total_cmp(&a.longest_s).then_with(|| a.title.cmp(&b.title)));
+    stalls.append(&mut still);
     stalls.truncate(LISTED);
     stalls
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use holdup_trace::{Nanos, StringId, ThreadIdx};
+use rustc_hash::FxHashSet;
 
 use super::context::Context;
 use super::crew::Crew;
@@ -76,15 +77,23 @@ pub(super) fn writes(tally: &Tally) -> bool {
 }
 
 /// Threads of a program that goes on which waited for a lock or a disk from before the recording until its end: one stall for each program
-/// and place. O(threads).
-pub(super) fn stalls(context: &Context) -> Vec<Stall> {
-    let mut places: BTreeMap<(StringId, WaitKind, StringId), Vec<ThreadIdx>> = BTreeMap::new();
+/// and place. Then the same of programs of which nothing ran meanwhile: nobody misses them on a machine that goes on. O(threads).
+pub(super) fn stalls(context: &Context) -> [Vec<Stall>; 2] {
+    let threads = &context.trace.threads;
+    let ran = |(thread, ns): (&u32, &u64)| (*ns > 0).then_some(*thread);
+    let alive: FxHashSet<u32> = threads.pid.iter().zip(&context.timeline.ran).filter_map(ran).collect();
+    let mut places: BTreeMap<(bool, StringId, WaitKind, StringId), Vec<ThreadIdx>> = BTreeMap::new();
     for row in context.timeline.standing().iter().filter(|row| context.focus.contains(row.thread)) {
         let Some(kind @ (WaitKind::Lock | WaitKind::Disk)) = context.classifier.facts(row.stack).kind else { continue };
         let function = place::place(context, row.stack).map_or(StringId::default(), |l| l.function);
-        places.entry((context.program(row.thread), kind, function)).or_default().push(row.thread);
+        let still = !alive.contains(&context.pid(row.thread));
+        places.entry((still, context.program(row.thread), kind, function)).or_default().push(row.thread);
     }
-    places.into_iter().map(|((_, kind, function), threads)| stall(context, kind, function, &threads)).collect()
+    let mut found = [Vec::new(), Vec::new()];
+    for ((still, _, kind, function), threads) in places {
+        found[usize::from(still)].push(stall(context, kind, function, &threads));
+    }
+    found
 }
 
 fn stall(context: &Context, kind: WaitKind, function: StringId, threads: &[ThreadIdx]) -> Stall {
