@@ -41,7 +41,7 @@ use std::collections::BTreeSet;
 use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
-pub use cells::Cell;
+pub use cells::{AtWork, Cell};
 pub use course::{Asked, Course, REST};
 pub use key::{Key, Terminal};
 pub use latency::Latency;

@@ -327,6 +327,7 @@ impl Context<'_> {
             share_of_held_up: share,
             lasted_s: match group {
                 Group::Ready(..) => self.limits.once(within.min(tally.waited).amount()),
+                Group::Idle(..) => self.limits.once(idle::slept_each(tally).amount()),
                 _ => self.limits.once(within.amount()),
             },
             windows: windows.into_iter().map(|(a, b)| [Nanos(a), Nanos(b)].map(Nanos::seconds)).collect(),

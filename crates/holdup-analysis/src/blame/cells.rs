@@ -3,7 +3,7 @@
 use holdup_trace::{LockId, StackId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::key::Key;
+use super::key::{Key, Terminal};
 use super::spans::{BySubject, Span, Spans};
 
 /// What was charged.
@@ -23,6 +23,8 @@ pub struct Cell {
     pub longest_ns: u64,
     /// Whose.
     pub threads: FxHashSet<ThreadIdx>,
+    /// Those of them in the middle of somebody's work.
+    pub at_work: AtWork,
     /// Where waiters blocked, by the length of these waits in nanoseconds; where it is for a lock, those that waited for it
     /// themselves.
     pub wait_stacks: FxHashMap<StackId, u64>,
@@ -37,11 +39,36 @@ pub struct Cell {
     released: (StackId, u64),
 }
 
+/// Waits of threads that were in the middle of their work: neither at home, nor an idle thread of a scheduler without a task, nor what
+/// others wait for.
+#[derive(Debug, Clone, Default)]
+pub struct AtWork {
+    /// How many.
+    pub waits: u64,
+    /// The longest of them in nanoseconds.
+    pub longest_ns: u64,
+    /// How long they are together, in nanoseconds: also what of them is charged elsewhere.
+    pub total_ns: u64,
+    /// Whose.
+    pub threads: FxHashSet<ThreadIdx>,
+}
+
+impl AtWork {
+    pub(crate) fn absorb(&mut self, other: AtWork) {
+        self.waits += other.waits;
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.threads.extend(other.threads);
+    }
+}
+
 /// What is counted of a wait.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted {
     pub(super) thread: ThreadIdx,
     pub(super) length: u64,
+    /// Whether its thread was in the middle of its work.
+    pub(super) at_work: bool,
     pub(super) stack: StackId,
     /// For what it waited.
     pub(super) lock: LockId,
@@ -60,13 +87,18 @@ pub(super) struct As {
     pub(super) ended: bool,
     /// Whether it is for another lock than the cell, or for none.
     pub(super) behind: bool,
+    /// Whether it is what others wait for: the sleep, or the disk, at the chain's end.
+    pub(super) end: bool,
 }
 
 impl Counted {
     /// How it counts in the cell of `key`, after it was counted in those of `earlier`.
     pub(super) fn counts_as(&self, key: Key, mut earlier: impl Iterator<Item = Key>) -> As {
         let (first, ended) = (!earlier.any(|e| e.is_like(&key)), self.waker == key.thread);
-        As { new: true, first, ended, behind: key.lock != LockId::NONE && key.lock != self.lock }
+        let behind = key.lock != LockId::NONE && key.lock != self.lock;
+        let end =
+            key.thread == self.thread && matches!(key.terminal, Terminal::Timer | Terminal::Disk | Terminal::Outside);
+        As { new: true, first, ended, behind, end }
     }
 }
 
@@ -78,6 +110,14 @@ impl Cell {
         self.longest_ns = self.longest_ns.max(wait.length);
         if how.new {
             self.threads.insert(wait.thread);
+        }
+        if wait.at_work && !how.end {
+            self.at_work.waits += u64::from(how.first);
+            self.at_work.longest_ns = self.at_work.longest_ns.max(wait.length);
+            self.at_work.total_ns = self.at_work.total_ns.saturating_add(wait.length);
+            if how.new {
+                self.at_work.threads.insert(wait.thread);
+            }
         }
         if how.behind {
             add_all(&mut self.behind_stacks, (wait.stack != StackId::NONE).then_some((wait.stack, wait.length)));
@@ -92,8 +132,8 @@ impl Cell {
     /// Counts something that was charged only here.
     pub(super) fn count_alone(&mut self, thread: ThreadIdx, length: u64, stack: StackId) {
         let (lock, waker, waker_stack) = (LockId::NONE, ThreadIdx::NONE, StackId::NONE);
-        let wait = Counted { thread, length, stack, lock, waker, waker_stack };
-        self.count(&wait, As { new: true, first: true, ended: false, behind: false });
+        let wait = Counted { thread, length, at_work: false, stack, lock, waker, waker_stack };
+        self.count(&wait, As { new: true, first: true, ended: false, behind: false, end: false });
     }
 
     pub(super) fn flush_stacks(&mut self) {
@@ -110,6 +150,7 @@ impl Cell {
         self.waits += earlier.waits;
         self.longest_ns = self.longest_ns.max(earlier.longest_ns);
         self.threads.extend(earlier.threads);
+        self.at_work.absorb(earlier.at_work);
         add_all(&mut self.wait_stacks, earlier.wait_stacks);
         add_all(&mut self.behind_stacks, earlier.behind_stacks);
         add_all(&mut self.release_stacks, earlier.release_stacks);
@@ -212,6 +253,7 @@ mod tests {
         let wait = |lock, stack, length| Counted {
             thread: ThreadIdx(1),
             length,
+            at_work: true,
             stack: StackId(stack),
             lock,
             waker: ThreadIdx(2),
@@ -221,6 +263,13 @@ mod tests {
         for wait in [wait(LockId::NONE, 7, 4000), wait(LockId(3), 8, 20), wait(LockId(3), 8, 30)] {
             cell.count(&wait, wait.counts_as(key, std::iter::empty()));
         }
+        // Who keeps house, and who is what others wait for, are not at work.
+        let home = Counted { at_work: false, ..wait(LockId(3), 8, 0) };
+        cell.count(&home, home.counts_as(key, std::iter::empty()));
+        let disk = Key { terminal: Terminal::Disk, thread: ThreadIdx(1), ..key };
+        let own = wait(LockId(3), 8, 0);
+        cell.count(&own, own.counts_as(disk, std::iter::empty()));
+        assert_eq!((cell.waits, cell.at_work.waits, cell.at_work.total_ns), (5, 3, 4050));
         cell.flush_stacks();
         assert_eq!(cell.wait_stacks, FxHashMap::from_iter([(StackId(8), 50)]));
         assert_eq!(cell.behind_stacks, FxHashMap::from_iter([(StackId(7), 4000)]));

@@ -143,7 +143,7 @@ pub(super) struct Thread {
     /// The last keys and cells of queues that wait for it: of a lock's, too, which waits for another thread each time.
     pub(super) led_keys: [Option<(Key, u32)>; 2],
     /// Cells that have counted it.
-    pub(super) counted_in: [u32; COUNTED_IN],
+    pub(super) counted_in: [(u32, bool); COUNTED_IN],
     /// Whether its wait goes on behind the end of the part.
     pub(super) crossing: bool,
 }
@@ -226,7 +226,7 @@ impl Forest {
             coming: NONE,
             last_keys: [None; 4],
             led_keys: [None; 2],
-            counted_in: [NONE; COUNTED_IN],
+            counted_in: [(NONE, false); COUNTED_IN],
             crossing: false,
         };
         Forest { threads: vec![thread; threads], queues: Vec::new(), free: Vec::new() }

@@ -61,7 +61,7 @@ pub fn blame_part(study: &Study, chunk: &Chunk) -> Blame {
     let mut sum = Sum::new(study.gap());
     sum.add(sweep(study, chunk));
     let before = chunk.waits().iter().filter(|wait| wait.start < chunk.from);
-    sum.count_open(&before.map(|wait| (wait.thread, counted(wait, study.window))).collect());
+    sum.count_open(&before.map(|wait| (wait.thread, counted(wait, study))).collect());
     sum.finish(study)
 }
 

@@ -1,7 +1,7 @@
 //! Title, evidence and advice of a finding, in words that need no manual.
 
-use holdup_trace::{Amount, Nanos, StackId, ThreadIdx};
-use rustc_hash::FxHashMap;
+use holdup_trace::{Amount, Nanos, StackId, StringId, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
 use super::crew::Crew;
@@ -113,9 +113,14 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
     }
 }
 
-/// Whether nobody at its end is in focus.
+/// Whether nobody at its end is in focus or, where everybody is, of the program of those that are kept from their work.
 fn is_another_program(context: &Context, tally: &Tally) -> bool {
-    !tally.ends().keys().any(|thread| context.focus.contains(*thread))
+    if !context.focus.is_everything() {
+        return !tally.ends().keys().any(|thread| context.focus.contains(*thread));
+    }
+    let ends: FxHashSet<StringId> = tally.ends().keys().map(|thread| context.program(*thread)).collect();
+    let mut waiters = tally.at_work.threads.iter().map(|thread| context.program(*thread)).peekable();
+    waiters.peek().is_some() && waiters.all(|program| !ends.contains(&program))
 }
 
 /// How much longer than no two threads worked at once something may be said to have worked alone: what is between two switches.

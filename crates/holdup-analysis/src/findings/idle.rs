@@ -1,6 +1,6 @@
 //! Who had nothing to do.
 
-use holdup_trace::{Nanos, StringId};
+use holdup_trace::{Nanos, StringId, ThreadIdx};
 use rustc_hash::FxHashSet;
 
 use super::context::Context;
@@ -82,8 +82,8 @@ pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Fi
         );
     }
     if tally.is_asleep() {
-        let advice =
-            "There is nothing to mend, if it is meant to sleep. If it waits for something, wait for the event instead.";
+        let advice = "There is nothing to mend, if it is meant to sleep. If it tries again and again, or waits for something to happen, try sooner and \
+             more often, or wait for the event instead.";
         return advice.to_owned();
     }
     match context.learned.fed.sender(program) {
@@ -129,12 +129,29 @@ pub(super) fn mostly(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) 
     let idle = &findings[at];
     let serves = idle.about.culprits.first().and_then(|thread| context.timeline.is_server(*thread));
     let most = |of: fn(&Finding) -> f64| findings.iter().filter(|f| f.is_cause()).map(of).fold(0.0, f64::max);
-    // What several do at once lasts less than all together; how many CPUs that leaves idle, and who else leaves them so, says nothing.
-    let lasted = idle.waiters.total_s / idle.waiters.threads.max(1) as f64;
+    // How many CPUs a sleep leaves idle, and who else leaves them so, says nothing. What several wait for at once lasts less.
+    let lasted = idle.lasted_s.max(idle.blame_cpu_s / idle.waiters.threads.max(1) as f64);
     let matters = lasted > LEAST * context.duration().seconds() && lasted > LASTS * most(|f| f.lasted_s);
     let alone = lasted < ran_nothing(context) + LEAST * lasted;
     let costs_most = is_seldom_active(context, cpu) && cpu.no_work > NEXT_TO_NOTHING * most(|f| f.blame_cpu_s);
-    (serves == Some(false) && (costs_most || matters && alone)).then_some(at)
+    let is_it = serves == Some(false) && (costs_most || matters && alone) && !has_busier_siblings(context, idle);
+    is_it.then_some(at)
+}
+
+/// How long each of those slept that chose to; nothing for those that waited for something else.
+pub(super) fn slept_each(tally: &Tally) -> Nanos {
+    if tally.is_asleep() { Nanos(tally.asleep.0 / tally.ends().len().max(1) as u64) } else { Nanos::ZERO }
+}
+
+/// Whether another thread of the process works more than the one that is idle: a load generator's main thread sleeps for as long as the others
+/// are to work.
+fn has_busier_siblings(context: &Context, idle: &Finding) -> bool {
+    let ran = |thread: ThreadIdx| context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
+    let culprits = &idle.about.culprits;
+    let Some(pid) = culprits.first().map(|thread| context.pid(*thread)) else { return false };
+    let most = culprits.iter().map(|thread| ran(*thread)).max().unwrap_or(0);
+    let siblings = (0..).map(ThreadIdx).zip(&context.trace.threads.pid).filter(|(_, of)| **of == pid);
+    siblings.map(|(thread, _)| thread).any(|thread| ran(thread) > most && !culprits.contains(&thread))
 }
 
 /// Puts it before all others.

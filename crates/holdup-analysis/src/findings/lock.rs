@@ -124,31 +124,40 @@ pub(super) fn facts(context: &Context, group: &Group, tally: &Tally) -> Option<L
     Some(if has_own { facts } else { LockFacts { name: known.name.to_owned(), ..facts } })
 }
 
-/// Who waited, by the charges. `within` is how long anybody waited.
+/// The share of the waiting from which on those who keep house, or have no task, are left out beside those who were at work.
+const MANY: f64 = 1.0 / 3.0;
+
+/// Who waited, by the charges. `within` is how long anybody waited. Those who keep house, or have no task, count only where few others
+/// wait.
 pub(super) fn waiters(context: &Context, group: &Group, tally: &Tally, within: Nanos) -> Waiters {
+    let all: u64 = tally.wait_stacks.values().sum();
+    let at_work = Some(&tally.at_work).filter(|w| w.waits > 0 && w.total_ns as f64 >= MANY * all as f64);
+    let threads = at_work.map_or(&tally.threads, |w| &w.threads);
+    let longest = at_work.map_or(tally.longest, |w| Nanos(w.longest_ns));
+    let waited = at_work.map_or(tally.waited, |w| tally.waited.min(Nanos(w.total_ns)));
+    let counted = at_work.map_or(tally.waits, |w| w.waits);
     // Every one of them waited at least once, even where waits that began earlier are not counted.
-    let count = tally.count();
-    let (kernel, mut named): (Vec<_>, Vec<_>) =
-        tally.threads.iter().copied().partition(|t| context.focus.is_kernel(*t));
+    let count = if at_work.is_some() { threads.len() } else { tally.count() };
+    let (kernel, mut named): (Vec<_>, Vec<_>) = threads.iter().copied().partition(|t| context.focus.is_kernel(*t));
     // The kernel's threads work for the others.
     named = if named.is_empty() { kernel } else { named };
     named.sort_unstable();
-    let total = tally.waited.amount();
+    let total = waited.amount();
     // Of a wait that was charged to many, only the last charges are counted: so long in that time, at least so many waited.
     let at_least = |each: Nanos| match each.0 {
         0 => 0,
         _ => (total.0 / each.amount().0 * (1.0 - SLACK)).ceil() as u64,
     };
-    let (by_time, by_length) = (at_least(within), at_least(tally.longest.min(within)));
+    let (by_time, by_length) = (at_least(within), at_least(longest.min(within)));
     let count = count.max(by_time as usize);
-    let waits = tally.waits.max(if tally.waits > 0 { by_time.max(by_length) } else { 0 });
+    let waits = counted.max(if counted > 0 { by_time.max(by_length) } else { 0 });
     let mut waiters = Waiters {
-        threads: tally.threads.len().max(by_time as usize),
+        threads: threads.len().max(by_time as usize),
         waits,
         total_s: context.limits.of_threads(total, count),
         mean_s: context.limits.once(total / waits.max(count as u64).max(1) as f64),
         // A wait that was charged to several has no more to do with this one than lasted.
-        max_s: context.limits.once(tally.longest.min(within).amount()),
+        max_s: context.limits.once(longest.min(within).amount()),
         names: names::grouped(named.into_iter().map(|t| context.thread_name(t))),
         ..Waiters::default()
     };

@@ -3,7 +3,7 @@
 use holdup_trace::{Amount, LockId, Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::blame::{Cell, Key, Span, Terminal};
+use crate::blame::{AtWork, Cell, Key, Span, Terminal};
 use crate::classify::{Classifier, WaitKind};
 use crate::report::Activity;
 
@@ -112,6 +112,8 @@ pub(crate) struct Tally {
     pub(crate) waits: u64,
     pub(crate) longest: Nanos,
     pub(crate) threads: FxHashSet<ThreadIdx>,
+    /// Those of its waits that are in the middle of somebody's work.
+    pub(crate) at_work: AtWork,
     pub(crate) samples: FxHashMap<StackId, f64>,
     /// The same samples, by thread: a cell has one thread at its end.
     ran: Vec<(ThreadIdx, StackId, f64)>,
@@ -162,6 +164,7 @@ impl Tally {
         self.waits += cell.waits;
         self.longest = self.longest.max(Nanos(cell.longest_ns));
         self.threads.extend(&cell.threads);
+        self.at_work.absorb(cell.at_work.clone());
         for (&stack, &weight) in &cell.samples {
             *self.samples.entry(stack).or_default() += weight;
             self.ran.push((key.thread, stack, weight));
@@ -211,6 +214,7 @@ impl Tally {
         self.waits += other.waits;
         self.longest = self.longest.max(other.longest);
         self.threads.extend(other.threads);
+        self.at_work.absorb(other.at_work);
         other.samples.into_iter().for_each(|(k, v)| *self.samples.entry(k).or_default() += v);
         other.wait_stacks.into_iter().for_each(|(k, v)| *self.wait_stacks.entry(k).or_default() += v);
         other.releases.into_iter().for_each(|(k, v)| *self.releases.entry(k).or_default() += v);
@@ -230,6 +234,7 @@ impl Tally {
         self.waits += other.waits;
         self.longest = self.longest.max(other.longest);
         self.threads.extend(&other.threads);
+        self.at_work.absorb(other.at_work.clone());
     }
 
     /// What ranks the group, in CPU time.

@@ -2,12 +2,12 @@
 
 use holdup_trace::ThreadIdx;
 
-use super::super::Window;
+use super::super::Study;
 use super::super::cells::{As, Counted};
 use super::super::forest::{COUNTED_IN, Class, Counts, Edge, Mark, NONE, Role};
 use super::super::key::{Key, Terminal};
 use super::Sweep;
-use crate::intervals::{State, Wait};
+use crate::intervals::{Place, State, Wait};
 
 /// Cells remembered for a queue, so that each wait is counted where it was charged: the latest.
 const REMEMBERED: usize = 8;
@@ -285,7 +285,7 @@ impl Sweep<'_> {
     pub(super) fn count_wait(&mut self, i: u32) {
         let thread = self.forest.at(i);
         let Some(wait) = thread.state.wait().map(|w| self.wait(w)) else { return self.scratch.clear() };
-        let counted = counted(wait, self.study.window);
+        let counted = counted(wait, self.study);
         if thread.crossing {
             let begins = matches!(thread.state, State::Waiting(_)) && wait.start >= self.chunk.from;
             let keys = self.scratch.drain(..).map(|cell| self.cells.keys[cell as usize]).collect();
@@ -295,7 +295,8 @@ impl Sweep<'_> {
         let scratch = std::mem::take(&mut self.scratch);
         for (at, &cell) in scratch.iter().enumerate() {
             let counted_in = &mut self.forest.at_mut(i).counted_in;
-            let known = std::mem::replace(&mut counted_in[cell as usize % COUNTED_IN], cell) == cell;
+            let counting = (cell, counted.at_work);
+            let known = std::mem::replace(&mut counted_in[cell as usize % COUNTED_IN], counting) == counting;
             let keys = scratch[..at].iter().map(|&c| self.cells.keys[c as usize]);
             let how = As { new: !known, ..counted.counts_as(self.cells.keys[cell as usize], keys) };
             self.cells.at(cell).count(&counted, how);
@@ -322,8 +323,10 @@ impl Sweep<'_> {
 }
 
 /// As long as it lies in the window.
-pub(in crate::blame) fn counted(wait: &Wait, window: Window) -> Counted {
+pub(in crate::blame) fn counted(wait: &Wait, study: &Study) -> Counted {
+    let window = study.window;
     let length = wait.woken.min(window.to).saturating_sub(wait.start.max(window.from));
     let Wait { thread, stack, lock, waker, waker_stack, .. } = *wait;
-    Counted { thread, length, stack, lock, waker, waker_stack }
+    let at_work = wait.place != Place::Home && !study.classifier.facts(stack).parked;
+    Counted { thread, length, at_work, stack, lock, waker, waker_stack }
 }
