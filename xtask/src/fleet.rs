@@ -24,7 +24,7 @@ pub fn run(args: &[String]) -> Result<bool> {
         events: take_number(&mut args, "--events", 4000)?,
     };
     ensure!(
-        args.len() == 1,
+        args.len() == 1 && !args[0].starts_with('-'),
         "fleet needs one folder: cargo xtask fleet DIR [--hosts N] [--days N] [--worse N] [--worse-from DAY]"
     );
     let begun = Instant::now();
