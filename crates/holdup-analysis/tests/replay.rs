@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use holdup_analysis::report::{Finding, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{NameEvent, SwitchState, Trace, WakeContext};
+use holdup_trace::{ForkEvent, NameEvent, SwitchState, Trace, WakeContext};
 
 const FSYNC: i16 = 74;
 const SLEEPS: SwitchState = SwitchState::Sleeping;
@@ -48,6 +48,23 @@ fn s11_without_the_producer_the_consumer_is_the_path() {
         s = s.by(t, 1, 11, 10).runs(10, 0, t, t + 1.0, FUTEX);
     }
     is(bound(&s.finish(), "producer", FindingKind::Serial), 3.01);
+}
+
+/// Tests of a runner that begins the next one when one ends: without the lock they would run beside each other in another order.
+#[test]
+fn threads_that_are_begun_while_a_lock_is_kept_leave_no_bound() {
+    let with = |begun: [f64; 3]| {
+        let mut s = program(4, 1000.0, &[(10, "holder"), (11, "a"), (12, "b"), (13, "c")]);
+        s = s.runs(10, 0, 0.0, 1000.0, -1);
+        for (w, t) in (11..14).zip(begun) {
+            s.builder.push(ns(t - 1.0), ForkEvent { parent_pid: 10, parent: 10, pid: w, tid: w });
+            s = s.futex(t, w, 10).runs(w, w as u16 - 10, t - 0.5, t, FUTEX);
+        }
+        s = (11..14).fold(s, |s, w| s.by(1000.0, 0, 10, w));
+        bound(&s.finish(), "holder", FindingKind::LockHeld)
+    };
+    assert!(with([10.0, 12.0, 14.0]).is_some());
+    assert_eq!(with([10.0, 300.0, 400.0]), None);
 }
 
 /// The holder's work has to be done in any case, by one of the CPUs.

@@ -54,6 +54,8 @@ fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, t
         // Nobody knows what would have come after it.
         FindingKind::LockHeld if stuck::is(group, tally) => return None,
         FindingKind::LockHeld if tally.is_handed_over() => return None,
+        // Who begins the next one waits for whichever ends first: without the lock they would run in another order.
+        FindingKind::LockHeld if begin_meanwhile(context, tally, finding) => return None,
         // How fast it is on a CPU that it needs not share, with caches of its own, nobody knows either.
         FindingKind::OwnerNotRunning | FindingKind::RunnableWhileIdle | FindingKind::CpuStarved => return None,
         // What a library or the kernel does under a lock of its own is done less if it is called less.
@@ -83,6 +85,18 @@ fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, t
         FindingKind::Serial => taken.with_stacks(of_function(context, finding)).with_stacks(collects(context)),
         _ => taken,
     })
+}
+
+/// How much of a finding's time has to be over before threads are begun one after another, and not all at the beginning.
+const LATER: f64 = 0.1;
+
+/// Whether threads that wait for it, or keep others waiting, are begun one after another while it lasts.
+fn begin_meanwhile(context: &Context, tally: &Tally, finding: &Finding) -> bool {
+    let (Some([from, _]), Some([_, to])) = (finding.windows.first(), finding.windows.last()) else { return false };
+    let later = from + LATER * (to - from);
+    let threads: FxHashSet<ThreadIdx> = tally.threads.iter().chain(tally.by_thread.keys()).copied().collect();
+    let start = |thread: &ThreadIdx| context.trace.threads.start.get(thread.index()).map(|start| start.seconds());
+    threads.iter().filter(|thread| start(thread).is_some_and(|start| start > later && start < *to)).count() > 1
 }
 
 /// Whether it is a lock that a library or the kernel takes for those that call it.
