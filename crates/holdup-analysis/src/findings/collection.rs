@@ -23,7 +23,8 @@ pub(super) fn is(context: &Context, group: &Group, tally: &Tally) -> bool {
         tally.samples.iter().filter(|(stack, _)| collects(**stack)).map(|(_, weight)| weight).sum()
     };
     match role {
-        _ if is_mostly_collectors(context, tally) => true,
+        // What threads did that are there for nothing else, whoever sent them.
+        _ if tally.is_mostly_of(|thread| context.classifier.role(thread) == Some(Role::Collector)) => true,
         Some(Role::Collector) => true,
         // Its runtime keeps no thread for that alone.
         None => all > 0.0 && 2.0 * sum_of(&|stack| context.classifier.collector_at(stack).is_some()) > all,
@@ -33,15 +34,6 @@ pub(super) fn is(context: &Context, group: &Group, tally: &Tally) -> bool {
         }
         Some(Role::Compiler | Role::Housekeeping) => false,
     }
-}
-
-/// Whether most of it is what threads did that are there for nothing else, whoever sent them.
-fn is_mostly_collectors(context: &Context, tally: &Tally) -> bool {
-    let is_collector = |thread: &ThreadIdx| context.classifier.role(*thread) == Some(Role::Collector);
-    let sum = |wanted: &dyn Fn(&ThreadIdx) -> bool| -> f64 {
-        tally.ends().iter().filter(|(thread, _)| wanted(thread)).map(|(_, blame)| blame).sum()
-    };
-    2.0 * sum(&is_collector) > sum(&|_| true)
 }
 
 /// The collector's thread, and the function of the program in which most of those waited that asked for a collection.

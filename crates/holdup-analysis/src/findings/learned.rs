@@ -9,7 +9,7 @@ use super::rounds::Rounds;
 use super::stories::LockStory;
 use crate::blame::Study;
 use crate::classify::WaitKind;
-use crate::intervals::{Chunk, Wait, descends};
+use crate::intervals::{Chunk, Wait, is_child};
 use crate::{stalls, turns};
 
 /// What is to be learned.
@@ -114,8 +114,6 @@ impl Learned {
 }
 
 fn is_for_child(wait: &Wait, study: &Study) -> bool {
-    let threads = &study.trace.threads;
-    let began_here = threads.start.get(wait.waker.index()).is_some_and(|start| start.nanos() > 0);
-    let own = threads.pid.get(wait.thread.index()).copied();
-    wait.waker.is_real() && began_here && descends(study.trace, wait.waker, |pid| Some(pid) == own)
+    let began_here = study.trace.thread(wait.waker).is_some_and(|waker| waker.start.nanos() > 0);
+    wait.waker.is_real() && began_here && is_child(study.trace, wait.waker, wait.thread)
 }

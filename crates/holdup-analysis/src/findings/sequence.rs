@@ -121,13 +121,7 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
         return None;
     }
     // A shell does a part of the work of those that it forks.
-    let mostly = |tally: &Tally| {
-        let sum = |wanted: &dyn Fn(ThreadIdx) -> bool| -> f64 {
-            tally.ends().iter().filter(|(thread, _)| wanted(**thread)).map(|(_, blame)| blame).sum()
-        };
-        2.0 * sum(&|thread| below.is(thread)) > sum(&|_| true)
-    };
-    let is_theirs = |(group, tally): &(Group, Tally)| is_theirs(group) && mostly(tally);
+    let is_theirs = |(group, tally): &(Group, Tally)| is_theirs(group) && tally.is_mostly_of(|thread| below.is(thread));
     let mut about = About { culprits: vec![row.starter], waiters: vec![row.starter], ..About::default() };
     let mut taken = Amount::ZERO;
     for (group, tally) in groups.extract_if(.., |g| is_theirs(g)) {

@@ -269,6 +269,12 @@ impl Tally {
         self.threads.len().max(self.ends().len())
     }
 
+    /// Whether most of the blame is that of threads that `wanted` picks.
+    pub(super) fn is_mostly_of(&self, wanted: impl Fn(ThreadIdx) -> bool) -> bool {
+        let own: f64 = self.ends().iter().filter(|(thread, _)| wanted(**thread)).map(|(_, blame)| blame).sum();
+        2.0 * own > self.ends().values().sum()
+    }
+
     /// The share of that thread in the blame.
     pub(crate) fn largest_share(&self) -> f64 {
         let all: f64 = self.ends().values().sum();

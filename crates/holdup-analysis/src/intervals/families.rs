@@ -54,7 +54,13 @@ pub(crate) fn descends(trace: &Trace, thread: ThreadIdx, is: impl Fn(u32) -> boo
     let row = |thread: ThreadIdx| trace.thread(thread).filter(|_| thread.is_real());
     let Some(own) = row(thread) else { return false };
     let above = std::iter::successors(row(own.parent), |of| row(of.parent)).take(DEEPEST);
-    !is(own.pid) && above.into_iter().any(|of| is(of.pid))
+    !is(own.pid) && above.map(|of| of.pid).any(is)
+}
+
+/// Whether a thread's process comes from that of another thread.
+pub(crate) fn is_child(trace: &Trace, thread: ThreadIdx, of: ThreadIdx) -> bool {
+    let parent = trace.threads.pid.get(of.index()).copied();
+    descends(trace, thread, |pid| Some(pid) == parent)
 }
 
 #[cfg(test)]

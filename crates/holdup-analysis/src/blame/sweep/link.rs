@@ -7,7 +7,7 @@ use super::Sweep;
 use super::charge::note;
 use super::judge::lock_of;
 use crate::classify::WaitKind;
-use crate::intervals::{Place, Wait, descends};
+use crate::intervals::{Place, Wait, is_child};
 
 impl Sweep<'_> {
     /// Going backwards, thread `i` begins to wait at this instant: for whom?
@@ -48,14 +48,7 @@ impl Sweep<'_> {
             && self.study.timeline.is_server(wait.waker) != Some(true)
             && program(wait.waker) != program(wait.thread)
             && self.forest.queues_of(i).any(|q| self.forest.queue(q).counts.held > 0)
-            && !self.is_child(wait.waker, wait.thread)
-    }
-
-    /// Whether a thread's process comes from another one's.
-    fn is_child(&self, thread: ThreadIdx, of: ThreadIdx) -> bool {
-        let trace = self.study.trace;
-        let parent = trace.threads.pid.get(of.index()).copied();
-        descends(trace, thread, |pid| Some(pid) == parent)
+            && !is_child(self.study.trace, wait.waker, wait.thread)
     }
 
     /// All that wait for one lock wait for its holder: the owner where one is known, else who releases it next.
