@@ -3,6 +3,7 @@
 //! To add a kind of finding: give it a [`tally::Group`], say in `group::of` which cells belong to it, and what it
 //! is called and advised in `describe`.
 
+mod at_once;
 mod below;
 mod cache_line;
 mod callers;
@@ -38,6 +39,7 @@ mod profile;
 mod rounds;
 mod sched;
 mod sequence;
+mod sleep;
 mod spans;
 mod spin;
 mod stalls;

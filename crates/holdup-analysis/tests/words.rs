@@ -9,8 +9,8 @@ use common::{FUTEX, MS, Schedule, ns};
 use holdup_analysis::report::{Explanation, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
-    ChainId, Cpu, Image, Location, LockId, MapEvent, NameEvent, SampleEvent, SwitchEvent, SwitchState, Symbolizer,
-    WakeContext,
+    ChainId, Cpu, Image, Location, LockId, LockKey, LockKind, MapEvent, NameEvent, SampleEvent, SwitchEvent,
+    SwitchState, Symbolizer, WakeContext,
 };
 
 /// Functions by the address where each begins, with the file that holds its code.
@@ -35,6 +35,9 @@ const KERNEL: &[(u64, &str)] = &[
     (0x2000, "rwsem_down_write_slowpath"),
     (0x3000, "down_write_killable"),
     (0x4000, "__vm_munmap"),
+    (0x5000, "down_interruptible"),
+    (0x6000, "main_loop"),
+    (0x7000, "kthread"),
 ];
 const KERNEL_BASE: u64 = 0xffff_ffff_8000_0000;
 
@@ -101,6 +104,23 @@ fn locks_have_the_names_that_people_know() {
     assert_eq!(lock_name(&answer), "the lock on the process's memory map (mmap_lock)");
     let answer = waits_at(&[], &[0xb000, 0xa000, 0x1000]);
     assert_eq!(lock_name(&answer), "Python's interpreter lock (GIL)");
+}
+
+/// The driver of a GPU has a thread that waits so for work.
+#[test]
+fn a_thread_of_the_kernel_that_waits_for_work_with_a_semaphore_waits_for_no_lock() {
+    let found = |kernel: &[u64]| {
+        let mut s = schedule(2, &[1]).thread(10, "app").thread(11, "open_queue").runs(10, 0, 0.0, 1000.0, -1);
+        s = s.switch(40.0, 1, 0, SwitchState::Runnable, -1, 11);
+        let lock = s.builder.lock(LockKey { kind: LockKind::Other, pid: 0, address: 0x9000 });
+        let chain = chain(&mut s, 1, kernel, &[]);
+        let state = SwitchState::Sleeping;
+        let leaves = SwitchEvent { cpu: Cpu(1), prev: 11, next: 0, state, io_wait: false, syscall: -1, lock, chain };
+        s.builder.push(ns(50.0), leaves);
+        explained(s).findings.iter().any(|f| f.kind == FindingKind::LockHeld)
+    };
+    assert!(found(&[0x1000, 0x5000, 0x6000]), "of a program it is a lock");
+    assert!(!found(&[0x1000, 0x5000, 0x6000, 0x7000]));
 }
 
 /// `tid` waits at a stack from `from` on.

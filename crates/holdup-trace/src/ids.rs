@@ -163,7 +163,7 @@ code! {
         Rwsem = 2 "rwsem",
         /// A kernel spinlock or rwlock.
         Spinlock = 3 "spinlock",
-        /// A kernel per-CPU or real-time lock.
+        /// A kernel semaphore, per-CPU or real-time lock.
         Other = 4 "unknown",
     }
 }

@@ -1,14 +1,14 @@
 //! Title, evidence and advice of a finding, in words that need no manual.
 
-use holdup_trace::{Amount, Nanos, StackId, StringId, ThreadIdx};
-use rustc_hash::{FxHashMap, FxHashSet};
+use holdup_trace::{Amount, Nanos, StackId, ThreadIdx};
+use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::crew::Crew;
 use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
-use super::{collection, herd, idle, inside, lock, preempt, sched, storm, stuck};
+use super::{at_once, collection, herd, idle, inside, lock, preempt, sched, sleep, storm, stuck};
 use crate::blame::{Key, Terminal};
 use crate::classify;
 use crate::known::Runs;
@@ -89,38 +89,17 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             format!("{who} worked{alone} for {lasted}{}; {}", without_cpu(), stood(f))
         }
         Group::Disk(..) => format!("{who} waited for the disk for {}; {}", at_disk(context, tally), stood(f)),
-        Group::Timer(..) => match lock::tried(context, tally) {
-            Some(known) => format!("{who} slept for {lasted} in tries to get {}; {}", known.name, stood(f)),
-            None if tally.is_at_input(context.classifier) => {
-                let (its, it) = if sleeps_alone(tally) { ("its", "it") } else { ("their", "they") };
-                format!("{who} waited for a timer of {its} own for {lasted} before {it} answered; {}", stood(f))
-            }
-            None if is_for_itself(tally) => {
-                let its = if sleeps_alone(tally) { "its" } else { "their" };
-                format!("{who} slept for {lasted} in the middle of {its} work")
-            }
-            None if lock::is_kept_meanwhile(context, group, tally) => {
-                format!("{who} slept for {lasted} while a lock was kept for {it}; {}", stood(f))
-            }
-            None => format!("{who} slept for {lasted} while others waited for {it}; {}", stood(f)),
-        },
+        Group::Timer(..) => sleep::title(context, group, tally, crew, &lasted, &stood(f)),
         Group::Ready(program, why) => sched::title(context, *program, *why, tally, f),
         Group::Outside(..) if stuck::writes(tally) => {
             format!("{who} could not write for {lasted}, as nobody read; {}", stood(f))
         }
-        Group::Outside(..) => format!("{who} waited for input from outside for {lasted}; {}", stood(f)),
+        Group::Outside(..) => {
+            let at_once = at_once::words(at_once::limit(context, group, tally));
+            format!("{who} waited for input from outside for {lasted}{}; {}", at_once.trim_end_matches(','), stood(f))
+        }
         Group::Idle(program, _) => idle::title(context, *program, tally, f),
     }
-}
-
-/// Whether nobody at its end is in focus or, where everybody is, of the program of those that are kept from their work.
-fn is_another_program(context: &Context, tally: &Tally) -> bool {
-    if !context.focus.is_everything() {
-        return !tally.ends().keys().any(|thread| context.focus.contains(*thread));
-    }
-    let ends: FxHashSet<StringId> = tally.ends().keys().map(|thread| context.program(*thread)).collect();
-    let mut waiters = tally.at_work.threads.iter().map(|thread| context.program(*thread)).peekable();
-    waiters.peek().is_some() && waiters.all(|program| !ends.contains(&program))
 }
 
 /// How much longer than no two threads worked at once something may be said to have worked alone: what is between two switches.
@@ -131,15 +110,6 @@ fn works_beside_others(context: &Context, f: &Finding) -> bool {
     let whole = context.blame.window == (0, context.timeline.end);
     let at_most_one: u64 = context.timeline.parallelism.iter().take(2).sum();
     whole && f.lasted_s > ROUNDING * Nanos(at_most_one).seconds()
-}
-
-/// Whether nobody waits but those that sleep.
-fn is_for_itself(tally: &Tally) -> bool {
-    tally.threads.iter().all(|thread| tally.by_thread.contains_key(thread))
-}
-
-fn sleeps_alone(tally: &Tally) -> bool {
-    tally.by_thread.len() == 1
 }
 
 /// What whoever kept the lock did with it for most of the time, if that was no work.
@@ -345,27 +315,17 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
         Group::Disk(..) => {
             format!("Ask the disk less often in {function}: in batches, ahead of time, or without a lock.")
         }
-        Group::Timer(..) if tally.is_at_input(context.classifier) => format!(
-            "See what sets that timer in {} (setTimeout, asyncio.sleep, time.Sleep, a retry, a limit of its rate), and answer without it.",
-            c.process
-        ),
-        Group::Timer(..) if lock::is_kept_meanwhile(context, group, tally) => format!(
-            "Let the lock go before waiting for {}, or see why that sleeps in {function}.",
-            c.process
-        ),
-        Group::Timer(..) if is_another_program(context, tally) => {
-            format!("See why {} sleeps in {function} before it answers, or ask it less often.", c.process)
-        }
-        Group::Timer(..) => format!(
-            "Wait for the event instead of sleeping in {function}: a condition variable, a futex or an eventfd."
-        ),
+        Group::Timer(..) => sleep::advice(context, group, tally, c, function),
         Group::Ready(_, why) => sched::advice(*why, f),
         Group::Outside(..) if stuck::writes(tally) => {
             "See why the other end does not read: it may wait for this one to end.".to_owned()
         }
-        Group::Outside(..) => format!(
-            "See what {function} waits for: a client that keeps it waiting with a lock or a transaction open, or another host."
-        ),
+        Group::Outside(..) => match at_once::limit(context, group, tally) {
+            Some(at_once) => at_once::advice(at_once, &format!("see what {function} waits for")),
+            None => format!(
+                "See what {function} waits for: a client that keeps it waiting with a lock or a transaction open, or another host."
+            ),
+        },
         Group::Idle(program, _) => idle::advice(context, *program, tally, f),
     }
 }

@@ -86,8 +86,10 @@ impl<'a> Dictionary<'a> {
 
     fn kind(&self, wait: &Wait) -> WaitKind {
         let facts = self.classifier.facts(wait.stack);
-        let is_kernel_lock =
-            wait.lock != LockId::NONE && self.trace.locks.kind.get(wait.lock.index()).is_some_and(|&k| is_of_kernel(k));
+        let lock = if wait.lock == LockId::NONE { None } else { self.trace.locks.kind.get(wait.lock.index()) };
+        // A semaphore is a lock for whoever called the kernel. The kernel's own threads wait for work with one, too.
+        let is_for_work = facts.kind == Some(WaitKind::KernelIdle) && lock == Some(&LockKind::Other);
+        let is_kernel_lock = !is_for_work && lock.is_some_and(|&kind| is_of_kernel(kind));
         // Who naps until those that run let him is not asleep.
         if is_kernel_lock || facts.kernel_lock || facts.kept_by_runner {
             return WaitKind::Lock;

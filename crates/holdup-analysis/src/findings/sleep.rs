@@ -1,0 +1,62 @@
+//! Whoever sleeps while others wait: what is said of it, and what to do.
+
+use holdup_trace::StringId;
+use rustc_hash::FxHashSet;
+
+use super::context::Context;
+use super::crew::Crew;
+use super::tally::{Group, Tally};
+use super::{at_once, lock};
+use crate::report::Culprit;
+
+/// The sentence, where `lasted` says how long, and `stood` who stood still meanwhile.
+pub(super) fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, lasted: &str, stood: &str) -> String {
+    let who = crew.words(context);
+    let it = if crew.is_many() { "them" } else { "it" };
+    let at_once = || at_once::words(at_once::limit(context, group, tally));
+    let (own, alone) = if tally.by_thread.len() == 1 { ("its", "it") } else { ("their", "they") };
+    if let Some(known) = lock::tried(context, tally) {
+        format!("{who} slept for {lasted} in tries to get {}; {stood}", known.name)
+    } else if tally.is_at_input(context.classifier) {
+        format!("{who} waited for a timer of {own} own for {lasted} before {alone} answered; {stood}")
+    } else if is_for_itself(tally) {
+        format!("{who} slept for {lasted}{} in the middle of {own} work", at_once())
+    } else if lock::is_kept_meanwhile(context, group, tally) {
+        format!("{who} slept for {lasted} while a lock was kept for {it}; {stood}")
+    } else {
+        format!("{who} slept for {lasted}{} while others waited for {it}; {stood}", at_once())
+    }
+}
+
+/// What to do, where `function` is what sleeps.
+pub(super) fn advice(context: &Context, group: &Group, tally: &Tally, c: &Culprit, function: &str) -> String {
+    let process = &c.process;
+    if tally.is_at_input(context.classifier) {
+        format!(
+            "See what sets that timer in {process} (setTimeout, asyncio.sleep, time.Sleep, a retry, a limit of its rate), and answer without it."
+        )
+    } else if lock::is_kept_meanwhile(context, group, tally) {
+        format!("Let the lock go before waiting for {process}, or see why that sleeps in {function}.")
+    } else if let Some(at_once) = at_once::limit(context, group, tally) {
+        at_once::advice(at_once, &format!("see why {process} sleeps in {function}"))
+    } else if is_another_program(context, tally) {
+        format!("See why {process} sleeps in {function} before it answers, or ask it less often.")
+    } else {
+        format!("Wait for the event instead of sleeping in {function}: a condition variable, a futex or an eventfd.")
+    }
+}
+
+/// Whether nobody waits but those that sleep.
+fn is_for_itself(tally: &Tally) -> bool {
+    tally.threads.iter().all(|thread| tally.by_thread.contains_key(thread))
+}
+
+/// Whether nobody at its end is in focus or, where everybody is, of the program of those that are kept from their work.
+fn is_another_program(context: &Context, tally: &Tally) -> bool {
+    if !context.focus.is_everything() {
+        return !tally.ends().keys().any(|thread| context.focus.contains(*thread));
+    }
+    let ends: FxHashSet<StringId> = tally.ends().keys().map(|thread| context.program(*thread)).collect();
+    let mut waiters = tally.at_work.threads.iter().map(|thread| context.program(*thread)).peekable();
+    waiters.peek().is_some() && waiters.all(|program| !ends.contains(&program))
+}
