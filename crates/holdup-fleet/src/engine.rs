@@ -17,6 +17,7 @@ use holdup_export::dataset::schema::{TABLES, TableDoc};
 use object_store::ObjectStoreExt;
 use tokio::runtime::Runtime;
 
+use crate::kept::Kept;
 use crate::question::VIEWS;
 use crate::{Error, Place, Question, Result, Rows};
 
@@ -82,7 +83,7 @@ impl Engine {
         config.options_mut().execution.parquet.pruning = false;
         config.options_mut().execution.parquet.bloom_filter_on_read = false;
         let session = SessionContext::new_with_config(config);
-        session.register_object_store(&place.root, place.store.clone());
+        session.register_object_store(&place.root, Arc::new(Kept::new(place.store.clone())));
         let engine = Engine { place, session, runtime };
         engine.is_dataset()?;
         Ok(engine)
@@ -118,6 +119,8 @@ impl Engine {
         let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
             .with_file_extension(".parquet")
             .with_table_partition_cols(parts)
+            // As many files are read at once as there are CPUs; left alone, one after another.
+            .with_target_partitions(self.session.copied_config().target_partitions())
             .with_collect_stat(false);
         let of = |text| if text { DataType::Utf8 } else { DataType::Int64 };
         // Columns that older files lack are null there.

@@ -16,6 +16,7 @@
 mod changes;
 mod engine;
 mod error;
+mod kept;
 mod peers;
 mod question;
 mod rows;

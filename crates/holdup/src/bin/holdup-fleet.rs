@@ -2,6 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     holdup::fleet()
 }
