@@ -8,7 +8,9 @@ use std::sync::Arc;
 use common::{MS, SLEEP, Schedule, ns};
 use holdup_analysis::report::{Confidence, Finding, FindingKind};
 use holdup_analysis::{CodeLoop, Decoded, Disassembler, Disassembly, Explanation, Options, explain};
-use holdup_trace::{Cpu, Image, Location, MapEvent, NameEvent, SampleEvent, SwitchState, Symbolizer, Trace};
+use holdup_trace::{
+    Cpu, Image, ListenerEvent, Location, MapEvent, NameEvent, SampleEvent, SwitchState, Symbolizer, Trace,
+};
 
 /// sched_yield.
 const YIELD: i16 = 24;
@@ -306,6 +308,25 @@ fn left_behind(by: u64) -> FindingKind {
 fn who_goes_on_with_what_the_others_have_done_is_the_last_to_finish() {
     assert_eq!(left_behind(WORK), FindingKind::Imbalance);
     assert_eq!(left_behind(SCAN), FindingKind::Serial);
+}
+
+/// What is found where a process waits for another one of its program, which does for longer what it has done itself.
+fn behind_another(listens: bool) -> FindingKind {
+    let mut schedule = Schedule::new(2, 101.0);
+    let name = schedule.builder.string("stored");
+    for pid in [20, 21] {
+        schedule.builder.push(0, NameEvent { pid, tid: pid, name });
+        schedule.builder.push(0, ListenerEvent { pid, parent: 1, listens });
+    }
+    let schedule = schedule.runs(20, 0, 0.0, 100.0, SLEEP).runs(21, 1, 0.0, 30.0, common::FUTEX);
+    let schedule = schedule.by(99.9, 0, 20, 21).switch(99.9, 1, 0, SwitchState::Runnable, -1, 21);
+    explained(&sampled(schedule, &[(20, 0, WORK, 0.0, 100.0), (21, 1, WORK, 0.0, 30.0)])).findings[0].kind
+}
+
+#[test]
+fn processes_of_a_server_have_no_work_in_common() {
+    assert_eq!(behind_another(false), FindingKind::Imbalance);
+    assert_eq!(behind_another(true), FindingKind::Serial);
 }
 
 /// Two threads on two CPUs, or on one in turns, each at its instruction for 100 ms.

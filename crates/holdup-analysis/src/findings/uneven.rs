@@ -41,10 +41,13 @@ fn blamed(tally: &Tally) -> FxHashSet<ThreadIdx> {
     tally.by_thread.iter().filter(|(_, ns)| **ns >= least).map(|(thread, _)| *thread).collect()
 }
 
-/// The waiters of the same programs: a client and its server may have a function in common, each its own event loop.
+/// The waiters of the same programs: a client and its server may have a function in common, each its own event loop. A server's processes
+/// have each their own clients, and no part of one work.
 fn alike(context: &Context, tally: &Tally, blamed: &FxHashSet<ThreadIdx>) -> Vec<ThreadIdx> {
     let programs: FxHashSet<StringId> = tally.by_thread.keys().map(|t| context.program(*t)).collect();
-    let likes = |t: &ThreadIdx| !blamed.contains(t) && programs.contains(&context.program(*t));
+    let pids: FxHashSet<u32> = blamed.iter().map(|t| context.pid(*t)).collect();
+    let serves = |t: &ThreadIdx| context.timeline.is_server(*t) == Some(true) && !pids.contains(&context.pid(*t));
+    let likes = |t: &ThreadIdx| !blamed.contains(t) && programs.contains(&context.program(*t)) && !serves(t);
     tally.threads.iter().copied().filter(likes).collect()
 }
 
