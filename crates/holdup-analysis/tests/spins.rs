@@ -8,9 +8,7 @@ use std::sync::Arc;
 use common::{MS, SLEEP, Schedule, ns};
 use holdup_analysis::report::{Confidence, Finding, FindingKind};
 use holdup_analysis::{CodeLoop, Decoded, Disassembler, Disassembly, Explanation, Options, explain};
-use holdup_trace::{
-    Cpu, Image, ListenerEvent, Location, MapEvent, NameEvent, SampleEvent, SwitchState, Symbolizer, Trace,
-};
+use holdup_trace::{Cpu, Image, Location, MapEvent, NameEvent, SampleEvent, SwitchState, Symbolizer, Trace};
 
 /// sched_yield.
 const YIELD: i16 = 24;
@@ -316,7 +314,7 @@ fn behind_another(listens: bool) -> FindingKind {
     let name = schedule.builder.string("stored");
     for pid in [20, 21] {
         schedule.builder.push(0, NameEvent { pid, tid: pid, name });
-        schedule.builder.push(0, ListenerEvent { pid, parent: 1, listens });
+        schedule.builder.push(0, holdup_trace::ListenerEvent { pid, parent: 1, listens });
     }
     let schedule = schedule.runs(20, 0, 0.0, 100.0, SLEEP).runs(21, 1, 0.0, 30.0, common::FUTEX);
     let schedule = schedule.by(99.9, 0, 20, 21).switch(99.9, 1, 0, SwitchState::Runnable, -1, 21);
@@ -325,8 +323,7 @@ fn behind_another(listens: bool) -> FindingKind {
 
 #[test]
 fn processes_of_a_server_have_no_work_in_common() {
-    assert_eq!(behind_another(false), FindingKind::Imbalance);
-    assert_eq!(behind_another(true), FindingKind::Serial);
+    assert_eq!([false, true].map(behind_another), [FindingKind::Imbalance, FindingKind::Serial]);
 }
 
 /// Two threads on two CPUs, or on one in turns, each at its instruction for 100 ms.
