@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::{Display, Formatter};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -53,11 +53,14 @@ struct Files {
 
 impl Files {
     fn keep(&mut self, path: &Path, bytes: &Bytes) {
-        if bytes.len() > AT_MOST || self.whole.insert(path.clone(), bytes.clone()).is_some() {
+        if bytes.len() > AT_MOST {
             return;
         }
         self.bytes += bytes.len();
-        self.order.push_back(path.clone());
+        match self.whole.insert(path.clone(), bytes.clone()) {
+            Some(before) => self.bytes -= before.len(),
+            None => self.order.push_back(path.clone()),
+        }
         while self.bytes > AT_MOST
             && let Some(oldest) = self.order.pop_front()
         {
@@ -72,24 +75,18 @@ impl Display for Kept {
     }
 }
 
-/// The bytes of an answer. A file of this machine is read here: to hand that to a thread of its own costs more than the reading.
-async fn bytes_of(payload: GetResultPayload, range: Range<u64>) -> Result<Bytes> {
-    let read = |mut file: std::fs::File| {
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(range.start))?;
-        file.take(range.end - range.start).read_to_end(&mut bytes)?;
-        Ok(bytes.into())
+/// All bytes of an answer that is a whole file. One of this machine is read here: to hand that to a thread of its own costs more than
+/// the reading.
+async fn bytes_of(answer: GetResult) -> Result<Bytes> {
+    let GetResult { payload: GetResultPayload::File(file, path), meta, .. } = answer else {
+        return answer.bytes().await;
     };
-    match payload {
-        GetResultPayload::File(file, path) => read(file).map_err(|source: std::io::Error| {
-            object_store::Error::Generic { store: "folder", source: format!("{}: {source}", path.display()).into() }
-        }),
-        GetResultPayload::Stream(mut stream) => {
-            let mut bytes = Vec::new();
-            while let Some(piece) = stream.next().await {
-                bytes.extend_from_slice(&piece?);
-            }
-            Ok(bytes.into())
+    let mut bytes = Vec::new();
+    match file.take(meta.size).read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes.into()),
+        Err(e) => {
+            let source = format!("{}: {e}", path.display()).into();
+            Err(object_store::Error::Generic { store: "folder", source })
         }
     }
 }
@@ -97,14 +94,16 @@ async fn bytes_of(payload: GetResultPayload, range: Range<u64>) -> Result<Bytes>
 #[async_trait]
 impl ObjectStore for Kept {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let is_head = options.head;
         let answer = self.inner.get_opts(location, options).await?;
-        if answer.range != (0..answer.meta.size) || answer.meta.size > AT_MOST as u64 {
+        if is_head || answer.range != (0..answer.meta.size) || answer.meta.size > AT_MOST as u64 {
             return Ok(answer);
         }
-        let bytes = bytes_of(answer.payload, answer.range.clone()).await?;
+        let (meta, range, attributes) = (answer.meta.clone(), answer.range.clone(), answer.attributes.clone());
+        let bytes = bytes_of(answer).await?;
         self.keep(location, &bytes);
         let payload = GetResultPayload::Stream(futures_util::stream::iter([Ok(bytes)]).boxed());
-        Ok(GetResult { payload, meta: answer.meta, range: answer.range, attributes: answer.attributes })
+        Ok(GetResult { payload, meta, range, attributes })
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
@@ -188,5 +187,11 @@ mod tests {
         left.sort_unstable();
         assert_eq!((left.as_slice(), files.order.len()), (&["2", "3", "4"][..], 3));
         assert!(files.bytes <= AT_MOST);
+        files.keep(&Path::from("4"), &Bytes::from_static(b"another"));
+        assert_eq!(
+            files.bytes,
+            files.whole.values().map(Bytes::len).sum::<usize>(),
+            "what was replaced is not counted"
+        );
     }
 }

@@ -22,7 +22,8 @@ const FEWEST: usize = 20;
 ///
 /// A thread that waits for events and timers alike is as many tasks as it has, so that its number says nothing.
 pub(super) fn limit(context: &Context, group: &Group, tally: &Tally) -> Option<usize> {
-    if !matches!(group, Group::Timer(..) | Group::Outside(..)) || tally.is_at_input(context.classifier) {
+    let (Group::Timer(program, site) | Group::Outside(program, site)) = *group else { return None };
+    if tally.is_at_input(context.classifier) {
         return None;
     }
     let mut of: FxHashMap<_, Vec<Span>> = FxHashMap::default();
@@ -36,15 +37,13 @@ pub(super) fn limit(context: &Context, group: &Group, tally: &Tally) -> Option<u
     let (from, to) = context.blame.window;
     let is_steady = longest >= STEADY * whole && whole >= LONG * (to - from) as f64;
     let seen = is_steady && times >= FEWEST && of.len() >= 2 * at_once;
-    (seen && STEADY * all(context, group) <= at_once as f64 * whole).then_some(at_once)
-}
-
-/// For how many nanoseconds threads did it, whether or not others waited for them: their own waits.
-fn all(context: &Context, group: &Group) -> f64 {
-    let (Group::Timer(program, site) | Group::Outside(program, site)) = *group else { return 0.0 };
-    let at = |key: &Key| context.classifier.facts(key.site).application == site;
-    let same = |key: &Key| context.program(key.thread) == program && at(key);
-    context.blame.thread_ns(|key| key.terminal == Terminal::IdleByDesign && same(key)) as f64
+    // Their own waits, whether or not others waited for them.
+    let all = || {
+        let at_site = |key: &Key| context.classifier.facts(key.site).application == site;
+        let same = |key: &Key| context.program(key.thread) == program && at_site(key);
+        context.blame.thread_ns(|key| key.terminal == Terminal::IdleByDesign && same(key)) as f64
+    };
+    (seen && STEADY * all() <= at_once as f64 * whole).then_some(at_once)
 }
 
 /// In a sentence, behind how long it lasted.
