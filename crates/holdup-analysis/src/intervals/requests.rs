@@ -7,6 +7,8 @@
 //!
 //! Neither how long the sleep is nor what the stacks look like decides, so that it holds for a retry after seconds, for stacks that tell
 //! nothing, and for a timer that an event loop waits for where its input arrives. Who keeps a pace was asked by nobody.
+//!
+//! Who is asked may hand it on: to a thread that it begins for that request, or that it wakes.
 
 use holdup_trace::{StackId, ThreadIdx, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -34,6 +36,8 @@ pub(super) struct Requests {
     threads: FxHashMap<ThreadIdx, Past>,
     /// Processes with threads whose waits timed out.
     sleepers: FxHashSet<u32>,
+    /// Threads that began, the last ones first, as far as time has not come to them.
+    births: Option<Vec<(u64, ThreadIdx)>>,
     /// Of each thread and place, how many sleeps lie in a request, and of how many it is known whether they do.
     pub(super) sleeps: FxHashMap<(ThreadIdx, StackId), [u32; 2]>,
     /// How often another thread of its process answered somebody as soon as a thread had woken it: a pool's threads leave the answers to
@@ -52,6 +56,8 @@ struct Past {
     arrived: bool,
     /// Who of its process woke it last, if it was one of those, and it has answered nobody since.
     sent_by: Option<ThreadIdx>,
+    /// Who asked it last, and when; or the one that handed this on to it.
+    asked: Option<(ThreadIdx, u64)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -83,11 +89,29 @@ impl Requests {
             self.ask(asked, by, t, pid);
             self.threads.entry(asked).or_default().arrived = true;
         }
+        let mut births = self.births.take().unwrap_or_else(|| births(trace));
         let sleeps = |thread: ThreadIdx| self.sleepers.contains(&pid(thread));
         let mut ordered: Vec<&Wait> =
             waits.filter(|w| sleeps(w.thread) || w.waker.is_real() && sleeps(w.waker)).collect();
         ordered.sort_by_key(|w| (w.woken, w.start));
-        ordered.into_iter().for_each(|wait| self.learn(wait, pid));
+        for wait in ordered {
+            while let Some((_, thread)) = births.pop_if(|(t, _)| *t <= wait.woken) {
+                let parent = trace.threads.parent.get(thread.index()).copied().unwrap_or(ThreadIdx::NONE);
+                self.hand_on(parent, thread);
+            }
+            self.learn(wait, pid);
+        }
+        self.births = Some(births);
+    }
+
+    /// What a thread was asked last is now another one's to answer.
+    fn hand_on(&mut self, from: ThreadIdx, to: ThreadIdx) {
+        let Some((by, t)) = self.threads.get(&from).and_then(|past| past.asked) else { return };
+        let past = self.threads.entry(to).or_default();
+        if past.asked.is_none_or(|(_, before)| before < t) {
+            (past.asked, past.arrived) = (Some((by, t)), true);
+            self.asked_of.insert((to, by), (t, false));
+        }
     }
 
     /// A thread ended a wait of another program's.
@@ -96,12 +120,17 @@ impl Requests {
         self.asked.insert((pid(asked), by), unanswered);
         self.asked_by.insert((pid(asked), pid(by)), unanswered);
         self.asked_of.insert((asked, by), unanswered);
+        self.threads.entry(asked).or_default().asked = Some((by, t));
     }
 
     fn learn(&mut self, wait: &Wait, pid: impl Fn(ThreadIdx) -> u32) {
         let own = wait.waker.is_real() && pid(wait.waker) == pid(wait.thread);
         self.threads.entry(wait.thread).or_default().enter(wait, own);
-        if !arrives(wait) || !wait.waker.is_real() || own {
+        if !arrives(wait) || !wait.waker.is_real() {
+            return;
+        }
+        if own {
+            self.hand_on(wait.waker, wait.thread);
             return;
         }
         self.ask(wait.thread, wait.waker, wait.woken, &pid);
@@ -146,6 +175,14 @@ impl Past {
             self.arrived = true;
         }
     }
+}
+
+/// When which threads began, the last ones first.
+fn births(trace: &Trace) -> Vec<(u64, ThreadIdx)> {
+    let begun = trace.threads.start.iter().zip(0..).filter(|(t, _)| t.nanos() > 0);
+    let mut births: Vec<_> = begun.map(|(t, thread)| (t.nanos(), ThreadIdx(thread))).collect();
+    births.sort_unstable_by_key(|birth| std::cmp::Reverse(*birth));
+    births
 }
 
 /// Whether nothing but a time to pass ended it.
