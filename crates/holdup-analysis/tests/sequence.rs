@@ -86,6 +86,34 @@ fn those_that_wait_themselves_are_told_by_what_they_wait_for() {
     assert!(!asleep.findings[0].title.contains("one after another"), "{}", asleep.findings[0].title);
 }
 
+/// A loop that polls: it looks, which works, and sleeps as long as that.
+#[test]
+fn those_that_sleep_between_the_others_are_told_by_how_long_they_do() {
+    let end = 122.0;
+    let mut s = named(Schedule::new(2, end), 0.0, SHELL, "deploy").switch(0.0, 0, 0, RUNS, -1, SHELL);
+    for (i, child) in (100..112).enumerate() {
+        let (t, sleeps) = (1.0 + 10.0 * i as f64, i % 2 == 1);
+        s = forks(s, t, child, if sleeps { "sleep" } else { "look" }).by(t, 0, SHELL, child);
+        s = s.switch(t + 0.01, 0, SHELL, SLEEPS, WAIT4, 0).switch(t + 0.02, 1, 0, RUNS, -1, child);
+        if sleeps {
+            s = s.switch(t + 0.1, 1, child, SLEEPS, SLEEP, 0);
+            s = s.wakes(t + 9.8, 1, 0, child, holdup_trace::WakeContext::Timer, 0).switch(
+                t + 9.81,
+                1,
+                0,
+                RUNS,
+                -1,
+                child,
+            );
+        }
+        s = s.by(t + 9.9, 1, child, SHELL).exits(t + 9.9, child).switch(t + 9.91, 1, child, SwitchState::Dead, EXIT, 0);
+        s = s.switch(t + 9.92, 0, 0, RUNS, -1, SHELL);
+    }
+    let title = explain(&s.finish(), "x", &Options::default(), &NoDisassembler).unwrap().findings[0].title.clone();
+    assert!(title.starts_with("deploy started 12 processes, one after another: "), "{title}");
+    assert!(title.contains("look 50 %") || title.contains("look 51 %"), "{title}");
+}
+
 /// All of them are there at once, and take turns on one CPU.
 #[test]
 fn those_that_run_beside_each_other_are_none() {

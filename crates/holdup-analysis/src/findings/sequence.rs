@@ -22,7 +22,7 @@ const LARGEST: f64 = 0.25;
 const FEW: usize = 6;
 /// So many at once, on average, are not one after another.
 const AT_ONCE: f64 = 1.25;
-/// One program with so much of their CPU time is what they are.
+/// One program with so much of their time is what they are.
 const SAME: f64 = 0.8;
 /// Who works for less of the row's time than this waits for something else, each by itself.
 const AT_WORK: f64 = 0.5;
@@ -150,38 +150,50 @@ fn is_theirs(group: &Group) -> bool {
 
 /// The processes of a row, and all that come from them.
 struct Below {
-    is: Vec<bool>,
+    /// Of each thread: from which of the row's processes it comes.
+    of: Vec<Option<ThreadIdx>>,
     /// By program: the number of processes, and their CPU time in nanoseconds.
     programs: FxHashMap<StringId, (usize, u64)>,
+    /// By program of the row's processes: how long they lived while nothing of theirs ran, in nanoseconds.
+    waited: FxHashMap<StringId, u64>,
 }
 
 impl Below {
     /// O(threads).
     fn of(context: &Context, processes: &Processes, row: &Row) -> Self {
         let threads = &context.trace.threads;
-        let mut found = Below { is: vec![false; threads.len()], programs: FxHashMap::default() };
-        row.started.iter().for_each(|started| found.is[started.process.index()] = true);
+        let of = vec![None; threads.len()];
+        let mut found = Below { of, programs: FxHashMap::default(), waited: FxHashMap::default() };
+        row.started.iter().for_each(|started| found.of[started.process.index()] = Some(started.process));
+        let mut ran: FxHashMap<ThreadIdx, u64> = FxHashMap::default();
         // Parents stand before those that they start.
         for (i, thread) in threads.rows().enumerate() {
             let index = ThreadIdx(i as u32);
             let main = processes.main(index).unwrap_or(index);
             let above = if main == index { processes.main(thread.parent) } else { Some(main) };
-            found.is[i] |= above.is_some_and(|above| found.is(above));
-            if found.is[i] {
-                let (count, ran) = found.programs.entry(context.program(index)).or_default();
+            found.of[i] = found.of[i].or_else(|| above.and_then(|above| found.of[above.index()]));
+            if let Some(started) = found.of[i] {
+                let (count, sum) = found.programs.entry(context.program(index)).or_default();
+                let own = context.timeline.ran.get(i).copied().unwrap_or(0);
                 *count += usize::from(main == index);
-                *ran += context.timeline.ran.get(i).copied().unwrap_or(0);
+                *sum += own;
+                *ran.entry(started).or_default() += own;
             }
+        }
+        for life in &row.started {
+            let ran = ran.get(&life.process).copied().unwrap_or(0);
+            *found.waited.entry(context.program(life.process)).or_default() +=
+                (life.to - life.from).saturating_sub(ran);
         }
         found
     }
 
     fn is(&self, thread: ThreadIdx) -> bool {
-        self.is.get(thread.index()).copied().unwrap_or(false)
+        self.of.get(thread.index()).is_some_and(Option::is_some)
     }
 
     fn threads(&self) -> impl Iterator<Item = ThreadIdx> + '_ {
-        (0..self.is.len()).map(|i| ThreadIdx(i as u32)).filter(|thread| self.is(*thread))
+        (0..self.of.len()).map(|i| ThreadIdx(i as u32)).filter(|thread| self.is(*thread))
     }
 
     fn count(&self) -> usize {
@@ -192,11 +204,12 @@ impl Below {
         self.programs.values().map(|(_, ran)| ran).sum()
     }
 
-    /// Programs with their share of the CPU time, the largest first.
+    /// Programs with their share of the time, the largest first: what they ran, and what those of the row waited.
     fn shares(&self) -> Vec<(StringId, f64)> {
-        let all = self.ran().max(1) as f64;
-        let mut shares: Vec<_> =
-            self.programs.iter().map(|(program, (_, ran))| (*program, *ran as f64 / all)).collect();
+        let mut times = self.waited.clone();
+        self.programs.iter().for_each(|(program, (_, ran))| *times.entry(*program).or_default() += ran);
+        let all = times.values().sum::<u64>().max(1) as f64;
+        let mut shares: Vec<_> = times.into_iter().map(|(program, time)| (program, time as f64 / all)).collect();
         shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         shares
     }
@@ -280,6 +293,6 @@ fn evidence(context: &Context, row: &Row, below: &Below, shares: &[(StringId, f6
     let named = named(context, &shares[..shares.len().min(NAMED)]);
     vec![
         format!("{} processes{more}; the longest took {longest}", label::count(own as u64)),
-        format!("they used {ran} of CPU time, by program: {named}"),
+        format!("they used {ran} of CPU time; their time by program: {named}"),
     ]
 }
