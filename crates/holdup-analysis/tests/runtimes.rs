@@ -328,11 +328,17 @@ fn who_waits_for_the_end_of_a_process_waits_for_what_it_did() {
 
 /// What runs with this stack for 50 ms, and is all that runs.
 fn running(frames: &[&str]) -> Explanation {
+    running_beside(frames, frames)
+}
+
+/// The same, where two of its samples are of another stack.
+fn running_beside(frames: &[&str], others: &[&str]) -> Explanation {
     let mut schedule = machine(50.0).runs(4, 0, 0.0, 50.0, -1);
     schedule.builder.meta_mut().sample_period_ns = MS;
-    let frames = stack(frames);
+    let stacks = [stack(frames), stack(others)];
     for i in 0..50 {
-        let chain = schedule.builder.chain(1, &[], &frames);
+        let frames = &stacks[usize::from(i % 25 == 7)];
+        let chain = schedule.builder.chain(1, &[], frames);
         schedule.builder.push(i * MS, SampleEvent { cpu: Cpu(0), tid: 4, ip: frames[0], chain });
     }
     explained(schedule)
@@ -342,6 +348,10 @@ fn running(frames: &[&str]) -> Explanation {
 fn what_a_forked_child_does_is_not_what_its_parent_was_in() {
     let child = running(&["JSONDecoder.decode", "BaseProcess._bootstrap", "answer"]);
     assert_eq!(child.findings[0].culprit.function, "JSONDecoder.decode", "{:#?}", child.findings[0]);
+    // What a pool's worker is sent takes it longer to unpack than to work on.
+    let unpacks =
+        running_beside(&["JSONDecoder.decode", "BaseProcess._bootstrap"], &["answer", "BaseProcess._bootstrap"]);
+    assert_eq!(unpacks.findings[0].culprit.function, "JSONDecoder.decode", "{:#?}", unpacks.findings[0]);
     let parent = running(&["JSONDecoder.decode", "answer"]);
     assert_eq!(parent.findings[0].culprit.function, "answer", "{:#?}", parent.findings[0]);
 }

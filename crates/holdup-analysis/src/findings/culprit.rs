@@ -219,9 +219,12 @@ pub(crate) fn specific_in<'c>(
     callers: impl Fn() -> &'c Callers,
 ) -> Option<LocationRow> {
     let named = wide(samples, COVERAGE, |stack| classifier.application_frames(stack));
+    let of_language = || first(wide(samples, COVERAGE, |stack| classifier.language_frames(stack)));
     if named.is_empty() || is_mostly_nameless(classifier, samples) {
-        let of_language = || first(wide(samples, COVERAGE, |stack| classifier.language_frames(stack)));
         return nameless(classifier, samples).or_else(of_language);
+    }
+    if is_of_library(classifier, samples) {
+        return of_language();
     }
     let mut wide_ones = named.into_iter().peekable();
     loop {
@@ -259,6 +262,25 @@ fn is_mostly_nameless(classifier: &Classifier, samples: &FxHashMap<StackId, f64>
         }
     }
     nameless > named
+}
+
+/// Whether next to none of what is written in an interpreted language is the program's own: a pool's worker that unpacks what it is sent.
+fn is_of_library(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> bool {
+    let (mut own, mut library) = (0.0, 0.0);
+    for (&stack, &weight) in samples {
+        if classifier.application_functions(stack).next().is_some() {
+            own += weight;
+        } else if !classifier.language_frames(stack).is_empty() {
+            library += weight;
+        }
+    }
+    own < RARE * library
+}
+
+/// The innermost function of a library's code that covers all of this, where next to nothing is the program's own.
+pub(super) fn of_library(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
+    let all = || first(wide(samples, ALL, |stack| classifier.language_frames(stack)));
+    if is_of_library(classifier, samples) { all() } else { None }
 }
 
 /// Whether callers that do not occur in `samples` account for a part of what the function ran.

@@ -151,13 +151,15 @@ pub(super) fn waiters(context: &Context, group: &Group, tally: &Tally, within: N
     let (by_time, by_length) = (at_least(within), at_least(longest.min(within)));
     let count = count.max(by_time as usize);
     let waits = counted.max(if counted > 0 { by_time.max(by_length) } else { 0 });
+    // A wait that was charged to several has no more to do with this one than lasted.
+    let max_s = context.limits.once(longest.min(within).amount());
+    let mean_s = context.limits.once(total / waits.max(count as u64).max(1) as f64).min(max_s);
     let mut waiters = Waiters {
         threads: threads.len().max(by_time as usize),
         waits,
         total_s: context.limits.of_threads(total, count),
-        mean_s: context.limits.once(total / waits.max(count as u64).max(1) as f64),
-        // A wait that was charged to several has no more to do with this one than lasted.
-        max_s: context.limits.once(longest.min(within).amount()),
+        mean_s,
+        max_s,
         names: names::grouped(named.into_iter().map(|t| context.thread_name(t))),
         ..Waiters::default()
     };

@@ -64,7 +64,10 @@ fn kind<'a>(context: &Context<'a>, group: &Group, tally: &Tally) -> Kind<'a> {
         Group::Serial(thread) => {
             let samples: f64 = context.blame.samples_of(*thread).map(|(_, ns)| ns).sum();
             let shows = samples >= TELLING * context.period() && samples > 0.0;
-            let function = if shows { culprit::function_of(context, group, tally) } else { None };
+            // Workers of a library are alike, wherever in it each was.
+            let of_library = || culprit::of_library(context.classifier, &context.samples_of([*thread]));
+            let function_of = || of_library().or_else(|| culprit::function_of(context, group, tally));
+            let function = if shows { function_of() } else { None };
             function.map_or_else(|| named(context, *thread), |l| Kind::Function(context.program(*thread), l.function))
         }
         Group::Lock(id) => {

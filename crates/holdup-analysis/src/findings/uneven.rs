@@ -17,6 +17,10 @@ const BLAMED: f64 = 0.1;
 /// Whether the waiters themselves, or those who had done their part before, mostly run the function that is waited for, and no negligible
 /// part of it: then the work is unevenly spread, rather than serial.
 pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tally) -> bool {
+    // What a server's threads and processes do for their clients is no part of one work.
+    if tally.by_thread.keys().any(|t| context.timeline.is_server(*t) == Some(true)) {
+        return false;
+    }
     let Some(location) = culprit::function_of(context, group, tally) else { return false };
     let blamed = blamed(tally);
     let others = if tally.threads.is_empty() { done(context, tally, &blamed) } else { alike(context, tally, &blamed) };
@@ -41,22 +45,15 @@ fn blamed(tally: &Tally) -> FxHashSet<ThreadIdx> {
     tally.by_thread.iter().filter(|(_, ns)| **ns >= least).map(|(thread, _)| *thread).collect()
 }
 
-/// The waiters of the same programs: a client and its server may have a function in common, each its own event loop. A server's processes
-/// have each their own clients, and no part of one work.
+/// The waiters of the same programs: a client and its server may have a function in common, each its own event loop.
 fn alike(context: &Context, tally: &Tally, blamed: &FxHashSet<ThreadIdx>) -> Vec<ThreadIdx> {
     let programs: FxHashSet<StringId> = tally.by_thread.keys().map(|t| context.program(*t)).collect();
-    let pids: FxHashSet<u32> = blamed.iter().map(|t| context.pid(*t)).collect();
-    let serves = |t: &ThreadIdx| context.timeline.is_server(*t) == Some(true) && !pids.contains(&context.pid(*t));
-    let likes = |t: &ThreadIdx| !blamed.contains(t) && programs.contains(&context.program(*t)) && !serves(t);
+    let likes = |t: &ThreadIdx| !blamed.contains(t) && programs.contains(&context.program(*t));
     tally.threads.iter().copied().filter(likes).collect()
 }
 
 /// Where nobody waits but for the end of all: those of the process that had ended, and the one that began it, unless they are blamed, too.
-/// A server's threads that had ended have served others.
 fn done(context: &Context, tally: &Tally, blamed: &FxHashSet<ThreadIdx>) -> Vec<ThreadIdx> {
-    if tally.by_thread.keys().any(|t| context.timeline.is_server(*t) == Some(true)) {
-        return Vec::new();
-    }
     let pids: FxHashSet<u32> = tally.by_thread.keys().map(|t| context.pid(*t)).collect();
     let threads = &context.trace.threads;
     let is_done = |t: &ThreadIdx| {
