@@ -19,6 +19,7 @@
 
 mod callers;
 mod cells;
+mod census;
 mod charged;
 mod clock;
 mod course;
@@ -42,6 +43,7 @@ use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 pub use cells::{AtWork, Cell};
+pub use census::Asker;
 pub use course::{Asked, Course, REST};
 pub use key::{Key, Terminal};
 pub use latency::Latency;
@@ -88,6 +90,12 @@ pub struct Blame {
     pub cells: Vec<(Key, Cell)>,
     /// By the subject of cells: when somebody waited for it, latest first.
     pub spans: FxHashMap<Key, Vec<Span>>,
+    /// By the subject of cells: who of other programs asked for it, at a few hundred instants.
+    pub askers: FxHashMap<Key, Vec<Asker>>,
+    /// How many waited for a time, or for input that no thread sent, by where and at which of those instants.
+    pub resting: FxHashMap<(StackId, u32), u32>,
+    /// How many instants these are.
+    pub instants: u64,
     /// All samples of the window by thread and stack, in nanoseconds; sorted.
     pub profile: Vec<((ThreadIdx, StackId), f64)>,
     /// The focus's samples by how many of its threads were at work (ran, could run, or waited for a lock, a disk, a time or

@@ -4,10 +4,10 @@ mod common;
 
 use std::sync::Arc;
 
-use common::*;
+use common::{FUTEX, POLL, READ, SLEEP, Schedule};
 use holdup_analysis::report::{Finding, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{Image, Location, SwitchState, Symbolizer, WakeContext};
+use holdup_trace::{Image, ListenerEvent, Location, NameEvent, SwitchState, Symbolizer, WakeContext};
 
 const SLEEPS: SwitchState = SwitchState::Sleeping;
 const RUNS: SwitchState = SwitchState::Runnable;
@@ -75,4 +75,46 @@ fn as_many_as_are_let_in() {
 fn where_most_of_them_sleep_nobody_keeps_them_out() {
     let most = pool(&[0.0, 3.0, 6.0, 9.0, 12.0]);
     assert!(!most.title.contains("at a time"), "{}", most.title);
+}
+
+const WEB: [(u64, &str); 4] = [(0x1000, "ask"), (0x2000, "next_request"), (0x3000, "serve"), (0x4000, "load")];
+
+/// A client has two requests under way at a web server, which asks a service; that answers each after 30 ms, by a timer of its loop. The web
+/// server has a thread for each request, or one loop for all.
+fn asks_by(web: [u32; 2]) -> Finding {
+    let end = 1000.0;
+    let mut s = Schedule::new(4, end);
+    for (pid, tid, name) in [(20, 20, "service"), (30, 30, "web"), (30, 31, "web"), (40, 40, "client")] {
+        let name = s.builder.string(name);
+        s.builder.push(0, NameEvent { pid, tid, name });
+        s.builder.push(0, ListenerEvent { pid, parent: 1, listens: pid != 40 });
+    }
+    let [ask, next] = if web[0] == web[1] { [(POLL, 0x1000); 2] } else { [(READ, 0x1000), (READ, 0x2000)] };
+    for (request, tid) in web.into_iter().enumerate() {
+        let (cpu, mut b) = (1 + request as u16, 1.0 + 15.0 * request as f64);
+        while b + 31.0 < end {
+            s = s.waits_at(tid, cpu, [b, b + 0.2], ask.0, &[ask.1]).by(b + 0.1, cpu, tid, 20);
+            s = s.waits_at(20, 0, [b + 0.1, b + 0.3], POLL, &[0x3000]);
+            s = s.wakes(b + 30.0, 0, 0, 20, WakeContext::Timer, 0).by(b + 30.1, 0, 20, tid);
+            s = s.waits_at(20, 0, [b + 30.0, b + 30.3], POLL, &[0x3000]);
+            s = s.waits_at(tid, cpu, [b + 30.1, b + 30.4], next.0, &[next.1]).by(b + 30.2, cpu, tid, 40);
+            s = s.waits_at(40, 3, [b + 30.2, b + 30.6], POLL, &[0x4000]).by(b + 30.5, 3, 40, tid);
+            b += 30.5;
+        }
+    }
+    let trace = s.finish_with(&mut common::Namer(&WEB));
+    let answer = explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap();
+    answer.findings.first().unwrap_or_else(|| panic!("{answer:#?}")).clone()
+}
+
+#[test]
+fn who_lets_no_more_through_is_told_by_those_who_ask() {
+    let pool = asks_by([30, 31]);
+    assert!(pool.title.starts_with("service slept for"), "{}", pool.title);
+    assert!(pool.title.contains(", asked by web 2 at a time, while others waited for it"), "{}", pool.title);
+    assert!(pool.advice.starts_with("web never asks more than 2 at once: find what lets no more through it"));
+
+    let looped = asks_by([30, 30]);
+    assert!(looped.title.starts_with("service slept for"), "{}", looped.title);
+    assert!(!looped.title.contains("asked by"), "a loop may ask for several: {}", looped.title);
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use holdup_analysis::blame::{Key, Terminal};
-use holdup_trace::{Cpu, ExitEvent, ListenerEvent, NameEvent, ParentEvent, SampleEvent, SwitchState, WakeContext};
+use holdup_trace::{ExitEvent, SwitchState, WakeContext};
 
 #[test]
 fn s1_chains_end_at_the_network_not_at_every_hop() {

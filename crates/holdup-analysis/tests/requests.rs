@@ -3,8 +3,8 @@
 mod common;
 
 use common::*;
-use holdup_analysis::blame::{Key, Terminal};
-use holdup_trace::{Cpu, ExitEvent, ForkEvent, ListenerEvent, NameEvent, ParentEvent, SampleEvent, SwitchState, WakeContext};
+use holdup_analysis::blame::Terminal;
+use holdup_trace::{Cpu, ForkEvent, ListenerEvent, NameEvent, ParentEvent, SampleEvent, SwitchState, WakeContext};
 
 /// Programs of one thread each, of which those listen that are servers.
 fn programs(s: &mut Schedule, programs: &[(u32, &str)], serves: impl Fn(u32) -> bool) {

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::CpuSeconds;
 use super::cells::{Cell, Counted};
+use super::census::Looks;
 use super::key::Key;
 use super::latency::Latency;
 use super::spans::BySubject;
@@ -17,6 +18,7 @@ pub(super) struct Charged {
     pub(super) cpu: CpuSeconds,
     pub(super) cells: Vec<(Key, Cell)>,
     pub(super) spans: BySubject,
+    pub(super) looks: Looks,
     pub(super) profile: FxHashMap<(ThreadIdx, StackId), f64>,
     pub(super) at_work: FxHashMap<(usize, ThreadIdx, StackId), (f64, f64)>,
     pub(super) waiting: FxHashMap<(usize, usize), f64>,

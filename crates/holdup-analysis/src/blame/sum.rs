@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::callers;
 use super::cells::{Cell, Counted};
+use super::census::Looks;
 use super::charged::Charged;
 use super::key::Key;
 use super::latency::Latency;
@@ -20,6 +21,7 @@ pub(super) struct Sum {
     index: FxHashMap<Key, u32>,
     cells: Vec<(Key, Cell)>,
     spans: BySubject,
+    looks: Looks,
     profile: FxHashMap<(ThreadIdx, StackId), f64>,
     at_work: FxHashMap<(usize, ThreadIdx, StackId), (f64, f64)>,
     waiting: FxHashMap<(usize, usize), f64>,
@@ -48,6 +50,7 @@ impl Sum {
             self.cell(key).absorb(cell);
         }
         part.spans.into_iter().for_each(|(key, spans)| self.spans.entry(key).or_default().absorb(spans, self.gap));
+        self.looks.absorb(part.looks);
         part.profile.into_iter().for_each(|(key, ns)| *self.profile.entry(key).or_default() += ns);
         part.waiting.into_iter().for_each(|(key, ns)| *self.waiting.entry(key).or_default() += ns);
         part.instead.into_iter().for_each(|(key, ns)| *self.instead.entry(key).or_default() += ns);
@@ -116,6 +119,9 @@ impl Sum {
             cpu,
             cells: self.cells,
             spans: finished(self.spans),
+            askers: self.looks.askers,
+            resting: self.looks.resting,
+            instants: self.looks.instants,
             profile,
             at_work: self.at_work,
             waiting: self.waiting,

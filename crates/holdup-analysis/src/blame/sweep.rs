@@ -12,6 +12,7 @@ use holdup_trace::{Cpu, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::cells::Cells;
+use super::census::Census;
 use super::charged::Charged;
 use super::clock::Clock;
 use super::course::{Asked, Course};
@@ -86,7 +87,17 @@ impl Sweep<'_> {
                 recorder.cross(&self.clock);
             }
         }
+        if self.census.is_due(t) {
+            self.look(t);
+        }
         self.clock.advance(t);
+    }
+
+    /// Looks who asks whom, at the instants that lie between this one and `t`.
+    fn look(&mut self, t: u64) {
+        let Sweep { census, forest, study, chunk, .. } = self;
+        let pid = |i: u32| study.trace.threads.pid.get(i as usize).copied().unwrap_or_default();
+        census.look(t, forest, pid, |w| &chunk.waits()[w as usize]);
     }
 }
 
@@ -101,6 +112,7 @@ struct Sweep<'a> {
     forest: Forest,
     locks: Locks,
     cells: Cells,
+    census: Census,
     out: Charged,
     /// Whether the states at the end of the part are being set.
     starting: bool,
@@ -132,6 +144,7 @@ impl<'a> Sweep<'a> {
             forest: Forest::new(chunk.last.len()),
             locks: Locks::new(study.trace.locks.kind.len()),
             cells: Cells::new(study.gap()),
+            census: Census::new(window, chunk.to.max(chunk.from), chunk.last.len()),
             out: Charged::default(),
             starting: true,
             scratch: Vec::new(),

@@ -3,27 +3,53 @@
 //!
 //! A pool of connections, workers or permits that is too small makes requests wait for something that takes long, but would serve
 //! more of them at once. The pool is not in the trace; that number is.
+//!
+//! Of a server that waits for timers of many tasks in one place only those tell it who ask: threads in the middle of their work, for which
+//! others wait in turn.
 
-use rustc_hash::FxHashMap;
+use holdup_trace::{StackId, StringId, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
 use super::spans::levels;
 use super::tally::{Group, Tally};
-use crate::blame::{Key, Span, Terminal};
+use crate::blame::{Asker, Key, Span, Terminal};
+use crate::intervals;
 
 /// It is the same number for this share of the time, and hardly any did it while nobody waited for them,
 const STEADY: f64 = 0.8;
 /// and for this share of what is looked at.
 const LONG: f64 = 0.25;
+/// Who waits for one program this share of the time waits for no other.
+const ALONE: f64 = 0.9;
 /// Fewer times may be chance.
-const FEWEST: usize = 20;
+const FEWEST: u64 = 20;
 
-/// How many at a time, if it is always so many and there are others. O(n log n) in spans, and O(cells) where there are any.
+/// How many at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limit {
+    pub(super) at_once: usize,
+    /// Whether there are no others that do it in their turn.
+    pub(super) are_all: bool,
+    /// The program that never asks more, where it is known by those who ask.
+    pub(super) by: Option<StringId>,
+}
+
+/// How many at a time, if it is always so many and there are others: as those who sleep tell, or else those who ask them.
+pub(super) fn limit(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
+    if !matches!(group, Group::Timer(..) | Group::Outside(..)) {
+        return None;
+    }
+    // Who lets no more through is nearer to the cause than that no more sleep.
+    askers(context, tally).or_else(|| sleepers(context, group, tally))
+}
+
+/// How many sleep at a time. O(n log n) in spans, and O(cells) where there are any.
 ///
-/// A thread that waits for events and timers alike is as many tasks as it has, so that its number says nothing.
-pub(super) fn limit(context: &Context, group: &Group, tally: &Tally) -> Option<usize> {
+/// A thread that waits for events and timers alike at home is as many tasks as it has, so that its number says nothing.
+fn sleepers(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
     let (Group::Timer(program, site) | Group::Outside(program, site)) = *group else { return None };
-    if tally.is_at_input(context.classifier) {
+    if is_at_home(context, tally) {
         return None;
     }
     let mut of: FxHashMap<_, Vec<Span>> = FxHashMap::default();
@@ -34,32 +60,129 @@ pub(super) fn limit(context: &Context, group: &Group, tally: &Tally) -> Option<u
     let time = levels(&of.values().map(Vec::as_slice).collect::<Vec<_>>());
     let whole: f64 = time.iter().skip(1).sum();
     let (at_once, longest) = time.iter().copied().enumerate().skip(1).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    // Where an event loop waits for several, only one of them is charged.
+    let at_once =
+        resting(context, site).map_or(Some(at_once), |(at_once, share)| (share >= STEADY).then_some(at_once))?;
     let (from, to) = context.blame.window;
     let is_steady = longest >= STEADY * whole && whole >= LONG * (to - from) as f64;
-    let seen = is_steady && times >= FEWEST && of.len() >= 2 * at_once;
+    let serves = || of.keys().all(|thread| context.timeline.is_server(*thread) == Some(true));
+    let are_all = of.len() == at_once && (at_once > 1 || serves());
+    let often = times as u64 >= FEWEST || are_all && tally.waits >= FEWEST;
+    let seen = is_steady && often && (are_all || of.len() >= 2 * at_once);
     // Their own waits, whether or not others waited for them.
     let all = || {
         let at_site = |key: &Key| context.classifier.facts(key.site).application == site;
         let same = |key: &Key| context.program(key.thread) == program && at_site(key);
         context.blame.thread_ns(|key| key.terminal == Terminal::IdleByDesign && same(key)) as f64
     };
-    (seen && STEADY * all() <= at_once as f64 * whole).then_some(at_once)
+    (seen && STEADY * all() <= at_once as f64 * whole).then_some(Limit { at_once, are_all, by: None })
+}
+
+/// How many were in the function at most instants at which there were any, and at which share of these. O(resting).
+fn resting(context: &Context, site: StringId) -> Option<(usize, f64)> {
+    let mut at: FxHashMap<u32, usize> = FxHashMap::default();
+    let here = |stack: StackId| site != StringId::default() && context.classifier.facts(stack).application == site;
+    for ((_, instant), n) in context.blame.resting.iter().filter(|((stack, _), _)| here(*stack)) {
+        *at.entry(*instant).or_default() += *n as usize;
+    }
+    let mut levels: FxHashMap<usize, usize> = FxHashMap::default();
+    at.values().for_each(|n| *levels.entry(*n).or_default() += 1);
+    let (at_once, instants) = levels.into_iter().max_by_key(|(n, instants)| (*instants, std::cmp::Reverse(*n)))?;
+    Some((at_once, instants as f64 / at.len() as f64))
+}
+
+/// How many threads of another program ask at a time while others wait for them. O(askers + places).
+fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
+    let mut of: FxHashMap<u32, Vec<&Asker>> = FxHashMap::default();
+    for asker in tally.subjects().filter_map(|key| context.blame.askers.get(key)).flatten() {
+        of.entry(asker.instant).or_default().push(asker);
+    }
+    let servers: FxHashSet<StringId> = tally.ends().keys().map(|thread| context.program(*thread)).collect();
+    let mut places = FxHashMap::default();
+    let mut asks = |asker: &Asker| {
+        let place = Place::of(context, asker.stack);
+        asker.in_the_middle || *places.entry(place).or_insert_with(|| place.is_for(context, &servers))
+    };
+    let (mut levels, mut programs): (FxHashMap<usize, f64>, FxHashMap<StringId, f64>) = Default::default();
+    let mut waited_for = 0.0;
+    for asking in of.values().filter(|asking| asking.iter().all(|asker| asks(asker))) {
+        let threads: FxHashSet<ThreadIdx> = asking.iter().map(|asker| asker.thread).collect();
+        *levels.entry(threads.len()).or_default() += 1.0;
+        *programs.entry(context.program(asking[0].thread)).or_default() += 1.0;
+        waited_for += if asking.iter().any(|asker| asker.is_waited_for) { 1.0 } else { 0.0 };
+    }
+    let instants = of.len() as f64;
+    let (at_once, longest) = levels.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
+    let (by, most) = programs.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
+    let is_steady = [longest, most, waited_for].iter().all(|n| *n >= STEADY * instants);
+    let lasts = instants >= LONG * context.blame.instants as f64;
+    (is_steady && lasts).then_some(Limit { at_once, are_all: false, by: Some(by) })
+}
+
+/// A function of the program in which it waits; where its code has no names, a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    Function(StringId),
+    Stack(StackId),
+}
+
+impl Place {
+    fn of(context: &Context, stack: StackId) -> Self {
+        match context.classifier.facts(stack).application {
+            function if function == StringId::default() => Place::Stack(stack),
+            function => Place::Function(function),
+        }
+    }
+
+    /// Whether who waits here does so for one of these alone, unlike an event loop, which its clients wake as well. O(places).
+    fn is_for(self, context: &Context, servers: &FxHashSet<StringId>) -> bool {
+        let here = context.timeline.brought().iter().filter(|((stack, _), _)| Place::of(context, *stack) == self);
+        let (mut for_them, mut seen) = (0.0, 0.0);
+        for ((_, program), n) in here {
+            seen += f64::from(*n);
+            for_them += if servers.contains(program) { f64::from(*n) } else { 0.0 };
+        }
+        for_them > ALONE * seen
+    }
+}
+
+/// Whether it is a timer of an event loop, which waits for input in the same place.
+pub(super) fn is_at_home(context: &Context, tally: &Tally) -> bool {
+    let site = tally.main_site(context.classifier);
+    let is_home = context.timeline.place(site) == intervals::Place::Home && !context.timeline.is_aside(site);
+    is_home && tally.is_at_input(context.classifier)
 }
 
 /// In a sentence, behind how long it lasted.
-pub(super) fn words(at_once: Option<usize>) -> String {
-    match at_once {
-        None => String::new(),
-        Some(1) => ", one at a time,".to_owned(),
-        Some(n) => format!(", {n} at a time,"),
+pub(super) fn words(context: &Context, limit: Option<Limit>) -> String {
+    let Some(Limit { at_once, are_all, by }) = limit else { return String::new() };
+    let number = if at_once == 1 { "one".to_owned() } else { at_once.to_string() };
+    match by {
+        None if are_all && at_once > 1 => format!(", all {number} at a time,"),
+        None => format!(", {number} at a time,"),
+        Some(by) => format!(", asked by {} {number} at a time,", context.trace.text(by)),
     }
 }
 
 /// What to do about it.
-pub(super) fn advice(at_once: usize, shorter: &str) -> String {
-    let never = if at_once == 1 { "two".to_owned() } else { format!("more than {at_once}") };
-    format!(
-        "Never {never} at once: find what lets no more in (a pool, a number of workers or connections, a lock, calls one after \
-         another), and let in more; or {shorter}."
-    )
+pub(super) fn advice(context: &Context, limit: Limit, shorter: &str) -> String {
+    let number = if limit.at_once == 1 { "two".to_owned() } else { format!("more than {}", limit.at_once) };
+    match limit.by {
+        None if limit.are_all => {
+            let who = if limit.at_once == 1 { "The only one".to_owned() } else { format!("All {}", limit.at_once) };
+            format!(
+                "{who} did it nearly all the time: if more is to be served at once, have more of them (workers, threads, connections to \
+                 it, calls that do not wait for each other); or {shorter}."
+            )
+        }
+        None => format!(
+            "Never {number} at once: find what lets no more in (a pool, a number of workers or connections, a lock, calls one after \
+             another), and let in more; or {shorter}."
+        ),
+        Some(by) => format!(
+            "{} never asks {number} at once: find what lets no more through it (a pool, a number of workers or connections, a lock, an \
+             event loop that waits in the middle of its work), and let more through; or {shorter}.",
+            context.trace.text(by)
+        ),
+    }
 }

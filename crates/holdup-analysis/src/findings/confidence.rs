@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::caveats::{WITH_STACKS, is_by_perf};
 use super::context::Context;
 use super::tally::{Group, Tally};
-use super::{place, sched, stuck};
+use super::{at_once, place, sched, stuck};
 use crate::intervals::Place;
 use crate::label::duration;
 use crate::report::Confidence;
@@ -48,7 +48,7 @@ fn of_sleep(context: &Context, tally: &Tally, grave: bool, doubts: &mut Vec<Stri
     } else if !grave && may_keep_a_pace() {
         doubts.push("it may sleep by design, to keep a pace".to_owned());
     }
-    if tally.is_at_input(context.classifier) {
+    if at_once::is_at_home(context, tally) {
         doubts.push("what set the timer is not in the recording".to_owned());
     }
     if (1..FEW).contains(&tally.waits) {

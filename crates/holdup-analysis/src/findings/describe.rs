@@ -95,7 +95,7 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             format!("{who} could not write for {lasted}, as nobody read; {}", stood(f))
         }
         Group::Outside(..) => {
-            let at_once = at_once::words(at_once::limit(context, group, tally));
+            let at_once = at_once::words(context, at_once::limit(context, group, tally));
             format!("{who} waited for input from outside for {lasted}{}; {}", at_once.trim_end_matches(','), stood(f))
         }
         Group::Idle(program, _) => idle::title(context, *program, tally, f),
@@ -321,7 +321,7 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
             "See why the other end does not read: it may wait for this one to end.".to_owned()
         }
         Group::Outside(..) => match at_once::limit(context, group, tally) {
-            Some(at_once) => at_once::advice(at_once, &format!("see what {function} waits for")),
+            Some(limit) => at_once::advice(context, limit, &format!("see what {function} waits for")),
             None => format!(
                 "See what {function} waits for: a client that keeps it waiting with a lock or a transaction open, or another host."
             ),

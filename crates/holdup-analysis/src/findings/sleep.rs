@@ -13,16 +13,18 @@ use crate::report::Culprit;
 pub(super) fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, lasted: &str, stood: &str) -> String {
     let who = crew.words(context);
     let it = if crew.is_many() { "them" } else { "it" };
-    let at_once = || at_once::words(at_once::limit(context, group, tally));
+    let at_once = || at_once::words(context, at_once::limit(context, group, tally));
     let (own, alone) = if tally.by_thread.len() == 1 { ("its", "it") } else { ("their", "they") };
+    let at_home = at_once::is_at_home(context, tally);
+    let slept = if at_home { format!("waited for a timer of {own} own") } else { "slept".to_owned() };
     if let Some(known) = lock::tried(context, tally) {
         format!("{who} slept for {lasted} in tries to get {}; {stood}", known.name)
-    } else if tally.is_at_input(context.classifier) {
-        format!("{who} waited for a timer of {own} own for {lasted} before {alone} answered; {stood}")
-    } else if is_for_itself(tally) {
+    } else if !at_home && is_for_itself(tally) {
         format!("{who} slept for {lasted}{} in the middle of {own} work", at_once())
     } else if lock::is_kept_meanwhile(context, group, tally) {
-        format!("{who} slept for {lasted} while a lock was kept for {it}; {stood}")
+        format!("{who} {slept} for {lasted} while a lock was kept for {it}; {stood}")
+    } else if at_home {
+        format!("{who} {slept} for {lasted} before {alone} answered{}; {stood}", at_once().trim_end_matches(','))
     } else {
         format!("{who} slept for {lasted}{} while others waited for {it}; {stood}", at_once())
     }
@@ -31,14 +33,19 @@ pub(super) fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew
 /// What to do, where `function` is what sleeps.
 pub(super) fn advice(context: &Context, group: &Group, tally: &Tally, c: &Culprit, function: &str) -> String {
     let process = &c.process;
-    if tally.is_at_input(context.classifier) {
-        format!(
-            "See what sets that timer in {process} (setTimeout, asyncio.sleep, time.Sleep, a retry, a limit of its rate), and answer without it."
-        )
-    } else if lock::is_kept_meanwhile(context, group, tally) {
+    let limit = at_once::limit(context, group, tally);
+    if lock::is_kept_meanwhile(context, group, tally) {
         format!("Let the lock go before waiting for {process}, or see why that sleeps in {function}.")
-    } else if let Some(at_once) = at_once::limit(context, group, tally) {
-        at_once::advice(at_once, &format!("see why {process} sleeps in {function}"))
+    } else if at_once::is_at_home(context, tally) {
+        let timers = "setTimeout, asyncio.sleep, time.Sleep, a retry, a limit of its rate";
+        match limit {
+            Some(limit) => {
+                at_once::advice(context, limit, &format!("see what sets that timer in {process} ({timers})"))
+            }
+            None => format!("See what sets that timer in {process} ({timers}), and answer without it."),
+        }
+    } else if let Some(limit) = limit {
+        at_once::advice(context, limit, &format!("see why {process} sleeps in {function}"))
     } else if is_another_program(context, tally) {
         format!("See why {process} sleeps in {function} before it answers, or ask it less often.")
     } else {
@@ -51,8 +58,11 @@ fn is_for_itself(tally: &Tally) -> bool {
     tally.threads.iter().all(|thread| tally.by_thread.contains_key(thread))
 }
 
-/// Whether nobody at its end is in focus or, where everybody is, of the program of those that are kept from their work.
+/// Whether it is a server that sleeps, or nobody at its end is in focus or, where everybody is, of the program of those that are kept from their work.
 fn is_another_program(context: &Context, tally: &Tally) -> bool {
+    if tally.ends().keys().all(|thread| context.timeline.is_server(*thread) == Some(true)) {
+        return true;
+    }
     if !context.focus.is_everything() {
         return !tally.ends().keys().any(|thread| context.focus.contains(*thread));
     }

@@ -7,7 +7,7 @@ use super::homes::Homes;
 use super::origin::{Origin, origin};
 use super::place::Place;
 use super::prepare::Dictionary;
-use super::sites::Sites;
+use super::sites::{Seen, Sites};
 use super::wait::Wait;
 use crate::classify::{StackFacts, WaitKind};
 use crate::servers::Servers;
@@ -40,6 +40,10 @@ pub(super) struct Facts {
     last: Vec<(u64, u64)>,
     sites: Sites,
     homes: Homes,
+    /// Where input is awaited: how often the program brought it that did so first, and, without a name, others or the network.
+    pub(super) brought: FxHashMap<(StackId, StringId), u32>,
+    /// Where input is looked for and none arrives, of threads to which it comes elsewhere.
+    pub(super) aside: FxHashSet<StackId>,
     /// Waits for input that timed out within requests, by thread and beginning.
     timeouts: FxHashSet<(ThreadIdx, u64)>,
     /// By futex: how often somebody let it go who had waited there himself, and how often somebody else.
@@ -109,6 +113,13 @@ impl Facts {
         dictionary: &Dictionary,
     ) {
         let Sites { mut waits, mut answers, requests, arrivals, .. } = std::mem::take(&mut self.sites);
+        for ((_, stack), seen) in &waits {
+            for (program, n) in [(seen.brought_by, seen.brought[0]), (StringId::default(), seen.brought[1])] {
+                *self.brought.entry((*stack, program)).or_default() += n;
+            }
+        }
+        self.brought.retain(|_, n| *n > 0);
+        self.aside = aside(&waits);
         let serves = |thread: &ThreadIdx| servers.is_server(*thread) == Some(true);
         requests.answers.iter().for_each(|(thread, n)| *answers.entry(*thread).or_default() += n);
         answers.retain(|thread, _| serves(thread));
@@ -244,4 +255,17 @@ fn may_be_told_to_exit(wait: &Wait, dictionary: &Dictionary) -> bool {
 pub(super) fn is_known(span: &super::OwnerSpan, dictionary: &Dictionary) -> bool {
     let trace = dictionary.trace;
     span.lock.index() < trace.locks.len() && span.owner.index() < trace.threads.len() && span.owner.is_real()
+}
+
+/// Where threads wait for a time as for input, which comes to them elsewhere.
+fn aside(waits: &FxHashMap<(ThreadIdx, StackId), Seen>) -> FxHashSet<StackId> {
+    let is_brought = |seen: &Seen| seen.brought != [0; 2];
+    let fed: FxHashSet<ThreadIdx> =
+        waits.iter().filter(|(_, seen)| is_brought(seen)).map(|((thread, _), _)| *thread).collect();
+    let looks = |((thread, _), seen): &(&(ThreadIdx, StackId), &Seen)| seen.kind.is_for_bytes() && fed.contains(thread);
+    let mut aside: FxHashSet<StackId> = waits.iter().filter(looks).map(|((_, stack), _)| *stack).collect();
+    waits.iter().filter(|(_, seen)| is_brought(seen)).for_each(|((_, stack), _)| {
+        aside.remove(stack);
+    });
+    aside
 }

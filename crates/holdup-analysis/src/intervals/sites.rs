@@ -1,6 +1,6 @@
 //! Where threads wait, and who ends their waits there: what [`super::homes`] judges.
 
-use holdup_trace::{StackId, ThreadIdx};
+use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::origin::{Origin, origin};
@@ -23,6 +23,9 @@ pub(super) struct Seen {
     pub(super) from_outside: u32,
     /// Ended by a thread of the same program.
     pub(super) from_peers: u32,
+    /// The program that brought input first, how often it did, and how often others or the network did.
+    pub(super) brought_by: StringId,
+    pub(super) brought: [u32; 2],
     /// Whether most sleeps lie within requests: who asked waited meanwhile, and was answered by this thread afterwards.
     pub(super) asked: bool,
     /// Whether they are only taken to lie there: whoever asked never had to wake the thread.
@@ -34,6 +37,22 @@ impl Seen {
     pub(super) fn by_origin(&self) -> [(Origin, u32); 3] {
         let rest = self.waits.saturating_sub(self.arrivals());
         [(Origin::Outside, self.from_outside), (Origin::Peer, self.from_peers), (Origin::Nobody, rest)]
+    }
+
+    /// Counts who brought the input that ended a wait here: another process, or the network.
+    fn bring(&mut self, wait: &Wait, origin: Origin, dictionary: &Dictionary) {
+        let threads = &dictionary.trace.threads;
+        let pid = |thread: ThreadIdx| threads.pid.get(thread.index());
+        let program = match () {
+            () if wait.waker.is_real() && pid(wait.waker) != pid(wait.thread) => {
+                threads.process.get(wait.waker.index())
+            }
+            () if origin == Origin::Outside => None,
+            () => return,
+        };
+        let program = program.copied().unwrap_or_default();
+        self.brought_by = if self.brought == [0; 2] { program } else { self.brought_by };
+        self.brought[usize::from(program != self.brought_by)] += 1;
     }
 
     /// How often somebody ended a wait here.
@@ -80,6 +99,9 @@ impl Sites {
             Origin::Outside => seen.from_outside += 1,
             Origin::Peer => seen.from_peers += 1,
             Origin::Nobody => {}
+        }
+        if wait.kind.is_for_bytes() {
+            seen.bring(wait, origin, dictionary);
         }
     }
 }

@@ -12,11 +12,12 @@
 //! ```
 
 mod extras;
+mod known;
 
 use std::ops::Range;
 
 use holdup_trace::tables::StandingWait;
-use holdup_trace::{LockId, Result, StackId, StringId, ThreadIdx, Trace};
+use holdup_trace::{Result, StringId, ThreadIdx, Trace};
 use rustc_hash::FxHashMap;
 
 use super::borders::{Borders, open_set};
@@ -27,7 +28,6 @@ use super::machine::Machine;
 use super::made::Made;
 use super::output::Output;
 use super::part::{Chunk, Part, open_waits};
-use super::place::Place;
 use super::prepare::{Dictionary, join_rewaits};
 use super::releases::Releases;
 use super::standing::{self, Standing};
@@ -337,16 +337,6 @@ impl<'a> Timeline<'a> {
         out.inserted.sort_by_key(|s| s.t);
     }
 
-    /// The function by which a lock is known of which the trace has neither address nor name.
-    pub(crate) fn lock_function(&self, lock: LockId) -> Option<StringId> {
-        self.facts.lock_function(lock)
-    }
-
-    /// Whether an owner of the lock was ever seen.
-    pub(crate) fn is_owned(&self, lock: LockId) -> bool {
-        self.facts.is_owned(lock)
-    }
-
     /// Whether the thread belongs to a server; `None` where that is not known.
     pub(crate) fn is_server(&self, thread: ThreadIdx) -> Option<bool> {
         self.servers.is_server(thread)
@@ -355,16 +345,6 @@ impl<'a> Timeline<'a> {
     /// What the thread's process works on; `None` where that is not known.
     pub(crate) fn subject(&self, thread: ThreadIdx) -> Option<StringId> {
         self.subjects.of_thread(thread)
-    }
-
-    /// What the place of a stack is to those that wait there.
-    pub(crate) fn place(&self, stack: StackId) -> Place {
-        self.facts.place(stack)
-    }
-
-    /// Whether a server's sleep is only taken to be within a request: nobody was seen to ask.
-    pub(crate) fn is_presumed(&self, stack: StackId) -> bool {
-        self.facts.is_presumed(stack)
     }
 }
 

@@ -17,6 +17,7 @@ impl Sweep<'_> {
         out.neighbours = self.processors.neighbours;
         out.instead = self.processors.instead;
         (out.cells, out.spans) = self.cells.finish();
+        out.looks = self.census.finish();
         out
     }
 

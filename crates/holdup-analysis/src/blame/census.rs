@@ -1,0 +1,174 @@
+//! Who asks whom, looked at now and then: the threads of other programs that wait for whoever a chain ends at, without another program
+//! between.
+//!
+//! ```text
+//!   client ──▶ web server (asks) ──▶ backend's worker ──▶ backend's timer (the chain's end)
+//! ```
+//!
+//! How many ask at a time is what a pool, or a number of workers, lets in. A look at each of a few hundred instants tells it; to
+//! follow it exactly would cost something at every switch.
+
+use holdup_trace::{LockId, StackId, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Window;
+use super::forest::{Class, Forest, NONE};
+use super::key::{Key, Terminal};
+use crate::classify::WaitKind;
+use crate::intervals::{State, Wait};
+
+/// So many instants are looked at, at most.
+const INSTANTS: u64 = 256;
+/// So many threads in all instants together, at most: with more threads there are fewer instants.
+const LOOKS: u64 = 1 << 22;
+/// So many askers are kept, at most.
+const ROOM: usize = 1 << 20;
+
+/// One that asks, at an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Asker {
+    /// Which instant.
+    pub instant: u32,
+    /// Who asks.
+    pub thread: ThreadIdx,
+    /// Where it waits.
+    pub stack: StackId,
+    /// Whether it is in the middle of its work, and not at home, where it may wait for several at once.
+    pub in_the_middle: bool,
+    /// Whether threads of another process wait for it.
+    pub is_waited_for: bool,
+}
+
+/// By the subject at the chain's end.
+pub(super) type Askers = FxHashMap<Key, Vec<Asker>>;
+
+/// How many waited for a time to pass, or for input that no thread is known to have sent, by where and at which instant.
+pub(super) type Resting = FxHashMap<(StackId, u32), u32>;
+
+/// What all instants come to.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    pub(super) instants: u64,
+    pub(super) askers: Askers,
+    pub(super) resting: Resting,
+}
+
+impl Looks {
+    /// Adds those of another part.
+    pub(super) fn absorb(&mut self, other: Looks) {
+        self.instants += other.instants;
+        other.askers.into_iter().for_each(|(key, askers)| self.askers.entry(key).or_default().extend(askers));
+        other.resting.into_iter().for_each(|(place, n)| *self.resting.entry(place).or_default() += n);
+    }
+}
+
+/// What was seen at the instants of a part.
+#[derive(Debug)]
+pub(super) struct Census {
+    window: Window,
+    step: u64,
+    /// The next instant, going backwards, and when that is.
+    next: u64,
+    at: u64,
+    seen: Looks,
+    room: usize,
+}
+
+impl Census {
+    /// Of a part that ends at `to`.
+    pub(super) fn new(window: Window, to: u64, threads: usize) -> Self {
+        let instants = (LOOKS / threads.max(1) as u64).clamp(1, INSTANTS);
+        let step = (window.to.saturating_sub(window.from) / instants).max(1);
+        let passed = to.min(window.to).saturating_sub(window.from + step / 2);
+        // The instant at a part's very end is that of the next part.
+        let next = passed.div_ceil(step);
+        let mut census = Census { window, step, next, at: 0, seen: Looks::default(), room: ROOM };
+        census.settle();
+        census
+    }
+
+    fn settle(&mut self) {
+        self.at = match self.next {
+            0 => 0,
+            next => self.window.from + (next - 1) * self.step + self.step / 2,
+        };
+    }
+
+    /// Whether an instant lies at `t` or behind it.
+    #[inline]
+    pub(super) fn is_due(&self, t: u64) -> bool {
+        self.next > 0 && t <= self.at
+    }
+
+    /// Looks at what is so at all instants since `t`, going backwards. O(threads × depth) where there is one.
+    #[cold]
+    pub(super) fn look<'w>(
+        &mut self,
+        t: u64,
+        forest: &Forest,
+        pid: impl Fn(u32) -> u32,
+        wait: impl Fn(u32) -> &'w Wait,
+    ) {
+        let first = self.next;
+        while self.is_due(t) {
+            self.next -= 1;
+            self.settle();
+        }
+        let instants = self.next as u32..first as u32;
+        self.seen.instants += instants.len() as u64;
+        let waited_for = waited_for(forest, &pid);
+        for i in 0..forest.threads.len() as u32 {
+            let thread = forest.at(i);
+            let State::Waiting(w) = thread.state else { continue };
+            let (Wait { stack, kind, .. }, thread_idx) = (*wait(w), ThreadIdx(i));
+            if thread.queue == NONE && (kind == WaitKind::Timer || kind.is_for_bytes()) {
+                instants.clone().for_each(|instant| *self.seen.resting.entry((stack, instant)).or_default() += 1);
+            }
+            let Some(key) = asked(forest, i, &pid) else { continue };
+            let (in_the_middle, is_waited_for) = (thread.class == Class::HeldUp, waited_for.contains(&i));
+            self.room = self.room.saturating_sub(instants.len());
+            if self.room > 0 {
+                let asker = |instant| Asker { instant, thread: thread_idx, stack, in_the_middle, is_waited_for };
+                self.seen.askers.entry(key).or_default().extend(instants.clone().map(asker));
+            }
+        }
+    }
+
+    /// All of it; no askers where there were too many to keep.
+    pub(super) fn finish(self) -> Looks {
+        if self.room == 0 { Looks { askers: Askers::default(), ..self.seen } } else { self.seen }
+    }
+}
+
+/// For whom threads of another process wait, be it at some removes, and not only for their end.
+fn waited_for(forest: &Forest, pid: impl Fn(u32) -> u32) -> FxHashSet<u32> {
+    let mut found = FxHashSet::default();
+    for i in (0..forest.threads.len() as u32).filter(|&i| forest.at(i).queue != NONE) {
+        let path = forest.path(forest.at(i).queue).take_while(|&q| forest.queue(q).kind.kind != WaitKind::Join);
+        let parents = path.map(|q| forest.queue(q).parent).filter(|&parent| parent != NONE);
+        found.extend(parents.filter(|&parent| pid(parent) != pid(i)));
+    }
+    found
+}
+
+/// What a thread asks for, of what others than its own process do for it.
+fn asked(forest: &Forest, i: u32, pid: impl Fn(u32) -> u32) -> Option<Key> {
+    let mut last = forest.at(i).queue;
+    if last == NONE || matches!(forest.at(i).class, Class::None) {
+        return None;
+    }
+    let server = forest.queue(last).parent;
+    if server == NONE || pid(server) == pid(i) {
+        return None;
+    }
+    for q in forest.path(last) {
+        let parent = forest.queue(q).parent;
+        if parent == NONE || pid(parent) != pid(server) {
+            return None;
+        }
+        last = q;
+    }
+    let key = forest.queue(last).edge?.key;
+    let tells = matches!(key.terminal, Terminal::Timer | Terminal::Outside | Terminal::Running);
+    (tells && key.lock == LockId::NONE).then(|| key.subject())
+}
