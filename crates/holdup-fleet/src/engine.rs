@@ -10,6 +10,7 @@ use datafusion::datasource::MemTable;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::error::DataFusionError;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext, col, lit};
 use futures_util::TryStreamExt;
 use holdup_export::dataset::ABOUT;
@@ -82,7 +83,9 @@ impl Engine {
         config.options_mut().execution.parquet.enable_page_index = false;
         config.options_mut().execution.parquet.pruning = false;
         config.options_mut().execution.parquet.bloom_filter_on_read = false;
-        let session = SessionContext::new_with_config(config);
+        // Each file is read once: to keep what its footer says costs more than it saves.
+        let environment = RuntimeEnvBuilder::new().with_metadata_cache_limit(0).build_arc()?;
+        let session = SessionContext::new_with_config_rt(config, environment);
         session.register_object_store(&place.root, Arc::new(Kept::new(place.store.clone())));
         let engine = Engine { place, session, runtime };
         engine.is_dataset()?;
