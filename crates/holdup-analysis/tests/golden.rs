@@ -160,6 +160,22 @@ fn s9_what_runs_alone_is_charged_for_the_places_it_leaves_free() {
     near(blame.cpu.no_work / MS as f64, 0.0);
 }
 
+/// A parent that looks whether its children are done, and for their output, every 300 ms, has no work to do meanwhile.
+#[test]
+fn s9_who_looks_now_and_then_leaves_its_place_free() {
+    let names = [(10, "parallel"), (11, "job"), (12, "job")];
+    let s = names.into_iter().fold(Schedule::new(2, 3000.0).in_focus(), |s, (tid, name)| s.thread(tid, name));
+    let mut s = s.runs(11, 0, 0.0, 900.0, EXIT).exits(900.0, 11).runs(12, 1, 0.0, 3000.0, -1);
+    for look in 3..10 {
+        let t = 300.0 * f64::from(look) + 10.0;
+        s = s.waits_at(10, 0, [t, t + 0.1], POLL, &[0x10]).wakes(t + 299.9, 0, 0, 10, WakeContext::Timer, 0);
+    }
+    let (trace, blame) = s.blame();
+    let own = blame.cells.iter().filter(|(k, _)| k.terminal == Terminal::Serial && tid(&trace, k) == 12);
+    let serial = own.map(|(_, c)| c.cpu_ns).sum::<f64>() / MS as f64;
+    assert!(serial > 1900.0, "{serial}: {:?}", blame.cpu);
+}
+
 #[test]
 fn s10_who_waits_in_the_middle_of_its_work_is_held_up_by_one_who_waits_for_his_client() {
     // Both read their clients' commands in one place; `b` waits for what `a` has locked in another.

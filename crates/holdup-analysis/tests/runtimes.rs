@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::*;
-use holdup_analysis::report::{Explanation, FindingKind};
+use holdup_analysis::report::{Confidence, Explanation, FindingKind};
 use holdup_analysis::threads::Role;
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
@@ -286,6 +286,8 @@ fn named_beside_javascript(few: usize) -> String {
     let answer = explained(s.by(101.0, 1, 5, 4).runs(4, 0, 101.1, 102.0, -1));
     let first = answer.findings.into_iter().next().expect("a finding");
     assert_eq!(first.culprit.thread, "cache-1", "{}", first.title);
+    let is_sure = first.confidence == Confidence::High;
+    assert_eq!(is_sure, first.culprit.function != "JavaScript without names", "{first:#?}");
     first.culprit.function
 }
 

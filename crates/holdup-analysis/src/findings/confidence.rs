@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::caveats::{WITH_STACKS, is_by_perf};
 use super::context::Context;
 use super::tally::{Group, Tally};
-use super::{at_once, place, sched, stuck};
+use super::{at_once, culprit, place, sched, stuck};
 use crate::intervals::Place;
 use crate::label::duration;
 use crate::report::Confidence;
@@ -103,7 +103,9 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
             "it runs {language}, whose functions are not in this trace: what is named here is the interpreter, or what it called"
         ));
     }
-    if share_of(context, group, tally, place::is_in_nameless_code) > MOSTLY_BLIND {
+    if share_of(context, group, tally, place::is_in_nameless_code) > MOSTLY_BLIND
+        || culprit::is_nameless(context, group, tally)
+    {
         doubts.push(
             "what it ran was compiled at run time and has no names in this trace: --all says what would give it some"
                 .to_owned(),

@@ -163,6 +163,15 @@ fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> 
         })
 }
 
+/// Whether what it ran has no names, and nothing else is told.
+pub(super) fn is_nameless(context: &Context, group: &Group, tally: &Tally) -> bool {
+    let crew = Crew::of(context, tally);
+    let samples = || samples_of(context, group, tally, &crew);
+    runs(group)
+        && function_in(context, group, tally, &crew).is_none()
+        && !inside::nameless(context, &samples()).is_empty()
+}
+
 /// Whether a function lies on next to none of these: beside code that has no names it is no answer to what ran.
 fn is_rare(context: &Context, samples: &FxHashMap<StackId, f64>, function: StringId) -> bool {
     let seen = || samples.iter().filter(|(stack, _)| **stack != StackId::NONE);

@@ -269,3 +269,26 @@ fn aside(waits: &FxHashMap<(ThreadIdx, StackId), Seen>) -> FxHashSet<StackId> {
     });
     aside
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_fed_elsewhere_waits_for_a_time() {
+        let seen = |brought| Seen { kind: WaitKind::Input, brought, ..Seen::default() };
+        let waits = [
+            // A database's process reads its client's commands in one place, and sleeps where input could come in another.
+            ((1, 10), [9, 0]),
+            ((1, 11), [0, 0]),
+            // Nobody has asked that one yet.
+            ((2, 20), [0, 0]),
+            // Its sibling has been asked there.
+            ((3, 30), [4, 1]),
+            ((4, 30), [0, 0]),
+            ((4, 40), [1, 0]),
+        ];
+        let waits = waits.into_iter().map(|((thread, stack), n)| ((ThreadIdx(thread), StackId(stack)), seen(n)));
+        assert_eq!(aside(&waits.collect()), FxHashSet::from_iter([StackId(11)]));
+    }
+}

@@ -52,6 +52,7 @@ impl Sweep<'_> {
         match wait.kind {
             WaitKind::Disk | WaitKind::PageFault => true,
             WaitKind::Timer => terminal::is_nap(wait),
+            kind if kind.is_for_input() && wait.is_timed_out() => terminal::is_nap(wait),
             kind if kind.is_for_input() => !wait.open && !self.contains(wait.waker.0),
             _ => false,
         }
