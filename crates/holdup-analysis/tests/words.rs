@@ -29,6 +29,7 @@ const CODE: &[(u64, &str, &str)] = &[
     (0xc000, "read", "/lib/libc.so.6"),
     (0xd000, "XactLockTableWait", "/bin/postgres"),
     (0xe000, "epoll_wait", "/lib/libc.so.6"),
+    (0xf000, "FileLock.acquire", "/bin/app"),
 ];
 const KERNEL: &[(u64, &str)] = &[
     (0x1000, "schedule"),
@@ -146,15 +147,15 @@ fn who_has_a_lock_and_waits_for_another_is_not_just_asleep() {
     assert!(first.advice.contains("deadlock"), "{}", first.advice);
 }
 
-/// Whoever has the lock that so many wait for waits for another program's sleep.
-fn lock_kept_for_a_sleep(waiters: &[u32]) -> Explanation {
+/// Whoever has the lock that so many wait for waits for another program's sleep, in this function.
+fn lock_kept_for_a_sleep(waiters: &[u32], sleeps_in: u64) -> Explanation {
     let mut s = schedule(3, &[1, 2]).thread(9, "writer").in_focus();
     for tid in waiters {
         s = s.thread(*tid, "waiter");
     }
     let name = s.builder.string("reader");
     s.builder.push(0, NameEvent { pid: 2, tid: 20, name });
-    s = waits(s, (2, 20, 2), 0.5, common::SLEEP, &[0x2000, 0x1000]);
+    s = waits(s, (2, 20, 2), 0.5, common::SLEEP, &[sleeps_in, 0x1000]);
     s = waits(s, (1, 9, 1), 1.0, 1, &[0xc000, 0x4000, 0x1000]);
     for (i, &tid) in waiters.iter().enumerate() {
         let from = 3.0 + i as f64;
@@ -170,18 +171,22 @@ fn lock_kept_for_a_sleep(waiters: &[u32]) -> Explanation {
 
 #[test]
 fn a_sleep_is_not_for_the_lock_that_others_wait_for_meanwhile() {
-    let said = |waiters: &[u32]| {
-        let answer = lock_kept_for_a_sleep(waiters);
+    let said = |waiters: &[u32], sleeps_in: u64| {
+        let answer = lock_kept_for_a_sleep(waiters, sleeps_in);
         let sleep = answer.findings.into_iter().find(|f| f.kind == FindingKind::SleepPolling).expect("the sleep");
         assert_eq!(sleep.culprit.thread, "reader");
         (sleep.title, sleep.advice)
     };
-    let (title, advice) = said(&[]);
+    let (title, advice) = said(&[], 0x2000);
     assert!(title.contains("while others waited for it"), "{title}");
     assert!(advice.starts_with("See why reader sleeps in my_hook before it answers"), "{advice}");
-    let (title, advice) = said(&[10, 11, 12]);
+    let (title, advice) = said(&[10, 11, 12], 0x2000);
     assert!(title.contains("while a lock was kept for it"), "{title}");
     assert!(advice.starts_with("Let the lock go before waiting for reader"), "{advice}");
+    // What it sleeps for is somebody else's doing.
+    let (title, advice) = said(&[], 0xf000);
+    assert!(title.contains("in tries to get a lock;"), "{title}");
+    assert!(advice.starts_with("See who has that lock meanwhile"), "{advice}");
 }
 
 /// A function of the program that malloc calls has a lock of its own.

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::caveats::{WITH_STACKS, is_by_perf};
 use super::context::Context;
 use super::tally::{Group, Tally};
-use super::{at_once, culprit, place, sched, stuck};
+use super::{at_once, culprit, place, sched, sleep, stuck};
 use crate::intervals::Place;
 use crate::label::duration;
 use crate::report::Confidence;
@@ -50,6 +50,9 @@ fn of_sleep(context: &Context, tally: &Tally, grave: bool, doubts: &mut Vec<Stri
     }
     if at_once::is_at_home(context, tally) {
         doubts.push("what set the timer is not in the recording".to_owned());
+    }
+    if sleep::tries_lock(context, tally) {
+        doubts.push("it sleeps for a lock: who has that meanwhile is not told by it".to_owned());
     }
     if (1..FEW).contains(&tally.waits) {
         doubts.push(format!("it is about {} waits: some other thread may have kept them", tally.waits));

@@ -1,6 +1,6 @@
 //! How much could be gained: what each finding takes out of the run, and how long the run is without it.
 
-use holdup_trace::{Result, StackId, StringId, ThreadIdx};
+use holdup_trace::{Result, StackId, ThreadIdx};
 use rustc_hash::FxHashSet;
 
 use super::context::Context;
@@ -106,8 +106,7 @@ fn is_of_library(context: &Context, tally: &Tally) -> bool {
 
 /// Whether a place that sleeps does so until it gets a lock.
 fn is_polled_lock(context: &Context, group: &Group, tally: &Tally) -> bool {
-    let site = tally.main_site(context.classifier);
-    matches!(group, Group::Timer(..)) && context.classifier.facts(site).lock_function != StringId::default()
+    matches!(group, Group::Timer(..)) && lock::is_at_lock(context, tally)
 }
 
 /// Stacks at atomic instructions: what makes them slow is mostly that other CPUs use the same line.

@@ -66,9 +66,14 @@ fn at_site(context: &Context, tally: &Tally) -> Option<&'static Known> {
     lock_names::at(context.trace, context.classifier, tally.main_site(context.classifier))
 }
 
+/// Whether the function that waits at the chain's end has a lock's name.
+pub(super) fn is_at_lock(context: &Context, tally: &Tally) -> bool {
+    context.classifier.facts(tally.main_site(context.classifier)).lock_function != StringId::default()
+}
+
 /// Whether whoever has a lock sleeps because it waits for one itself, until a time is over: two that wait for each other do.
 pub(super) fn waits_for_another(context: &Context, group: &Group, tally: &Tally) -> bool {
-    let named = || context.classifier.facts(tally.main_site(context.classifier)).lock_function != StringId::default();
+    let named = || is_at_lock(context, tally);
     let tries = || at_site(context, tally).is_some_and(|known| known.place == known::Place::Runtime);
     group.is_lock() && tally.activity() == Activity::Slept && (named() || tries())
 }

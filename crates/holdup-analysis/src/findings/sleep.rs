@@ -19,6 +19,8 @@ pub(super) fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew
     let slept = if at_home { format!("waited for a timer of {own} own") } else { "slept".to_owned() };
     if let Some(known) = lock::tried(context, tally) {
         format!("{who} slept for {lasted} in tries to get {}; {stood}", known.name)
+    } else if tries_lock(context, tally) {
+        format!("{who} slept for {lasted} in tries to get a lock; {stood}")
     } else if !at_home && is_for_itself(tally) {
         format!("{who} slept for {lasted}{} in the middle of {own} work", at_once())
     } else if lock::is_kept_meanwhile(context, group, tally) {
@@ -34,6 +36,11 @@ pub(super) fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew
 pub(super) fn advice(context: &Context, group: &Group, tally: &Tally, c: &Culprit, function: &str) -> String {
     let process = &c.process;
     let limit = at_once::limit(context, group, tally);
+    if tries_lock(context, tally) {
+        return format!(
+            "See who has that lock meanwhile, and for how long: another cause may tell. Wait for it without sleeping in {function}."
+        );
+    }
     if lock::is_kept_meanwhile(context, group, tally) {
         format!("Let the lock go before waiting for {process}, or see why that sleeps in {function}.")
     } else if at_once::is_at_home(context, tally) {
@@ -51,6 +58,11 @@ pub(super) fn advice(context: &Context, group: &Group, tally: &Tally, c: &Culpri
     } else {
         format!("Wait for the event instead of sleeping in {function}: a condition variable, a futex or an eventfd.")
     }
+}
+
+/// Whether it is said to sleep for a lock, of which nobody tells who has it.
+pub(super) fn tries_lock(context: &Context, tally: &Tally) -> bool {
+    lock::is_at_lock(context, tally) && lock::tried(context, tally).is_none()
 }
 
 /// Whether nobody waits but those that sleep.
