@@ -21,6 +21,8 @@ use crate::intervals::{State, Wait};
 const INSTANTS: u64 = 256;
 /// So many threads in all instants together, at most: with more threads there are fewer instants.
 const LOOKS: u64 = 1 << 22;
+/// Chains are followed so far.
+const DEEPEST: usize = 64;
 /// So many askers are kept, at most.
 const ROOM: usize = 1 << 20;
 
@@ -75,7 +77,7 @@ pub(super) struct Census {
 }
 
 impl Census {
-    /// Of a part that ends at `to`.
+    /// Of a part that ends at `to`, of a trace with so many threads.
     pub(super) fn new(window: Window, to: u64, threads: usize) -> Self {
         let instants = (LOOKS / threads.max(1) as u64).clamp(1, INSTANTS);
         let step = (window.to.saturating_sub(window.from) / instants).max(1);
@@ -144,7 +146,8 @@ impl Census {
 fn waited_for(forest: &Forest, pid: impl Fn(u32) -> u32) -> FxHashSet<u32> {
     let mut found = FxHashSet::default();
     for i in (0..forest.threads.len() as u32).filter(|&i| forest.at(i).queue != NONE) {
-        let path = forest.path(forest.at(i).queue).take_while(|&q| forest.queue(q).kind.kind != WaitKind::Join);
+        let path =
+            forest.path(forest.at(i).queue).take(DEEPEST).take_while(|&q| forest.queue(q).kind.kind != WaitKind::Join);
         let parents = path.map(|q| forest.queue(q).parent).filter(|&parent| parent != NONE);
         found.extend(parents.filter(|&parent| pid(parent) != pid(i)));
     }
@@ -161,7 +164,7 @@ fn asked(forest: &Forest, i: u32, pid: impl Fn(u32) -> u32) -> Option<Key> {
     if server == NONE || pid(server) == pid(i) {
         return None;
     }
-    for q in forest.path(last) {
+    for q in forest.path(last).take(DEEPEST) {
         let parent = forest.queue(q).parent;
         if parent == NONE || pid(parent) != pid(server) {
             return None;

@@ -144,7 +144,7 @@ impl<'a> Sweep<'a> {
             forest: Forest::new(chunk.last.len()),
             locks: Locks::new(study.trace.locks.kind.len()),
             cells: Cells::new(study.gap()),
-            census: Census::new(window, chunk.to.max(chunk.from), chunk.last.len()),
+            census: Census::new(window, chunk.to.max(chunk.from), study.trace.threads.pid.len()),
             out: Charged::default(),
             starting: true,
             scratch: Vec::new(),
