@@ -20,7 +20,7 @@ use crate::intervals;
 const STEADY: f64 = 0.8;
 /// and for this share of what is looked at.
 const LONG: f64 = 0.25;
-/// Who waits for one program this share of the time waits for no other.
+/// Who is woken by one program so many of the times waits for no other.
 const ALONE: f64 = 0.9;
 /// Fewer times may be chance.
 const FEWEST: u64 = 20;
@@ -28,11 +28,19 @@ const FEWEST: u64 = 20;
 /// How many at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limit {
-    pub(super) at_once: usize,
-    /// Whether there are no others that do it in their turn.
-    pub(super) are_all: bool,
-    /// The program that never asks more, where it is known by those who ask.
-    pub(super) by: Option<StringId>,
+    at_once: usize,
+    told_by: ToldBy,
+}
+
+/// Who tells how many it is at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ToldBy {
+    /// Those that do it: always the same ones.
+    All,
+    /// Some of those that do it in their turn.
+    Some,
+    /// The threads of a program that ask for it.
+    Askers(StringId),
 }
 
 /// How many at a time, if it is always so many and there are others: as those who sleep tell, or else those who ask them.
@@ -75,7 +83,8 @@ fn sleepers(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
         let same = |key: &Key| context.program(key.thread) == program && at_site(key);
         context.blame.thread_ns(|key| key.terminal == Terminal::IdleByDesign && same(key)) as f64
     };
-    (seen && STEADY * all() <= at_once as f64 * whole).then_some(Limit { at_once, are_all, by: None })
+    let told_by = if are_all { ToldBy::All } else { ToldBy::Some };
+    (seen && STEADY * all() <= at_once as f64 * whole).then_some(Limit { at_once, told_by })
 }
 
 /// How many were in the function at most instants at which there were any, and at which share of these. O(resting).
@@ -116,7 +125,7 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
     let (by, most) = programs.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
     let is_steady = [longest, most, waited_for].iter().all(|n| *n >= STEADY * instants);
     let lasts = instants >= LONG * context.blame.instants as f64;
-    (is_steady && lasts).then_some(Limit { at_once, are_all: false, by: Some(by) })
+    (is_steady && lasts).then_some(Limit { at_once, told_by: ToldBy::Askers(by) })
 }
 
 /// A function of the program in which it waits; where its code has no names, a stack.
@@ -155,31 +164,31 @@ pub(super) fn is_at_home(context: &Context, tally: &Tally) -> bool {
 
 /// In a sentence, behind how long it lasted.
 pub(super) fn words(context: &Context, limit: Option<Limit>) -> String {
-    let Some(Limit { at_once, are_all, by }) = limit else { return String::new() };
+    let Some(Limit { at_once, told_by }) = limit else { return String::new() };
     let number = if at_once == 1 { "one".to_owned() } else { at_once.to_string() };
-    match by {
-        None if are_all && at_once > 1 => format!(", all {number} at a time,"),
-        None => format!(", {number} at a time,"),
-        Some(by) => format!(", asked by {} {number} at a time,", context.trace.text(by)),
+    match told_by {
+        ToldBy::All if at_once > 1 => format!(", all {number} at a time,"),
+        ToldBy::All | ToldBy::Some => format!(", {number} at a time,"),
+        ToldBy::Askers(by) => format!(", asked by {} {number} at a time,", context.trace.text(by)),
     }
 }
 
 /// What to do about it.
 pub(super) fn advice(context: &Context, limit: Limit, shorter: &str) -> String {
     let number = if limit.at_once == 1 { "two".to_owned() } else { format!("more than {}", limit.at_once) };
-    match limit.by {
-        None if limit.are_all => {
+    match limit.told_by {
+        ToldBy::All => {
             let who = if limit.at_once == 1 { "The only one".to_owned() } else { format!("All {}", limit.at_once) };
             format!(
                 "{who} did it nearly all the time: if more is to be served at once, have more of them (workers, threads, connections to \
                  it, calls that do not wait for each other); or {shorter}."
             )
         }
-        None => format!(
+        ToldBy::Some => format!(
             "Never {number} at once: find what lets no more in (a pool, a number of workers or connections, a lock, calls one after \
              another), and let in more; or {shorter}."
         ),
-        Some(by) => format!(
+        ToldBy::Askers(by) => format!(
             "{} never asks {number} at once: find what lets no more through it (a pool, a number of workers or connections, a lock, an \
              event loop that waits in the middle of its work), and let more through; or {shorter}.",
             context.trace.text(by)

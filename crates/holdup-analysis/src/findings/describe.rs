@@ -3,12 +3,13 @@
 use holdup_trace::{Amount, Nanos, StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
+use super::at_once::{self, Limit};
 use super::context::Context;
 use super::crew::Crew;
 use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
-use super::{at_once, collection, herd, idle, inside, lock, preempt, sched, sleep, storm, stuck};
+use super::{collection, herd, idle, inside, lock, preempt, sched, sleep, storm, stuck};
 use crate::blame::{Key, Terminal};
 use crate::classify;
 use crate::known::Runs;
@@ -21,14 +22,21 @@ const TELLING: f64 = 0.05;
 
 /// Fills in the sentences.
 pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, crew: &Crew, finding: &mut Finding) {
-    finding.title = title(context, group, tally, crew, finding);
+    let limit = at_once::limit(context, group, tally);
+    finding.title = title(context, (group, tally), crew, limit, finding);
     finding.evidence = evidence(context, group, tally, finding);
-    finding.advice = advice(context, group, tally, finding);
+    finding.advice = advice(context, (group, tally), limit, finding);
     inside::add(context, group, tally, finding);
     herd::add(context, group, tally, finding);
 }
 
-fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Finding) -> String {
+fn title(
+    context: &Context,
+    (group, tally): (&Group, &Tally),
+    crew: &Crew,
+    limit: Option<Limit>,
+    f: &Finding,
+) -> String {
     let who = crew.words(context);
     let (was, it) = if crew.is_many() { ("were", "them") } else { ("was", "it") };
     let alone = if crew.is_many() || works_beside_others(context, f) { "" } else { " alone" };
@@ -89,13 +97,13 @@ fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, f: &Findi
             format!("{who} worked{alone} for {lasted}{}; {}", without_cpu(), stood(f))
         }
         Group::Disk(..) => format!("{who} waited for the disk for {}; {}", at_disk(context, tally), stood(f)),
-        Group::Timer(..) => sleep::title(context, group, tally, crew, &lasted, &stood(f)),
+        Group::Timer(..) => sleep::title(context, (group, tally), crew, limit, &lasted, &stood(f)),
         Group::Ready(program, why) => sched::title(context, *program, *why, tally, f),
         Group::Outside(..) if stuck::writes(tally) => {
             format!("{who} could not write for {lasted}, as nobody read; {}", stood(f))
         }
         Group::Outside(..) => {
-            let at_once = at_once::words(context, at_once::limit(context, group, tally));
+            let at_once = at_once::words(context, limit);
             format!("{who} waited for input from outside for {lasted}{}; {}", at_once.trim_end_matches(','), stood(f))
         }
         Group::Idle(program, _) => idle::title(context, *program, tally, f),
@@ -245,7 +253,7 @@ fn shares_name(context: &Context, f: &Finding) -> bool {
     same.take(3).count() > 2
 }
 
-fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> String {
+fn advice(context: &Context, (group, tally): (&Group, &Tally), limit: Option<Limit>, f: &Finding) -> String {
     // An address is no name to work with, and nobody changes the C library.
     let c = &f.culprit;
     let named = !c.function.is_empty() && !c.function.contains("+0x") && !is_foreign(&c.module);
@@ -315,12 +323,12 @@ fn advice(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Strin
         Group::Disk(..) => {
             format!("Ask the disk less often in {function}: in batches, ahead of time, or without a lock.")
         }
-        Group::Timer(..) => sleep::advice(context, group, tally, c, function),
+        Group::Timer(..) => sleep::advice(context, (group, tally), limit, c, function),
         Group::Ready(_, why) => sched::advice(*why, f),
         Group::Outside(..) if stuck::writes(tally) => {
             "See why the other end does not read: it may wait for this one to end.".to_owned()
         }
-        Group::Outside(..) => match at_once::limit(context, group, tally) {
+        Group::Outside(..) => match limit {
             Some(limit) => at_once::advice(context, limit, &format!("see what {function} waits for")),
             None => format!(
                 "See what {function} waits for: a client that keeps it waiting with a lock or a transaction open, or another host."

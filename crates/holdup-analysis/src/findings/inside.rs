@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::tally::{Group, Tally};
-use super::{collecting, lock};
+use super::{at_once, collecting, lock};
 use crate::report::{Finding, FindingKind, Waiters};
 use crate::schedulers::{self, Scheduler, Wakes};
 
@@ -34,7 +34,7 @@ fn of(context: &Context, group: &Group, tally: &Tally) -> Option<&'static Schedu
     match group {
         Group::Serial(_) if !tally.starved => of_stacks(context, &tally.samples),
         // It waits for a timer where its tasks wait for theirs.
-        Group::Timer(..) if tally.is_at_input(context.classifier) => None,
+        Group::Timer(..) if at_once::is_at_home(context, tally) => None,
         Group::Timer(..) | Group::Disk(..) => of_stacks(context, &tally.sites).filter(|s| !s.blocks.is_empty()),
         _ => None,
     }

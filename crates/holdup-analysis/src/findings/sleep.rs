@@ -3,17 +3,25 @@
 use holdup_trace::StringId;
 use rustc_hash::FxHashSet;
 
+use super::at_once::{self, Limit};
 use super::context::Context;
 use super::crew::Crew;
+use super::lock;
 use super::tally::{Group, Tally};
-use super::{at_once, lock};
 use crate::report::Culprit;
 
-/// The sentence, where `lasted` says how long, and `stood` who stood still meanwhile.
-pub(super) fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew, lasted: &str, stood: &str) -> String {
+/// The sentence, where `limit` says how many did it at a time, `lasted` how long, and `stood` who stood still meanwhile.
+pub(super) fn title(
+    context: &Context,
+    (group, tally): (&Group, &Tally),
+    crew: &Crew,
+    limit: Option<Limit>,
+    lasted: &str,
+    stood: &str,
+) -> String {
     let who = crew.words(context);
     let it = if crew.is_many() { "them" } else { "it" };
-    let at_once = || at_once::words(context, at_once::limit(context, group, tally));
+    let at_once = at_once::words(context, limit);
     let (own, alone) = if tally.by_thread.len() == 1 { ("its", "it") } else { ("their", "they") };
     let at_home = at_once::is_at_home(context, tally);
     let slept = if at_home { format!("waited for a timer of {own} own") } else { "slept".to_owned() };
@@ -22,20 +30,25 @@ pub(super) fn title(context: &Context, group: &Group, tally: &Tally, crew: &Crew
     } else if tries_lock(context, tally) {
         format!("{who} slept for {lasted} in tries to get a lock; {stood}")
     } else if !at_home && is_for_itself(tally) {
-        format!("{who} slept for {lasted}{} in the middle of {own} work", at_once())
+        format!("{who} slept for {lasted}{at_once} in the middle of {own} work")
     } else if lock::is_kept_meanwhile(context, group, tally) {
         format!("{who} {slept} for {lasted} while a lock was kept for {it}; {stood}")
     } else if at_home {
-        format!("{who} {slept} for {lasted} before {alone} answered{}; {stood}", at_once().trim_end_matches(','))
+        format!("{who} {slept} for {lasted} before {alone} answered{}; {stood}", at_once.trim_end_matches(','))
     } else {
-        format!("{who} slept for {lasted}{} while others waited for {it}; {stood}", at_once())
+        format!("{who} slept for {lasted}{at_once} while others waited for {it}; {stood}")
     }
 }
 
 /// What to do, where `function` is what sleeps.
-pub(super) fn advice(context: &Context, group: &Group, tally: &Tally, c: &Culprit, function: &str) -> String {
+pub(super) fn advice(
+    context: &Context,
+    (group, tally): (&Group, &Tally),
+    limit: Option<Limit>,
+    c: &Culprit,
+    function: &str,
+) -> String {
     let process = &c.process;
-    let limit = at_once::limit(context, group, tally);
     if tries_lock(context, tally) {
         return format!(
             "See who has that lock meanwhile, and for how long: another cause may tell. Wait for it without sleeping in {function}."
