@@ -59,6 +59,11 @@ impl WaitKind {
         matches!(self, Input | Read | Write | Signal)
     }
 
+    /// Whether it is for a lock, or for a signal that may stand for one: another thread lets it in.
+    pub(crate) const fn is_for_turn(self) -> bool {
+        matches!(self, WaitKind::Lock | WaitKind::Futex | WaitKind::Condition)
+    }
+
     /// Whether it is for what somebody writes.
     pub(crate) const fn is_for_bytes(self) -> bool {
         matches!(self, WaitKind::Input | WaitKind::Read)

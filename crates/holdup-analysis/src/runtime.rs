@@ -57,15 +57,36 @@ pub(crate) fn interprets(module: &str) -> Option<&'static str> {
     ALL.iter().find(|r| (r.interprets)(module)).map(|r| r.language)
 }
 
+/// Whether a function of an interpreter runs whatever the program has, so that it says nothing.
+pub(crate) fn runs_anything(module: &str, function: &str) -> bool {
+    ALL.iter().any(|r| r.loops.contains(&function) && (r.interprets)(module))
+}
+
+/// What a thread runs of this language whose functions are not known, as the name of a function.
+pub(crate) fn nameless(language: &str) -> &'static str {
+    ALL.iter().find(|r| r.language == language).map_or("", |r| r.nameless)
+}
+
+/// What tells such functions, a sentence; empty for others.
+pub(crate) fn naming(nameless: &str) -> &'static str {
+    ALL.iter().find(|r| !nameless.is_empty() && r.nameless == nameless).map_or("", |r| r.naming)
+}
+
 /// Whether code is of a language of which one thread of a process runs at a time.
 pub(crate) fn is_one_at_a_time(module: &str, function: &str) -> bool {
-    let is_code = |r: &&'static Runtime| (r.interprets)(module) || (r.is_language)(module, function);
+    let is_nameless = |r: &Runtime| !function.is_empty() && r.nameless == function;
+    let is_code = |r: &&'static Runtime| (r.interprets)(module) || (r.is_language)(module, function) || is_nameless(r);
     ALL.iter().filter(is_code).any(|r| r.locks.iter().any(|lock| lock.runs == Runs::One))
 }
 
 /// Whether code is of an interpreted language: its source file, or what its runtime compiled.
 pub(crate) fn is_interpreted(module: &str, function: &str) -> bool {
     module == "[jit]" || ALL.iter().any(|r| (r.is_language)(module, function))
+}
+
+/// Whether a file in an interpreted language is of a package that was installed for the program.
+pub(crate) fn is_installed(module: &str) -> bool {
+    ALL.iter().flat_map(|r| r.packages).any(|folder| module.contains(folder))
 }
 
 /// Whether the own life of a forked child begins in this function: its stack goes on with what its parent was in.

@@ -77,7 +77,8 @@ fn where_most_of_them_sleep_nobody_keeps_them_out() {
     assert!(!most.title.contains("at a time"), "{}", most.title);
 }
 
-const WEB: [(u64, &str); 4] = [(0x1000, "ask"), (0x2000, "next_request"), (0x3000, "serve"), (0x4000, "load")];
+const WEB: [(u64, &str); 5] =
+    [(0x1000, "ask"), (0x2000, "next_request"), (0x3000, "serve"), (0x4000, "load"), (0x5000, "get_connection")];
 
 /// A client has two requests under way at a web server, which asks a service; that answers each after 30 ms, by a timer of its loop. The web
 /// server has a thread for each request, or one loop for all.
@@ -111,10 +112,53 @@ fn asks_by(web: [u32; 2]) -> Finding {
 fn who_lets_no_more_through_is_told_by_those_who_ask() {
     let pool = asks_by([30, 31]);
     assert!(pool.title.starts_with("service slept for"), "{}", pool.title);
-    assert!(pool.title.contains(", asked by web 2 at a time, while others waited for it"), "{}", pool.title);
-    assert!(pool.advice.starts_with("web never asks more than 2 at once: find what lets no more through it"));
+    assert!(pool.title.contains(", asked by web 2 at a time (in ask), while others waited for it"), "{}", pool.title);
+    assert!(pool.advice.starts_with("web, in ask, never asks more than 2 at once: find what lets no more through it"));
 
     let looped = asks_by([30, 30]);
     assert!(looped.title.starts_with("service slept for"), "{}", looped.title);
     assert!(!looped.title.contains("asked by"), "a loop may ask for several: {}", looped.title);
+}
+
+/// A web server's threads ask a service two at a time, each for 30 ms: who has been answered lets the next one of six in.
+#[test]
+fn where_the_others_wait_for_their_turn_is_told() {
+    let end = 1000.0;
+    let mut s = Schedule::new(4, end);
+    for (pid, tid, name) in (30..36).map(|tid| (30, tid, "web")).chain([(20, 20, "service"), (40, 40, "client")]) {
+        let name = s.builder.string(name);
+        s.builder.push(0, NameEvent { pid, tid, name });
+        s.builder.push(0, ListenerEvent { pid, parent: 1, listens: pid != 40 });
+    }
+    for tid in 32..36 {
+        let begin = 0.1 * f64::from(tid - 31);
+        s = s.waits_at(tid, 1, [begin, begin + 0.05], FUTEX, &[0x5000]);
+    }
+    let mut turn: std::collections::VecDeque<u32> = (32..36).collect();
+    let (mut b, mut cpu) = (1.0, 1);
+    let mut asking = std::collections::VecDeque::from([30, 31]);
+    while b + 40.0 < end {
+        let tid = asking.pop_front().unwrap();
+        s = s.waits_at(tid, cpu, [b, b + 0.2], READ, &[0x1000]).by(b + 0.1, cpu, tid, 20);
+        s = s.waits_at(20, 0, [b + 0.1, b + 0.3], POLL, &[0x3000]);
+        s = s.wakes(b + 30.0, 0, 0, 20, WakeContext::Timer, 0).by(b + 30.1, 0, 20, tid);
+        s = s.waits_at(20, 0, [b + 30.0, b + 30.3], POLL, &[0x3000]);
+        let next = turn.pop_front().unwrap();
+        s = s.waits_at(tid, cpu, [b + 30.1, b + 30.4], READ, &[0x2000]);
+        s = s.by(b + 30.2, cpu, tid, 40).by(b + 30.3, cpu, tid, next);
+        s = s.waits_at(40, 3, [b + 30.2, b + 30.6], POLL, &[0x4000]).by(b + 30.5, 3, 40, tid);
+        s = s.waits_at(tid, cpu, [b + 30.6, b + 30.7], FUTEX, &[0x5000]);
+        turn.push_back(tid);
+        asking.push_back(next);
+        (b, cpu) = (b + 15.5, 3 - cpu);
+    }
+    let trace = s.finish_with(&mut common::Namer(&WEB));
+    let answer = explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap();
+    let first = answer.findings.first().unwrap_or_else(|| panic!("{answer:#?}"));
+    assert!(first.title.contains(", asked by web 2 at a time (others waited in get_connection)"), "{}", first.title);
+    assert!(
+        first.advice.contains("others of it wait meanwhile in get_connection: let more in there"),
+        "{}",
+        first.advice
+    );
 }

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::*;
-use holdup_analysis::report::{Confidence, Explanation, FindingKind};
+use holdup_analysis::report::{Confidence, Explanation, Finding, FindingKind};
 use holdup_analysis::threads::Role;
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
@@ -45,6 +45,9 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("libjvm.so", "SafepointSynchronize::synchronize_threads"),
     ("libjvm.so", "VMThread::wait_for_operation"),
     ("[jit]", "Report.sum"),
+    ("/usr/bin/perl", "Perl_runops_standard"),
+    ("/usr/bin/perl", "perl_run"),
+    ("/usr/bin/perl", "Perl_pp_sort"),
 ];
 
 fn address(function: &str) -> u64 {
@@ -271,21 +274,25 @@ fn what_a_goroutine_does_with_a_lock_remains() {
     assert_eq!(bound_of_goroutine("runtime.newproc"), None, "nothing is left without it");
 }
 
-/// What a thread is said to have run whose samples are JavaScript without names, but for `few` of a hundred in an addon's function.
-fn named_beside_javascript(few: usize) -> String {
+/// What is found where a thread waits for one of whose hundred samples so many are of the first stack, and the others of the second.
+fn ran(few: usize, stacks: [&[&str]; 2]) -> Finding {
     let waits = stack(&["os::PlatformEvent::park", "uv_run"]);
     let mut s = machine(102.0).waits_at(4, 0, [0.0, 1.0], FUTEX, &waits).runs(5, 1, 1.0, 102.0, -1);
     s.builder.meta_mut().sample_period_ns = ns(1.0);
-    let javascript = stack(&["", "Builtins_JSEntry", "uv_run"]);
-    let addon = stack(&["Addon::hash", "Builtins_JSEntry", "uv_run"]);
     for i in 0..100 {
-        let frames = if i < few { &addon } else { &javascript };
-        let chain = s.builder.chain(1, &[], frames);
+        let frames = stack(if i < few { stacks[0] } else { stacks[1] });
+        let chain = s.builder.chain(1, &[], &frames);
         s.builder.push(ns(i as f64 + 1.5), SampleEvent { cpu: Cpu(1), tid: 5, ip: frames[0], chain });
     }
     let answer = explained(s.by(101.0, 1, 5, 4).runs(4, 0, 101.1, 102.0, -1));
     let first = answer.findings.into_iter().next().expect("a finding");
     assert_eq!(first.culprit.thread, "cache-1", "{}", first.title);
+    first
+}
+
+/// What a thread is said to have run whose samples are JavaScript without names, but for `few` of a hundred in an addon's function.
+fn named_beside_javascript(few: usize) -> String {
+    let first = ran(few, [&["Addon::hash", "Builtins_JSEntry", "uv_run"], &["", "Builtins_JSEntry", "uv_run"]]);
     let is_sure = first.confidence == Confidence::High;
     assert_eq!(is_sure, first.culprit.function != "JavaScript without names", "{first:#?}");
     first.culprit.function
@@ -295,6 +302,16 @@ fn named_beside_javascript(few: usize) -> String {
 fn next_to_nothing_beside_code_without_names_is_not_what_ran() {
     assert_eq!(named_beside_javascript(3), "JavaScript without names");
     assert_eq!(named_beside_javascript(90), "Addon::hash");
+}
+
+#[test]
+fn what_runs_everything_of_a_language_is_not_what_ran() {
+    let stacks: [&[&str]; 2] =
+        [&["Perl_pp_sort", "Perl_runops_standard", "perl_run"], &["Perl_runops_standard", "perl_run"]];
+    let any = ran(30, stacks);
+    assert_eq!(any.culprit.function, "Perl code without names");
+    assert!(any.advice.starts_with("A profiler for Perl") && any.advice.contains("this code"), "{}", any.advice);
+    assert_eq!(ran(90, stacks).culprit.function, "Perl_pp_sort");
 }
 
 /// One that has a lock and is preempted by another of its own program.

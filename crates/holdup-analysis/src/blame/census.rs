@@ -39,6 +39,8 @@ pub struct Asker {
     pub in_the_middle: bool,
     /// Whether threads of another process wait for it.
     pub is_waited_for: bool,
+    /// Where most threads of its own process stand that wait for it as for a lock, such as for their turn to ask; none if no two do.
+    pub behind: StackId,
 }
 
 /// By the subject at the chain's end.
@@ -118,7 +120,7 @@ impl Census {
         }
         let instants = self.next as u32..first as u32;
         self.seen.instants += instants.len() as u64;
-        let waited_for = waited_for(forest, &pid);
+        let (waited_for, behind) = (waited_for(forest, &pid), behind(forest, &pid, &wait));
         for i in 0..forest.threads.len() as u32 {
             let thread = forest.at(i);
             let State::Waiting(w) = thread.state else { continue };
@@ -130,7 +132,9 @@ impl Census {
             let (in_the_middle, is_waited_for) = (thread.class == Class::HeldUp, waited_for.contains(&i));
             self.room = self.room.saturating_sub(instants.len());
             if self.room > 0 {
-                let asker = |instant| Asker { instant, thread: thread_idx, stack, in_the_middle, is_waited_for };
+                let behind = behind.get(&i).copied().unwrap_or(StackId::NONE);
+                let asker =
+                    |instant| Asker { instant, thread: thread_idx, stack, in_the_middle, is_waited_for, behind };
                 self.seen.askers.entry(key).or_default().extend(instants.clone().map(asker));
             }
         }
@@ -152,6 +156,30 @@ fn waited_for(forest: &Forest, pid: impl Fn(u32) -> u32) -> FxHashSet<u32> {
         found.extend(parents.filter(|&parent| pid(parent) != pid(i)));
     }
     found
+}
+
+/// Where most threads stand that wait for another one of their process as for a lock, be it at some removes, if they are several. O(threads ×
+/// depth).
+fn behind<'w>(forest: &Forest, pid: impl Fn(u32) -> u32, wait: impl Fn(u32) -> &'w Wait) -> FxHashMap<u32, StackId> {
+    let mut stand: FxHashMap<u32, FxHashMap<StackId, u32>> = FxHashMap::default();
+    for i in 0..forest.threads.len() as u32 {
+        let thread = forest.at(i);
+        let (State::Waiting(w), Class::HeldUp | Class::ByEnd) = (thread.state, thread.class) else { continue };
+        let wait = wait(w);
+        if thread.queue == NONE || !wait.kind.is_for_turn() {
+            continue;
+        }
+        let path = forest.path(thread.queue).take(DEEPEST).map(|q| forest.queue(q));
+        let path = path.take_while(|queue| queue.kind.kind != WaitKind::Join).map(|queue| queue.parent);
+        if let Some(last) = path.take_while(|&parent| parent != NONE && pid(parent) == pid(i)).last() {
+            *stand.entry(last).or_default().entry(wait.stack).or_default() += 1;
+        }
+    }
+    let most = |places: FxHashMap<StackId, u32>| {
+        let several = places.into_iter().filter(|(_, n)| *n > 1);
+        several.max_by_key(|&(stack, n)| (n, stack))
+    };
+    stand.into_iter().filter_map(|(of, places)| Some((of, most(places)?.0))).collect()
 }
 
 /// What a thread asks for, of what others than its own process do for it.

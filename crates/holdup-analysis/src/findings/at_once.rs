@@ -7,10 +7,12 @@
 //! Of a server that waits for timers of many tasks in one place only those tell it who ask: threads in the middle of their work, for which
 //! others wait in turn.
 
+use holdup_trace::tables::LocationRow;
 use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
+use super::place;
 use super::spans::levels;
 use super::tally::{Group, Tally};
 use crate::blame::{Asker, Key, Span, Terminal};
@@ -26,21 +28,31 @@ const ALONE: f64 = 0.9;
 const FEWEST: u64 = 20;
 
 /// How many at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Limit {
     at_once: usize,
     told_by: ToldBy,
 }
 
 /// Who tells how many it is at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 enum ToldBy {
     /// Those that do it: always the same ones.
     All,
     /// Some of those that do it in their turn.
     Some,
     /// The threads of a program that ask for it.
-    Askers(StringId),
+    Askers(Askers),
+}
+
+/// Those that ask.
+#[derive(Debug, Clone, Copy)]
+struct Askers {
+    program: StringId,
+    /// Where in it they mostly do so, if that is known.
+    within: Option<LocationRow>,
+    /// Where others of it mostly wait meanwhile for their turn.
+    behind: Option<LocationRow>,
 }
 
 /// How many at a time, if it is always so many and there are others: as those who sleep tell, or else those who ask them.
@@ -113,19 +125,36 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
         asker.in_the_middle || *places.entry(place).or_insert_with(|| place.is_for(context, &servers))
     };
     let (mut levels, mut programs): (FxHashMap<usize, f64>, FxHashMap<StringId, f64>) = Default::default();
-    let mut waited_for = 0.0;
+    let (mut waited_for, mut within, mut behind) = (0.0, Vec::new(), Vec::new());
     for asking in of.values().filter(|asking| asking.iter().all(|asker| asks(asker))) {
         let threads: FxHashSet<ThreadIdx> = asking.iter().map(|asker| asker.thread).collect();
         *levels.entry(threads.len()).or_default() += 1.0;
         *programs.entry(context.program(asking[0].thread)).or_default() += 1.0;
         waited_for += if asking.iter().any(|asker| asker.is_waited_for) { 1.0 } else { 0.0 };
+        within.extend(asking.iter().map(|asker| asker.stack));
+        behind.extend(asking.iter().map(|asker| asker.behind).filter(|stack| *stack != StackId::NONE));
     }
     let instants = of.len() as f64;
     let (at_once, longest) = levels.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
     let (by, most) = programs.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
     let is_steady = [longest, most, waited_for].iter().all(|n| *n >= STEADY * instants);
     let lasts = instants >= LONG * context.blame.instants as f64;
-    (is_steady && lasts).then_some(Limit { at_once, told_by: ToldBy::Askers(by) })
+    if !is_steady || !lasts {
+        return None;
+    }
+    let function = |stacks: &[StackId], at: fn(&Context, StackId) -> Option<LocationRow>| {
+        mostly_in(stacks.iter().filter_map(|stack| at(context, *stack)), stacks.len())
+    };
+    let behind = if 2 * behind.len() > of.len() { function(&behind, place::waiting) } else { None };
+    let told_by = ToldBy::Askers(Askers { program: by, within: function(&within, place::own), behind });
+    Some(Limit { at_once, told_by })
+}
+
+/// The function that most of so many places are in, as it is found first. O(places).
+fn mostly_in(places: impl Iterator<Item = LocationRow>, of: usize) -> Option<LocationRow> {
+    let mut counts: FxHashMap<StringId, (usize, LocationRow)> = FxHashMap::default();
+    places.for_each(|l| counts.entry(l.function).or_insert((0, l)).0 += 1);
+    counts.into_values().find(|(n, _)| 2 * n > of).map(|(_, location)| location)
 }
 
 /// A function of the program in which it waits; where its code has no names, a stack.
@@ -169,7 +198,15 @@ pub(super) fn words(context: &Context, limit: Option<Limit>) -> String {
     match told_by {
         ToldBy::All if at_once > 1 => format!(", all {number} at a time,"),
         ToldBy::All | ToldBy::Some => format!(", {number} at a time,"),
-        ToldBy::Askers(by) => format!(", asked by {} {number} at a time,", context.trace.text(by)),
+        ToldBy::Askers(Askers { program, within, behind }) => {
+            let function = |l: LocationRow| context.trace.text(l.function);
+            let place = match (within, behind) {
+                (_, Some(behind)) => format!(" (others waited in {})", function(behind)),
+                (Some(within), None) => format!(" (in {})", function(within)),
+                (None, None) => String::new(),
+            };
+            format!(", asked by {} {number} at a time{place},", context.trace.text(program))
+        }
     }
 }
 
@@ -188,10 +225,22 @@ pub(super) fn advice(context: &Context, limit: Limit, shorter: &str) -> String {
             "Never {number} at once: find what lets no more in (a pool, a number of workers or connections, a lock, calls one after \
              another), and let in more; or {shorter}."
         ),
-        ToldBy::Askers(by) => format!(
-            "{} never asks {number} at once: find what lets no more through it (a pool, a number of workers or connections, a lock, an \
-             event loop that waits in the middle of its work), and let more through; or {shorter}.",
-            context.trace.text(by)
-        ),
+        ToldBy::Askers(Askers { program, within, behind }) => {
+            let at = |l: LocationRow| match context.source(&l) {
+                source if source.is_empty() => context.trace.text(l.function).to_owned(),
+                source => format!("{} ({source})", context.trace.text(l.function)),
+            };
+            let within = within.map(|l| format!(", in {},", at(l))).unwrap_or_default();
+            let find = match behind {
+                Some(l) => format!(
+                    "others of it wait meanwhile in {}: let more in there (a larger pool, a lock that is let go before it asks)",
+                    at(l)
+                ),
+                None => "find what lets no more through it (a pool, a number of workers or connections, a lock, an event loop that \
+                         waits in the middle of its work), and let more through"
+                    .to_owned(),
+            };
+            format!("{}{within} never asks {number} at once: {find}; or {shorter}.", context.trace.text(program))
+        }
     }
 }

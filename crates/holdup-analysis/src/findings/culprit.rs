@@ -14,6 +14,7 @@ use super::tally::{Group, Tally, Why};
 use super::{inside, instruction, lock, sched};
 use crate::classify::Classifier;
 use crate::report::{Culprit, WorkedOn};
+use crate::runtime;
 
 /// A function must cover this share of the blame to be the culprit; the innermost such one is.
 const COVERAGE: f64 = 0.6;
@@ -42,8 +43,8 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
     (culprit.threads, culprit.processes) = (crew.threads.len(), crew.processes);
     culprit.works_on = works_on(context, tally.ends().iter().map(|(thread, blame)| (*thread, *blame)));
     culprit.activity = tally.activity();
-    let Some(location) = function else {
-        culprit.function = inside::nameless(context, &samples).to_owned();
+    let Some(location) = function.filter(|l| !runs_anything(context, l)) else {
+        culprit.function = inside::stands_for(context, &samples).to_owned();
         return culprit;
     };
     culprit.function = context.trace.text(location.function).to_owned();
@@ -56,6 +57,11 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
         culprit.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
     }
     culprit
+}
+
+/// Whether a function is the part of an interpreter that runs whatever the program has.
+pub(super) fn runs_anything(context: &Context, location: &LocationRow) -> bool {
+    runtime::runs_anything(context.trace.text(location.module), context.trace.text(location.function))
 }
 
 /// The thread that ran the function most while others waited for it.

@@ -27,6 +27,10 @@ pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, crew: &C
     finding.evidence = evidence(context, group, tally, finding);
     finding.advice = advice(context, (group, tally), limit, finding);
     inside::add(context, group, tally, finding);
+    let naming = runtime::naming(&finding.culprit.function);
+    if !naming.is_empty() {
+        finding.advice = format!("{naming} {}", finding.advice);
+    }
     herd::add(context, group, tally, finding);
 }
 
@@ -256,7 +260,7 @@ fn shares_name(context: &Context, f: &Finding) -> bool {
 fn advice(context: &Context, (group, tally): (&Group, &Tally), limit: Option<Limit>, f: &Finding) -> String {
     // An address is no name to work with, and nobody changes the C library.
     let c = &f.culprit;
-    let named = !c.function.is_empty() && !c.function.contains("+0x") && !is_foreign(&c.module);
+    let named = !c.module.is_empty() && !c.function.is_empty() && !c.function.contains("+0x") && !is_foreign(&c.module);
     let function = if named { c.function.as_str() } else { "this code" };
     let works = !tally.starved && tally.activity() != Activity::Waited;
     if stuck::is(group, tally) {

@@ -5,8 +5,9 @@ use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::tally::{Group, Tally};
-use super::{at_once, collecting, lock};
+use super::{at_once, collecting, lock, place};
 use crate::report::{Finding, FindingKind, Waiters};
+use crate::runtime;
 use crate::schedulers::{self, Scheduler, Wakes};
 
 /// From this share of the wake-ups on, what they were for is told.
@@ -46,7 +47,7 @@ fn woken_for(context: &Context, pid: u32) -> Option<(&'static Wakes, f64)> {
     let all: u64 = of_process().map(|(_, count)| count).sum();
     let mut sums: Vec<(&'static Wakes, u64)> = Vec::new();
     for ((_, stack), count) in of_process() {
-        let functions = super::place::functions(context, *stack).map(|function| context.trace.text(function));
+        let functions = place::functions(context, *stack).map(|function| context.trace.text(function));
         let Some(wakes) = schedulers::woken_for(functions) else { continue };
         match sums.iter_mut().find(|(known, _)| std::ptr::eq(*known, wakes)) {
             Some((_, sum)) => *sum += count,
@@ -157,7 +158,24 @@ fn sentence(scheduler: &Scheduler, advice: &str, function: &str) -> String {
     }
 }
 
-/// What stands for the name of a function that has none.
+/// What stands for the name of a function that is not on these stacks: its task has none, or its language tells none.
+pub(super) fn stands_for(context: &Context, samples: &FxHashMap<StackId, f64>) -> &'static str {
+    let of_task = nameless(context, samples);
+    if !of_task.is_empty() {
+        return of_task;
+    }
+    let all: f64 = samples.values().sum();
+    let mut by_language: FxHashMap<&str, f64> = FxHashMap::default();
+    for (stack, weight) in samples {
+        if let Some(language) = place::nameless_language(context, *stack) {
+            *by_language.entry(language).or_default() += weight;
+        }
+    }
+    let most = by_language.into_iter().find(|(_, weight)| 2.0 * weight > all);
+    most.map_or("", |(language, _)| runtime::nameless(language))
+}
+
+/// What stands for the name of a task's function that has none.
 pub(super) fn nameless(context: &Context, samples: &FxHashMap<StackId, f64>) -> &'static str {
     of_stacks(context, samples).map_or("", |scheduler| scheduler.nameless)
 }

@@ -11,6 +11,14 @@ pub(super) fn application(context: &Context, stack: StackId) -> Option<LocationR
     context.classifier.application_leaf(stack)
 }
 
+/// The innermost function of a stack that is neither a language's nor of what was installed for the program, or else the innermost
+/// application function.
+pub(super) fn own(context: &Context, stack: StackId) -> Option<LocationRow> {
+    let frames = context.classifier.application_frames(stack);
+    let is_own = |l: &LocationRow| !runtime::is_installed(context.trace.text(l.module));
+    frames.iter().map(|(_, l)| *l).find(is_own).or_else(|| frames.first().map(|(_, l)| *l))
+}
+
 /// Where a stack ends, whosever code that is.
 pub(super) fn innermost(context: &Context, stack: StackId) -> Option<LocationRow> {
     let leaf = context.trace.stacks.frames(stack).next()?;

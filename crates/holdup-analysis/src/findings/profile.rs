@@ -120,14 +120,14 @@ pub(super) fn cpu_bound(
     }
     let location = culprit::specific(context, &samples).or_else(|| widest(context, &samples));
     let ran = |stack: StackId| location.is_none_or(|l| is_on(context, stack, l.function));
-    let nameless = inside::nameless(context, &samples);
+    let nameless = inside::stands_for(context, &samples);
     if location.is_none() && nameless.is_empty() {
         return None;
     }
     let thread = busiest_in(context, program, ran)?;
     let mut found = culprit::of_thread(context, thread);
     found.function = nameless.to_owned();
-    if let Some(location) = location {
+    if let Some(location) = location.filter(|l| !culprit::runs_anything(context, l)) {
         found.function = context.trace.text(location.function).to_owned();
         found.module = context.trace.text(location.module).to_owned();
         found.source = context.source(&location);

@@ -8,7 +8,33 @@ use crate::known::Known;
 
 pub(super) const RUBY: Runtime = Runtime {
     language: "Ruby",
-    interprets: |module| begins(module, &["libruby", "ruby"]),
+    nameless: "Ruby code without names",
+    naming: "A profiler for Ruby (stackprof, rbspy) tells which of its functions.",
+    loops: &[
+        "main",
+        "rb_call_super",
+        "rb_ec_exec_node",
+        "rb_ensure",
+        "rb_funcallv",
+        "rb_iseq_eval_main",
+        "rb_obj_call_init_kw",
+        "rb_proc_call",
+        "rb_protect",
+        "rb_rescue2",
+        "rb_vm_exec",
+        "rb_vm_invoke_proc",
+        "rb_yield",
+        "rb_yield_values",
+        "ruby_exec_node",
+        "ruby_run_node",
+        "thread_do_start",
+        "thread_do_start_proc",
+        "thread_start_func_1",
+        "thread_start_func_2",
+        "vm_exec",
+        "vm_exec_core",
+    ],
+    interprets: is_ruby,
     locks: &[Known::of_language(
         "Ruby's interpreter lock (GVL)",
         &[
@@ -22,6 +48,10 @@ pub(super) const RUBY: Runtime = Runtime {
     )],
     ..Runtime::NONE
 };
+
+fn is_ruby(module: &str) -> bool {
+    begins(module, &["libruby", "ruby"])
+}
 
 pub(super) const OCAML: Runtime = Runtime {
     locks: &[Known::of_language(
@@ -51,10 +81,12 @@ pub(super) const MONO: Runtime = Runtime {
 
 pub(super) const PHP: Runtime = Runtime {
     language: "PHP",
+    nameless: "PHP code without names",
     interprets: is_php,
     // What it comes with is in the file of its program, and stands on stacks as of `[php]`, or in extensions.
     is_own: |module, _| is_php(module) || module == "[php]" || module.contains("/lib/php/") && module.ends_with(".so"),
     is_language: |module, _| module.ends_with(".php"),
+    packages: &["/vendor/"],
     ..Runtime::NONE
 };
 
@@ -62,11 +94,23 @@ fn is_php(module: &str) -> bool {
     begins(module, &["libphp", "php"])
 }
 
-pub(super) const PERL: Runtime =
-    Runtime { language: "Perl", interprets: |module| begins(module, &["libperl", "perl"]), ..Runtime::NONE };
+pub(super) const PERL: Runtime = Runtime {
+    language: "Perl",
+    nameless: "Perl code without names",
+    naming: "A profiler for Perl (Devel::NYTProf) tells which of its functions.",
+    loops: &["main", "perl_run", "Perl_call_list", "Perl_call_sv", "Perl_runops_standard"],
+    interprets: |module| begins(module, &["libperl", "perl"]),
+    ..Runtime::NONE
+};
 
-pub(super) const LUA: Runtime =
-    Runtime { language: "Lua", interprets: |module| begins(module, &["liblua", "lua", "luajit"]), ..Runtime::NONE };
+pub(super) const LUA: Runtime = Runtime {
+    language: "Lua",
+    nameless: "Lua code without names",
+    naming: "A profiler for Lua tells which of its functions.",
+    loops: &["main", "lua_call", "lua_callk", "lua_pcall", "lua_pcallk"],
+    interprets: |module| begins(module, &["liblua", "lua", "luajit"]),
+    ..Runtime::NONE
+};
 
 /// Its schedulers run the program and are no threads of its own; what they run is told by [`crate::schedulers`].
 pub(super) const ERLANG: Runtime = Runtime {

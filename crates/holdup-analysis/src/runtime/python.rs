@@ -7,6 +7,7 @@ pub(super) const PYTHON: Runtime = Runtime {
     modules: &["libpython2", "libpython3"],
     is_own: |module, function| is_interpreter(module) || is_of_library(module) || function.starts_with("_PyEval_"),
     language: "Python",
+    nameless: "Python code without names",
     interprets: |module| is_interpreter(module) || is_library_of_interpreter(module),
     locks: &[Known::of_language("Python's interpreter lock (GIL)", &["take_gil", "drop_gil"])],
     // Its other locks are semaphores.
@@ -14,6 +15,7 @@ pub(super) const PYTHON: Runtime = Runtime {
     ambiguous: &["lock_PyThread_acquire_lock", "rlock_acquire", "lock_acquire"],
     // What was compiled from a text has a name in brackets: `<string>`, `<dynamic-code>`.
     is_language: |module, _| module.ends_with(".py") || (module.starts_with('<') && module.ends_with('>')),
+    packages: PACKAGES,
     begins: |module, function| function.ends_with("_bootstrap") && module.ends_with("/multiprocessing/process.py"),
     signals: &[
         ("wait", "/threading.py"),
@@ -23,6 +25,8 @@ pub(super) const PYTHON: Runtime = Runtime {
     ],
     ..Runtime::NONE
 };
+
+const PACKAGES: &[&str] = &["/site-packages/", "/dist-packages/"];
 
 /// Whether a file is the interpreter's program: `python3`, `python3.11`, but no `python3-config.py`.
 fn is_interpreter(module: &str) -> bool {
@@ -37,6 +41,6 @@ fn is_library_of_interpreter(module: &str) -> bool {
 /// Whether a file, in Python or compiled, comes with the language.
 fn is_of_library(module: &str) -> bool {
     let in_library = ["/lib/python3", "/lib/python2", "/lib64/python3"].iter().any(|folder| module.contains(folder));
-    let is_installed = module.contains("/site-packages/") || module.contains("/dist-packages/");
-    in_library && !is_installed || module.starts_with("<frozen ")
+    let is_installed = || PACKAGES.iter().any(|folder| module.contains(folder));
+    in_library && !is_installed() || module.starts_with("<frozen ")
 }

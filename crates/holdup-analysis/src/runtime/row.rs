@@ -26,6 +26,12 @@ pub(crate) struct Runtime {
     pub(super) is_own: fn(module: &str, function: &str) -> bool,
     /// The language that it interprets, whose functions are on a stack only if somebody put them there; empty if there are none such.
     pub(super) language: &'static str,
+    /// What a thread runs of it whose functions are not on the stack, as the name of a function.
+    pub(super) nameless: &'static str,
+    /// What tells them, a sentence.
+    pub(super) naming: &'static str,
+    /// Functions of that interpreter that run whatever the program has: they say nothing.
+    pub(super) loops: &'static [&'static str],
     /// Whether a file holds that interpreter.
     pub(super) interprets: fn(module: &str) -> bool,
     /// A thread that each of its processes has.
@@ -42,6 +48,8 @@ pub(crate) struct Runtime {
     pub(super) ambiguous: &'static [&'static str],
     /// Whether a function in a file is written in the language.
     pub(super) is_language: fn(module: &str, function: &str) -> bool,
+    /// What the path of a package has in it that was installed for the program.
+    pub(super) packages: &'static [&'static str],
     /// Whether the own life of a forked child begins in this function of a file: what is outside of it is its parent's past.
     pub(super) begins: fn(module: &str, function: &str) -> bool,
     /// Functions, by how their name and their file end, that wait for a signal with what serves as a lock elsewhere.
@@ -65,6 +73,9 @@ impl Runtime {
         modules: &[],
         is_own: |_, _| false,
         language: "",
+        nameless: "",
+        naming: "",
+        loops: &[],
         interprets: |_| false,
         marker: "",
         roles: &[],
@@ -73,6 +84,7 @@ impl Runtime {
         entries: &[],
         ambiguous: &[],
         is_language: |_, _| false,
+        packages: &[],
         begins: |_, _| false,
         signals: &[],
         collects: |_| false,
