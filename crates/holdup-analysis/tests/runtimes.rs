@@ -45,6 +45,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("libjvm.so", "SafepointSynchronize::synchronize_threads"),
     ("libjvm.so", "VMThread::wait_for_operation"),
     ("[jit]", "Report.sum"),
+    ("/venv/lib/python3.11/site-packages/jinja2/environment.py", "Template.render"),
+    ("/venv/lib/python3.11/site-packages/flask/templating.py", "render_template"),
     ("/usr/bin/perl", "Perl_runops_standard"),
     ("/usr/bin/perl", "perl_run"),
     ("/usr/bin/perl", "Perl_pp_sort"),
@@ -312,6 +314,19 @@ fn what_runs_everything_of_a_language_is_not_what_ran() {
     assert_eq!(any.culprit.function, "Perl code without names");
     assert!(any.advice.starts_with("A profiler for Perl") && any.advice.contains("this code"), "{}", any.advice);
     assert_eq!(ran(90, stacks).culprit.function, "Perl_pp_sort");
+}
+
+#[test]
+fn what_an_installed_package_ran_has_the_programs_own_function_beside_it() {
+    let render: &[&str] = &["Template.render", "render_template", "answer"];
+    let culprit = ran(100, [render, render]).culprit;
+    assert_eq!((culprit.function.as_str(), culprit.called_by.as_str()), ("Template.render", "answer"));
+    let alone = ran(100, [&render[..2], &render[..2]]).culprit;
+    assert_eq!(
+        (alone.function.as_str(), alone.called_by.as_str()),
+        ("Template.render", ""),
+        "a program that was installed"
+    );
 }
 
 /// One that has a lock and is preempted by another of its own program.

@@ -4,6 +4,7 @@
 #ifndef HOLDUP_MARKER_H
 #define HOLDUP_MARKER_H
 
+#include "files.h"
 #include "spans.h"
 
 #define TRACEFS 0x74726163
@@ -18,44 +19,6 @@
 #define TOLD_WORDS 12
 /* Spans of a thread within each other; those deeper are counted only. */
 #define MAX_MARKS 16
-
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct super_block {
-	unsigned long s_magic;
-};
-
-struct inode {
-	struct super_block *i_sb;
-};
-
-struct qstr {
-	const unsigned char *name;
-};
-
-struct dentry {
-	struct qstr d_name;
-};
-
-struct path {
-	struct dentry *dentry;
-};
-
-struct file {
-	struct inode *f_inode;
-	struct path f_path;
-};
-
-struct fdtable {
-	unsigned int max_fds;
-	struct file **fd;
-};
-
-struct files_struct {
-	struct fdtable *fdt;
-};
-
-#pragma clang attribute pop
 
 /* One that has begun. */
 struct mark {
@@ -110,22 +73,15 @@ struct {
 INLINE bool is_marker(struct task_struct *task, u32 fd)
 {
 	static const char name[16] = "trace_marker";
-	struct files_struct *files = 0;
-	struct fdtable *table = 0;
-	struct file **all = 0, *file = 0;
-	struct inode *inode = 0;
 	struct super_block *super = 0;
 	struct dentry *dentry = 0;
 	const unsigned char *at = 0;
 	unsigned long magic = 0;
 	u64 found[2] = {};
-	u32 most = 0;
+	struct file *file = file_of(task, fd);
+	struct inode *inode = inode_of(file);
 
-	if (read_field(files, task->files) || !files || read_field(table, files->fdt))
-		return 0;
-	if (read_field(most, table->max_fds) || fd >= most || read_field(all, table->fd))
-		return 0;
-	if (bpf_probe_read_kernel(&file, sizeof(file), all + fd) || !file || read_field(inode, file->f_inode))
+	if (!inode)
 		return 0;
 	if (read_field(super, inode->i_sb) || read_field(magic, super->s_magic) || magic != TRACEFS)
 		return 0;

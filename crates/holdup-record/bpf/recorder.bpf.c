@@ -1,10 +1,15 @@
 /* holdup's recorder in the kernel: 24-byte records of switches, wake-ups and what surrounds them go into one ring per
  * CPU; stacks of long waits, of their wakers, and of samples go into a common ring buffer. One clock read each. */
+#include "files.h"
 #include "site.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 #define FUTEX 202
+#define FCNTL 72
+#define FLOCK 73
+/* As LockKind */
+#define FILE_LOCK 5
 #define COMPAT_CS 0x23
 
 /* ---- switches ---- */
@@ -43,6 +48,25 @@ INLINE u64 lock_word(struct thread *w, u32 tid, bool begin)
 	       (u64)begin << BIT_BEGIN;
 }
 
+/* A thread blocks in flock(2) or fcntl(2): the lock is that of the file. */
+INLINE void begin_file_lock(struct thread *w, struct task_struct *task, u32 fd)
+{
+	w->lock = (u64)inode_of(file_of(task, fd));
+	w->lock_kind = FILE_LOCK;
+	w->lock_owner = 0;
+}
+
+/* It goes on. */
+INLINE void end_file_lock(struct ring *r, struct thread *w, struct task_struct *task, u64 t)
+{
+	u64 at;
+	if (w->lock_told && reserve(r, 1, &at))
+		put(r, at, K_LOCK, t, w->lock, lock_word(w, tid_of(r, task), 0));
+	w->lock = 0;
+	w->lock_kind = 0;
+	w->lock_told = 0;
+}
+
 /* A plain read of a bit field takes its place in this kernel's headers for that in the running kernel. */
 INLINE u64 waits_for_io(struct task_struct *task)
 {
@@ -68,6 +92,8 @@ INLINE void leave(u64 *ctx, struct ring *r, struct task_struct *prev, struct tas
 			w = thread_of(prev, 1);
 			if (w) {
 				w->since = t;
+				if (regs && !w->lock && (call == FLOCK || call == FCNTL))
+					begin_file_lock(w, prev, regs->di);
 				lock = w->lock && !w->lock_told;
 			}
 			futex = call == FUTEX && !is_own(prev);
@@ -100,6 +126,8 @@ INLINE void arrive(struct ring *r, struct task_struct *next, u64 t)
 	if (!next->pid)
 		return;
 	struct thread *w = thread_of(next, 0);
+	if (w && w->lock_kind == FILE_LOCK)
+		end_file_lock(r, w, next, t);
 	if (w && w->since) {
 		u64 wait = t - w->since;
 		if (wait >= cfg.min_wait && !is_own(next) && may_look(r, WAITER, t, wait)) {

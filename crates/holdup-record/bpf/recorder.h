@@ -226,7 +226,7 @@ struct interpreter {
 struct thread {
 	u64 since; /* when it blocked; 0 while it runs */
 	u64 lock; /* kernel lock that it contends for */
-	u32 lock_kind; /* as LockKind: 1 mutex, 2 rwsem, 4 other */
+	u32 lock_kind; /* as LockKind: 1 mutex, 2 rwsem, 4 other, 5 of a file */
 	u32 lock_owner;
 	u32 lock_told; /* its K_LOCK was written */
 	u32 tid, tgid; /* in cfg.namespace; 0 while they are not known */

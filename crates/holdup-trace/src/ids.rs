@@ -165,5 +165,7 @@ code! {
         Spinlock = 3 "spinlock",
         /// A kernel semaphore, per-CPU or real-time lock.
         Other = 4 "unknown",
+        /// A lock that programs set on a file.
+        File = 5 "unknown",
     }
 }

@@ -295,7 +295,7 @@ table! {
 table! {
     /// Locks that the trace speaks of.
     Locks of Lock = "lock" {
-        /// 0 futex, 1 kernel mutex, 2 rwsem, 3 spinlock, 4 other.
+        /// 0 futex, 1 kernel mutex, 2 rwsem, 3 spinlock, 4 other, 5 of a file.
         kind: LockKind, "code";
         /// The process whose address this is; 0 for the kernel and for shared futexes.
         pid: u32, "pid";

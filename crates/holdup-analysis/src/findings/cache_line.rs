@@ -53,7 +53,7 @@ fn finding(context: &Context, written: &Written) -> Option<Finding> {
     who.function = context.trace.text(location.function).to_owned();
     who.module = context.trace.text(location.module).to_owned();
     who.source = context.source(&location);
-    who.called_by = culprit::called_by(context, &written.stacks, location.function).unwrap_or_default();
+    who.called_by = culprit::called_by(context, &written.stacks, &location).unwrap_or_default();
     who.instruction = instruction::hottest(context.trace, context.disassembler, &written.stacks, location.function);
     let window = context.blame.window;
     let (spans, exact) = merged(

@@ -13,7 +13,7 @@ use super::place::{self, any_user, application, place};
 use super::tally::{Group, Tally, Why};
 use super::{inside, instruction, lock, sched};
 use crate::classify::Classifier;
-use crate::report::{Culprit, WorkedOn};
+use crate::report::{Activity, Culprit, WorkedOn};
 use crate::runtime;
 
 /// A function must cover this share of the blame to be the culprit; the innermost such one is.
@@ -42,7 +42,7 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
     let mut culprit = of_thread(context, thread.unwrap_or(ThreadIdx::NONE));
     (culprit.threads, culprit.processes) = (crew.threads.len(), crew.processes);
     culprit.works_on = works_on(context, tally.ends().iter().map(|(thread, blame)| (*thread, *blame)));
-    culprit.activity = tally.activity();
+    culprit.activity = if group.holds_up() || !tally.is_asleep() { tally.activity() } else { Activity::Slept };
     let Some(location) = function.filter(|l| !runs_anything(context, l)) else {
         culprit.function = inside::stands_for(context, &samples).to_owned();
         return culprit;
@@ -50,8 +50,8 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
     culprit.function = context.trace.text(location.function).to_owned();
     culprit.module = context.trace.text(location.module).to_owned();
     culprit.source = context.source(&location);
-    culprit.called_by = called_by(context, &samples, location.function)
-        .or_else(|| called_by(context, &tally.sites, location.function))
+    culprit.called_by = called_by(context, &samples, &location)
+        .or_else(|| called_by(context, &tally.sites, &location))
         .unwrap_or_default();
     if runs(group) {
         culprit.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
@@ -123,8 +123,14 @@ fn samples_of(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> F
     samples
 }
 
-/// The function that called `function` in most of the weight.
-pub(super) fn called_by(context: &Context, stacks: &FxHashMap<StackId, f64>, function: StringId) -> Option<String> {
+/// The function that called this one in most of the weight; where it is of a package that was installed for the program, the innermost
+/// of the program's own that did, be it at some removes.
+pub(super) fn called_by(context: &Context, stacks: &FxHashMap<StackId, f64>, location: &LocationRow) -> Option<String> {
+    if runtime::is_installed(context.trace.text(location.module)) {
+        let own = wide(stacks, COVERAGE, |stack| place::own_frames(context, stack).collect());
+        return own.into_iter().next().map(|own| context.trace.text(own.name).to_owned());
+    }
+    let function = location.function;
     let mut callers = Callers::default();
     let mut ordered: Vec<_> = stacks.iter().collect();
     ordered.sort_by_key(|(stack, _)| **stack);

@@ -1,6 +1,6 @@
 //! Title, evidence and advice of a finding, in words that need no manual.
 
-use holdup_trace::{Amount, Nanos, StackId, ThreadIdx};
+use holdup_trace::{Amount, LockKind, Nanos, StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::at_once::{self, Limit};
@@ -216,7 +216,12 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
         lines.push("what they waited for is their own timer, input from outside, or nobody".to_owned());
     }
     if let Some(l) = f.lock.as_ref().filter(|l| !l.address.is_empty()) {
-        lines.push(format!("the lock is the {} at {}", l.kind.name(), l.address));
+        let kind = match l.kind {
+            LockKind::File => "that of a file, ",
+            LockKind::Other | LockKind::Unknown => "",
+            kind => &format!("the {} ", kind.name()),
+        };
+        lines.push(format!("the lock is {kind}at {}", l.address));
     }
     if let Some(i) = f.culprit.instruction.as_ref().filter(|i| !i.text.is_empty() && i.share >= TELLING) {
         lines.push(format!("{:.0} % of the samples are at {} `{}`", 100.0 * i.share, i.address, i.text));

@@ -4,11 +4,13 @@ use holdup_trace::{Nanos, StringId, ThreadIdx};
 use rustc_hash::FxHashSet;
 
 use super::context::Context;
+use super::place;
 use super::tally::{Group, Tally};
 use crate::focus::CLOCK;
 use crate::intervals::descends;
 use crate::label::{duration, threads};
 use crate::report::{CpuSeconds, Finding, FindingKind};
+use crate::schedulers;
 
 /// The idleness of a pipeline is that of its source: that of programs that are fed goes to the one that feeds them, where this is idle
 /// itself.
@@ -61,7 +63,15 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
         // What several slept is no time that went by.
         let slept = || format!(" for {}", duration(context.limits.of_threads(tally.asleep.amount(), 1)));
         let (its, lasted) = if own == 1 { ("its", slept()) } else { ("their", String::new()) };
-        let what = if at_input { "waited for input until" } else { "slept by" };
+        // Where its tasks wait for whatever they wait for, that is no input.
+        let site = tally.main_site(context.classifier);
+        let functions = || place::functions(context, site).map(|function| context.trace.text(function));
+        let has_tasks = || schedulers::unseen(functions()).is_some();
+        let what = match at_input {
+            true if has_tasks() => "waited for",
+            true => "waited for input until",
+            false => "slept by",
+        };
         return format!("{who} {what} {its} own timer{lasted}{behind}");
     }
     let asks = || tally.ends().keys().all(|thread| context.timeline.is_server(*thread) == Some(false));
@@ -77,7 +87,7 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
 pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Finding) -> String {
     if tally.is_asleep() && tally.is_at_input(context.classifier) {
         return format!(
-            "See what sets that timer in {}: a limit of its rate, a pause before it tries again, or a time-out for input that did not come.",
+            "See what sets that timer in {}: a sleep, a limit of its rate, a pause before it tries again, or a time-out for input that did not come.",
             f.culprit.process
         );
     }

@@ -1,7 +1,7 @@
 //! Where a stack is in the program.
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{StackId, StringId, is_made_at_run_time};
+use holdup_trace::{FrameId, StackId, StringId, is_made_at_run_time};
 
 use super::context::Context;
 use crate::{classify, lock_names, runtime};
@@ -14,9 +14,13 @@ pub(super) fn application(context: &Context, stack: StackId) -> Option<LocationR
 /// The innermost function of a stack that is neither a language's nor of what was installed for the program, or else the innermost
 /// application function.
 pub(super) fn own(context: &Context, stack: StackId) -> Option<LocationRow> {
-    let frames = context.classifier.application_frames(stack);
-    let is_own = |l: &LocationRow| !runtime::is_installed(context.trace.text(l.module));
-    frames.iter().map(|(_, l)| *l).find(is_own).or_else(|| frames.first().map(|(_, l)| *l))
+    own_frames(context, stack).next().map(|(_, l)| l).or_else(|| application(context, stack))
+}
+
+/// The application's locations of a stack that are of no package installed for the program, the innermost first.
+pub(super) fn own_frames(context: &Context, stack: StackId) -> impl Iterator<Item = (FrameId, LocationRow)> {
+    let frames = context.classifier.application_frames(stack).into_iter();
+    frames.filter(|(_, l)| !runtime::is_installed(context.trace.text(l.module)))
 }
 
 /// Where a stack ends, whosever code that is.

@@ -131,7 +131,7 @@ pub(super) fn cpu_bound(
         found.function = context.trace.text(location.function).to_owned();
         found.module = context.trace.text(location.module).to_owned();
         found.source = context.source(&location);
-        found.called_by = culprit::called_by(context, &samples, location.function).unwrap_or_default();
+        found.called_by = culprit::called_by(context, &samples, &location).unwrap_or_default();
         found.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
     }
     let below = Below::of(context, samples.iter().filter(|(s, _)| ran(**s)));

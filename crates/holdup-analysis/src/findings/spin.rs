@@ -177,7 +177,7 @@ fn culprit_of(context: &Context, spun: &Spun, others: &Others) -> Culprit {
         found.function = context.trace.text(location.function).to_owned();
         found.module = context.trace.text(location.module).to_owned();
         found.source = context.source(&location);
-        found.called_by = culprit::called_by(context, &samples, location.function).unwrap_or_default();
+        found.called_by = culprit::called_by(context, &samples, &location).unwrap_or_default();
         found.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
     }
     found

@@ -227,7 +227,7 @@ impl<'a> Kernel<'a> {
             LockKind::Spinlock => 1,
             LockKind::Rwsem => 2,
             LockKind::KernelMutex => 32,
-            LockKind::Other | LockKind::Futex | LockKind::Unknown => 0,
+            LockKind::Other | LockKind::File | LockKind::Futex | LockKind::Unknown => 0,
         };
         self.event(at, number::GENERIC, 0, |generic, _| {
             generic.text(1, if l.begin { "contention_begin" } else { "contention_end" });

@@ -124,6 +124,9 @@ impl Page<'_> {
             FindingKind::IdleByDesign => {
                 let how = if others.is_empty() { "Nothing" } else { "Little" };
                 let idle = idle(self.answer);
+                if f.culprit.activity == Activity::Slept {
+                    return format!("{}; {idle:.0} % of the CPU time there was nothing to do", shortened(f));
+                }
                 format!("{how} held it up: {idle:.0} % of the CPU time there was nothing to do; {}", shortened(f))
             }
             _ => shortened(f),

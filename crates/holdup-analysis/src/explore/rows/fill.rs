@@ -174,6 +174,7 @@ fn lock(trace: &Trace, lock: LockId) -> String {
     let row = trace.locks.row(lock.index());
     match (trace.text(row.name), row.kind) {
         ("", LockKind::Unknown | LockKind::Other) => format!("lock {:#x}", row.address),
+        ("", LockKind::File) => format!("file lock {:#x}", row.address),
         ("", kind) => format!("{} {:#x}", kind.name(), row.address),
         (name, _) => name.to_owned(),
     }

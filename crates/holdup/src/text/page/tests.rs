@@ -183,6 +183,11 @@ fn nothing_is_said_to_hold_up_what_had_nothing_to_do() {
     let held = Finding { blame_cpu_s: 0.1, ..held() };
     let some = page_of(&Explanation { findings: vec![held, idle("f2")], ..answer.clone() }, Some("x"));
     assert!(some.contains("Little held it up: 92 %") && some.contains("Also      1. bitmap-scan kept"), "{some}");
+    // Who set itself a time waited for that.
+    let mut asleep = idle("f2");
+    asleep.culprit.activity = Activity::Slept;
+    let slept = page_of(&Explanation { findings: vec![asleep], ..answer.clone() }, Some("x"));
+    assert!(slept.contains("\n  curl waited; 92 % of the CPU time there was nothing to do."), "{slept}");
     // A machine has no work of its own to wait for.
     let machine = page_of(&Explanation { mostly_idle: false, ..answer }, None);
     assert!(machine.contains("Nothing held it up: 92 % of the CPU time there was nothing to do."), "{machine}");
