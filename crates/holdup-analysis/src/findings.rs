@@ -223,6 +223,8 @@ impl Context<'_> {
         let mostly_idle = idle::mostly(self, &cpu_seconds, &findings);
         if let Some(at) = mostly_idle {
             idle::put_first(&mut findings, at);
+        } else if let Some(first) = findings.iter_mut().find(|f| f.is_cause()) {
+            idle::doubt(&cpu_seconds, first);
         }
         for (i, finding) in findings.iter_mut().enumerate() {
             finding.id = format!("f{}", i + 1);

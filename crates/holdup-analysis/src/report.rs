@@ -9,6 +9,11 @@ pub use finding::{
     LockFacts, Neighbour, Stall, Waiters, WorkedOn,
 };
 
+/// From this share of the time on there was nothing to do nearly all of it.
+const NEARLY_ALL: f64 = 0.8;
+/// So many times as much of it as a finding cost.
+const NEXT_TO_NOTHING: f64 = 10.0;
+
 /// From this share of all CPU time on a finding is worth its place on the page.
 pub const ON_THE_PAGE: f64 = 0.01;
 
@@ -144,6 +149,11 @@ impl CpuSeconds {
     /// The sum of all parts, which must be `total`.
     pub fn sum(&self) -> f64 {
         self.busy + self.spin + self.other + self.held_up + self.runnable_idle + self.no_work + self.lost
+    }
+
+    /// Whether there was nothing to do nearly all the time, and a finding cost next to nothing beside that.
+    pub fn leaves_next_to_nothing(&self, finding: &Finding) -> bool {
+        self.no_work >= NEARLY_ALL * self.total && self.no_work > NEXT_TO_NOTHING * finding.blame_cpu_s
     }
 
     /// The same with up to so many seconds, in which there seemed to be nothing to do, as held up.

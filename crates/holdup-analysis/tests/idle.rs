@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{MS, POLL, READ, SLEEP, Schedule};
-use holdup_analysis::report::{Explanation, FindingKind};
+use common::{FUTEX, MS, POLL, READ, SLEEP, Schedule};
+use holdup_analysis::report::{Confidence, Explanation, Finding, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{ListenerEvent, NameEvent, ParentEvent, WakeContext};
 
@@ -179,4 +179,31 @@ fn nobody_asks_what_holds_up_the_recorder() {
     };
     assert!(of(0), "by an earlier version");
     assert!(!of(9));
+}
+
+/// A thread of a server keeps a lock for `kept` ms, for which another one waits, and both wait for input otherwise.
+fn first_beside_idleness(kept: f64) -> (Explanation, Finding) {
+    let mut s = Schedule::new(2, 1000.0).thread(11, "keeper").thread(12, "worker").in_focus();
+    s.builder.push(0, ListenerEvent { pid: 1, parent: 0, listens: true });
+    let s = s
+        .runs(11, 0, 100.0, 110.0 + kept, POLL)
+        .futex(105.0, 12, 11)
+        .runs(12, 1, 104.0, 106.0, FUTEX)
+        .by(105.0 + kept, 0, 11, 12)
+        .runs(12, 1, 105.0 + kept, 107.0 + kept, POLL);
+    let answer = explain(&s.finish(), "t", &Options::default(), &NoDisassembler).unwrap();
+    let first = answer.findings.iter().find(|f| f.is_cause()).unwrap_or_else(|| panic!("{answer:#?}")).clone();
+    (answer, first)
+}
+
+#[test]
+fn what_cost_next_to_nothing_is_not_sure_to_be_what_was_waited_for() {
+    let (answer, first) = first_beside_idleness(50.0);
+    assert!(answer.cpu_seconds.leaves_next_to_nothing(&first), "{:?} {first:?}", answer.cpu_seconds);
+    let doubts =
+        first.doubts.iter().filter(|doubt| doubt.starts_with("most of the time nobody is known to wait")).count();
+    assert_eq!((doubts, first.confidence >= Confidence::Medium), (1, true));
+    let (answer, first) = first_beside_idleness(700.0);
+    assert!(!answer.cpu_seconds.leaves_next_to_nothing(&first), "{:?} {first:?}", answer.cpu_seconds);
+    assert!(first.doubts.iter().all(|doubt| !doubt.contains("nobody is known to wait")), "{first:?}");
 }

@@ -1,4 +1,4 @@
-//! Which processes are servers: they own a socket that listens.
+//! Which processes are servers: they own a socket that listens, or one of UDP on a port that somebody chose.
 //!
 //! The tables of each network namespace name the sockets that listen, by inode; the links in /proc/PID/fd tell who holds
 //! them. A look costs a microsecond or two for each descriptor, so it has a limit: what was not reached is not told of.
@@ -28,6 +28,8 @@ const APART: f64 = 200.0;
 const LEAST_APART: Duration = Duration::from_millis(50);
 /// So many descriptors of a process are looked at. A server opens what it listens on before it has clients.
 const DESCRIPTORS: usize = 4_096;
+/// The kernel gives ports from here on to those that ask for any, if nothing else was set.
+const ANY_PORT: u16 = 32_768;
 /// The flag of a local socket that listens, in /proc/net/unix.
 const ACCEPTS: u32 = 1 << 16;
 
@@ -125,6 +127,8 @@ fn listening(pids: &[u32], end: Instant) -> Option<HashSet<u64>> {
         if namespaces.insert(namespace.ino()) {
             read(&process.join("net/tcp"), tcp, end, &mut sockets)?;
             read(&process.join("net/tcp6"), tcp, end, &mut sockets)?;
+            read(&process.join("net/udp"), udp, end, &mut sockets)?;
+            read(&process.join("net/udp6"), udp, end, &mut sockets)?;
             read(&process.join("net/unix"), local, end, &mut sockets)?;
         }
         if Instant::now() >= end {
@@ -194,6 +198,17 @@ fn tcp(line: &str) -> Line {
     }
 }
 
+/// A line of /proc/net/udp: who serves has a port that its clients know, and takes what comes from any of them.
+fn udp(line: &str) -> Line {
+    let mut fields = line.split_ascii_whitespace().skip(1);
+    let port = |address: &str| u16::from_str_radix(address.rsplit_once(':')?.1, 16).ok();
+    let [own, other] = [(); 2].map(|()| fields.next().and_then(port));
+    match (own, other, fields.nth(6).map(str::parse)) {
+        (Some(1..ANY_PORT), Some(0), Some(Ok(inode))) => Line::Listens(inode),
+        _ => Line::Other,
+    }
+}
+
 /// A line of /proc/net/unix, where they come in any order.
 fn local(line: &str) -> Line {
     let mut fields = line.split_ascii_whitespace().skip(3);
@@ -236,7 +251,7 @@ fn inode(target: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixListener;
     use std::process::{Child, Command, Stdio};
@@ -276,7 +291,10 @@ mod tests {
         let tcp = TcpListener::bind("127.0.0.1:0").expect("TCP");
         let connected = TcpStream::connect(tcp.local_addr().expect("address")).expect("connection");
         let unix = UnixListener::bind(dir.path().join("socket")).expect("UNIX");
-        for (socket, listens) in [(OwnedFd::from(tcp), true), (unix.into(), true), (connected.into(), false)] {
+        let chosen = (20_000..ANY_PORT).find_map(|port| UdpSocket::bind(("127.0.0.1", port)).ok()).expect("UDP");
+        let any = UdpSocket::bind("127.0.0.1:0").expect("UDP");
+        let stream = [(OwnedFd::from(tcp), true), (unix.into(), true), (connected.into(), false)];
+        for (socket, listens) in stream.into_iter().chain([(chosen.into(), true), (any.into(), false)]) {
             let holder = Holder::of(socket);
             assert_eq!(told(&holder, Whom::All), Some(holder.found(listens)));
             assert_eq!(told(&holder, Whom::Tree(holder.0.id())), Some(holder.found(listens)));
@@ -325,6 +343,11 @@ mod tests {
             "   1: 0100007F:1538 0100007F:A0F4 01 00000000:00000000 00:00000000 00000000   999        0 4712 1 0";
         assert_eq!((tcp(listens), tcp(connected), tcp("")), (Line::Listens(4711), Line::Last, Line::Last));
         assert_eq!((port(listens), port(connected), port("0: :")), (Some(0x1538), None, None));
+        let of = |own: &str, other: &str| {
+            udp(&format!("  7: 0100007F:{own} {other} 07 00000000:00000000 00:00000000 00000000 0 0 4713 2 0 0"))
+        };
+        assert_eq!((of("0035", "00000000:0000"), of("0035", "0100007F:A0F4")), (Line::Listens(4713), Line::Other));
+        assert_eq!((of("A0F4", "00000000:0000"), udp("7: :")), (Line::Other, Line::Other), "it asked for any port");
         let listens = "ffff8a1c0: 00000002 00000000 00010000 0001 01 1234 /run/a b";
         let connected = "ffff8a1c0: 00000003 00000000 00000000 0001 03 1235";
         let asked = "ffff: 00000002 00000000 00010000 0001 01 7 /tmp/.java_pid12";

@@ -9,7 +9,7 @@ use super::tally::{Group, Tally};
 use crate::focus::CLOCK;
 use crate::intervals::descends;
 use crate::label::{duration, threads};
-use crate::report::{CpuSeconds, Finding, FindingKind};
+use crate::report::{Confidence, CpuSeconds, Finding, FindingKind};
 use crate::schedulers;
 
 /// The idleness of a pipeline is that of its source: that of programs that are fed goes to the one that feeds them, where this is idle
@@ -162,6 +162,15 @@ fn has_busier_siblings(context: &Context, idle: &Finding) -> bool {
     let most = culprits.iter().map(|thread| ran(*thread)).max().unwrap_or(0);
     let siblings = (0..).map(ThreadIdx).zip(&context.trace.threads.pid).filter(|(_, of)| **of == pid);
     siblings.map(|(thread, _)| thread).any(|thread| ran(thread) > most && !culprits.contains(&thread))
+}
+
+/// What is found beside so much time without work may not be what anybody waited for.
+pub(super) fn doubt(cpu: &CpuSeconds, first: &mut Finding) {
+    if cpu.leaves_next_to_nothing(first) {
+        first.confidence = first.confidence.max(Confidence::Medium);
+        let doubt = "most of the time nobody is known to wait for anybody: who had no work may have been held up, too (--all lists them)";
+        first.doubts.push(doubt.to_owned());
+    }
 }
 
 /// Puts it before all others.

@@ -129,6 +129,13 @@ impl Page<'_> {
                 }
                 format!("{how} held it up: {idle:.0} % of the CPU time there was nothing to do; {}", shortened(f))
             }
+            _ if self.answer.cpu_seconds.leaves_next_to_nothing(f) => {
+                let idle = idle(self.answer);
+                format!(
+                    "Little held it up: {idle:.0} % of the CPU time there was nothing to do; the most: {}",
+                    shortened(f)
+                )
+            }
             _ => shortened(f),
         }
     }

@@ -183,6 +183,12 @@ fn nothing_is_said_to_hold_up_what_had_nothing_to_do() {
     let held = Finding { blame_cpu_s: 0.1, ..held() };
     let some = page_of(&Explanation { findings: vec![held, idle("f2")], ..answer.clone() }, Some("x"));
     assert!(some.contains("Little held it up: 92 %") && some.contains("Also      1. bitmap-scan kept"), "{some}");
+    let small = Finding { blame_cpu_s: 0.1, ..held() };
+    let little = page_of(&Explanation { findings: vec![small], mostly_idle: false, ..answer.clone() }, Some("x"));
+    assert!(
+        little.contains("Little held it up: 92 % of the CPU time there was nothing to do; the most: bitmap-scan"),
+        "{little}"
+    );
     // Who set itself a time waited for that.
     let mut asleep = idle("f2");
     asleep.culprit.activity = Activity::Slept;
