@@ -81,8 +81,8 @@ const WEB: [(u64, &str); 5] =
     [(0x1000, "ask"), (0x2000, "next_request"), (0x3000, "serve"), (0x4000, "load"), (0x5000, "get_connection")];
 
 /// A client has two requests under way at a web server, which asks a service; that answers each after 30 ms, by a timer of its loop. The web
-/// server has a thread for each request, or one loop for all.
-fn asks_by(web: [u32; 2]) -> Finding {
+/// server has a thread for each request, which takes it at `takes`, or one loop for all.
+fn asks_by(web: [u32; 2], takes: &[u64]) -> Finding {
     let end = 1000.0;
     let mut s = Schedule::new(4, end);
     for (pid, tid, name) in [(20, 20, "service"), (30, 30, "web"), (30, 31, "web"), (40, 40, "client")] {
@@ -90,15 +90,15 @@ fn asks_by(web: [u32; 2]) -> Finding {
         s.builder.push(0, NameEvent { pid, tid, name });
         s.builder.push(0, ListenerEvent { pid, parent: 1, listens: pid != 40 });
     }
-    let [ask, next] = if web[0] == web[1] { [(POLL, 0x1000); 2] } else { [(READ, 0x1000), (READ, 0x2000)] };
+    let call = if web[0] == web[1] { POLL } else { READ };
     for (request, tid) in web.into_iter().enumerate() {
         let (cpu, mut b) = (1 + request as u16, 1.0 + 15.0 * request as f64);
         while b + 31.0 < end {
-            s = s.waits_at(tid, cpu, [b, b + 0.2], ask.0, &[ask.1]).by(b + 0.1, cpu, tid, 20);
+            s = s.waits_at(tid, cpu, [b, b + 0.2], call, &[0x1000]).by(b + 0.1, cpu, tid, 20);
             s = s.waits_at(20, 0, [b + 0.1, b + 0.3], POLL, &[0x3000]);
             s = s.wakes(b + 30.0, 0, 0, 20, WakeContext::Timer, 0).by(b + 30.1, 0, 20, tid);
             s = s.waits_at(20, 0, [b + 30.0, b + 30.3], POLL, &[0x3000]);
-            s = s.waits_at(tid, cpu, [b + 30.1, b + 30.4], next.0, &[next.1]).by(b + 30.2, cpu, tid, 40);
+            s = s.waits_at(tid, cpu, [b + 30.1, b + 30.4], call, takes).by(b + 30.2, cpu, tid, 40);
             s = s.waits_at(40, 3, [b + 30.2, b + 30.6], POLL, &[0x4000]).by(b + 30.5, 3, 40, tid);
             b += 30.5;
         }
@@ -110,12 +110,16 @@ fn asks_by(web: [u32; 2]) -> Finding {
 
 #[test]
 fn who_lets_no_more_through_is_told_by_those_who_ask() {
-    let pool = asks_by([30, 31]);
+    let pool = asks_by([30, 31], &[0x2000]);
     assert!(pool.title.starts_with("service slept for"), "{}", pool.title);
     assert!(pool.title.contains(", asked by web 2 at a time (in ask), while others waited for it"), "{}", pool.title);
     assert!(pool.advice.starts_with("web, in ask, never asks more than 2 at once: find what lets no more through it"));
 
-    let looped = asks_by([30, 30]);
+    // One function that waits for clients, too, called on another way.
+    let shared = asks_by([30, 31], &[0x1000, 0x2000]);
+    assert!(shared.title.contains(", asked by web 2 at a time"), "{}", shared.title);
+
+    let looped = asks_by([30, 30], &[0x1000]);
     assert!(looped.title.starts_with("service slept for"), "{}", looped.title);
     assert!(!looped.title.contains("asked by"), "a loop may ask for several: {}", looped.title);
 }

@@ -24,6 +24,8 @@ const STEADY: f64 = 0.8;
 const LONG: f64 = 0.25;
 /// Who is woken by one program so many of the times waits for no other.
 const ALONE: f64 = 0.9;
+/// So many wake-ups tell that it is no chance.
+const MANY: f64 = 20.0;
 /// Fewer times may be chance.
 const FEWEST: u64 = 20;
 
@@ -121,8 +123,10 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
     let servers: FxHashSet<StringId> = tally.ends().keys().map(|thread| context.program(*thread)).collect();
     let mut places = FxHashMap::default();
     let mut asks = |asker: &Asker| {
-        let place = Place::of(context, asker.stack);
-        asker.in_the_middle || *places.entry(place).or_insert_with(|| place.is_for(context, &servers))
+        // One function may wait for clients and servers alike, called on different ways.
+        let of = [Place::of(context, asker.stack), Place::Stack(asker.stack)];
+        let mut is_for = |place: Place| *places.entry(place).or_insert_with(|| place.is_for(context, &servers));
+        asker.in_the_middle || of.into_iter().any(&mut is_for)
     };
     let (mut levels, mut programs): (FxHashMap<usize, f64>, FxHashMap<StringId, f64>) = Default::default();
     let (mut waited_for, mut within, mut behind) = (0.0, Vec::new(), Vec::new());
@@ -174,13 +178,18 @@ impl Place {
 
     /// Whether who waits here does so for one of these alone, unlike an event loop, which its clients wake as well. O(places).
     fn is_for(self, context: &Context, servers: &FxHashSet<StringId>) -> bool {
-        let here = context.timeline.brought().iter().filter(|((stack, _), _)| Place::of(context, *stack) == self);
+        let is_here = |stack: StackId| match self {
+            Place::Stack(place) => place == stack,
+            Place::Function(_) => Place::of(context, stack) == self,
+        };
         let (mut for_them, mut seen) = (0.0, 0.0);
-        for ((_, program), n) in here {
+        for ((_, program), n) in context.timeline.brought().iter().filter(|((stack, _), _)| is_here(*stack)) {
             seen += f64::from(*n);
             for_them += if servers.contains(program) { f64::from(*n) } else { 0.0 };
         }
-        for_them > ALONE * seen
+        // On one of many ways others may not have come yet.
+        let least = if matches!(self, Place::Stack(_)) { MANY } else { 0.0 };
+        for_them > ALONE * seen && seen > least
     }
 }
 
