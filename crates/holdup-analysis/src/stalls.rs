@@ -113,9 +113,11 @@ impl Seen {
     }
 }
 
-/// Whether the wait could be held up by anybody: not for the end of a child, not in the kernel's own idling.
+/// Whether the wait could be held up by anybody: not for the end of a child, not in the idling of the kernel or of a runtime.
 fn is_asked(look: &Look, wait: &Wait) -> bool {
-    let never = wait.exempt || wait.idle_state || wait.open || look.study.focus.is_kernel(wait.thread);
+    let classifier = look.study.classifier;
+    let kept = look.study.focus.is_kernel(wait.thread) || classifier.role(wait.thread).is_some();
+    let never = wait.exempt || wait.idle_state || wait.open || kept || classifier.facts(wait.stack).parked;
     // What no thread ended holds up only where it is a disk or a lock.
     let ended = wait.waker.is_real() || matches!(wait.kind, WaitKind::Disk | WaitKind::PageFault | WaitKind::Lock);
     !never && ended

@@ -13,8 +13,13 @@ fn titles(trace: &Trace, focus: Option<&str>) -> Vec<String> {
 
 /// A server and its client; each time after `usual` quick answers comes a slow one, which takes so long in so a function.
 fn served(usual: usize, slow: &[(f64, u64)]) -> Traffic {
+    served_to("client", usual, slow)
+}
+
+/// The same of a client with a thread of this name.
+fn served_to(client: &str, usual: usize, slow: &[(f64, u64)]) -> Traffic {
     let length: f64 = slow.iter().map(|s| s.0 + 0.15 * (usual + 1) as f64).sum();
-    let mut traffic = Traffic::new(2, length + 20.0).thread(10, 10, "client").thread(20, 20, "server");
+    let mut traffic = Traffic::new(2, length + 20.0).thread(10, 10, client).thread(20, 20, "server");
     traffic.comes(0.0, 0, 10);
     traffic.t = 0.05;
     for &(work, function) in slow {
@@ -39,6 +44,15 @@ fn a_server_that_scans_once_in_a_while_is_told_to_all_who_ask() {
     assert_eq!((*count, *waiters, culprit.tid), (3, 1, 20));
     assert!((longest_s - 0.105).abs() < 1e-6, "{longest_s}");
     assert!((windows[0][1] - windows[0][0] - 0.098).abs() < 1e-3, "{windows:?}");
+}
+
+#[test]
+fn a_runtimes_own_threads_miss_nobody() {
+    let stalls = |client| {
+        let trace = served_to(client, 50, &[(98.0, SCAN), (105.0, SCAN)]).thread(10, 11, "VM Thread").finish();
+        titles(&trace, None).len()
+    };
+    assert_eq!([stalls("http-1"), stalls("GC Thread#0")], [1, 0]);
 }
 
 /// A scan of what grows takes longer each time: the stalls say so, and so does the evidence against the server.
