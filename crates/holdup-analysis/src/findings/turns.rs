@@ -233,10 +233,12 @@ fn culprit_of(context: &Context, side: &[ThreadIdx]) -> Culprit {
     let ran = |t: &&ThreadIdx| context.timeline.ran.get(t.index()).copied().unwrap_or(0);
     let thread = side.iter().max_by_key(|t| (ran(t), std::cmp::Reverse(**t))).copied().unwrap_or(ThreadIdx::NONE);
     let mut found = culprit::of_thread(context, thread);
-    if let Some(location) = culprit::specific(context, &context.samples_of(side.iter().copied())) {
+    let samples = context.samples_of(side.iter().copied());
+    if let Some(location) = culprit::specific(context, &samples) {
         found.function = context.trace.text(location.function).to_owned();
         found.module = context.trace.text(location.module).to_owned();
         found.source = context.source(&location);
+        found.called_by = culprit::called_by(context, &samples, &location).unwrap_or_default();
     }
     found
 }
