@@ -220,12 +220,7 @@ impl Context<'_> {
         let mut findings: Vec<Finding> = findings.into_iter().map(|(finding, _)| finding).collect();
         growth::add(self, &mut findings);
         let cpu_seconds = self.cpu_seconds().held_up_after_all(uncharged.seconds());
-        let mostly_idle = idle::mostly(self, &cpu_seconds, &findings);
-        if let Some(at) = mostly_idle {
-            idle::put_first(&mut findings, at);
-        } else if let Some(first) = findings.iter_mut().find(|f| f.is_cause()) {
-            idle::doubt(&cpu_seconds, first);
-        }
+        let mostly_idle = idle::put_in_order(self, &cpu_seconds, &mut findings);
         for (i, finding) in findings.iter_mut().enumerate() {
             finding.id = format!("f{}", i + 1);
         }
@@ -240,7 +235,7 @@ impl Context<'_> {
         };
         Ok(Explanation {
             schema: "holdup.explain/1",
-            mostly_idle: mostly_idle.is_some(),
+            mostly_idle,
             trace,
             caveats: caveats::of(self, &cpu_seconds, &findings),
             cpu_seconds,

@@ -126,7 +126,7 @@ const LEAST: f64 = 0.25;
 
 /// Which finding says that the program in focus mostly had nothing to do, if no cause cost much
 /// beside that. A server that waits for requests does what it is for; where it is not known whether it is one, nothing is said.
-pub(super) fn mostly(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) -> Option<usize> {
+fn mostly(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) -> Option<usize> {
     // Of a whole machine, what its user has started meanwhile, if not to measure the time.
     let meta = &context.trace.meta;
     let is_clock = meta.command.first().is_some_and(|c| c.rsplit('/').next() == Some(CLOCK));
@@ -164,18 +164,20 @@ fn has_busier_siblings(context: &Context, idle: &Finding) -> bool {
     siblings.map(|(thread, _)| thread).any(|thread| ran(thread) > most && !culprits.contains(&thread))
 }
 
-/// What is found beside so much time without work may not be what anybody waited for.
-pub(super) fn doubt(cpu: &CpuSeconds, first: &mut Finding) {
-    if cpu.leaves_next_to_nothing(first) {
+/// Puts idleness before all others where the program in focus mostly had nothing to do, and tells whether it did. Else what is found beside
+/// so much time without work may not be what anybody waited for.
+pub(super) fn put_in_order(context: &Context, cpu: &CpuSeconds, findings: &mut [Finding]) -> bool {
+    if let Some(at) = mostly(context, cpu, findings) {
+        findings[..=at].rotate_right(1);
+        return true;
+    }
+    let first = findings.iter_mut().find(|f| f.is_cause());
+    if let Some(first) = first.filter(|first| cpu.leaves_next_to_nothing(first)) {
         first.confidence = first.confidence.max(Confidence::Medium);
         let doubt = "most of the time nobody is known to wait for anybody: who had no work may have been held up, too (--all lists them)";
         first.doubts.push(doubt.to_owned());
     }
-}
-
-/// Puts it before all others.
-pub(super) fn put_first(findings: &mut [Finding], at: usize) {
-    findings[..=at].rotate_right(1);
+    false
 }
 
 /// Whether nothing of it ran for more than half of the time, with which many programs of a machine together are seldom active, too.

@@ -181,10 +181,10 @@ fn nothing_is_said_to_hold_up_what_had_nothing_to_do() {
     assert!(text.contains("--keep FILE"), "{text}");
     // What is too small for the page is not; what is not comes behind the idleness.
     let held = Finding { blame_cpu_s: 0.1, ..held() };
-    let some = page_of(&Explanation { findings: vec![held, idle("f2")], ..answer.clone() }, Some("x"));
+    let some = page_of(&Explanation { findings: vec![held.clone(), idle("f2")], ..answer.clone() }, Some("x"));
     assert!(some.contains("Little held it up: 92 %") && some.contains("Also      1. bitmap-scan kept"), "{some}");
-    let small = Finding { blame_cpu_s: 0.1, ..held() };
-    let little = page_of(&Explanation { findings: vec![small], mostly_idle: false, ..answer.clone() }, Some("x"));
+    let little =
+        page_of(&Explanation { findings: vec![held.clone()], mostly_idle: false, ..answer.clone() }, Some("x"));
     assert!(
         little.contains("Little held it up: 92 % of the CPU time there was nothing to do; the most: bitmap-scan"),
         "{little}"
