@@ -33,6 +33,7 @@ mod meanwhile;
 mod merge;
 mod nameless;
 mod names;
+mod one_by_one;
 mod place;
 mod preempt;
 mod profile;

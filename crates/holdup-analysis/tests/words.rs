@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{FUTEX, MS, Schedule, ns};
-use holdup_analysis::report::{Explanation, FindingKind};
+use holdup_analysis::report::{Explanation, Finding, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
     ChainId, Cpu, Image, Location, LockId, LockKey, LockKind, MapEvent, NameEvent, SampleEvent, SwitchEvent,
@@ -230,6 +230,31 @@ fn the_busy_function_is_that_of_the_busy_program() {
         "{}",
         first.title
     );
+}
+
+/// Four threads of a program, each for a quarter of a second, begin so many milliseconds after the one before.
+fn begins_every(ms: u64) -> Finding {
+    let mut s = schedule(4, &[1]).thread(1, "thumbs");
+    for (i, tid) in (10..14).enumerate() {
+        s = s.thread(tid, "resizer");
+        let (from, cpu) = (i as u64 * ms, i as u16);
+        let chain = chain(&mut s, 1, &[], &[0x3000, 0x1000]);
+        for t in from + 1..from + 250 {
+            s.builder.push(t * MS, SampleEvent { cpu: Cpu(cpu), tid, ip: 0x3004, chain });
+        }
+        s = s.runs(tid, cpu, from as f64, from as f64 + 250.0, FUTEX);
+    }
+    explained(s).findings.into_iter().find(|f| f.kind == FindingKind::CpuBound).expect("what ran")
+}
+
+#[test]
+fn many_of_which_one_works_at_a_time_wait_for_whoever_starts_them() {
+    let one = begins_every(250);
+    assert!(one.title.starts_with("4 threads of "), "{}", one.title);
+    assert!(one.title.contains(" worked one at a time: ") && one.title.ends_with("of it in deflate"), "{}", one.title);
+    assert!(one.advice.starts_with("Whoever starts them waits for each before the next"), "{}", one.advice);
+    let several = begins_every(100);
+    assert!(several.title.contains("went into work"), "{}", several.title);
 }
 
 /// Two threads work for a second; for a part of it one of them waits for a lock that the other has.

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::below::Below;
 use super::caveats;
 use super::context::Context;
+use super::one_by_one::OneByOne;
 use super::place::{self, is_on};
 use super::storm::{FEWER, Storm};
 use super::{cache_line, collecting, culprit, idle, inside, instruction};
@@ -153,7 +154,10 @@ pub(super) fn cpu_bound(
     evidence.extend(below.evidence(context));
     let collection = collecting::of(context);
     evidence.extend(collection.iter().map(collecting::Collecting::line));
-    let advice = match inside::busy(context, &samples, &found.function).or_else(|| below.advice(&found.function)) {
+    let one_by_one = if storm.is_none() { OneByOne::of(context, program) } else { None };
+    let told = one_by_one.as_ref().map(|one_by_one| one_by_one.advice(&found.function));
+    let told = told.or_else(|| inside::busy(context, &samples, &found.function));
+    let advice = match told.or_else(|| below.advice(&found.function)) {
         _ if storm.is_some() => FEWER.to_owned(),
         Some(advice) => advice,
         None if is_full(context) => FULL.to_owned(),
@@ -169,14 +173,21 @@ pub(super) fn cpu_bound(
     let (confidence, doubts) = certainty(context, count, share);
     let busy = Finding {
         kind: FindingKind::CpuBound,
-        title: match (&storm, mostly) {
-            (Some(storm), _) => format!("{}, {:.0} % of it in {}", storm.words(name), 100.0 * share, found.function),
-            (None, Some(share)) => format!(
+        title: match (&storm, mostly, &one_by_one) {
+            (Some(storm), _, _) => format!("{}, {:.0} % of it in {}", storm.words(name), 100.0 * share, found.function),
+            (None, Some(share), _) => format!(
                 "{} of CPU time went into work, {:.0} % of it into garbage collection",
                 label::duration(seconds),
                 100.0 * share
             ),
-            (None, None) if share < FLAT => {
+            (None, None, Some(one_by_one)) => format!(
+                "{}: {} of CPU time, {:.0} % of it in {}",
+                one_by_one.words(name),
+                label::duration(seconds),
+                100.0 * share,
+                found.function
+            ),
+            (None, None, None) if share < FLAT => {
                 let own = samples.values().sum::<f64>() / total.max(1.0);
                 format!(
                     "{} of CPU time went into work, {:.0} % of it in {name}, of which no function has much",
@@ -184,7 +195,7 @@ pub(super) fn cpu_bound(
                     100.0 * own.min(1.0)
                 )
             }
-            (None, None) => format!(
+            (None, None, None) => format!(
                 "{} of CPU time went into work, {:.0} % of it in {} of {name}",
                 label::duration(seconds),
                 100.0 * share,

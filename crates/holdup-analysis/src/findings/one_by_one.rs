@@ -1,0 +1,61 @@
+//! Many that work, and never two of them at once: whoever starts them waits for each before it starts the next.
+
+use holdup_trace::{StringId, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::context::Context;
+
+/// Two may be chance.
+const FEWEST: usize = 3;
+/// One that does more than this share of the work is what to look at.
+const MOST: f64 = 0.5;
+/// Two worked at once for no more than this share of the time in which one did: where one ends and the next begins.
+const SELDOM: f64 = 0.1;
+
+/// How many there are of a program.
+pub(super) struct OneByOne {
+    threads: usize,
+    processes: usize,
+}
+
+impl OneByOne {
+    /// Where the work of `program` is that of many, of which one works at a time. O(samples).
+    pub(super) fn of(context: &Context, program: StringId) -> Option<Self> {
+        let whole = context.blame.window == (0, context.timeline.end);
+        let parallelism = &context.timeline.parallelism;
+        let alone = parallelism.get(1).copied().unwrap_or(0);
+        let several: u64 = parallelism.iter().skip(2).sum();
+        if !whole || several as f64 > SELDOM * alone as f64 {
+            return None;
+        }
+        let mut work: FxHashMap<ThreadIdx, f64> = FxHashMap::default();
+        let own = |thread: ThreadIdx| context.focus.contains(thread) && context.program(thread) == program;
+        for ((thread, _), ns) in context.blame.profile.iter().filter(|((thread, _), _)| own(*thread)) {
+            *work.entry(*thread).or_default() += ns;
+        }
+        let (all, most) = work.values().fold((0.0, 0.0), |(all, most): (f64, f64), ns| (all + ns, most.max(*ns)));
+        let processes: FxHashSet<u32> = work.keys().map(|thread| context.pid(*thread)).collect();
+        let found = OneByOne { threads: work.len(), processes: processes.len() };
+        (found.threads >= FEWEST && most <= MOST * all).then_some(found)
+    }
+
+    /// Who worked so, of a program of this name.
+    pub(super) fn words(&self, name: &str) -> String {
+        match (self.threads, self.processes) {
+            (_, processes) if processes >= FEWEST => format!("{processes} {name} processes worked one at a time"),
+            (threads, _) => format!("{threads} threads of {name} worked one at a time"),
+        }
+    }
+
+    /// What to do about it, where they run `function`.
+    pub(super) fn advice(&self, function: &str) -> String {
+        let at_once = if self.processes >= FEWEST {
+            "make -j down to the last make, xargs -P, several commands in the background"
+        } else {
+            "a pool, futures that are all begun before the first is waited for"
+        };
+        format!(
+            "Whoever starts them waits for each before the next: start several at a time ({at_once}), or make {function} faster."
+        )
+    }
+}
