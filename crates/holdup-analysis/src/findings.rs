@@ -219,6 +219,7 @@ impl Context<'_> {
         left_out.filter(|(f, _)| f.is_cause()).for_each(|(f, _)| smaller.add(f.blame_cpu_s));
         gain::fill(self, &mut findings)?;
         let mut findings: Vec<Finding> = findings.into_iter().map(|(finding, _)| finding).collect();
+        profile::put_first(&mut findings, self.blame.cpu.total);
         growth::add(self, &mut findings);
         let cpu_seconds = self.cpu_seconds().held_up_after_all(uncharged.seconds());
         let mostly_idle = idle::put_in_order(self, &cpu_seconds, &mut findings);

@@ -1,5 +1,5 @@
 //! What a process works on, where its program does different things by its command line: an interpreter's script, a compiler's source
-//! file or crate, a Java machine's class.
+//! file or crate, a Java machine's class, a command of Git.
 //!
 //! Of the command line only that one word is kept, without its folders: others may be secret.
 //!
@@ -72,6 +72,12 @@ const PHP: Options = Options { takes: &["-c", "-d"], names: &["-f"], text: &["-r
 const NODE: Options =
     Options { takes: &["-r", "--require", "--import"], names: &[], text: &["-e", "--eval", "-p", "--print"] };
 const LUA: Options = Options { takes: &["-l"], names: &[], text: &["-e"] };
+const GIT: Options = Options {
+    takes: &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--shallow-file"],
+    names: &[],
+    text: &[],
+};
+const COMMAND: Options = Options { takes: &[], names: &[], text: &[] };
 
 /// Programs by the name of their file; of several ways the first that has an answer gives it.
 const PROGRAMS: &[(&str, &[Told])] = &[
@@ -101,6 +107,12 @@ const PROGRAMS: &[(&str, &[Told])] = &[
     ("dash", &[First(SHELL)]),
     ("sh", &[First(SHELL)]),
     ("zsh", &[First(SHELL)]),
+    ("git", &[First(GIT)]),
+    ("go", &[First(COMMAND)]),
+    ("cargo", &[First(COMMAND)]),
+    ("dotnet", &[First(COMMAND)]),
+    ("openssl", &[First(COMMAND)]),
+    ("make", &[Behind("-C")]),
 ];
 
 /// Where Go keeps its own tools, whose names are common words.
@@ -191,6 +203,9 @@ mod tests {
             ("-bash", ""),
             ("/bin/sh ./configure --prefix=/usr", "configure"),
             ("perl -w run.pl", "run.pl"),
+            ("git -c core.x=secret --shallow-file  pack-objects --stdout", "pack-objects"),
+            ("/usr/bin/make -C src/engine all", "engine"),
+            ("cargo build --release", "build"),
         ] {
             assert_eq!(told(line).unwrap_or_default(), what, "{line}");
         }
@@ -215,6 +230,7 @@ mod tests {
             "ruby -e secret",
             "ldconfig -o secret",
             "rustc --version",
+            "make PASSWORD=secret",
             "",
         ] {
             assert_eq!(told(line), None, "{line}");
