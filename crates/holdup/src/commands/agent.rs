@@ -50,8 +50,8 @@ pub fn run(args: &Agent) -> anyhow::Result<ExitCode> {
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
         next = Instant::now() + args.every;
         match look(args) {
-            Ok(Looked { interrupted: true, .. }) => break,
-            Ok(Looked { told, .. }) => metrics.add(&told),
+            Ok(None) => break,
+            Ok(Some(told)) => metrics.add(&told),
             // What never worked needs its reason; what worked before may work again.
             Err(why) if round == 0 => return Err(why),
             Err(why) => {
@@ -64,16 +64,15 @@ pub fn run(args: &Agent) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-struct Looked {
-    told: Explanation,
-    interrupted: bool,
-}
-
-fn look(args: &Agent) -> anyhow::Result<Looked> {
+/// `None` if it was told to end meanwhile: naming what ran on a whole machine can take longer than who told it will wait.
+fn look(args: &Agent) -> anyhow::Result<Option<Explanation>> {
     let source = Source::stretch(&args.pid, args.over);
-    let (outcome, trace) = record::record_quietly(&source, Then::Again)?;
-    let told = explain::explain(&trace, "now", &Options { top: usize::MAX, ..Options::default() })?;
-    Ok(Looked { told, interrupted: outcome.interrupted })
+    let caught = record::catch_until_signal(&source)?;
+    if caught.outcome.interrupted {
+        return Ok(None);
+    }
+    let (_, trace) = caught.read(&source, Then::Again)?;
+    explain::explain(&trace, "now", &Options { top: usize::MAX, ..Options::default() }).map(Some)
 }
 
 /// The first line of the file.

@@ -97,8 +97,13 @@ pub fn record_unkept(source: &Source, then: Then) -> anyhow::Result<(Outcome, Tr
 
 /// The same without a word of how it went.
 pub fn record_quietly(source: &Source, then: Then) -> anyhow::Result<(Outcome, Trace)> {
+    catch_until_signal(source)?.read(source, then)
+}
+
+/// The same, not read yet.
+pub fn catch_until_signal(source: &Source) -> anyhow::Result<Caught> {
     let (outcome, spool) = run_recorder(&options(source)?, nameless_spool()?)?;
-    Caught { outcome, spool }.read(source, then)
+    Ok(Caught { outcome, spool })
 }
 
 /// A recording that is over, and not read yet.
