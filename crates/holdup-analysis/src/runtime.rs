@@ -26,6 +26,7 @@ const ALL: &[Runtime] = &[
     others::PYPY,
     others::MONO,
     others::PHP,
+    others::JAVASCRIPT,
     others::PERL,
     others::LUA,
     others::ERLANG,

@@ -2,6 +2,7 @@
  *
  *	Python	_PyRuntime -> interpreter -> thread (whose thread_id is ours) -> frame -> frame -> ...
  *	PHP	executor_globals (of the process's first thread) -> frame -> frame -> ...
+ *	V8	the machine's own stack: a frame's pointer -> function -> what is shared
  *
  * User space tells where a process keeps them, by the layout of its address space: what was forked from it keeps them at the
  * same place. All of it is memory of the process, which may hold anything: each step is a read that may fail, and there
@@ -44,6 +45,8 @@ struct {
 /* What a frame costs in ns, for the allowance. */
 #define FRAME_NS 45
 #define OWNED_BY_C 3
+#define HEAP_OBJECT(word) (((word) & 3) == 1) /* in V8 */
+#define MAP_TYPE 12 /* where V8 has the type in a map */
 #define SHIM 1 /* in place of a code object: a call of the evaluation loop begins behind it */
 
 INLINE long read_user(void *to, u32 size, u64 from, struct task_struct *task, const bool foreign)
@@ -170,6 +173,10 @@ INLINE u64 walk_interpreter(struct scratch *s, struct task_struct *task, u64 t, 
 	struct interpreter *where = bpf_map_lookup_elem(&interpreters, &layout);
 	if (!where)
 		return 0;
+	s->layout = layout;
+	/* Not 0: a stack that was taken before it was known is another one, and is taken again. */
+	if (where->shared)
+		return 1;
 	u64 thread = interpreter_thread(where, task, layout, t, foreign);
 	struct walk w = { .s = s, .where = where, .task = task };
 	if (!thread || read_user(&w.frame, 8, thread + where->current, task, foreign) || !w.frame)
@@ -180,7 +187,6 @@ INLINE u64 walk_interpreter(struct scratch *s, struct task_struct *task, u64 t, 
 			return 0;
 	}
 	bpf_loop(limit, foreign ? walk_foreign : walk_own, &w, 0);
-	s->layout = layout;
 	s->interpreted_frames = w.frames | (w.frame ? 0 : INTERPRETED_ENDED);
 	s->interpreted_chunks = 1;
 	return w.hash | 1;
@@ -197,13 +203,77 @@ __attribute__((noinline)) int walk_interpreter_here(struct scratch *s, u64 t, u3
 /* Puts frames of an interpreter into `s`; returns their hash, or 0. Without branches, which would double what the verifier walks. */
 INLINE u64 interpreted_frames(struct scratch *s, struct task_struct *task, u64 t, const u32 limit, const bool foreign)
 {
-	s->interpreted_frames = s->interpreted_chunks = s->interpreted_hash = 0;
+	s->layout = s->interpreted_frames = s->interpreted_chunks = s->interpreted_hash = 0;
 	if (cfg.no_interpreters)
 		return 0;
 	if (foreign)
 		return walk_interpreter(s, task, t, limit, 1);
 	walk_interpreter_here(s, t, limit);
 	return *(volatile u64 *)&s->interpreted_hash;
+}
+
+/* The functions of V8 whose frames lie within what was read of the stack. */
+struct functions {
+	struct scratch *s;
+	struct task_struct *task;
+	u64 base, end; /* of what was read */
+	u64 start; /* words below the stack pointer */
+	u64 shared, type;
+	u64 hash;
+};
+
+/* Takes a word for the pointer of a frame: below it are the context and the function. */
+INLINE long function_step(struct functions *w, u64 i, const bool foreign)
+{
+	struct scratch *s = w->s;
+	u64 pointer = i ? s->user[masked(i - 1, HASHED_CHUNKS * CHUNK / 8 - 1)] : s->place.bp;
+	u64 at = pointer - 16 - w->base, shared = 0, map = 0;
+	u16 type = 0;
+	if (i > w->end / 8)
+		return 1;
+	if ((i && i <= w->start) || (at & 7) || at + 16 > w->end || (i && at + 16 <= i * 8))
+		return 0;
+	u64 function = s->user[masked(at / 8, HASHED_CHUNKS * CHUNK / 8 - 1)];
+	u64 context = s->user[masked(at / 8 + 1, HASHED_CHUNKS * CHUNK / 8 - 1)];
+	if (!HEAP_OBJECT(function) || !HEAP_OBJECT(context) ||
+	    read_user(&shared, 8, function - 1 + w->shared, w->task, foreign) || !HEAP_OBJECT(shared) ||
+	    read_user(&map, 8, shared - 1, w->task, foreign) || !HEAP_OBJECT(map) ||
+	    read_user(&type, 2, map - 1 + MAP_TYPE, w->task, foreign) || type != w->type)
+		return 0;
+	w->hash = mix(w->hash, shared);
+	return 0;
+}
+
+static long function_own(u64 i, struct functions *w)
+{
+	return function_step(w, i, 0);
+}
+
+static long function_foreign(u64 i, struct functions *w)
+{
+	return function_step(w, i, 1);
+}
+
+/* The hash of the functions of V8 in the first `size` bytes of the stack from `base` on, which were read; 0 if there are none. */
+INLINE u64 hash_functions(struct scratch *s, struct task_struct *task, u64 base, u64 size, const bool foreign)
+{
+	u64 layout = s->layout;
+	struct interpreter *where = layout ? bpf_map_lookup_elem(&interpreters, &layout) : 0;
+	if (!where || !where->shared)
+		return 0;
+	struct functions w = { .s = s, .task = task, .base = base, .end = size, .start = (s->place.sp - base) / 8 };
+	w.shared = where->shared;
+	w.type = where->shared_type;
+	bpf_loop(1 + HASHED_CHUNKS * CHUNK / 8, foreign ? function_foreign : function_own, &w, 0);
+	return w.hash;
+}
+
+/* The same of the current task, as a function of its own. */
+__attribute__((noinline)) int hash_functions_here(struct scratch *s, u64 base, u64 size)
+{
+	if (s)
+		s->interpreted_hash = hash_functions(s, bpf_get_current_task_btf(), base, size, 0);
+	return 0;
 }
 
 #endif

@@ -118,7 +118,7 @@ struct scratch {
 			       all calls */
 	u64 kernel[MAX_KERNEL];
 	u64 user[HASHED_CHUNKS * CHUNK / 8];
-	u64 layout; /* of the address space whose frames these are; see interpreter.h */
+	u64 layout; /* of the address space, if it has an interpreter; see interpreter.h */
 	u64 interpreted_frames; /* how many, and INTERPRETED_ENDED */
 	u64 interpreted_chunks; /* 1 if there are any, which a record has to take */
 	u64 interpreted_hash;
@@ -189,7 +189,7 @@ struct raw_stack {
 	u32 kernel_frames;
 	u32 filled; /* chunks */
 	u64 user; /* hash of the user part: a stack without chunks shares that of another one */
-	u64 layout; /* of its address space, if it has frames of an interpreter */
+	u64 layout; /* of its address space, if it has an interpreter */
 	u64 kernel[MAX_KERNEL];
 };
 
@@ -200,7 +200,7 @@ enum entries {
 	SHIMMED = 2, /* a frame of another owner lies before it: Python 3.12 and later */
 };
 
-/* Where an interpreter keeps its frames: offsets in bytes, but for the first. */
+/* Where an interpreter keeps its frames: offsets in bytes, but for the first and the types. */
 struct interpreter {
 	u64 runtime; /* address of _PyRuntime; with `single` of what has the innermost frame */
 	u32 interpreters; /* in it: the first interpreter */
@@ -217,6 +217,8 @@ struct interpreter {
 	u32 size; /* bytes of a frame that are read */
 	u32 flag; /* the bits of that byte that do, if FLAGGED */
 	u32 single; /* it runs in the process's first thread alone, and is not looked for */
+	u32 shared; /* V8, of which nothing above is meant: in a function, what it shares with others of its text */
+	u32 shared_type; /* the type of those, in the map that they begin with */
 };
 
 #define NOT_THROUGH 0xffffffff

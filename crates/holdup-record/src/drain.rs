@@ -200,6 +200,8 @@ fn collect(incoming: &mut Stacks, bytes: &[u8]) {
     met.stack(&stack);
     if let Some((layout, words, complete)) = kernel.interpreted() {
         interpreters.name(&mut stack, layout, &words, complete);
+    } else {
+        interpreters.point(&mut stack);
     }
     if blocks.last().is_none_or(|b| b.len() > STACK_BLOCK) {
         blocks.push(Vec::with_capacity(STACK_BLOCK + (80 << 10)));

@@ -1,8 +1,8 @@
 //! Frames of interpreters: tells the programs in the kernel where processes keep them, and names the functions that they met.
 
-use holdup_runtime::interpreter::{Function, Interpreter, Met, Names, may_be};
+use holdup_runtime::interpreter::{Function, Interpreter, Met, Names, Place, may_be, pointers};
 use holdup_spool::Side;
-use holdup_trace::{Image, InterpretedFrame, RawStack};
+use holdup_trace::{Image, InterpretedFrame, PointedFrame, RawStack};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use rustc_hash::FxHashMap;
 
@@ -14,6 +14,8 @@ use crate::{clock, proc};
 const SHIM: u64 = 1;
 /// One frame without a name in so many is not worth a word.
 const FEW: u64 = 20;
+/// Frames of a stack that may lead to functions.
+const MOST_POINTED: usize = 256;
 /// Address spaces with an interpreter that are remembered, as many as the kernel's map has room for.
 const MOST: usize = 4096;
 
@@ -23,6 +25,11 @@ pub(crate) struct Interpreters {
     found: FxHashMap<u64, Option<Interpreter>>,
     map: MapHandle,
     names: Names,
+    /// Layouts of processes with frames on the machine's stack, and whether one led to a function.
+    on_stack: FxHashMap<u32, (u64, bool)>,
+    /// Frames that were to be named, and those of them that could not be.
+    asked: u64,
+    unread: u64,
     /// Functions that the next round tells.
     new: Vec<Side>,
     /// Why frames of some are missing.
@@ -31,8 +38,8 @@ pub(crate) struct Interpreters {
 
 impl Interpreters {
     pub(crate) fn new(map: MapHandle) -> Interpreters {
-        let (found, names) = (FxHashMap::default(), Names::default());
-        Interpreters { found, map, names, new: Vec::new(), problems: Vec::new() }
+        let (found, names, on_stack) = Default::default();
+        Interpreters { found, map, names, on_stack, asked: 0, unread: 0, new: Vec::new(), problems: Vec::new() }
     }
 
     /// Looks for interpreters among new mappings. A file is read once for each program that is started.
@@ -52,12 +59,21 @@ impl Interpreters {
     fn look_at(&mut self, image: &Image) {
         // What was forked from a process has its layout, and its interpreter.
         let Some(layout) = proc::layout(image.pid) else { return };
-        if matches!(self.found.get(&layout), Some(Some(_))) {
-            return;
-        }
-        if self.found.len() >= MOST {
+        if self.found.len() >= MOST || self.on_stack.len() >= MOST {
             self.found.clear();
+            self.on_stack.clear();
         }
+        if !matches!(self.found.get(&layout), Some(Some(_))) {
+            let found = self.find(image, layout);
+            self.found.insert(layout, found);
+        }
+        if matches!(self.found.get(&layout), Some(Some(Interpreter { place: Place::OnStack(_), .. }))) {
+            self.on_stack.insert(image.pid, (layout, false));
+        }
+    }
+
+    /// Looks into the file, and tells the programs in the kernel.
+    fn find(&mut self, image: &Image, layout: u64) -> Option<Interpreter> {
         let found = Interpreter::find(image).unwrap_or_else(|problem| {
             let problem = format!("{}: {problem}; its functions have no names", image.path);
             if self.problems.len() < 4 && !self.problems.contains(&problem) {
@@ -66,9 +82,9 @@ impl Interpreters {
             None
         });
         if let Some(found) = &found {
-            let _ = self.map.update(&layout.to_ne_bytes(), &InterpreterWords::of(found).bytes(), MapFlags::ANY);
+            let _ = self.map.update(&layout.to_ne_bytes(), &InterpreterWords::of(&found.place).bytes(), MapFlags::ANY);
         }
-        self.found.insert(layout, found);
+        found
     }
 
     /// How many were found.
@@ -78,10 +94,11 @@ impl Interpreters {
 
     /// Puts the frames into a stack: `words` as the kernel's programs left them, of an address space with this layout.
     pub(crate) fn name(&mut self, stack: &mut RawStack, layout: u64, words: &[u64], complete: bool) {
-        let Interpreters { found, names, new, .. } = self;
+        let Interpreters { found, names, asked, unread, new, .. } = self;
         let Some(Some(interpreter)) = found.get(&layout) else { return };
+        let Place::Listed(place) = interpreter.place else { return };
         let to = &mut stack.interpreted;
-        (to.evaluation, to.complete) = (interpreter.place.evaluation, complete);
+        (to.evaluation, to.complete) = (place.evaluation, complete);
         let _raised = Raised::all();
         for &word in words {
             if word == SHIM {
@@ -91,11 +108,31 @@ impl Interpreters {
                 continue;
             }
             let Met { number, evaluated, new: function } = names.meet(interpreter, stack.pid, layout, word & !1);
-            if let Some(function) = function {
-                new.push(told(number, function));
-            }
+            new.extend(function.map(|function| told(number, function)));
+            (*asked, *unread) = (*asked + 1, *unread + u64::from(number == 0));
             to.frames.push(InterpretedFrame { function: number, entry: evaluated && word & 1 == 1 });
         }
+    }
+
+    /// Says which functions the frames on a stack lead to. A process is known before the programs in the kernel know it.
+    pub(crate) fn point(&mut self, stack: &mut RawStack) {
+        let Interpreters { found, names, on_stack, new, .. } = self;
+        let Some((layout, is_named)) = on_stack.get_mut(&stack.pid) else { return };
+        let Some(Some(interpreter)) = found.get(layout) else { return };
+        let _raised = Raised::all();
+        let mut pointed = Vec::new();
+        for (pointer, address) in pointers(stack).take(MOST_POINTED) {
+            let Met { number, new: function, .. } = names.meet(interpreter, stack.pid, *layout, address);
+            new.extend(function.map(|function| told(number, function)));
+            pointed.extend((number != 0).then_some(PointedFrame { pointer, function: number }));
+        }
+        *is_named |= !pointed.is_empty();
+        stack.interpreted.pointed = pointed;
+    }
+
+    /// The processes in which that led to functions.
+    pub(crate) fn named(&self) -> Vec<u32> {
+        self.on_stack.iter().filter(|(_, (_, is_named))| *is_named).map(|(pid, _)| *pid).collect()
     }
 
     /// The functions that were met since.
@@ -111,7 +148,7 @@ impl Interpreters {
     /// What is missing, in sentences.
     pub(crate) fn notes(&self) -> Vec<String> {
         // What ends at once, or is imported and forgotten, leaves a few in any recording.
-        let Names { unread, asked, .. } = self.names;
+        let (unread, asked) = (self.unread, self.asked);
         let unread = (unread * FEW > asked).then(|| {
             format!("{unread} of {asked} interpreted functions have no names: they were gone when they were to be read")
         });

@@ -1,7 +1,7 @@
 //! What is shared with the programs in the kernel; `bpf/recorder.h` is the other half, and `cargo xtask tidy`
 //! compares them.
 
-use holdup_runtime::interpreter::Interpreter;
+use holdup_runtime::interpreter::{Listed, Place};
 
 /// Where the slots of a CPU's ring begin, behind its header.
 pub(crate) const SLOTS_AT: usize = 24576;
@@ -142,14 +142,27 @@ shared! {
         size: u32,
         flag: u32,
         single: u32,
+        shared: u32,
+        shared_type: u32,
     }
 }
 
 impl InterpreterWords {
-    pub(crate) fn of(interpreter: &Interpreter) -> InterpreterWords {
-        let f = &interpreter.place.frames;
+    pub(crate) fn of(place: &Place) -> InterpreterWords {
+        match place {
+            Place::OnStack(at) => InterpreterWords {
+                shared: at.shared,
+                shared_type: at.shared_type.into(),
+                ..InterpreterWords::default()
+            },
+            Place::Listed(at) => InterpreterWords::of_lists(at),
+        }
+    }
+
+    fn of_lists(at: &Listed) -> InterpreterWords {
+        let f = &at.frames;
         InterpreterWords {
-            runtime: interpreter.place.runtime,
+            runtime: at.runtime,
             interpreters: f.interpreters,
             next_interpreter: f.next_interpreter,
             threads: f.threads,
@@ -164,6 +177,7 @@ impl InterpreterWords {
             size: f.size,
             flag: f.flag.into(),
             single: f.single.into(),
+            ..InterpreterWords::default()
         }
     }
 }

@@ -204,6 +204,8 @@ pub struct Left {
     pub code: Vec<CompiledCode>,
     /// Files of their programs that may be gone.
     pub held: Vec<Held>,
+    /// Processes whose stacks lead to the functions of what they interpret and compile.
+    pub named: Vec<u32>,
 }
 
 /// The functions that a process compiled while it ran.

@@ -421,7 +421,8 @@ impl Recording<'_> {
         let interrupted = self.interrupted | self.signals.take().is_some();
         let status = Status { bytes: self.sink.bytes(), ..status };
         let kept = self.flight.kept();
-        let left = Left { code, held: self.buffers.held() };
+        let named = self.buffers.interpreters().named();
+        let left = Left { code, held: self.buffers.held(), named };
         Ok((Outcome { exit_code, signal, interrupted, cost, status, hooks, kept, left, notes }, self.sink))
     }
 }

@@ -1,4 +1,4 @@
-//! Functions of Python and PHP in recordings of real programs.
+//! Functions of Python, PHP and JavaScript in recordings of real programs.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,17 +9,20 @@ use std::sync::{Arc, Mutex};
 use holdup_base::Claim;
 use holdup_record::{Options, Target, record};
 use holdup_testing::{Need, has};
-use holdup_trace::{Destination, Image, RawStack, Trace, TraceBuilder, Unwinder, is_interpreted};
+use holdup_trace::{Destination, Image, RawStack, Trace, TraceBuilder, Unwinder, interpreted_address, is_interpreted};
 
 /// One recording at a time: they catch the process's signals.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Knows nothing of callers: what is found beyond the leaf is the interpreter's.
+/// Knows nothing of callers: what is found beyond the leaf is the interpreter's, or what frames on the stack lead to.
 struct LeafOnly;
 
 impl Unwinder for LeafOnly {
     fn unwind(&mut self, _: &[Arc<Image>], raw: &RawStack) -> (Vec<u64>, bool) {
-        (vec![raw.ip], false)
+        let mut pointed = raw.interpreted.pointed.clone();
+        pointed.sort_by_key(|frame| frame.pointer);
+        let functions = pointed.iter().map(|frame| interpreted_address(frame.function));
+        (std::iter::once(raw.ip).chain(functions).collect(), false)
     }
 }
 
@@ -214,4 +217,39 @@ fn a_planted_interpreter_is_walked_no_further_than_a_real_one() {
         is_mine && all.t[i].nanos() - all.start[i].nanos() > 50_000_000
     });
     assert!(naps.count() >= 10, "nothing of it is lost");
+}
+
+const JAVASCRIPT: &str = "
+class Depot {
+  fetch(ms) { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms); }
+}
+function order(depot) { depot.fetch(100); }
+const each = [() => order(new Depot())];
+function audit(depot) {
+  depot.fetch(100);
+}
+// Functions are read while their process lives.
+setTimeout(() => { for (const f of each) f(); audit(new Depot()); setTimeout(() => {}, 500); }, 300);
+";
+
+#[test]
+fn functions_of_javascript_are_found_by_their_frames() {
+    if !has(Need::Recording) || !has(Need::Program("node")) {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("dir");
+    let file = dir.path().join("app.js");
+    std::fs::write(&file, JAVASCRIPT).expect("script");
+    let (trace, notes) = run(dir.path(), &[OsString::from("node"), file.clone().into_os_string()]);
+    let waits = long_waits(&trace);
+    let through = |names: &[(&str, u32)]| {
+        let is = |wait: &Vec<(String, u32)>| wait.iter().zip(names).all(|(a, b)| (a.0.as_str(), a.1) == *b);
+        waits.iter().any(|wait| wait.len() > names.len() && is(wait))
+    };
+    // Two functions that are interpreted, and called from the same address, are told apart.
+    // V8 calls what has no name by what it was given to.
+    assert!(through(&[("fetch", 3), ("order", 5), ("each", 6)]), "{waits:?} {notes:?}");
+    assert!(through(&[("fetch", 3), ("audit", 7)]), "{waits:?} {notes:?}");
+    let is_there = |i| trace.text(trace.names.location(i).file) == file.to_string_lossy();
+    assert!((0..trace.names.count()).any(is_there), "its file");
 }

@@ -2,7 +2,25 @@
 
 /// Where a process keeps its frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub enum Place {
+    /// In lists of the interpreter's own.
+    Listed(Listed),
+    /// On the machine's stack, as those of other code: compiled functions' look the same.
+    OnStack(OnStack),
+}
+
+/// Frames on the machine's stack that lead to their functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnStack {
+    /// In a function: what it shares with others of the same text, in bytes.
+    pub shared: u32,
+    /// The type that those have.
+    pub shared_type: u16,
+}
+
+/// Frames in lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listed {
     /// Address of what leads to the frames.
     pub runtime: u64,
     /// First address of the function that evaluates frames, and the first one behind it.
@@ -22,7 +40,7 @@ pub enum Entries {
     Shimmed = 2,
 }
 
-/// The way from an interpreter's [`runtime`](Place::runtime) to a thread's frames: offsets in bytes.
+/// The way from an interpreter's [`runtime`](Listed::runtime) to a thread's frames: offsets in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frames {
     /// There: the first interpreter.

@@ -11,9 +11,10 @@ use holdup_trace::Image;
 pub use names::{Met, Names};
 
 use crate::frames::Head;
-pub use crate::frames::{Entries, Frames, Function, Place};
+pub use crate::frames::{Entries, Frames, Function, Listed, OnStack, Place};
 use crate::memory::Memory;
-use crate::{php, python};
+pub use crate::v8::pointers;
+use crate::{php, python, v8};
 
 /// An interpreter in a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +32,7 @@ pub struct Interpreter {
 pub(crate) enum Code {
     Python(python::Code),
     Php,
+    V8(v8::Code),
 }
 
 impl Code {
@@ -39,6 +41,7 @@ impl Code {
         match self {
             Code::Python(code) => code.head(memory, address),
             Code::Php => php::head(memory, address),
+            Code::V8(code) => code.head(memory, address),
         }
     }
 
@@ -46,6 +49,7 @@ impl Code {
         match self {
             Code::Python(code) => code.function(memory, head),
             Code::Php => php::function(memory, head),
+            Code::V8(code) => code.function(memory, head),
         }
     }
 }
@@ -53,7 +57,7 @@ impl Code {
 /// Whether a file of this path may be an interpreter. It is opened only then.
 pub fn may_be(path: &str) -> bool {
     let base = path.rsplit('/').next().unwrap_or(path);
-    python::may_be(base) || php::may_be(base)
+    python::may_be(base) || php::may_be(base) || v8::may_be(base)
 }
 
 impl Interpreter {
@@ -65,6 +69,8 @@ impl Interpreter {
         let base = image.path.rsplit('/').next().unwrap_or(&image.path);
         let found = if php::may_be(base) {
             php::find(image)?.map(|place| (place, Code::Php))
+        } else if v8::may_be(base) {
+            v8::find(image).map(|(place, code)| (place, Code::V8(code)))
         } else {
             python::find(image)?.map(|(place, code)| (place, Code::Python(code)))
         };

@@ -7,5 +7,6 @@ pub mod jvm;
 mod memory;
 mod php;
 mod python;
+mod v8;
 
 pub use holdup_symbols::Held;

@@ -7,7 +7,7 @@
 use holdup_symbols::Exports;
 use holdup_trace::Image;
 
-use crate::frames::{Entries, Frames, Function, Head, NAME, PATH, Place};
+use crate::frames::{Entries, Frames, Function, Head, Listed, NAME, PATH, Place};
 use crate::memory::{Memory, half, word};
 
 /// What is wanted of an interpreter's file, in this order.
@@ -46,7 +46,7 @@ pub(crate) fn find(image: &Image) -> Result<Option<Place>, String> {
     let [runtime, evaluation] = [globals, evaluation].map(|at| at.wrapping_add(shift));
     let frames = Frames { current, ..FRAMES };
     let evaluation = (evaluation, evaluation.saturating_add(size));
-    Ok(Some(Place { runtime, evaluation, frames }))
+    Ok(Some(Place::Listed(Listed { runtime, evaluation, frames })))
 }
 
 const FRAMES: Frames = Frames {

@@ -5,7 +5,7 @@ mod layout;
 use holdup_symbols::Exports;
 use holdup_trace::Image;
 
-use crate::frames::{Function, Head, NAME, PATH, Place};
+use crate::frames::{Function, Head, Listed, NAME, PATH, Place};
 use crate::memory::{Memory, word};
 use layout::Version;
 
@@ -43,7 +43,7 @@ pub(crate) fn find(image: &Image) -> Result<Option<(Place, Code)>, String> {
         return Err(format!("frames of Python {version} are not known"));
     };
     let evaluation = (evaluation, evaluation.saturating_add(size));
-    Ok(Some((Place { runtime, evaluation, frames }, Code { offsets, code_type })))
+    Ok(Some((Place::Listed(Listed { runtime, evaluation, frames }), Code { offsets, code_type })))
 }
 
 impl Code {

@@ -82,5 +82,5 @@ pub use inlined::{Chain, InlinedCode, InlinedFunctions};
 pub use jit::perf_map_line;
 pub use probes::{Probeable, Usdt};
 pub use sources::Sources;
-pub use symbols::{Kernel, Symbols};
+pub use symbols::{Kernel, Symbols, named_by_place};
 pub use unwind::StackUnwinder;

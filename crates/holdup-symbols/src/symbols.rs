@@ -113,6 +113,11 @@ impl Symbols {
         self.inlined.insert(pid, inlined);
     }
 
+    /// Says that functions of the process have names on its stacks: nobody is told how to have them.
+    pub fn has_names(&mut self, pid: u32) {
+        self.unnamed.insert(pid);
+    }
+
     /// What could not be read, in sentences, each once, in the order of discovery; then what was left out of files that
     /// would have cost too much, with how often.
     pub fn notes(&self) -> Vec<Note> {
@@ -214,11 +219,7 @@ impl Symbols {
             return Vec::new();
         };
         let (function, file, line) = python_name(&name).or_else(|| javascript_name(&name)).unwrap_or((&name, "", 0));
-        let function = match function {
-            // One of many: only its place tells which.
-            "" => format!("(anonymous at {}:{line})", base_name(file)),
-            named => named.to_owned(),
-        };
+        let function = named_by_place(function, file, line);
         // Python's as where its frames are read from the interpreter.
         let module = if python_name(&name).is_some() { file } else { COMPILED }.to_owned();
         let file = file.to_owned();
@@ -298,6 +299,14 @@ impl Symbolizer for Symbols {
         let Some(index) = self.objects.index(image) else { return Vec::new() };
         let object = self.objects.get(index);
         object.vaddr(image, start).map_or_else(Vec::new, |vaddr| object.lines(vaddr, length as u64))
+    }
+}
+
+/// A function's name; of one of the many without, its place.
+pub fn named_by_place(function: &str, file: &str, line: u32) -> String {
+    match function {
+        "" => format!("(anonymous at {}:{line})", base_name(file)),
+        named => named.to_owned(),
     }
 }
 

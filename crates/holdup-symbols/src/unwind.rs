@@ -239,10 +239,11 @@ impl StackUnwinder {
         let mut regs = Registers { arch, ip: raw.ip, sp: raw.sp, bp: raw.bp, linked: false, lr, mask };
         let mut exact = true;
         while frames.len() < FRAME_LIMIT {
-            if let Some(method) = self.compiled.get(&raw.pid).and_then(|all| all.interpreted(&regs, &stack, exact))
+            let method = || self.compiled.get(&raw.pid).and_then(|all| all.interpreted(&regs, &stack, exact));
+            if let Some(function) = pointed(raw, regs.bp).or_else(method)
                 && let Some(last) = frames.last_mut()
             {
-                *last = interpreted_address(method);
+                *last = interpreted_address(function);
             }
             match self.next(images, &stack, &regs, exact) {
                 Next::Complete => return (frames, true),
@@ -273,6 +274,11 @@ impl Unwinder for StackUnwinder {
     fn notes(&self) -> Vec<Note> {
         self.objects.problems()
     }
+}
+
+/// The function to which the frame with this pointer leads.
+fn pointed(raw: &RawStack, pointer: u64) -> Option<u32> {
+    raw.interpreted.pointed.iter().find(|frame| frame.pointer == pointer).map(|frame| frame.function)
 }
 
 /// Whether an address can be that of code without a file, which a compiler in the program wrote: its bytes are not there to

@@ -122,6 +122,17 @@ pub struct Interpreted {
     pub frames: Vec<InterpretedFrame>,
     /// Whether the outermost one is among them.
     pub complete: bool,
+    /// Functions whose frames are the machine's own, in no order.
+    pub pointed: Vec<PointedFrame>,
+}
+
+/// A frame on the machine's stack that leads to its function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PointedFrame {
+    /// Its frame pointer.
+    pub pointer: u64,
+    /// The function's number, as in [`InterpretedFrame`].
+    pub function: u32,
 }
 
 /// A frame of an interpreter.

@@ -41,8 +41,8 @@ pub use builder::{Destination, TraceBuilder};
 pub use column::Column;
 pub use compact::compact;
 pub use dict::{
-    Dictionary, Image, Interpreted, InterpretedFrame, Location, LockKey, RawStack, SourceLine, Stacks, Symbolizer,
-    Unwinder, decode_build_id, interpreted_address, is_interpreted, is_made_at_run_time,
+    Dictionary, Image, Interpreted, InterpretedFrame, Location, LockKey, PointedFrame, RawStack, SourceLine, Stacks,
+    Symbolizer, Unwinder, decode_build_id, interpreted_address, is_interpreted, is_made_at_run_time,
 };
 pub use error::{Error, Result};
 pub use event::{BlockIoEvent, BlockedEvent, Event, ExecEvent, ExitEvent, ForkEvent, FutexEvent, KernelLockEvent};

@@ -132,6 +132,7 @@ pub fn finish_with(mut builder: TraceBuilder, left: Left) -> Result<Trace> {
     for CompiledCode { pid, text, inlined, .. } in left.code {
         symbols.told_by(pid, text, inlined);
     }
+    left.named.into_iter().for_each(|pid| symbols.has_names(pid));
     let mut trace = builder.finish(Some(&mut symbols))?;
     // The unwinder reads the same files, and says the same of what it cannot read.
     let notes = &mut trace.meta.notes;

@@ -126,7 +126,9 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
         // One function may wait for clients and servers alike, called on different ways.
         let of = [Place::of(context, asker.stack), Place::Stack(asker.stack)];
         let mut is_for = |place: Place| *places.entry(place).or_insert_with(|| place.is_for(context, &servers));
-        asker.in_the_middle || of.into_iter().any(&mut is_for)
+        // Held up where it is at home, it may wait for several at once.
+        let is_home = context.timeline.place(asker.stack) == intervals::Place::Home;
+        asker.in_the_middle && !is_home || of.into_iter().any(&mut is_for)
     };
     let (mut levels, mut programs): (FxHashMap<usize, f64>, FxHashMap<StringId, f64>) = Default::default();
     let (mut waited_for, mut within, mut behind) = (0.0, Vec::new(), Vec::new());

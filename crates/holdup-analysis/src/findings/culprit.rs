@@ -123,14 +123,21 @@ fn samples_of(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> F
     samples
 }
 
-/// The function that called this one in most of the weight; where it is of a package that was installed for the program, the innermost
-/// of the program's own that did, be it at some removes.
+/// The function that called this one in most of the weight; where it is of a package that was installed for the program, or of a language's
+/// runtime and not in the language, the innermost of the program's own that did, be it at some removes.
 pub(super) fn called_by(context: &Context, stacks: &FxHashMap<StackId, f64>, location: &LocationRow) -> Option<String> {
-    if runtime::is_installed(context.trace.text(location.module)) {
-        let own = wide(stacks, COVERAGE, |stack| place::own_frames(context, stack).collect());
-        return own.into_iter().next().map(|own| context.trace.text(own.name).to_owned());
-    }
     let function = location.function;
+    let is_interpreted =
+        |l: &LocationRow| runtime::is_interpreted(context.trace.text(l.module), context.trace.text(l.function));
+    let is_installed = runtime::is_installed(context.trace.text(location.module));
+    if is_installed || !is_interpreted(location) {
+        let is_meant = |(_, l): &(FrameId, LocationRow)| is_installed || is_interpreted(l);
+        let own = wide(stacks, COVERAGE, |stack| place::own_frames(context, stack).filter(is_meant).collect());
+        let own = own.into_iter().next().map(|own| context.trace.text(own.name).to_owned());
+        if own.is_some() || is_installed {
+            return own;
+        }
+    }
     let mut callers = Callers::default();
     let mut ordered: Vec<_> = stacks.iter().collect();
     ordered.sort_by_key(|(stack, _)| **stack);

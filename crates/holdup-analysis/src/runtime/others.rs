@@ -94,6 +94,15 @@ fn is_php(module: &str) -> bool {
     begins(module, &["libphp", "php"])
 }
 
+/// What runs it is told by its event loop: `schedulers/node.rs`.
+pub(super) const JAVASCRIPT: Runtime = Runtime {
+    is_language: |module, _| {
+        module.starts_with("node:") || [".js", ".mjs", ".cjs", ".ts", ".mts"].iter().any(|end| module.ends_with(end))
+    },
+    packages: &["/node_modules/"],
+    ..Runtime::NONE
+};
+
 pub(super) const PERL: Runtime = Runtime {
     language: "Perl",
     nameless: "Perl code without names",

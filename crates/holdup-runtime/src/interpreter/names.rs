@@ -19,16 +19,12 @@ pub struct Names {
     places: FxHashMap<(u64, u64), (Head, u32)>,
     numbers: FxHashMap<Function, u32>,
     memory: Vec<(u32, Option<Memory>)>,
-    /// Frames whose function could not be read: the process had ended, or what lay there was not a function.
-    pub unread: u64,
-    /// Frames that were asked for.
-    pub asked: u64,
 }
 
 /// A function that was met in a frame.
 #[derive(Debug)]
 pub struct Met<'n> {
-    /// From 1 on; 0 if it cannot be known.
+    /// From 1 on; 0 if it cannot be known: the process has ended, or what lies there is no function.
     pub number: u32,
     /// Whether the interpreter evaluates it; else it is compiled into the program.
     pub evaluated: bool,
@@ -45,16 +41,14 @@ impl Met<'_> {
 impl Names {
     /// The function that lies at `code` in `pid`, whose address space has this layout.
     pub fn meet(&mut self, of: &Interpreter, pid: u32, layout: u64, code: u64) -> Met<'_> {
-        self.asked += 1;
         let known = self.places.get(&(layout, code)).copied();
         // What has ended may have been forked from the one in which the interpreter was found, which has the same there.
         let mut found = None;
-        for pid in [pid, of.pid] {
+        for pid in [pid, of.pid].into_iter().take(if pid == of.pid { 1 } else { 2 }) {
             found = found.or_else(|| Some((pid, of.code.head(self.memory(pid)?, code)?)));
         }
         let Some((pid, head)) = found else {
             // What ran a moment ago is gone.
-            self.unread += u64::from(known.is_none());
             return known.map_or(Met::again(0, None), |(head, number)| Met::again(number, Some(head)));
         };
         // Another one may lie there by now.
@@ -63,7 +57,6 @@ impl Names {
         }
         let function = self.memory(pid).and_then(|memory| of.code.function(memory, head));
         let Some(function) = function.filter(|_| self.numbers.len() < FUNCTIONS) else {
-            self.unread += 1;
             return Met::again(0, Some(head));
         };
         if self.places.len() >= PLACES {

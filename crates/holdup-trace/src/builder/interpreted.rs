@@ -83,7 +83,12 @@ mod tests {
     /// Frames by their functions; a negative one is where an evaluation began.
     fn ran(functions: &[i32], complete: bool) -> Interpreted {
         let frame = |&f: &i32| InterpretedFrame { function: f.unsigned_abs(), entry: f < 0 };
-        Interpreted { evaluation: (EVAL, EVAL + 0x100), frames: functions.iter().map(frame).collect(), complete }
+        Interpreted {
+            evaluation: (EVAL, EVAL + 0x100),
+            frames: functions.iter().map(frame).collect(),
+            complete,
+            ..Interpreted::default()
+        }
     }
 
     fn together(native: &[u64], complete: bool, ran: &Interpreted) -> (Vec<u64>, bool) {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::interpreted;
 use crate::dict::is_interpreted;
-use crate::{ChainId, Image, RawStack, Unwinder};
+use crate::{ChainId, Image, Interpreted, RawStack, Unwinder};
 
 /// Copied stacks by the hash that the source names them by.
 #[derive(Default)]
@@ -61,7 +61,7 @@ impl RawStacks {
     pub fn drop_bytes(&mut self, number: usize) {
         if let Some(Some(stack)) = self.stacks.get_mut(number) {
             stack.bytes = Vec::new();
-            stack.interpreted.frames = Vec::new();
+            stack.interpreted = Interpreted::default();
         }
     }
 

@@ -186,7 +186,8 @@ fn nothing_is_said_to_hold_up_what_had_nothing_to_do() {
     let little =
         page_of(&Explanation { findings: vec![held.clone()], mostly_idle: false, ..answer.clone() }, Some("x"));
     assert!(
-        little.contains("Little held it up: 92 % of the CPU time there was nothing to do; the most:\n  bitmap-scan kept"),
+        little
+            .contains("Little held it up: 92 % of the CPU time there was nothing to do; the most:\n  bitmap-scan kept"),
         "{little}"
     );
     // Who set itself a time waited for that.
