@@ -50,9 +50,9 @@ impl Running {
         answer.split_once("\r\n\r\n").expect("a body").1.to_owned()
     }
 
-    /// Ends it as Ctrl-C does.
+    /// Ends it as a service's manager does: who is started in the background by a shell ignores Ctrl-C.
     fn end(mut self) {
-        let asked = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status().expect("kill");
+        let asked = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status().expect("kill");
         assert!(asked.success());
         // What it recorded then is not named any more.
         let begun = Instant::now();
