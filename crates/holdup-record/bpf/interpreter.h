@@ -217,9 +217,8 @@ struct functions {
 	struct scratch *s;
 	struct task_struct *task;
 	u64 base, end; /* of what was read */
-	u64 start; /* words below the stack pointer */
-	u64 shared, type;
 	u64 hash;
+	u32 shared, type;
 };
 
 /* Takes a word for the pointer of a frame: below it are the context and the function. */
@@ -231,7 +230,8 @@ INLINE long function_step(struct functions *w, u64 i, const bool foreign)
 	u16 type = 0;
 	if (i > w->end / 8)
 		return 1;
-	if ((i && i <= w->start) || (at & 7) || at + 16 > w->end || (i && at + 16 <= i * 8))
+	/* Words below the stack pointer are no one's. */
+	if ((i && i <= (s->place.sp - w->base) / 8) || (at & 7) || at + 16 > w->end || (i && at + 16 <= i * 8))
 		return 0;
 	u64 function = s->user[masked(at / 8, HASHED_CHUNKS * CHUNK / 8 - 1)];
 	u64 context = s->user[masked(at / 8 + 1, HASHED_CHUNKS * CHUNK / 8 - 1)];
@@ -261,7 +261,7 @@ INLINE u64 hash_functions(struct scratch *s, struct task_struct *task, u64 base,
 	struct interpreter *where = layout ? bpf_map_lookup_elem(&interpreters, &layout) : 0;
 	if (!where || !where->shared)
 		return 0;
-	struct functions w = { .s = s, .task = task, .base = base, .end = size, .start = (s->place.sp - base) / 8 };
+	struct functions w = { .s = s, .task = task, .base = base, .end = size };
 	w.shared = where->shared;
 	w.type = where->shared_type;
 	bpf_loop(1 + HASHED_CHUNKS * CHUNK / 8, foreign ? function_foreign : function_own, &w, 0);
