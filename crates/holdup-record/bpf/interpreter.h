@@ -276,4 +276,16 @@ __attribute__((noinline)) int hash_functions_here(struct scratch *s, u64 base, u
 	return 0;
 }
 
+/* Their hash, of any task. */
+INLINE u64 v8_functions(struct scratch *s, struct task_struct *task, u64 base, u64 size, const bool foreign)
+{
+	if (cfg.no_interpreters)
+		return 0;
+	if (foreign)
+		return hash_functions(s, task, base, size, 1);
+	s->interpreted_hash = 0;
+	hash_functions_here(s, base, size);
+	return *(volatile u64 *)&s->interpreted_hash;
+}
+
 #endif

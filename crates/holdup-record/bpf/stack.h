@@ -103,18 +103,6 @@ static long hash_words(u64 i, struct words *w)
 	return at >= w->end;
 }
 
-/* See hash_functions. */
-INLINE u64 v8_functions(struct scratch *s, struct task_struct *task, u64 base, u64 size, const bool foreign)
-{
-	if (cfg.no_interpreters)
-		return 0;
-	if (foreign)
-		return hash_functions(s, task, base, size, 1);
-	s->interpreted_hash = 0;
-	hash_functions_here(s, base, size);
-	return *(volatile u64 *)&s->interpreted_hash;
-}
-
 /* Reads the first chunks of the user stack and hashes the words that may be return addresses. Words of data are left
  * out, or no two stacks would be equal. */
 INLINE u64 hash_user(struct scratch *s, struct task_struct *task, struct place *p, u64 base, u32 chunks, u32 *read,

@@ -44,7 +44,7 @@ impl Names {
         let known = self.places.get(&(layout, code)).copied();
         // What has ended may have been forked from the one in which the interpreter was found, which has the same there.
         let mut found = None;
-        for pid in [pid, of.pid].into_iter().take(if pid == of.pid { 1 } else { 2 }) {
+        for pid in std::iter::once(pid).chain(Some(of.pid).filter(|other| *other != pid)) {
             found = found.or_else(|| Some((pid, of.code.head(self.memory(pid)?, code)?)));
         }
         let Some((pid, head)) = found else {
