@@ -36,6 +36,7 @@ impl Exports {
     /// Address, in the file's own terms, and size in bytes of what has each name. O(symbols · names).
     pub fn find<const N: usize>(&self, names: [&str; N]) -> [Option<(u64, u64)>; N] {
         let mut found = [None; N];
+        let longest = names.iter().map(|name| name.len()).max().unwrap_or(0);
         for (symbols, texts) in [(".dynsym", ".dynstr"), (".symtab", ".strtab")] {
             if found.iter().all(Option::is_some) {
                 break;
@@ -43,8 +44,8 @@ impl Exports {
             let (Some(symbols), Some(texts)) = (self.elf.data(symbols), self.elf.data(texts)) else { continue };
             for entry in symbols.chunks_exact(ENTRY) {
                 let Some((at, value, size)) = defined(entry) else { continue };
-                let wanted = |name: &&str| c_string(&texts, at, name.len() + 1) == name.as_bytes();
-                if let Some(i) = names.iter().position(wanted) {
+                let text = c_string(&texts, at, longest + 1);
+                if let Some(i) = names.iter().position(|name| text == name.as_bytes()) {
                     found[i].get_or_insert((value, size));
                 }
             }
