@@ -271,6 +271,18 @@ INLINE bool is_sending(struct task_struct *task)
 	return call == 275 || call == 299 || call == 307 || call == 426;
 }
 
+/* System calls below 64 that write to the file of their first argument: write, writev, sendfile, sendto, sendmsg. */
+#define WRITING (1ULL << 1 | 1ULL << 20 | 1ULL << 40 | 1ULL << 44 | 1ULL << 46)
+#define SENDMMSG 307
+
+/* The file to which the thread writes, plus one: where it sends something to whom it wakes, it tells its connections apart. 0 for none. */
+INLINE u64 written_to(struct pt_regs *regs)
+{
+	u64 call = regs->orig_ax, file = regs->di;
+	bool writes = call < 64 ? WRITING >> call & 1 : call == SENDMMSG;
+	return writes && file < 0xffff ? file + 1 : 0;
+}
+
 /* How long `wakee` has waited, if that is long; else 0. */
 INLINE u64 long_wait(struct task_struct *wakee, u64 t)
 {
@@ -284,6 +296,10 @@ INLINE u64 depth_here(u64 *ctx, struct ring *r, struct task_struct *current)
 	r->context = (u64)ctx;
 	return *(volatile u64 *)&r->context - (u64)current->stack;
 }
+
+/* Of packets, that they waited for an acknowledgement that was sent within so many nanoseconds before. */
+#define LATE_ACK 0x40
+#define LATE_ACK_NS 100000
 
 SEC("tp_btf/sched_waking")
 int on_waking(u64 *ctx)
@@ -306,15 +322,20 @@ int on_waking(u64 *ctx)
 		if (wait && may_look(r, WAKER, t, wait))
 			hash = stack_of(ctx, r, WAKER, current, t, wait, depth_here(ctx, r, current));
 		struct pt_regs *regs = user_regs_of(current);
-		if (regs && regs->orig_ax == FUTEX && (u16)regs->cs != COMPAT_CS) {
-			op = regs->si;
-			address = regs->di;
-			key = releases_futex(op & 0x7f);
+		if (regs && (u16)regs->cs != COMPAT_CS) {
+			if (regs->orig_ax == FUTEX) {
+				op = regs->si;
+				address = regs->di;
+				key = releases_futex(op & 0x7f);
+			}
+			source = written_to(regs);
 		}
 	} else if (context == CTX_HARDIRQ) {
 		source = r->irq ? r->irq - 1 : 0;
 	} else if (context != CTX_UNKNOWN) {
 		source = r->softirq ? r->softirq - 1 : 0;
+		if (source == 3 && t - r->acknowledged < LATE_ACK_NS)
+			source |= LATE_ACK;
 	}
 	n += key + (hash != 0);
 	if (!reserve(r, n, &at))

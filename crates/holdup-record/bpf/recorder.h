@@ -68,6 +68,7 @@ struct config {
 	u64 min_wait; /* ns */
 	u64 stack_rate; /* bytes of new stacks per CPU and 2^20 ns */
 	u64 stack_burst; /* bytes */
+	u64 late_ack; /* what a timer calls that sends an acknowledgement; 0 for unknown */
 	s64 preempt_delta; /* &__preempt_count - &runqueues; 0 for unknown */
 	u32 namespace; /* the recorder's, of processes, by its number; 0 for that of the whole machine */
 	u32 own; /* the recorder's process there */
@@ -174,6 +175,7 @@ struct ring {
 	u64 span_edges; /* begun and ended */
 	u64 span_ns; /* spent on them */
 	u64 span_records; /* of them */
+	u64 acknowledged; /* when an acknowledgement that was held back was sent last */
 	struct scratch scratch[3]; /* by enum whose */
 };
 

@@ -123,7 +123,7 @@ INLINE u64 hash_user(struct scratch *s, struct task_struct *task, struct place *
 	struct words w = {
 		.s = s,
 		.hash = hash,
-		.at = (p->sp - base) / 8 & 127,
+		.at = (p->sp - base) / 8 & 255,
 		.end = n * (CHUNK / 8),
 		.code = code,
 		.code_size = code_size,
@@ -264,7 +264,8 @@ INLINE u64 new_stack(struct ring *r, struct scratch *s, struct task_struct *task
 INLINE u64 take_stack(struct ring *r, struct scratch *s, struct task_struct *task, struct place *p, u64 t,
 		      const bool foreign)
 {
-	u64 base = p->sp & ~(u64)(CHUNK - 1);
+	/* With the word below it, where a function that moves its stack may keep where that was. */
+	u64 base = (p->sp - 8) & ~(u64)(CHUNK - 1);
 	u64 end = 0;
 	u32 chunks = 0, read = 0;
 

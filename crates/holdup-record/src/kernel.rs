@@ -1,10 +1,17 @@
 //! What the running kernel offers, from its BTF.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
 use libbpf_rs::btf::types::{DataSec, Func, FuncProto, Ptr, Struct, Typedef, Var};
 use libbpf_rs::btf::{Btf, BtfType, ReferencesType};
 
+use crate::caps::Raised;
+
 /// Functions of the kernel that programs are attached to.
 const FUNCTIONS: [&str; 1] = ["schedule"];
+/// What the timer calls by which TCP sends an acknowledgement that it has held back.
+const LATE_ACK: &str = " tcp_delack_timer";
 
 /// What the running kernel offers to the recorder.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +25,8 @@ pub(crate) struct Kernel {
     pub has_state_argument: bool,
     /// Distance of `__preempt_count` from `runqueues` in a CPU's memory.
     pub preempt_delta: Option<i64>,
+    /// Where [`LATE_ACK`] lies; 0 for unknown.
+    pub late_ack: u64,
     /// A real-time kernel that takes a sleeping lock to write a stack, where it must not sleep.
     pub stacks_would_sleep: bool,
     /// The same to begin a task's storage.
@@ -39,6 +48,7 @@ impl Kernel {
             }
         }
         kernel.preempt_delta = preempt_delta(&btf);
+        kernel.late_ack = address(LATE_ACK).unwrap_or(0);
         kernel.release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
         let has = |name: &&str| btf.type_by_name::<Func<'_>>(name).is_some();
         kernel.functions = FUNCTIONS.iter().filter(|name| has(name)).map(|&name| name.to_owned()).collect();
@@ -64,6 +74,14 @@ impl Kernel {
     pub(crate) fn has(&self, tracepoint: &str) -> bool {
         self.tracepoints.iter().any(|t| t == tracepoint)
     }
+}
+
+/// Where a function of the kernel lies, whose name stands behind a space, for who may know.
+fn address(name: &str) -> Option<u64> {
+    let _raised = Raised::all();
+    let lines = BufReader::new(File::open("/proc/kallsyms").ok()?).lines().map_while(Result::ok);
+    let line = lines.into_iter().find(|line| line.ends_with(name))?;
+    u64::from_str_radix(line.split(' ').next()?, 16).ok()
 }
 
 /// The name of the type of a structure's member; empty for one without.

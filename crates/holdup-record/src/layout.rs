@@ -69,6 +69,7 @@ shared! {
         min_wait: u64,
         stack_rate: u64,
         stack_burst: u64,
+        late_ack: u64,
         preempt_delta: i64,
         namespace: u32,
         own: u32,
@@ -215,8 +216,10 @@ impl<'a> KernelStack<'a> {
         let copy = &self.bytes[Self::COPY_AT..];
         let copy = &copy[..copy.len().min(filled * CHUNK)];
         let below = (sp.saturating_sub(base) as usize).min(copy.len());
+        let (copied_below, bytes) = copy.split_at(below);
+        let below = copied_below.last_chunk().map(|word| u64::from_ne_bytes(*word));
         let (pid, user) = (self.half(raw_stack::TGID), self.word(raw_stack::USER));
-        holdup_trace::RawStack { pid, kernel, ip, sp, bp, bytes: copy[below..].to_vec(), user, ..Default::default() }
+        holdup_trace::RawStack { pid, kernel, ip, sp, bp, bytes: bytes.to_vec(), below, user, ..Default::default() }
     }
 
     /// The frames of an interpreter as they were found, the innermost first, in an address space with a layout, and whether the outermost

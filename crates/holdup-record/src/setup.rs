@@ -86,6 +86,7 @@ pub(crate) fn config(options: &Options, kernel: &Kernel, namespace: Namespace, s
         // In units of 2^20 ns, a little more than a millisecond.
         stack_rate: rate / 954,
         stack_burst: rate / 2,
+        late_ack: kernel.late_ack,
         preempt_delta: kernel.preempt_delta.unwrap_or(0),
         namespace: namespace.number,
         own: namespace.own,

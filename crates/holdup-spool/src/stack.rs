@@ -3,6 +3,9 @@
 use crate::side::{put, take};
 use holdup_trace::{Interpreted, InterpretedFrame, PointedFrame, RawStack};
 
+/// In the word with the process: there is a word from below the stack.
+const BELOW: u64 = 1 << 48;
+
 /// Appends a stack that records name by `hash`.
 pub fn encode_stack(out: &mut Vec<u8>, hash: u64, stack: &RawStack) {
     let ids = u64::from(stack.pid);
@@ -10,10 +13,9 @@ pub fn encode_stack(out: &mut Vec<u8>, hash: u64, stack: &RawStack) {
     // What is beyond the room that counts have is left out: there is room for 65,535 frames of each kind.
     let (kernel, frames, pointed) = (few(&stack.kernel), few(frames), few(pointed));
     let lengths = (frames.len() as u64) << 48 | (kernel.len() as u64) << 32 | stack.bytes.len() as u64;
-    let ids = ids | (pointed.len() as u64) << 32;
-    for word in [hash, ids, stack.ip, stack.sp, stack.bp, stack.lr, stack.user, lengths] {
-        put(out, word);
-    }
+    let ids = ids | (pointed.len() as u64) << 32 | if stack.below.is_some() { BELOW } else { 0 };
+    let head = [hash, ids, stack.ip, stack.sp, stack.bp, stack.lr, stack.user, lengths];
+    head.into_iter().chain(stack.below).for_each(|word| put(out, word));
     kernel.iter().for_each(|&frame| put(out, frame));
     if !frames.is_empty() {
         [evaluation.0, evaluation.1, u64::from(*complete)].into_iter().for_each(|word| put(out, word));
@@ -38,6 +40,7 @@ pub(crate) fn decode_stack(bytes: &mut &[u8]) -> Option<(u64, RawStack)> {
     let (ip, sp, bp, lr) = (take(bytes)?, take(bytes)?, take(bytes)?, take(bytes)?);
     let user = take(bytes)?;
     let lengths = take(bytes)?;
+    let below = if ids & BELOW == 0 { None } else { Some(take(bytes)?) };
     let (kernel_frames, frames) = ((lengths >> 32 & 0xffff) as usize, (lengths >> 48) as usize);
     if kernel_frames + frames + 2 * pointed > bytes.len() / 8 {
         return None;
@@ -54,7 +57,7 @@ pub(crate) fn decode_stack(bytes: &mut &[u8]) -> Option<(u64, RawStack)> {
     interpreted.pointed = (0..pointed).map_while(|_| frame(bytes)).collect();
     let (copy, rest) = bytes.split_at_checked((lengths & 0xffff_ffff) as usize)?;
     *bytes = rest;
-    Some((hash, RawStack { pid, kernel, ip, sp, bp, lr, bytes: copy.to_vec(), user, interpreted }))
+    Some((hash, RawStack { pid, kernel, ip, sp, bp, lr, bytes: copy.to_vec(), below, user, interpreted }))
 }
 
 #[cfg(test)]
@@ -69,7 +72,7 @@ mod tests {
         let interpreted = Interpreted { evaluation: (0x1000, 0x2000), frames, complete: true, pointed };
         let with =
             RawStack { pid: 7, kernel: vec![9, 8], ip: 5, bytes: vec![1; 24], interpreted, ..RawStack::default() };
-        let without = RawStack { interpreted: Interpreted::default(), ..with.clone() };
+        let without = RawStack { interpreted: Interpreted::default(), below: Some(3), ..with.clone() };
         let mut bytes = Vec::new();
         encode_stack(&mut bytes, 1, &with);
         encode_stack(&mut bytes, 2, &without);

@@ -223,7 +223,7 @@ mod tests {
         let pieces = vec![CompiledFrame { start: CODE, end: CODE + 0x100, layout }];
         let all = Compiled::new(pieces, FxHashMap::default());
         let words: Vec<u8> = (0..32_u64).flat_map(u64::to_le_bytes).collect();
-        let stack = Stack { pid: 1, start: STACK, bytes: &words };
+        let stack = Stack { pid: 1, start: STACK, bytes: &words, below: None };
         let ip = CODE + offset;
         let regs = Registers { arch: Arch::X86_64, ip, sp: STACK, bp: 99, linked: false, lr: None, mask: u64::MAX };
         let found = all.callers(&regs, &stack, leaf).into_iter().flatten();
@@ -247,7 +247,7 @@ mod tests {
         let all = Compiled::new(pieces, [(0x7f00_1234, 5)].into_iter().collect());
         let bytes: Vec<u8> =
             [1, 0x7f00_1234_u64, 2, 3, STACK + 64, CODE + 9].into_iter().flat_map(u64::to_le_bytes).collect();
-        let stack = Stack { pid: 1, start: STACK, bytes: &bytes };
+        let stack = Stack { pid: 1, start: STACK, bytes: &bytes, below: None };
         let regs =
             |ip, bp| Registers { arch: Arch::X86_64, ip, sp: STACK, bp, linked: false, lr: None, mask: u64::MAX };
         assert_eq!(all.interpreted(&regs(CODE, STACK + 32), &stack, true), Some(5));

@@ -29,11 +29,16 @@ pub(crate) struct Stack<'a> {
     pub pid: u32,
     pub start: u64,
     pub bytes: &'a [u8],
+    /// The word below `start`.
+    pub below: Option<u64>,
 }
 
 impl Stack<'_> {
     /// The word at an address, if it was copied.
     pub fn read(&self, address: u64) -> Option<u64> {
+        if address.checked_add(8) == Some(self.start) {
+            return self.below;
+        }
         crate::bytes::u64_at(self.bytes, usize::try_from(address.checked_sub(self.start)?).ok()?)
     }
 }

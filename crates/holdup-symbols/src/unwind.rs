@@ -233,7 +233,7 @@ impl StackUnwinder {
     fn walk(&mut self, images: &[Arc<Image>], raw: &RawStack) -> (Vec<u64>, bool) {
         let mut frames = vec![raw.ip];
         let Some(arch) = self.arch(images, raw.ip) else { return (frames, false) };
-        let stack = Stack { pid: raw.pid, start: raw.sp, bytes: &raw.bytes };
+        let stack = Stack { pid: raw.pid, start: raw.sp, bytes: &raw.bytes, below: raw.below };
         let lr = (arch == Arch::Aarch64).then_some(raw.lr);
         let mask = images.last().map_or(u64::MAX, |i| u64::MAX >> i.end.leading_zeros());
         let mut regs = Registers { arch, ip: raw.ip, sp: raw.sp, bp: raw.bp, linked: false, lr, mask };

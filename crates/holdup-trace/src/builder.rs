@@ -147,12 +147,13 @@ impl TraceBuilder {
         if trace.meta.kernel_addresses_hidden {
             hide::hide(&mut trace, &names, &tables)?;
         }
+        let threads = trace.threads.finish(&trace.strings);
         Ok(Trace {
             meta: trace.meta,
             strings: trace.strings,
             stacks: trace.stacks.interner.stacks,
             names,
-            threads: trace.threads.finish(),
+            threads,
             locks: trace.locks.rows,
             events: trace.out.finish()?,
         })

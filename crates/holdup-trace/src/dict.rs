@@ -107,6 +107,8 @@ pub struct RawStack {
     pub lr: u64,
     /// The stack's bytes from `sp` upwards.
     pub bytes: Vec<u8>,
+    /// The word below `sp`, where a function that moves its stack may keep where that was; `None` if it was not copied.
+    pub below: Option<u64>,
     /// Names the user part: a stack without bytes has the same as an earlier one of that name. 0 for none.
     pub user: u64,
     /// What an interpreter ran there.

@@ -19,6 +19,10 @@ code! {
     }
 }
 
+/// The source of a wake-up in a softirq: packets arrived (the vector is 3) for which an acknowledgement had been waited that was held
+/// back, and sent by its timer. Told only by holdup's own recorder.
+pub const LATE_ACK: u16 = 0x43;
+
 code! {
     /// What kind of thing is missing from a trace.
     LossKind {
@@ -121,7 +125,7 @@ events! {
         wakee: u32,
         /// Whether the waker acted, or an interrupt on its CPU.
         context: WakeContext,
-        /// Interrupt number or softirq vector, by `context`.
+        /// By `context`: interrupt number, softirq vector or [`LATE_ACK`]; of a thread, the file to which it writes (plus 1), 0 for none.
         source: u16,
         /// The CPU that is to run the wakee.
         target: Cpu,

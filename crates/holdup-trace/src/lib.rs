@@ -47,9 +47,9 @@ pub use dict::{
 pub use error::{Error, Result};
 pub use event::{BlockIoEvent, BlockedEvent, Event, ExecEvent, ExitEvent, ForkEvent, FutexEvent, KernelLockEvent};
 pub use event::{
-    LOST_STACKS, ListenerEvent, LossKind, LostEvent, MapEvent, NameEvent, Pairing, ParentEvent, PlacementEvent,
-    ProcessEvent, QuotaEvent, SampleEvent, SpanEdgeEvent, SpanEvent, SpanOutcome, StandingEvent, SubjectEvent,
-    SwitchEvent, WakeContext, WakeEvent,
+    LATE_ACK, LOST_STACKS, ListenerEvent, LossKind, LostEvent, MapEvent, NameEvent, Pairing, ParentEvent,
+    PlacementEvent, ProcessEvent, QuotaEvent, SampleEvent, SpanEdgeEvent, SpanEvent, SpanOutcome, StandingEvent,
+    SubjectEvent, SwitchEvent, WakeContext, WakeEvent,
 };
 pub use event_tables::{EventTables, TakeTables, table_docs};
 pub use ids::{ChainId, Cpu, FrameId, LockId, LockKind, SpaceId, StackId, StringId, SwitchState, ThreadIdx};

@@ -41,7 +41,8 @@ table! {
         waker: ThreadIdx, "thread";
         /// 0 by that thread, 1 in an interrupt, 2 in a softirq, 3 by a timer, 4 by an IPI, 255 unknown.
         context: WakeContext, "code";
-        /// Interrupt number or softirq vector.
+        /// Interrupt number or softirq vector; 67 for packets that had waited for an acknowledgement that was held back. Of a thread, the
+        /// file descriptor to which it writes, plus 1; 0 for none.
         source: u16, "number";
         /// The thread that becomes runnable.
         wakee: ThreadIdx, "thread";

@@ -1,6 +1,6 @@
 //! What a chain ends at, in words.
 
-use holdup_trace::{Nanos, WakeContext};
+use holdup_trace::{LATE_ACK, Nanos, WakeContext};
 
 use super::Study;
 use super::report::{End, EndKind, Hop};
@@ -11,7 +11,7 @@ use crate::label::duration;
 
 /// Softirq vectors, by the kernel's numbers.
 const TIMER: [u16; 2] = [1, 8];
-const NETWORK: [u16; 2] = [2, 3];
+const NETWORK: [u16; 3] = [2, 3, LATE_ACK];
 const BLOCK: [u16; 2] = [4, 5];
 
 /// What ended a wait.
@@ -23,8 +23,9 @@ pub(super) fn ended_by(wait: &Wait) -> String {
         WakeContext::HardIrq => format!("interrupt {}", wait.source),
         WakeContext::SoftIrq => match wait.source {
             s if TIMER.contains(&s) => "softirq timer".to_owned(),
-            s if NETWORK.contains(&s) => "softirq network".to_owned(),
             s if BLOCK.contains(&s) => "softirq block".to_owned(),
+            LATE_ACK => "softirq network, behind an acknowledgement that was held back".to_owned(),
+            s if NETWORK.contains(&s) => "softirq network".to_owned(),
             s => format!("softirq {s}"),
         },
         WakeContext::Ipi => "another CPU".to_owned(),

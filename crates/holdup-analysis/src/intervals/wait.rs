@@ -1,6 +1,6 @@
 //! One wait of a thread.
 
-use holdup_trace::{Cpu, LockId, StackId, ThreadIdx, WakeContext};
+use holdup_trace::{Cpu, LATE_ACK, LockId, StackId, ThreadIdx, WakeContext};
 
 use super::place::Place;
 use crate::classify::{Verdict, WaitKind};
@@ -28,7 +28,7 @@ pub struct Wait {
     pub goes_on: u32,
     /// When the last one began with which it goes on: its own beginning if it does not.
     pub(super) last_start: u64,
-    /// Interrupt number or softirq vector.
+    /// Interrupt number or softirq vector; of a thread, the file to which it writes, plus 1.
     pub source: u16,
     /// The system call, or -1.
     pub syscall: i16,
@@ -73,6 +73,11 @@ impl Wait {
 
     /// Whether it was the network that ended it, and no thread of this machine is known to have sent something.
     pub(crate) fn is_from_network(&self) -> bool {
-        self.context == WakeContext::SoftIrq && self.source == NET_RX
+        self.context == WakeContext::SoftIrq && matches!(self.source, NET_RX | LATE_ACK)
+    }
+
+    /// Whether what ended it had been held back until an acknowledgement came that was sent by its timer.
+    pub(crate) fn is_by_late_ack(&self) -> bool {
+        self.context == WakeContext::SoftIrq && self.source == LATE_ACK
     }
 }

@@ -206,6 +206,7 @@ impl Assembly {
     /// What another program works on is told anew, or not known.
     fn exec(&mut self, t: Timestamp, pid: u32) -> Result<()> {
         let thread = self.threads.known(pid);
+        self.threads.exec(pid);
         match self.working.remove(&thread) {
             Some(_) => self.out.subjects.push(Subject { t, thread, what: StringId::default() }),
             None => Ok(()),
@@ -214,6 +215,7 @@ impl Assembly {
 
     fn map(&mut self, t: Timestamp, e: MapEvent) -> Result<()> {
         let Some((space, image)) = self.spaces.map(e.pid, e.image) else { return Ok(()) };
+        self.threads.maps(e.pid, image.start, &image.path, &mut self.strings);
         let path = self.strings.intern(&image.path);
         let hex = image.build_id.iter().flatten().map(|b| format!("{b:02x}")).collect::<String>();
         let build_id = self.strings.intern(&hex);

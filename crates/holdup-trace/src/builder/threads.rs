@@ -13,6 +13,22 @@ pub(super) struct ThreadTable {
     by_tid: Tids,
     /// Processes that have a name of their own, now.
     processes: FxHashMap<u32, StringId>,
+    /// The program's file of each process, now: that of the code that lies lowest, which is where the kernel puts it.
+    programs: FxHashMap<u32, (u64, StringId)>,
+}
+
+/// Whether a name says no more than that a thread is its process's first, as Node's `MainThread` and `node-MainThread` do.
+fn is_for_first(name: &str, program: &str) -> bool {
+    let letters = |text: &str| -> String { text.chars().filter(char::is_ascii_alphabetic).collect() };
+    let (name, program) = (letters(name).to_ascii_lowercase(), letters(program).to_ascii_lowercase());
+    let rest = name.strip_prefix(&*program).unwrap_or(&name);
+    matches!(rest, "main" | "mainthread")
+}
+
+/// The name of a program's file; none for a library, and for what is no file.
+fn program(path: &str) -> Option<&str> {
+    let base = path.starts_with('/').then(|| path.rsplit('/').next()).flatten()?;
+    (!base.contains(".so")).then_some(base)
 }
 
 impl ThreadTable {
@@ -65,6 +81,20 @@ impl ThreadTable {
         self.processes.insert(pid, name);
     }
 
+    /// The process maps code of a file.
+    pub fn maps(&mut self, pid: u32, start: u64, path: &str, strings: &mut Dictionary) {
+        if self.programs.get(&pid).is_none_or(|(lowest, _)| start < *lowest)
+            && let Some(program) = program(path)
+        {
+            self.programs.insert(pid, (start, strings.intern(program)));
+        }
+    }
+
+    /// The process starts another program.
+    pub fn exec(&mut self, pid: u32) {
+        self.programs.remove(&pid);
+    }
+
     /// The thread was created by that one, unless it is known by whom.
     pub fn descend(&mut self, thread: ThreadIdx, parent: ThreadIdx) {
         let known = &mut self.rows.parent[thread.index()];
@@ -78,9 +108,18 @@ impl ThreadTable {
         self.rows.end[thread.index()] = t;
     }
 
-    /// The table. A process without a name of its own is named after its main thread.
-    pub fn finish(mut self) -> Threads {
+    /// The table. A process without a name of its own is named after its main thread; where that name only says that it is the
+    /// first, both have that of the program.
+    pub fn finish(mut self, strings: &Dictionary) -> Threads {
         let rows = &mut self.rows;
+        for i in 0..rows.len() {
+            if rows.tid[i] == rows.pid[i]
+                && let Some((_, program)) = self.programs.get(&rows.pid[i])
+                && is_for_first(strings.get(rows.name[i]), strings.get(*program))
+            {
+                rows.name[i] = *program;
+            }
+        }
         let main: FxHashMap<u32, StringId> =
             rows.rows().filter(|thread| thread.tid == thread.pid).map(|thread| (thread.pid, thread.name)).collect();
         for i in 0..rows.len() {
@@ -114,7 +153,7 @@ mod tests {
         threads.descend(all[0], all[2]);
         threads.descend(all[0], all[1]);
         threads.descend(all[1], all[1]);
-        assert_eq!(threads.finish().parent, [all[2], ThreadIdx::NONE, ThreadIdx::NONE]);
+        assert_eq!(threads.finish(&strings).parent, [all[2], ThreadIdx::NONE, ThreadIdx::NONE]);
     }
 
     #[test]
@@ -128,6 +167,26 @@ mod tests {
         threads.name_process(6, program);
         assert!(threads.rename(late, 6, worker));
         let third = threads.add(8, 6, Timestamp::ZERO, late, worker);
-        assert_eq!(threads.finish().process, [server, server, program, program], "{third:?} too");
+        assert_eq!(threads.finish(&strings).process, [server, server, program, program], "{third:?} too");
+    }
+
+    #[test]
+    fn a_first_thread_that_is_only_called_so_does_not_name_its_process() {
+        let (mut threads, mut strings) = (ThreadTable::default(), Dictionary::default());
+        for (pid, name) in [(5, "MainThread"), (6, "node-MainThread"), (7, "domain"), (8, "main")] {
+            let (thread, name) = (threads.of(pid, &mut strings), strings.intern(name));
+            threads.rename(thread, pid, name);
+        }
+        threads.maps(5, 0x7000, "/usr/lib/libc.so.6", &mut strings);
+        threads.maps(5, 0x5000, "/usr/lib/jit/addon.node", &mut strings);
+        for pid in 5..8 {
+            threads.maps(pid, 0x1000, "/usr/bin/node", &mut strings);
+        }
+        let names = threads.finish(&strings).process.into_iter().map(|name| strings.get(name));
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            ["node", "node", "domain", "main"],
+            "of the last the program is not known"
+        );
     }
 }

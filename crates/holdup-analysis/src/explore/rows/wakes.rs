@@ -29,7 +29,13 @@ impl Provider for Wakes {
             "By a thread, or in an interrupt, softirq, timer or IPI.",
             Get::Word(|r| r.context.name()),
         ),
-        def("source", Id, &[], "Interrupt number or softirq vector.", Get::Number(|r| u64::from(r.source))),
+        def(
+            "source",
+            Id,
+            &[],
+            "Interrupt number or softirq vector; 67 for packets that had waited for an acknowledgement that was held back. Of a thread, the file descriptor to which it writes, plus 1.",
+            Get::Number(|r| u64::from(r.source)),
+        ),
         def("waker-process", Text, &["Readying Process"], "Whose process woke it.", Get::Process(waker)),
         def("waker-thread", Text, &["Readying Thread Name"], "Who woke it.", Get::Thread(waker)),
         def(
