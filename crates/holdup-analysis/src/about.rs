@@ -13,4 +13,6 @@ pub struct About {
     pub culprits: Vec<ThreadIdx>,
     /// Those that waited, sorted.
     pub waiters: Vec<ThreadIdx>,
+    /// Whether a few unusually long times are most of it, so that an average says nothing.
+    pub is_uneven: bool,
 }

@@ -43,7 +43,7 @@ use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 pub use cells::{AtWork, Cell};
-pub use census::Asker;
+pub use census::{Asker, Asks};
 pub use course::{Asked, Course, REST};
 pub use key::{Key, Terminal};
 pub use latency::Latency;

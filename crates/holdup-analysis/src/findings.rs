@@ -3,6 +3,7 @@
 //! To add a kind of finding: give it a [`tally::Group`], say in `group::of` which cells belong to it, and what it
 //! is called and advised in `describe`.
 
+mod asked;
 mod at_once;
 mod below;
 mod cache_line;
@@ -175,7 +176,7 @@ fn about(tally: &Tally) -> About {
     culprits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let mut waiters: Vec<ThreadIdx> = tally.threads.iter().copied().collect();
     waiters.sort_unstable();
-    About { subjects, culprits: culprits.into_iter().map(|(t, _)| t).collect(), waiters }
+    About { subjects, culprits: culprits.into_iter().map(|(t, _)| t).collect(), waiters, is_uneven: false }
 }
 
 /// Every CPU nanosecond is in exactly one part of the sum. This tests the bookkeeping, not the blame.
@@ -222,6 +223,8 @@ impl Context<'_> {
         profile::put_first(&mut findings, self.blame.cpu.total);
         growth::add(self, &mut findings);
         let cpu_seconds = self.cpu_seconds().held_up_after_all(uncharged.seconds());
+        let stalls = if caveats::has_wakes(self) { stalls::of(self) } else { Vec::new() };
+        stalls::tell(&mut findings, &stalls);
         let mostly_idle = idle::put_in_order(self, &cpu_seconds, &mut findings);
         for (i, finding) in findings.iter_mut().enumerate() {
             finding.id = format!("f{}", i + 1);
@@ -245,7 +248,7 @@ impl Context<'_> {
             hot,
             findings,
             smaller,
-            stalls: if caveats::has_wakes(self) { stalls::of(self) } else { Vec::new() },
+            stalls,
             health: self.health(),
         })
     }

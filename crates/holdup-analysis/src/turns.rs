@@ -40,6 +40,9 @@ pub(crate) struct Trips {
     /// How often the one's waits were ended by the other: some round trips have no wait, because the answer is there when
     /// the one gets a CPU again.
     pub(crate) waits: u64,
+    /// How long those waits took, and the sum of their squares in µs².
+    waited: u64,
+    squares: u64,
     /// When the first began, and the last ended.
     pub(crate) from: u64,
     pub(crate) to: u64,
@@ -55,6 +58,12 @@ impl Trips {
         self.own + self.there + self.other + self.back
     }
 
+    /// Whether a few unusually long waits for the other are most of it: an average says nothing, and those few are something else.
+    fn is_mostly_outliers(&self) -> bool {
+        let (waits, waited) = (self.waits as f64, self.waited as f64 / 1e3);
+        self.waited > self.length() / 2 && self.squares as f64 * waits > OUTLIERS * waited * waited
+    }
+
     /// Adds others.
     pub(crate) fn absorb(&mut self, other: &Trips) {
         if other.count > 0 {
@@ -62,6 +71,8 @@ impl Trips {
         }
         self.count += other.count;
         self.waits += other.waits;
+        self.waited += other.waited;
+        self.squares = self.squares.saturating_add(other.squares);
         self.own += other.own;
         self.there += other.there;
         self.other += other.other;
@@ -107,6 +118,8 @@ impl Seen {
             if is_for_reply(wait) {
                 let trips = seen.trips.entry((wait.thread, wait.waker)).or_default();
                 trips.waits += 1;
+                trips.waited += wait.length();
+                trips.squares = trips.squares.saturating_add((wait.length() / 1000).saturating_pow(2));
                 if let Some(own) = &last[wait.thread.index()]
                     && let Some(Some(other)) = last.get(wait.waker.index())
                     && let Some(trip) = trip(own, other, wait)
@@ -174,6 +187,11 @@ impl Pair {
         self.trips.waits.max(self.back.waits)
     }
 
+    /// Whether a few unusually long waits of either for the other are most of what it waits.
+    pub(crate) fn is_uneven(&self) -> bool {
+        self.trips.is_mostly_outliers() || self.back.is_mostly_outliers()
+    }
+
     /// How long all of them took together in nanoseconds, by those that are known from end to end.
     pub(crate) fn length(&self) -> u64 {
         let scale = self.count() as f64 / self.trips.count.max(1) as f64;
@@ -201,6 +219,9 @@ const FEWEST: u64 = 20;
 const MOSTLY: f64 = 0.8;
 /// So many of the round trips are seen from end to end: neither answered before the other slept.
 const SEEN: f64 = 0.1;
+/// The mean square of what waits take is so many times the square of their mean where a few are nearly all of it; 2 where they are
+/// exponentially distributed.
+const OUTLIERS: f64 = 100.0;
 /// Threads that are at work at once for more of the time than this do not take turns.
 const TOGETHER: f64 = 0.2;
 
@@ -221,6 +242,8 @@ fn trip(own: &Last, other: &Last, wait: &Wait) -> Option<Trips> {
     let trips = Trips {
         count: 1,
         waits: 0,
+        waited: 0,
+        squares: 0,
         own: other.woken - own.resumed,
         there: other.resumed - other.woken,
         other: wait.woken - other.resumed,

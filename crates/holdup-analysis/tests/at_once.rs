@@ -77,12 +77,18 @@ fn where_most_of_them_sleep_nobody_keeps_them_out() {
     assert!(!most.title.contains("at a time"), "{}", most.title);
 }
 
-const WEB: [(u64, &str); 5] =
-    [(0x1000, "ask"), (0x2000, "next_request"), (0x3000, "serve"), (0x4000, "load"), (0x5000, "get_connection")];
+const WEB: [(u64, &str); 6] = [
+    (0x1000, "ask"),
+    (0x2000, "next_request"),
+    (0x3000, "serve"),
+    (0x4000, "load"),
+    (0x5000, "get_connection"),
+    (0xffff_ffff_8100_0000, "ep_poll"),
+];
 
 /// A client has two requests under way at a web server, which asks a service; that answers each after 30 ms, by a timer of its loop. The web
-/// server has a thread for each request, which takes it at `takes`, or one loop for all.
-fn asks_by(web: [u32; 2], takes: &[u64]) -> Finding {
+/// server has a thread for each request, which takes it at `takes`, or one loop for all. It asks so often for each request, by these files. The service waits at `serves`.
+fn asks_by(web: [u32; 2], takes: &[u64], often: usize, files: [u16; 2], serves: &[u64]) -> Finding {
     let end = 1000.0;
     let mut s = Schedule::new(4, end);
     for (pid, tid, name) in [(20, 20, "service"), (30, 30, "web"), (30, 31, "web"), (40, 40, "client")] {
@@ -92,15 +98,21 @@ fn asks_by(web: [u32; 2], takes: &[u64]) -> Finding {
     }
     let call = if web[0] == web[1] { POLL } else { READ };
     for (request, tid) in web.into_iter().enumerate() {
-        let (cpu, mut b) = (1 + request as u16, 1.0 + 15.0 * request as f64);
-        while b + 31.0 < end {
-            s = s.waits_at(tid, cpu, [b, b + 0.2], call, &[0x1000]).by(b + 0.1, cpu, tid, 20);
-            s = s.waits_at(20, 0, [b + 0.1, b + 0.3], POLL, &[0x3000]);
+        let cpu = 1 + request as u16;
+        for asked in 1.. {
+            let b = 1.0 + 15.0 * request as f64 + 30.5 * (asked - 1) as f64;
+            if b + 31.0 >= end {
+                break;
+            }
+            s = s.waits_at(tid, cpu, [b, b + 0.2], call, &[0x1000]);
+            s = s.wakes(b + 0.1, cpu, tid, 20, WakeContext::Task, files[request]);
+            s = s.waits_at(20, 0, [b + 0.1, b + 0.3], POLL, serves);
             s = s.wakes(b + 30.0, 0, 0, 20, WakeContext::Timer, 0).by(b + 30.1, 0, 20, tid);
-            s = s.waits_at(20, 0, [b + 30.0, b + 30.3], POLL, &[0x3000]);
-            s = s.waits_at(tid, cpu, [b + 30.1, b + 30.4], call, takes).by(b + 30.2, cpu, tid, 40);
-            s = s.waits_at(40, 3, [b + 30.2, b + 30.6], POLL, &[0x4000]).by(b + 30.5, 3, 40, tid);
-            b += 30.5;
+            s = s.waits_at(20, 0, [b + 30.0, b + 30.3], POLL, serves);
+            if asked % often == 0 {
+                s = s.waits_at(tid, cpu, [b + 30.1, b + 30.4], call, takes).by(b + 30.2, cpu, tid, 40);
+                s = s.waits_at(40, 3, [b + 30.2, b + 30.6], POLL, &[0x4000]).by(b + 30.5, 3, 40, tid);
+            }
         }
     }
     let trace = s.finish_with(&mut common::Namer(&WEB));
@@ -110,18 +122,35 @@ fn asks_by(web: [u32; 2], takes: &[u64]) -> Finding {
 
 #[test]
 fn who_lets_no_more_through_is_told_by_those_who_ask() {
-    let pool = asks_by([30, 31], &[0x2000]);
+    let pool = asks_by([30, 31], &[0x2000], 1, [8, 9], &[0x3000]);
     assert!(pool.title.starts_with("service slept for"), "{}", pool.title);
     assert!(pool.title.contains(", asked by web 2 at a time (in ask), while others waited for it"), "{}", pool.title);
     assert!(pool.advice.starts_with("web, in ask, never asks more than 2 at once: find what lets no more through it"));
 
     // One function that waits for clients, too, called on another way.
-    let shared = asks_by([30, 31], &[0x1000, 0x2000]);
+    let shared = asks_by([30, 31], &[0x1000, 0x2000], 1, [8, 9], &[0x3000]);
     assert!(shared.title.contains(", asked by web 2 at a time"), "{}", shared.title);
 
-    let looped = asks_by([30, 30], &[0x1000]);
-    assert!(looped.title.starts_with("service slept for"), "{}", looped.title);
-    assert!(!looped.title.contains("asked by"), "a loop may ask for several: {}", looped.title);
+    // Though hardly anybody else wakes it, which asks for each request again and again.
+    for often in [1, 12] {
+        let looped = asks_by([30, 30], &[0x1000], often, [0, 0], &[0x3000]);
+        assert!(looped.title.starts_with("service slept for"), "{}", looped.title);
+        assert!(!looped.title.contains("asked by"), "a loop may ask for several: {}", looped.title);
+    }
+}
+
+#[test]
+fn of_a_loop_the_connections_tell_how_many_it_may_ask() {
+    let event_loop = [0xffff_ffff_8100_0000, 0x3000];
+    let two = asks_by([30, 30], &[0x1000], 1, [8, 9], &event_loop);
+    assert!(two.title.contains("before it answered, asked by web over 2 connections; "), "{}", two.title);
+    let one = asks_by([30, 30], &[0x1000], 1, [8, 8], &event_loop);
+    assert!(one.title.contains("before it answered, asked by web over one connection; "), "{}", one.title);
+    assert!(
+        one.advice.starts_with("web asks over no more than one connection. If it waits for each answer"),
+        "{}",
+        one.advice
+    );
 }
 
 /// A web server's threads ask a service two at a time, each for 30 ms: who has been answered lets the next one of six in.

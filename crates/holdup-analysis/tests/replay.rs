@@ -78,8 +78,8 @@ fn s2_a_lock_that_is_held_leaves_the_work() {
     for w in 11..14 {
         s = s.by(1000.0, 0, 10, w);
     }
-    // Work that is done without waits takes 85 % of its CPU time at least.
-    is(bound(&s.finish(), "holder", FindingKind::LockHeld), 1000.0 / (0.85 * 1030.0 / 4.0));
+    // Each waits once: their caches are warm.
+    is(bound(&s.finish(), "holder", FindingKind::LockHeld), 1000.0 / (1030.0 / 4.0));
 }
 
 /// Three threads that hand a lock over: with a lock for each they need a third of the time, if there are CPUs for it.
@@ -194,7 +194,7 @@ fn who_gains_little_beside_the_others_does_not_bound_them() {
         s = s.runs(11, 1, t + 20.0, t + 30.0, FUTEX).by(t + 30.0, 1, 11, 10).futex(t + 30.0, 11, 10);
     }
     // All of the work is 390 ms, on three CPUs; the holder alone has 290 of them.
-    is(bound(&s.finish(), "holder", FindingKind::LockHeld), 300.0 / (0.85 * 390.0 / 3.0));
+    is(bound(&s.finish(), "holder", FindingKind::LockHeld), 300.0 / (390.0 / 3.0));
 }
 
 /// Fewer turns save more than one side's work: what each of them costs both sides nobody knows.

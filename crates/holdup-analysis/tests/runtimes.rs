@@ -189,7 +189,7 @@ fn who_runs_has_the_lock_of_a_language_of_which_one_thread_runs() {
     assert_eq!((first.kind, first.culprit.thread.as_str()), (FindingKind::LockHeld, "cache-1"), "{}", first.title);
     assert!(first.title.contains("kept Python's interpreter lock (GIL) for 20.0 ms"), "{}", first.title);
     let bound = first.gain_at_most.expect("a bound");
-    assert!(bound > 1.5, "another process may do what it does meanwhile: {bound}");
+    assert!(bound > 1.3, "another process may do what it does meanwhile: {bound}");
 }
 
 /// How much could be gained without code that has 60 of a hundred samples, for 40 of which somebody waits, if 30 are in `beside`.

@@ -4,8 +4,8 @@ mod common;
 
 use common::traffic::{ANSWER, EPOLL, Traffic, explained};
 use common::{FUTEX, NET_RX, READ, WAIT4, WRITE};
-use holdup_analysis::report::{Finding, FindingKind};
-use holdup_trace::{Trace, WakeContext};
+use holdup_analysis::report::{Confidence, Finding, FindingKind};
+use holdup_trace::{LATE_ACK, Trace, WakeContext};
 
 fn first(trace: &Trace, focus: Option<&str>) -> Finding {
     explained(trace, focus).findings.into_iter().next().expect("something is found")
@@ -233,5 +233,54 @@ fn other_delays_are_not_held_back() {
     for delay in [10.0, 70.0] {
         let answer = explained(&written_twice(delay), None);
         assert!(answer.findings.iter().all(|f| !f.title.contains("held a message")), "{:?}", answer.findings);
+    }
+}
+
+/// A server answers requests in 15 µs each, and each 200th in 30 ms, as if it were another command.
+#[test]
+fn a_few_long_answers_are_no_turns() {
+    let mut traffic = Traffic::new(2, 520.0).thread(10, 10, "client").thread(20, 20, "server");
+    let mut t = 0.0;
+    traffic.comes(t, 0, 10);
+    for trip in 0..2000 {
+        let answers = if trip % 200 == 199 { 30.0 } else { 0.01 };
+        traffic.wakes(t + 0.01, 0, 10, 20);
+        traffic.leaves(t + 0.012, 0, 10, EPOLL);
+        traffic.comes(t + 0.015, 1, 20);
+        t += 0.02 + answers;
+        traffic.wakes(t, 1, 20, 10);
+        traffic.leaves(t + 0.002, 1, 20, EPOLL);
+        t += 0.01;
+        traffic.comes(t, 0, 10);
+    }
+    let f = first(&traffic.finish(), None);
+    assert_eq!(f.title, "10 stalls of 30 ms: `client` waited for `server`");
+    assert!(f.advice.starts_with("See what server does meanwhile"), "{}", f.advice);
+}
+
+/// A server answers in two parts, of which the second waits for an acknowledgement; the client has other connections, and others of them wake it
+/// meanwhile.
+#[test]
+fn an_acknowledgement_that_was_seen_to_be_late_needs_no_guess() {
+    let mut traffic = Traffic::new(2, 420.0).thread(10, 10, "client").thread(20, 20, "server");
+    traffic.comes(0.0, 0, 10);
+    for trip in 0..20 {
+        let t = 20.0 * f64::from(trip);
+        traffic.wakes(t + 0.1, 0, 10, 20);
+        traffic.leaves(t + 0.12, 0, 10, EPOLL);
+        traffic.comes(t + 0.13, 1, 20);
+        traffic.wakes(t + 0.2, 1, 20, 10);
+        traffic.leaves(t + 0.22, 1, 20, EPOLL);
+        traffic.comes(t + 0.23, 0, 10);
+        traffic.leaves(t + 0.25, 0, 10, EPOLL);
+        traffic.wakes_in(t + 15.0, 0, 0, 10, WakeContext::SoftIrq, LATE_ACK);
+        traffic.comes(t + 15.01, 0, 10);
+    }
+    let trace = traffic.finish();
+    for focus in [None, Some("server"), Some("client")] {
+        let f = first(&trace, focus);
+        let wanted = "the network held 20 messages of `server` to `client` back, each for 40.0 ms (Nagle and delayed acknowledgement)";
+        assert_eq!((f.title.as_str(), f.kind), (wanted, FindingKind::Network), "{focus:?}");
+        assert_eq!(f.confidence, Confidence::High);
     }
 }

@@ -12,10 +12,10 @@ use holdup_trace::{LockId, StackId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Window;
-use super::forest::{Class, Forest, NONE};
+use super::forest::{Class, Forest, NONE, Queue};
 use super::key::{Key, Terminal};
 use crate::classify::WaitKind;
-use crate::intervals::{State, Wait};
+use crate::intervals::{Place, State, Wait};
 
 /// So many instants are looked at, at most.
 const INSTANTS: u64 = 256;
@@ -35,12 +35,34 @@ pub struct Asker {
     pub thread: ThreadIdx,
     /// Where it waits.
     pub stack: StackId,
-    /// Whether it is in the middle of its work, and not at home, where it may wait for several at once.
-    pub in_the_middle: bool,
+    /// How many it may ask at this instant, as far as its wait tells.
+    pub asks: Asks,
     /// Whether threads of another process wait for it.
     pub is_waited_for: bool,
     /// Where most threads of its own process stand that wait for it as for a lock, such as for their turn to ask; none if no two do.
     pub behind: StackId,
+}
+
+/// How many a thread may ask at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Asks {
+    /// It is in the middle of its work: the one that it waits for.
+    One,
+    /// It waits for input of whatever kind where its work begins, as an event loop does.
+    Several,
+    /// Its place does not tell.
+    Unknown,
+}
+
+impl Asks {
+    fn of(class: Class, wait: &Wait) -> Self {
+        match (wait.place, class) {
+            (Place::Home, _) if wait.kind == WaitKind::Input => Asks::Several,
+            (Place::Home, _) => Asks::Unknown,
+            (_, Class::HeldUp) => Asks::One,
+            _ => Asks::Unknown,
+        }
+    }
 }
 
 /// By the subject at the chain's end.
@@ -120,21 +142,21 @@ impl Census {
         }
         let instants = self.next as u32..first as u32;
         self.seen.instants += instants.len() as u64;
-        let (waited_for, behind) = (waited_for(forest, &pid), behind(forest, &pid, &wait));
+        let view = View { forest, pid, wait };
+        let (waited_for, behind) = (view.waited_for(), view.behind());
         for i in 0..forest.threads.len() as u32 {
-            let thread = forest.at(i);
-            let State::Waiting(w) = thread.state else { continue };
-            let (Wait { stack, kind, .. }, thread_idx) = (*wait(w), ThreadIdx(i));
-            if thread.queue == NONE && (kind == WaitKind::Timer || kind.is_for_bytes()) {
+            let Some(wait) = view.waits(i) else { continue };
+            let Wait { stack, kind, .. } = *wait;
+            if forest.at(i).queue == NONE && (kind == WaitKind::Timer || kind.is_for_bytes()) {
                 instants.clone().for_each(|instant| *self.seen.resting.entry((stack, instant)).or_default() += 1);
             }
-            let Some(key) = asked(forest, i, &pid) else { continue };
-            let (in_the_middle, is_waited_for) = (thread.class == Class::HeldUp, waited_for.contains(&i));
+            let Some(key) = view.asked(i) else { continue };
+            let asks = Asks::of(forest.at(i).class, wait);
             self.room = self.room.saturating_sub(instants.len());
             if self.room > 0 {
+                let (thread, is_waited_for) = (ThreadIdx(i), waited_for.contains(&i));
                 let behind = behind.get(&i).copied().unwrap_or(StackId::NONE);
-                let asker =
-                    |instant| Asker { instant, thread: thread_idx, stack, in_the_middle, is_waited_for, behind };
+                let asker = |instant| Asker { instant, thread, stack, asks, is_waited_for, behind };
                 self.seen.askers.entry(key).or_default().extend(instants.clone().map(asker));
             }
         }
@@ -146,60 +168,78 @@ impl Census {
     }
 }
 
-/// For whom threads of another process wait, be it at some removes, and not only for their end.
-fn waited_for(forest: &Forest, pid: impl Fn(u32) -> u32) -> FxHashSet<u32> {
-    let mut found = FxHashSet::default();
-    for i in (0..forest.threads.len() as u32).filter(|&i| forest.at(i).queue != NONE) {
-        let path =
-            forest.path(forest.at(i).queue).take(DEEPEST).take_while(|&q| forest.queue(q).kind.kind != WaitKind::Join);
-        let parents = path.map(|q| forest.queue(q).parent).filter(|&parent| parent != NONE);
-        found.extend(parents.filter(|&parent| pid(parent) != pid(i)));
-    }
-    found
+/// The threads at an instant: who waits for whom, of which process each is, and its wait.
+struct View<'f, P, W> {
+    forest: &'f Forest,
+    pid: P,
+    wait: W,
 }
 
-/// Where most threads stand that wait for another one of their process as for a lock, be it at some removes, if they are several. O(threads ×
-/// depth).
-fn behind<'w>(forest: &Forest, pid: impl Fn(u32) -> u32, wait: impl Fn(u32) -> &'w Wait) -> FxHashMap<u32, StackId> {
-    let mut stand: FxHashMap<u32, FxHashMap<StackId, u32>> = FxHashMap::default();
-    for i in 0..forest.threads.len() as u32 {
-        let thread = forest.at(i);
-        let (State::Waiting(w), Class::HeldUp | Class::ByEnd) = (thread.state, thread.class) else { continue };
-        let wait = wait(w);
-        if thread.queue == NONE || !wait.kind.is_for_turn() {
-            continue;
-        }
-        let path = forest.path(thread.queue).take(DEEPEST).map(|q| forest.queue(q));
-        let path = path.take_while(|queue| queue.kind.kind != WaitKind::Join).map(|queue| queue.parent);
-        if let Some(last) = path.take_while(|&parent| parent != NONE && pid(parent) == pid(i)).last() {
-            *stand.entry(last).or_default().entry(wait.stack).or_default() += 1;
+impl<'w, P: Fn(u32) -> u32, W: Fn(u32) -> &'w Wait> View<'_, P, W> {
+    fn waits(&self, i: u32) -> Option<&'w Wait> {
+        match self.forest.at(i).state {
+            State::Waiting(w) => Some((self.wait)(w)),
+            _ => None,
         }
     }
-    let most = |places: FxHashMap<StackId, u32>| {
-        let several = places.into_iter().filter(|(_, n)| *n > 1);
-        several.max_by_key(|&(stack, n)| (n, stack))
-    };
-    stand.into_iter().filter_map(|(of, places)| Some((of, most(places)?.0))).collect()
-}
 
-/// What a thread asks for, of what others than its own process do for it.
-fn asked(forest: &Forest, i: u32, pid: impl Fn(u32) -> u32) -> Option<Key> {
-    let mut last = forest.at(i).queue;
-    if last == NONE || matches!(forest.at(i).class, Class::None) {
-        return None;
+    /// Whom a thread waits for, and so on to the end of its chain.
+    fn ahead(&self, i: u32) -> impl Iterator<Item = (u32, &Queue)> {
+        let path = self.forest.path(self.forest.at(i).queue).take(DEEPEST).map(|q| self.forest.queue(q));
+        path.map(|queue| (queue.parent, queue)).take_while(|(parent, _)| *parent != NONE)
     }
-    let server = forest.queue(last).parent;
-    if server == NONE || pid(server) == pid(i) {
-        return None;
+
+    /// For whom threads of another process wait, be it at some removes, and not only for their end.
+    fn waited_for(&self) -> FxHashSet<u32> {
+        let mut found = FxHashSet::default();
+        for i in 0..self.forest.threads.len() as u32 {
+            let ahead = self.ahead(i).take_while(|(_, queue)| queue.kind.kind != WaitKind::Join);
+            found.extend(ahead.map(|(parent, _)| parent).filter(|&parent| (self.pid)(parent) != (self.pid)(i)));
+        }
+        found
     }
-    for q in forest.path(last).take(DEEPEST) {
-        let parent = forest.queue(q).parent;
-        if parent == NONE || pid(parent) != pid(server) {
+
+    /// Where most threads stand that wait for another one of their process as for a lock, be it at some removes, if they are several. O(threads ×
+    /// depth).
+    fn behind(&self) -> FxHashMap<u32, StackId> {
+        let mut stand: FxHashMap<u32, FxHashMap<StackId, u32>> = FxHashMap::default();
+        for i in 0..self.forest.threads.len() as u32 {
+            let (Some(wait), Class::HeldUp | Class::ByEnd) = (self.waits(i), self.forest.at(i).class) else { continue };
+            if !wait.kind.is_for_turn() {
+                continue;
+            }
+            let ahead = self.ahead(i).take_while(|(_, queue)| queue.kind.kind != WaitKind::Join);
+            let own = ahead.map(|(parent, _)| parent).take_while(|&parent| (self.pid)(parent) == (self.pid)(i));
+            if let Some(last) = own.last() {
+                *stand.entry(last).or_default().entry(wait.stack).or_default() += 1;
+            }
+        }
+        let most = |places: FxHashMap<StackId, u32>| {
+            let several = places.into_iter().filter(|(_, n)| *n > 1);
+            several.max_by_key(|&(stack, n)| (n, stack))
+        };
+        stand.into_iter().filter_map(|(of, places)| Some((of, most(places)?.0))).collect()
+    }
+
+    /// What a thread asks for, of what others than its own process do for it.
+    fn asked(&self, i: u32) -> Option<Key> {
+        if self.forest.at(i).class == Class::None {
             return None;
         }
-        last = q;
+        let mut ahead = self.ahead(i).peekable();
+        let server = (self.pid)(ahead.peek()?.0);
+        if server == (self.pid)(i) {
+            return None;
+        }
+        let mut last = None;
+        for (parent, queue) in ahead {
+            if (self.pid)(parent) != server {
+                return None;
+            }
+            last = Some(queue);
+        }
+        let key = last?.edge?.key;
+        let tells = matches!(key.terminal, Terminal::Timer | Terminal::Outside | Terminal::Running);
+        (tells && key.lock == LockId::NONE).then(|| key.subject())
     }
-    let key = forest.queue(last).edge?.key;
-    let tells = matches!(key.terminal, Terminal::Timer | Terminal::Outside | Terminal::Running);
-    (tells && key.lock == LockId::NONE).then(|| key.subject())
 }

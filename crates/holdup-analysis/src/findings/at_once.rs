@@ -5,17 +5,18 @@
 //! more of them at once. The pool is not in the trace; that number is.
 //!
 //! Of a server that waits for timers of many tasks in one place only those tell it who ask: threads in the middle of their work, for which
-//! others wait in turn.
+//! others wait in turn. Of an event loop that asks nothing is known but by how many connections it does so, and where.
 
 use holdup_trace::tables::LocationRow;
 use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::asked::Asked;
 use super::context::Context;
 use super::place;
 use super::spans::levels;
 use super::tally::{Group, Tally};
-use crate::blame::{Asker, Key, Span, Terminal};
+use crate::blame::{Asker, Asks, Key, Span, Terminal};
 use crate::intervals;
 
 /// It is the same number for this share of the time, and hardly any did it while nobody waited for them,
@@ -28,12 +29,23 @@ const ALONE: f64 = 0.9;
 const MANY: f64 = 20.0;
 /// Fewer times may be chance.
 const FEWEST: u64 = 20;
+/// By more connections than this nobody is kept from asking.
+const FEW: usize = 16;
 
 /// How many at a time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limit {
     at_once: usize,
     told_by: ToldBy,
+    /// The program that asks, and where in it, if those that do it are not told apart by that.
+    asked_by: Option<(StringId, LocationRow)>,
+}
+
+impl Limit {
+    /// Whether it is the number of a thread, which may do it for several at once.
+    fn is_one_thread(&self) -> bool {
+        matches!(self.told_by, ToldBy::All) && self.at_once == 1
+    }
 }
 
 /// Who tells how many it is at a time.
@@ -45,6 +57,8 @@ enum ToldBy {
     Some,
     /// The threads of a program that ask for it.
     Askers(Askers),
+    /// The connections by which a program asks for it.
+    Connections(StringId),
 }
 
 /// Those that ask.
@@ -62,8 +76,16 @@ pub(super) fn limit(context: &Context, group: &Group, tally: &Tally) -> Option<L
     if !matches!(group, Group::Timer(..) | Group::Outside(..)) {
         return None;
     }
-    // Who lets no more through is nearer to the cause than that no more sleep.
-    askers(context, tally).or_else(|| sleepers(context, group, tally))
+    let sleepers = sleepers(context, group, tally);
+    // Who lets no more through is nearer to the cause than that no more sleep, unless fewer sleep than are asked.
+    let tells = |asked: &Limit| sleepers.is_none_or(|s| s.is_one_thread() || asked.at_once <= s.at_once);
+    let limit = askers(context, tally).filter(tells).or(sleepers);
+    let loops = Loops::of(context, tally);
+    match limit {
+        Some(Limit { told_by: ToldBy::Askers(_), .. }) => limit,
+        Some(limit) => Some(Limit { asked_by: loops.and_then(|loops| loops.asks_in(context)), ..limit }),
+        None => loops.and_then(|loops| loops.limit(context)),
+    }
 }
 
 /// How many sleep at a time. O(n log n) in spans, and O(cells) where there are any.
@@ -98,7 +120,7 @@ fn sleepers(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
         context.blame.thread_ns(|key| key.terminal == Terminal::IdleByDesign && same(key)) as f64
     };
     let told_by = if are_all { ToldBy::All } else { ToldBy::Some };
-    (seen && STEADY * all() <= at_once as f64 * whole).then_some(Limit { at_once, told_by })
+    (seen && STEADY * all() <= at_once as f64 * whole).then_some(Limit { at_once, told_by, asked_by: None })
 }
 
 /// How many were in the function at most instants at which there were any, and at which share of these. O(resting).
@@ -126,9 +148,11 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
         // One function may wait for clients and servers alike, called on different ways.
         let of = [Place::of(context, asker.stack), Place::Stack(asker.stack)];
         let mut is_for = |place: Place| *places.entry(place).or_insert_with(|| place.is_for(context, &servers));
-        // Held up where it is at home, it may wait for several at once.
-        let is_home = context.timeline.place(asker.stack) == intervals::Place::Home;
-        asker.in_the_middle && !is_home || of.into_iter().any(&mut is_for)
+        match asker.asks {
+            Asks::One => true,
+            Asks::Several => false,
+            Asks::Unknown => of.into_iter().any(&mut is_for),
+        }
     };
     let (mut levels, mut programs): (FxHashMap<usize, f64>, FxHashMap<StringId, f64>) = Default::default();
     let (mut waited_for, mut within, mut behind) = (0.0, Vec::new(), Vec::new());
@@ -136,7 +160,7 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
         let threads: FxHashSet<ThreadIdx> = asking.iter().map(|asker| asker.thread).collect();
         *levels.entry(threads.len()).or_default() += 1.0;
         *programs.entry(context.program(asking[0].thread)).or_default() += 1.0;
-        waited_for += if asking.iter().any(|asker| asker.is_waited_for) { 1.0 } else { 0.0 };
+        waited_for += if asking.iter().any(|asker| matters(context, asker)) { 1.0 } else { 0.0 };
         within.extend(asking.iter().map(|asker| asker.stack));
         behind.extend(asking.iter().map(|asker| asker.behind).filter(|stack| *stack != StackId::NONE));
     }
@@ -153,7 +177,57 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
     };
     let behind = if 2 * behind.len() > of.len() { function(&behind, place::waiting) } else { None };
     let told_by = ToldBy::Askers(Askers { program: by, within: function(&within, place::own), behind });
-    Some(Limit { at_once, told_by })
+    Some(Limit { at_once, told_by, asked_by: None })
+}
+
+/// The event loops of a program that ask while others wait for them.
+struct Loops<'a> {
+    program: StringId,
+    asked: Vec<&'a Asked>,
+}
+
+impl<'a> Loops<'a> {
+    /// Those that ask for what is charged, if they are of one program. O(askers).
+    fn of(context: &'a Context, tally: &Tally) -> Option<Self> {
+        let askers = || tally.subjects().filter_map(|key| context.blame.askers.get(key)).flatten();
+        let (mut instants, mut pids) = (FxHashMap::<StringId, FxHashSet<u32>>::default(), FxHashSet::default());
+        let all: FxHashSet<u32> = askers().map(|asker| asker.instant).collect();
+        for asker in askers().filter(|asker| asker.asks == Asks::Several && matters(context, asker)) {
+            instants.entry(context.program(asker.thread)).or_default().insert(asker.instant);
+            pids.insert(context.pid(asker.thread));
+        }
+        let (program, at) = instants.into_iter().max_by_key(|(program, at)| (at.len(), *program))?;
+        let is_steady = at.len() as f64 >= STEADY * all.len() as f64;
+        let lasts = all.len() as f64 >= LONG * context.blame.instants as f64;
+        let servers: FxHashSet<StringId> = tally.ends().keys().map(|thread| context.program(*thread)).collect();
+        let asked = pids.iter().flat_map(|pid| servers.iter().filter_map(|of| context.learned.asked.of(*pid, *of)));
+        (is_steady && lasts).then(|| Loops { program, asked: asked.collect() })
+    }
+
+    fn limit(&self, context: &Context) -> Option<Limit> {
+        let counts: Option<Vec<usize>> = self.asked.iter().map(|asked| asked.connections()).collect();
+        let at_once = counts?.into_iter().sum::<usize>();
+        let asked_by = self.asks_in(context);
+        (1..=FEW).contains(&at_once).then_some(Limit { at_once, told_by: ToldBy::Connections(self.program), asked_by })
+    }
+
+    /// In which function of its own it mostly asks.
+    fn asks_in(&self, context: &Context) -> Option<(StringId, LocationRow)> {
+        let mut at: FxHashMap<StringId, (u32, LocationRow)> = FxHashMap::default();
+        let (mut all, own) = (0, |stack| place::own_frames(context, stack).next());
+        for (stack, n) in self.asked.iter().flat_map(|asked| asked.places()) {
+            all += n;
+            if let Some((_, location)) = own(stack) {
+                at.entry(location.function).or_insert((0, location)).0 += n;
+            }
+        }
+        at.into_values().find(|(n, _)| 2 * n > all).map(|(_, location)| (self.program, location))
+    }
+}
+
+/// Whether others wait for who asks, or it is what is looked at: who makes load for all others is no limit to them.
+fn matters(context: &Context, asker: &Asker) -> bool {
+    asker.is_waited_for || !context.focus.is_everything() && context.focus.contains(asker.thread)
 }
 
 /// The function that most of so many places are in, as it is found first. O(places).
@@ -204,11 +278,18 @@ pub(super) fn is_at_home(context: &Context, tally: &Tally) -> bool {
 
 /// In a sentence, behind how long it lasted.
 pub(super) fn words(context: &Context, limit: Option<Limit>) -> String {
-    let Some(Limit { at_once, told_by }) = limit else { return String::new() };
+    let Some(Limit { at_once, told_by, asked_by }) = limit else { return String::new() };
     let number = if at_once == 1 { "one".to_owned() } else { at_once.to_string() };
+    let name = |program| context.trace.text(program);
+    let asked_in = asked_by.map(|(_, l)| format!(" (in {})", name(l.function))).unwrap_or_default();
+    let asked_by = asked_by.map(|(program, _)| format!(" asked by {}{asked_in},", name(program))).unwrap_or_default();
     match told_by {
-        ToldBy::All if at_once > 1 => format!(", all {number} at a time,"),
-        ToldBy::All | ToldBy::Some => format!(", {number} at a time,"),
+        ToldBy::All if at_once > 1 => format!(", all {number} at a time,{asked_by}"),
+        ToldBy::All | ToldBy::Some => format!(", {number} at a time,{asked_by}"),
+        ToldBy::Connections(program) => {
+            let connections = if at_once == 1 { "one connection".to_owned() } else { format!("{number} connections") };
+            format!(", asked by {} over {connections}{asked_in},", name(program))
+        }
         ToldBy::Askers(Askers { program, within, behind }) => {
             let function = |l: LocationRow| context.trace.text(l.function);
             let place = match (within, behind) {
@@ -224,18 +305,39 @@ pub(super) fn words(context: &Context, limit: Option<Limit>) -> String {
 /// What to do about it.
 pub(super) fn advice(context: &Context, limit: Limit, shorter: &str) -> String {
     let number = if limit.at_once == 1 { "two".to_owned() } else { format!("more than {}", limit.at_once) };
+    let in_it = |(_, l): (StringId, LocationRow)| match context.source(&l) {
+        source if source.is_empty() => format!(", in {},", context.trace.text(l.function)),
+        source => format!(", in {} ({source}),", context.trace.text(l.function)),
+    };
+    let asked_in = limit.asked_by.map(in_it).unwrap_or_default();
+    // The event loop waits for all its tasks in one place: where one asks is all that tells it.
+    let asker = limit.asked_by.map(|(program, _)| context.trace.text(program)).unwrap_or_default();
+    let asks = match asked_in.is_empty() {
+        true => String::new(),
+        false => format!("; see what {asker}{asked_in} keeps waiting meanwhile, as by a lock of its tasks"),
+    };
     match limit.told_by {
         ToldBy::All => {
             let who = if limit.at_once == 1 { "The only one".to_owned() } else { format!("All {}", limit.at_once) };
             format!(
                 "{who} did it nearly all the time: if more is to be served at once, have more of them (workers, threads, connections to \
-                 it, calls that do not wait for each other); or {shorter}."
+                 it, calls that do not wait for each other){asks}; or {shorter}."
             )
         }
         ToldBy::Some => format!(
             "Never {number} at once: find what lets no more in (a pool, a number of workers or connections, a lock, calls one after \
-             another), and let in more; or {shorter}."
+             another), and let in more{asks}; or {shorter}."
         ),
+        ToldBy::Connections(program) => {
+            let over =
+                if limit.at_once == 1 { "one connection".to_owned() } else { format!("{} connections", limit.at_once) };
+            format!(
+                "{}{asked_in} asks over no more than {over}. If it waits for each answer before it asks again there, find what lets no more \
+                 through (a lock kept over the call, a pool, a number of workers, calls one after another), and ask more at once; or \
+                 {shorter}.",
+                context.trace.text(program)
+            )
+        }
         ToldBy::Askers(Askers { program, within, behind }) => {
             let at = |l: LocationRow| match context.source(&l) {
                 source if source.is_empty() => context.trace.text(l.function).to_owned(),

@@ -74,7 +74,11 @@ pub(super) fn charged(context: &Context) -> Vec<(Group, Tally)> {
             let is_stackless = key.site == StackId::NONE && group.place().is_some();
             let share = useful.share(context, &group, key);
             let groups = if is_stackless { &mut stackless } else { &mut groups };
-            groups.entry(group).or_default().add(key, cell, share);
+            let tally = groups.entry(group).or_default();
+            tally.add(key, cell, share);
+            if key.terminal == Terminal::IdleByDesign && context.classifier.facts(key.site).parked {
+                tally.set_aside(key, cell);
+            }
         }
     }
     place_stackless(&mut groups, stackless);

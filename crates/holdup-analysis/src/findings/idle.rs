@@ -92,8 +92,8 @@ pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Fi
         );
     }
     if tally.is_asleep() {
-        let advice = "There is nothing to mend, if it is meant to sleep. If it tries again and again, or waits for something to happen, try sooner and \
-             more often, or wait for the event instead.";
+        let advice = "There is nothing to mend, if it is meant to sleep. If each piece of its work waits for that, do without, or do several at \
+             once; if it waits for something to happen, wait for that event, or look sooner and more often.";
         return advice.to_owned();
     }
     match context.learned.fed.sender(program) {

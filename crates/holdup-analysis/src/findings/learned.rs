@@ -3,6 +3,7 @@
 use holdup_trace::{LockId, StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
+use super::asked::AllAsked;
 use super::fed::Fed;
 use super::meanwhile::{Meanwhile, meanwhile};
 use super::rounds::Rounds;
@@ -41,6 +42,8 @@ pub(crate) struct Learned {
     pub(crate) children: FxHashMap<(ThreadIdx, StackId), u64>,
     /// Who got work from whom.
     pub(crate) fed: Fed,
+    /// Whom processes ask.
+    pub(crate) asked: AllAsked,
     /// Who takes turns.
     pub(crate) turns: turns::Seen,
     /// What threads did between their waits.
@@ -64,6 +67,9 @@ impl Learned {
             }
             if focus && inside {
                 learned.fed.add(wait, study);
+            }
+            if inside {
+                learned.asked.add(wait, study);
             }
             if focus && inside && is_for_child(wait, study) {
                 *learned.children.entry((wait.thread, wait.stack)).or_default() += wait.woken - wait.start;
@@ -107,6 +113,7 @@ impl Learned {
             *self.children.entry(place).or_default() += ns;
         }
         self.fed.absorb(earlier.fed);
+        self.asked.absorb(earlier.asked);
         self.stalls.absorb(earlier.stalls);
         self.turns.absorb(earlier.turns);
         self.rounds.absorb(earlier.rounds);

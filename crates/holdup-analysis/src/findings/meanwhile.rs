@@ -167,7 +167,10 @@ impl<'a> Walk<'a> {
                 others.iter().map(|&(cpu, j)| (j, self.around(cpu, j, t, period * AROUND, |s| !study.spins.has(s))));
             worked = around.filter(|(_, stack)| *stack != StackId::NONE).collect();
         }
-        let crowded = self.running.iter().any(|j| *j != ThreadIdx::NONE && *j != sample.thread && !kin(j));
+        let program = |t: ThreadIdx| study.trace.threads.process.get(t.index());
+        let other = |j: &ThreadIdx| *j != ThreadIdx::NONE && *j != sample.thread && !kin(j);
+        // What many processes of one program do to each other is the program's own.
+        let crowded = self.running.iter().any(|j| other(j) && program(*j) != program(sample.thread));
         let site = Site { pid: own, function: site(study, sample.stack) };
         let spun = self.found.spun.entry(site).or_default();
         *spun.threads.entry(sample.thread).or_default() += period;

@@ -311,7 +311,10 @@ fn advice(spun: &Spun, others: &Others, f: &Finding) -> String {
             )
         }
         Others::Ready => {
-            format!("Whoever spins keeps the one it waits for from running: use fewer threads than CPUs, or {sleep}.")
+            format!(
+                "Whoever spins keeps the one it waits for from running: use fewer threads, of all processes together, than CPUs \
+                 (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, a pool's size), or {sleep}."
+            )
         }
     }
 }

@@ -8,7 +8,7 @@ use super::context::Context;
 use super::names::grouped;
 use super::{culprit, place, rounds, stuck};
 use crate::label;
-use crate::report::{Culprit, Stall};
+use crate::report::{Culprit, Finding, Stall};
 use crate::stalls::{End, How, Record};
 
 /// Stalls listed, and windows of each.
@@ -59,6 +59,22 @@ pub(super) fn of(context: &Context) -> Vec<Stall> {
     stalls.append(&mut still);
     stalls.truncate(LISTED);
     stalls
+}
+
+/// Of two that take turns, where a few long waits are most of it, those are told and not an average.
+pub(super) fn tell(findings: &mut [Finding], stalls: &[Stall]) {
+    for finding in findings.iter_mut().filter(|f| f.about.is_uneven) {
+        let Some(stall) = stalls.iter().find(|s| s.culprit.process == finding.culprit.process) else { continue };
+        finding.advice = match stall.culprit.function.as_str() {
+            "" => format!("See what {} does meanwhile: whoever asks then waits for all of it.", stall.culprit.process),
+            function => format!(
+                "Make {function} shorter, cut it into parts, or do it where nobody waits for it: whoever asks meanwhile waits for all of it."
+            ),
+        };
+        let all = std::mem::replace(&mut finding.title, stall.title.clone());
+        finding.evidence.insert(0, format!("all in all, {all}"));
+        finding.culprit = stall.culprit.clone();
+    }
 }
 
 /// Who waits for a thread while that is away from its events waits because it is away.

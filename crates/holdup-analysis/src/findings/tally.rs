@@ -190,6 +190,12 @@ impl Tally {
         self.subjects.insert(key.subject());
     }
 
+    /// Leaves out how long threads were idle that have no task: they wait for whichever gets one, and say nothing of what that one waits for.
+    pub(super) fn set_aside(&mut self, key: &Key, cell: &Cell) {
+        self.at_rest.0 -= cell.thread_ns;
+        self.asleep.0 -= if key.kind == WaitKind::Timer { cell.thread_ns } else { 0 };
+    }
+
     /// Whether those who did not run were mostly stopped, so that no CPU would have helped them.
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped > 0.5 * self.not_running
@@ -294,7 +300,11 @@ impl Tally {
 
     /// A stack of the place at which the terminals mostly wait.
     pub(crate) fn main_site(&self, classifier: &Classifier) -> StackId {
-        main_stack(classifier, self.sites.iter().map(|(stack, weight)| (*stack, *weight)))
+        // A thread without a task waits for whichever of them gets one.
+        let has_task = |stack: StackId| !classifier.facts(stack).parked;
+        let any = self.sites.keys().any(|stack| has_task(*stack));
+        let sites = self.sites.iter().filter(|(stack, _)| !any || has_task(**stack));
+        main_stack(classifier, sites.map(|(stack, weight)| (*stack, *weight)))
     }
 
     /// Whether its main place waits for input, as an event loop does, be it with a time-out.

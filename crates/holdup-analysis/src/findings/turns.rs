@@ -36,6 +36,8 @@ struct Pairs {
     count: u64,
     length: u64,
     longest: u64,
+    /// Whether a few long waits are most of it, so that an average says nothing.
+    uneven: bool,
 }
 
 /// Makes findings of pairs that take turns, and takes out of `groups` what is told of them there. Then how much of their CPU time was
@@ -56,6 +58,7 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
         let rest = could_run(context, pairs.length).0 - waking_of(groups, &threads).0;
         uncharged += Amount((rest - taken.0 - charged_to(groups, &threads).0).max(0.0));
         let blame_cpu_s = context.limits.of_cpus(Amount(rest.max(taken.0)));
+        let about = About { is_uneven: pairs.uneven, ..about };
         findings.push(Finding { share_of_held_up: share(taken), blame_cpu_s, about, ..finding(context, &pairs) });
     }
     for (threads, ns, finding) in held_back {
@@ -116,6 +119,7 @@ impl Pairs {
         if pair.length() > self.longest {
             (self.longest, self.stacks) = (pair.length(), [pair.trips.stack, pair.back.stack]);
         }
+        self.uneven |= pair.is_uneven();
         self.length += pair.length();
         self.count += pair.count();
         self.trips.absorb(&pair.trips);
@@ -141,7 +145,7 @@ fn take_groups(groups: &mut Vec<(Group, Tally)>, threads: &[ThreadIdx], ns: u64,
         groups.extract_if(.., |g| about(g)).flat_map(|(_, tally)| tally.subjects().copied().collect::<Vec<_>>());
     let mut subjects: Vec<_> = taken.collect();
     subjects.sort_unstable();
-    (rank, About { subjects, culprits: threads.to_vec(), waiters: threads.to_vec() })
+    (rank, About { subjects, culprits: threads.to_vec(), waiters: threads.to_vec(), is_uneven: false })
 }
 
 fn is_waking(group: &Group) -> bool {

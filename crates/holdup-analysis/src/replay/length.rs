@@ -11,6 +11,8 @@ pub struct Lengths {
     pub duration: u64,
     /// CPUs.
     pub cpus: usize,
+    /// How often threads of the program came back from a wait.
+    pub returns: u64,
 }
 
 /// What a run cannot be shorter than.
@@ -38,6 +40,8 @@ impl Length {
 /// Who has slept finds the caches cold. Without waits its work takes less CPU time, in measured fixes down to so much (eight clients of
 /// PostgreSQL that queue for one lock, or for one each).
 const WARM: f64 = 0.85;
+/// So long it takes at most to fill a CPU's caches again, in nanoseconds: a megabyte or two. Who seldom waits finds them warm.
+const REFILL: u64 = 100_000;
 
 /// If the unchanged run's own path explains less of the time than this, something else sets the pace.
 const EXPLAINED: f64 = 0.5;
@@ -47,7 +51,8 @@ const LEAST: f64 = 0.16;
 /// How many times faster the run could be without finding `n`, at most; `None` where that can't be said.
 pub fn bound(lengths: &Lengths, n: usize) -> Option<f64> {
     let duration = lengths.duration as f64;
-    let left = lengths.without.get(n).copied().flatten()?.least(lengths.cpus, WARM);
+    let cold = (REFILL * lengths.returns) as f64 / lengths.unchanged.work.max(1) as f64;
+    let left = lengths.without.get(n).copied().flatten()?.least(lengths.cpus, WARM.max(1.0 - cold));
     let explained = lengths.unchanged.least(lengths.cpus, 1.0) >= EXPLAINED * duration;
     (explained && left >= LEAST * duration).then(|| (duration / left).max(1.0))
 }
@@ -61,7 +66,7 @@ mod tests {
     }
 
     fn lengths(unchanged: Length, left: Length) -> Lengths {
-        Lengths { unchanged, without: vec![Some(left), None], duration: 100, cpus: 2 }
+        Lengths { unchanged, without: vec![Some(left), None], duration: 100, cpus: 2, returns: 1 }
     }
 
     #[test]
@@ -70,6 +75,12 @@ mod tests {
         assert_eq!(bound(&lengths(unchanged, length(50, 20)), 0), Some(2.0));
         assert_eq!(bound(&lengths(unchanged, length(10, 100)), 0), Some(2.0 / WARM));
         assert_eq!(bound(&lengths(unchanged, length(200, 0)), 0), Some(1.0));
+    }
+
+    #[test]
+    fn who_seldom_waits_finds_warm_caches() {
+        let seldom = Lengths { returns: 0, ..lengths(length(100, 120), length(10, 100)) };
+        assert_eq!(bound(&seldom, 0), Some(2.0));
     }
 
     #[test]

@@ -219,6 +219,11 @@ impl<'a> Replay<'a> {
             without: (0..self.taken.len()).map(without).collect(),
             duration: window.to - window.from,
             cpus: self.study.timeline.cpus,
+            returns: ours
+                .iter()
+                .filter_map(|&i| self.study.timeline.changes.get(i))
+                .map(|n| u64::from(n / CHANGES))
+                .sum(),
         }
     }
 
@@ -238,6 +243,8 @@ impl<'a> Replay<'a> {
     }
 }
 
+/// Changes of a thread's state for each of its waits, at least: it waits, is ready, runs.
+const CHANGES: u32 = 2;
 /// Who starts a program, or waits for its end, talks less often with it.
 const OFTEN: u32 = 20;
 /// A finding that was there up to this share of the time before the end was there to the end.

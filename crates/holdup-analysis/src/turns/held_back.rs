@@ -9,7 +9,10 @@
 //! acknowledges after 40 ms unless it has something to send. Both threads wait for each other all that time. Others may wait for the
 //! receiver as long: the sender is the one whose first part woke it before.
 //!
-//! A receiver with many connections has no such wait of its own, as others wake it meanwhile. There the sender's wait tells: it took as
+//! Where the recorder saw that the acknowledgement was sent by its timer, nothing has to be guessed: whoever got something then had been sent
+//! it 40 ms before, by the thread that had woken it last.
+//!
+//! Else, a receiver with many connections has no such wait of its own, as others wake it meanwhile. There the sender's wait tells: it took as
 //! long, and whoever ended it had only just been woken by no thread.
 
 use holdup_trace::{StackId, ThreadIdx};
@@ -21,6 +24,8 @@ use crate::intervals::{Chunk, Wait};
 const DELAY: std::ops::RangeInclusive<u64> = 38_000_000..=50_000_000;
 /// Whoever gets what was held back asks again at once: within so many nanoseconds.
 const ANSWERS_WITHIN: u64 = 1_000_000;
+/// So long an acknowledgement is held back at least, in nanoseconds.
+const HELD: u64 = 40_000_000;
 
 /// Waits of one thread within waits of another for it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,12 +34,14 @@ pub(crate) struct Delays {
     /// All together, in nanoseconds.
     pub(crate) ns: u64,
     pub(crate) longest: u64,
+    /// Of how many the recorder saw that it was an acknowledgement.
+    pub(crate) seen: u64,
     /// When the first began, and the last ended.
     pub(crate) from: u64,
     pub(crate) to: u64,
     /// Where the receiver waits.
     pub(crate) stack: StackId,
-    /// Where the sender waits meanwhile.
+    /// Where the sender waits meanwhile, or sent what was to be acknowledged.
     pub(crate) sender_stack: StackId,
 }
 
@@ -51,7 +58,10 @@ impl HeldBack {
     /// From one part. O(waits + long waits log long waits), and n log n in the waits of those that end long ones.
     pub(super) fn of(chunk: &Chunk) -> Self {
         let mut found = HeldBack::default();
-        found.add_of_many(chunk);
+        let is_seen = found.add_seen(chunk);
+        if !is_seen {
+            found.add_of_many(chunk);
+        }
         let received = received(chunk);
         if received.is_empty() {
             return found;
@@ -63,15 +73,34 @@ impl HeldBack {
                 let first = waits.partition_point(|w| w.woken <= wait.start);
                 let inside = waits[first..].iter().take_while(|w| w.woken <= wait.woken);
                 for w in inside.filter(|w| w.woken - w.start.max(wait.start) > w.length() / 2) {
-                    if *sender == wait.thread {
+                    if *sender == wait.thread && !is_seen {
                         found.add(w, wait, w.woken - w.start.max(wait.start));
-                    } else {
+                    } else if *sender != wait.thread {
                         *found.behind.entry(w.thread).or_default().entry(wait.thread).or_default() += 1;
                     }
                 }
             }
         }
         found
+    }
+
+    /// Those that the recorder saw, if there are any. O(waits).
+    fn add_seen(&mut self, chunk: &Chunk) -> bool {
+        let mut last: FxHashMap<ThreadIdx, (ThreadIdx, StackId)> = FxHashMap::default();
+        for wait in chunk.waits().iter().filter(|w| w.is_by_late_ack()) {
+            last.insert(wait.thread, (ThreadIdx::NONE, StackId::NONE));
+        }
+        for wait in chunk.waits().iter().filter(|w| !w.open) {
+            let Some(last) = last.get_mut(&wait.thread) else { continue };
+            if wait.waker.is_real() {
+                *last = (wait.waker, wait.waker_stack);
+            } else if wait.is_by_late_ack() && wait.kind.is_for_bytes() && last.0.is_real() {
+                let (ns, (sender, sender_stack)) = (wait.length().clamp(HELD, *DELAY.end()), *last);
+                let delay = Delays { seen: 1, sender_stack, ..Delays::once(wait, ns) };
+                self.delays.entry((wait.thread, sender)).or_default().absorb(&delay);
+            }
+        }
+        !last.is_empty()
     }
 
     /// Messages to receivers that others wake meanwhile.
@@ -102,15 +131,7 @@ impl HeldBack {
     }
 
     fn add(&mut self, received: &Wait, sent: &Wait, ns: u64) {
-        let delay = Delays {
-            count: 1,
-            ns,
-            longest: ns,
-            from: received.woken.saturating_sub(ns),
-            to: received.woken,
-            stack: received.stack,
-            sender_stack: sent.stack,
-        };
+        let delay = Delays { sender_stack: sent.stack, ..Delays::once(received, ns) };
         self.delays.entry((received.thread, sent.thread)).or_default().absorb(&delay);
     }
 
@@ -138,10 +159,22 @@ impl HeldBack {
 }
 
 impl Delays {
+    /// What this wait was for had been held back so long.
+    fn once(received: &Wait, ns: u64) -> Self {
+        let (from, to) = (received.woken.saturating_sub(ns), received.woken);
+        Delays { count: 1, ns, longest: ns, from, to, stack: received.stack, ..Delays::default() }
+    }
+
+    /// How much time went by, in nanoseconds: several may wait at once.
+    pub(crate) fn lasted(&self) -> u64 {
+        self.ns.min(self.to - self.from)
+    }
+
     /// Adds others.
     pub(crate) fn absorb(&mut self, other: &Delays) {
         self.from = if self.count == 0 { other.from } else { self.from.min(other.from) };
         self.count += other.count;
+        self.seen += other.seen;
         self.ns += other.ns;
         self.longest = self.longest.max(other.longest);
         self.to = self.to.max(other.to);

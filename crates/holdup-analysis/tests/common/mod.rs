@@ -162,7 +162,8 @@ impl Symbolizer for Namer {
     fn locate(&mut self, _: bool, _: &[std::sync::Arc<Image>], address: u64) -> Vec<Location> {
         let found = self.0.iter().rev().find(|(start, _)| address >= *start);
         let name = found.map_or("", |(_, name)| name).to_owned();
-        vec![Location { function: name, module: "/bin/app".into(), ..Location::default() }]
+        let module = if address >> 63 == 1 { "[kernel]" } else { "/bin/app" };
+        vec![Location { function: name, module: module.into(), ..Location::default() }]
     }
 
     fn code(&mut self, _: bool, _: &[std::sync::Arc<Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {

@@ -124,10 +124,14 @@ impl Page<'_> {
             FindingKind::IdleByDesign => {
                 let how = if others.is_empty() { "Nothing" } else { "Little" };
                 let idle = idle(self.answer);
-                if f.culprit.activity == Activity::Slept {
-                    return format!("{}; {idle:.0} % of the CPU time there was nothing to do", shortened(f));
+                let nothing = format!("{idle:.0} % of the CPU time there was nothing to do");
+                match f.culprit.activity {
+                    // Others used the CPUs.
+                    Activity::Slept if idle < 1.0 => shortened(f),
+                    Activity::Slept => format!("{}; {nothing}", shortened(f)),
+                    _ if idle < 1.0 => format!("{how} held it up; {}", shortened(f)),
+                    _ => format!("{how} held it up: {nothing}; {}", shortened(f)),
                 }
-                format!("{how} held it up: {idle:.0} % of the CPU time there was nothing to do; {}", shortened(f))
             }
             _ if self.answer.cpu_seconds.leaves_next_to_nothing(f) => {
                 let idle = idle(self.answer);

@@ -21,7 +21,7 @@ pub(crate) struct Spun {
     pub(crate) worked: FxHashMap<(ThreadIdx, StackId), f64>,
     /// By thread of the same process that was ready and had no CPU, where none worked.
     pub(crate) ready: FxHashMap<ThreadIdx, f64>,
-    /// The part of that in which another process had a CPU.
+    /// The part of that in which another program had a CPU.
     pub(crate) crowded: f64,
     /// While all others of the process that ran spun, too, and none was ready.
     pub(crate) others_spun: f64,

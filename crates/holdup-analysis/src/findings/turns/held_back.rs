@@ -47,7 +47,7 @@ pub(super) fn findings(context: &Context) -> Vec<(Vec<ThreadIdx>, u64, Finding)>
     }
     let matters = |delays: &Delays| delays.count >= FEWEST && delays.ns as f64 >= SMALLEST_SHARE * context.duration().0;
     let told = programs.into_values().filter(|received| matters(&received.delays));
-    told.map(|received| (received.threads(), received.delays.ns, finding(context, &received))).collect()
+    told.map(|received| (received.threads(), received.delays.lasted(), finding(context, &received))).collect()
 }
 
 impl Received {
@@ -78,8 +78,7 @@ fn finding(context: &Context, received: &Received) -> Finding {
     let name = |thread| label::process_name(context.trace, thread);
     let mean = context.limits.once(Nanos(delays.ns).amount() / delays.count.max(1) as f64);
     let total = context.limits.of_threads(Nanos(delays.ns).amount(), received.threads().len());
-    // Several may wait at once.
-    let lasted = context.limits.once(Nanos(delays.ns.min(delays.to - delays.from)).amount());
+    let lasted = context.limits.once(Nanos(delays.lasted()).amount());
     let longest = context.limits.once(Nanos(delays.longest).amount());
     let mut who = culprit::of_thread(context, sender);
     if let Some(at) = place::place(context, senders[0].delays.sender_stack) {
@@ -93,14 +92,23 @@ fn finding(context: &Context, received: &Received) -> Finding {
     let or_of = senders[1..].iter().map(|other| {
         format!("{} of these messages may be of `{}`", label::count(other.delays.count), name(other.most.1[1]))
     });
+    // The recorder saw all of them, or none.
+    let is_seen = delays.seen > 0;
     let elsewhere = "an answer of another machine that takes 40 ms each time would look the same".to_owned();
+    let elsewhere = (!is_seen).then_some(elsewhere);
     Finding {
         kind: FindingKind::Network,
-        title: format!(
-            "`{sends}` and `{receives}` both stood still {times} times for {}: the network held a message of `{sends}` back (Nagle \
-             and delayed acknowledgement)",
-            duration(mean)
-        ),
+        title: match is_seen {
+            true => format!(
+                "the network held {times} messages of `{sends}` to `{receives}` back, each for {} (Nagle and delayed acknowledgement)",
+                duration(mean)
+            ),
+            false => format!(
+                "`{sends}` and `{receives}` both stood still {times} times for {}: the network held a message of `{sends}` back (Nagle \
+                 and delayed acknowledgement)",
+                duration(mean)
+            ),
+        },
         culprit: who,
         wait_stack: context.stack_text(delays.stack),
         waiters: Waiters {
@@ -115,14 +123,19 @@ fn finding(context: &Context, received: &Received) -> Finding {
         },
         lasted_s: lasted,
         windows: vec![[delays.from, delays.to].map(|t| Nanos(t).seconds())],
-        confidence: Confidence::Medium,
-        doubts: std::iter::once(elsewhere).chain(or_of).collect(),
+        confidence: if is_seen && senders.len() == 1 { Confidence::High } else { Confidence::Medium },
+        doubts: elsewhere.into_iter().chain(or_of).collect(),
         evidence: vec![
-            format!(
-                "{times} times `{receives}` waited for bytes while `{sends}` waited for its answer, {} on average, {} at most",
-                duration(mean),
-                duration(longest)
-            ),
+            match is_seen {
+                true => format!(
+                    "{times} times `{receives}` got something at the moment when an acknowledgement was sent that had been held back"
+                ),
+                false => format!(
+                    "{times} times `{receives}` waited for bytes while `{sends}` waited for its answer, {} on average, {} at most",
+                    duration(mean),
+                    duration(longest)
+                ),
+            },
             "no thread ended these waits: packets that came from the kernel itself did".to_owned(),
             "Linux holds an acknowledgement back for 40 ms, and the next small message waits for it".to_owned(),
         ],

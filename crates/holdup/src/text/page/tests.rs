@@ -193,8 +193,11 @@ fn nothing_is_said_to_hold_up_what_had_nothing_to_do() {
     // Who set itself a time waited for that.
     let mut asleep = idle("f2");
     asleep.culprit.activity = Activity::Slept;
-    let slept = page_of(&Explanation { findings: vec![asleep], ..answer.clone() }, Some("x"));
+    let slept = page_of(&Explanation { findings: vec![asleep.clone()], ..answer.clone() }, Some("x"));
     assert!(slept.contains("\n  curl waited; 92 % of the CPU time there was nothing to do."), "{slept}");
+    let cpu_seconds = CpuSeconds { no_work: 0.0, ..answer.cpu_seconds };
+    let beside = page_of(&Explanation { findings: vec![asleep], cpu_seconds, ..answer.clone() }, Some("x"));
+    assert!(beside.contains("\n  curl waited.\n"), "where others used the CPUs: {beside}");
     // A machine has no work of its own to wait for.
     let machine = page_of(&Explanation { mostly_idle: false, ..answer }, None);
     assert!(machine.contains("Nothing held it up: 92 % of the CPU time there was nothing to do."), "{machine}");

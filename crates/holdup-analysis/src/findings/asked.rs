@@ -1,0 +1,92 @@
+//! Whom processes ask, by how many connections, and where in their code: what a thread does when it wakes a server of another process that waits
+//! for input.
+//!
+//! An event loop waits for all that it has asked in one place, at which neither tells. A connection mostly carries one request at a time, so
+//! that few connections are few requests.
+
+use holdup_trace::{StackId, StringId, WakeContext};
+use rustc_hash::FxHashMap;
+
+use crate::blame::Study;
+use crate::intervals::{Place, Wait};
+
+/// More connections, or places, of one process to one program are not told apart.
+const ROOM: usize = 64;
+/// This share of what was asked went by the connections that are counted: now and then there is one more, as to see whether the server is
+/// well.
+const NEARLY_ALL: f64 = 0.95;
+
+/// What one process asked of a program.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    count: u32,
+    /// How often by each file; of what others wrote nothing is known.
+    files: FxHashMap<u16, u32>,
+    /// How often in which place.
+    places: FxHashMap<StackId, u32>,
+}
+
+/// By process, and by the program of which it asked.
+#[derive(Debug, Default)]
+pub(crate) struct AllAsked(FxHashMap<(u32, StringId), Asked>);
+
+impl AllAsked {
+    /// Counts a wait of a server for what it is asked.
+    pub(super) fn add(&mut self, wait: &Wait, study: &Study) {
+        let is_asked = wait.context == WakeContext::Task && wait.place == Place::Home && wait.kind.is_for_bytes();
+        if !is_asked || !wait.waker.is_real() {
+            return;
+        }
+        let (pids, programs) = (&study.trace.threads.pid, &study.trace.threads.process);
+        let [Some(pid), Some(server)] = [wait.waker, wait.thread].map(|thread| pids.get(thread.index())) else {
+            return;
+        };
+        if pid != server {
+            let program = programs.get(wait.thread.index()).copied().unwrap_or_default();
+            let asked = self.0.entry((*pid, program)).or_default();
+            asked.count += 1;
+            add(&mut asked.files, wait.source, 1);
+            add(&mut asked.places, wait.waker_stack, 1);
+        }
+    }
+
+    /// Adds what an earlier part tells.
+    pub(super) fn absorb(&mut self, earlier: AllAsked) {
+        for (of, earlier) in earlier.0 {
+            let asked = self.0.entry(of).or_default();
+            asked.count += earlier.count;
+            earlier.files.into_iter().for_each(|(file, n)| add(&mut asked.files, file, n));
+            earlier.places.into_iter().for_each(|(place, n)| add(&mut asked.places, place, n));
+        }
+    }
+
+    /// What a process asked of a program.
+    pub(super) fn of(&self, pid: u32, program: StringId) -> Option<&Asked> {
+        self.0.get(&(pid, program))
+    }
+}
+
+impl Asked {
+    /// By how many connections nearly all of it went, if that can be told.
+    pub(super) fn connections(&self) -> Option<usize> {
+        let mut counts: Vec<u32> = self.files.iter().filter(|(file, _)| **file != 0).map(|(_, n)| *n).collect();
+        counts.sort_unstable_by_key(|n| std::cmp::Reverse(*n));
+        let mut seen = 0.0;
+        let reached = counts.iter().position(|n| {
+            seen += f64::from(*n);
+            seen >= NEARLY_ALL * f64::from(self.count)
+        });
+        reached.map(|last| last + 1).filter(|n| *n < ROOM)
+    }
+
+    /// Where it asked, how often.
+    pub(super) fn places(&self) -> impl Iterator<Item = (StackId, u32)> + '_ {
+        self.places.iter().filter(|(place, _)| **place != StackId::NONE).map(|(place, n)| (*place, *n))
+    }
+}
+
+fn add<K: Eq + std::hash::Hash>(to: &mut FxHashMap<K, u32>, key: K, n: u32) {
+    if to.len() < ROOM || to.contains_key(&key) {
+        *to.entry(key).or_default() += n;
+    }
+}
