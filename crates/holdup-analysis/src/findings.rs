@@ -84,9 +84,8 @@ use tally::{Group, Tally};
 const DEFAULT_TOP: usize = 8;
 /// Fewer waits than this for the world outside tell nothing of a program that nobody asks about.
 const FEW_ARRIVALS: u64 = 3;
-/// A finding below this share of all that could be charged is noise.
+/// A finding below this share of all that could be charged is noise, and one of a microsecond.
 const SMALLEST_SHARE: f64 = 0.01;
-/// So is one of a microsecond.
 const SMALLEST: Amount = Amount(1e3);
 
 /// Explains a trace. `path` is only repeated in the answer.

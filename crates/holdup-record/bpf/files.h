@@ -63,4 +63,16 @@ INLINE struct inode *inode_of(struct file *file)
 	return file && !read_field(inode, file->f_inode) ? inode : 0;
 }
 
+/* System calls below 64 that write to the file of their first argument: write, writev, sendfile, sendto, sendmsg. */
+#define WRITING (1ULL << 1 | 1ULL << 20 | 1ULL << 40 | 1ULL << 44 | 1ULL << 46)
+#define SENDMMSG 307
+
+/* The file to which the thread writes, plus one: where it sends something to whom it wakes, it tells its connections apart. 0 for none. */
+INLINE u64 written_to(struct pt_regs *regs)
+{
+	u64 call = regs->orig_ax, file = regs->di;
+	bool writes = call < 64 ? WRITING >> call & 1 : call == SENDMMSG;
+	return writes && file < 0xffff ? file + 1 : 0;
+}
+
 #endif

@@ -271,18 +271,6 @@ INLINE bool is_sending(struct task_struct *task)
 	return call == 275 || call == 299 || call == 307 || call == 426;
 }
 
-/* System calls below 64 that write to the file of their first argument: write, writev, sendfile, sendto, sendmsg. */
-#define WRITING (1ULL << 1 | 1ULL << 20 | 1ULL << 40 | 1ULL << 44 | 1ULL << 46)
-#define SENDMMSG 307
-
-/* The file to which the thread writes, plus one: where it sends something to whom it wakes, it tells its connections apart. 0 for none. */
-INLINE u64 written_to(struct pt_regs *regs)
-{
-	u64 call = regs->orig_ax, file = regs->di;
-	bool writes = call < 64 ? WRITING >> call & 1 : call == SENDMMSG;
-	return writes && file < 0xffff ? file + 1 : 0;
-}
-
 /* How long `wakee` has waited, if that is long; else 0. */
 INLINE u64 long_wait(struct task_struct *wakee, u64 t)
 {

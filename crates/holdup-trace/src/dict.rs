@@ -1,7 +1,6 @@
 //! Dictionaries: strings, call chains, stacks, locks, address spaces and their images.
 
-use std::hash::Hasher;
-use std::sync::Arc;
+use std::{hash::Hasher, sync::Arc};
 
 use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHasher};
