@@ -71,7 +71,7 @@ impl Trips {
         }
         self.count += other.count;
         self.waits += other.waits;
-        self.waited += other.waited;
+        self.waited = self.waited.saturating_add(other.waited);
         self.squares = self.squares.saturating_add(other.squares);
         self.own += other.own;
         self.there += other.there;
@@ -118,7 +118,7 @@ impl Seen {
             if is_for_reply(wait) {
                 let trips = seen.trips.entry((wait.thread, wait.waker)).or_default();
                 trips.waits += 1;
-                trips.waited += wait.length();
+                trips.waited = trips.waited.saturating_add(wait.length());
                 trips.squares = trips.squares.saturating_add((wait.length() / 1000).saturating_pow(2));
                 if let Some(own) = &last[wait.thread.index()]
                     && let Some(Some(other)) = last.get(wait.waker.index())

@@ -190,13 +190,15 @@ impl<'a> Loops<'a> {
     /// Those that ask for what is charged, if they are of one program. O(askers).
     fn of(context: &'a Context, tally: &Tally) -> Option<Self> {
         let askers = || tally.subjects().filter_map(|key| context.blame.askers.get(key)).flatten();
-        let (mut instants, mut pids) = (FxHashMap::<StringId, FxHashSet<u32>>::default(), FxHashSet::default());
+        // By program: when, and which processes.
+        let mut loops: FxHashMap<StringId, (FxHashSet<u32>, FxHashSet<u32>)> = FxHashMap::default();
         let all: FxHashSet<u32> = askers().map(|asker| asker.instant).collect();
         for asker in askers().filter(|asker| asker.asks == Asks::Several && matters(context, asker)) {
-            instants.entry(context.program(asker.thread)).or_default().insert(asker.instant);
+            let (instants, pids) = loops.entry(context.program(asker.thread)).or_default();
+            instants.insert(asker.instant);
             pids.insert(context.pid(asker.thread));
         }
-        let (program, at) = instants.into_iter().max_by_key(|(program, at)| (at.len(), *program))?;
+        let (program, (at, pids)) = loops.into_iter().max_by_key(|(program, (at, _))| (at.len(), *program))?;
         let is_steady = at.len() as f64 >= STEADY * all.len() as f64;
         let lasts = all.len() as f64 >= LONG * context.blame.instants as f64;
         let servers: FxHashSet<StringId> = tally.ends().keys().map(|thread| context.program(*thread)).collect();

@@ -31,8 +31,8 @@ pub(super) const EVENT_LOOP: Scheduler = Scheduler {
     ..Scheduler::NONE
 };
 
-const BLOCKED: &str = "While {} runs, the event loop of its thread runs no other callback, and requests wait: give it to a \
-                       worker (worker_threads), use its asynchronous form, or cut it into parts (setImmediate).";
+const BLOCKED: &str = "While {} runs, the event loop of its thread runs no other callback, and all else waits: make it shorter, give it to a \
+                       worker (worker_threads) or a process, use its asynchronous form, or cut it into parts (setImmediate).";
 
 /// libuv's pool: file system, name resolution, compression and keys.
 pub(super) const POOL: Scheduler = Scheduler {
