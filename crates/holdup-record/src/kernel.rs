@@ -79,8 +79,8 @@ impl Kernel {
 /// Where a function of the kernel lies, whose name stands behind a space, for who may know.
 fn address(name: &str) -> Option<u64> {
     let _raised = Raised::all();
-    let lines = BufReader::new(File::open("/proc/kallsyms").ok()?).lines().map_while(Result::ok);
-    let line = lines.into_iter().find(|line| line.ends_with(name))?;
+    let mut lines = BufReader::new(File::open("/proc/kallsyms").ok()?).lines().map_while(Result::ok);
+    let line = lines.find(|line| line.ends_with(name))?;
     u64::from_str_radix(line.split(' ').next()?, 16).ok()
 }
 

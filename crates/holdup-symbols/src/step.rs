@@ -300,3 +300,16 @@ impl<'a, S: UnwindSection<Slice<'a>>> Program<'a, S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_below_is_read_where_it_was_copied() {
+        let bytes: Vec<u8> = [5_u64, 6].into_iter().flat_map(u64::to_le_bytes).collect();
+        let read = |below, address| Stack { pid: 1, start: 0x1000, bytes: &bytes, below }.read(address);
+        assert_eq!([0xff8, 0x1000, 0x1008].map(|at| read(Some(4), at)), [Some(4), Some(5), Some(6)]);
+        assert_eq!((read(None, 0xff8), read(Some(4), 0xff0), read(Some(4), u64::MAX)), (None, None, None));
+    }
+}
