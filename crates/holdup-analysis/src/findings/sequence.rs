@@ -14,8 +14,8 @@ use crate::label::{self, duration};
 use crate::report::{About, Confidence, Culprit, Finding, FindingKind, Waiters};
 use crate::servers::Processes;
 
-/// The share of the time from which on a row of processes is what it went into.
-const LEAST: f64 = 0.5;
+/// The share of the time from which on a row of processes is a cause of its own.
+const LEAST: f64 = 0.3;
 /// A process with more of the row's time than this is worth a finding of its own.
 const LARGEST: f64 = 0.25;
 /// Rows of so few tell nothing.
@@ -46,6 +46,8 @@ struct Row {
     covered: u64,
     lived: u64,
     longest: u64,
+    /// How long they slept of their own accord.
+    slept: u64,
     /// When the last of them ended.
     to: u64,
 }
@@ -53,7 +55,7 @@ struct Row {
 impl Row {
     fn of(starter: ThreadIdx, mut started: Vec<Started>) -> Self {
         started.sort_unstable();
-        let mut row = Row { starter, started: Vec::new(), covered: 0, lived: 0, longest: 0, to: 0 };
+        let mut row = Row { starter, started: Vec::new(), covered: 0, lived: 0, longest: 0, slept: 0, to: 0 };
         for life in &started {
             row.covered += life.to.saturating_sub(life.from.max(row.to));
             row.lived += life.to - life.from;
@@ -67,7 +69,12 @@ impl Row {
         self.started.first().map_or(0, |first| first.from)
     }
 
-    /// Whether most of the time that is explained went into it.
+    /// Whether they mostly slept.
+    fn is_asleep(&self) -> bool {
+        2 * self.slept > self.covered
+    }
+
+    /// Whether much of the time that is explained went into it.
     fn is_it(&self, context: &Context) -> bool {
         let (from, to) = context.blame.window;
         let covered = self.covered as f64;
@@ -117,12 +124,17 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
     let processes = Processes::of(context.trace);
     let row = Row::longest(context, &processes)?;
     let below = Below::of(context, &processes, &row);
-    if (below.ran() as f64) < AT_WORK * row.covered as f64 {
-        return None;
-    }
     // A shell does a part of the work of those that it forks.
     let is_theirs = |(group, tally): &(Group, Tally)| is_theirs(group) && tally.is_mostly_of(|thread| below.is(thread));
-    let mut about = About { culprits: vec![row.starter], waiters: vec![row.starter], ..About::default() };
+    let slept = slept(context, groups.iter().filter(|g| is_theirs(g)));
+    if ((below.ran() + slept.0) as f64) < AT_WORK * row.covered as f64 {
+        return None;
+    }
+    let row = Row { slept: slept.0, ..row };
+    // Of those that sleep it tells more which scripts do.
+    let started = row.started.iter().filter(|_| row.is_asleep()).map(|started| started.process);
+    let culprits: Vec<ThreadIdx> = started.chain([row.starter]).collect();
+    let mut about = About { culprits, waiters: vec![row.starter], ..About::default() };
     let mut taken = Amount::ZERO;
     for (group, tally) in groups.extract_if(.., |g| is_theirs(g)) {
         taken += if group.holds_up() { tally.rank } else { Amount::ZERO };
@@ -137,6 +149,13 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
         ..finding(context, &row, &below)
     };
     Some((finding, Amount(lost - taken.0)))
+}
+
+/// How long processes slept of their own accord. On a machine of which everything is looked at there is always one that sleeps between two looks
+/// at something, and nobody waits for that.
+fn slept<'g>(context: &Context, theirs: impl Iterator<Item = &'g (Group, Tally)>) -> Nanos {
+    let asleep = theirs.filter(|(group, _)| matches!(group, Group::Idle(..))).map(|(_, tally)| tally.asleep.0).sum();
+    if context.focus.is_everything() { Nanos::ZERO } else { Nanos(asleep) }
 }
 
 /// Whether what is charged to a process says how long it took, and not what it missed.
@@ -242,13 +261,17 @@ fn finding(context: &Context, row: &Row, below: &Below) -> Finding {
     };
     let (number, in_all, each_took) = (label::count(count as u64), duration(lasted), duration(each));
     let waits = place_of_waits(context, row.starter);
+    let (kind, what, advice) = match row.is_asleep() {
+        true => (FindingKind::SleepPolling, " that slept", ADVICE_TO_SLEEPERS),
+        false => (FindingKind::Serial, "", ADVICE),
+    };
     Finding {
-        kind: FindingKind::Serial,
+        kind,
         title: format!(
-            "{starter} started {number} {of}processes, one after another: {in_all} in all, {each_took} each{mostly}"
+            "{starter} started {number} {of}processes{what}, one after another: {in_all} in all, {each_took} each{mostly}"
         ),
         evidence: evidence(context, row, below, &shares),
-        advice: ADVICE.to_owned(),
+        advice: advice.to_owned(),
         culprit: culprit(context, row, below, same),
         waiters: Waiters {
             threads: 1,
@@ -262,13 +285,18 @@ fn finding(context: &Context, row: &Row, below: &Below) -> Finding {
         },
         lasted_s: lasted,
         windows: vec![[row.from(), row.to].map(|at| Nanos(at).seconds())],
-        confidence: Confidence::High,
+        confidence: if row.is_asleep() { Confidence::Medium } else { Confidence::High },
+        doubts: if row.is_asleep() { vec!["it may be meant to sleep".to_owned()] } else { Vec::new() },
         ..Finding::default()
     }
 }
 
 const ADVICE: &str = "Let those run at once that do not need each other (make -j, xargs -P, &), or start fewer: let one do the work \
                       of many, or use what the shell or the library has built in.";
+
+const ADVICE_TO_SLEEPERS: &str = "If it waits for something to happen, wait for that itself (wait, inotifywait, a lock, a pipe), or look sooner and \
+                                  more often; if each piece of its work is followed by a pause, do without. If it is meant to sleep, there is \
+                                  nothing to mend.";
 
 /// Who starts them; where they are of one program, with what that runs.
 fn culprit(context: &Context, row: &Row, below: &Below, same: Option<StringId>) -> Culprit {
