@@ -24,15 +24,30 @@ impl Servers {
             seen.insert(thread, Seen { listens: listens || before, parent });
         }
         processes.inherit(&mut seen);
-        let serves = |thread| Some(seen.get(&processes.main(thread)?)?.listens);
+        let programs = by_program(&processes, &seen);
+        let serves = |thread| {
+            let main = processes.main(thread)?;
+            seen.get(&main).map_or_else(|| *programs.get(&processes.name(main))?, |seen| Some(seen.listens))
+        };
         Ok(Servers((0..trace.threads.len()).map(|i| serves(ThreadIdx(i as u32))).collect()))
     }
 
     /// Whether the thread's process is a server. `None` where that is not known: for all threads of traces without that
-    /// table (of perf, and of earlier versions), and for processes that came and went between two looks.
+    /// table (of perf, and of earlier versions), and for processes that came and went between two looks and are of a program of which
+    /// none was looked at, or some are servers and others not.
     pub fn is_server(&self, thread: ThreadIdx) -> Option<bool> {
         self.0.get(thread.index()).copied().flatten()
     }
+}
+
+/// What all processes of a program are that were looked at; `None` where they differ. O(processes).
+fn by_program(processes: &Processes, seen: &FxHashMap<ThreadIdx, Seen>) -> FxHashMap<StringId, Option<bool>> {
+    let mut programs: FxHashMap<StringId, Option<bool>> = FxHashMap::default();
+    for (&main, Seen { listens, .. }) in seen {
+        let of_all = programs.entry(processes.name(main)).or_insert(Some(*listens));
+        *of_all = of_all.filter(|of_others| of_others == listens);
+    }
+    programs
 }
 
 /// What the looks at a process told.
@@ -188,5 +203,18 @@ mod tests {
     fn parents_in_a_circle_end() {
         let machine = Machine::new().name(5, 5, "x").name(6, 6, "x").seen(0, 5, 6, false).seen(0, 6, 5, true);
         assert_eq!(machine.servers(), [(5, Some(true)), (6, Some(true))]);
+    }
+
+    #[test]
+    fn who_came_and_went_between_two_looks_is_what_all_others_of_its_program_are() {
+        let machine = Machine::new().name(5, 5, "bash").name(9, 9, "server").seen(1, 9, 1, true);
+        let begins = |machine: Machine, pid, name| machine.fork(2, 5, 5, pid, pid).rename(2, pid, name);
+        let machine = begins(begins(machine, 10, "curl").seen(3, 10, 5, false), 11, "curl");
+        let machine = begins(begins(machine, 12, "nc").seen(3, 12, 5, false), 13, "nc").seen(3, 13, 5, true);
+        let machine = begins(begins(machine, 14, "nc"), 15, "sed");
+        let of = machine.servers();
+        let is = |tid: u32| of.iter().find(|(t, _)| *t == tid).and_then(|(_, serves)| *serves);
+        assert_eq!([10, 11].map(is), [Some(false); 2]);
+        assert_eq!([14, 15].map(is), [None; 2], "some listen and some do not; none was looked at");
     }
 }

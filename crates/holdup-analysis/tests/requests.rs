@@ -51,6 +51,32 @@ fn a_sleep_within_a_request_holds_up_however_long_it_is() {
     near(idle, 500.0);
 }
 
+/// The event loop of a server, which waits for its timers where its input arrives, sends so many pieces of its answer, and the last after a
+/// timer of 300 ms.
+fn sends_in_pieces(pieces: u32) -> f64 {
+    let mut s = Schedule::new(2, 400.0);
+    programs(&mut s, &[(20, "server"), (30, "client")], |pid| pid == 20);
+    s.builder.meta_mut().focus_pids = vec![30];
+    s = s.switch(0.0, 0, 20, SwitchState::Sleeping, POLL, 0);
+    s = s.by(10.0, 1, 30, 20).waits_at(30, 1, [0.0, 10.1], POLL, &[0x40]);
+    for piece in 1..pieces {
+        let t = 10.2 + f64::from(piece);
+        s = s.by(t, 0, 20, 30).waits_at(30, 1, [t + 0.01, t + 0.1], POLL, &[0x40]);
+    }
+    s = s.waits_at(20, 0, [10.01, 30.0], POLL, &[0x60]).wakes(330.0, 0, 0, 20, WakeContext::Timer, 0);
+    s = s.switch(330.1, 0, 0, SwitchState::Runnable, -1, 20).by(330.2, 0, 20, 30);
+    s = s.switch(330.3, 1, 0, SwitchState::Runnable, -1, 30);
+    let (_, blame) = s.blame();
+    ms(&blame, |k| k.terminal == Terminal::Timer)
+}
+
+#[test]
+fn an_answer_comes_in_a_few_pieces() {
+    let held = sends_in_pieces(2);
+    assert!((295.0..305.0).contains(&held), "{held}");
+    near(sends_in_pieces(9), 0.0);
+}
+
 /// A proxy, itself a server at home, asks two threads of another at once; each sleeps for 30 ms before it answers.
 #[test]
 fn a_server_waits_for_the_sleeps_of_all_that_it_asked() {

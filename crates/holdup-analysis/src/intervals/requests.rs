@@ -21,18 +21,22 @@ const MOST: usize = 64;
 /// Shorter ones are not told apart from others at the same place, in nanoseconds: there may be very many.
 const SHORTEST_NS: u64 = 2_000_000;
 
+/// An answer comes in so many pieces, at most: after a handshake, or as a head and what belongs to it. Who sends more often was not asked for
+/// each.
+const PIECES: u8 = 3;
+
 /// So many waits for input that timed out are kept, at most: memory does not grow with the trace. Later ones are told by their place alone.
 const MOST_TIMEOUTS: usize = 1 << 20;
 
 /// What is known of requests so far.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    /// When a thread last ended a wait of a process, and whether the process has ended one of it since.
-    asked: FxHashMap<(u32, ThreadIdx), (u64, bool)>,
+    /// When a thread last ended a wait of a process, and how often the process has ended one of it since.
+    asked: FxHashMap<(u32, ThreadIdx), (u64, u8)>,
     /// The same of two processes: who asks by a new thread each time, and closes what it asked by last, is seen to ask by that one.
-    asked_by: FxHashMap<(u32, u32), (u64, bool)>,
+    asked_by: FxHashMap<(u32, u32), (u64, u8)>,
     /// The same of one thread of it: a client may ask several at the same time.
-    asked_of: FxHashMap<(ThreadIdx, ThreadIdx), (u64, bool)>,
+    asked_of: FxHashMap<(ThreadIdx, ThreadIdx), (u64, u8)>,
     threads: FxHashMap<ThreadIdx, Past>,
     /// Processes with threads whose waits timed out.
     sleepers: FxHashSet<u32>,
@@ -110,13 +114,13 @@ impl Requests {
         let past = self.threads.entry(to).or_default();
         if past.asked.is_none_or(|(_, before)| before < t) {
             (past.asked, past.arrived) = (Some((by, t)), true);
-            self.asked_of.insert((to, by), (t, false));
+            self.asked_of.insert((to, by), (t, 0));
         }
     }
 
     /// A thread ended a wait of another program's.
     fn ask(&mut self, asked: ThreadIdx, by: ThreadIdx, t: u64, pid: impl Fn(ThreadIdx) -> u32) {
-        let unanswered = (t, false);
+        let unanswered = (t, 0);
         self.asked.insert((pid(asked), by), unanswered);
         self.asked_by.insert((pid(asked), pid(by)), unanswered);
         self.asked_of.insert((asked, by), unanswered);
@@ -134,10 +138,13 @@ impl Requests {
             return;
         }
         self.ask(wait.thread, wait.waker, wait.woken, &pid);
-        let once = |(t, answered): &mut (u64, bool)| (!std::mem::replace(answered, true)).then_some(*t);
-        let of_process = self.asked.get_mut(&(pid(wait.waker), wait.thread)).and_then(once);
-        let of_thread = self.asked_of.get_mut(&(wait.waker, wait.thread)).and_then(once);
-        let of_both = self.asked_by.get_mut(&(pid(wait.waker), pid(wait.thread))).and_then(once);
+        let answers = |(t, answers): &mut (u64, u8)| {
+            *answers = answers.saturating_add(1);
+            (*answers <= PIECES).then_some(*t)
+        };
+        let of_process = self.asked.get_mut(&(pid(wait.waker), wait.thread)).and_then(answers);
+        let of_thread = self.asked_of.get_mut(&(wait.waker, wait.thread)).and_then(answers);
+        let of_both = self.asked_by.get_mut(&(pid(wait.waker), pid(wait.thread))).and_then(answers);
         let asked = of_thread.or(of_process).or(of_both);
         let Some(past) = self.threads.get_mut(&wait.waker) else { return };
         if let Some(by) = past.sent_by.take() {
