@@ -29,6 +29,11 @@ pub(super) fn of_wait(wait: &Wait, hops: usize, locked: bool) -> Terminal {
     }
 }
 
+/// Whether a disk was waited for.
+pub(super) fn is_for_disk(wait: &Wait) -> bool {
+    wait.kind == WaitKind::Disk || wait.kind == WaitKind::PageFault && !wait.waker.is_real()
+}
+
 /// Whether a sleep is short enough to be a look at something now and then.
 pub(super) fn is_nap(wait: &Wait) -> bool {
     wait.woken.saturating_sub(wait.start) <= LONGEST_NAP_NS

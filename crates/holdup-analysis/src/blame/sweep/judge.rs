@@ -143,6 +143,9 @@ impl Sweep<'_> {
             State::Running(_) => key.terminal = Terminal::Running,
             State::Runnable(_) | State::Yields(_) => key.terminal = Terminal::NotRunning,
             State::Woken(w) if self.is_handoff(w) => key.terminal = Terminal::Handoff,
+            State::Woken(w) if terminal::is_for_disk(self.wait(w)) => {
+                (key.terminal, key.site) = (Terminal::Disk, self.wait(w).stack);
+            }
             State::Woken(_) => key.terminal = Terminal::Waking,
             State::Waiting(end) => {
                 let end = self.wait(end);

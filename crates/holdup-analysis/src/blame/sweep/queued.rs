@@ -5,9 +5,10 @@ use holdup_trace::{Cpu, LockId, Nanos, StackId, ThreadIdx};
 use super::super::forest::{Mark, NONE};
 use super::super::key::{Key, Terminal};
 use super::super::ready::{Reading, Use};
+use super::super::terminal;
 use super::Sweep;
 use crate::classify::WaitKind;
-use crate::intervals::{HANDOFF_NS, State};
+use crate::intervals::{HANDOFF_NS, State, Wait};
 
 impl Sweep<'_> {
     /// The CPU is used by that thread from here on, going backwards.
@@ -45,28 +46,32 @@ impl Sweep<'_> {
         self.clock.present.queued -= 1;
         let Some(reading) = self.readings.remove(&i) else { return };
         let missed = self.ready.missed(&reading, &self.clock.total);
-        let woken = matches!(self.forest.at(i).state, State::Woken(_));
+        let on_its_way = match self.forest.at(i).state {
+            State::Woken(w) => Some(woken_key(self.wait(w))),
+            _ => None,
+        };
         // No scheduler moves a thread for a moment.
-        let turn = woken || missed.all.t < HANDOFF_NS;
-        self.charge_ready(i, if woken { Terminal::Waking } else { Terminal::Stalled }, &missed.own, &reading);
-        self.charge_ready(i, if turn { Terminal::Turn } else { Terminal::Misplaced }, &missed.allowed, &reading);
-        self.charge_ready(i, Terminal::Barred, &missed.barred, &reading);
-        self.charge_ready(i, Terminal::Starved, &missed.taken, &reading);
+        let turn = on_its_way.is_some() || missed.all.t < HANDOFF_NS;
+        self.charge_ready(on_its_way.unwrap_or_else(|| ready_key(i, Terminal::Stalled)), &missed.own, &reading);
+        let moved = if turn { Terminal::Turn } else { Terminal::Misplaced };
+        self.charge_ready(ready_key(i, moved), &missed.allowed, &reading);
+        self.charge_ready(ready_key(i, Terminal::Barred), &missed.barred, &reading);
+        self.charge_ready(ready_key(i, Terminal::Starved), &missed.taken, &reading);
     }
 
-    fn charge_ready(&mut self, i: u32, terminal: Terminal, passed: &Mark, since: &Reading) {
+    fn charge_ready(&mut self, key: Key, passed: &Mark, since: &Reading) {
         if passed.t == 0 {
             return;
         }
-        let id = self.own_cell(i, ready_key(i, terminal));
+        let (thread, terminal) = (key.thread, key.terminal);
+        let id = self.own_cell(thread.0, key);
         let from = self.clock.time();
-        let thread = ThreadIdx(i);
         if let Some(recorder) = &mut self.recorder {
             recorder.ready(id, &self.cells.keys, &since.at, &self.clock.total, passed.cpu);
         }
         let cell = self.cells.at(id);
-        if terminal != Terminal::Waking {
-            // Wake-ups are counted where they are told to have met an idle CPU.
+        if !matches!(terminal, Terminal::Waking | Terminal::Disk) {
+            // Wake-ups are counted where they are told to have met an idle CPU, waits for a disk where they begin.
             cell.count_alone(thread, passed.t, StackId::NONE);
         }
         cell.thread_ns = cell.thread_ns.saturating_add(passed.t);
@@ -81,7 +86,12 @@ impl Sweep<'_> {
     pub(super) fn count_latency(&mut self, i: u32, w: u32) {
         let wait = *self.wait(w);
         let counts = self.contains(i) || self.forest.at(i).behind > 0;
-        if !counts || self.is_handoff(w) || !self.ready.is_idle(wait.cpu) || !self.clock.is_inside(wait.woken) {
+        if !counts
+            || self.is_handoff(w)
+            || terminal::is_for_disk(&wait)
+            || !self.ready.is_idle(wait.cpu)
+            || !self.clock.is_inside(wait.woken)
+        {
             return;
         }
         let took = Nanos(wait.resumed.saturating_sub(wait.woken));
@@ -89,6 +99,19 @@ impl Sweep<'_> {
         self.out.latencies.entry(program).or_default().add(took);
         let id = self.own_cell(i, ready_key(i, Terminal::Waking));
         self.cells.at(id).count_alone(wait.thread, took.0, wait.stack);
+    }
+}
+
+/// Of a thread on its way from a wait to an idle CPU: that way is a part of what a disk costs, which who asks it less often saves, too.
+fn woken_key(wait: &Wait) -> Key {
+    match terminal::is_for_disk(wait) {
+        true => Key {
+            terminal: Terminal::Disk,
+            kind: wait.kind,
+            site: wait.stack,
+            ..ready_key(wait.thread.0, Terminal::Disk)
+        },
+        false => ready_key(wait.thread.0, Terminal::Waking),
     }
 }
 
