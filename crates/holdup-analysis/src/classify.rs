@@ -108,8 +108,8 @@ pub struct StackFacts {
     pub traced: bool,
     /// Whether a condition variable serves as a lock here.
     pub by_condition: bool,
-    /// Whether the C library asks here what address a name has.
-    pub asks_for_name: bool,
+    /// Whether the thread waits here for the answer to what it asked itself: the address of a name, the result of a task that it gave away.
+    pub asks: bool,
     /// Whether a thread of a scheduler inside of the program waits here for a task: it is at home.
     pub parked: bool,
     /// What the user said of waits here.
@@ -214,7 +214,7 @@ impl<'a> Classifier<'a> {
             if user.is_ambiguous || ambiguous.is_open() {
                 ambiguous.see(module, function);
             }
-            facts.asks_for_name |= user.asks_for_name;
+            facts.asks |= user.asks_for_name || said.awaits_result;
             facts.kept_by_runner |= user.kept_by_runner;
             facts.takes_lock |= user.takes_lock;
             facts.sleeps |= user.sleeps;

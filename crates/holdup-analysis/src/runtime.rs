@@ -133,12 +133,21 @@ impl Ambiguous {
         // The first function in the language itself tells.
         if self.is_ambiguous && ALL.iter().any(|r| (r.is_language)(module, function)) {
             self.is_over = true;
-            let name = bare(function);
-            let is = |signal| name.strip_suffix(signal).is_some_and(|scope| scope.is_empty() || scope.ends_with('.'));
-            let signals = |r: &Runtime| r.signals.iter().any(|(signal, file)| is(*signal) && module.ends_with(file));
-            self.is_lock = Some(!ALL.iter().any(signals));
+            self.is_lock = Some(!ALL.iter().any(|r| is_among(r.signals, module, function)));
         }
     }
+}
+
+/// Whether a function of a file is one of those that are given by how its name and its file end.
+fn is_among(those: &[(&str, &str)], module: &str, function: &str) -> bool {
+    let name = bare(function);
+    let is = |end: &str| name.strip_suffix(end).is_some_and(|scope| scope.is_empty() || scope.ends_with('.'));
+    those.iter().any(|(end, file)| is(end) && module.ends_with(file))
+}
+
+/// Whether a thread waits in this function for the result of what it has itself given others to do.
+pub(crate) fn awaits_result(module: &str, function: &str) -> bool {
+    ALL.iter().any(|r| is_among(r.results, module, function)) || function.starts_with("std::__basic_future<")
 }
 
 /// Whether a function waits for a lock or for a signal.

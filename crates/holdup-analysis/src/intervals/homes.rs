@@ -173,7 +173,7 @@ struct Path {
     blind: bool,
     /// Whether it is in the kernel to look for input, or to take it.
     receives: bool,
-    /// Whether it asks for the address of a name.
+    /// Whether it waits for the answer to what it asked itself.
     asks: bool,
     /// Whether a scheduler's task waits here with the thread that others need.
     keeps_thread: bool,
@@ -231,7 +231,7 @@ impl Paths<'_, '_> {
             says_lock: facts.lock_function != StringId::default(),
             blind: !facts.tells,
             receives,
-            asks: facts.asks_for_name,
+            asks: facts.asks,
             parked: facts.parked,
             keeps_thread: !facts.parked && classifier.scheduler_at(stack).is_some_and(|s| s.lends_threads),
         }

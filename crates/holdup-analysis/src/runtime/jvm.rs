@@ -126,6 +126,15 @@ pub(super) const JVM: Runtime = Runtime {
         ("Semaphore.acquire", ""),
         ("CyclicBarrier.dowait", ""),
     ],
+    results: &[
+        ("CompletableFuture.waitingGet", ""),
+        ("CompletableFuture.timedGet", ""),
+        ("CompletableFuture.get", ""),
+        ("CompletableFuture.join", ""),
+        ("FutureTask.awaitDone", ""),
+        ("FutureTask.get", ""),
+        ("AbstractExecutorService.invokeAll", ""),
+    ],
     collects: |function| {
         let operation = function.starts_with("VM_") && function.ends_with("::doit");
         let kinds = ["Collect", "GC", "G1", "VM_Z", "VM_X", "Shenandoah"];

@@ -23,6 +23,11 @@ pub(super) const PYTHON: Runtime = Runtime {
         ("join", "/threading.py"),
         ("_wait_for_tstate_lock", "/threading.py"),
     ],
+    results: &[
+        ("result", "/concurrent/futures/_base.py"),
+        ("exception", "/concurrent/futures/_base.py"),
+        ("get", "/multiprocessing/pool.py"),
+    ],
     ..Runtime::NONE
 };
 

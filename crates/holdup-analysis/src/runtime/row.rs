@@ -54,6 +54,8 @@ pub(crate) struct Runtime {
     pub(super) begins: fn(module: &str, function: &str) -> bool,
     /// Functions, by how their name and their file end, that wait for a signal with what serves as a lock elsewhere.
     pub(super) signals: &'static [(&'static str, &'static str)],
+    /// Functions, by how their name and their file end, that wait for the result of what the thread itself has others do.
+    pub(super) results: &'static [(&'static str, &'static str)],
     /// Functions below which it collects garbage.
     pub(super) collects: fn(function: &str) -> bool,
     /// Functions in which the program waits for a collection that it has begun.
@@ -87,6 +89,7 @@ impl Runtime {
         packages: &[],
         begins: |_, _| false,
         signals: &[],
+        results: &[],
         collects: |_| false,
         asks: &[],
         conditions: |_| "",
