@@ -251,8 +251,8 @@ pub(crate) fn specific_in<'c>(
     if named.is_empty() || is_mostly_nameless(classifier, samples) {
         return nameless(classifier, samples).or_else(of_language);
     }
-    if is_of_library(classifier, samples) {
-        return of_language();
+    if let Some(theirs) = of_library_alone(classifier, samples) {
+        return first(wide(&theirs, COVERAGE, |stack| classifier.language_frames(stack)));
     }
     let mut wide_ones = named.into_iter().peekable();
     loop {
@@ -292,23 +292,20 @@ fn is_mostly_nameless(classifier: &Classifier, samples: &FxHashMap<StackId, f64>
     nameless > named
 }
 
-/// Whether next to none of what is written in an interpreted language is the program's own: a pool's worker that unpacks what it is sent.
-fn is_of_library(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> bool {
-    let (mut own, mut library) = (0.0, 0.0);
-    for (&stack, &weight) in samples {
-        if classifier.application_functions(stack).next().is_some() {
-            own += weight;
-        } else if !classifier.language_frames(stack).is_empty() {
-            library += weight;
-        }
-    }
-    own < RARE * library
+/// What of an interpreted language runs in threads that a library has begun, with nothing of the program's own on their stacks, if that is
+/// most of it: those of a pool that unpack what they are sent.
+fn of_library_alone(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<FxHashMap<StackId, f64>> {
+    let is_own = |stack: StackId| classifier.application_functions(stack).next().is_some();
+    let (own, others): (FxHashMap<_, _>, FxHashMap<_, _>) = samples.iter().partition(|(stack, _)| is_own(**stack));
+    let library: FxHashMap<StackId, f64> =
+        others.into_iter().filter(|(stack, _)| !classifier.language_frames(*stack).is_empty()).collect();
+    (own.values().sum::<f64>() < library.values().sum()).then_some(library)
 }
 
-/// The innermost function of a library's code that covers all of this, where next to nothing is the program's own.
+/// The innermost function of a library's code that covers all of this, where little is the program's own.
 pub(super) fn of_library(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
-    let all = || first(wide(samples, ALL, |stack| classifier.language_frames(stack)));
-    if is_of_library(classifier, samples) { all() } else { None }
+    let theirs = of_library_alone(classifier, samples)?;
+    first(wide(&theirs, ALL, |stack| classifier.language_frames(stack)))
 }
 
 /// Whether callers that do not occur in `samples` account for a part of what the function ran.

@@ -78,9 +78,13 @@ fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, t
         FindingKind::Serial if Crew::of(context, tally).excludes_itself(context, tally) => {
             taken.moving(of_function(context, finding)).with_work(Work::Spread)
         }
+        // The same, of tasks that wait for whichever waits for the disk.
+        FindingKind::Disk if inside::migrates_at(context, tally) => return None,
         // What is done between two waits for a disk has to be done nevertheless, but for what the function itself does that waits there.
         FindingKind::Disk => taken.with_stacks(of_function(context, finding)).with_work(Work::Stays),
         FindingKind::SleepPolling => taken.with_stacks(of_function(context, finding)),
+        // All its threads collect, of which the program waits for one at a time.
+        FindingKind::Gc => taken.with_stacks(collects(context)),
         // Nobody knows whose garbage it is.
         FindingKind::Serial => taken.with_stacks(of_function(context, finding)).with_stacks(collects(context)),
         _ => taken,

@@ -79,6 +79,11 @@ pub(super) fn migrates(context: &Context, group: &Group, tally: &Tally) -> bool 
     of(context, group, tally).is_some_and(|s| s.migrates)
 }
 
+/// The same of those that wait at its main place.
+pub(super) fn migrates_at(context: &Context, tally: &Tally) -> bool {
+    context.classifier.scheduler_at(tally.main_site(context.classifier)).is_some_and(|s| s.migrates)
+}
+
 /// Threads without a task are no waiters.
 fn tell_idle(scheduler: &Scheduler, f: &mut Finding) {
     let threads = f.waiters.threads;
