@@ -183,7 +183,10 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
 /// The event loops of a program that ask while others wait for them.
 struct Loops<'a> {
     program: StringId,
-    asked: Vec<&'a Asked>,
+    /// What each of them asked.
+    asked: FxHashMap<u32, Vec<&'a Asked>>,
+    /// Which of them ask, by instant: processes that follow one another are as good as one.
+    at: FxHashMap<u32, FxHashSet<u32>>,
 }
 
 impl<'a> Loops<'a> {
@@ -191,24 +194,28 @@ impl<'a> Loops<'a> {
     fn of(context: &'a Context, tally: &Tally) -> Option<Self> {
         let askers = || tally.subjects().filter_map(|key| context.blame.askers.get(key)).flatten();
         // By program: when, and which processes.
-        let mut loops: FxHashMap<StringId, (FxHashSet<u32>, FxHashSet<u32>)> = FxHashMap::default();
+        let mut loops: FxHashMap<StringId, FxHashMap<u32, FxHashSet<u32>>> = FxHashMap::default();
         let all: FxHashSet<u32> = askers().map(|asker| asker.instant).collect();
         for asker in askers().filter(|asker| asker.asks == Asks::Several && matters(context, asker)) {
-            let (instants, pids) = loops.entry(context.program(asker.thread)).or_default();
-            instants.insert(asker.instant);
-            pids.insert(context.pid(asker.thread));
+            let at = loops.entry(context.program(asker.thread)).or_default();
+            at.entry(asker.instant).or_default().insert(context.pid(asker.thread));
         }
-        let (program, (at, pids)) = loops.into_iter().max_by_key(|(program, (at, _))| (at.len(), *program))?;
+        let (program, at) = loops.into_iter().max_by_key(|(program, at)| (at.len(), *program))?;
         let is_steady = at.len() as f64 >= STEADY * all.len() as f64;
         let lasts = all.len() as f64 >= LONG * context.blame.instants as f64;
         let servers: FxHashSet<StringId> = tally.ends().keys().map(|thread| context.program(*thread)).collect();
-        let asked = pids.iter().flat_map(|pid| servers.iter().filter_map(|of| context.learned.asked.of(*pid, *of)));
-        (is_steady && lasts).then(|| Loops { program, asked: asked.collect() })
+        let asked = |pid: u32| servers.iter().filter_map(|of| context.learned.asked.of(pid, *of)).collect();
+        let asked = at.values().flatten().map(|pid| (*pid, asked(*pid))).collect();
+        (is_steady && lasts).then_some(Loops { program, asked, at })
     }
 
     fn limit(&self, context: &Context) -> Option<Limit> {
-        let counts: Option<Vec<usize>> = self.asked.iter().map(|asked| asked.connections()).collect();
-        let at_once = counts?.into_iter().sum::<usize>();
+        let of = |(pid, asked): (&u32, &Vec<&Asked>)| {
+            let counts: Option<Vec<usize>> = asked.iter().map(|asked| asked.connections()).collect();
+            Some((*pid, counts?.into_iter().sum::<usize>()))
+        };
+        let connections: FxHashMap<u32, usize> = self.asked.iter().map(of).collect::<Option<_>>()?;
+        let at_once = self.at.values().map(|pids| pids.iter().map(|pid| connections[pid]).sum()).max()?;
         let asked_by = self.asks_in(context);
         (1..=FEW).contains(&at_once).then_some(Limit { at_once, told_by: ToldBy::Connections(self.program), asked_by })
     }
@@ -217,7 +224,7 @@ impl<'a> Loops<'a> {
     fn asks_in(&self, context: &Context) -> Option<(StringId, LocationRow)> {
         let mut at: FxHashMap<StringId, (u32, LocationRow)> = FxHashMap::default();
         let (mut all, own) = (0, |stack| place::own_frames(context, stack).next());
-        for (stack, n) in self.asked.iter().flat_map(|asked| asked.places()) {
+        for (stack, n) in self.asked.values().flatten().flat_map(|asked| asked.places()) {
             all += n;
             if let Some((_, location)) = own(stack) {
                 at.entry(location.function).or_insert((0, location)).0 += n;

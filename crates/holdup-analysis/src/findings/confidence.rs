@@ -10,6 +10,7 @@ use super::{at_once, culprit, place, sched, sleep, stuck};
 use crate::intervals::Place;
 use crate::label::duration;
 use crate::report::Confidence;
+use crate::schedulers;
 
 /// The share of its CPUs from which on a virtual machine that has lost them tells of its host instead.
 const MUCH_STOLEN: f64 = 0.1;
@@ -126,6 +127,12 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     }
     if matches!(group, Group::Timer(..)) {
         grave |= of_sleep(context, tally, grave, &mut doubts);
+    }
+    if matches!(group, Group::Idle(..)) {
+        let site = tally.main_site(context.classifier);
+        let functions = place::functions(context, site).map(|function| context.trace.text(function));
+        let told = schedulers::unseen(functions).and_then(|unseen| unseen.split(". ").next());
+        doubts.extend(told.map(|unseen| format!("its {}", unseen.trim_end_matches('.'))));
     }
     if matches!(group, Group::Outside(..))
         && tally.by_thread.keys().all(|thread| context.timeline.is_server(*thread) == Some(false))
