@@ -1,7 +1,6 @@
 //! From charges to culprits: groups the cells, names the culprit of each group, ranks, and says what it saw.
 //!
-//! To add a kind of finding: give it a [`tally::Group`], say in `group::of` which cells belong to it, and what it
-//! is called and advised in `describe`.
+//! To add a kind of finding: give it a [`tally::Group`], say in `group::of` which cells are its, and what it is called in `describe`.
 
 mod asked;
 mod at_once;
@@ -45,6 +44,7 @@ mod sleep;
 mod spans;
 mod spin;
 mod stalls;
+mod steps;
 mod stories;
 mod storm;
 mod stuck;

@@ -155,3 +155,28 @@ fn those_that_sleep_of_their_own_accord_are_told_of_the_command_that_starts_them
     assert_eq!(first.title, title);
     assert!(!polls(None).findings[0].title.contains("one after another"));
 }
+
+/// A script that runs a compiler for most of the time, and then a linter; it does something of its own at the beginning of each.
+#[test]
+fn what_works_alone_in_one_step_of_several_might_run_beside_the_next() {
+    let steps = |names: &[&str]| {
+        let long = |name: &str| if name == "tsc" { 60.0 } else { 30.0 };
+        let end = names.iter().map(|name| long(name) + 1.0).sum::<f64>() + 2.0;
+        let mut s = named(Schedule::new(2, end), 0.0, SHELL, "build").switch(0.0, 0, 0, RUNS, -1, SHELL);
+        let mut t = 1.0;
+        for (child, name) in (100..).zip(names) {
+            s = forks(s, t, child, name).by(t, 0, SHELL, child).switch(t + 5.0, 0, SHELL, SLEEPS, WAIT4, 0);
+            let over = t + long(name);
+            s = s.switch(t + 0.02, 1, 0, RUNS, -1, child).by(over, 1, child, SHELL).exits(over, child);
+            s = s.switch(over + 0.01, 1, child, SwitchState::Dead, EXIT, 0).switch(over + 0.02, 0, 0, RUNS, -1, SHELL);
+            t = over + 1.0;
+        }
+        let options = Options { focus: Some("build".to_owned()), ..Options::default() };
+        explain(&s.finish(), "x", &options, &NoDisassembler).unwrap().findings[0].advice.clone()
+    };
+    let two = steps(&["tsc", "lint"]);
+    let told = "build does one thing after another (tsc 60.0 ms, lint 30.0 ms): let those run at once that do not need each other. ";
+    assert!(two.starts_with(told), "{two}");
+    let one = steps(&["tsc"]);
+    assert!(!one.contains("one thing after another"), "{one}");
+}

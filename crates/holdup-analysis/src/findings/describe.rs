@@ -9,7 +9,7 @@ use super::crew::Crew;
 use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
-use super::{collection, herd, idle, inside, lock, preempt, sched, sleep, storm, stuck};
+use super::{collection, herd, idle, inside, lock, preempt, sched, sleep, steps, storm, stuck};
 use crate::blame::{Key, Terminal};
 use crate::classify;
 use crate::known::Runs;
@@ -32,6 +32,11 @@ pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, crew: &C
         finding.advice = format!("{naming} {}", finding.advice);
     }
     herd::add(context, group, tally, finding);
+    if finding.kind == FindingKind::Serial
+        && let Some(steps) = crew.threads.first().and_then(|thread| steps::advice(context, *thread, finding.lasted_s))
+    {
+        finding.advice = format!("{steps} {}", finding.advice);
+    }
 }
 
 fn title(

@@ -32,18 +32,25 @@ const NAMED: usize = 8;
 
 /// A process that another one started, and how long it lived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Started {
+pub(super) struct Started {
     from: u64,
     to: u64,
-    process: ThreadIdx,
+    pub(super) process: ThreadIdx,
+}
+
+impl Started {
+    /// How long it lived, in nanoseconds.
+    pub(super) fn ns(&self) -> u64 {
+        self.to - self.from
+    }
 }
 
 /// The processes that one started, in the order in which they began.
-struct Row {
+pub(super) struct Row {
     starter: ThreadIdx,
-    started: Vec<Started>,
+    pub(super) started: Vec<Started>,
     /// How long at least one of them lived, how long all did, and the one that lived longest; in nanoseconds.
-    covered: u64,
+    pub(super) covered: u64,
     lived: u64,
     longest: u64,
     /// How long they slept of their own accord.
@@ -53,13 +60,13 @@ struct Row {
 }
 
 impl Row {
-    fn of(starter: ThreadIdx, mut started: Vec<Started>) -> Self {
+    pub(super) fn of(starter: ThreadIdx, mut started: Vec<Started>) -> Self {
         started.sort_unstable();
         let mut row = Row { starter, started: Vec::new(), covered: 0, lived: 0, longest: 0, slept: 0, to: 0 };
         for life in &started {
             row.covered += life.to.saturating_sub(life.from.max(row.to));
-            row.lived += life.to - life.from;
-            row.longest = row.longest.max(life.to - life.from);
+            row.lived += life.ns();
+            row.longest = row.longest.max(life.ns());
             row.to = row.to.max(life.to);
         }
         Row { started, ..row }
@@ -74,14 +81,18 @@ impl Row {
         2 * self.slept > self.covered
     }
 
-    /// Whether much of the time that is explained went into it.
-    fn is_it(&self, context: &Context) -> bool {
+    /// Whether much of the time that is explained went into it, and seldom more than one was there.
+    pub(super) fn is_one_after_another(&self, context: &Context) -> bool {
         let (from, to) = context.blame.window;
         let covered = self.covered as f64;
-        covered >= LEAST * (to - from) as f64
+        covered >= LEAST * (to - from) as f64 && (self.lived as f64) < AT_ONCE * covered
+    }
+
+    /// Whether it is that, and no single one of them.
+    fn is_it(&self, context: &Context) -> bool {
+        self.is_one_after_another(context)
             && self.started.len() >= FEW
-            && (self.lived as f64) < AT_ONCE * covered
-            && (self.longest as f64) < LARGEST * covered
+            && (self.longest as f64) < LARGEST * self.covered as f64
     }
 
     /// The row that takes most of the time that is explained; of one in another, the inner one. Where what one process starts is not one after
@@ -104,7 +115,7 @@ impl Row {
 }
 
 /// The processes in focus that began in the time that is explained, each with the one in focus that started it and is no server.
-fn started(context: &Context, processes: &Processes) -> Vec<(ThreadIdx, Started)> {
+pub(super) fn started(context: &Context, processes: &Processes) -> Vec<(ThreadIdx, Started)> {
     let (from, to) = context.blame.window;
     let starts = |t: &ThreadIdx| context.focus.contains(*t) && context.timeline.is_server(*t) != Some(true);
     let mut found = Vec::new();
@@ -201,8 +212,7 @@ impl Below {
         }
         for life in &row.started {
             let ran = ran.get(&life.process).copied().unwrap_or(0);
-            *found.waited.entry(context.program(life.process)).or_default() +=
-                (life.to - life.from).saturating_sub(ran);
+            *found.waited.entry(context.program(life.process)).or_default() += life.ns().saturating_sub(ran);
         }
         found
     }

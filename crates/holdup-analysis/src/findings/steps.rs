@@ -1,0 +1,84 @@
+//! Steps that one process takes one after another: a script's commands, a package's build. What one of them works at alone, the next might do
+//! meanwhile.
+
+use holdup_trace::{Nanos, StringId, Table, ThreadIdx};
+use rustc_hash::FxHashMap;
+
+use super::context::Context;
+use super::sequence::{Row, Started, started};
+use crate::label::{self, duration};
+use crate::servers::Processes;
+
+/// What works for less of the time than this is not worth the question what may run beside it.
+const LONG: f64 = 0.25;
+/// A step with less of the steps' time than this is no help beside another.
+const STEP: f64 = 0.1;
+/// Processes are looked at so far up.
+const HIGHEST: usize = 16;
+/// Steps that are named.
+const NAMED: usize = 4;
+
+/// What to do about the steps of which the one that `thread` works for is one, if it worked for `lasted` seconds; none if there are none. O(threads).
+pub(super) fn advice(context: &Context, thread: ThreadIdx, lasted: f64) -> Option<String> {
+    let (from, to) = context.blame.window;
+    if lasted < LONG * Nanos(to - from).seconds() {
+        return None;
+    }
+    let processes = Processes::of(context.trace);
+    let mut children: FxHashMap<ThreadIdx, Vec<Started>> = FxHashMap::default();
+    for (starter, life) in started(context, &processes) {
+        children.entry(starter).or_default().push(life);
+    }
+    let mut at = processes.main(thread)?;
+    for _ in 0..HIGHEST {
+        let starter = processes.main(context.trace.thread(at)?.parent)?;
+        let row = Row::of(starter, children.remove(&starter).unwrap_or_default());
+        let long = |life: &&Started| life.ns() as f64 >= STEP * row.covered as f64;
+        let steps: Vec<&Started> = row.started.iter().filter(long).collect();
+        if row.is_one_after_another(context) && steps.len() > 1 && steps.iter().any(|life| life.process == at) {
+            return Some(words(context, &processes, starter, &steps));
+        }
+        at = starter;
+    }
+    None
+}
+
+fn words(context: &Context, processes: &Processes, starter: ThreadIdx, steps: &[&Started]) -> String {
+    let names = named(context, processes, steps);
+    let of = |(step, name): (&&Started, &String)| format!("{name} {}", duration(Nanos(step.ns()).seconds()));
+    let mut told: Vec<String> = steps.iter().zip(&names).take(NAMED).map(of).collect();
+    if steps.len() > NAMED {
+        told.push(format!("{} more", steps.len() - NAMED));
+    }
+    let starter = label::process_name(context.trace, starter);
+    format!(
+        "{starter} does one thing after another ({}): let those run at once that do not need each other.",
+        told.join(", ")
+    )
+}
+
+/// What most of the CPU time of each step went into: a shell that starts one says less. O(threads).
+fn named(context: &Context, processes: &Processes, steps: &[&Started]) -> Vec<String> {
+    let threads = &context.trace.threads;
+    let mut of: Vec<Option<usize>> = vec![None; threads.len()];
+    let mut ran: Vec<FxHashMap<(StringId, StringId), u64>> = vec![FxHashMap::default(); steps.len()];
+    // Parents stand before those that they start.
+    for (i, thread) in threads.rows().enumerate() {
+        let index = ThreadIdx(i as u32);
+        let main = processes.main(index).unwrap_or(index);
+        let above = if main == index { processes.main(thread.parent) } else { Some(main) };
+        let own = steps.iter().position(|step| step.process == main);
+        of[i] = own.or_else(|| above.and_then(|above| of[above.index()]));
+        if let Some(step) = of[i] {
+            let what = (context.program(index), context.timeline.subject(index).unwrap_or_default());
+            *ran[step].entry(what).or_default() += context.timeline.ran.get(i).copied().unwrap_or(0);
+        }
+    }
+    let name = |(ran, step): (&FxHashMap<(StringId, StringId), u64>, &&Started)| {
+        let most = ran.iter().max_by_key(|(what, ns)| (**ns, **what)).map(|(what, _)| *what);
+        let (program, subject) = most.unwrap_or((context.program(step.process), StringId::default()));
+        let words = [program, subject].map(|word| context.trace.text(word));
+        words.join(" ").trim_end().to_owned()
+    };
+    ran.iter().zip(steps).map(name).collect()
+}
