@@ -7,8 +7,12 @@ folder=$(mkdir -p "${1:-target/crates}" && cd "${1:-target/crates}" && pwd)
 rm -rf "${folder:?}/src" "$folder/root"
 mkdir "$folder/src"
 
-# Crates that are not for others say publish = false, and cargo leaves them out.
-cargo package --quiet --workspace --no-verify --allow-dirty --target-dir "$folder/target"
+# Crates that are not for others say publish = false; some need others of which there is no version.
+set --
+for manifest in $(grep -l '^publish = false' xtask/Cargo.toml crates/*/Cargo.toml); do
+    set -- "$@" --exclude "$(basename "$(dirname "$manifest")")"
+done
+cargo package --quiet --workspace "$@" --no-verify --allow-dirty --target-dir "$folder/target"
 for crate in "$folder"/target/package/*.crate; do tar -xzf "$crate" -C "$folder/src"; done
 set -- # one --config for each crate, as if the registry had it
 for crate in "$folder"/src/*; do

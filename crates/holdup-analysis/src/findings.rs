@@ -37,6 +37,7 @@ mod one_by_one;
 mod place;
 mod preempt;
 mod profile;
+mod queries;
 mod rounds;
 mod sched;
 mod sequence;
@@ -145,8 +146,7 @@ fn in_study<R>(
 ) -> Result<R> {
     let Study { trace, timeline, focus, classifier, spins, window } = *study;
     let mut learned = Learned::default();
-    let also = |chunk: &_| Learned::of(chunk, study, wanted);
-    let blame = blame::blame(study, also, |earlier| learned.absorb(earlier))?;
+    let blame = blame::blame(study, |chunk: &_| Learned::of(chunk, study, wanted), |earlier| learned.absorb(earlier))?;
     check_conservation(&blame.cpu, path)?;
     let limits = limits::Limits::new(window, timeline.cpus);
     let context = Context {
@@ -175,7 +175,7 @@ fn about(tally: &Tally) -> About {
     culprits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let mut waiters: Vec<ThreadIdx> = tally.threads.iter().copied().collect();
     waiters.sort_unstable();
-    About { subjects, culprits: culprits.into_iter().map(|(t, _)| t).collect(), waiters, is_uneven: false }
+    About { subjects, culprits: culprits.into_iter().map(|(t, _)| t).collect(), waiters, ..About::default() }
 }
 
 /// Every CPU nanosecond is in exactly one part of the sum. This tests the bookkeeping, not the blame.
@@ -275,27 +275,27 @@ impl Context<'_> {
             }
             keep
         });
-        let is_shown = |t: &Tally| t.rank >= Amount(self.blame.cpu.total) * ON_THE_PAGE;
+        let least = Amount(self.blame.cpu.total) * ON_THE_PAGE;
         let busiest = Busiest::of(self);
         let storm = busiest.as_ref().is_some_and(Busiest::is_stormy);
         let adds_up = |g: &Group, t: &Tally| profile::adds_up(self, group::kind(self, g, t), t.rank, storm);
-        let counts = |g: &Group, t: &Tally| g.holds_up() && is_shown(t) && adds_up(g, t);
+        let counts = |g: &Group, t: &Tally| g.holds_up() && t.rank >= least && adds_up(g, t);
         let shown: Amount = groups.iter().filter(|(g, t)| counts(g, t)).map(|(_, t)| t.rank).sum();
         group::settle(self, &mut groups);
         let (mut of_several, uncharged) = turns::take(self, &mut groups, charged);
         let (row, more) = sequence::take(self, &mut groups, charged).unzip();
         of_several.extend(row);
         idle::merge(self, &mut groups);
-        let mut findings: Vec<Finding> =
-            groups.iter().map(|(group, tally)| self.finding(group, tally, charged)).collect();
+        let mut findings: Vec<Finding> = groups.iter().map(|(g, t)| self.finding(g, t, charged)).collect();
         let taken: Vec<Option<Taken>> =
             groups.iter().zip(&findings).map(|((group, tally), f)| gain::taken(self, group, tally, f)).collect();
         findings.iter_mut().zip(disk::facts(self, &groups)).for_each(|(finding, facts)| disk::add(finding, facts));
-        let of_samples = spin::found(self).into_iter().chain(cache_line::found(self)).map(|f| (f, None));
+        let of_samples = spin::found(self).into_iter().chain(cache_line::found(self));
         // Fewer turns, or processes, cost less on both sides, and a trace does not tell how much: a bound is nowhere to be had.
-        let of_several = of_several.into_iter().map(|f| (f, None));
-        let mut findings: Vec<_> = findings.into_iter().zip(taken).chain(of_samples).chain(of_several).collect();
+        let unbound = of_samples.chain(of_several).map(|f| (f, None));
+        let mut findings: Vec<_> = findings.into_iter().zip(taken).chain(unbound).collect();
         findings.sort_by(|(a, _), (b, _)| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
+        herd::put_before_its_queue(&mut findings);
         if let Some((first, busy)) = busiest.and_then(|busiest| profile::cpu_bound(self, busiest, charged, shown)) {
             profile::insert(self, (first, busy), &mut findings);
         }

@@ -29,6 +29,7 @@ const ALL: &[Runtime] = &[
     others::JAVASCRIPT,
     others::PERL,
     others::LUA,
+    others::R,
     others::ERLANG,
     others::POSTGRES,
 ];

@@ -38,6 +38,11 @@ pub(crate) fn is_own(module: &str, function: &str) -> bool {
     ALL.iter().any(|s| (s.is_own)(module, function))
 }
 
+/// Whether a function of a language's library tells what a task does.
+pub(crate) fn is_of_library(module: &str, function: &str) -> bool {
+    ALL.iter().any(|s| (s.is_of_library)(module, function))
+}
+
 /// Whether a source file belongs to what came with the program, not to the program.
 pub(crate) fn is_library_source(file: &str) -> bool {
     file.starts_with("node:") || file.contains("/node_modules/") || file.contains("/go/pkg/mod/")

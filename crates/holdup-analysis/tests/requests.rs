@@ -243,6 +243,23 @@ fn who_waits_for_a_message_waits_for_its_sender_and_not_for_what_carries_it() {
     near(ms(&blame, |k| k.terminal == Terminal::IdleByDesign), 0.0);
 }
 
+/// A sensor sends something to a broker every 20 ms, which a consumer writes away.
+#[test]
+fn who_sends_at_a_pace_of_its_own_holds_nobody_up() {
+    let mut s = Schedule::new(3, 210.0);
+    programs(&mut s, &[(20, "broker"), (30, "consumer"), (40, "sensor")], |pid| pid == 20);
+    s = s.waits_at(20, 0, [0.0, 0.1], POLL, &[0x60]).waits_at(30, 1, [0.0, 0.1], POLL, &[0x40]);
+    s = s.waits_at(40, 2, [0.0, 0.1], SLEEP, &[0x50]);
+    for message in 1..=10 {
+        let t = |at: f64| 20.0 * f64::from(message) + at;
+        s = s.wakes(t(0.0), 2, 0, 40, WakeContext::Timer, 0).by(t(0.2), 2, 40, 20);
+        s = s.waits_at(40, 2, [t(0.1), t(0.3)], SLEEP, &[0x50]).by(t(0.4), 0, 20, 30);
+        s = s.waits_at(20, 0, [t(0.3), t(0.5)], POLL, &[0x60]).waits_at(30, 1, [t(0.5), t(5.0)], POLL, &[0x40]);
+    }
+    let (_, blame) = s.blame();
+    near(ms(&blame, |k| k.terminal == Terminal::Timer), 0.0);
+}
+
 /// A proxy, itself a server at home, has three requests under way at another server, which begins a thread for each, of which each sleeps for
 /// 30 ms. The one that takes the requests was asked for others meanwhile.
 #[test]

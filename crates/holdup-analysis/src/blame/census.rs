@@ -147,7 +147,8 @@ impl Census {
         for i in 0..forest.threads.len() as u32 {
             let Some(wait) = view.waits(i) else { continue };
             let Wait { stack, kind, .. } = *wait;
-            if forest.at(i).queue == NONE && (kind == WaitKind::Timer || kind.is_for_bytes()) {
+            let is_time = kind == WaitKind::Timer || wait.is_timed_out();
+            if forest.at(i).queue == NONE && (is_time || kind.is_for_bytes()) {
                 instants.clone().for_each(|instant| *self.seen.resting.entry((stack, instant)).or_default() += 1);
             }
             let Some(key) = view.asked(i) else { continue };

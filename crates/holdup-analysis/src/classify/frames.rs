@@ -48,10 +48,13 @@ impl Classifier<'_> {
         self.frames_that(stack, |said| said.is_application).map(|(_, location)| location.function)
     }
 
-    /// The locations of a stack that are written in an interpreted language, be it the program's or a library's.
+    /// The locations of a stack that are written in an interpreted language, be it the program's or a library's; or of a library that runs tasks
+    /// of its own.
     pub(crate) fn language_frames(&self, stack: StackId) -> Vec<(FrameId, LocationRow)> {
         let is_source = |l: &LocationRow| l.line > 0 || !self.trace.text(l.file).is_empty();
-        self.frames_that(stack, |said| said.is_interpreted).filter(|(_, l)| is_source(l)).collect()
+        self.frames_that(stack, |said| said.is_interpreted || said.is_of_library)
+            .filter(|(_, l)| is_source(l))
+            .collect()
     }
 
     /// Whether the location with this number is code of the program.

@@ -28,6 +28,8 @@ pub(super) struct Said {
     pub(super) is_nameless: bool,
     /// Written in an interpreted language.
     pub(super) is_interpreted: bool,
+    /// Of a library's that runs tasks of its own, and tells what they do.
+    pub(super) is_of_library: bool,
     /// Whether a thread waits here for the result of what it has others do.
     pub(super) awaits_result: bool,
     /// Whether its caller may be known by another name, for it waits with a condition variable.
@@ -125,6 +127,7 @@ impl Said {
             is_application: is_application(trace, location),
             is_nameless: !foreign && function.contains("+0x") && !runtime::is_own(module, ""),
             is_interpreted: runtime::is_interpreted(module, function),
+            is_of_library: schedulers::is_of_library(module, function),
             awaits_result: runtime::awaits_result(module, function),
             waits_for_condition: runtime::waits_for_condition(function),
             task: schedulers::of_task(module, function),

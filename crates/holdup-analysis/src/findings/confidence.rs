@@ -55,7 +55,7 @@ fn of_sleep(context: &Context, tally: &Tally, grave: bool, doubts: &mut Vec<Stri
     if sleep::tries_lock(context, tally) {
         doubts.push("it sleeps for a lock: who has that meanwhile is not told by it".to_owned());
     }
-    if (1..FEW).contains(&tally.waits) {
+    if (1..FEW).contains(&tally.waits) && !sleep::is_for_itself(tally) {
         doubts.push(format!("it is about {} waits: some other thread may have kept them", tally.waits));
     }
     is_guess
@@ -114,6 +114,10 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
             "what it ran was compiled at run time and has no names in this trace: --all says what would give it some"
                 .to_owned(),
         );
+    }
+    let ran_unknown = || !tally.samples.is_empty() && culprit::function_of(context, group, tally).is_none();
+    if doubts.is_empty() && matches!(group, Group::Serial(_)) && ran_unknown() {
+        doubts.push("which function ran is not known".to_owned());
     }
     let unseen = context.trace.meta.recorder.unseen_share();
     if unseen > MUCH_UNSEEN {

@@ -9,7 +9,7 @@ use super::crew::Crew;
 use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
-use super::{collection, herd, idle, inside, lock, preempt, sched, sleep, steps, storm, stuck};
+use super::{collection, herd, idle, inside, lock, preempt, queries, sched, sleep, steps, storm, stuck};
 use crate::blame::{Key, Terminal};
 use crate::classify;
 use crate::known::Runs;
@@ -32,6 +32,9 @@ pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, crew: &C
         finding.advice = format!("{naming} {}", finding.advice);
     }
     herd::add(context, group, tally, finding);
+    if let Some(of_query) = queries::advice(context, &tally.samples).filter(|_| group.holds_up()) {
+        finding.advice = format!("{of_query} {}", finding.advice);
+    }
     if finding.kind == FindingKind::Serial
         && let Some(steps) = crew.threads.first().and_then(|thread| steps::advice(context, *thread, finding.lasted_s))
     {
@@ -105,7 +108,10 @@ fn title(
         Group::Serial(_) => {
             format!("{who} worked{alone} for {lasted}{}; {}", without_cpu(), stood(f))
         }
-        Group::Disk(..) => format!("{who} waited for the disk for {}; {}", at_disk(context, tally), stood(f)),
+        Group::Disk(..) => {
+            let kept = if lock::is_kept_meanwhile(context, group, tally) { " while a lock was kept" } else { "" };
+            format!("{who} waited for the disk for {}{kept}; {}", at_disk(context, tally), stood(f))
+        }
         Group::Timer(..) => sleep::title(context, (group, tally), crew, limit, &lasted, &stood(f)),
         Group::Ready(program, why) => sched::title(context, *program, *why, tally, f),
         Group::Outside(..) if stuck::writes(tally) => {
@@ -333,6 +339,10 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), limit: Option<Lim
         Group::Serial(_) => {
             let others = if runtime::is_one_at_a_time(&c.module, &c.function) { "processes" } else { "threads" };
             format!("Spread {function} over {others}, overlap it with the next phase, or make it shorter.")
+        }
+        Group::Disk(..) if lock::is_kept_meanwhile(context, group, tally) => {
+            let lock = if f.waiters.function.is_empty() { String::new() } else { format!(" of {}", f.waiters.function) };
+            format!("Let the lock{lock} go before waiting for the disk in {function}, or ask the disk less often: in batches, ahead of time.")
         }
         Group::Disk(..) => {
             format!("Ask the disk less often in {function}: in batches, ahead of time, or without a lock.")

@@ -1,12 +1,14 @@
 //! Threads that are all woken for what one of them will get: the others find nothing to do, and wait again.
 
-use holdup_trace::Nanos;
+use holdup_trace::{Nanos, ThreadIdx};
+use rustc_hash::FxHashSet;
 
 use super::context::Context;
 use super::place;
 use super::tally::{Group, Tally};
 use crate::label::{self, duration};
-use crate::report::Finding;
+use crate::replay::Taken;
+use crate::report::{Finding, FindingKind};
 use crate::runtime::bare;
 
 /// Fewer are no herd.
@@ -42,14 +44,28 @@ fn each(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Option<
     }
     // What wakes them is no waiter of its own.
     let woken = || tally.threads.iter().filter(|thread| !tally.ends().contains_key(thread));
-    let ran = |thread: &holdup_trace::ThreadIdx| context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
+    let ran = |thread: &ThreadIdx| context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
     let each = Nanos(woken().map(ran).sum::<u64>() / f.waiters.waits);
     (each < LOOK && wakes_all()).then_some(each)
+}
+
+/// Those that are woken for nothing stand in a queue for the lock that they look under, and are late to come: what wakes them comes before that.
+pub(super) fn put_before_its_queue(findings: &mut [(Finding, Option<Taken>)]) {
+    let Some(herd) = findings.iter().position(|(f, _)| f.about.wakes_all) else { return };
+    let waiters: FxHashSet<ThreadIdx> = findings[herd].0.about.waiters.iter().copied().collect();
+    let queues = |f: &Finding| {
+        let own = f.about.waiters.iter().filter(|thread| waiters.contains(thread)).count();
+        matches!(f.kind, FindingKind::Convoy | FindingKind::LockHeld) && 2 * own > f.about.waiters.len()
+    };
+    if let Some(queue) = findings[..herd].iter().position(|(f, _)| queues(f)) {
+        findings[queue..=herd].rotate_right(1);
+    }
 }
 
 /// Says so.
 pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Finding) {
     let Some(each) = each(context, group, tally, f) else { return };
+    f.about.wakes_all = true;
     let (threads, waits) = (tally.threads.len(), label::count(f.waiters.waits));
     let function = if f.culprit.function.is_empty() { "this code" } else { f.culprit.function.as_str() };
     if let Some((begin, _)) = f.title.rsplit_once("; ") {

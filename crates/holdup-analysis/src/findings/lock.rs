@@ -82,24 +82,29 @@ pub(super) fn waits_for_another(context: &Context, group: &Group, tally: &Tally)
 /// program under `flock`, requests of one session while one of them asks another server. Whoever waits for the end of a child does so in any
 /// case.
 pub(super) fn is_kept_meanwhile(context: &Context, group: &Group, tally: &Tally) -> bool {
-    if !matches!(group, Group::Serial(_) | Group::Timer(..)) {
+    if !matches!(group, Group::Serial(_) | Group::Timer(..) | Group::Disk(..)) {
         return false;
     }
     let (mut locks, mut all) = (0, 0);
     for (stack, ns) in &tally.wait_stacks {
         let kind = context.classifier.facts(*stack).kind;
-        locks += if kind == Some(WaitKind::Lock) { *ns } else { 0 };
+        locks += if is_for_lock(context, *stack) { *ns } else { 0 };
         all += if kind == Some(WaitKind::Join) { 0 } else { *ns };
     }
     // Those of whom nobody knows where they waited are none of them.
     2 * locks > all && 2.0 * locks as f64 > tally.rank.0
 }
 
+/// Whether a lock is waited for there, by whatever means: a server may sleep at a latch for a row's lock.
+fn is_for_lock(context: &Context, stack: StackId) -> bool {
+    let facts = context.classifier.facts(stack);
+    facts.kind == Some(WaitKind::Lock) || facts.lock_function != StringId::default()
+}
+
 /// A stack of the place at which waiters waited longest; for a lock that is known by a name, where they waited for that.
 pub(super) fn main_wait(context: &Context, group: &Group, tally: &Tally) -> StackId {
     if is_kept_meanwhile(context, group, tally) {
-        let is_lock = |stack| context.classifier.facts(stack).kind == Some(WaitKind::Lock);
-        return tally.common_stack_of(context.classifier, is_lock);
+        return tally.common_stack_of(context.classifier, |stack| is_for_lock(context, stack));
     }
     // Who sleeps is no better place than where those are that wait for him, if that is known.
     if matches!(group, Group::Timer(..)) {

@@ -1,5 +1,6 @@
 //! What the program did with the CPU time that it had.
 
+use holdup_trace::tables::LocationRow;
 use holdup_trace::{Amount, StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
@@ -9,10 +10,11 @@ use super::context::Context;
 use super::one_by_one::OneByOne;
 use super::place::{self, is_on};
 use super::storm::{FEWER, Storm};
-use super::{cache_line, collecting, culprit, idle, inside, instruction};
+use super::{cache_line, collecting, culprit, idle, inside, instruction, queries};
 use crate::label;
 use crate::replay::Taken;
 use crate::report::{Confidence, Finding, FindingKind, Hot};
+use crate::runtime;
 
 /// Below this share of the CPU time, being held up does not matter beside being busy.
 const MINOR: f64 = 0.1;
@@ -134,6 +136,7 @@ pub(super) fn cpu_bound(
         return None;
     }
     let location = culprit::specific(context, &samples).or_else(|| widest(context, &samples));
+    let location = location.map(|l| own_part(context, &samples, &l).unwrap_or(l));
     let ran = |stack: StackId| location.is_none_or(|l| is_on(context, stack, l.function));
     let nameless = inside::stands_for(context, &samples);
     if location.is_none() && nameless.is_empty() {
@@ -170,6 +173,7 @@ pub(super) fn cpu_bound(
     evidence.extend(collection.iter().map(collecting::Collecting::line));
     let one_by_one = if storm.is_none() { OneByOne::of(context, program) } else { None };
     let told = one_by_one.as_ref().map(|one_by_one| one_by_one.advice(&found.function));
+    let told = told.or_else(|| queries::advice(context, &samples));
     let told = told.or_else(|| inside::busy(context, &samples, &found.function));
     let advice = match told.or_else(|| below.advice(&found.function)) {
         _ if storm.is_some() => FEWER.to_owned(),
@@ -184,6 +188,7 @@ pub(super) fn cpu_bound(
         Some(collection) => format!("{advice} {}", collection.advice),
         None => advice,
     };
+    let advice = format!("{} {advice}", runtime::naming(&found.function)).trim_start().to_owned();
     let (confidence, doubts) = certainty(context, count, share);
     let busy = Finding {
         kind: FindingKind::CpuBound,
@@ -331,8 +336,28 @@ fn busiest_in(context: &Context, program: StringId, ran: impl Fn(StackId) -> boo
     threads.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(thread, _)| thread)
 }
 
+/// From this share of the work on, a function of the program's own tells more than one of a package around it, which calls all of them.
+const OWN: f64 = 0.2;
+
+/// If a function is of a package that was installed for the program: the one of its own that works most below where the program begins.
+fn own_part(context: &Context, samples: &FxHashMap<StackId, f64>, location: &LocationRow) -> Option<LocationRow> {
+    if !runtime::is_installed(context.trace.text(location.module)) {
+        return None;
+    }
+    let mut functions: FxHashMap<StringId, (f64, LocationRow)> = FxHashMap::default();
+    for (&stack, weight) in samples {
+        let mut frames = place::own_frames(context, stack).map(|(_, l)| l);
+        if let (Some(own), Some(_)) = (frames.next(), frames.next()) {
+            functions.entry(own.function).or_insert((0.0, own)).0 += weight;
+        }
+    }
+    let all: f64 = samples.values().sum();
+    let most = functions.into_values().max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.function.cmp(&a.1.function)));
+    most.filter(|(weight, _)| *weight >= OWN * all).map(|(_, own)| own)
+}
+
 /// Where no function covers most of the samples: the one with the most in its own frame or inlined there.
-fn widest(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<holdup_trace::tables::LocationRow> {
+fn widest(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
     let mut functions: FxHashMap<_, (f64, Option<_>)> = FxHashMap::default();
     for (&stack, weight) in samples {
         if let Some(l) = place::place(context, stack) {

@@ -146,8 +146,11 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
     let started = row.started.iter().filter(|_| row.is_asleep()).map(|started| started.process);
     let culprits: Vec<ThreadIdx> = started.chain([row.starter]).collect();
     let mut about = About { culprits, waiters: vec![row.starter], ..About::default() };
-    let mut taken = Amount::ZERO;
+    let (mut taken, mut at_disk) = (Amount::ZERO, Tally::default());
     for (group, tally) in groups.extract_if(.., |g| is_theirs(g)) {
+        if matches!(group, Group::Disk(..)) {
+            at_disk.absorb(tally.clone());
+        }
         taken += if group.holds_up() { tally.rank } else { Amount::ZERO };
         about.subjects.extend(tally.subjects().copied());
     }
@@ -159,6 +162,7 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
         about,
         ..finding(context, &row, &below)
     };
+    let finding = with_disk(context, finding, &row, &at_disk);
     Some((finding, Amount(lost - taken.0)))
 }
 
@@ -307,6 +311,23 @@ const ADVICE: &str = "Let those run at once that do not need each other (make -j
 const ADVICE_TO_SLEEPERS: &str = "If it waits for something to happen, wait for that itself (wait, inotifywait, a lock, a pipe), or look sooner and \
                                   more often; if each piece of its work is followed by a pause, do without. If it is meant to sleep, there is \
                                   nothing to mend.";
+
+/// From this share of the row's time on it is worth saying that they waited for a disk.
+const AT_DISK: f64 = 0.25;
+
+/// Says for how long and where they waited for a disk, if they did so for much of the time.
+fn with_disk(context: &Context, finding: Finding, row: &Row, at_disk: &Tally) -> Finding {
+    if (at_disk.waited.0 as f64) < AT_DISK * row.covered as f64 {
+        return finding;
+    }
+    let Some(at) = place::place(context, at_disk.main_site(context.classifier)) else { return finding };
+    let (function, lasted) = (context.trace.text(at.function), duration(context.limits.once(at_disk.waited.amount())));
+    Finding {
+        title: format!("{}; they waited for the disk for {lasted}", finding.title),
+        advice: format!("Ask the disk less often in {function}: in batches, or ahead of time. {}", finding.advice),
+        ..finding
+    }
+}
 
 /// Who starts them; where they are of one program, with what that runs.
 fn culprit(context: &Context, row: &Row, below: &Below, same: Option<StringId>) -> Culprit {

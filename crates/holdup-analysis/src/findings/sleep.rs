@@ -79,7 +79,7 @@ pub(super) fn tries_lock(context: &Context, tally: &Tally) -> bool {
 }
 
 /// Whether nobody waits but those that sleep.
-fn is_for_itself(tally: &Tally) -> bool {
+pub(super) fn is_for_itself(tally: &Tally) -> bool {
     tally.threads.iter().all(|thread| tally.by_thread.contains_key(thread))
 }
 

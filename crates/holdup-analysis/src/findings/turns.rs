@@ -145,7 +145,7 @@ fn take_groups(groups: &mut Vec<(Group, Tally)>, threads: &[ThreadIdx], ns: u64,
         groups.extract_if(.., |g| about(g)).flat_map(|(_, tally)| tally.subjects().copied().collect::<Vec<_>>());
     let mut subjects: Vec<_> = taken.collect();
     subjects.sort_unstable();
-    (rank, About { subjects, culprits: threads.to_vec(), waiters: threads.to_vec(), is_uneven: false })
+    (rank, About { subjects, culprits: threads.to_vec(), waiters: threads.to_vec(), ..About::default() })
 }
 
 fn is_waking(group: &Group) -> bool {

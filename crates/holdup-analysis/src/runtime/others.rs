@@ -121,6 +121,25 @@ pub(super) const LUA: Runtime = Runtime {
     ..Runtime::NONE
 };
 
+pub(super) const R: Runtime = Runtime {
+    language: "R",
+    nameless: "R code without names",
+    naming: "R's own profiler (Rprof, profvis) tells which of its functions.",
+    loops: &[
+        "main",
+        "R_ReplFile",
+        "R_execClosure",
+        "R_forceAndCall",
+        "Rf_ReplIteration",
+        "Rf_applyClosure",
+        "Rf_eval",
+        "Rf_mainloop",
+        "run_Rmainloop",
+    ],
+    interprets: |module| matches!(module.rsplit('/').next(), Some("libR.so" | "R")),
+    ..Runtime::NONE
+};
+
 /// Its schedulers run the program and are no threads of its own; what they run is told by [`crate::schedulers`].
 pub(super) const ERLANG: Runtime = Runtime {
     marker: "sys_sig_dispatc",

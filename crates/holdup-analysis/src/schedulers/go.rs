@@ -5,6 +5,13 @@ use super::row::{Scheduler, Wakes, any};
 pub(super) const GO: Scheduler = Scheduler {
     task: "goroutine",
     is_own,
+    is_of_library: |module, function| {
+        let tells = |package: &str| {
+            let mut parts = package.split('/');
+            PACKAGES.contains(&first(package)) && !parts.any(|part| ["runtime", "internal"].contains(&part))
+        };
+        module != "[jit]" && package(function).is_some_and(tells)
+    },
     waits: &[
         "runtime.futex",
         "runtime.futexsleep",

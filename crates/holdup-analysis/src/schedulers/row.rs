@@ -6,6 +6,8 @@ pub(crate) struct Scheduler {
     pub(crate) task: &'static str,
     /// Whether a function is its own, or its language's, so that no author of a program would look for it.
     pub(super) is_own: fn(module: &str, function: &str) -> bool,
+    /// Whether a function is its language's library's, and tells what a task does on whose stack nothing is of the program's own.
+    pub(super) is_of_library: fn(module: &str, function: &str) -> bool,
     /// Functions with which its threads wait for anything.
     pub(super) waits: &'static [&'static str],
     /// Functions that wait so, as the next ones on the stack, for a task.
@@ -59,6 +61,7 @@ impl Scheduler {
     pub(super) const NONE: Scheduler = Scheduler {
         task: "task",
         is_own: |_, _| false,
+        is_of_library: |_, _| false,
         waits: &[],
         homes: &[],
         design: &[],

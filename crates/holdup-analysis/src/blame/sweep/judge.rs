@@ -153,7 +153,11 @@ impl Sweep<'_> {
                 // Who keeps house gives work now and then, and began none before; and a server at home has nothing to do until then, but for what
                 // it asked another: that one sleeps in the middle of its answer.
                 let keeps_house = end.verdict == Some(Verdict::Idle) || queue.kind.at_home && end.place == Place::Home;
-                if key.terminal == Terminal::Timer && keeps_house && kind != WaitKind::Lock {
+                // A client that nobody asked sends others its messages at a pace of its own.
+                let sends = queue.passed_on && end.kind == WaitKind::Timer && end.place != Place::Middle && {
+                    self.study.timeline.is_server(end.thread) == Some(false)
+                };
+                if key.terminal == Terminal::Timer && (keeps_house || sends) && kind != WaitKind::Lock {
                     key.terminal = Terminal::IdleByDesign;
                 }
             }
