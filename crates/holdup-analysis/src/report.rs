@@ -5,8 +5,8 @@ mod finding;
 use serde::Serialize;
 
 pub use finding::{
-    About, Activity, Confidence, Culprit, DiskDevice, DiskFacts, DiskIssuer, Finding, FindingKind, Instruction,
-    LockFacts, Neighbour, Stall, Waiters, WorkedOn,
+    About, Activity, Confidence, Culprit, DiskDevice, DiskFacts, DiskIssuer, DiskNeighbour, Finding, FindingKind,
+    Instruction, LockFacts, Neighbour, Stall, Waiters, WorkedOn,
 };
 
 /// From this share of the time on there was nothing to do nearly all of it.

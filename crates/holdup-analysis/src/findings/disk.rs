@@ -4,13 +4,13 @@ mod requests;
 #[cfg(test)]
 mod tests;
 
-use holdup_trace::{Amount, Nanos, ThreadIdx, Trace, WakeContext};
+use holdup_trace::{Amount, Nanos, StringId, ThreadIdx, Trace, WakeContext};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Context;
 use super::tally::{Group, Tally};
 use crate::label::{count, duration};
-use crate::report::{Confidence, DiskDevice, DiskFacts, DiskIssuer, Finding};
+use crate::report::{Confidence, DiskDevice, DiskFacts, DiskIssuer, DiskNeighbour, Finding};
 use requests::{Request, Requests};
 
 /// Devices and issuers that a finding names.
@@ -38,6 +38,16 @@ pub(super) fn facts(context: &Context, groups: &[(Group, Tally)]) -> Vec<Option<
 pub(super) fn add(finding: &mut Finding, disk: Option<DiskFacts>) {
     for device in disk.iter().flat_map(|disk| &disk.devices) {
         finding.evidence.extend(sentences(device));
+        if let Some(other) = device.others.first().filter(|other| matters(device, other)) {
+            let process = &other.process;
+            let what = format!("{} requests of {} in all", count(other.requests), size(other.bytes));
+            finding.evidence.push(format!("meanwhile {process} had {what} to the same device"));
+            finding.title = finding.title.replacen("; ", &format!(", which {process} used, too; "), 1);
+            finding.advice = format!(
+                "See whether {process} has to use the disk at the same time: let it wait (ionice, io.max), or give it another. {}",
+                finding.advice
+            );
+        }
     }
     if let Some(doubt) = disk.as_ref().and_then(|disk| held_back(disk, finding.lasted_s)) {
         finding.doubts.push(doubt);
@@ -47,12 +57,19 @@ pub(super) fn add(finding: &mut Finding, disk: Option<DiskFacts>) {
     finding.disk = disk;
 }
 
+/// Whether another program asked a device for so much more that requests had to wait for that.
+fn matters(device: &DiskDevice, other: &DiskNeighbour) -> bool {
+    let own = device.mean_s * (device.requests + device.flushes) as f64;
+    other.bytes > device.bytes && other.took_s > own
+}
+
 /// Less of the time of waits than this is not what the device takes.
 const IDLE: f64 = 0.1;
 
 /// What may keep requests from a device that has little to do while threads wait for `waited_s` seconds.
 fn held_back(disk: &DiskFacts, waited_s: f64) -> Option<String> {
-    let worked = |d: &DiskDevice| d.mean_s * (d.requests + d.flushes) as f64;
+    let theirs = |d: &DiskDevice| d.others.iter().map(|other| other.took_s).sum::<f64>();
+    let worked = |d: &DiskDevice| d.mean_s * (d.requests + d.flushes) as f64 + theirs(d);
     let worked: f64 = disk.devices.iter().map(worked).sum();
     (worked < IDLE * waited_s).then(|| {
         format!(
@@ -89,6 +106,24 @@ struct Sum {
     /// Of which it is known that they are this finding's.
     own: u64,
     by: FxHashMap<ThreadIdx, u64>,
+    /// By program.
+    others: FxHashMap<StringId, Theirs>,
+}
+
+/// What the requests of another program add up to.
+#[derive(Debug, Default)]
+struct Theirs {
+    requests: u64,
+    bytes: u64,
+    latency: Nanos,
+}
+
+impl Theirs {
+    fn add(&mut self, request: &Request) {
+        self.requests += 1;
+        self.bytes += u64::from(request.bytes);
+        self.latency += Nanos(request.to - request.from);
+    }
 }
 
 /// Gives each request to the watches that it concerns.
@@ -100,7 +135,7 @@ fn measure(trace: &Trace, is_kernel: impl Fn(ThreadIdx) -> bool, window: (u64, u
             }
         }
     }
-    let workers = block_workers(trace, is_kernel);
+    let workers = block_workers(trace, &is_kernel);
     let mut requests = Requests::default();
     for row in trace.block_ios.iter().flatten() {
         // One that ends behind the window, or began before it, is of another window.
@@ -108,8 +143,16 @@ fn measure(trace: &Trace, is_kernel: impl Fn(ThreadIdx) -> bool, window: (u64, u
         for watch in watches.iter_mut() {
             let own = watch.threads.contains(&done.thread) || watch.helpers.contains(&done.thread);
             let flushes = done.bytes == 0 && workers.contains(&done.thread);
-            if (own || flushes) && watch.overlaps(&done) {
-                watch.devices.entry(done.device).or_default().add(&done, own);
+            if !watch.overlaps(&done) {
+                continue;
+            }
+            let sum = watch.devices.entry(done.device).or_default();
+            if own || flushes {
+                sum.add(&done, own);
+            } else if !is_kernel(done.thread) {
+                // What the kernel writes back may be anybody's.
+                let process = trace.threads.process.get(done.thread.index()).copied().unwrap_or_default();
+                sum.others.entry(process).or_default().add(&done);
             }
         }
     }
@@ -178,7 +221,21 @@ impl Sum {
             queue_depth: self.depth as f64 / all,
             sequential_share: self.sequential as f64 / self.requests.max(1) as f64,
             by,
+            others: self.others(trace),
         }
+    }
+
+    fn others(&self, trace: &Trace) -> Vec<DiskNeighbour> {
+        let neighbour = |(process, theirs): (&StringId, &Theirs)| DiskNeighbour {
+            process: trace.text(*process).to_owned(),
+            requests: theirs.requests,
+            bytes: theirs.bytes,
+            took_s: theirs.latency.seconds(),
+        };
+        let mut others: Vec<DiskNeighbour> = self.others.iter().map(neighbour).collect();
+        others.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.process.cmp(&b.process)));
+        others.truncate(NAMED);
+        others
     }
 }
 

@@ -258,6 +258,21 @@ pub struct DiskDevice {
     pub sequential_share: f64,
     /// Who issued them, by thread name, the most first; at most four.
     pub by: Vec<DiskIssuer>,
+    /// Others that had requests to it meanwhile, by process, the most bytes first; at most four.
+    pub others: Vec<DiskNeighbour>,
+}
+
+/// A program with requests of its own to the same device.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct DiskNeighbour {
+    /// Its name.
+    pub process: String,
+    /// How many requests.
+    pub requests: u64,
+    /// Bytes read and written.
+    pub bytes: u64,
+    /// How long these took, from issuing to completion, all together, in seconds.
+    pub took_s: f64,
 }
 
 /// Threads that issued requests.

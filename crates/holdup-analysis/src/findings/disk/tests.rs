@@ -89,6 +89,21 @@ fn requests_of_the_waiting_threads_count_while_they_wait() {
 }
 
 #[test]
+fn another_program_that_asks_for_more_at_the_same_time_is_told() {
+    let s = Schedule::new().request((110, 150), 800, 4096, 10).request((120, 190), 9000, 1 << 20, 11);
+    let s = s.request((500, 600), 20000, 1 << 20, 11);
+    let device = only(s.facts());
+    assert_eq!((device.requests, device.bytes), (1, 4096));
+    let other = device.others.first().expect("another one");
+    assert_eq!((other.process.as_str(), other.requests, other.bytes), ("other", 1, 1 << 20));
+    let title = "logger waited for the disk for 2.00 s; 1 thread stood still".to_owned();
+    let mut finding = Finding { title, lasted_s: 2.0, ..Finding::default() };
+    add(&mut finding, Some(DiskFacts { devices: vec![device] }));
+    assert_eq!(finding.title, "logger waited for the disk for 2.00 s, which other used, too; 1 thread stood still");
+    assert!(finding.advice.starts_with("See whether other has to use the disk at the same time"), "{}", finding.advice);
+}
+
+#[test]
 fn the_depth_counts_all_that_the_device_has_to_do() {
     let s =
         Schedule::new().request((110, 180), 1, 512, 11).request((120, 170), 2, 512, 11).request((130, 160), 9, 512, 10);
@@ -157,6 +172,7 @@ fn a_device_in_words() {
             DiskIssuer { thread: "logger".to_owned(), requests: 5932 },
             DiskIssuer { thread: "kworker/0:1H-kblockd".to_owned(), requests: 2954 },
         ],
+        others: Vec::new(),
     };
     let said = [
         "meanwhile the device 8:0 had 5,932 requests of 24.0 MB in all and 2,954 flushes of its cache, all over it: \
