@@ -13,6 +13,6 @@ rustup target add aarch64-unknown-linux-gnu
 
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER='qemu-aarch64 -L /usr/aarch64-linux-gnu'
-# One test makes a process by vfork, of which qemu makes a fork.
+# One test makes a process by vfork, of which qemu makes a fork: it would wait for ever.
 cargo test --target aarch64-unknown-linux-gnu --target-dir "${1:-target/aarch64}" --no-fail-fast \
-    -p holdup-base -p holdup-trace -p holdup-analysis -p holdup-sync
+    -p holdup-base -p holdup-trace -p holdup-analysis -p holdup-sync -- --skip a_child_that_borrows_the_memory_adds_to_it
