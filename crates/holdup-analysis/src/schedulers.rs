@@ -16,8 +16,7 @@ mod openmp;
 mod row;
 mod rust;
 
-use row::any;
-pub(crate) use row::{Scheduler, Wakes};
+pub(crate) use row::{Scheduler, Wakes, any};
 
 /// The table. Of two whose tasks are on one stack the inner one counts.
 const ALL: &[Scheduler] = &[

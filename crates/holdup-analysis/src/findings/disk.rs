@@ -59,8 +59,12 @@ pub(super) fn add(finding: &mut Finding, disk: Option<DiskFacts>) {
 
 /// Whether another program asked a device for so much more that requests had to wait for that.
 fn matters(device: &DiskDevice, other: &DiskNeighbour) -> bool {
-    let own = device.mean_s * (device.requests + device.flushes) as f64;
-    other.bytes > device.bytes && other.took_s > own
+    other.bytes > device.bytes && other.took_s > took(device)
+}
+
+/// How long a device worked for a finding, in seconds.
+fn took(device: &DiskDevice) -> f64 {
+    device.mean_s * (device.requests + device.flushes) as f64
 }
 
 /// Less of the time of waits than this is not what the device takes.
@@ -68,8 +72,7 @@ const IDLE: f64 = 0.1;
 
 /// What may keep requests from a device that has little to do while threads wait for `waited_s` seconds.
 fn held_back(disk: &DiskFacts, waited_s: f64) -> Option<String> {
-    let theirs = |d: &DiskDevice| d.others.iter().map(|other| other.took_s).sum::<f64>();
-    let worked = |d: &DiskDevice| d.mean_s * (d.requests + d.flushes) as f64 + theirs(d);
+    let worked = |d: &DiskDevice| took(d) + d.others.iter().map(|other| other.took_s).sum::<f64>();
     let worked: f64 = disk.devices.iter().map(worked).sum();
     (worked < IDLE * waited_s).then(|| {
         format!(

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::place;
+use crate::schedulers;
 
 /// From this share of the work on, it is what the work is.
 const MOST: f64 = 0.5;
@@ -40,14 +41,10 @@ const KNOWN: [(&[&str], &str, &str); 3] = [
 /// What to do about what most of these samples do for a query; none where they are of no database, or do several things.
 pub(super) fn advice(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<String> {
     let all: f64 = samples.values().sum();
-    let is = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => name == pattern,
-    };
     KNOWN.iter().find_map(|(functions, what, mend)| {
         let does = |stack: StackId| {
             let mut names = place::functions(context, stack).map(|function| context.trace.text(function));
-            names.any(|name| functions.iter().any(|pattern| is(pattern, name)))
+            names.any(|name| schedulers::any(functions, name))
         };
         let own: f64 = samples.iter().filter(|(stack, _)| does(**stack)).map(|(_, weight)| weight).sum();
         (own > MOST * all).then(|| format!("{:.0} % of it {what}: {mend}", 100.0 * own / all))

@@ -83,7 +83,7 @@ impl Scheduler {
 }
 
 /// Whether one of the patterns matches the function.
-pub(super) fn any(patterns: &[&str], function: &str) -> bool {
+pub(crate) fn any(patterns: &[&str], function: &str) -> bool {
     let name = plain(function);
     // Few names have brackets to be taken away: the others are compared as they are.
     let whole = name.1.is_empty().then_some(name.0);
