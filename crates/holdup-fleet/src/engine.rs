@@ -7,23 +7,16 @@ use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::error::ArrowError;
 use datafusion::datasource::MemTable;
-use datafusion::datasource::file_format::parquet::ParquetFormat;
-use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::error::DataFusionError;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext, col, lit};
-use futures_util::TryStreamExt;
+use datafusion::prelude::{SessionConfig, SessionContext};
 use holdup_export::dataset::ABOUT;
 use holdup_export::dataset::schema::{TABLES, TableDoc};
 use object_store::ObjectStoreExt;
 use tokio::runtime::Runtime;
 
-use crate::kept::Kept;
+use crate::files::Files;
 use crate::question::VIEWS;
 use crate::{Error, Place, Question, Result, Rows};
-
-/// By what the files of a table are partitioned.
-const PARTS: [&str; 2] = ["date", "host"];
 
 /// What is kept of the views by [`Engine::keep`]: of findings, all but the long texts and what no question to many traces asks for.
 const KEPT: [(&str, &str); 2] = [
@@ -77,16 +70,8 @@ impl Engine {
     /// If nothing there says that it is a data set.
     pub fn open(place: Place) -> Result<Engine> {
         let runtime = Runtime::new()?;
-        let mut config = SessionConfig::new().with_information_schema(false);
-        // Files are many and small: what their footers say is not worth a second look at each.
-        config.options_mut().execution.collect_statistics = false;
-        config.options_mut().execution.parquet.enable_page_index = false;
-        config.options_mut().execution.parquet.pruning = false;
-        config.options_mut().execution.parquet.bloom_filter_on_read = false;
-        // Each file is read once: to keep what its footer says costs more than it saves.
-        let environment = RuntimeEnvBuilder::new().with_metadata_cache_limit(0).build_arc()?;
-        let session = SessionContext::new_with_config_rt(config, environment);
-        session.register_object_store(&place.root, Arc::new(Kept::new(place.store.clone())));
+        let config = SessionConfig::new().with_information_schema(false);
+        let session = SessionContext::new_with_config(config);
         let engine = Engine { place, session, runtime };
         engine.is_dataset()?;
         Ok(engine)
@@ -114,27 +99,10 @@ impl Engine {
         Err(Error::Input(format!("{what}: a newer holdup made it, or it is damaged")))
     }
 
-    /// Makes a table of the files of the chosen days. The others are not opened, which the questions' own comparison of days, made for
-    /// every row, couldn't help.
+    /// Makes a table of the files of the chosen days.
     async fn register(&self, table: &TableDoc, chosen: &Chosen) -> Result<()> {
-        let url = ListingTableUrl::parse(self.place.table(table.name))?;
-        let parts = PARTS.map(|name| (name.to_owned(), DataType::Utf8)).to_vec();
-        let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
-            .with_file_extension(".parquet")
-            .with_table_partition_cols(parts)
-            // As many files are read at once as there are CPUs; left alone, one after another.
-            .with_target_partitions(self.session.copied_config().target_partitions())
-            .with_collect_stat(false);
-        let of = |text| if text { DataType::Utf8 } else { DataType::Int64 };
-        // Columns that older files lack are null there.
-        let fields = table.columns.iter().map(|c| Field::new(c.name, of(c.is_text()), true));
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let config = ListingTableConfig::new(url).with_listing_options(options).with_schema(schema);
-        let listing = Arc::new(ListingTable::try_new(config)?);
-        let date = || col(PARTS[0]);
-        let of_days = date().gt_eq(lit(&chosen.since)).and(date().lt_eq(lit(&chosen.until)));
-        let files = self.session.read_table(listing)?.filter(of_days)?;
-        self.replace(&format!("all_{}", table.name), files.into_view())
+        let files = Files::find(&self.place, table, chosen).await?;
+        self.replace(&format!("all_{}", table.name), Arc::new(files))
     }
 
     /// Chooses the days. Whatever is asked next is about these.
@@ -228,25 +196,10 @@ impl Engine {
 
     fn collect(&self, sql: &str) -> Result<Vec<RecordBatch>> {
         let answered = self.runtime.block_on(async { self.session.sql(sql).await?.collect().await });
-        answered.map_err(|e| self.damaged().unwrap_or_else(|| e.into()))
-    }
-
-    /// The file that can't be read, if it is one that can't. O(files): only asked when something went wrong.
-    fn damaged(&self) -> Option<Error> {
-        self.runtime.block_on(async {
-            let files = self.place.store.list(Some(&self.place.below));
-            let mut files = files.try_filter(|f| std::future::ready(f.location.extension() == Some("parquet")));
-            while let Ok(Some(file)) = files.try_next().await {
-                let url = format!("{}/{}", self.place.root.as_str().trim_end_matches('/'), file.location);
-                let read =
-                    async { self.session.read_parquet(url, ParquetReadOptions::default()).await?.collect().await };
-                if let Err(e) = read.await {
-                    let what =
-                        format!("{}, of {} bytes, is no Parquet file that can be read: {e}", file.location, file.size);
-                    return Some(Error::Input(format!("{what}; remove it, and add its trace again")));
-                }
-            }
-            None
+        answered.map_err(|e| match e.find_root() {
+            // Of a file: a sentence already.
+            DataFusionError::External(ours) if ours.is::<Error>() => Error::Input(ours.to_string()),
+            _ => e.into(),
         })
     }
 }

@@ -16,7 +16,7 @@
 mod changes;
 mod engine;
 mod error;
-mod kept;
+mod files;
 mod peers;
 mod question;
 mod rows;

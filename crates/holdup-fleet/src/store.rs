@@ -23,8 +23,6 @@ pub struct Place {
     /// What the user calls it.
     pub name: String,
     pub(crate) store: Arc<dyn ObjectStore>,
-    /// By which the engine knows the store.
-    pub(crate) root: Url,
     /// The data set's keys begin with it.
     pub(crate) below: Key,
 }
@@ -46,8 +44,7 @@ impl Place {
         let store =
             AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(hasty()).build().map_err(|e| wrong(&e))?;
         let below = Key::from_url_path(url.path()).map_err(|e| wrong(&e))?;
-        let root = Url::parse(&format!("s3://{bucket}")).map_err(|e| wrong(&e))?;
-        Ok(Place { name: name.to_owned(), store: Arc::new(store), root, below })
+        Ok(Place { name: name.to_owned(), store: Arc::new(store), below })
     }
 
     fn folder(path: &Path) -> Result<Place> {
@@ -60,17 +57,11 @@ impl Place {
             )));
         }
         let below = Key::from_absolute_path(&whole).map_err(|e| Error::Input(format!("{name}: {e}")))?;
-        let root = Url::parse("file:///").map_err(|e| Error::Input(e.to_string()))?;
-        Ok(Place { name, store: Arc::new(LocalFileSystem::new()), root, below })
+        Ok(Place { name, store: Arc::new(LocalFileSystem::new()), below })
     }
 
     /// The store's key of a data set's key.
     pub(crate) fn key(&self, key: &str) -> Key {
         key.split('/').fold(self.below.clone(), |at, part| at.join(part))
-    }
-
-    /// The address of a table.
-    pub(crate) fn table(&self, table: &str) -> String {
-        format!("{}/{}/", self.root.as_str().trim_end_matches('/'), self.below.clone().join(table))
     }
 }
