@@ -2,7 +2,7 @@
 
 use holdup_trace::tables::{Listener, Thread};
 use holdup_trace::{Result, StringId, Table, ThreadIdx, Trace};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Which of a trace's threads belong to servers.
 #[derive(Debug, Clone)]
@@ -82,6 +82,20 @@ impl<'a> Processes<'a> {
         let mains = self.mains.get(&pid)?;
         let began = |&&main: &&ThreadIdx| self.trace.threads.start[main.index()] <= start;
         mains.iter().rev().find(began).or(mains.first()).copied()
+    }
+
+    /// Of each thread: which of `roots`, main threads, its process is or comes from, the nearest of them. O(threads).
+    pub(crate) fn below(&self, roots: &FxHashSet<ThreadIdx>) -> Vec<Option<ThreadIdx>> {
+        let mut of: Vec<Option<ThreadIdx>> = Vec::with_capacity(self.trace.threads.len());
+        // Parents stand before those that they start.
+        for (thread, row) in (0..).map(ThreadIdx).zip(self.trace.threads.rows()) {
+            let main = self.main(thread).unwrap_or(thread);
+            let above = if main == thread { self.main(row.parent) } else { Some(main) };
+            let inherited = || above.and_then(|above| of.get(above.index()).copied().flatten());
+            let root = if roots.contains(&thread) { Some(thread) } else { inherited() };
+            of.push(root);
+        }
+        of
     }
 
     fn name(&self, thread: ThreadIdx) -> StringId {

@@ -195,24 +195,16 @@ struct Below {
 impl Below {
     /// O(threads).
     fn of(context: &Context, processes: &Processes, row: &Row) -> Self {
-        let threads = &context.trace.threads;
-        let of = vec![None; threads.len()];
+        let of = processes.below(&row.started.iter().map(|started| started.process).collect());
         let mut found = Below { of, programs: FxHashMap::default(), waited: FxHashMap::default() };
-        row.started.iter().for_each(|started| found.of[started.process.index()] = Some(started.process));
         let mut ran: FxHashMap<ThreadIdx, u64> = FxHashMap::default();
-        // Parents stand before those that they start.
-        for (i, thread) in threads.rows().enumerate() {
-            let index = ThreadIdx(i as u32);
-            let main = processes.main(index).unwrap_or(index);
-            let above = if main == index { processes.main(thread.parent) } else { Some(main) };
-            found.of[i] = found.of[i].or_else(|| above.and_then(|above| found.of[above.index()]));
-            if let Some(started) = found.of[i] {
-                let (count, sum) = found.programs.entry(context.program(index)).or_default();
-                let own = context.timeline.ran.get(i).copied().unwrap_or(0);
-                *count += usize::from(main == index);
-                *sum += own;
-                *ran.entry(started).or_default() += own;
-            }
+        for (thread, started) in (0..).map(ThreadIdx).zip(&found.of) {
+            let Some(started) = *started else { continue };
+            let (count, sum) = found.programs.entry(context.program(thread)).or_default();
+            let own = context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
+            *count += usize::from(processes.main(thread).is_none_or(|main| main == thread));
+            *sum += own;
+            *ran.entry(started).or_default() += own;
         }
         for life in &row.started {
             let ran = ran.get(&life.process).copied().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Steps that one process takes one after another: a script's commands, a package's build. What one of them works at alone, the next might do
 //! meanwhile.
 
-use holdup_trace::{Nanos, StringId, Table, ThreadIdx};
+use holdup_trace::{Nanos, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -59,26 +59,19 @@ fn words(context: &Context, processes: &Processes, starter: ThreadIdx, steps: &[
 
 /// What most of the CPU time of each step went into: a shell that starts one says less. O(threads).
 fn named(context: &Context, processes: &Processes, steps: &[&Started]) -> Vec<String> {
-    let threads = &context.trace.threads;
-    let mut of: Vec<Option<usize>> = vec![None; threads.len()];
-    let mut ran: Vec<FxHashMap<(StringId, StringId), u64>> = vec![FxHashMap::default(); steps.len()];
-    // Parents stand before those that they start.
-    for (i, thread) in threads.rows().enumerate() {
-        let index = ThreadIdx(i as u32);
-        let main = processes.main(index).unwrap_or(index);
-        let above = if main == index { processes.main(thread.parent) } else { Some(main) };
-        let own = steps.iter().position(|step| step.process == main);
-        of[i] = own.or_else(|| above.and_then(|above| of[above.index()]));
-        if let Some(step) = of[i] {
-            let what = (context.program(index), context.timeline.subject(index).unwrap_or_default());
-            *ran[step].entry(what).or_default() += context.timeline.ran.get(i).copied().unwrap_or(0);
-        }
+    let of = processes.below(&steps.iter().map(|step| step.process).collect());
+    let mut ran: FxHashMap<ThreadIdx, FxHashMap<(StringId, StringId), u64>> = FxHashMap::default();
+    for (thread, step) in (0..).map(ThreadIdx).zip(of) {
+        let Some(step) = step else { continue };
+        let what = (context.program(thread), context.timeline.subject(thread).unwrap_or_default());
+        let own = context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
+        *ran.entry(step).or_default().entry(what).or_default() += own;
     }
-    let name = |(ran, step): (&FxHashMap<(StringId, StringId), u64>, &&Started)| {
-        let most = ran.iter().max_by_key(|(what, ns)| (**ns, **what)).map(|(what, _)| *what);
-        let (program, subject) = most.unwrap_or((context.program(step.process), StringId::default()));
+    let name = |step: &&Started| {
+        let most = ran.get(&step.process).and_then(|ran| ran.iter().max_by_key(|(what, ns)| (**ns, **what)));
+        let (program, subject) = most.map_or((context.program(step.process), StringId::default()), |(what, _)| *what);
         let words = [program, subject].map(|word| context.trace.text(word));
         words.join(" ").trim_end().to_owned()
     };
-    ran.iter().zip(steps).map(name).collect()
+    steps.iter().map(name).collect()
 }

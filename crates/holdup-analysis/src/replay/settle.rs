@@ -22,7 +22,7 @@ impl Replay<'_> {
         if to <= from {
             return;
         }
-        if matches!(state, State::Waiting(_)) {
+        if matches!(state, State::Waiting(_)) && passes != Passes::ByDesign {
             self.remove(gone, to - from);
         }
         match (state, passes) {
