@@ -101,7 +101,7 @@ impl Engine {
 
     /// Makes a table of the files of the chosen days.
     async fn register(&self, table: &TableDoc, chosen: &Chosen) -> Result<()> {
-        let files = Files::find(&self.place, table, chosen).await?;
+        let files = Files::find(&self.place, table, &chosen.since, &chosen.until).await?;
         self.replace(&format!("all_{}", table.name), Arc::new(files))
     }
 

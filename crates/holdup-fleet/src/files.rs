@@ -30,7 +30,7 @@ use holdup_export::dataset::schema::TableDoc;
 use object_store::path::Path as Key;
 use object_store::{GetResult, GetResultPayload, ObjectMeta, ObjectStore, ObjectStoreExt};
 
-use crate::{Chosen, Error, Place, Result};
+use crate::{Error, Place, Result};
 
 /// By what the files of a table are partitioned, in this order. They are the last columns.
 const PARTS: [&str; 2] = ["date", "host"];
@@ -61,8 +61,8 @@ struct File {
 }
 
 impl Files {
-    /// Finds the files of the chosen days; those of others are not even listed.
-    pub(crate) async fn find(place: &Place, table: &TableDoc, chosen: &Chosen) -> Result<Files> {
+    /// Finds the files of these days, both among them; those of others are not even listed.
+    pub(crate) async fn find(place: &Place, table: &TableDoc, since: &str, until: &str) -> Result<Files> {
         let of = |text| if text { DataType::Utf8 } else { DataType::Int64 };
         let own = table.columns.iter().map(|c| Field::new(c.name, of(c.is_text()), true));
         let parts = PARTS.map(|name| Field::new(name, DataType::Utf8, true));
@@ -71,7 +71,7 @@ impl Files {
         let days = place.store.list_with_delimiter(Some(&below)).await?.common_prefixes;
         let days = days.into_iter().filter(|day| {
             let date = part(day, PARTS[0]);
-            date.is_some_and(|date| *chosen.since <= *date && *date <= *chosen.until)
+            date.is_some_and(|date| (since..=until).contains(&date.as_str()))
         });
         let mut files = Vec::new();
         for day in days {
