@@ -225,3 +225,48 @@ impl TableProvider for Files {
         Ok(Arc::new(StreamingTableExec::try_new(schema, parts, None, [], false, limit)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{AsArray, Int64Array};
+    use datafusion::parquet::arrow::ArrowWriter;
+
+    use super::*;
+
+    fn file(bytes: usize) -> File {
+        let location = Key::from("set/finding/date=2026-11-05/host=web-1/a.parquet");
+        let meta =
+            ObjectMeta { location, last_modified: Default::default(), size: bytes as u64, e_tag: None, version: None };
+        File::of(meta).expect("a table's file")
+    }
+
+    #[test]
+    fn what_an_older_file_lacks_is_null_and_what_it_has_besides_is_left_out() {
+        let columns: [(&str, ArrayRef); 2] = [
+            ("trace", Arc::new(StringArray::from(vec!["a", "b"]))),
+            ("of_a_newer_one", Arc::new(Int64Array::from(vec![1, 2]))),
+        ];
+        let rows = RecordBatch::try_from_iter(columns).unwrap();
+        let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), None).unwrap();
+        writer.write(&rows).unwrap();
+        let bytes = writer.into_inner().unwrap();
+        let field = |name: &str, of| Field::new(name, of, true);
+        let wanted = Arc::new(Schema::new(vec![
+            field("host", DataType::Utf8),
+            field("blame_ns", DataType::Int64),
+            field("trace", DataType::Utf8),
+        ]));
+        let read = file(bytes.len()).rows(bytes.into(), &wanted).unwrap();
+        assert_eq!((read.len(), read[0].num_rows(), read[0].column(1).null_count()), (1, 2, 2));
+        let text = |column: usize, row| read[0].column(column).as_string::<i32>().value(row).to_owned();
+        assert_eq!([text(0, 0), text(0, 1), text(2, 0), text(2, 1)], ["web-1", "web-1", "a", "b"]);
+    }
+
+    #[test]
+    fn a_path_tells_the_day_and_the_host() {
+        let found = file(1);
+        assert_eq!((found.date.as_str(), found.host.as_str()), ("2026-11-05", "web-1"));
+        let other = ObjectMeta { location: Key::from("set/finding/date=2026-11-05/a.parquet"), ..found.meta };
+        assert!(File::of(other).is_none(), "of no host");
+    }
+}
