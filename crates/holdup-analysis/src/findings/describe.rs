@@ -364,7 +364,7 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), limit: Option<Lim
 
 /// Whether it ran the top of a Python module that is not the program's own script: it was imported.
 fn is_import(c: &Culprit) -> bool {
-    let is_script = |what: &str| c.source.starts_with(&format!("{what}:")) || c.source.contains("__main__.py");
+    let is_script = |what: &str| c.source == what || c.source.contains("__main__.py");
     c.function == "<module>" && c.works_on.first().is_some_and(|on| !is_script(&on.what))
 }
 
@@ -381,10 +381,10 @@ mod tests {
             works_on: what.iter().map(|what| WorkedOn { what: (*what).into(), share: 1.0 }).collect(),
             ..Culprit::default()
         };
-        assert!(is_import(&of("<module>", "torch/__init__.py:1", &["loader.py"])));
-        assert!(!is_import(&of("<module>", "loader.py:1", &["loader.py"])), "its own work may stand there");
-        assert!(!is_import(&of("<module>", "pkg/__main__.py:1", &["pkg"])));
-        assert!(!is_import(&of("<module>", "torch/__init__.py:1", &[])), "nobody knows the script");
+        assert!(is_import(&of("<module>", "torch/__init__.py", &["loader.py"])));
+        assert!(!is_import(&of("<module>", "loader.py", &["loader.py"])), "its own work may stand there");
+        assert!(!is_import(&of("<module>", "pkg/__main__.py", &["pkg"])));
+        assert!(!is_import(&of("<module>", "torch/__init__.py", &[])), "nobody knows the script");
         assert!(!is_import(&of("load", "torch/__init__.py:1", &["loader.py"])));
     }
 }
