@@ -41,7 +41,9 @@ const AT_ONCE: usize = 512;
 /// A larger file holds no rows of one trace, in bytes.
 const LARGEST: u64 = 256 << 20;
 /// Rows that are decoded at once, at most.
-const ROWS: usize = 8192;
+const ROWS: usize = 1024;
+/// Nor do its columns in memory, in bytes: a few bytes of a file may stand for any number of equal rows.
+const DECODED: usize = 256 << 20;
 
 /// A table's files.
 #[derive(Clone)]
@@ -116,7 +118,16 @@ impl File {
         let wanted = schema.fields().iter().map(|f| f.name().as_str());
         let mask = ProjectionMask::columns(reader.parquet_schema(), wanted);
         let read = reader.with_projection(mask).with_batch_size(ROWS).build().map_err(|e| wrong(&e))?;
-        read.map(|batch| self.columns(&batch.map_err(|e| wrong(&e))?, schema)).collect()
+        let (mut rows, mut size) = (Vec::new(), 0);
+        for batch in read {
+            let batch = batch.map_err(|e| wrong(&e))?;
+            size += batch.get_array_memory_size();
+            if size > DECODED {
+                return Err(wrong(&format!("rows of one trace take {} MB in memory at most", DECODED >> 20)));
+            }
+            rows.push(self.columns(&batch, schema)?);
+        }
+        Ok(rows)
     }
 
     fn columns(&self, batch: &RecordBatch, schema: &SchemaRef) -> Engines<RecordBatch> {
@@ -228,7 +239,8 @@ impl TableProvider for Files {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::{AsArray, Int64Array};
+    use datafusion::arrow::array::{AsArray, DictionaryArray, Int64Array};
+    use datafusion::arrow::datatypes::Int32Type;
     use datafusion::parquet::arrow::ArrowWriter;
 
     use super::*;
@@ -240,6 +252,12 @@ mod tests {
         File::of(meta).expect("a table's file")
     }
 
+    fn written(rows: &RecordBatch) -> Bytes {
+        let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), None).unwrap();
+        writer.write(rows).unwrap();
+        writer.into_inner().unwrap().into()
+    }
+
     #[test]
     fn what_an_older_file_lacks_is_null_and_what_it_has_besides_is_left_out() {
         let columns: [(&str, ArrayRef); 2] = [
@@ -247,19 +265,29 @@ mod tests {
             ("of_a_newer_one", Arc::new(Int64Array::from(vec![1, 2]))),
         ];
         let rows = RecordBatch::try_from_iter(columns).unwrap();
-        let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), None).unwrap();
-        writer.write(&rows).unwrap();
-        let bytes = writer.into_inner().unwrap();
+        let bytes = written(&rows);
         let field = |name: &str, of| Field::new(name, of, true);
         let wanted = Arc::new(Schema::new(vec![
             field("host", DataType::Utf8),
             field("blame_ns", DataType::Int64),
             field("trace", DataType::Utf8),
         ]));
-        let read = file(bytes.len()).rows(bytes.into(), &wanted).unwrap();
+        let read = file(bytes.len()).rows(bytes, &wanted).unwrap();
         assert_eq!((read.len(), read[0].num_rows(), read[0].column(1).null_count()), (1, 2, 2));
         let text = |column: usize, row| read[0].column(column).as_string::<i32>().value(row).to_owned();
         assert_eq!([text(0, 0), text(0, 1), text(2, 0), text(2, 1)], ["web-1", "web-1", "a", "b"]);
+    }
+
+    #[test]
+    fn a_few_bytes_that_stand_for_very_many_are_refused() {
+        let long = "x".repeat(4096);
+        let many: DictionaryArray<Int32Type> = std::iter::repeat_n(long.as_str(), 100_000).collect();
+        let rows = RecordBatch::try_from_iter([("trace", Arc::new(many) as ArrayRef)]).unwrap();
+        let bytes = written(&rows);
+        assert!(bytes.len() < 100_000, "{}", bytes.len());
+        let wanted = Arc::new(Schema::new(vec![Field::new("trace", DataType::Utf8, true)]));
+        let told = file(bytes.len()).rows(bytes, &wanted).unwrap_err().to_string();
+        assert!(told.contains("in memory") && told.contains("a.parquet"), "{told}");
     }
 
     #[test]
