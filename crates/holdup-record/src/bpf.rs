@@ -151,7 +151,7 @@ impl Programs {
             breakpoint: Nanos(0),
         };
         // Only the attempt shows whether a kernel lets functions be traced. Until the others are attached it does nothing.
-        programs.attach_those("fexit/").map_err(|error| Refused { program: Some("on_schedule".into()), error })?;
+        programs.attach_those(|_, section| section.starts_with("fexit/")).map_err(|error| Refused { program: Some("on_schedule".into()), error })?;
         Ok(programs)
     }
 
@@ -176,20 +176,26 @@ impl Programs {
             .ok_or_else(|| Error::Unsupported(format!("The BPF object lacks its map {name}.")))
     }
 
-    /// Attaches all tracepoints, and where spans begin and end. From here on events are recorded.
+    /// Attaches what tells of threads that begin, end and take names: whoever is not found in /proc after this is told by it.
+    pub(crate) fn attach_births(&mut self) -> Result<()> {
+        self.attach_those(|name, _| hooks::BIRTHS.contains(&name))
+    }
+
+    /// Attaches all other tracepoints, and where spans begin and end. From here on events are recorded.
     pub(crate) fn attach(&mut self, options: &Options) -> Result<()> {
         probes::check(&options.spans)?;
         if options.sockets.is_some() {
             listening::ports().into_iter().for_each(|port| self.serve(port));
         }
-        self.attach_those("tp_btf/")?;
+        self.attach_those(|name, section| section.starts_with("tp_btf/") && !hooks::BIRTHS.contains(&name))?;
         self.attach_spans(&options.spans)
     }
 
-    fn attach_those(&mut self, kind: &str) -> Result<()> {
+    /// Attaches the loaded programs that `is_one` picks by name and section.
+    fn attach_those(&mut self, is_one: impl Fn(&str, &str) -> bool) -> Result<()> {
         for program in self.object.progs_mut() {
             let section = program.section().to_string_lossy().into_owned();
-            if !program.autoload() || !section.starts_with(kind) {
+            if !program.autoload() || !is_one(&program.name().to_string_lossy(), &section) {
                 continue;
             }
             let link = program
@@ -285,7 +291,10 @@ impl Programs {
 
     /// Ends recording, at `t`; what has been counted of spans and not been told.
     pub(crate) fn detach(&mut self, t: u64) -> Vec<Side> {
-        self.links.clear();
+        // Births last, as they came first: each that is seen to run is told.
+        while let Some(link) = self.links.pop() {
+            drop(link);
+        }
         self.map("span_counts").map_or(Vec::new(), |counts| probes::untold(&self.spans, &counts, t))
     }
 

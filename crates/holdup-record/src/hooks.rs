@@ -22,6 +22,9 @@ const SOCKETS: [(&str, &str); 4] = [
 /// That which sees lines that are written to a `trace_marker`.
 const MARKERS: &str = "on_write";
 
+/// Those that tell of threads that begin, end and take other names.
+pub(crate) const BIRTHS: [&str; 3] = ["on_fork", "on_exit", "on_rename"];
+
 /// What is missing from a recording without a program.
 const LOST: [(&str, &str); 15] = [
     ("on_schedule", NO_WAITS),

@@ -142,7 +142,8 @@ impl Converter {
                 let (tid, pid) = (r.b as u32, (r.b >> bit::PROCESS) as u32);
                 builder.push(r.t, ForkEvent { parent_pid, parent, pid, tid });
             }
-            kind::EXIT => builder.push(r.t, ExitEvent { tid: r.a as u32 }),
+            // Of whoever ended before switches were recorded there is nothing else to tell.
+            kind::EXIT if self.pids.contains_key(&(r.a as u32)) => builder.push(r.t, ExitEvent { tid: r.a as u32 }),
             _ => {}
         }
     }

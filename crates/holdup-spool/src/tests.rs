@@ -47,6 +47,7 @@ fn sample(dir: &Path) -> PathBuf {
     put(98_000, kind::NAME, 13 | 10 << 32, u64::from_le_bytes(*b"new name"));
     put(98_000, kind::MORE, u64::from_le_bytes(*b" longer\0"), 0);
     put(99_000, kind::EXIT, 13, 0);
+    put(99_500, kind::EXIT, 404, 0);
     // Thread 10 blocks for good; its stack is taken at the end.
     put(100_000, kind::SWITCH, 10 | 0xffff << 48, 1 | 10 << 16);
     put(200_000, kind::BLOCKED, 10, 79);
@@ -93,6 +94,9 @@ fn what_was_written_is_read() {
     assert_eq!(trace.meta.native_events["sched_switch"], 3);
     let names: Vec<&str> = trace.threads.name.iter().map(|&n| trace.text(n)).collect();
     assert!(names.contains(&"new name longer"), "{names:?}");
+    let by_tid = |tid: u32| trace.threads.rows().find(|thread| thread.tid == tid);
+    assert_ne!(by_tid(13).expect("forked").end, holdup_trace::Timestamp::MAX);
+    assert!(by_tid(404).is_none(), "it ended before there was anything to see of it");
 }
 
 /// In the locks of a container's process stand the numbers that its threads have for themselves.
