@@ -4,7 +4,7 @@
 //! engine's own tables of files spend five times as long on opening one as on its rows. Here each is read whole, by one request, decoded at
 //! once, and rows of hundreds of files go on together.
 //!
-//! O(files) memory for their names; of their rows, those of [`AT_ONCE`] files for each CPU.
+//! O(files) memory for their names; of their rows, for each CPU those of [`AT_ONCE`] files that take [`TOGETHER`] bytes at most, and of one more.
 
 use std::fmt::{Debug, Formatter};
 use std::io::Read;
@@ -25,7 +25,8 @@ use datafusion::parquet::file::metadata::ParquetStatisticsPolicy;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use holdup_export::dataset::schema::TableDoc;
 use object_store::path::Path as Key;
 use object_store::{GetResult, GetResultPayload, ObjectMeta, ObjectStore, ObjectStoreExt};
@@ -36,14 +37,16 @@ use crate::{Error, Place, Result};
 const PARTS: [&str; 2] = ["date", "host"];
 /// So many files are asked for before the first of them has come.
 const AHEAD: usize = 16;
-/// Rows of so many files go on together.
+/// Rows of so many files go on together,
 const AT_ONCE: usize = 512;
+/// or of as many as take this in memory, in bytes.
+const TOGETHER: usize = 32 << 20;
 /// A larger file holds no rows of one trace, in bytes.
-const LARGEST: u64 = 256 << 20;
+const LARGEST: u64 = 32 << 20;
 /// Rows that are decoded at once, at most.
 const ROWS: usize = 1024;
 /// Nor do its columns in memory, in bytes: a few bytes of a file may stand for any number of equal rows.
-const DECODED: usize = 256 << 20;
+const DECODED: usize = 64 << 20;
 
 /// A table's files.
 #[derive(Clone)]
@@ -199,11 +202,24 @@ impl PartitionStream for Part {
                 Err(e) => vec![Err(e)],
             })
         };
-        let rows = read.map_ok(of_file).try_flatten().try_chunks(AT_ONCE).map_err(|e| e.1);
+        let rows = together(read.map_ok(of_file).try_flatten().boxed());
         let schema = self.schema.clone();
         let rows = rows.map(move |batches| Ok(concat_batches(&schema, &batches?)?));
         Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), rows))
     }
+}
+
+/// Rows that go on together.
+fn together(rows: BoxStream<'static, Engines<RecordBatch>>) -> impl Stream<Item = Engines<Vec<RecordBatch>>> + Send {
+    stream::try_unfold(rows, |mut rows| async move {
+        let (mut batches, mut size) = (Vec::new(), 0);
+        while batches.len() < AT_ONCE && size < TOGETHER {
+            let Some(batch) = rows.try_next().await? else { break };
+            size += batch.get_array_memory_size();
+            batches.push(batch);
+        }
+        Ok((!batches.is_empty()).then_some((batches, rows)))
+    })
 }
 
 #[async_trait]
@@ -242,6 +258,7 @@ mod tests {
     use datafusion::arrow::array::{AsArray, DictionaryArray, Int64Array};
     use datafusion::arrow::datatypes::Int32Type;
     use datafusion::parquet::arrow::ArrowWriter;
+    use futures_util::FutureExt;
 
     use super::*;
 
@@ -288,6 +305,15 @@ mod tests {
         let wanted = Arc::new(Schema::new(vec![Field::new("trace", DataType::Utf8, true)]));
         let told = file(bytes.len()).rows(bytes, &wanted).unwrap_err().to_string();
         assert!(told.contains("in memory") && told.contains("a.parquet"), "{told}");
+    }
+
+    #[test]
+    fn large_rows_do_not_wait_for_many_others() {
+        let wide = StringArray::from(vec!["x".repeat(TOGETHER / 4)]);
+        let rows = RecordBatch::try_from_iter([("trace", Arc::new(wide) as ArrayRef)]).unwrap();
+        let all = stream::iter(vec![rows; 9]).map(Ok).boxed();
+        let lengths = together(all).map_ok(|batches| batches.len()).try_collect::<Vec<_>>();
+        assert_eq!(lengths.now_or_never().expect("nothing to wait for").unwrap(), [4, 4, 1]);
     }
 
     #[test]
