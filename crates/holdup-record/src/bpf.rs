@@ -151,7 +151,9 @@ impl Programs {
             breakpoint: Nanos(0),
         };
         // Only the attempt shows whether a kernel lets functions be traced. Until the others are attached it does nothing.
-        programs.attach_those(|_, section| section.starts_with("fexit/")).map_err(|error| Refused { program: Some("on_schedule".into()), error })?;
+        programs
+            .attach_those(|_, section| section.starts_with("fexit/"))
+            .map_err(|error| Refused { program: Some("on_schedule".into()), error })?;
         Ok(programs)
     }
 

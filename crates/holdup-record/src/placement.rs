@@ -47,16 +47,15 @@ impl Placements {
         *self = Placements { next: self.next, pause: self.pause, ..Placements::new() };
     }
 
-    /// Appends what is new of all threads, but for the kernel's own, each process as of what `clock` says then.
-    pub(crate) fn look_at_all(&mut self, clock: impl Fn() -> u64, out: &mut Vec<Side>) {
-        let t = clock();
+    /// Appends what is new of all threads, but for the kernel's own, as of time `t`.
+    pub(crate) fn look_at_all(&mut self, t: u64, out: &mut Vec<Side>) {
         self.next = t + self.pause;
         let users = numbers(Path::new("/proc")).filter(|&pid| stat(pid).is_some_and(|stat| !stat.is_kernel));
-        users.for_each(|pid| self.look(pid, clock(), out));
+        users.for_each(|pid| self.look(pid, t, out));
         self.quotas.tell(t, out);
     }
 
-    /// Appends what is new of the trees of `roots` as of time `t`, if it is time for that.
+    /// The same of the trees of `roots`, if it is time for that.
     pub(crate) fn look_at_some(&mut self, roots: &[u32], t: u64, out: &mut Vec<Side>) {
         if t < self.next {
             return;
@@ -123,7 +122,7 @@ mod tests {
         let me = std::process::id();
         let mut placements = Placements::new();
         let mut out = Vec::new();
-        placements.look_at_all(|| 5, &mut out);
+        placements.look_at_all(5, &mut out);
         let of = |out: &[Side], wanted: u32| {
             out.iter().filter(|s| matches!(s, Side::Placement { tid, .. } if *tid == wanted)).count()
         };

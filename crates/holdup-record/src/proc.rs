@@ -7,7 +7,7 @@ use std::path::Path;
 use holdup_spool::Side;
 use holdup_trace::{Host, Image};
 
-use crate::{clock, subjects};
+use crate::subjects;
 
 /// Tells of threads and processes, each once.
 #[derive(Debug, Default)]
@@ -17,12 +17,10 @@ pub(crate) struct Scanner {
 }
 
 impl Scanner {
-    /// Appends the names of threads, and the mappings and parents of processes, not told of before, each as of when it was read: who
-    /// begins meanwhile has not been there before.
-    pub(crate) fn scan(&mut self, out: &mut Vec<Side>) {
+    /// Appends the names of threads, and the mappings and parents of processes, not told of before, as of time `t`.
+    pub(crate) fn scan(&mut self, t: u64, out: &mut Vec<Side>) {
         let mut parents = Vec::new();
         for pid in numbers(Path::new("/proc")) {
-            let t = clock::now();
             let process = format!("/proc/{pid}");
             for tid in numbers(Path::new(&format!("{process}/task"))) {
                 if self.threads.insert(tid)

@@ -129,13 +129,13 @@ fn session(
     programs.control(&first);
     // Between the hooks on births and those on switches: whoever is seen to run was there, or is told to begin.
     programs.attach_births()?;
-    scanner.scan(&mut side);
+    scanner.scan(header.start_ns, &mut side);
     side.extend(listening.into_iter().map(|found| found.at(header.start_ns)));
-    placements.look_at_all(clock::now, &mut side);
+    placements.look_at_all(header.start_ns, &mut side);
     programs.attach(options)?;
     samples.iter().try_for_each(|event| programs.attach_sampling(event))?;
     programs.look_at_all(&first);
-    scanner.scan(&mut side);
+    scanner.scan(clock::now(), &mut side);
     drop(raised);
     // Loading the programs is not yet recording.
     let costs = Costs::begin();
@@ -374,11 +374,11 @@ impl Recording<'_> {
         self.epoch = number;
         self.tell();
         probes::tell(&self.options.spans, t, &mut self.side);
-        Scanner::default().scan(&mut self.side);
+        Scanner::default().scan(t, &mut self.side);
         self.buffers.interpreters().all_functions(&mut self.side);
         self.looks = Looks::new(self.options.budget);
         self.placements.forget();
-        self.placements.look_at_all(clock::now, &mut self.side);
+        self.placements.look_at_all(t, &mut self.side);
         limits::return_memory();
         Ok(())
     }
@@ -386,7 +386,7 @@ impl Recording<'_> {
     /// `failure` says why it ended early: then nothing more can be written.
     fn end(mut self, failure: Option<String>) -> Result<(Outcome, Sink)> {
         let end_ns = clock::now();
-        self.placements.look_at_all(|| end_ns, &mut self.side);
+        self.placements.look_at_all(end_ns, &mut self.side);
         let failed = failure.is_some();
         let mut notes: Vec<String> = self.programs.lacks.take().into_iter().chain(failure).collect();
         notes.extend((self.place.level > 0).then(|| namespace::NOTE.to_owned()));

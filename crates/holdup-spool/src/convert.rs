@@ -27,6 +27,8 @@ pub(crate) struct Converter {
     prefixes: FxHashMap<u16, Prefix>,
     /// Which process each thread belongs to.
     pids: FxHashMap<u32, u32>,
+    /// When each thread began that was seen to, in nanoseconds.
+    forks: FxHashMap<u32, u64>,
     /// Threads of containers by their process and the number that they have for themselves.
     inner: FxHashMap<(u32, u32), u32>,
     /// What records of spans mean.
@@ -78,11 +80,19 @@ impl Converter {
         self.inner.insert((pid, inner), tid);
     }
 
+    /// When what /proc says of a thread as of `t` is so: after it began, which may have been while /proc was read.
+    pub(crate) fn when(&self, tid: u32, t: u64) -> u64 {
+        self.forks.get(&tid).map_or(t, |&fork| t.max(fork + 1))
+    }
+
     /// Learns the new threads of a block before any block of the round is converted.
     pub(crate) fn learn_forks(&mut self, records: &[u8]) {
         for r in Record::all(records) {
             match r.kind {
-                kind::FORK => self.learn(r.b as u32, (r.b >> bit::PROCESS) as u32),
+                kind::FORK => {
+                    self.learn(r.b as u32, (r.b >> bit::PROCESS) as u32);
+                    self.forks.insert(r.b as u32, r.t);
+                }
                 kind::INNER => self.learn_inner(r.a as u32, (r.a >> bit::PROCESS) as u32, r.b as u32),
                 _ => {}
             }

@@ -236,25 +236,29 @@ impl Reader {
             Side::Name { t, pid, tid, name } => {
                 self.converter.learn(tid, pid);
                 let name = builder.string(&name);
-                builder.push(t, NameEvent { pid, tid, name });
+                builder.push(self.converter.when(tid, t), NameEvent { pid, tid, name });
             }
             Side::Map { t, image } => {
                 self.mappings += 1;
                 let pid = image.pid;
                 let image = builder.image(image);
-                builder.push(t, MapEvent { pid, image });
+                builder.push(self.converter.when(pid, t), MapEvent { pid, image });
             }
             Side::Exec { t, pid } => builder.push(t, ExecEvent { pid }),
-            Side::Listener { t, pid, parent, listens } => builder.push(t, ListenerEvent { pid, parent, listens }),
+            Side::Listener { t, pid, parent, listens } => {
+                builder.push(self.converter.when(pid, t), ListenerEvent { pid, parent, listens });
+            }
             Side::Subject { t, pid, what } => {
                 let what = builder.string(&what);
-                builder.push(t, SubjectEvent { pid, what });
+                builder.push(self.converter.when(pid, t), SubjectEvent { pid, what });
             }
-            Side::Parent { t, pid, parent } => builder.push(t, ParentEvent { pid, parent }),
+            Side::Parent { t, pid, parent } => {
+                builder.push(self.converter.when(pid, t), ParentEvent { pid, parent });
+            }
             Side::Inner { t: _, pid, tid, inner } => self.converter.learn_inner(tid, pid, inner),
             Side::Placement { t, tid, cpus, nice, policy, group, span } => {
                 let (cpus, group, span) = (builder.string(&cpus), builder.string(&group), Nanos(span));
-                builder.push(t, PlacementEvent { tid, cpus, nice, policy, group, span });
+                builder.push(self.converter.when(tid, t), PlacementEvent { tid, cpus, nice, policy, group, span });
             }
             Side::Quota { t, group, limit: [quota_us, period_us], counts: [periods, throttled, throttled_us] } => {
                 let group = builder.string(&group);

@@ -130,6 +130,29 @@ fn owners_in_containers_are_found_by_their_own_numbers() {
     assert_eq!(tids, [Some(701), Some(702), None], "known at the beginning, known since its start, and not known");
 }
 
+/// It is told as of when the look at all of them began.
+#[test]
+fn who_begins_while_proc_is_read_is_one_thread() {
+    let dir = tempfile::tempdir().expect("dir");
+    let path = dir.path().join("spool");
+    let mut spool = SpoolWriter::create(&path).expect("create");
+    spool.header(&Header { start_ns: 1000, cpus: 1, ..Header::default() }).expect("header");
+    let fork = Record { t: 1500, kind: kind::FORK, a: 10 | 10 << 32, b: 20 | 20 << 32 };
+    spool.records(0, &fork.encode()).expect("records");
+    let side = [
+        Side::Name { t: 1000, pid: 10, tid: 10, name: "sh".into() },
+        Side::Placement { t: 1000, tid: 20, cpus: "0".into(), nice: 0, policy: 0, group: "/".into(), span: 0 },
+        Side::Parent { t: 1000, pid: 20, parent: 10 },
+        Side::Name { t: 1000, pid: 20, tid: 20, name: "sleep".into() },
+    ];
+    spool.side(&side).expect("side");
+    spool.round().expect("round");
+    spool.footer(&Footer { end_ns: 5000, ..Footer::default() }).expect("footer");
+    let trace = trace_of(&path).expect("trace");
+    let names: Vec<&str> = trace.threads.rows().filter(|t| t.tid == 20).map(|t| trace.text(t.name)).collect();
+    assert_eq!(names, ["sleep"]);
+}
+
 #[test]
 fn waits_have_stacks_ended_or_not() {
     let dir = tempfile::tempdir().expect("dir");
