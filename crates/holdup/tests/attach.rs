@@ -108,6 +108,40 @@ impl Drop for Group {
     }
 }
 
+/// Processes come and go while the hooks are attached, while /proc is read, and while the hooks are detached.
+#[test]
+fn whoever_runs_while_recording_begins_or_ends_has_a_name() {
+    let Some(_one) = can_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let _storm = Storm(Command::new("sh").args(["-c", "while :; do /bin/true; done"]).spawn().expect("starts"));
+    for n in 0..5 {
+        let names = names_of_all(&dir.path().join(format!("{n}.holdup")));
+        assert!(names.iter().any(|name| name == "true"), "{names:?}");
+        let nameless: Vec<_> = names.iter().filter(|name| name.starts_with("tid ")).collect();
+        assert!(nameless.is_empty(), "{nameless:?} of {}", names.len());
+    }
+}
+
+/// A shell that starts one program after another until it is dropped.
+struct Storm(Child);
+
+impl Drop for Storm {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The names of all threads that run within 0.2 s.
+fn names_of_all(path: &Path) -> Vec<String> {
+    let path = path.display().to_string();
+    let o = run(&["record", "-a", "--duration", "0.2s", "-o", &path]);
+    assert_eq!(code(&o), 0, "{}", err(&o));
+    let told = json(&run(&["threads", &path, "--json", "--top", "100000"]));
+    let rows = told["threads"].as_array().expect("threads");
+    rows.iter().map(|row| row["name"].as_str().expect("a name").to_owned()).collect()
+}
+
 #[test]
 fn a_control_group_is_its_processes() {
     let Some(_one) = can_record() else { return };
