@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{RecordBatch, StringArray};
+use datafusion::arrow::array::{Array, RecordBatch, StringArray};
 use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::error::ArrowError;
 use datafusion::datasource::MemTable;
 use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use futures_util::TryStreamExt;
 use holdup_export::dataset::ABOUT;
 use holdup_export::dataset::schema::{TABLES, TableDoc};
 use object_store::ObjectStoreExt;
@@ -56,6 +59,9 @@ pub struct Wanted {
     pub kind: String,
 }
 
+/// Most memory for what is kept, and as much for what the engine has at hand meanwhile, in bytes.
+const MOST: usize = 4 << 30;
+
 /// A data set that can be asked.
 pub struct Engine {
     place: Place,
@@ -71,7 +77,8 @@ impl Engine {
     pub fn open(place: Place) -> Result<Engine> {
         let runtime = Runtime::new()?;
         let config = SessionConfig::new().with_information_schema(false);
-        let session = SessionContext::new_with_config(config);
+        let bounded = RuntimeEnvBuilder::new().with_memory_limit(MOST, 1.0).build_arc()?;
+        let session = SessionContext::new_with_config_rt(config, bounded);
         let engine = Engine { place, session, runtime };
         engine.is_dataset()?;
         Ok(engine)
@@ -196,15 +203,61 @@ impl Engine {
     }
 
     fn collect(&self, sql: &str) -> Result<Vec<RecordBatch>> {
-        let answered = self.runtime.block_on(async { self.session.sql(sql).await?.collect().await });
+        let answered =
+            self.runtime.block_on(async { up_to(MOST, self.session.sql(sql).await?.execute_stream().await?).await });
         answered.map_err(|e| match e.find_root() {
             // Of a file: a sentence already.
             DataFusionError::External(ours) if ours.is::<Error>() => Error::Input(ours.to_string()),
+            DataFusionError::ResourcesExhausted(_) => Error::Input(format!(
+                "{}: what was asked of these days takes more than {} GB of memory: ask of fewer days (--since, --until), or on a cluster",
+                self.place.name,
+                MOST >> 30
+            )),
             _ => e.into(),
         })
     }
 }
 
+/// All of `rows`, if they take no more than `most` bytes.
+async fn up_to(
+    most: usize,
+    mut rows: SendableRecordBatchStream,
+) -> std::result::Result<Vec<RecordBatch>, DataFusionError> {
+    let (mut batches, mut size) = (Vec::new(), 0);
+    while let Some(batch) = rows.try_next().await? {
+        // Of their own: several batches may be parts of one.
+        for column in batch.columns() {
+            size += column.to_data().get_slice_memory_size().map_err(arrow)?;
+        }
+        if size > most {
+            return Err(DataFusionError::ResourcesExhausted(format!("{size} bytes of rows")));
+        }
+        batches.push(batch);
+    }
+    Ok(batches)
+}
+
 fn arrow(error: ArrowError) -> DataFusionError {
     DataFusionError::ArrowError(Box::new(error), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+    use futures_util::{FutureExt, stream};
+
+    use super::*;
+
+    #[test]
+    fn parts_of_one_batch_count_once_and_too_many_rows_are_refused() {
+        let column = Arc::new(StringArray::from(vec!["x".repeat(1000); 64])) as Arc<dyn Array>;
+        let whole = RecordBatch::try_from_iter([("trace", column)]).unwrap();
+        let rows = || -> SendableRecordBatchStream {
+            let parts: Vec<_> = (0..64).map(|at| Ok(whole.slice(at, 1))).collect();
+            Box::pin(RecordBatchStreamAdapter::new(whole.schema(), stream::iter(parts)))
+        };
+        let read = |most| up_to(most, rows()).now_or_never().expect("nothing to wait for");
+        assert_eq!(read(70_000).unwrap().len(), 64);
+        assert!(matches!(read(50_000), Err(DataFusionError::ResourcesExhausted(_))));
+    }
 }
