@@ -61,6 +61,8 @@ pub(crate) struct Sizes {
 pub(crate) struct Programs {
     object: Object,
     links: Vec<Link>,
+    /// Those of births, which come before all others and go after them: each that is seen to run is told.
+    births: Vec<Link>,
     /// By which hooks events are recorded.
     pub hooks: Vec<String>,
     /// One sentence on what this kernel does not tell.
@@ -145,6 +147,7 @@ impl Programs {
         let mut programs = Programs {
             object,
             links: Vec::new(),
+            births: Vec::new(),
             hooks,
             lacks: choice.lacks(&loaded),
             spans: Vec::new(),
@@ -180,7 +183,10 @@ impl Programs {
 
     /// Attaches what tells of threads that begin, end and take names: whoever is not found in /proc after this is told by it.
     pub(crate) fn attach_births(&mut self) -> Result<()> {
-        self.attach_those(|name, _| hooks::BIRTHS.contains(&name))
+        let others = self.links.len();
+        self.attach_those(|name, _| hooks::BIRTHS.contains(&name))?;
+        self.births = self.links.split_off(others);
+        Ok(())
     }
 
     /// Attaches all other tracepoints, and where spans begin and end. From here on events are recorded.
@@ -293,10 +299,8 @@ impl Programs {
 
     /// Ends recording, at `t`; what has been counted of spans and not been told.
     pub(crate) fn detach(&mut self, t: u64) -> Vec<Side> {
-        // Births last, as they came first: each that is seen to run is told.
-        while let Some(link) = self.links.pop() {
-            drop(link);
-        }
+        self.links.clear();
+        self.births.clear();
         self.map("span_counts").map_or(Vec::new(), |counts| probes::untold(&self.spans, &counts, t))
     }
 
