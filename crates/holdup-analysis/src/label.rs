@@ -11,8 +11,9 @@ const RECORDER_FRAMES: &[&str] = &["__traceiter_", "bpf_prog_", "bpf_trace_run",
 
 /// `file.c:12`, the file without its folders; empty if unknown.
 pub fn source(trace: &Trace, l: &LocationRow) -> String {
-    // Where a Python module begins says nothing of where in it that is.
-    let line = if trace.text(l.function) == "<module>" { 0 } else { l.line };
+    // Where a Python module begins, which is all that some recordings tell, says nothing of where in it that is.
+    let begins = l.line == 1 && trace.text(l.function) == "<module>";
+    let line = if begins { 0 } else { l.line };
     file_line(trace.text(l.file), line)
 }
 

@@ -47,6 +47,8 @@ struct {
 #define OWNED_BY_C 3
 #define HEAP_OBJECT(word) (((word) & 3) == 1) /* in V8 */
 #define MAP_TYPE 12 /* where V8 has the type in a map */
+#define UNIT_SHIFT 48
+#define LAST_UNIT 0xffff
 #define SHIM 1 /* in place of a code object: a call of the evaluation loop begins behind it */
 
 INLINE long read_user(void *to, u32 size, u64 from, struct task_struct *task, const bool foreign)
@@ -134,6 +136,13 @@ struct walk {
 	u64 frames;
 };
 
+/* Which unit of two bytes of the function `code` runs, from 1 on, in the upper bits of a word, where addresses have none; 0 if it is not known. */
+INLINE u64 instruction_bits(struct interpreter *where, u64 instruction, u64 code)
+{
+	u64 unit = ((instruction - code - where->bytecode) >> 1) + 1;
+	return where->instruction && unit <= LAST_UNIT ? unit << UNIT_SHIFT : 0;
+}
+
 /* The `i`-th frame. Nothing is counted but by the loop, whose counter the verifier takes for unknown, or it would count, too. */
 INLINE long walk_step(struct walk *w, u64 i, const bool foreign)
 {
@@ -142,13 +151,14 @@ INLINE long walk_step(struct walk *w, u64 i, const bool foreign)
 	u64 size = masked(where->size, sizeof(s->frame) - 1);
 	if (read_user(s->frame, size, w->frame, w->task, foreign))
 		return 1;
-	u64 word = s->frame[masked(where->code >> 3, 15)];
+	u64 code = s->frame[masked(where->code >> 3, 15)] & ~1ULL, word;
 	u64 previous = s->frame[masked(where->previous >> 3, 15)];
 	u8 entry = ((u8 *)s->frame)[masked(where->entry, sizeof(s->frame) - 1)];
 	if (where->entries == SHIMMED)
-		word = entry == OWNED_BY_C ? SHIM : word & ~1ULL;
+		word = entry == OWNED_BY_C ? SHIM : code;
 	else
-		word = (word & ~1ULL) | (where->entries == EACH || (entry & where->flag));
+		word = code | (where->entries == EACH || (entry & where->flag));
+	word |= instruction_bits(where, s->frame[masked(where->instruction >> 3, 15)], code);
 	s->interpreted[masked(i, MAX_INTERPRETED - 1)] = word;
 	w->hash = mix(w->hash, word);
 	w->frames = i + 1;

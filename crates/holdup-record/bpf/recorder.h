@@ -221,6 +221,8 @@ struct interpreter {
 	u32 single; /* it runs in the process's first thread alone, and is not looked for */
 	u32 shared; /* V8, of which nothing above is meant: in a function, what it shares with others of its text */
 	u32 shared_type; /* the type of those, in the map that they begin with */
+	u32 instruction; /* in a frame: where it runs; 0 if it does not tell */
+	u32 bytecode; /* in its function: where those instructions begin */
 };
 
 #define NOT_THROUGH 0xffffffff

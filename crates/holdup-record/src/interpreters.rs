@@ -1,6 +1,6 @@
 //! Frames of interpreters: tells the programs in the kernel where processes keep them, and names the functions that they met.
 
-use holdup_runtime::interpreter::{Function, Interpreter, Met, Names, Place, may_be, pointers};
+use holdup_runtime::interpreter::{Function, Interpreter, Met, Names, Place, Spot, may_be, pointers};
 use holdup_spool::Side;
 use holdup_trace::{Image, InterpretedFrame, PointedFrame, RawStack};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
@@ -107,7 +107,8 @@ impl Interpreters {
                 }
                 continue;
             }
-            let Met { number, evaluated, new: function } = names.meet(interpreter, stack.pid, layout, word & !1);
+            let Met { number, evaluated, new: function } =
+                names.meet(interpreter, stack.pid, layout, Spot::of(word & !1));
             new.extend(function.map(|function| told(number, function)));
             (*asked, *unread) = (*asked + 1, *unread + u64::from(number == 0));
             to.frames.push(InterpretedFrame { function: number, entry: evaluated && word & 1 == 1 });
@@ -122,7 +123,7 @@ impl Interpreters {
         let _raised = Raised::all();
         let mut pointed = Vec::new();
         for (pointer, address) in pointers(stack).take(MOST_POINTED) {
-            let Met { number, new: function, .. } = names.meet(interpreter, stack.pid, *layout, address);
+            let Met { number, new: function, .. } = names.meet(interpreter, stack.pid, *layout, Spot::of(address));
             new.extend(function.map(|function| told(number, function)));
             pointed.extend((number != 0).then_some(PointedFrame { pointer, function: number }));
         }

@@ -145,6 +145,8 @@ shared! {
         single: u32,
         shared: u32,
         shared_type: u32,
+        instruction: u32,
+        bytecode: u32,
     }
 }
 
@@ -178,6 +180,8 @@ impl InterpreterWords {
             size: f.size,
             flag: f.flag.into(),
             single: f.single.into(),
+            instruction: f.instruction,
+            bytecode: f.bytecode,
             ..InterpreterWords::default()
         }
     }

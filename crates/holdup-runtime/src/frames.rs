@@ -61,6 +61,10 @@ pub struct Frames {
     pub previous: u32,
     /// In a frame: its function.
     pub code: u32,
+    /// In a frame: the address of the instruction that runs; 0 if that is not to be read.
+    pub instruction: u32,
+    /// In a function: where its instructions begin.
+    pub bytecode: u32,
     /// In a frame: the byte that tells of `entries`.
     pub entry: u32,
     /// How they tell where a call of the evaluation began.
@@ -80,7 +84,7 @@ pub struct Function {
     pub name: String,
     /// Its file. Any characters.
     pub file: String,
-    /// The line in which it begins; 0 for unknown.
+    /// The line that runs, or else the one in which it begins; 0 for unknown.
     pub line: u32,
 }
 
@@ -92,7 +96,10 @@ pub(crate) struct Head {
     pub(crate) class: u64,
     /// 0 if it is compiled into the program.
     pub(crate) file: u64,
+    /// In which it begins.
     pub(crate) line: u32,
+    /// What tells the lines of its instructions; 0 for nothing.
+    pub(crate) lines: u64,
 }
 
 impl Head {

@@ -8,7 +8,7 @@ mod names;
 
 use holdup_trace::Image;
 
-pub use names::{Met, Names};
+pub use names::{Met, Names, Spot};
 
 use crate::frames::Head;
 pub use crate::frames::{Entries, Frames, Function, Listed, OnStack, Place};
@@ -45,9 +45,10 @@ impl Code {
         }
     }
 
-    fn function(&self, memory: &Memory, head: Head) -> Option<Function> {
+    /// The function, in the line that its `instruction` has, see [`Spot`].
+    fn function(&self, memory: &Memory, head: Head, instruction: Option<u16>) -> Option<Function> {
         match self {
-            Code::Python(code) => code.function(memory, head),
+            Code::Python(code) => code.function(memory, head, instruction),
             Code::Php => php::function(memory, head),
             Code::V8(code) => code.function(memory, head),
         }

@@ -59,6 +59,8 @@ const FRAMES: Frames = Frames {
     through: None,
     previous: 48,
     code: 24,
+    instruction: 0,
+    bytecode: 0,
     entry: 42,
     entries: Entries::Flagged,
     size: 56,
@@ -78,14 +80,14 @@ pub(crate) fn head(memory: &Memory, address: u64) -> Option<Head> {
     let bytes = memory.read(address, FUNCTION)?;
     let (name, class) = (word(&bytes, 8)?, word(&bytes, 16)?);
     if bytes[0] == INTERNAL {
-        return (name != 0).then_some(Head { name, class, file: 0, line: 0 });
+        return (name != 0).then_some(Head { name, class, file: 0, line: 0, lines: 0 });
     }
     let of_file = |at: &usize| {
         let (file, first, last) = (word(&bytes, *at)?, half(&bytes, at + 8)?, half(&bytes, at + 12)?);
         (first <= last && is_text(memory, file)).then_some((file, first))
     };
     let (file, line) = FILES.iter().find_map(of_file).filter(|_| USER.contains(&bytes[0]))?;
-    Some(Head { name, class, file, line })
+    Some(Head { name, class, file, line, lines: 0 })
 }
 
 pub(crate) fn function(memory: &Memory, head: Head) -> Option<Function> {

@@ -101,7 +101,7 @@ impl Code {
         let bytes = memory.read(shared - 1, self.script as usize + 8)?;
         let (name, script) = (word(&bytes, self.name as usize)?, word(&bytes, self.script as usize)?);
         let is_function = kind(memory, shared)? == self.shared_type && kind(memory, script)? == self.script_type;
-        is_function.then_some(Head { name, class: shared, file: script, line: 0 })
+        is_function.then_some(Head { name, class: shared, file: script, line: 0, lines: 0 })
     }
 
     pub(crate) fn function(&self, memory: &Memory, head: Head) -> Option<Function> {

@@ -12,11 +12,32 @@ const PLACES: usize = 1 << 18;
 /// Processes whose memory is open at the same time.
 const OPEN: usize = 16;
 
+/// Where a frame runs: the function's address, and in the bits above it which unit of two bytes of it, from 1 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Spot(u64);
+
+impl Spot {
+    const ADDRESS: u64 = (1 << 48) - 1;
+
+    /// Of a word as the programs in the kernel leave it, without what else it tells.
+    pub fn of(word: u64) -> Spot {
+        Spot(word)
+    }
+
+    fn code(self) -> u64 {
+        self.0 & Spot::ADDRESS
+    }
+
+    fn instruction(self) -> Option<u16> {
+        ((self.0 >> 48) as u16).checked_sub(1)
+    }
+}
+
 /// The functions of all processes.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// By the address space's layout, which processes share that were forked from each other, and address.
-    places: FxHashMap<(u64, u64), (Head, u32)>,
+    /// By the address space's layout, which processes share that were forked from each other.
+    places: FxHashMap<(u64, Spot), (Head, u32)>,
     numbers: FxHashMap<Function, u32>,
     memory: Vec<(u32, Option<Memory>)>,
 }
@@ -39,13 +60,13 @@ impl Met<'_> {
 }
 
 impl Names {
-    /// The function that lies at `code` in `pid`, whose address space has this layout.
-    pub fn meet(&mut self, of: &Interpreter, pid: u32, layout: u64, code: u64) -> Met<'_> {
-        let known = self.places.get(&(layout, code)).copied();
+    /// What runs at `spot` in `pid`, whose address space has this layout.
+    pub fn meet(&mut self, of: &Interpreter, pid: u32, layout: u64, spot: Spot) -> Met<'_> {
+        let known = self.places.get(&(layout, spot)).copied();
         // What has ended may have been forked from the one in which the interpreter was found, which has the same there.
         let mut found = None;
         for pid in std::iter::once(pid).chain(Some(of.pid).filter(|other| *other != pid)) {
-            found = found.or_else(|| Some((pid, of.code.head(self.memory(pid)?, code)?)));
+            found = found.or_else(|| Some((pid, of.code.head(self.memory(pid)?, spot.code())?)));
         }
         let Some((pid, head)) = found else {
             // What ran a moment ago is gone.
@@ -55,7 +76,7 @@ impl Names {
         if let Some((_, number)) = known.filter(|(known, _)| *known == head) {
             return Met::again(number, Some(head));
         }
-        let function = self.memory(pid).and_then(|memory| of.code.function(memory, head));
+        let function = self.memory(pid).and_then(|memory| of.code.function(memory, head, spot.instruction()));
         let Some(function) = function.filter(|_| self.numbers.len() < FUNCTIONS) else {
             return Met::again(0, Some(head));
         };
@@ -64,7 +85,7 @@ impl Names {
         }
         let next = self.numbers.len() as u32 + 1;
         let number = *self.numbers.entry(function.clone()).or_insert(next);
-        self.places.insert((layout, code), (head, number));
+        self.places.insert((layout, spot), (head, number));
         let new = (number == next).then(|| self.numbers.get_key_value(&function).map(|(function, _)| function));
         Met { new: new.flatten(), ..Met::again(number, Some(head)) }
     }

@@ -16,6 +16,8 @@ pub(super) struct Code {
     pub name: usize,
     pub file: usize,
     pub line: usize,
+    /// The lines of its instructions, since 3.11.
+    pub lines: Option<usize>,
     /// Where the characters of a string begin: of an ASCII one, and of others.
     pub ascii: usize,
     pub other: usize,
@@ -24,7 +26,7 @@ pub(super) struct Code {
 impl Code {
     /// Bytes of a code object that have to be read.
     pub(super) fn size(&self) -> usize {
-        self.name.max(self.file).max(self.line) + 8
+        self.name.max(self.file).max(self.line).max(self.lines.unwrap_or(0)) + 8
     }
 }
 
@@ -67,13 +69,15 @@ impl Version {
 /// The layout of a version; `runtime` reads the first bytes of `_PyRuntime`.
 pub(super) fn of(version: Version, runtime: impl FnOnce(usize) -> Option<Vec<u8>>) -> Option<(Frames, Code)> {
     match version.0 {
-        8..=10 => Some((UP_TO_3_10, Code { name: 112, file: 104, line: 40, ascii: 48, other: 72 })),
-        11 => Some((IN_3_11, Code { name: 128, file: 112, line: 72, ascii: 48, other: 72 })),
-        12 => Some((IN_3_12, Code { name: 128, file: 112, line: 68, ascii: 40, other: 56 })),
+        8..=10 => Some((UP_TO_3_10, Code { name: 112, file: 104, line: 40, lines: None, ascii: 48, other: 72 })),
+        11 => Some((IN_3_11, Code { line: 72, ascii: 48, other: 72, ..SINCE_3_11 })),
+        12 => Some((IN_3_12, Code { line: 68, ascii: 40, other: 56, ..SINCE_3_11 })),
         13 => told(&runtime(TOLD)?),
         _ => None,
     }
 }
+
+const SINCE_3_11: Code = Code { name: 128, file: 112, line: 72, lines: Some(136), ascii: 48, other: 72 };
 
 const UP_TO_3_10: Frames = Frames {
     interpreters: 32,
@@ -85,6 +89,8 @@ const UP_TO_3_10: Frames = Frames {
     through: None,
     previous: 24,
     code: 32,
+    instruction: 0,
+    bytecode: 0,
     entry: 0,
     entries: Entries::Each,
     size: 40,
@@ -100,6 +106,8 @@ const IN_3_11: Frames = Frames {
     through: Some(8),
     previous: 48,
     code: 32,
+    instruction: 56,
+    bytecode: 184,
     entry: 68,
     entries: Entries::Flagged,
     size: 72,
@@ -112,6 +120,7 @@ const IN_3_12: Frames = Frames {
     through: Some(0),
     previous: 8,
     code: 0,
+    bytecode: 192,
     entry: 70,
     entries: Entries::Shimmed,
     ..IN_3_11
@@ -128,8 +137,8 @@ fn told(bytes: &[u8]) -> Option<(Frames, Code)> {
     if !bytes.starts_with(b"xdebugpy") || offset(2)? != 0 {
         return None;
     }
-    let (previous, code, entry) = (offset(29)?, offset(30)?, offset(33)?);
-    let size = previous.max(code).max(entry) + 8;
+    let (previous, code, instruction, entry) = (offset(29)?, offset(30)?, offset(31)?, offset(33)?);
+    let size = previous.max(code).max(instruction).max(entry) + 8;
     let frames = Frames {
         interpreters: offset(5)?,
         next_interpreter: offset(8)?,
@@ -140,6 +149,8 @@ fn told(bytes: &[u8]) -> Option<(Frames, Code)> {
         through: None,
         previous,
         code,
+        instruction,
+        bytecode: offset(43)?,
         entry,
         entries: Entries::Shimmed,
         size,
@@ -147,8 +158,9 @@ fn told(bytes: &[u8]) -> Option<(Frames, Code)> {
         single: false,
     };
     let ascii = offset(70)?;
-    let [file, name, line] = [offset(35)?, offset(37)?, offset(39)?].map(|offset| offset as usize);
-    let code = Code { name, file, line, ascii: ascii as usize, other: ascii as usize + 16 };
+    let [file, name, lines, line] = [35, 37, 38, 39].map(|index| offset(index).map(|offset| offset as usize));
+    let (name, file, line) = (name?, file?, line?);
+    let code = Code { name, file, line, lines: Some(lines?), ascii: ascii as usize, other: ascii as usize + 16 };
     (size < 128 && code.size() < 1024).then_some((frames, code))
 }
 
@@ -175,7 +187,9 @@ mod tests {
         let mut bytes = vec![0u8; TOLD];
         bytes[..8].copy_from_slice(b"xdebugpy");
         assert!(told(&bytes).is_some());
-        for (word, value) in [(2, 1), (29, u64::MAX), (30, 120), (33, 1 << 19), (37, 4000), (70, 1 << 40), (0, 0)] {
+        for (word, value) in
+            [(2, 1), (29, u64::MAX), (30, 120), (31, 120), (33, 1 << 19), (37, 4000), (70, 1 << 40), (0, 0)]
+        {
             let mut hostile = bytes.clone();
             hostile[word * 8..word * 8 + 8].copy_from_slice(&u64::to_le_bytes(value));
             assert_eq!(told(&hostile), None, "{word}");
