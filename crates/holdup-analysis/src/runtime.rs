@@ -183,9 +183,13 @@ pub(crate) struct Innermost {
 }
 
 impl Innermost {
-    /// Takes the next function outwards.
+    /// Takes the next function outwards. One without a name says nothing.
     pub(crate) fn see(&mut self, function: &str) {
-        if self.is_over || ALL.iter().any(|r| r.waits.contains(&function)) {
+        if self.is_over
+            || function.is_empty()
+            || function.contains("+0x")
+            || ALL.iter().any(|r| r.waits.contains(&function))
+        {
             return;
         }
         self.is_over = true;

@@ -1,6 +1,7 @@
 /* Frames of interpreters: the functions that a thread runs, read from the interpreter's own list.
  *
  *	Python	_PyRuntime -> interpreter -> thread (whose thread_id is ours) -> frame -> frame -> ...
+ *	Ruby	ruby_current_vm_ptr -> machine -> main thread -> thread (whose thread_id is ours) -> context -> frame, frame, ...
  *	PHP	executor_globals (of the process's first thread) -> frame -> frame -> ...
  *	V8	the machine's own stack: a frame's pointer -> function -> what is shared
  *
@@ -66,11 +67,21 @@ struct hunt {
 	u64 found;
 };
 
+/* What the thread at `thread` is known by, as `pthread_self` gives it there; 0 if that cannot be read. */
+INLINE u64 thread_id_of(struct interpreter *where, u64 thread, struct task_struct *task, const bool foreign)
+{
+	u64 id = 0;
+	if (where->id_through != NOT_THROUGH && read_user(&thread, 8, thread + where->id_through, task, foreign))
+		return 0;
+	read_user(&id, 8, thread + where->thread_id, task, foreign);
+	return id;
+}
+
 /* Looks at a thread, or takes the threads of the next interpreter. */
 INLINE long hunt_step(struct hunt *h, const bool foreign)
 {
 	struct interpreter *where = h->where;
-	u64 id = 0, next = 0;
+	u64 next = 0;
 	if (!h->thread) {
 		if (!h->interpreter || read_user(&next, 8, h->interpreter + where->threads, h->task, foreign))
 			return 1;
@@ -80,9 +91,7 @@ INLINE long hunt_step(struct hunt *h, const bool foreign)
 		h->interpreter = next;
 		return 0;
 	}
-	if (read_user(&id, 8, h->thread + where->thread_id, h->task, foreign))
-		return 1;
-	if (id == h->id) {
+	if (thread_id_of(where, h->thread, h->task, foreign) == h->id) {
 		h->found = h->thread;
 		return 1;
 	}
@@ -107,11 +116,11 @@ INLINE u64 interpreter_thread(struct interpreter *where, struct task_struct *tas
 	if (where->single)
 		return task->pid == task->tgid ? where->runtime : 0;
 	/* The memory of a thread that has ended is soon the next one's. */
-	u64 self = task->thread.fsbase, key = mix(mix(layout, self), task->pid), id = 0, pause = ASK_SOON;
+	u64 self = task->thread.fsbase, key = mix(mix(layout, self), task->pid), pause = ASK_SOON;
 	struct interpreter_thread *known = bpf_map_lookup_elem(&interpreter_threads, &key);
 	if (known && known->address) {
 		u64 address = known->address;
-		if (!read_user(&id, 8, address + where->thread_id, task, foreign) && id == self)
+		if (thread_id_of(where, address, task, foreign) == self)
 			return address;
 	} else if (known) {
 		pause = known->pause;
@@ -152,8 +161,10 @@ INLINE long walk_step(struct walk *w, u64 i, const bool foreign)
 	if (read_user(s->frame, size, w->frame, w->task, foreign))
 		return 1;
 	u64 code = s->frame[masked(where->code >> 3, 15)] & ~1ULL, word;
-	u64 previous = s->frame[masked(where->previous >> 3, 15)];
+	u64 previous = where->stride ? w->frame + where->stride : s->frame[masked(where->previous >> 3, 15)];
 	u8 entry = ((u8 *)s->frame)[masked(where->entry, sizeof(s->frame) - 1)];
+	if (where->entries == POINTED)
+		read_user(&entry, 1, s->frame[masked(where->entry >> 3, 15)], w->task, foreign);
 	if (where->entries == SHIMMED)
 		word = entry == OWNED_BY_C ? SHIM : code;
 	else
@@ -189,15 +200,19 @@ INLINE u64 walk_interpreter(struct scratch *s, struct task_struct *task, u64 t, 
 		return 1;
 	u64 thread = interpreter_thread(where, task, layout, t, foreign);
 	struct walk w = { .s = s, .where = where, .task = task };
+	u64 most = limit;
 	if (!thread || read_user(&w.frame, 8, thread + where->current, task, foreign) || !w.frame)
 		return 0;
 	if (where->through != NOT_THROUGH) {
-		u64 through = w.frame;
+		u64 through = w.frame, stack[2] = {};
 		if (read_user(&w.frame, 8, through + where->through, task, foreign) || !w.frame)
 			return 0;
+		read_user(stack, sizeof(stack), through, task, foreign);
+		if (where->stride)
+			most = (stack[0] + 8 * stack[1] - w.frame) / where->stride;
 	}
-	bpf_loop(limit, foreign ? walk_foreign : walk_own, &w, 0);
-	s->interpreted_frames = w.frames | (w.frame ? 0 : INTERPRETED_ENDED);
+	bpf_loop(most < limit ? most : limit, foreign ? walk_foreign : walk_own, &w, 0);
+	s->interpreted_frames = w.frames | (w.frame && most >= limit ? 0 : INTERPRETED_ENDED);
 	s->interpreted_chunks = 1;
 	return w.hash | 1;
 }

@@ -200,13 +200,14 @@ enum entries {
 	EACH = 0, /* each frame has a call of its own: Python up to 3.10 */
 	FLAGGED = 1, /* the frame that began it is flagged: Python 3.11, PHP */
 	SHIMMED = 2, /* a frame of another owner lies before it: Python 3.12 and later */
+	POINTED = 3, /* that which began it is flagged where it points to: Ruby */
 };
 
 /* Where an interpreter keeps its frames: offsets in bytes, but for the first and the types. */
 struct interpreter {
 	u64 runtime; /* address of _PyRuntime; with `single` of what has the innermost frame */
 	u32 interpreters; /* in it: the first interpreter */
-	u32 next_interpreter;
+	u32 next_interpreter; /* NOT_THROUGH if there is but one: nothing can be read so far away */
 	u32 threads; /* in an interpreter: its first thread */
 	u32 next_thread;
 	u32 thread_id;
@@ -223,6 +224,8 @@ struct interpreter {
 	u32 shared_type; /* the type of those, in the map that they begin with */
 	u32 instruction; /* in a frame: where it runs; 0 if it does not tell */
 	u32 bytecode; /* in its function: where those instructions begin */
+	u32 id_through; /* in a thread: what has `thread_id`; NOT_THROUGH if it has it itself */
+	u32 stride; /* from a frame to its caller, if not 0; what `through` leads to begins with the stack's begin and its length in words */
 };
 
 #define NOT_THROUGH 0xffffffff

@@ -162,7 +162,7 @@ impl Programs {
 
     /// What the kernel does not tell, with interpreted functions.
     fn lacks_interpreters(&self, kernel: &Kernel) -> String {
-        let what = "functions of Python and PHP";
+        let what = "functions of Python, Ruby and PHP";
         let alone = || format!("Linux {} does not tell {what}", kernel.release);
         self.lacks.as_ref().map_or_else(alone, |lacks| format!("{lacks}; {what}"))
     }

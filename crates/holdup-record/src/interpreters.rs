@@ -100,7 +100,8 @@ impl Interpreters {
         let to = &mut stack.interpreted;
         (to.evaluation, to.complete) = (place.evaluation, complete);
         let _raised = Raised::all();
-        for &word in words {
+        // What is no function of the language has no frame here, but one of the machine.
+        for &word in words.iter().filter(|&&word| word != 0) {
             if word == SHIM {
                 if let Some(last) = to.frames.last_mut() {
                     last.entry = true;

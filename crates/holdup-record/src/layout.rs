@@ -147,6 +147,8 @@ shared! {
         shared_type: u32,
         instruction: u32,
         bytecode: u32,
+        id_through: u32,
+        stride: u32,
     }
 }
 
@@ -167,7 +169,7 @@ impl InterpreterWords {
         InterpreterWords {
             runtime: at.runtime,
             interpreters: f.interpreters,
-            next_interpreter: f.next_interpreter,
+            next_interpreter: f.next_interpreter.unwrap_or(NOT_THROUGH),
             threads: f.threads,
             next_thread: f.next_thread,
             thread_id: f.thread_id,
@@ -182,6 +184,8 @@ impl InterpreterWords {
             single: f.single.into(),
             instruction: f.instruction,
             bytecode: f.bytecode,
+            id_through: f.id_through.unwrap_or(NOT_THROUGH),
+            stride: f.stride,
             ..InterpreterWords::default()
         }
     }

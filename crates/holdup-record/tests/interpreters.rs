@@ -139,6 +139,43 @@ fn threads_have_functions_from_their_first_milliseconds() {
     assert!(named >= 15, "{named} of 20: {waits:?} {notes:?}");
 }
 
+const YARD: &str = "
+class Depot
+  def fetch
+    sleep 0.1
+  end
+end
+def order(depot)
+  2.times { depot.fetch }
+end
+sleep 0.2
+Thread.new { order(Depot.new) }.join
+order(Depot.new)
+";
+
+#[test]
+fn waits_are_in_functions_of_ruby() {
+    if !has(Need::Recording) || !has(Need::Program("ruby")) {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("dir");
+    let file = dir.path().join("yard.rb");
+    std::fs::write(&file, YARD).expect("script");
+    let (trace, notes) = run(dir.path(), &[OsString::from("ruby"), "--disable-gems".into(), file.into_os_string()]);
+    if notes.iter().any(|note| note.contains("frames of Ruby") && note.contains("not known")) {
+        return;
+    }
+    let waits = long_waits(&trace);
+    let ends = |frames: &[(String, u32)], inner: &[(&str, u32)]| {
+        let told = frames.iter().map(|(name, line)| (&name[..], *line));
+        told.filter(|(name, _)| !name.contains("times")).take(inner.len()).eq(inner.iter().copied())
+    };
+    let of_main = [("fetch", 3), ("block in order", 8), ("order", 7), ("<main>", 0)];
+    assert!(waits.iter().any(|frames| ends(frames, &of_main)), "{waits:?} {notes:?}");
+    let of_thread = [("fetch", 3), ("block in order", 8), ("order", 7), ("block in <main>", 11)];
+    assert!(waits.iter().any(|frames| ends(frames, &of_thread)), "{waits:?} {notes:?}");
+}
+
 const SHOP: &str = "<?php
 class Depot {
   function fetch() { usleep(100000); }

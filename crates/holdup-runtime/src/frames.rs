@@ -38,6 +38,8 @@ pub enum Entries {
     Flagged = 1,
     /// A frame of another owner lies before it: Python 3.12 and later.
     Shimmed = 2,
+    /// The one that began it is flagged where it points to: Ruby.
+    Pointed = 3,
 }
 
 /// The way from an interpreter's [`runtime`](Listed::runtime) to a thread's frames: offsets in bytes.
@@ -45,20 +47,25 @@ pub enum Entries {
 pub struct Frames {
     /// There: the first interpreter.
     pub interpreters: u32,
-    /// In an interpreter: the next one.
-    pub next_interpreter: u32,
+    /// In an interpreter: the next one. `None` if there is but one.
+    pub next_interpreter: Option<u32>,
     /// In an interpreter: its first thread.
     pub threads: u32,
-    /// In a thread: the next one.
+    /// In a thread: the next one. A list may end where it began: so many are looked at and no more.
     pub next_thread: u32,
     /// In a thread: what `pthread_self` gives there.
     pub thread_id: u32,
+    /// In a thread: what has that, if not the thread itself.
+    pub id_through: Option<u32>,
     /// In a thread: the innermost frame, or what has it.
     pub current: u32,
     /// There: the frame. `None` if the thread has it itself.
     pub through: Option<u32>,
     /// In a frame: its caller.
     pub previous: u32,
+    /// Bytes from a frame to its caller, if they lie one behind the other: in what `through` leads to are the begin of that
+    /// stack and, behind it, its length in words. 0 if `previous` tells.
+    pub stride: u32,
     /// In a frame: its function.
     pub code: u32,
     /// In a frame: the address of the instruction that runs; 0 if that is not to be read.

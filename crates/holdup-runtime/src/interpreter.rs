@@ -14,7 +14,7 @@ use crate::frames::Head;
 pub use crate::frames::{Entries, Frames, Function, Listed, OnStack, Place};
 use crate::memory::Memory;
 pub use crate::v8::pointers;
-use crate::{php, python, v8};
+use crate::{php, python, ruby, v8};
 
 /// An interpreter in a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,7 @@ pub struct Interpreter {
 pub(crate) enum Code {
     Python(python::Code),
     Php,
+    Ruby(ruby::Code),
     V8(v8::Code),
 }
 
@@ -41,15 +42,16 @@ impl Code {
         match self {
             Code::Python(code) => code.head(memory, address),
             Code::Php => php::head(memory, address),
+            Code::Ruby(code) => code.head(memory, address),
             Code::V8(code) => code.head(memory, address),
         }
     }
 
-    /// The function, in the line that its `instruction` has, see [`Spot`].
-    fn function(&self, memory: &Memory, head: Head, instruction: Option<u16>) -> Option<Function> {
+    fn function(&self, memory: &Memory, head: Head) -> Option<Function> {
         match self {
-            Code::Python(code) => code.function(memory, head, instruction),
+            Code::Python(code) => code.function(memory, head),
             Code::Php => php::function(memory, head),
+            Code::Ruby(code) => code.function(memory, head),
             Code::V8(code) => code.function(memory, head),
         }
     }
@@ -58,7 +60,7 @@ impl Code {
 /// Whether a file of this path may be an interpreter. It is opened only then.
 pub fn may_be(path: &str) -> bool {
     let base = path.rsplit('/').next().unwrap_or(path);
-    python::may_be(base) || php::may_be(base) || v8::may_be(base)
+    python::may_be(base) || php::may_be(base) || ruby::may_be(base) || v8::may_be(base)
 }
 
 impl Interpreter {
@@ -70,6 +72,8 @@ impl Interpreter {
         let base = image.path.rsplit('/').next().unwrap_or(&image.path);
         let found = if php::may_be(base) {
             php::find(image)?.map(|place| (place, Code::Php))
+        } else if ruby::may_be(base) {
+            ruby::find(image)?.map(|(place, code)| (place, Code::Ruby(code)))
         } else if v8::may_be(base) {
             v8::find(image).map(|(place, code)| (place, Code::V8(code)))
         } else {

@@ -7,6 +7,7 @@ pub mod jvm;
 mod memory;
 mod php;
 mod python;
+mod ruby;
 mod v8;
 
 pub use holdup_symbols::Held;

@@ -51,13 +51,15 @@ pub(crate) fn find(image: &Image) -> Result<Option<Place>, String> {
 
 const FRAMES: Frames = Frames {
     interpreters: 0,
-    next_interpreter: 0,
+    next_interpreter: None,
     threads: 0,
     next_thread: 0,
     thread_id: 0,
+    id_through: None,
     current: 0,
     through: None,
     previous: 48,
+    stride: 0,
     code: 24,
     instruction: 0,
     bytecode: 0,

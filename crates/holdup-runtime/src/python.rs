@@ -1,7 +1,7 @@
 //! CPython, 3.8 to 3.13.
 
 mod layout;
-mod lines;
+pub(crate) mod lines;
 
 use holdup_symbols::Exports;
 use holdup_trace::Image;
@@ -60,12 +60,9 @@ impl Code {
         Some(Head { name: word(&bytes, at.name)?, class: 0, file: word(&bytes, at.file)?, line, lines })
     }
 
-    /// The function, in the line of its `instruction`-th unit of two bytes.
-    pub(crate) fn function(&self, memory: &Memory, head: Head, instruction: Option<u16>) -> Option<Function> {
+    pub(crate) fn function(&self, memory: &Memory, head: Head) -> Option<Function> {
         let (name, file) = (self.text(memory, head.name, NAME)?, self.text(memory, head.file, PATH)?);
-        let begins = if head.line <= i32::MAX as u32 { head.line } else { 0 };
-        let runs = instruction.filter(|_| head.lines != 0);
-        let line = runs.and_then(|at| lines::line(memory, head.lines, begins, at.into())).unwrap_or(begins);
+        let line = if head.line <= i32::MAX as u32 { head.line } else { 0 };
         (!name.is_empty()).then_some(Function { name, file, line })
     }
 

@@ -1,10 +1,12 @@
 //! What a program or library keeps under names that others may use: functions and variables alike.
 
+use std::cell::OnceCell;
 use std::path::Path;
 
 use holdup_trace::Image;
 
 use crate::bytes::{c_string, u16_at, u32_at, u64_at};
+use crate::cfi::Cfi;
 use crate::elf::Elf;
 use crate::find::live_places;
 use crate::meter::{Budget, Limits, Meter};
@@ -15,6 +17,7 @@ const ENTRY: usize = 24;
 /// A file that is asked for few names.
 pub struct Exports {
     elf: Elf,
+    cfi: OnceCell<Cfi>,
 }
 
 impl Exports {
@@ -25,7 +28,7 @@ impl Exports {
     pub fn open(path: &Path) -> Result<Exports, String> {
         let meter = Meter::new(&Budget::new(Limits::of_this_machine()));
         let elf = Elf::open(path, &meter)?;
-        if elf.is_64 { Ok(Exports { elf }) } else { Err("is not a 64-bit program".into()) }
+        if elf.is_64 { Ok(Exports { elf, cfi: OnceCell::new() }) } else { Err("is not a 64-bit program".into()) }
     }
 
     /// Opens the file of an image of a live process; `None` if it cannot be had, or used.
@@ -61,6 +64,13 @@ impl Exports {
     /// The constants of the file; empty if there are none, or too many.
     pub fn constants(&self) -> Vec<u8> {
         self.elf.data(".rodata").unwrap_or_default()
+    }
+
+    /// First address of the function that begins at `address`, and the first one behind it, by what the file says for unwinding.
+    pub fn function(&self, address: u64) -> Option<(u64, u64)> {
+        let cfi = self.cfi.get_or_init(|| Cfi::load(&self.elf, None));
+        let (start, size) = cfi.entry(address)?.range();
+        (start == address).then_some((start, start.checked_add(size)?))
     }
 
     /// What is to be added to an address in the file's own terms where `image` maps the file.

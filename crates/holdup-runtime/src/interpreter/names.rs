@@ -5,10 +5,13 @@ use rustc_hash::FxHashMap;
 use super::Interpreter;
 use crate::frames::{Function, Head};
 use crate::memory::Memory;
+use crate::python::lines;
 
-/// Functions that are told apart, and places that are remembered: a program may make as many as it likes.
+/// Functions that are told apart, each of its lines for one, and places that are remembered: a program may make as many as it likes.
 const FUNCTIONS: usize = 1 << 16;
 const PLACES: usize = 1 << 18;
+/// Bytes of what was read that are remembered.
+const BYTES: usize = 16 << 20;
 /// Processes whose memory is open at the same time.
 const OPEN: usize = 16;
 
@@ -38,6 +41,9 @@ impl Spot {
 pub struct Names {
     /// By the address space's layout, which processes share that were forked from each other.
     places: FxHashMap<(u64, Spot), (Head, u32)>,
+    /// By layout and address, and how many bytes those are.
+    read: FxHashMap<(u64, u64), Read>,
+    bytes: usize,
     numbers: FxHashMap<Function, u32>,
     memory: Vec<(u32, Option<Memory>)>,
 }
@@ -59,33 +65,79 @@ impl Met<'_> {
     }
 }
 
+/// What was read of a function.
+#[derive(Debug)]
+struct Read {
+    head: Head,
+    begins: Function,
+    /// The table of its lines; empty if there is none.
+    lines: Vec<u8>,
+}
+
+impl Read {
+    fn of(memory: &Memory, of: &Interpreter, head: Head) -> Option<Read> {
+        let begins = of.code.function(memory, head)?;
+        let lines = (head.lines != 0).then(|| lines::read(memory, head.lines)).flatten().unwrap_or_default();
+        Some(Read { head, begins, lines })
+    }
+
+    /// The function in the line of its `instruction`-th unit of two bytes.
+    fn at(&self, instruction: Option<u16>) -> Function {
+        let line = instruction.and_then(|at| lines::find(&self.lines, self.begins.line, at.into()));
+        Function { line: line.unwrap_or(self.begins.line), ..self.begins.clone() }
+    }
+
+    fn size(&self) -> usize {
+        self.begins.name.len() + self.begins.file.len() + self.lines.len()
+    }
+}
+
 impl Names {
     /// What runs at `spot` in `pid`, whose address space has this layout.
     pub fn meet(&mut self, of: &Interpreter, pid: u32, layout: u64, spot: Spot) -> Met<'_> {
-        let known = self.places.get(&(layout, spot)).copied();
         // What has ended may have been forked from the one in which the interpreter was found, which has the same there.
-        let mut found = None;
+        let mut live = None;
         for pid in std::iter::once(pid).chain(Some(of.pid).filter(|other| *other != pid)) {
-            found = found.or_else(|| Some((pid, of.code.head(self.memory(pid)?, spot.code())?)));
+            live = live.or_else(|| Some((pid, of.code.head(self.memory(pid)?, spot.code())?)));
         }
-        let Some((pid, head)) = found else {
-            // What ran a moment ago is gone.
-            return known.map_or(Met::again(0, None), |(head, number)| Met::again(number, Some(head)));
-        };
-        // Another one may lie there by now.
-        if let Some((_, number)) = known.filter(|(known, _)| *known == head) {
+        // Another function may lie there by now. What is gone was the one that lay there last.
+        let is_there = |head: Head| live.is_none_or(|(_, now)| now == head);
+        if let Some(&(head, number)) = self.places.get(&(layout, spot)).filter(|(head, _)| is_there(*head)) {
             return Met::again(number, Some(head));
         }
-        let function = self.memory(pid).and_then(|memory| of.code.function(memory, head, spot.instruction()));
-        let Some(function) = function.filter(|_| self.numbers.len() < FUNCTIONS) else {
+        let place = (layout, spot.code());
+        if !self.read.get(&place).is_some_and(|read| is_there(read.head)) {
+            let read = live.and_then(|(pid, head)| Read::of(self.memory(pid)?, of, head));
+            let Some(read) = read else { return Met::again(0, live.map(|(_, head)| head)) };
+            self.keep(place, read);
+        }
+        self.number((layout, spot))
+    }
+
+    fn keep(&mut self, place: (u64, u64), read: Read) {
+        if self.bytes >= BYTES || self.read.len() >= FUNCTIONS {
+            self.read.clear();
+            self.bytes = 0;
+        }
+        self.bytes += read.size();
+        self.read.insert(place, read);
+    }
+
+    /// Of a function that was read.
+    fn number(&mut self, place: (u64, Spot)) -> Met<'_> {
+        let (layout, spot) = place;
+        let Some(read) = self.read.get(&(layout, spot.code())) else { return Met::again(0, None) };
+        let (head, function) = (read.head, read.at(spot.instruction()));
+        let is_full = self.numbers.len() >= FUNCTIONS && !self.numbers.contains_key(&function);
+        if is_full {
             return Met::again(0, Some(head));
-        };
+        }
         if self.places.len() >= PLACES {
             self.places.clear();
         }
         let next = self.numbers.len() as u32 + 1;
         let number = *self.numbers.entry(function.clone()).or_insert(next);
-        self.places.insert((layout, spot), (head, number));
+        self.places.insert(place, (head, number));
         let new = (number == next).then(|| self.numbers.get_key_value(&function).map(|(function, _)| function));
         Met { new: new.flatten(), ..Met::again(number, Some(head)) }
     }

@@ -81,13 +81,15 @@ const SINCE_3_11: Code = Code { name: 128, file: 112, line: 72, lines: Some(136)
 
 const UP_TO_3_10: Frames = Frames {
     interpreters: 32,
-    next_interpreter: 0,
+    next_interpreter: Some(0),
     threads: 8,
     next_thread: 8,
     thread_id: 176,
+    id_through: None,
     current: 24,
     through: None,
     previous: 24,
+    stride: 0,
     code: 32,
     instruction: 0,
     bytecode: 0,
@@ -141,13 +143,15 @@ fn told(bytes: &[u8]) -> Option<(Frames, Code)> {
     let size = previous.max(code).max(instruction).max(entry) + 8;
     let frames = Frames {
         interpreters: offset(5)?,
-        next_interpreter: offset(8)?,
+        next_interpreter: Some(offset(8)?),
         threads: offset(9)?,
         next_thread: offset(21)?,
         thread_id: offset(24)?,
+        id_through: None,
         current: offset(23)?,
         through: None,
         previous,
+        stride: 0,
         code,
         instruction,
         bytecode: offset(43)?,

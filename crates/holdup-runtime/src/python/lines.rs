@@ -4,8 +4,8 @@
 
 use crate::memory::Memory;
 
-/// Bytes of a table that are read: ten times what the longest functions of the standard library have.
-const LONGEST: u64 = 1 << 17;
+/// Bytes of a table that are read: many times what the longest functions of the standard library have.
+const LONGEST: u64 = 1 << 16;
 /// Where a bytes object has its length, and its bytes.
 const LENGTH: u64 = 16;
 const BYTES: u64 = 32;
@@ -16,14 +16,14 @@ const NO_COLUMNS: u8 = 13;
 const LONG: u8 = 14;
 const NO_LINE: u8 = 15;
 
-/// The line of the `instruction`-th unit of two bytes of a function that begins in line `first`, by the table at `address`.
-pub(super) fn line(memory: &Memory, address: u64, first: u32, instruction: usize) -> Option<u32> {
+/// The table at `address`, which may be anything.
+pub(crate) fn read(memory: &Memory, address: u64) -> Option<Vec<u8>> {
     let length = memory.word(address.checked_add(LENGTH)?).filter(|&length| length <= LONGEST)?;
-    find(&memory.read(address.checked_add(BYTES)?, length as usize)?, first, instruction)
+    memory.read(address.checked_add(BYTES)?, length as usize)
 }
 
-/// The same of its bytes, which may be anything. Time is linear in them.
-fn find(table: &[u8], first: u32, instruction: usize) -> Option<u32> {
+/// The line of the `instruction`-th unit of two bytes of a function that begins in line `first`. Time is linear in the table.
+pub(crate) fn find(table: &[u8], first: u32, instruction: usize) -> Option<u32> {
     let (mut line, mut end) = (i64::from(first), 0);
     for entry in table.chunk_by(|_, next| next & 0x80 == 0) {
         let (head, rest) = entry.split_first()?;

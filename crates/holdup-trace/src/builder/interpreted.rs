@@ -25,6 +25,7 @@ pub(super) fn put_in(
         return (native, complete);
     }
     let evaluations = evaluations(&native, interpreted.evaluation);
+    let within = |at: usize| native.get(at).is_some_and(|&address| is_inside(interpreted.evaluation, at, address));
     let runs: Vec<&[InterpretedFrame]> = interpreted.frames.split_inclusive(|frame| frame.entry).collect();
     // Evaluations without a run are the innermost ones, if the outermost ones are all there.
     let from_outermost = interpreted.complete && (complete || evaluations.len() > runs.len());
@@ -44,7 +45,13 @@ pub(super) fn put_in(
         at += 1;
         if frames.len() == before {
             frames.push(address);
-        } else if native.get(at).is_some_and(|&caller| is_trampoline(images, caller)) {
+            continue;
+        }
+        // The function that evaluates may be two, of which one calls the other.
+        while within(at) {
+            at += 1;
+        }
+        if native.get(at).is_some_and(|&caller| is_trampoline(images, caller)) {
             at += 1;
         }
     }
@@ -52,14 +59,16 @@ pub(super) fn put_in(
     (frames, complete || interpreted.complete)
 }
 
-/// Which frames are in the evaluation, the innermost first.
-fn evaluations(native: &[u64], (start, end): (u64, u64)) -> Vec<usize> {
-    let inside = |(depth, &address): (usize, &u64)| {
-        // A caller's address is that behind its call.
-        let address = if depth == 0 { address } else { address.saturating_sub(1) };
-        (start..end).contains(&address).then_some(depth)
-    };
-    native.iter().enumerate().filter_map(inside).collect()
+/// At which frames each evaluation is, the innermost first. Frames of it that call each other are one.
+fn evaluations(native: &[u64], evaluation: (u64, u64)) -> Vec<usize> {
+    let inside = |at: usize| is_inside(evaluation, at, native[at]);
+    (0..native.len()).filter(|&at| inside(at) && !(at > 0 && inside(at - 1))).collect()
+}
+
+fn is_inside((start, end): (u64, u64), depth: usize, address: u64) -> bool {
+    // A caller's address is that behind its call.
+    let address = if depth == 0 { address } else { address.saturating_sub(1) };
+    (start..end).contains(&address)
 }
 
 fn address_of(frame: &InterpretedFrame) -> Option<u64> {
@@ -138,6 +147,12 @@ mod tests {
         let mut some = ran(&[-1, 2, -3], true);
         some.frames[0].function = 0;
         assert_eq!(together(&native, true, &some).0, [EVAL + 8, 0x20, f(2), f(3), 0x30]);
+    }
+
+    #[test]
+    fn functions_that_evaluate_together_are_one_evaluation() {
+        let native = [0x10, EVAL + 8, EVAL + 0x90, 0x20, EVAL + 8, EVAL + 0x90, 0x30];
+        assert_eq!(together(&native, true, &ran(&[1, -2, -3], true)).0, [0x10, f(1), f(2), 0x20, f(3), 0x30]);
     }
 
     #[test]
