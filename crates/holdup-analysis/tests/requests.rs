@@ -284,3 +284,31 @@ fn a_thread_that_was_begun_for_a_request_sleeps_for_who_asked() {
     // What is left of the time until it is answered belongs to those who ask the proxy.
     assert!(held > 60.0, "{held}");
 }
+
+const FLOCK: i16 = 73;
+
+/// How long a client is held up by its backend, which waits for a lock that another one keeps while it waits at home for its own client,
+/// whose sleep is nobody's answer.
+#[test]
+fn who_waits_for_a_backend_that_is_held_up_is_held_up_with_it() {
+    let mut s = Schedule::new(2, 130.0);
+    programs(&mut s, &[(20, "backend"), (21, "backend"), (30, "client"), (31, "other")], |pid| pid < 30);
+    s.builder.meta_mut().focus_pids = vec![30];
+    s = s.waits_at(31, 0, [0.0, 1.0], SLEEP, &[0x70]).waits_at(20, 0, [1.0, 2.0], POLL, &[0x50]);
+    s = s.waits_at(21, 0, [2.0, 5.0], POLL, &[0x50]);
+    s = s.by(10.0, 1, 30, 21).waits_at(30, 1, [5.0, 10.1], POLL, &[0x40]).waits_at(
+        21,
+        0,
+        [10.05, 12.0],
+        FLOCK,
+        &[0x60],
+    );
+    s = s.wakes(108.0, 0, 0, 31, WakeContext::Timer, 0).switch(108.0, 0, 0, SwitchState::Runnable, -1, 31);
+    s = s.by(108.5, 0, 31, 20).switch(109.0, 0, 31, SwitchState::Sleeping, SLEEP, 20);
+    s = s.by(109.5, 0, 20, 21).switch(110.0, 0, 20, SwitchState::Sleeping, POLL, 21);
+    s = s.by(111.0, 0, 21, 30).switch(112.0, 1, 0, SwitchState::Runnable, -1, 30);
+    let (trace, blame) = s.blame();
+    let held = ms(&blame, |k| k.terminal == Terminal::Outside && tid(&trace, k) == 20);
+    assert!((94.0..98.0).contains(&held), "{held}");
+    assert!(ms(&blame, |k| k.terminal == Terminal::IdleByDesign) < 6.0);
+}

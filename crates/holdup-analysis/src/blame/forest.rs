@@ -82,6 +82,11 @@ impl Counts {
         }
     }
 
+    /// The same behind a thread that is held up whatever its chain ends at: so are all that wait for it.
+    pub(super) fn behind_held(self) -> Self {
+        Counts { by_end: 0, by_end_outside: 0, held: self.held + self.by_end, ..self }
+    }
+
     /// How many are held up, if the end of their chain holds somebody up, or not.
     pub(super) fn held_up(&self, by_end: bool) -> u32 {
         self.held + if by_end { self.by_end } else { 0 }
@@ -136,6 +141,8 @@ pub(super) struct Thread {
     /// In a queue: what the chain's ends that hold nobody up had come to when it joined.
     pub(super) joined: Mark,
     pub(super) joined_at: u64,
+    /// In a queue: who waits for it is held up with it, whatever its chain ends at.
+    pub(super) holds: bool,
     /// The wait that comes next in time: its lock is what a running thread is about to need.
     pub(super) coming: u32,
     /// The last keys of its own charges and their cells, by terminal: mostly the next ones too.
@@ -223,6 +230,7 @@ impl Forest {
             class: Class::None,
             joined: Mark::default(),
             joined_at: 0,
+            holds: false,
             coming: NONE,
             last_keys: [None; 4],
             led_keys: [None; 2],
@@ -331,6 +339,15 @@ impl Forest {
         std::iter::successors(some(q), move |&q| {
             let parent = self.queue(q).parent;
             if parent == NONE { None } else { some(self.at(parent).queue) }
+        })
+    }
+
+    /// The same up to the first parent that holds up those who wait for it, whatever its own chain ends at.
+    pub(super) fn path_by_end(&self, q: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut over = false;
+        self.path(q).take_while(move |&q| {
+            let parent = self.queue(q).parent;
+            !std::mem::replace(&mut over, parent != NONE && self.at(parent).holds)
         })
     }
 

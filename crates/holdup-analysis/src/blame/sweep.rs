@@ -4,6 +4,7 @@ mod charge;
 mod ends;
 mod judge;
 mod link;
+mod off;
 mod queued;
 mod running;
 

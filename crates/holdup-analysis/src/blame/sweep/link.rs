@@ -6,6 +6,7 @@ use super::super::forest::{Counts, Kind, Mark, NONE, Queue};
 use super::Sweep;
 use super::charge::note;
 use super::judge::lock_of;
+use super::off::NOTHING;
 use crate::classify::WaitKind;
 use crate::intervals::{Place, Wait, is_child};
 
@@ -170,18 +171,24 @@ impl Sweep<'_> {
         let mut own = self.forest.at(i).first_queue;
         let mut counts = Counts::default();
         let off = self.off(q);
+        let holds = self.holds(wait);
         while own != NONE {
             self.retire(own);
             let queue = self.forest.queue_mut(own);
-            queue.off = queue.off.since(&off);
+            if !holds {
+                queue.off = queue.off.since(&off);
+            }
             counts.add(&queue.counts);
             own = queue.next();
+        }
+        if holds {
+            counts = counts.behind_held();
         }
         let class = self.class(i, wait);
         counts.add(&Counts::one(class, self.is_for_outside(wait)));
         let total = self.clock.total;
         let thread = self.forest.at_mut(i);
-        (thread.queue, thread.class) = (q, class);
+        (thread.queue, thread.class, thread.holds) = (q, class, holds);
         (thread.mark, thread.joined, thread.joined_at) = (total, off, total.t);
         self.forest.queue_mut(q).members += 1;
         self.change_counts(q, &counts, true);
@@ -193,17 +200,23 @@ impl Sweep<'_> {
         let (q, joined, joined_at) = (thread.queue, thread.joined, thread.joined_at);
         let off = self.off(q);
         let wait = thread_wait(self, i);
-        let mut counts = Counts::one(self.forest.at(i).class, self.is_for_outside(wait));
+        let (class, holds) = (self.forest.at(i).class, self.forest.at(i).holds);
+        let mut counts = Counts::default();
         let mut passed = std::mem::take(&mut self.passed);
         self.charged_since(q, joined_at, &mut passed);
         let mut own = self.forest.at(i).first_queue;
         while own != NONE {
-            self.inherit(own, &off, &passed);
+            self.inherit(own, if holds { &NOTHING } else { &off }, &passed);
             counts.add(&self.forest.queue(own).counts);
             own = self.forest.next_queue(own);
         }
+        if holds {
+            counts = counts.behind_held();
+        }
+        counts.add(&Counts::one(class, self.is_for_outside(wait)));
         self.change_counts(q, &counts, false);
-        self.forest.at_mut(i).queue = NONE;
+        let thread = self.forest.at_mut(i);
+        (thread.queue, thread.holds) = (NONE, false);
         self.forest.queue_mut(q).members -= 1;
         self.count_in(i, wait, &off.since(&joined), &passed);
         self.passed = passed;
@@ -260,11 +273,11 @@ impl Sweep<'_> {
             self.review(parent);
             return;
         }
-        let off = self.off(above);
+        let off = self.off_behind(parent, above);
         let queue = self.forest.queue_mut(q);
         queue.off = queue.off.since(&off);
         let counts = queue.counts;
-        self.change_counts(above, &counts, true);
+        self.change_counts(above, &self.seen_behind(parent, counts), true);
     }
 
     /// Thread `i` is not there before this instant: who waited for it waits for its creator to begin it.
@@ -312,12 +325,12 @@ impl Sweep<'_> {
         if above == NONE {
             self.retire(q);
         } else {
-            let off = self.off(above);
+            let off = self.off_behind(parent, above);
             let mut passed = std::mem::take(&mut self.passed);
             self.charged_since(above, since, &mut passed);
             self.inherit(q, &off, &passed);
             self.passed = passed;
-            self.change_counts(above, &counts, false);
+            self.change_counts(above, &self.seen_behind(parent, counts), false);
         }
         self.forest.unhang(q);
         if above == NONE {
@@ -332,46 +345,21 @@ impl Sweep<'_> {
         passed.iter().for_each(|&(cell, until)| note(&mut queue.charged, cell, until));
     }
 
-    /// The last queue before the root.
-    fn top(&self, q: u32) -> u32 {
-        self.forest.path(q).last().unwrap_or(q)
-    }
-
-    /// What ends that held nobody up have come to, for a member of `q`, up to now.
-    pub(super) fn off(&mut self, q: u32) -> Mark {
-        let top = self.top(q);
-        self.flush(top);
-        let mut off = Mark::default();
-        self.forest.path(q).for_each(|q| off.add(&self.forest.queue(q).off));
-        off
-    }
-
-    /// The cells that were charged for a member of `q` later than `since`. To be asked after [`off`](Self::off).
-    pub(super) fn charged_since(&self, q: u32, since: u64, found: &mut Vec<(u32, u64)>) {
-        found.clear();
-        for q in self.forest.path(q) {
-            for &(cell, until) in self.forest.queue(q).charged.iter().rev().take_while(|c| c.1 > since) {
-                match found.iter_mut().find(|f| f.0 == cell) {
-                    Some(known) => known.1 = known.1.max(until),
-                    None => found.push((cell, until)),
-                }
-            }
-        }
-    }
-
     /// Threads come to queue `q`, or go. To be asked after [`off`](Self::off), which has charged up to now.
     fn change_counts(&mut self, q: u32, by: &Counts, come: bool) {
-        let mut at = q;
+        let (mut at, mut by) = (q, *by);
         while self.forest.queue(at).edge.is_none() {
             let queue = self.forest.queue_mut(at);
             if come {
-                queue.counts.add(by);
+                queue.counts.add(&by);
             } else {
-                queue.counts.subtract(by);
+                queue.counts.subtract(&by);
             }
-            at = self.forest.at(self.forest.queue(at).parent).queue;
+            let parent = queue.parent;
+            by = self.seen_behind(parent, by);
+            at = self.forest.at(parent).queue;
         }
-        self.change_edge(at, by, come);
+        self.change_edge(at, &by, come);
     }
 }
 
