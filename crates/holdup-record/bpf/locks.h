@@ -98,6 +98,29 @@ int on_contention_end(u64 *ctx)
 
 /* ---- block I/O ---- */
 
+#define ONLY_NEW 1 /* BPF_NOEXIST */
+
+/* Who queued a request, which one of the kernel's workers may issue. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, u32);
+} queued SEC(".maps");
+
+/* A worker that issues it for the second time queues it again: the first word stays. */
+SEC("tp_btf/block_rq_insert")
+int on_block_insert(u64 *ctx)
+{
+	struct ring *r = this_ring();
+	u64 rq = ctx[0];
+	if (r) {
+		u32 tid = tid_of(r, bpf_get_current_task_btf());
+		bpf_map_update_elem(&queued, &rq, &tid, ONLY_NEW);
+	}
+	return 0;
+}
+
 INLINE int block_io(u64 *ctx, bool issue, u64 bytes)
 {
 	struct request *rq = (void *)ctx[0];
@@ -105,7 +128,11 @@ INLINE int block_io(u64 *ctx, bool issue, u64 bytes)
 	u64 at, device = 0;
 	if (!r)
 		return 0;
-	u32 tid = issue ? tid_of(r, bpf_get_current_task_btf()) : 0;
+	u64 key = (u64)rq;
+	u32 *by = bpf_map_lookup_elem(&queued, &key);
+	u32 tid = !issue ? 0 : by ? *by : tid_of(r, bpf_get_current_task_btf());
+	if (!issue && by)
+		bpf_map_delete_elem(&queued, &key);
 	struct gendisk *disk = field_exists(rq->q->disk) ? rq->q->disk : 0;
 	if (disk)
 		device = (u64)disk->major << 20 | disk->first_minor;

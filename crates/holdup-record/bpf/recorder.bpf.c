@@ -1,5 +1,6 @@
 /* holdup's recorder in the kernel: 24-byte records of switches, wake-ups and what surrounds them go into one ring per
  * CPU; stacks of long waits, of their wakers, and of samples go into a common ring buffer. One clock read each. */
+#include "calls.h"
 #include "files.h"
 #include "site.h"
 
@@ -10,7 +11,6 @@ char LICENSE[] SEC("license") = "GPL";
 #define FLOCK 73
 /* As LockKind */
 #define FILE_LOCK 5
-#define COMPAT_CS 0x23
 
 /* ---- switches ---- */
 
@@ -86,8 +86,7 @@ INLINE void leave(u64 *ctx, struct ring *r, struct task_struct *prev, struct tas
 
 	if (prev->pid) {
 		regs = user_regs_of(prev);
-		if (regs && (u16)regs->cs != COMPAT_CS)
-			call = (s64)regs->orig_ax;
+		call = call_of(regs);
 		if (state && !(state & TASK_DEAD)) {
 			w = thread_of(prev, 1);
 			if (w) {

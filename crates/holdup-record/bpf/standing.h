@@ -35,7 +35,7 @@ INLINE void tell_wait(struct ring *r, struct task_struct *task, u64 t)
 	struct thread *w = thread_of(task, 0);
 	struct place p = {};
 	struct pt_regs *regs = user_regs_of(task);
-	u64 call = regs && (u16)regs->cs != COMPAT_CS ? regs->orig_ax : -1;
+	u64 call = call_of(regs);
 	if (w ? !w->since || t - w->since < cfg.min_wait : !has_stood(task))
 		return;
 	struct scratch *s = &r->scratch[WAITER];

@@ -26,7 +26,7 @@ const MARKERS: &str = "on_write";
 pub(crate) const BIRTHS: [&str; 3] = ["on_fork", "on_exit", "on_rename"];
 
 /// What is missing from a recording without a program.
-const LOST: [(&str, &str); 15] = [
+const LOST: [(&str, &str); 16] = [
     ("on_schedule", NO_WAITS),
     ("on_irq_entry", NO_SOURCES),
     ("on_irq_exit", NO_SOURCES),
@@ -38,6 +38,7 @@ const LOST: [(&str, &str); 15] = [
     ("on_contention_end", NO_LOCKS),
     ("on_block_issue", NO_DISKS),
     ("on_block_complete", NO_DISKS),
+    ("on_block_insert", "for whom the kernel's workers ask disks"),
     ("on_fork", "who started a thread"),
     ("on_rename", "names that threads take while it records"),
     ("on_sample", "samples of the CPUs"),
