@@ -104,6 +104,8 @@ pub struct StackFacts {
     pub takes_lock: bool,
     /// Whether the program asked to sleep for a time, however its runtime does that.
     pub sleeps: bool,
+    /// Whether it waits until all of several threads have come here: a barrier.
+    pub gathers: bool,
     /// Whether it is stopped for its tracer: a debugger, or strace.
     pub traced: bool,
     /// Whether a condition variable serves as a lock here.
@@ -218,6 +220,7 @@ impl<'a> Classifier<'a> {
             facts.kept_by_runner |= user.kept_by_runner;
             facts.takes_lock |= user.takes_lock;
             facts.sleeps |= user.sleeps;
+            facts.gathers |= user.gathers;
             let before = facts.kind;
             facts.kind = user.refine(before);
             facts.by_condition |= before == Some(WaitKind::Condition) && facts.kind == Some(WaitKind::Lock);

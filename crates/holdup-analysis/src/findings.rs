@@ -22,6 +22,7 @@ mod group;
 mod growth;
 mod held;
 mod herd;
+mod hot;
 mod idle;
 mod inside;
 mod instruction;
@@ -225,10 +226,8 @@ impl Context<'_> {
         let stalls = if caveats::has_wakes(self) { stalls::of(self) } else { Vec::new() };
         stalls::tell(&mut findings, &stalls);
         let mostly_idle = idle::put_in_order(self, &cpu_seconds, &mut findings);
-        for (i, finding) in findings.iter_mut().enumerate() {
-            finding.id = format!("f{}", i + 1);
-        }
-        let hot = profile::hot(self);
+        findings.iter_mut().zip(1..).for_each(|(finding, number)| finding.id = format!("f{number}"));
+        let hot = hot::hot(self);
         let trace = TraceFacts {
             path: path.to_owned(),
             format: self.trace.meta.format.clone(),

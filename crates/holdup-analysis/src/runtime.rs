@@ -51,7 +51,15 @@ pub(crate) fn is_own(module: &str, function: &str) -> bool {
 
 /// Whether a function of a runtime sleeps for a time: one such sleep does not go on in the next.
 pub(crate) fn sleeps(function: &str) -> bool {
-    matches!(bare(function), "JavaThread::sleep" | "java.lang.Thread.sleep" | "java.lang.Thread.sleep0")
+    const SLEEPS: [&str; 5] = [
+        "JavaThread::sleep",
+        "java.lang.Thread.sleep",
+        "java.lang.Thread.sleep0",
+        // Ruby's `sleep`.
+        "rb_thread_sleep",
+        "rb_thread_wait_for",
+    ];
+    SLEEPS.contains(&bare(function))
 }
 
 /// The language that the interpreter in this file runs, whose functions are not the file's.

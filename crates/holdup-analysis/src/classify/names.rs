@@ -113,6 +113,12 @@ const SPIN_SITES: &[&str] = &[
     "queued_write_lock_slowpath",
 ];
 
+/// Whether all of several threads wait in this function until the last one has come.
+pub(super) fn gathers(function: &str) -> bool {
+    const BARRIERS: [&str; 5] = ["barrier_wait", "Barrier.wait", "Barrier::wait", "CyclicBarrier.", "__kmp_barrier"];
+    BARRIERS.iter().any(|barrier| function.contains(barrier))
+}
+
 /// What a function makes of a wait for a futex that it called.
 pub(super) fn user_kind(function: &str) -> Option<WaitKind> {
     use WaitKind::*;

@@ -7,7 +7,7 @@ use holdup_trace::tables::LocationRow;
 use holdup_trace::{StringId, Trace};
 use rustc_hash::FxHashMap;
 
-use super::names::{is_runtime_function, is_runtime_source, kernel_facts, user_kind};
+use super::names::{gathers, is_runtime_function, is_runtime_source, kernel_facts, user_kind};
 use super::{StackFacts, WaitKind, is_kernel_module, is_runtime_module};
 use crate::lock_names::{asks_for_name, is_kept_by_runner, takes_lock};
 use crate::lock_words::says_lock;
@@ -55,6 +55,7 @@ pub(super) struct User {
     pub(super) asks_for_name: bool,
     pub(super) kept_by_runner: bool,
     pub(super) sleeps: bool,
+    pub(super) gathers: bool,
     pub(super) is_ambiguous: bool,
     pub(super) says_lock: bool,
 }
@@ -67,6 +68,7 @@ impl User {
             asks_for_name: asks_for_name(function),
             kept_by_runner: is_kept_by_runner(function),
             sleeps: runtime::sleeps(function),
+            gathers: gathers(function),
             is_ambiguous: runtime::is_ambiguous(function),
             says_lock: says_lock(function),
         }

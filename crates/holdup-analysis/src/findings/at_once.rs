@@ -13,9 +13,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::asked::Asked;
 use super::context::Context;
-use super::place;
 use super::spans::levels;
 use super::tally::{Group, Tally};
+use super::{idle, place};
 use crate::blame::{Asker, Asks, Key, Span, Terminal};
 use crate::intervals;
 
@@ -282,7 +282,7 @@ impl Place {
 pub(super) fn is_at_home(context: &Context, tally: &Tally) -> bool {
     let site = tally.main_site(context.classifier);
     let is_home = context.timeline.place(site) == intervals::Place::Home && !context.timeline.is_aside(site);
-    is_home && tally.is_at_input(context.classifier)
+    is_home && idle::is_at_input(context, tally)
 }
 
 /// In a sentence, behind how long it lasted.

@@ -76,13 +76,20 @@ pub(super) fn charged(context: &Context) -> Vec<(Group, Tally)> {
             let groups = if is_stackless { &mut stackless } else { &mut groups };
             let tally = groups.entry(group).or_default();
             tally.add(key, cell, share);
-            if key.terminal == Terminal::IdleByDesign && context.classifier.facts(key.site).parked {
+            if key.terminal == Terminal::IdleByDesign && has_no_task(context, key) {
                 tally.set_aside(key, cell);
             }
         }
     }
     place_stackless(&mut groups, stackless);
     merge::merged(context, groups)
+}
+
+/// Whether a thread waits for whichever task of its scheduler can run. One that looks for input until then waits for a timer of the tasks,
+/// as they all do.
+fn has_no_task(context: &Context, key: &Key) -> bool {
+    let facts = context.classifier.facts(key.site);
+    facts.parked && (key.kind != WaitKind::Timer || facts.kind != Some(WaitKind::Input))
 }
 
 /// Which share of a charge counts.

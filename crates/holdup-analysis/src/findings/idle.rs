@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 use super::context::Context;
 use super::place;
 use super::tally::{Group, Tally};
+use crate::classify::WaitKind;
 use crate::focus::CLOCK;
 use crate::intervals::descends;
 use crate::label::{duration, threads};
@@ -58,7 +59,7 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
         1 => ", and another one for it".to_owned(),
         others => format!(", and {others} others for it"),
     };
-    let (who, at_input) = (format!("{} of {}", threads(own), f.culprit.process), tally.is_at_input(context.classifier));
+    let (who, at_input) = (format!("{} of {}", threads(own), f.culprit.process), is_at_input(context, tally));
     if tally.is_asleep() {
         // What several slept is no time that went by.
         let slept = || format!(" for {}", duration(context.limits.of_threads(tally.asleep.amount(), 1)));
@@ -83,9 +84,15 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
     format!("{who} waited for {what}{behind}")
 }
 
+/// Whether its main place waits for input, as an event loop does, be it with a time-out.
+pub(super) fn is_at_input(context: &Context, tally: &Tally) -> bool {
+    let site = tally.main_site(context.classifier);
+    context.classifier.facts(site).kind == Some(WaitKind::Input) && !context.timeline.sleeps_at(site)
+}
+
 /// What to do about it.
 pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Finding) -> String {
-    if tally.is_asleep() && tally.is_at_input(context.classifier) {
+    if tally.is_asleep() && is_at_input(context, tally) {
         return format!(
             "See what sets that timer in {}: a sleep, a limit of its rate, a pause before it tries again, or a time-out for input that did not come.",
             f.culprit.process

@@ -13,7 +13,7 @@ use super::storm::{FEWER, Storm};
 use super::{cache_line, collecting, culprit, idle, inside, instruction, queries};
 use crate::label;
 use crate::replay::Taken;
-use crate::report::{Confidence, Finding, FindingKind, Hot};
+use crate::report::{Confidence, Finding, FindingKind};
 use crate::runtime;
 
 /// Below this share of the CPU time, being held up does not matter beside being busy.
@@ -26,9 +26,6 @@ const NOTABLE: f64 = 0.05;
 
 /// What may be by design, or may be something else, does not matter below this.
 const DOUBTFUL: f64 = 0.25;
-
-/// Functions listed as hot.
-const HOT: usize = 10;
 
 /// Below this part of the CPU time of processes that come and go, spinning is part of what starting them costs: for the kernel's lists of them.
 const STORMY: f64 = 0.5;
@@ -88,8 +85,32 @@ pub(super) fn matters(context: &Context, finding: &Finding) -> bool {
     finding.kind != FindingKind::IdleByDesign && finding.blame_cpu_s >= least * running
 }
 
+/// Waits of more than this share of the time are worth a word, though no CPU was idle for them.
+const LONG: f64 = 0.25;
+
+/// Says what was waited for while all CPUs were at work: a thread may stand still for most of the time, and others need it.
+fn say_who_waited(context: &Context, busy: &mut Finding, findings: &[(Finding, Option<Taken>)]) {
+    let waits = |f: &&Finding| {
+        let by_design = matches!(f.kind, FindingKind::CpuStarved | FindingKind::IdleByDesign);
+        f.is_cause() && !by_design && f.waiters.total_s > LONG * context.duration().seconds()
+    };
+    let most = findings.iter().map(|(f, _)| f).filter(waits);
+    let most = most.max_by(|a, b| a.waiters.total_s.total_cmp(&b.waiters.total_s));
+    if let (Some(most), Some(advice)) = (most, busy.advice.strip_prefix(NO_WAIT)) {
+        let waited = label::duration(most.waiters.total_s);
+        busy.advice = format!(
+            "No CPU stood still for it, but threads waited for {waited} in all (--all). To have more done, {advice}"
+        );
+    }
+}
+
 /// Puts what ran into its place, and what is less behind it.
-pub(super) fn insert(context: &Context, (first, busy): (bool, Finding), findings: &mut Vec<(Finding, Option<Taken>)>) {
+pub(super) fn insert(
+    context: &Context,
+    (first, mut busy): (bool, Finding),
+    findings: &mut Vec<(Finding, Option<Taken>)>,
+) {
+    say_who_waited(context, &mut busy, findings);
     let last = findings.iter().rposition(|(f, _)| !first && matters(context, f));
     let rest = findings.split_off(last.map_or(0, |last| last + 1));
     let (minor, before): (Vec<_>, Vec<_>) = findings.drain(..).partition(|(f, _)| f.is_cause() && !matters(context, f));
@@ -263,9 +284,11 @@ fn is_full(context: &Context) -> bool {
 /// The share of the CPUs in use from which on none is left.
 const FULLY: f64 = 0.9;
 
+const NO_WAIT: &str = "There is no wait to mend: ";
 const FULL: &str =
-    "There is no wait to mend, and all CPUs are in use: make this function faster, or call it less often.";
+    "There is no wait to mend: make this function faster, or call it less often, as all CPUs are in use.";
 const FASTER: &str = "There is no wait to mend: make this function faster, or spread its work over more threads.";
+
 fn busiest_program(context: &Context) -> Option<StringId> {
     let mut programs: FxHashMap<StringId, f64> = FxHashMap::default();
     for ((thread, _), weight) in &context.blame.profile {
@@ -274,43 +297,6 @@ fn busiest_program(context: &Context) -> Option<StringId> {
         }
     }
     programs.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(program, _)| program)
-}
-
-/// What ran most in focus, by process and function.
-pub(super) fn hot(context: &Context) -> Vec<Hot> {
-    let trace = context.trace;
-    let mut functions: FxHashMap<_, Below> = FxHashMap::default();
-    let mut total = 0.0;
-    for ((thread, stack), weight) in &context.blame.profile {
-        if !context.focus.contains(*thread) {
-            continue;
-        }
-        total += weight;
-        let process = trace.threads.process.get(thread.index()).copied().unwrap_or_default();
-        // Where nothing is the application's: the leaf.
-        let place = place::application(context, *stack).or_else(|| place::innermost(context, *stack));
-        let (function, module) = place.map_or_else(Default::default, |l| (l.function, l.module));
-        functions.entry((process, function, module)).or_default().add(context, *stack, *weight);
-    }
-    let mut hot: Vec<_> = functions.into_iter().collect();
-    hot.sort_by(|a, b| b.1.all.total_cmp(&a.1.all).then(a.0.cmp(&b.0)));
-    let text = |id| trace.text(id).to_owned();
-    let share = |weight: f64| if total > 0.0 { weight / total } else { 0.0 };
-    hot.into_iter()
-        .take(HOT)
-        .map(|((process, function, module), below)| {
-            let most = below.functions().first().copied();
-            Hot {
-                process: text(process),
-                function: text(function),
-                module: text(module),
-                share: share(below.all),
-                kernel: below.kernel_share(),
-                below: most.map(|(function, _)| text(function)).unwrap_or_default(),
-                below_share: most.map_or(0.0, |(_, share)| share),
-            }
-        })
-        .collect()
 }
 
 /// What the program ran, as far as it is in focus.

@@ -307,11 +307,6 @@ impl Tally {
         main_stack(classifier, sites.map(|(stack, weight)| (*stack, *weight)))
     }
 
-    /// Whether its main place waits for input, as an event loop does, be it with a time-out.
-    pub(crate) fn is_at_input(&self, classifier: &Classifier) -> bool {
-        classifier.facts(self.main_site(classifier)).kind == Some(WaitKind::Input)
-    }
-
     /// Whether its threads mostly slept by design.
     pub(crate) fn is_asleep(&self) -> bool {
         2 * self.asleep.0 > self.at_rest.0

@@ -79,9 +79,11 @@ fn merged(context: &Context, told: &FxHashSet<ThreadIdx>) -> Vec<Pairs> {
     for pair in context.learned.turns.pairs() {
         let seen = pair.threads.iter().any(|t| context.focus.contains(*t));
         let small = (pair.length() as f64) < SMALLEST_SHARE * context.duration().0;
-        // Threads of a scheduler that have no task at the moment: which of them works says nothing.
-        let parked = [pair.trips.stack, pair.back.stack].iter().all(|stack| context.classifier.facts(*stack).parked);
-        if !seen || small || parked || pair.threads.iter().any(|t| told.contains(t)) {
+        // Threads of a scheduler that have no task at the moment: which of them works says nothing. At a barrier nobody asks.
+        let facts = |stack| context.classifier.facts(stack);
+        let is_none = |stack| facts(stack).parked || facts(stack).gathers;
+        let none = [pair.trips.stack, pair.back.stack].into_iter().all(is_none);
+        if !seen || small || none || pair.threads.iter().any(|t| told.contains(t)) {
             continue;
         }
         let like = |t: ThreadIdx| (process(t), context.trace.threads.name.get(t.index()).copied().unwrap_or_default());

@@ -40,6 +40,8 @@ pub(super) struct Facts {
     last: Vec<(u64, u64)>,
     sites: Sites,
     homes: Homes,
+    /// Stacks of sleeps.
+    sleeps: FxHashSet<StackId>,
     /// Where input is awaited: how often the program brought it that did so first, and, without a name, others or the network.
     pub(super) brought: FxHashMap<(StackId, StringId), u32>,
     /// Where input is looked for and none arrives, of threads to which it comes elsewhere.
@@ -120,6 +122,8 @@ impl Facts {
         }
         self.brought.retain(|_, n| *n > 0);
         self.aside = aside(&waits);
+        self.sleeps =
+            waits.iter().filter(|(_, seen)| seen.kind == WaitKind::Timer).map(|((_, stack), _)| *stack).collect();
         let serves = |thread: &ThreadIdx| servers.is_server(*thread) == Some(true);
         requests.answers.iter().for_each(|(thread, n)| *answers.entry(*thread).or_default() += n);
         answers.retain(|thread, _| serves(thread));
@@ -133,6 +137,11 @@ impl Facts {
             arrivals.into_iter().filter(|(thread, [threads, network])| *network > MOSTLY * *threads && asks(thread));
         self.asking = asking.map(|(thread, _)| thread).collect();
         self.waiters = FxHashSet::default();
+    }
+
+    /// Whether threads sleep there, whatever the functions around it say: a `select` of no files does.
+    pub(super) fn sleeps_at(&self, stack: StackId) -> bool {
+        self.sleeps.contains(&stack)
     }
 
     /// What the place of a stack is to those that wait there.

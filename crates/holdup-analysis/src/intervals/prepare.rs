@@ -106,6 +106,8 @@ impl<'a> Dictionary<'a> {
             (Some(WaitKind::Futex | WaitKind::Unknown) | None, Some(kind)) => kind,
             // A write or read that blocks in the file system waits for the disk.
             (Some(WaitKind::Read | WaitKind::Write), Some(WaitKind::Disk)) => WaitKind::Disk,
+            // What it looks at meanwhile is its runtime's.
+            (Some(WaitKind::Input), _) if facts.sleeps => WaitKind::Timer,
             (Some(kind), _) => kind,
             (None, None) => WaitKind::Unknown,
         };

@@ -34,13 +34,12 @@ pub(super) const RUBY: Runtime = Runtime {
         "vm_exec",
         "vm_exec_core",
     ],
-    modules: &["libruby"],
     is_own: |module, _| is_ruby(module) || is_of_rubys_library(module),
     interprets: is_ruby,
     waits: &["rb_native_cond_wait", "rb_native_cond_timedwait"],
     entries: &["rb_mutex_lock", "rb_mutex_synchronize"],
     is_language: |module, _| module.ends_with(".rb"),
-    packages: &["/gems/"],
+    packages: RUBY_PACKAGES,
     locks: &[Known::of_language(
         "Ruby's interpreter lock (GVL)",
         &[
@@ -59,9 +58,13 @@ fn is_ruby(module: &str) -> bool {
     begins(module, &["libruby", "ruby"])
 }
 
-/// Whether a file comes with the language.
+/// Those of gems, and of distributions.
+const RUBY_PACKAGES: &[&str] = &["/gems/", "/vendor_ruby/", "/site_ruby/"];
+
+/// Whether a file, in Ruby or compiled, comes with the language.
 fn is_of_rubys_library(module: &str) -> bool {
-    module.starts_with("<internal:") || (module.contains("/lib/ruby/") && !module.contains("/gems/"))
+    let is_package = RUBY_PACKAGES.iter().any(|folder| module.contains(folder));
+    module.starts_with("<internal:") || (module.contains("/ruby/") && !is_package)
 }
 
 pub(super) const OCAML: Runtime = Runtime {

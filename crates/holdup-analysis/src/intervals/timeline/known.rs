@@ -22,6 +22,11 @@ impl Timeline<'_> {
         self.facts.place(stack)
     }
 
+    /// Whether threads sleep there, whatever the functions around it say.
+    pub(crate) fn sleeps_at(&self, stack: StackId) -> bool {
+        self.facts.sleeps_at(stack)
+    }
+
     /// Whether a server's sleep is only taken to be within a request: nobody was seen to ask.
     pub(crate) fn is_presumed(&self, stack: StackId) -> bool {
         self.facts.is_presumed(stack)
