@@ -3,7 +3,7 @@
 mod common;
 
 use common::traffic::{ANSWER, EPOLL, Traffic, explained};
-use common::{FUTEX, NET_RX, READ, WAIT4, WRITE};
+use common::{FUTEX, NET_RX, Namer, READ, Schedule, WAIT4, WRITE};
 use holdup_analysis::report::{Confidence, Finding, FindingKind};
 use holdup_trace::{LATE_ACK, Trace, WakeContext};
 
@@ -283,4 +283,23 @@ fn an_acknowledgement_that_was_seen_to_be_late_needs_no_guess() {
         assert_eq!((f.title.as_str(), f.kind), (wanted, FindingKind::Network), "{focus:?}");
         assert_eq!(f.confidence, Confidence::High);
     }
+}
+
+/// Whether two threads of one process take turns that wait for each other below functions with these names.
+fn take_turns_in(names: &'static [(u64, &'static str)]) -> bool {
+    let place = [0x2004, 0x1004];
+    let mut s = Schedule::new(2, 202.0).thread(10, "one").thread(20, "other");
+    for trip in 0..200 {
+        let t = f64::from(trip);
+        s = s.by(t + 0.1, 0, 10, 20).waits_at(10, 0, [t, t + 0.11], FUTEX, &place);
+        s = s.by(t + 0.8, 1, 20, 10).waits_at(20, 1, [t + 0.2, t + 0.82], FUTEX, &place);
+    }
+    let trace = s.finish_with(&mut Namer(names));
+    explained(&trace, None).findings.iter().any(|f| f.title.contains("take turns"))
+}
+
+#[test]
+fn who_meets_at_a_barrier_takes_no_turns() {
+    assert!(take_turns_in(&[(0x1000, "run"), (0x2000, "hand_over")]));
+    assert!(!take_turns_in(&[(0x1000, "run"), (0x2000, "pthread_barrier_wait")]));
 }
