@@ -207,8 +207,7 @@ INLINE u64 walk_interpreter(struct scratch *s, struct task_struct *task, u64 t, 
 		u64 through = w.frame, stack[2] = {};
 		if (read_user(&w.frame, 8, through + where->through, task, foreign) || !w.frame)
 			return 0;
-		read_user(stack, sizeof(stack), through, task, foreign);
-		if (where->stride)
+		if (where->stride && !read_user(stack, sizeof(stack), through, task, foreign))
 			most = (stack[0] + 8 * stack[1] - w.frame) / where->stride;
 	}
 	bpf_loop(most < limit ? most : limit, foreign ? walk_foreign : walk_own, &w, 0);

@@ -158,13 +158,14 @@ fn waits_are_in_functions_of_ruby() {
     if !has(Need::Recording) || !has(Need::Program("ruby")) {
         return;
     }
+    let version = Command::new("ruby").args(["-e", "print RUBY_VERSION"]).output().expect("Ruby").stdout;
+    if !has(Need::Other { name: "a Ruby whose frames are known", is_here: version.starts_with(b"3.1.") }) {
+        return;
+    }
     let dir = tempfile::tempdir().expect("dir");
     let file = dir.path().join("yard.rb");
     std::fs::write(&file, YARD).expect("script");
     let (trace, notes) = run(dir.path(), &[OsString::from("ruby"), "--disable-gems".into(), file.into_os_string()]);
-    if notes.iter().any(|note| note.contains("frames of Ruby") && note.contains("not known")) {
-        return;
-    }
     let waits = long_waits(&trace);
     let ends = |frames: &[(String, u32)], inner: &[(&str, u32)]| {
         let told = frames.iter().map(|(name, line)| (&name[..], *line));

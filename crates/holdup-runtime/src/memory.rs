@@ -32,6 +32,17 @@ impl Memory {
         Some(u64::from_le_bytes(bytes))
     }
 
+    /// The first `limit` bytes of a text of `length` bytes, which may be anything; what was cut ends in an ellipsis.
+    pub(crate) fn text(&self, address: u64, length: u64, limit: usize) -> Option<String> {
+        let bytes = self.read(address, length.min(limit as u64) as usize)?;
+        // It may be cut within a character.
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        if length > limit as u64 {
+            text.push('…');
+        }
+        Some(text)
+    }
+
     /// The text at `address` up to its first zero byte, of at most 64 bytes; it may be anything.
     pub(crate) fn name(&self, address: u64) -> Option<Vec<u8>> {
         let mut bytes = [0; 64];

@@ -112,13 +112,7 @@ fn text(memory: &Memory, address: u64, limit: usize) -> Option<String> {
     if half(&head, 4)? & 0xf != IS_STRING {
         return None;
     }
-    let bytes = memory.read(address.checked_add(24)?, length.min(limit as u64) as usize)?;
-    // What was cut may end within a character.
-    let mut text = String::from_utf8_lossy(&bytes).into_owned();
-    if length > limit as u64 {
-        text.push('…');
-    }
-    Some(text)
+    memory.text(address.checked_add(24)?, length, limit)
 }
 
 #[cfg(test)]

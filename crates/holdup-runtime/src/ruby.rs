@@ -112,8 +112,10 @@ fn whole(exports: &Exports, (start, size): (u64, u64)) -> (u64, u64) {
 
 /// What may be addresses of functions that code calls, on x86-64.
 fn calls(code: &[u8], start: u64) -> impl Iterator<Item = u64> + '_ {
-    let calls = code.windows(5).zip(start..).filter(|(bytes, _)| bytes[0] == 0xe8);
-    calls.filter_map(|(bytes, at)| Some((at + 5).wrapping_add_signed((half(bytes, 1)? as i32).into())))
+    let calls = code.windows(5).zip(5..).filter(|(bytes, _)| bytes[0] == 0xe8);
+    calls.filter_map(move |(bytes, end)| {
+        Some(start.wrapping_add(end).wrapping_add_signed((half(bytes, 1)? as i32).into()))
+    })
 }
 
 impl Code {
@@ -148,13 +150,7 @@ impl Code {
         let is_elsewhere = flags & USER_1 != 0;
         let length = if is_elsewhere || self.has_length { word(&head, 16)? } else { flags >> 14 & 0x1f };
         let at = if is_elsewhere { word(&head, 24)? } else { address.checked_add(self.inside)? };
-        let bytes = memory.read(at, length.min(limit as u64) as usize)?;
-        // What was cut may end within a character.
-        let mut text = String::from_utf8_lossy(&bytes).into_owned();
-        if length > limit as u64 {
-            text.push('…');
-        }
-        Some(text)
+        memory.text(at, length, limit)
     }
 }
 

@@ -120,7 +120,8 @@ impl Names {
             self.bytes = 0;
         }
         self.bytes += read.size();
-        self.read.insert(place, read);
+        let before = self.read.insert(place, read);
+        self.bytes -= before.map_or(0, |before| before.size());
     }
 
     /// Of a function that was read.
