@@ -6,7 +6,6 @@ use super::super::forest::{Counts, Kind, Mark, NONE, Queue};
 use super::Sweep;
 use super::charge::note;
 use super::judge::lock_of;
-use super::off::NOTHING;
 use crate::classify::WaitKind;
 use crate::intervals::{Place, Wait, is_child};
 
@@ -171,24 +170,21 @@ impl Sweep<'_> {
         let mut own = self.forest.at(i).first_queue;
         let mut counts = Counts::default();
         let off = self.off(q);
-        let holds = self.holds(wait);
+        self.forest.at_mut(i).holds = self.holds(wait);
+        let behind = self.off_behind(i, off);
         while own != NONE {
             self.retire(own);
             let queue = self.forest.queue_mut(own);
-            if !holds {
-                queue.off = queue.off.since(&off);
-            }
+            queue.off = queue.off.since(&behind);
             counts.add(&queue.counts);
             own = queue.next();
         }
-        if holds {
-            counts = counts.behind_held();
-        }
+        counts = self.seen_behind(i, counts);
         let class = self.class(i, wait);
         counts.add(&Counts::one(class, self.is_for_outside(wait)));
         let total = self.clock.total;
         let thread = self.forest.at_mut(i);
-        (thread.queue, thread.class, thread.holds) = (q, class, holds);
+        (thread.queue, thread.class) = (q, class);
         (thread.mark, thread.joined, thread.joined_at) = (total, off, total.t);
         self.forest.queue_mut(q).members += 1;
         self.change_counts(q, &counts, true);
@@ -200,20 +196,18 @@ impl Sweep<'_> {
         let (q, joined, joined_at) = (thread.queue, thread.joined, thread.joined_at);
         let off = self.off(q);
         let wait = thread_wait(self, i);
-        let (class, holds) = (self.forest.at(i).class, self.forest.at(i).holds);
+        let behind = self.off_behind(i, off);
         let mut counts = Counts::default();
         let mut passed = std::mem::take(&mut self.passed);
         self.charged_since(q, joined_at, &mut passed);
         let mut own = self.forest.at(i).first_queue;
         while own != NONE {
-            self.inherit(own, if holds { &NOTHING } else { &off }, &passed);
+            self.inherit(own, &behind, &passed);
             counts.add(&self.forest.queue(own).counts);
             own = self.forest.next_queue(own);
         }
-        if holds {
-            counts = counts.behind_held();
-        }
-        counts.add(&Counts::one(class, self.is_for_outside(wait)));
+        counts = self.seen_behind(i, counts);
+        counts.add(&Counts::one(self.forest.at(i).class, self.is_for_outside(wait)));
         self.change_counts(q, &counts, false);
         let thread = self.forest.at_mut(i);
         (thread.queue, thread.holds) = (NONE, false);
@@ -273,7 +267,8 @@ impl Sweep<'_> {
             self.review(parent);
             return;
         }
-        let off = self.off_behind(parent, above);
+        let off = self.off(above);
+        let off = self.off_behind(parent, off);
         let queue = self.forest.queue_mut(q);
         queue.off = queue.off.since(&off);
         let counts = queue.counts;
@@ -325,7 +320,8 @@ impl Sweep<'_> {
         if above == NONE {
             self.retire(q);
         } else {
-            let off = self.off_behind(parent, above);
+            let off = self.off(above);
+            let off = self.off_behind(parent, off);
             let mut passed = std::mem::take(&mut self.passed);
             self.charged_since(above, since, &mut passed);
             self.inherit(q, &off, &passed);

@@ -3,18 +3,16 @@
 use super::super::forest::{Counts, Mark};
 use super::Sweep;
 
-pub(super) const NOTHING: Mark = Mark { t: 0, cpu: 0.0, rank: 0.0, idle: 0.0 };
-
 impl Sweep<'_> {
     /// The last queue before the root.
     fn top(&self, q: u32) -> u32 {
         self.forest.path(q).last().unwrap_or(q)
     }
 
-    /// What [`off`](Self::off) is for those who wait for `parent`, which waits in queue `above` itself: nothing if that holds them up.
-    pub(super) fn off_behind(&mut self, parent: u32, above: u32) -> Mark {
-        let off = self.off(above);
-        if self.forest.at(parent).holds { NOTHING } else { off }
+    /// What [`off`](Self::off), which is that of the queue in which `parent` waits, is for those who wait for `parent`: nothing if it
+    /// holds them up.
+    pub(super) fn off_behind(&self, parent: u32, off: Mark) -> Mark {
+        if self.forest.at(parent).holds { Mark::default() } else { off }
     }
 
     /// What those who wait for `parent` count as in the queue in which it waits itself.
