@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use crate::blame::Study;
 use crate::classify::WaitKind;
-use crate::intervals::{Chunk, Wait};
+use crate::intervals::{Chunk, State, Step, Wait};
 
 pub(crate) use held_back::{Delays, HeldBack};
 
@@ -103,13 +103,50 @@ struct Last {
     waker: ThreadIdx,
 }
 
+/// When each thread was last kept from running: whom the one that it has woken takes the CPU from is not at work with it.
+struct Kept<'a> {
+    steps: &'a [Step],
+    /// When each thread's state began.
+    since: Vec<u64>,
+    /// From when to when it could run and did not.
+    ready: Vec<(u64, u64)>,
+}
+
+impl<'a> Kept<'a> {
+    fn of(chunk: &'a Chunk) -> Self {
+        let threads = chunk.last.len();
+        Kept { steps: chunk.steps(), since: vec![chunk.from; threads], ready: vec![(0, 0); threads] }
+    }
+
+    /// Up to `t`. O(steps) for all calls together.
+    fn follow(&mut self, t: u64) {
+        while let Some((step, rest)) = self.steps.split_first().filter(|(step, _)| step.t <= t) {
+            let i = step.thread.index();
+            let since = std::mem::replace(&mut self.since[i], step.t);
+            if matches!(step.before(), State::Runnable(_) | State::Yields(_)) {
+                self.ready[i] = (since, step.t);
+            }
+            self.steps = rest;
+        }
+    }
+
+    /// For how long of that time, in nanoseconds.
+    fn within(&self, thread: ThreadIdx, from: u64, to: u64) -> u64 {
+        let (since, until) = self.ready[thread.index()];
+        until.min(to).saturating_sub(since.max(from))
+    }
+}
+
 impl Seen {
-    /// From one part. O(waits).
+    /// From one part. O(steps + waits).
     pub(crate) fn of(chunk: &Chunk, study: &Study) -> Self {
-        let mut seen = Seen { held_back: HeldBack::of(chunk), ..Seen::default() };
+        let pid = |thread: ThreadIdx| study.trace.threads.pid.get(thread.index()).copied().unwrap_or_default();
+        let mut seen = Seen { held_back: HeldBack::of(chunk, pid), ..Seen::default() };
         let threads = chunk.last.len();
         let (mut last, mut waited): (Vec<Option<Last>>, Vec<u64>) = (vec![None; threads], vec![0; threads]);
+        let mut kept = Kept::of(chunk);
         for wait in chunk.waits() {
+            kept.follow(wait.start);
             let inside = wait.start >= study.window.from && wait.woken <= study.window.to;
             if wait.goes_on != 0 || wait.exempt || wait.open || study.focus.is_kernel(wait.thread) || !inside {
                 continue;
@@ -124,7 +161,8 @@ impl Seen {
                     && let Some(Some(other)) = last.get(wait.waker.index())
                     && let Some(trip) = trip(own, other, wait)
                 {
-                    trips.absorb(&trip);
+                    let kept = kept.within(wait.thread, other.resumed, wait.start);
+                    trips.absorb(&Trips { both: trip.both.saturating_sub(kept), ..trip });
                 }
             }
             last[wait.thread.index()] = Some(Last { woken: wait.woken, resumed: wait.resumed, waker: wait.waker });

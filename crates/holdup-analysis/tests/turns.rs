@@ -114,6 +114,27 @@ fn who_works_meanwhile_takes_no_turns() {
     assert!(answer.findings.iter().all(|f| !f.title.contains("take turns")), "{:?}", answer.findings);
 }
 
+/// The server takes the client's CPU as soon as it is asked, so that the client cannot go to wait before it has its CPU back.
+#[test]
+fn who_is_kept_from_running_by_the_other_takes_turns() {
+    let mut traffic = Traffic::new(1, 202.0).thread(10, 10, "client").thread(20, 20, "server");
+    traffic.comes(0.0, 0, 10);
+    for trip in 0..200 {
+        let t = f64::from(trip);
+        traffic.wakes(t + 0.1, 0, 10, 20);
+        traffic.takes_over(t + 0.12, 0, 10, 20);
+        traffic.samples(t, t + 1.0, 0, 20, 20, ANSWER);
+        traffic.takes_over(t + 0.6, 0, 20, 10);
+        traffic.leaves(t + 0.62, 0, 10, READ);
+        traffic.comes(t + 0.63, 0, 20);
+        traffic.wakes(t + 0.8, 0, 20, 10);
+        traffic.leaves(t + 0.82, 0, 20, READ);
+        traffic.comes(t + 0.9, 0, 10);
+    }
+    let answer = explained(&traffic.finish(), None);
+    assert!(answer.findings.iter().any(|f| f.title.contains("take turns")), "{:?}", answer.findings);
+}
+
 /// Two who ask one server are answered while the other one works.
 #[test]
 fn two_clients_of_one_server_take_no_turns_with_it() {
@@ -283,6 +304,35 @@ fn an_acknowledgement_that_was_seen_to_be_late_needs_no_guess() {
         assert_eq!((f.title.as_str(), f.kind), (wanted, FindingKind::Network), "{focus:?}");
         assert_eq!(f.confidence, Confidence::High);
     }
+}
+
+/// The client has a thread of its own that wakes the one that waits for bytes, between the two parts of an answer.
+#[test]
+fn who_sent_what_was_held_back_is_no_thread_of_the_receiver() {
+    let mut traffic = Traffic::new(3, 420.0).thread(10, 10, "client").thread(10, 11, "client").thread(20, 20, "server");
+    traffic.comes(0.0, 0, 10);
+    for trip in 0..10 {
+        let t = 40.0 * f64::from(trip);
+        traffic.wakes(t + 0.1, 0, 10, 20);
+        traffic.leaves(t + 0.12, 0, 10, EPOLL);
+        traffic.comes(t + 0.13, 1, 20);
+        traffic.wakes(t + 0.2, 1, 20, 10);
+        traffic.leaves(t + 0.22, 1, 20, EPOLL);
+        traffic.comes(t + 0.23, 0, 10);
+        traffic.leaves(t + 0.25, 0, 10, EPOLL);
+        traffic.comes(t + 1.0, 2, 11);
+        traffic.wakes(t + 1.1, 2, 11, 10);
+        traffic.leaves(t + 1.2, 2, 11, FUTEX);
+        traffic.comes(t + 1.3, 0, 10);
+        traffic.leaves(t + 1.4, 0, 10, EPOLL);
+        traffic.wakes_in(t + 35.0, 0, 0, 10, WakeContext::SoftIrq, LATE_ACK);
+        traffic.comes(t + 35.01, 0, 10);
+    }
+    let answer = explained(&traffic.finish(), None);
+    let held_back: Vec<_> = answer.findings.iter().filter(|f| f.kind == FindingKind::Network).collect();
+    let wanted = "the network held 10 messages of `server` to `client` back, ";
+    assert!(held_back.len() == 1 && held_back[0].title.starts_with(wanted), "{:#?}", answer.findings);
+    assert_eq!(held_back[0].culprit.tid, 20);
 }
 
 /// Whether two threads of one process take turns that wait for each other below functions with these names.

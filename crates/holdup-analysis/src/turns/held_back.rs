@@ -16,7 +16,7 @@
 //! long, and whoever ended it had only just been woken by no thread.
 
 use holdup_trace::{StackId, ThreadIdx};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::intervals::{Chunk, Wait};
 
@@ -56,9 +56,9 @@ pub(crate) struct HeldBack {
 
 impl HeldBack {
     /// From one part. O(waits + long waits log long waits), and n log n in the waits of those that end long ones.
-    pub(super) fn of(chunk: &Chunk) -> Self {
+    pub(super) fn of(chunk: &Chunk, pid: impl Fn(ThreadIdx) -> u32) -> Self {
         let mut found = HeldBack::default();
-        let is_seen = found.add_seen(chunk);
+        let is_seen = found.add_seen(chunk, pid);
         if !is_seen {
             found.add_of_many(chunk);
         }
@@ -85,22 +85,24 @@ impl HeldBack {
     }
 
     /// Those that the recorder saw, if there are any. O(waits).
-    fn add_seen(&mut self, chunk: &Chunk) -> bool {
-        let mut last: FxHashMap<ThreadIdx, (ThreadIdx, StackId)> = FxHashMap::default();
-        for wait in chunk.waits().iter().filter(|w| w.is_by_late_ack()) {
-            last.insert(wait.thread, (ThreadIdx::NONE, StackId::NONE));
-        }
-        for wait in chunk.waits().iter().filter(|w| !w.open) {
-            let Some(last) = last.get_mut(&wait.thread) else { continue };
+    fn add_seen(&mut self, chunk: &Chunk, pid: impl Fn(ThreadIdx) -> u32) -> bool {
+        let late: FxHashSet<ThreadIdx> =
+            chunk.waits().iter().filter(|w| w.is_by_late_ack()).map(|w| w.thread).collect();
+        let mut senders = Senders { processes: late.iter().map(|t| pid(*t)).collect(), ..Senders::default() };
+        for wait in chunk.waits().iter().filter(|w| !w.open && !late.is_empty()) {
+            let receiver = pid(wait.thread);
             if wait.waker.is_real() {
-                *last = (wait.waker, wait.waker_stack);
-            } else if wait.is_by_late_ack() && wait.kind.is_for_bytes() && last.0.is_real() {
-                let (ns, (sender, sender_stack)) = (wait.length().clamp(HELD, *DELAY.end()), *last);
+                senders.woke(wait, receiver, pid(wait.waker));
+            } else if wait.is_by_late_ack()
+                && wait.kind.is_for_bytes()
+                && let Some((sender, sender_stack)) = senders.of(wait.thread, receiver)
+            {
+                let ns = wait.length().clamp(HELD, *DELAY.end());
                 let delay = Delays { seen: 1, sender_stack, ..Delays::once(wait, ns) };
                 self.delays.entry((wait.thread, sender)).or_default().absorb(&delay);
             }
         }
-        !last.is_empty()
+        !late.is_empty()
     }
 
     /// Messages to receivers that others wake meanwhile.
@@ -155,6 +157,41 @@ impl HeldBack {
         let mut pairs: Vec<_> = delays.map(|(&(receiver, sender), delays)| (receiver, sender, *delays)).collect();
         pairs.sort_unstable_by_key(|(receiver, sender, _)| (*receiver, *sender));
         pairs
+    }
+}
+
+/// Who sent something last, and where, to the threads of the processes that get what was held back.
+///
+/// In a runtime that gives its work to whichever thread is free, the first part may have woken another thread than the second; and its own
+/// threads wake each other where they wait for bytes.
+#[derive(Default)]
+struct Senders {
+    processes: FxHashSet<u32>,
+    /// Of another process, by receiver.
+    to_thread: FxHashMap<ThreadIdx, (ThreadIdx, StackId)>,
+    /// Of another process, by the receiver's.
+    to_process: FxHashMap<u32, (ThreadIdx, StackId)>,
+    /// Of the same process, by receiver.
+    own: FxHashMap<ThreadIdx, (ThreadIdx, StackId)>,
+}
+
+impl Senders {
+    fn woke(&mut self, wait: &Wait, receiver: u32, sender: u32) {
+        if !self.processes.contains(&receiver) {
+            return;
+        }
+        let by = (wait.waker, wait.waker_stack);
+        if receiver == sender {
+            self.own.insert(wait.thread, by);
+        } else if wait.kind.is_for_bytes() {
+            self.to_thread.insert(wait.thread, by);
+            self.to_process.insert(receiver, by);
+        }
+    }
+
+    fn of(&self, thread: ThreadIdx, process: u32) -> Option<(ThreadIdx, StackId)> {
+        let own = || self.own.get(&thread);
+        self.to_thread.get(&thread).or_else(|| self.to_process.get(&process)).or_else(own).copied()
     }
 }
 

@@ -61,6 +61,13 @@ impl Traffic {
         self.schedule.builder.push(ns(t), event);
     }
 
+    /// `next` takes the CPU from `prev`, which could go on.
+    pub fn takes_over(&mut self, t: f64, cpu: u16, prev: u32, next: u32) {
+        let (lock, chain, state) = (LockId::NONE, ChainId::NONE, SwitchState::Runnable);
+        let event = SwitchEvent { cpu: Cpu(cpu), prev, next, state, io_wait: false, syscall: -1, lock, chain };
+        self.schedule.builder.push(ns(t), event);
+    }
+
     pub fn wakes(&mut self, t: f64, cpu: u16, waker: u32, wakee: u32) {
         self.wakes_in(t, cpu, waker, wakee, WakeContext::Task, 0);
     }
