@@ -7,7 +7,7 @@ use std::sync::Arc;
 use common::{FUTEX, POLL, READ, SLEEP, Schedule};
 use holdup_analysis::report::{Finding, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{Image, ListenerEvent, Location, NameEvent, SwitchState, Symbolizer, WakeContext};
+use holdup_trace::{Image, ListenerEvent, Location, NameEvent, SwitchState, Symbolizer, Trace, WakeContext};
 
 const SLEEPS: SwitchState = SwitchState::Sleeping;
 const RUNS: SwitchState = SwitchState::Runnable;
@@ -89,6 +89,16 @@ const WEB: [(u64, &str); 6] = [
 /// A client has two requests under way at a web server, which asks a service; that answers each after 30 ms, by a timer of its loop. The web
 /// server has a thread for each request, which takes it at `takes`, or one loop for all. It asks so often for each request, by these files. The service waits at `serves`.
 fn asks_by(web: [u32; 2], takes: &[u64], often: usize, files: [u16; 2], serves: &[u64]) -> Finding {
+    first(&requests(web, takes, often, files, serves), None)
+}
+
+fn first(trace: &Trace, focus: Option<&str>) -> Finding {
+    let options = Options { focus: focus.map(str::to_owned), ..Options::default() };
+    let answer = explain(trace, "x", &options, &NoDisassembler).unwrap();
+    answer.findings.first().unwrap_or_else(|| panic!("{answer:#?}")).clone()
+}
+
+fn requests(web: [u32; 2], takes: &[u64], often: usize, files: [u16; 2], serves: &[u64]) -> Trace {
     let end = 1000.0;
     let mut s = Schedule::new(4, end);
     for (pid, tid, name) in [(20, 20, "service"), (30, 30, "web"), (30, 31, "web"), (40, 40, "client")] {
@@ -115,9 +125,17 @@ fn asks_by(web: [u32; 2], takes: &[u64], often: usize, files: [u16; 2], serves: 
             }
         }
     }
-    let trace = s.finish_with(&mut common::Namer(&WEB));
-    let answer = explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap();
-    answer.findings.first().unwrap_or_else(|| panic!("{answer:#?}")).clone()
+    s.finish_with(&mut common::Namer(&WEB))
+}
+
+/// A pool lies in the middle, whoever is looked at.
+#[test]
+fn who_lets_no_more_through_need_not_be_in_focus() {
+    let trace = requests([30, 31], &[0x2000], 1, [8, 9], &[0x3000]);
+    for focus in ["client", "web", "service"] {
+        let title = first(&trace, Some(focus)).title;
+        assert!(title.contains(", asked by web 2 at a time (in ask)"), "{focus}: {title}");
+    }
 }
 
 #[test]

@@ -152,7 +152,7 @@ impl Census {
                 instants.clone().for_each(|instant| *self.seen.resting.entry((stack, instant)).or_default() += 1);
             }
             let Some(key) = view.asked(i) else { continue };
-            let asks = Asks::of(forest.at(i).class, wait);
+            let asks = Asks::of(forest.at(i).anywhere, wait);
             self.room = self.room.saturating_sub(instants.len());
             if self.room > 0 {
                 let (thread, is_waited_for) = (ThreadIdx(i), waited_for.contains(&i));
@@ -205,7 +205,9 @@ impl<'w, P: Fn(u32) -> u32, W: Fn(u32) -> &'w Wait> View<'_, P, W> {
     fn behind(&self) -> FxHashMap<u32, StackId> {
         let mut stand: FxHashMap<u32, FxHashMap<StackId, u32>> = FxHashMap::default();
         for i in 0..self.forest.threads.len() as u32 {
-            let (Some(wait), Class::HeldUp | Class::ByEnd) = (self.waits(i), self.forest.at(i).class) else { continue };
+            let (Some(wait), Class::HeldUp | Class::ByEnd) = (self.waits(i), self.forest.at(i).anywhere) else {
+                continue;
+            };
             if !wait.kind.is_for_turn() {
                 continue;
             }
@@ -224,7 +226,7 @@ impl<'w, P: Fn(u32) -> u32, W: Fn(u32) -> &'w Wait> View<'_, P, W> {
 
     /// What a thread asks for, of what others than its own process do for it.
     fn asked(&self, i: u32) -> Option<Key> {
-        if self.forest.at(i).class == Class::None {
+        if self.forest.at(i).anywhere == Class::None {
             return None;
         }
         let mut ahead = self.ahead(i).peekable();

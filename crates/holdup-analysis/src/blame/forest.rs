@@ -141,8 +141,8 @@ pub(super) struct Thread {
     /// In a queue: what the chain's ends that hold nobody up had come to when it joined.
     pub(super) joined: Mark,
     pub(super) joined_at: u64,
-    /// In a queue: who waits for it is held up with it, whatever its chain ends at.
-    pub(super) holds: bool,
+    /// In a queue: how it would count there if it were in focus.
+    pub(super) anywhere: Class,
     /// The wait that comes next in time: its lock is what a running thread is about to need.
     pub(super) coming: u32,
     /// The last keys of its own charges and their cells, by terminal: mostly the next ones too.
@@ -153,6 +153,13 @@ pub(super) struct Thread {
     pub(super) counted_in: [(u32, bool); COUNTED_IN],
     /// Whether its wait goes on behind the end of the part.
     pub(super) crossing: bool,
+}
+
+impl Thread {
+    /// Whether those who wait for it are held up with it, whatever its chain ends at.
+    pub(super) fn holds(&self) -> bool {
+        self.anywhere == Class::HeldUp
+    }
 }
 
 /// What makes a queue.
@@ -230,7 +237,7 @@ impl Forest {
             class: Class::None,
             joined: Mark::default(),
             joined_at: 0,
-            holds: false,
+            anywhere: Class::None,
             coming: NONE,
             last_keys: [None; 4],
             led_keys: [None; 2],
@@ -347,7 +354,7 @@ impl Forest {
         let mut over = false;
         self.path(q).take_while(move |&q| {
             let parent = self.queue(q).parent;
-            !std::mem::replace(&mut over, parent != NONE && self.at(parent).holds)
+            !std::mem::replace(&mut over, parent != NONE && self.at(parent).holds())
         })
     }
 

@@ -11,17 +11,12 @@ use crate::intervals::{Place, State, Wait};
 
 impl Sweep<'_> {
     /// How a waiting thread counts.
-    pub(super) fn class(&self, i: u32, wait: &Wait) -> Class {
+    fn class(&self, i: u32, wait: &Wait) -> Class {
         if self.contains(i) { self.class_anywhere(wait) } else { Class::None }
     }
 
-    /// Whether those who wait for the thread are held up with it, whatever its chain ends at.
-    pub(super) fn holds(&self, wait: &Wait) -> bool {
-        self.class_anywhere(wait) == Class::HeldUp
-    }
-
     /// How it counts in focus.
-    fn class_anywhere(&self, wait: &Wait) -> Class {
+    pub(super) fn class_anywhere(&self, wait: &Wait) -> Class {
         if wait.exempt {
             return Class::None;
         }

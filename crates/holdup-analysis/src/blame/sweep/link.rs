@@ -2,7 +2,7 @@
 
 use holdup_trace::{Cpu, LockId, StackId, ThreadIdx};
 
-use super::super::forest::{Counts, Kind, Mark, NONE, Queue};
+use super::super::forest::{Class, Counts, Kind, Mark, NONE, Queue};
 use super::Sweep;
 use super::charge::note;
 use super::judge::lock_of;
@@ -170,7 +170,8 @@ impl Sweep<'_> {
         let mut own = self.forest.at(i).first_queue;
         let mut counts = Counts::default();
         let off = self.off(q);
-        self.forest.at_mut(i).holds = self.holds(wait);
+        let anywhere = self.class_anywhere(wait);
+        self.forest.at_mut(i).anywhere = anywhere;
         let behind = self.off_behind(i, off);
         while own != NONE {
             self.retire(own);
@@ -180,7 +181,7 @@ impl Sweep<'_> {
             own = queue.next();
         }
         counts = self.seen_behind(i, counts);
-        let class = self.class(i, wait);
+        let class = if self.contains(i) { anywhere } else { Class::None };
         counts.add(&Counts::one(class, self.is_for_outside(wait)));
         let total = self.clock.total;
         let thread = self.forest.at_mut(i);
@@ -210,7 +211,7 @@ impl Sweep<'_> {
         counts.add(&Counts::one(self.forest.at(i).class, self.is_for_outside(wait)));
         self.change_counts(q, &counts, false);
         let thread = self.forest.at_mut(i);
-        (thread.queue, thread.holds) = (NONE, false);
+        (thread.queue, thread.anywhere) = (NONE, Class::None);
         self.forest.queue_mut(q).members -= 1;
         self.count_in(i, wait, &off.since(&joined), &passed);
         self.passed = passed;
@@ -219,8 +220,8 @@ impl Sweep<'_> {
 
     /// Charges and counts the wait that thread `i` has in a queue.
     pub(super) fn count_in(&mut self, i: u32, wait: &Wait, off: &Mark, passed: &[(u32, u64)]) {
-        if self.forest.at(i).class != super::super::forest::Class::None {
-            let held = self.forest.at(i).class != super::super::forest::Class::Idle;
+        if self.forest.at(i).class != Class::None {
+            let held = self.forest.at(i).class != Class::Idle;
             self.scratch.extend(passed.iter().filter(|_| held).map(|(cell, _)| *cell));
             self.charge_own(i, wait, off);
             self.count_wait(i);

@@ -12,12 +12,12 @@ impl Sweep<'_> {
     /// What [`off`](Self::off), which is that of the queue in which `parent` waits, is for those who wait for `parent`: nothing if it
     /// holds them up.
     pub(super) fn off_behind(&self, parent: u32, off: Mark) -> Mark {
-        if self.forest.at(parent).holds { Mark::default() } else { off }
+        if self.forest.at(parent).holds() { Mark::default() } else { off }
     }
 
     /// What those who wait for `parent` count as in the queue in which it waits itself.
     pub(super) fn seen_behind(&self, parent: u32, counts: Counts) -> Counts {
-        if self.forest.at(parent).holds { counts.behind_held() } else { counts }
+        if self.forest.at(parent).holds() { counts.behind_held() } else { counts }
     }
 
     /// What ends that held nobody up have come to, for a member of `q`, up to now.
