@@ -11,6 +11,9 @@
 //! The greatest clock at the end is the longest path: no order of the remaining work is shorter, with however many CPUs. With
 //! those that there are it is no shorter than the CPU time that remains, divided by their number.
 //!
+//! Who sleeps in one place again and again, and does nothing in between but look, waits for the work of somebody: if that is done sooner, it
+//! sleeps less often. So its clocks without a finding stand still meanwhile.
+//!
 //! What moves a clock: running; a disk; being ready while the CPU is idle (the latency of waking up); a sleep or a wait for the
 //! outside that holds others up, for as long as they wait. What does not: idleness by design, so that a program that runs for a
 //! fixed time is measured by what it does meanwhile; and the queue for a CPU that the program uses itself, which the CPU time counts.
@@ -25,7 +28,7 @@ mod settle;
 mod taken;
 mod waits;
 
-use holdup_trace::{Result, ThreadIdx};
+use holdup_trace::{Result, StackId, ThreadIdx};
 
 use crate::blame::{Blame, Study};
 use crate::intervals::State;
@@ -79,6 +82,10 @@ struct Now {
     /// Whom it will be woken by, if it is one of those.
     waker: ThreadIdx,
     passes: Passes,
+    /// Where it slept last, until when, unless it has woken somebody since.
+    slept: Option<(StackId, u64)>,
+    /// Whether it sleeps again, having done nothing but look.
+    polls: bool,
     /// The findings without which its present wait would not be.
     gone: Set,
     /// Those without which it would not have to get its CPU back.

@@ -158,6 +158,25 @@ fn sleep_that_others_wait_for_is_taken_out() {
     is(bound(&s.finish(), "dispatcher", FindingKind::SleepPolling), 210.0 / 46.0);
 }
 
+/// Who looks every 10 ms whether the worker is done looks less often if that is done sooner.
+#[test]
+fn who_looks_again_and_again_waits_for_the_work_of_somebody() {
+    let threads = [(10, "main"), (11, "worker"), (12, "waiter"), (13, "other")];
+    let mut s = program(2, 141.0, &threads).runs(11, 1, 0.0, 100.0, FUTEX);
+    s = s
+        .switch(0.0, 0, 12, SLEEPS, FUTEX, 0)
+        .switch(0.0, 0, 13, SLEEPS, FUTEX, 0)
+        .switch(0.0, 0, 10, SLEEPS, SLEEP, 0);
+    for look in 1..=10 {
+        let t = 10.0 * f64::from(look);
+        let ran = if look < 10 { 0.1 } else { 1.0 };
+        s = s.wakes(t, 0, 0, 10, WakeContext::Timer, 0).runs(10, 0, t, t + ran, if look < 10 { SLEEP } else { FUTEX });
+    }
+    s = s.by(100.0, 1, 11, 12).runs(12, 1, 100.0, 105.0, FUTEX).by(101.0, 0, 10, 13).runs(13, 0, 101.0, 141.0, EXIT);
+    // The first sleep, nine looks and the last one, and what the other does.
+    is(bound(&s.finish(), "worker", FindingKind::Serial), 141.0 / (10.0 + 0.9 + 1.0 + 40.0));
+}
+
 #[test]
 fn stages_that_are_balanced_hold_each_other_up_next_to_nothing() {
     let mut s = program(2, 205.0, &[(10, "second"), (11, "first")]).runs(11, 1, 0.0, 200.0, EXIT);

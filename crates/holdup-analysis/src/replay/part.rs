@@ -1,6 +1,6 @@
 //! Follows the changes of all threads forward.
 
-use holdup_trace::ThreadIdx;
+use holdup_trace::{StackId, ThreadIdx};
 
 use super::clocks::{Clocks, Set, each};
 use super::cpus::{Cpus, Has};
@@ -11,7 +11,7 @@ use super::taken::{Taken, Work};
 use super::waits::{Passes, Places};
 use super::{Now, Replay};
 use crate::blame::{Blame, Study};
-use crate::classify::Verdict;
+use crate::classify::{Verdict, WaitKind};
 use crate::intervals::{Chunk, State, Wait};
 
 fn is_ready(state: State) -> bool {
@@ -30,6 +30,8 @@ impl<'a> Replay<'a> {
             behind: 0,
             waker: ThreadIdx::NONE,
             passes: Passes::Never,
+            slept: None,
+            polls: false,
             gone: 0,
             relieved: 0,
         };
@@ -131,6 +133,8 @@ impl<'a> Replay<'a> {
         }
         let now = &mut self.threads[i];
         (now.gone, now.passes) = (gone, passes);
+        now.polls = now.slept.is_some_and(|slept| looks_again(slept, wait));
+        now.slept = (!wait.waker.is_real() && wait.kind == WaitKind::Timer).then_some((wait.stack, wait.resumed));
         now.waker = if held_up { wait.waker } else { ThreadIdx::NONE };
     }
 
@@ -153,6 +157,7 @@ impl<'a> Replay<'a> {
         let ended = wait.goes_on == 0 && !matches!(after, State::Unknown | State::Gone);
         if ended && wait.waker.is_real() && waker < self.threads.len() && waker != i {
             self.settle(waker, t);
+            self.threads[waker].slept = None;
             self.clocks.follow(i, waker, gone);
             self.threads[i].relieved |= self.pieces.by(wait.waker.0);
             self.meet(i, waker, wait);
@@ -243,6 +248,14 @@ impl<'a> Replay<'a> {
     }
 }
 
+/// Whether a thread that slept there until then sleeps in the same place again, and did next to nothing in between.
+fn looks_again((stack, until): (StackId, u64), wait: &Wait) -> bool {
+    let ran = wait.start.saturating_sub(until) as f64;
+    wait.stack == stack && !wait.waker.is_real() && ran <= LOOK * wait.length() as f64
+}
+
+/// To look whether something is done takes no more than this share of the time until the next look.
+const LOOK: f64 = 0.05;
 /// Changes of a thread's state for each of its waits, at least: it waits, is ready, runs.
 const CHANGES: u32 = 2;
 /// Who starts a program, or waits for its end, talks less often with it.

@@ -15,6 +15,7 @@ impl Replay<'_> {
         let now = &mut self.threads[i];
         let (from, to) = (now.since.max(window.from), t.min(window.to));
         let (state, behind, passes, gone) = (now.state, now.behind, now.passes, now.gone);
+        let but = if now.polls { (1 << self.taken.len()) - 1 } else { gone };
         if matches!(state, State::Runnable(_) | State::Yields(_) | State::Woken(_)) {
             return;
         }
@@ -27,8 +28,8 @@ impl Replay<'_> {
         }
         match (state, passes) {
             (State::Running(_), _) => self.pass_run(i, from, to),
-            (State::Waiting(_), Passes::Always) => self.clocks.pass_but(i, to - from, gone),
-            (State::Waiting(_), Passes::HoldingUp) if behind > 0 => self.clocks.pass_but(i, to - from, gone),
+            (State::Waiting(_), Passes::Always) => self.clocks.pass_but(i, to - from, but),
+            (State::Waiting(_), Passes::HoldingUp) if behind > 0 => self.clocks.pass_but(i, to - from, but),
             _ => {}
         }
     }
