@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{FUTEX, MS, POLL, READ, SLEEP, Schedule};
+use common::{FUTEX, MS, Namer, POLL, READ, SLEEP, Schedule};
 use holdup_analysis::report::{Confidence, Explanation, Finding, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{ListenerEvent, NameEvent, ParentEvent, WakeContext};
@@ -88,6 +88,32 @@ fn a_command_that_slept_longest_hears_that_first() {
     let first = |beside| command(beside).on_page().next().map(|f| f.title.clone());
     assert_eq!(first(false).as_deref(), Some("1 thread of job slept by its own timer for 600.0 ms"));
     assert_ne!(first(true), first(false), "others of it worked meanwhile");
+}
+
+/// A test that serves others from a thread of its own, and waits for that to be ready: its user waits for its end.
+#[test]
+fn a_command_that_serves_meanwhile_is_no_server_that_waits_for_requests() {
+    let first = |recorder: u32| {
+        let mut s = Schedule::new(2, 2000.0);
+        let name = s.builder.string("pytest");
+        for tid in [10, 11] {
+            s.builder.push(0, NameEvent { pid: 10, tid, name });
+        }
+        s.builder.push(0, ListenerEvent { pid: 10, parent: 5, listens: true });
+        let recorder_name = s.builder.string("holdup");
+        s.builder.push(0, NameEvent { pid: 5, tid: 5, name: recorder_name });
+        s.builder.push(0, ParentEvent { pid: 10, parent: 5 });
+        let meta = s.builder.meta_mut();
+        (meta.focus_pids, meta.recorder_pid) = (vec![10], recorder);
+        s = s.waits_at(11, 1, [0.0, 1.0], POLL, &[0x2000]).waits_at(10, 0, [0.0, 100.0], SLEEP, &[0x1000]);
+        s = s.wakes(1900.0, 0, 0, 10, WakeContext::Timer, 0).runs(10, 0, 1900.0, 2000.0, READ);
+        s = s.wakes(1950.0, 1, 0, 11, WakeContext::SoftIrq, 3).waits_at(11, 1, [1950.0, 1951.0], POLL, &[0x2000]);
+        let trace = s.finish_with(&mut Namer(&[(0x1000, "wait_until_ready"), (0x2000, "serve_forever")]));
+        let answer = explain(&trace, "t", &Options::default(), &NoDisassembler).unwrap();
+        answer.mostly_idle.then(|| answer.on_page().next().expect("a finding").title.clone())
+    };
+    assert_eq!(first(5).as_deref(), Some("1 thread of pytest slept by its own timer for 1.80 s"));
+    assert_eq!(first(7), None, "a server that was there before");
 }
 
 /// A runner that waits for its child, which sleeps.

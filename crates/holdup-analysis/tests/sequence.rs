@@ -136,12 +136,20 @@ fn those_that_run_beside_each_other_are_none() {
 /// Of the command that was started its user waits for each sleep; on a whole machine nobody is known to.
 #[test]
 fn those_that_sleep_of_their_own_accord_are_told_of_the_command_that_starts_them() {
-    let polls = |focus: Option<&str>| {
+    let polls = |focus: Option<&str>, works: bool| {
         let mut s = named(Schedule::new(2, 2002.0), 0.0, SHELL, "deploy").switch(0.0, 0, 0, RUNS, -1, SHELL);
         for (i, child) in (100..110).enumerate() {
             let t = 1.0 + 200.0 * i as f64;
             s = forks(s, t, child, "sleep").by(t, 0, SHELL, child).switch(t + 0.01, 0, SHELL, SLEEPS, WAIT4, 0);
             s = s.switch(t + 0.02, 1, 0, RUNS, -1, child).switch(t + 0.1, 1, child, SLEEPS, SLEEP, 0);
+            if works {
+                s.builder.push(
+                    ns(t + 0.05),
+                    ForkEvent { parent_pid: child, parent: child, pid: child + 100, tid: child + 100 },
+                );
+                s = named(s, t + 0.06, child + 100, "gzip").switch(t + 0.2, 1, 0, RUNS, -1, child + 100);
+                s = s.exits(t + 199.6, child + 100).switch(t + 199.7, 1, child + 100, SwitchState::Dead, EXIT, 0);
+            }
             s = s.wakes(t + 199.8, 1, 0, child, holdup_trace::WakeContext::Timer, 0);
             s = s.switch(t + 199.81, 1, 0, RUNS, -1, child).by(t + 199.85, 1, child, SHELL).exits(t + 199.9, child);
             s = s.switch(t + 199.91, 1, child, SwitchState::Dead, EXIT, 0).switch(t + 199.92, 0, 0, RUNS, -1, SHELL);
@@ -149,11 +157,13 @@ fn those_that_sleep_of_their_own_accord_are_told_of_the_command_that_starts_them
         let options = Options { focus: focus.map(str::to_owned), ..Options::default() };
         explain(&s.finish(), "x", &options, &NoDisassembler).unwrap()
     };
-    let first = &polls(Some("deploy")).findings[0];
+    let first = &polls(Some("deploy"), false).findings[0];
     assert_eq!(first.kind, FindingKind::SleepPolling, "{first:#?}");
     let title = "deploy started 10 sleep processes that slept, one after another: 2.00 s in all, 199.9 ms each";
     assert_eq!(first.title, title);
-    assert!(!polls(None).findings[0].title.contains("one after another"));
+    assert!(!polls(None, false).findings[0].title.contains("one after another"));
+    let working = &polls(Some("deploy"), true).findings[0];
+    assert!(working.title.starts_with("deploy started 10 gzip processes, one after another"), "{}", working.title);
 }
 
 /// A script that runs a compiler for most of the time, and then a linter; it does something of its own at the beginning of each.

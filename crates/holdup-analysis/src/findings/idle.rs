@@ -142,8 +142,13 @@ fn mostly(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) -> Option<u
         let started = || f.about.culprits.first().is_some_and(|thread| descends(context.trace, *thread, is_recorder));
         f.kind == FindingKind::IdleByDesign && (!context.focus.is_everything() || started())
     };
-    let at = findings.iter().position(is_asked_for)?;
-    let idle = &findings[at];
+    // Who waits beside it for work that did not come, such as a server, says nothing of it.
+    let is_it = |f: &Finding| is_asked_for(f) && is_most_of_it(context, cpu, findings, f);
+    findings.iter().position(is_it)
+}
+
+/// Whether this idleness is what its user waits for.
+fn is_most_of_it(context: &Context, cpu: &CpuSeconds, findings: &[Finding], idle: &Finding) -> bool {
     let serves = idle.about.culprits.first().and_then(|thread| context.timeline.is_server(*thread));
     let most = |of: fn(&Finding) -> f64| findings.iter().filter(|f| f.is_cause()).map(of).fold(0.0, f64::max);
     // How many CPUs a sleep leaves idle, and who else leaves them so, says nothing. What several wait for at once lasts less.
@@ -151,8 +156,19 @@ fn mostly(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) -> Option<u
     let matters = lasted > LEAST * context.duration().seconds() && lasted > LASTS * most(|f| f.lasted_s);
     let alone = lasted < ran_nothing(context) + LEAST * lasted;
     let costs_most = is_seldom_active(context, cpu) && cpu.no_work > NEXT_TO_NOTHING * most(|f| f.blame_cpu_s);
-    let is_it = serves == Some(false) && (costs_most || matters && alone) && !has_busier_siblings(context, idle);
-    is_it.then_some(at)
+    (serves == Some(false) || is_for_its_user(context, idle))
+        && (costs_most || matters && alone)
+        && !has_busier_siblings(context, idle)
+}
+
+/// Whether it is the main thread of what the user has started that sleeps: its end is what he waits for, though it may serve others meanwhile.
+fn is_for_its_user(context: &Context, idle: &Finding) -> bool {
+    let (threads, recorder) = (&context.trace.threads, context.trace.meta.recorder_pid);
+    let is_main = |thread: &ThreadIdx| threads.tid.get(thread.index()) == threads.pid.get(thread.index());
+    let is_its = |thread: &ThreadIdx| recorder != 0 && descends(context.trace, *thread, |pid| pid == recorder);
+    idle.lasted_s > 0.0
+        && !idle.about.culprits.is_empty()
+        && idle.about.culprits.iter().all(|t| is_main(t) && is_its(t))
 }
 
 /// How long each of those slept that chose to; nothing for those that waited for something else.

@@ -141,7 +141,9 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
     if ((below.ran() + slept.0) as f64) < AT_WORK * row.covered as f64 {
         return None;
     }
-    let row = Row { slept: slept.0, ..row };
+    // While some sleep, others of them may work, for which they look.
+    let slept = if 2 * below.ran() < row.covered { slept.0 } else { 0 };
+    let row = Row { slept, ..row };
     // Of those that sleep it tells more which scripts do.
     let started = row.started.iter().filter(|_| row.is_asleep()).map(|started| started.process);
     let culprits: Vec<ThreadIdx> = started.chain([row.starter]).collect();
