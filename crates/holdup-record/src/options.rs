@@ -31,6 +31,7 @@ impl Options {
     pub(crate) fn roots(&self, child: Option<u32>) -> Vec<u32> {
         match &self.target {
             _ if self.machine => Vec::new(),
+            _ if !self.about.is_empty() => self.about.clone(),
             Target::System => Vec::new(),
             Target::Pids(pids) => pids.clone(),
             Target::Command { .. } => child.into_iter().collect(),
@@ -76,6 +77,8 @@ pub struct Options {
     pub target: Target,
     /// Whether the report is about all of the machine, also while a command runs.
     pub machine: bool,
+    /// Running processes of which the report is about while a command runs, and their children; none where it is about the target.
+    pub about: Vec<u32>,
     /// Ends recording after this long; `None` for until told to stop.
     pub duration: Option<Duration>,
     /// CPU samples per second and CPU; 0 for none, `None` for as many as a third of the budget affords, and [`FREQ`] at most.
@@ -128,6 +131,7 @@ impl Default for Options {
         Options {
             target: Target::System,
             machine: false,
+            about: Vec::new(),
             duration: None,
             freq: None,
             budget: BUDGET,
@@ -228,9 +232,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_one_of_many_where_the_machine_is_meant() {
+    fn a_command_may_run_for_the_sake_of_others() {
         let target = Target::Command { argv: vec!["make".into()] };
         let of = |machine| Options { target: target.clone(), machine, ..Options::default() }.roots(Some(7));
         assert_eq!((of(false), of(true)), (vec![7], Vec::new()));
+        let about = Options { target: target.clone(), about: vec![4, 5], ..Options::default() };
+        assert_eq!(about.roots(Some(7)), [4, 5], "a server, while its load runs");
     }
 }

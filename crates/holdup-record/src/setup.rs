@@ -121,7 +121,8 @@ pub(crate) fn header(options: &Options, programs: &Programs, child: Option<&Chil
         Target::Pids(pids) => (Vec::new(), attach::with_descendants(pids)),
         Target::Command { argv } => {
             let argv = argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-            (argv, child.iter().map(|c| c.pid()).collect())
+            let about = attach::with_descendants(&options.about);
+            (argv, if about.is_empty() { child.iter().map(|c| c.pid()).collect() } else { about })
         }
     };
     Header {

@@ -221,11 +221,12 @@ pub struct Source {
     /// Focus on all processes: until Ctrl-C, for --duration, or while CMD runs
     #[arg(short = 'a', long = "machine", conflicts_with_all = ["pid", "cgroup"])]
     pub all: bool,
-    /// Focus on these running processes and their children, by number or name; several, or -p again
-    #[arg(short, long, value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with = "cmd")]
+    /// Focus on these running processes and their children, by number or name, until they end, for --duration, or while CMD
+    /// runs; several, or -p again
+    #[arg(short, long, value_name = "PID|NAME,…", value_delimiter = ',')]
     pub pid: Vec<String>,
     /// Focus on the processes of this control group and of those below it, and their children
-    #[arg(long, value_name = "PATH", conflicts_with = "cmd")]
+    #[arg(long, value_name = "PATH")]
     pub cgroup: Option<PathBuf>,
     /// Stop after this time, such as 10s or 500ms
     #[arg(long, value_parser = duration, value_name = "TIME")]

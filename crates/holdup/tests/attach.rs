@@ -203,3 +203,19 @@ fn top_looks_once_and_says_how_long() {
     let length = answer["trace"]["duration_s"].as_f64().expect("a length");
     assert!((0.3..5.0).contains(&length), "{length} s");
 }
+
+/// What is looked at ran before, and the recording lasts as long as the command beside it, which is not in focus.
+#[test]
+fn a_command_runs_while_others_are_looked_at() {
+    let Some(_one) = can_record() else { return };
+    let dir = tempfile::tempdir().expect("dir");
+    let (server, child) = family(dir.path(), "server-beside");
+    let pids = [server.id(), child].map(|pid| pid.to_string());
+    let (path, said) = (dir.path().join("t.holdup"), dir.path().join("said"));
+    let load = format!("echo $$ > {}; sleep 0.3", said.display());
+    let focus = attached(&path, &["-p", &pids[0], "--", "sh", "-c", &load], || {});
+    end(server);
+    assert!(pids.iter().all(|pid| focus.contains(pid)), "{pids:?} {focus:?}");
+    let load = fs::read_to_string(said).expect("it ran");
+    assert!(!focus.contains(&load.trim().to_owned()), "{load} {focus:?}");
+}

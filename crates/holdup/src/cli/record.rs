@@ -13,6 +13,7 @@ pub const HELP: &str = "\
 Examples:
   holdup record -- make -j16             a command and everything it starts
   holdup record -p 4711 --duration 10s   a running process; -p 4711,4712 for several
+  holdup record -p 4711 -- ./load.sh     a running process, while a command runs
   holdup record -p nginx                 all processes of that name, until the last of them ends
   holdup record --cgroup system.slice/nginx.service
   holdup record -a --ring 30s            the last 30 seconds, written on Ctrl-C or SIGUSR1

@@ -157,13 +157,14 @@ pub(super) fn options(source: &Source) -> holdup_trace::Result<Options> {
         pids.sort_unstable();
         pids.dedup();
     }
-    let target = match (pids.is_empty(), source.cmd.is_empty()) {
-        (false, _) => Target::Pids(pids),
-        (true, true) => Target::System,
-        (true, false) => Target::Command { argv: source.cmd.iter().map(OsString::from).collect() },
+    let (target, about) = match (pids.is_empty(), source.cmd.is_empty()) {
+        (false, true) => (Target::Pids(pids), Vec::new()),
+        (true, true) => (Target::System, Vec::new()),
+        (_, false) => (Target::Command { argv: source.cmd.iter().map(OsString::from).collect() }, pids),
     };
     Ok(Options {
         target,
+        about,
         machine: source.all,
         duration: source.duration,
         freq: source.freq,

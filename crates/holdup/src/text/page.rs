@@ -1,6 +1,7 @@
 //! The page of `holdup explain`: one screen that a newcomer reads in ten seconds. What happened, what it ran, where the
 //! others stood, what to try, when it was, how sure this is. All else is one command away ([`super::detail`]).
 
+mod command;
 mod cpu;
 mod name;
 mod rest;
@@ -12,12 +13,12 @@ use std::io::{self, Write};
 
 use holdup_analysis::Explanation;
 use holdup_analysis::label::duration;
-use holdup_analysis::report::{Activity, Culprit, Finding, FindingKind, Hot};
-use holdup_base::text::clean;
+use holdup_analysis::report::{Activity, Finding, FindingKind, Hot};
 use holdup_trace::{Note, NoteKind};
 
 use super::screen::{self, Style};
 use super::wrap::{cut, paragraph, width};
+pub use command::command;
 pub use name::short;
 
 const BOLD: Style = Style::BOLD;
@@ -316,23 +317,6 @@ fn for_a_shell(command: &str, columns: usize) -> Vec<String> {
 fn headline(out: &mut impl Write, text: &str) -> io::Result<()> {
     let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
     writeln!(out, "{BOLD}{}{BOLD:#}", paragraph("  ", &format!("{text}{end}")))
-}
-
-/// The program with what it worked on: `python3 manage.py`, `cc1: server.c 24 %, module.c 20 %, 6 others`. `None` where the command
-/// line does not tell.
-pub fn command(c: &Culprit) -> Option<String> {
-    const NAMED: usize = 3;
-    const ALL: f64 = 0.95;
-    let program = clean(&c.process);
-    let first = c.works_on.first()?;
-    if first.share > ALL {
-        return Some(format!("{program} {}", clean(&first.what)));
-    }
-    let mut parts: Vec<String> =
-        (c.works_on.iter().take(NAMED)).map(|on| format!("{} {:.0} %", clean(&on.what), 100.0 * on.share)).collect();
-    let more = c.works_on.len().saturating_sub(NAMED);
-    parts.extend((more > 0).then(|| format!("{more} others")));
-    Some(format!("{program}: {}", parts.join(", ")))
 }
 
 /// What it ran, and where the others stood.
