@@ -30,6 +30,7 @@ const ALL: &[Runtime] = &[
     others::PERL,
     others::LUA,
     others::R,
+    others::SHELL,
     others::ERLANG,
     others::POSTGRES,
 ];

@@ -127,7 +127,10 @@ fn who_waits_for_a_child_that_sleeps_is_behind_it() {
     s = s.wakes(900.0, 1, 0, 20, WakeContext::Timer, 0).runs(20, 1, 900.0, 950.0, READ);
     let answer = explain(&s.finish(), "t", &Options::default(), &NoDisassembler).unwrap();
     let idle: Vec<_> = answer.findings.iter().filter(|f| f.kind == FindingKind::IdleByDesign).collect();
-    assert!(idle[0].title.starts_with("1 thread of test slept by its own timer for 880.0 ms"), "{idle:#?}");
+    assert!(
+        idle[0].title.starts_with("1 thread of test, started by runner, slept by its own timer for 880.0 ms"),
+        "{idle:#?}"
+    );
     assert!(idle.iter().all(|f| !f.title.contains("of runner waited")), "{idle:#?}");
 }
 

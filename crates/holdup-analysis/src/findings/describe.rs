@@ -179,12 +179,17 @@ fn lasted(f: &Finding) -> String {
     duration(f.lasted_s) + all
 }
 
+/// Who waited for less of the time that a finding lasted than this hardly did.
+const HARDLY: f64 = 0.05;
+
 /// Who stood still meanwhile.
 fn stood(f: &Finding) -> String {
     let w = &f.waiters;
     let who = threads(w.threads);
+    // Who waits for the end of what works alone is no waiter; then those who waited for it otherwise say nothing.
+    let hardly = f.kind == FindingKind::Serial && w.total_s < HARDLY * f.lasted_s;
     match w.waits {
-        0 => "nobody else had anything to do".to_owned(),
+        _ if w.waits == 0 || hardly => "nobody else had anything to do".to_owned(),
         n if n <= 2 * w.threads as u64 => format!("{who} stood still"),
         n => format!("{who} stood still {}, up to {}", times(n), duration(w.max_s)),
     }

@@ -73,7 +73,9 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
             true => "waited for input until",
             false => "slept by",
         };
-        return format!("{who} {what} {its} own timer{lasted}{behind}");
+        let by =
+            starter(context, tally).map(|by| format!(", started by {},", context.trace.text(by))).unwrap_or_default();
+        return format!("{who}{by} {what} {its} own timer{lasted}{behind}");
     }
     let asks = || tally.ends().keys().all(|thread| context.timeline.is_server(*thread) == Some(false));
     let what = match context.learned.fed.sender(program) {
@@ -82,6 +84,18 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
         None => "work that nobody sent".to_owned(),
     };
     format!("{who} waited for {what}{behind}")
+}
+
+/// The program that started all of them, if it is another one and in focus: a script, whose command it is to sleep.
+fn starter(context: &Context, tally: &Tally) -> Option<StringId> {
+    let parent = |thread: &ThreadIdx| context.trace.threads.parent.get(thread.index()).copied();
+    let by = |thread: &ThreadIdx| {
+        let parent = parent(thread).filter(|parent| parent.is_real() && context.focus.contains(*parent))?;
+        Some(context.program(parent)).filter(|program| *program != context.program(*thread))
+    };
+    let mut all = tally.ends().keys().map(by);
+    let first = all.next()??;
+    all.all(|by| by == Some(first)).then_some(first)
 }
 
 /// Whether its main place waits for input, as an event loop does, be it with a time-out.
@@ -99,7 +113,7 @@ pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Fi
         );
     }
     if tally.is_asleep() {
-        let advice = "There is nothing to mend, if it is meant to sleep. If each piece of its work waits for that, do without, or do several at \
+        let advice = "There is nothing to mend, if it is meant to sleep, as to keep to a limit of its rate. If each piece of its work waits for that, do without, or do several at \
              once; if it waits for something to happen, wait for that event, or look sooner and more often.";
         return advice.to_owned();
     }
@@ -152,7 +166,9 @@ fn is_most_of_it(context: &Context, cpu: &CpuSeconds, findings: &[Finding], idle
     let serves = idle.about.culprits.first().and_then(|thread| context.timeline.is_server(*thread));
     let most = |of: fn(&Finding) -> f64| findings.iter().filter(|f| f.is_cause()).map(of).fold(0.0, f64::max);
     // How many CPUs a sleep leaves idle, and who else leaves them so, says nothing. What several wait for at once lasts less.
-    let lasted = idle.lasted_s.max(idle.blame_cpu_s / idle.waiters.threads.max(1) as f64);
+    // Whoever slept, for so long at least all CPUs together were idle for it.
+    let all = if idle.lasted_s > 0.0 { idle.blame_cpu_s / context.timeline.cpus.max(1) as f64 } else { 0.0 };
+    let lasted = idle.lasted_s.max(idle.blame_cpu_s / idle.waiters.threads.max(1) as f64).max(all);
     let matters = lasted > LEAST * context.duration().seconds() && lasted > LASTS * most(|f| f.lasted_s);
     let alone = lasted < ran_nothing(context) + LEAST * lasted;
     let costs_most = is_seldom_active(context, cpu) && cpu.no_work > NEXT_TO_NOTHING * most(|f| f.blame_cpu_s);

@@ -154,6 +154,25 @@ pub(super) const R: Runtime = Runtime {
     ..Runtime::NONE
 };
 
+/// What a shell spends in itself it spends in going through its script, line by line.
+pub(super) const SHELL: Runtime = Runtime {
+    language: "shell",
+    nameless: "a script's own lines",
+    naming: "A shell is slow at that: let one program (awk, perl) do what its loops do. `set -x` shows which lines it goes through.",
+    loops: &[
+        "main",
+        "execute_command",
+        "execute_command_internal",
+        "execute_shell_function",
+        "maybe_execute_file",
+        "parse_and_execute",
+        "reader_loop",
+        "source_file",
+    ],
+    interprets: |module| matches!(module.rsplit('/').next(), Some("bash" | "dash" | "ksh" | "mksh" | "zsh")),
+    ..Runtime::NONE
+};
+
 /// Its schedulers run the program and are no threads of its own; what they run is told by [`crate::schedulers`].
 pub(super) const ERLANG: Runtime = Runtime {
     marker: "sys_sig_dispatc",

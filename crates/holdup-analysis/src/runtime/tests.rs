@@ -138,6 +138,7 @@ fn interpreters_are_told_by_their_files() {
         ("/usr/bin/perl", "Perl"),
         ("/usr/lib/x86_64-linux-gnu/libperl.so.5.36", "Perl"),
         ("/usr/bin/luajit", "Lua"),
+        ("/usr/bin/bash", "shell"),
         ("/usr/bin/python3.11", "Python"),
     ];
     languages.iter().for_each(|(module, language)| assert_eq!(interprets(module), Some(*language), "{module}"));
