@@ -279,6 +279,17 @@ fn a_few_long_answers_are_no_turns() {
     assert!(f.advice.starts_with("See what server does meanwhile"), "{}", f.advice);
 }
 
+/// The client, 10, asks the server, 20, gets a part of the answer, and waits for the rest.
+fn is_answered_in_part(traffic: &mut Traffic, t: f64) {
+    traffic.wakes(t + 0.1, 0, 10, 20);
+    traffic.leaves(t + 0.12, 0, 10, EPOLL);
+    traffic.comes(t + 0.13, 1, 20);
+    traffic.wakes(t + 0.2, 1, 20, 10);
+    traffic.leaves(t + 0.22, 1, 20, EPOLL);
+    traffic.comes(t + 0.23, 0, 10);
+    traffic.leaves(t + 0.25, 0, 10, EPOLL);
+}
+
 /// A server answers in two parts, of which the second waits for an acknowledgement; the client has other connections, and others of them wake it
 /// meanwhile.
 #[test]
@@ -287,13 +298,7 @@ fn an_acknowledgement_that_was_seen_to_be_late_needs_no_guess() {
     traffic.comes(0.0, 0, 10);
     for trip in 0..20 {
         let t = 20.0 * f64::from(trip);
-        traffic.wakes(t + 0.1, 0, 10, 20);
-        traffic.leaves(t + 0.12, 0, 10, EPOLL);
-        traffic.comes(t + 0.13, 1, 20);
-        traffic.wakes(t + 0.2, 1, 20, 10);
-        traffic.leaves(t + 0.22, 1, 20, EPOLL);
-        traffic.comes(t + 0.23, 0, 10);
-        traffic.leaves(t + 0.25, 0, 10, EPOLL);
+        is_answered_in_part(&mut traffic, t);
         traffic.wakes_in(t + 15.0, 0, 0, 10, WakeContext::SoftIrq, LATE_ACK);
         traffic.comes(t + 15.01, 0, 10);
     }
@@ -313,13 +318,7 @@ fn who_sent_what_was_held_back_is_no_thread_of_the_receiver() {
     traffic.comes(0.0, 0, 10);
     for trip in 0..10 {
         let t = 40.0 * f64::from(trip);
-        traffic.wakes(t + 0.1, 0, 10, 20);
-        traffic.leaves(t + 0.12, 0, 10, EPOLL);
-        traffic.comes(t + 0.13, 1, 20);
-        traffic.wakes(t + 0.2, 1, 20, 10);
-        traffic.leaves(t + 0.22, 1, 20, EPOLL);
-        traffic.comes(t + 0.23, 0, 10);
-        traffic.leaves(t + 0.25, 0, 10, EPOLL);
+        is_answered_in_part(&mut traffic, t);
         traffic.comes(t + 1.0, 2, 11);
         traffic.wakes(t + 1.1, 2, 11, 10);
         traffic.leaves(t + 1.2, 2, 11, FUTEX);

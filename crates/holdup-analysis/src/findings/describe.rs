@@ -188,8 +188,10 @@ fn stood(f: &Finding) -> String {
     let who = threads(w.threads);
     // Who waits for the end of what works alone is no waiter; then those who waited for it otherwise say nothing.
     let hardly = f.kind == FindingKind::Serial && w.total_s < HARDLY * f.lasted_s;
+    if w.waits == 0 || hardly {
+        return "nobody else had anything to do".to_owned();
+    }
     match w.waits {
-        _ if w.waits == 0 || hardly => "nobody else had anything to do".to_owned(),
         n if n <= 2 * w.threads as u64 => format!("{who} stood still"),
         n => format!("{who} stood still {}, up to {}", times(n), duration(w.max_s)),
     }

@@ -88,9 +88,9 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
 
 /// The program that started all of them, if it is another one and in focus: a script, whose command it is to sleep.
 fn starter(context: &Context, tally: &Tally) -> Option<StringId> {
-    let parent = |thread: &ThreadIdx| context.trace.threads.parent.get(thread.index()).copied();
     let by = |thread: &ThreadIdx| {
-        let parent = parent(thread).filter(|parent| parent.is_real() && context.focus.contains(*parent))?;
+        let parent = context.trace.thread(*thread)?.parent;
+        let parent = Some(parent).filter(|parent| parent.is_real() && context.focus.contains(*parent))?;
         Some(context.program(parent)).filter(|program| *program != context.program(*thread))
     };
     let mut all = tally.ends().keys().map(by);
@@ -113,8 +113,8 @@ pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Fi
         );
     }
     if tally.is_asleep() {
-        let advice = "There is nothing to mend, if it is meant to sleep, as to keep to a limit of its rate. If each piece of its work waits for that, do without, or do several at \
-             once; if it waits for something to happen, wait for that event, or look sooner and more often.";
+        let advice = "There is nothing to mend, if it is meant to sleep, as to keep to a limit of its rate. If each piece of its work waits \
+             for that, do without, or do several at once; if it waits for something to happen, wait for that event, or look sooner and more often.";
         return advice.to_owned();
     }
     match context.learned.fed.sender(program) {
@@ -151,9 +151,8 @@ fn mostly(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) -> Option<u
     // Of a whole machine, what its user has started meanwhile, if not to measure the time.
     let meta = &context.trace.meta;
     let is_clock = meta.command.first().is_some_and(|c| c.rsplit('/').next() == Some(CLOCK));
-    let is_recorder = |pid| pid == meta.recorder_pid && pid != 0 && !is_clock;
     let is_asked_for = |f: &Finding| {
-        let started = || f.about.culprits.first().is_some_and(|thread| descends(context.trace, *thread, is_recorder));
+        let started = || !is_clock && f.about.culprits.first().is_some_and(|thread| is_of_user(context, *thread));
         f.kind == FindingKind::IdleByDesign && (!context.focus.is_everything() || started())
     };
     // Who waits beside it for work that did not come, such as a server, says nothing of it.
@@ -165,10 +164,11 @@ fn mostly(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) -> Option<u
 fn is_most_of_it(context: &Context, cpu: &CpuSeconds, findings: &[Finding], idle: &Finding) -> bool {
     let serves = idle.about.culprits.first().and_then(|thread| context.timeline.is_server(*thread));
     let most = |of: fn(&Finding) -> f64| findings.iter().filter(|f| f.is_cause()).map(of).fold(0.0, f64::max);
-    // How many CPUs a sleep leaves idle, and who else leaves them so, says nothing. What several wait for at once lasts less.
-    // Whoever slept, for so long at least all CPUs together were idle for it.
-    let all = if idle.lasted_s > 0.0 { idle.blame_cpu_s / context.timeline.cpus.max(1) as f64 } else { 0.0 };
-    let lasted = idle.lasted_s.max(idle.blame_cpu_s / idle.waiters.threads.max(1) as f64).max(all);
+    // How many CPUs a sleep leaves idle, and who else leaves them so, says nothing. What several wait for at once lasts less, but for sleeps: no
+    // more CPUs than there are were idle for them at a time.
+    let (threads, cpus) = (idle.waiters.threads, context.timeline.cpus);
+    let at_once = if idle.lasted_s > 0.0 { threads.min(cpus) } else { threads };
+    let lasted = idle.lasted_s.max(idle.blame_cpu_s / at_once.max(1) as f64);
     let matters = lasted > LEAST * context.duration().seconds() && lasted > LASTS * most(|f| f.lasted_s);
     let alone = lasted < ran_nothing(context) + LEAST * lasted;
     let costs_most = is_seldom_active(context, cpu) && cpu.no_work > NEXT_TO_NOTHING * most(|f| f.blame_cpu_s);
@@ -179,12 +179,16 @@ fn is_most_of_it(context: &Context, cpu: &CpuSeconds, findings: &[Finding], idle
 
 /// Whether it is the main thread of what the user has started that sleeps: its end is what he waits for, though it may serve others meanwhile.
 fn is_for_its_user(context: &Context, idle: &Finding) -> bool {
-    let (threads, recorder) = (&context.trace.threads, context.trace.meta.recorder_pid);
+    let (threads, culprits) = (&context.trace.threads, &idle.about.culprits);
     let is_main = |thread: &ThreadIdx| threads.tid.get(thread.index()) == threads.pid.get(thread.index());
-    let is_its = |thread: &ThreadIdx| recorder != 0 && descends(context.trace, *thread, |pid| pid == recorder);
-    idle.lasted_s > 0.0
-        && !idle.about.culprits.is_empty()
-        && idle.about.culprits.iter().all(|t| is_main(t) && is_its(t))
+    let is_its = |thread: &ThreadIdx| is_main(thread) && is_of_user(context, *thread);
+    idle.lasted_s > 0.0 && !culprits.is_empty() && culprits.iter().all(is_its)
+}
+
+/// Whether the recorder has started its process, or one that it comes from.
+fn is_of_user(context: &Context, thread: ThreadIdx) -> bool {
+    let recorder = context.trace.meta.recorder_pid;
+    recorder != 0 && descends(context.trace, thread, |pid| pid == recorder)
 }
 
 /// How long each of those slept that chose to; nothing for those that waited for something else.

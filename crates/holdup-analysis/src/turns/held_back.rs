@@ -88,8 +88,11 @@ impl HeldBack {
     fn add_seen(&mut self, chunk: &Chunk, pid: impl Fn(ThreadIdx) -> u32) -> bool {
         let late: FxHashSet<ThreadIdx> =
             chunk.waits().iter().filter(|w| w.is_by_late_ack()).map(|w| w.thread).collect();
+        if late.is_empty() {
+            return false;
+        }
         let mut senders = Senders { processes: late.iter().map(|t| pid(*t)).collect(), ..Senders::default() };
-        for wait in chunk.waits().iter().filter(|w| !w.open && !late.is_empty()) {
+        for wait in chunk.waits().iter().filter(|w| !w.open) {
             let receiver = pid(wait.thread);
             if wait.waker.is_real() {
                 senders.woke(wait, receiver, pid(wait.waker));
@@ -102,7 +105,7 @@ impl HeldBack {
                 self.delays.entry((wait.thread, sender)).or_default().absorb(&delay);
             }
         }
-        !late.is_empty()
+        true
     }
 
     /// Messages to receivers that others wake meanwhile.

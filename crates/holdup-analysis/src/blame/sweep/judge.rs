@@ -12,10 +12,15 @@ use crate::intervals::{Place, State, Wait};
 impl Sweep<'_> {
     /// How a waiting thread counts.
     fn class(&self, i: u32, wait: &Wait) -> Class {
-        if self.contains(i) { self.class_anywhere(wait) } else { Class::None }
+        self.in_focus(i, self.class_anywhere(wait))
     }
 
-    /// How it counts in focus.
+    /// How thread `i` counts that would count so in focus.
+    pub(super) fn in_focus(&self, i: u32, class: Class) -> Class {
+        if self.contains(i) { class } else { Class::None }
+    }
+
+    /// How a waiting thread counts in focus.
     pub(super) fn class_anywhere(&self, wait: &Wait) -> Class {
         if wait.exempt {
             return Class::None;

@@ -181,7 +181,7 @@ impl Sweep<'_> {
             own = queue.next();
         }
         counts = self.seen_behind(i, counts);
-        let class = if self.contains(i) { anywhere } else { Class::None };
+        let class = self.in_focus(i, anywhere);
         counts.add(&Counts::one(class, self.is_for_outside(wait)));
         let total = self.clock.total;
         let thread = self.forest.at_mut(i);

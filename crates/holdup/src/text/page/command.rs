@@ -15,11 +15,11 @@ pub fn command(c: &Culprit) -> Option<String> {
     if first.share > ALL {
         let what = clean(&first.what);
         // A script that is started by its own name.
-        return match what == program {
-            true => None,
-            false if program.len() == NAME && what.starts_with(&*program) => Some(what.into_owned()),
-            false => Some(format!("{program} {what}")),
-        };
+        if what == program {
+            return None;
+        }
+        let is_cut = program.len() == NAME && what.starts_with(&*program);
+        return Some(if is_cut { what.into_owned() } else { format!("{program} {what}") });
     }
     let mut parts: Vec<String> =
         (c.works_on.iter().take(NAMED)).map(|on| format!("{} {:.0} %", clean(&on.what), 100.0 * on.share)).collect();
