@@ -28,7 +28,8 @@ mod settle;
 mod taken;
 mod waits;
 
-use holdup_trace::{Result, StackId, ThreadIdx};
+use holdup_trace::{Result, StackId, StringId, ThreadIdx};
+use rustc_hash::FxHashMap;
 
 use crate::blame::{Blame, Study};
 use crate::intervals::State;
@@ -40,6 +41,10 @@ use waits::{Passes, Places};
 
 pub use length::{Length, Lengths, bound};
 pub use taken::{Taken, Work};
+
+/// CPU time that it costs at most to go to sleep and to be woken, on both sides, on a virtual machine; the way to the CPU is counted where
+/// a thread is ready.
+const COST_NS: u64 = 20_000;
 
 /// Findings that can be followed at once.
 pub const AT_ONCE: usize = 32;
@@ -75,8 +80,6 @@ struct Now {
     born: bool,
     /// Whether it works for the program, or is of it.
     ours: bool,
-    /// How often it woke the program, or was woken by it.
-    talks: u32,
     /// How many held up threads it will wake next.
     behind: u32,
     /// Whom it will be woken by, if it is one of those.
@@ -107,8 +110,12 @@ struct Replay<'a> {
     saved: Vec<u64>,
     /// All that was taken out of any thread by finding, in nanoseconds of the run as it was.
     removed: Vec<u64>,
+    /// What waits that are gone can have cost, of which no sample has been taken out yet, by finding.
+    spared: Vec<u64>,
     /// When something of each finding was taken out last.
     last: Vec<Option<u64>>,
+    /// How often others woke the program, or were woken by it, by their process's name.
+    talks: FxHashMap<StringId, u32>,
     moves: Vec<Move>,
     begun: bool,
 }

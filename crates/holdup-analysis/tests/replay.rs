@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use holdup_analysis::report::{Finding, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{ForkEvent, NameEvent, SwitchState, Trace, WakeContext};
+use holdup_trace::{Cpu, ForkEvent, NameEvent, SampleEvent, SwitchState, Trace, WakeContext};
 
 const FSYNC: i16 = 74;
 const SLEEPS: SwitchState = SwitchState::Sleeping;
@@ -140,6 +140,49 @@ fn a_disk_is_taken_out_where_it_is_the_finding_and_counts_where_it_is_not() {
     is(bound(&trace, "writer", FindingKind::Disk), 100.0 / 22.0);
     // The disk's stay, 6 ms and nine times 8, and the reader's last 2 ms.
     is(bound(&trace, "writer", FindingKind::Serial), 100.0 / 80.0);
+}
+
+/// To wait ten times costs no milliseconds of the kernel's time.
+#[test]
+fn with_waits_goes_no_more_of_the_kernels_time_than_they_can_cost() {
+    const KERNEL: u64 = (1 << 63) + 1;
+    let mut s = program(2, 100.0, &[(10, "reader"), (11, "writer")]);
+    s.builder.meta_mut().sample_period_ns = MS;
+    s = s.switch(0.0, 0, 10, SLEEPS, FUTEX, 0).switch(0.0, 1, 11, SLEEPS, FSYNC, 0);
+    for round in 0..10 {
+        let t = f64::from(10 * round);
+        s = s.wakes(t + 6.0, 1, 0, 11, WakeContext::HardIrq, 9).runs(11, 1, t + 6.0, t + 8.0, FSYNC);
+        for at in [6.5, 7.5] {
+            let chain = s.builder.chain(11, &[KERNEL], &[]);
+            s.builder.push(ns(t + at), SampleEvent { cpu: Cpu(1), tid: 11, ip: KERNEL, chain });
+        }
+        s = s.by(t + 8.0, 1, 11, 10).runs(10, 0, t + 8.0, t + 10.0, FUTEX);
+    }
+    let trace = s.finish_with(&mut Namer(&[(KERNEL, "copy_page")]));
+    is(bound(&trace, "writer", FindingKind::Disk), 100.0 / 22.0);
+}
+
+/// Two backends work in turn under a lock, each with a helper that it begins for one answer: both CPUs are busy all the time.
+#[test]
+fn who_is_begun_for_one_answer_each_works_for_the_program() {
+    let mut s = program(2, 2000.0, &[(10, "client"), (11, "client"), (20, "backend"), (21, "backend")]);
+    s.builder.meta_mut().focus_pids = vec![10, 11];
+    s = s.switch(0.0, 1, 10, SLEEPS, READ, 0).switch(0.0, 1, 11, SLEEPS, READ, 0);
+    s = s.futex(0.0, 21, 20).switch(0.0, 1, 21, SLEEPS, FUTEX, 0);
+    for turn in 0..200u32 {
+        let (t, now, next) = (f64::from(10 * turn), 20 + turn % 2, 21 - turn % 2);
+        let (client, helper, name) = (now - 10, 100 + turn, s.builder.string("helper"));
+        s.builder.push(ns(t), NameEvent { pid: helper, tid: helper, name });
+        s = s.switch(t, 0, 0, SwitchState::Runnable, -1, now).switch(t + 0.1, 1, 0, SwitchState::Runnable, -1, helper);
+        s = s.switch(t + 9.5, 0, now, SLEEPS, READ, 0).by(t + 9.7, 1, helper, now);
+        s = s.switch(t + 9.71, 1, helper, SwitchState::Dead, EXIT, 0);
+        s = s.switch(t + 9.75, 0, 0, SwitchState::Runnable, -1, now).by(t + 9.8, 0, now, client);
+        s = s.runs(client, 1, t + 9.81, t + 9.85, READ).by(t + 9.9, 0, now, next).futex(t + 9.95, now, next);
+        s = s.switch(t + 9.95, 0, now, SLEEPS, FUTEX, 0);
+    }
+    let answer = explain(&s.finish(), "x", &Options::default(), &NoDisassembler).unwrap();
+    let lock = answer.findings.iter().find(|f| f.lock.is_some()).expect("the lock");
+    assert!(lock.gain_at_most.is_some_and(|gain| gain < 1.4), "{} {:?}", lock.title, lock.gain_at_most);
 }
 
 /// A dispatcher that looks every 20 ms: without the sleep the worker's own 5 ms are the path.

@@ -16,11 +16,6 @@ use crate::report::{Finding, FindingKind};
 /// More lost time, or a greater share of waits that nobody is known to have ended, than this: the trace cannot tell.
 const MUCH_UNKNOWN: f64 = 0.1;
 
-/// What it costs at most to go to sleep and to be woken, on a virtual machine: in the kernel, on both sides, in nanoseconds.
-const COST_NS: u64 = 100_000;
-/// Changes of a thread's state for each of its waits, at least: it waits, is ready, runs.
-const CHANGES: u32 = 2;
-
 /// What mending a finding could save.
 pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &Finding) -> Option<Taken> {
     if !group.holds_up() {
@@ -41,8 +36,8 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
         spans.keys().filter(own).for_each(&mut add);
     }
     let taken = by_kind(context, group, tally, finding, taken)?;
-    let (stacks, spared) = of_waiting(context, tally);
-    Some(taken.with_stacks(stacks).sparing(spared))
+    let spins = sampled(context, |stack| context.spins.has(stack));
+    Some(taken.with_stacks(spins).with_overhead(of_waiting(context)))
 }
 
 /// What else goes with what is charged to a finding of this kind, and what becomes of the work; `None` if that can't be known.
@@ -118,27 +113,11 @@ fn of_atomics(context: &Context) -> Vec<StackId> {
     sampled(context, |stack| context.spins.is_atomic(stack))
 }
 
-/// Stacks of spinning and of CPU time in the kernel: who waits for a disk, a lock, a CPU or another's work no longer also goes to
-/// sleep, wakes others and looks again less often. How much less nobody can tell, so a bound counts none of it as work that remains;
-/// but what goes through a socket has to go there in any case.
-///
-/// Where the threads of the finding sleep so seldom that this is more than it can cost, it is what it costs at most instead, in nanoseconds.
-fn of_waiting(context: &Context, tally: &Tally) -> (Vec<StackId>, u64) {
-    let mut stacks = sampled(context, |stack| context.spins.has(stack));
+/// Stacks of CPU time in the kernel: who waits for a disk, a lock, a CPU or another's work no longer also goes to sleep, wakes others
+/// and looks again less often. What goes through a socket has to go there in any case.
+fn of_waiting(context: &Context) -> Vec<StackId> {
     let remains = |stack| is_message(place::functions(context, stack).map(|name| context.trace.text(name)));
-    let in_kernel = |stack| !context.spins.has(stack) && context.classifier.facts(stack).in_kernel;
-    let kernel: FxHashSet<StackId> =
-        sampled(context, |stack| in_kernel(stack) && !remains(stack)).into_iter().collect();
-    let own = context.blame.profile.iter().filter(|((thread, _), _)| context.focus.contains(*thread));
-    let in_all: f64 = own.filter(|((_, stack), _)| kernel.contains(stack)).map(|(_, ns)| ns).sum();
-    let threads: FxHashSet<ThreadIdx> = tally.threads.iter().chain(tally.by_thread.keys()).copied().collect();
-    let changes = threads.iter().filter_map(|thread| context.timeline.changes.get(thread.index()));
-    let spared = COST_NS * changes.map(|n| u64::from(n.div_ceil(CHANGES))).sum::<u64>();
-    if (spared as f64) < in_all {
-        return (stacks, spared);
-    }
-    stacks.extend(kernel);
-    (stacks, 0)
+    sampled(context, |stack| !context.spins.has(stack) && context.classifier.facts(stack).in_kernel && !remains(stack))
 }
 
 /// Whether a stack of these functions, the innermost first, sends or receives, and neither wakes anybody nor goes to sleep for it.

@@ -1,6 +1,7 @@
 //! Follows the changes of all threads forward.
 
 use holdup_trace::{StackId, ThreadIdx};
+use rustc_hash::FxHashMap;
 
 use super::clocks::{Clocks, Set, each};
 use super::cpus::{Cpus, Has};
@@ -9,7 +10,7 @@ use super::moves::{self, Move};
 use super::pieces::Pieces;
 use super::taken::{Taken, Work};
 use super::waits::{Passes, Places};
-use super::{Now, Replay};
+use super::{COST_NS, Now, Replay};
 use crate::blame::{Blame, Study};
 use crate::classify::{Verdict, WaitKind};
 use crate::intervals::{Chunk, State, Wait};
@@ -26,7 +27,6 @@ impl<'a> Replay<'a> {
             since: study.window.from,
             born: false,
             ours: study.focus.contains(ThreadIdx(i as u32)),
-            talks: 0,
             behind: 0,
             waker: ThreadIdx::NONE,
             passes: Passes::Never,
@@ -45,8 +45,10 @@ impl<'a> Replay<'a> {
             threads: (0..threads).map(fresh).collect(),
             ran: vec![0; threads],
             saved: vec![0; taken.len()],
-            removed: taken.iter().map(|taken| taken.spared).collect(),
+            removed: vec![0; taken.len()],
+            spared: vec![0; taken.len()],
             last: vec![None; taken.len()],
+            talks: FxHashMap::default(),
             moves: Vec::new(),
             begun: false,
         }
@@ -162,9 +164,11 @@ impl<'a> Replay<'a> {
             self.threads[i].relieved |= self.pieces.by(wait.waker.0);
             self.meet(i, waker, wait);
         }
+        let now = &self.threads[i];
+        each(if now.ours { now.relieved } else { 0 }).for_each(|n| self.spared[n] += COST_NS);
     }
 
-    /// Who answers the program or asks it again and again works for it.
+    /// Who answers the program or asks it again and again works for it, and so do others of that name, who may be begun for one answer each.
     fn meet(&mut self, i: usize, waker: usize, wait: &Wait) {
         let focus = self.study.focus;
         let other = match (self.threads[i].ours, self.threads[waker].ours) {
@@ -173,9 +177,9 @@ impl<'a> Replay<'a> {
             _ => return,
         };
         if !wait.exempt && !focus.is_kernel(wait.thread) && !focus.is_kernel(wait.waker) {
-            let now = &mut self.threads[other];
-            now.talks += 1;
-            now.ours = now.talks >= OFTEN;
+            let talks = self.talks.entry(self.study.trace.threads.process[other]).or_default();
+            *talks += 1;
+            self.threads[other].ours = *talks >= OFTEN;
         }
     }
 
@@ -209,15 +213,13 @@ impl<'a> Replay<'a> {
         let longest = |clock: usize| ours.iter().map(|&i| self.clocks.at(i, clock)).max().unwrap_or(0);
         let without = |n: usize| {
             let last = self.last[n]?;
-            let spared = self.taken[n].spared;
-            let work = work.saturating_sub(self.saved[n] + spared);
+            let work = work.saturating_sub(self.saved[n]);
             if self.taken[n].work == Work::Free {
                 return Some(Length { work, ..Length::default() });
             }
             let touched = if self.lasts(last) { self.longest_touched(&ours, n + 1) } else { None };
             let rest = (window.to - window.from).saturating_sub(self.removed[n]);
-            let touched = touched.map(|ns| ns.saturating_sub(spared));
-            Some(Length { path: longest(n + 1).saturating_sub(spared), touched, work, rest })
+            Some(Length { path: longest(n + 1), touched, work, rest })
         };
         Lengths {
             unchanged: Length { path: longest(self.taken.len() + 1), touched: None, work, rest: 0 },

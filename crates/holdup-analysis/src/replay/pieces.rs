@@ -72,6 +72,7 @@ pub(super) struct Pieces {
     sites: FxHashMap<(ThreadIdx, StackId), Set>,
     stacks: FxHashMap<StackId, Set>,
     moved: FxHashMap<StackId, Set>,
+    overhead: FxHashMap<StackId, Set>,
     /// Findings whose work others wait for, by the thread that does it.
     culprits: FxHashMap<u32, Set>,
 }
@@ -85,6 +86,7 @@ impl Pieces {
             finding.sites.iter().for_each(|site| *pieces.sites.entry(*site).or_default() |= bit);
             finding.stacks.iter().for_each(|stack| *pieces.stacks.entry(*stack).or_default() |= bit);
             finding.moved.iter().for_each(|stack| *pieces.moved.entry(*stack).or_default() |= bit);
+            finding.overhead.iter().for_each(|stack| *pieces.overhead.entry(*stack).or_default() |= bit);
             if finding.work != Work::Stays {
                 finding.runs.keys().for_each(|thread| *pieces.culprits.entry(thread.0).or_default() |= bit);
                 pieces.add(n, &finding.runs, |piece| &mut piece.runs);
@@ -123,11 +125,12 @@ impl Pieces {
         lock.copied().unwrap_or_default() | site.copied().unwrap_or_default()
     }
 
-    /// The findings without which a sample would not be there, and those without which it might be another thread's.
-    pub(super) fn of_stack(&self, stack: StackId) -> (Set, Set) {
+    /// The findings without which a sample would not be there, those without which it might be another thread's, and those with whose
+    /// waits it may go.
+    pub(super) fn of_stack(&self, stack: StackId) -> [Set; 3] {
         let of = |stacks: &FxHashMap<StackId, Set>| stacks.get(&stack).copied().unwrap_or_default();
-        let gone = of(&self.stacks);
-        (gone, of(&self.moved) & !gone)
+        let (gone, moved) = (of(&self.stacks), of(&self.moved));
+        [gone, moved & !gone, of(&self.overhead) & !gone & !moved]
     }
 
     /// The findings whose work the thread does.

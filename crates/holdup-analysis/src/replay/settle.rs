@@ -2,6 +2,7 @@
 
 use holdup_trace::tables::Sample;
 
+use super::COST_NS;
 use super::Replay;
 use super::clocks::each;
 use super::taken::Work;
@@ -70,6 +71,8 @@ impl Replay<'_> {
             let charged = piece.ready.within(from, to);
             if charged > 0 {
                 self.last[piece.clock - 1] = Some(to);
+                // Who hands over less often waits less often.
+                self.spared[piece.clock - 1] += COST_NS;
             }
             if relieved >> (piece.clock - 1) & 1 == 0 {
                 let out = u128::from(latency) * u128::from(charged) / u128::from(to - from);
@@ -82,12 +85,18 @@ impl Replay<'_> {
     /// A CPU sample: the work of a finding is taken out wherever it is done.
     pub(super) fn sample(&mut self, sample: &Sample) {
         let (i, t) = (sample.thread.index(), sample.t.nanos());
-        let (gone, moved) = self.pieces.of_stack(sample.stack);
+        let [mut gone, moved, overhead] = self.pieces.of_stack(sample.stack);
         let inside = (self.study.window.from..self.study.window.to).contains(&t);
-        if gone | moved == 0 || !inside || i == 0 || i >= self.threads.len() {
+        if gone | moved | overhead == 0 || !inside || i == 0 || i >= self.threads.len() {
             return;
         }
         let (period, ours) = (self.study.trace.meta.sample_period_ns, self.threads[i].ours);
+        for n in each(overhead) {
+            if self.spared[n] >= period && !self.pieces.piece(i, n).runs.contains(t) {
+                self.spared[n] -= period;
+                gone |= 1 << n;
+            }
+        }
         for n in each(gone | moved) {
             let piece = self.pieces.piece(i, n);
             // What is charged is gone already.

@@ -40,8 +40,8 @@ pub struct Taken {
     pub(super) moved: FxHashSet<StackId>,
     /// What becomes of what runs in `runs`.
     pub(super) work: Work,
-    /// CPU nanoseconds that go besides, wherever they were.
-    pub(super) spared: u64,
+    /// Samples with these stacks may be of going to sleep and waking up: with each wait that is gone, a part of them goes.
+    pub(super) overhead: FxHashSet<StackId>,
 }
 
 impl Taken {
@@ -74,9 +74,9 @@ impl Taken {
         self
     }
 
-    /// Takes out so many nanoseconds of CPU time, of which it is not known where they were.
-    pub fn sparing(mut self, ns: u64) -> Self {
-        self.spared = ns;
+    /// Takes out of the CPU time of samples with these stacks what its waits can have cost.
+    pub fn with_overhead(mut self, stacks: impl IntoIterator<Item = StackId>) -> Self {
+        self.overhead.extend(stacks);
         self
     }
 

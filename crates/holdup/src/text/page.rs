@@ -237,6 +237,8 @@ impl Page<'_> {
 fn without(kind: FindingKind) -> &'static str {
     match kind {
         FindingKind::LockHeld | FindingKind::Imbalance => "If nobody had to wait for it",
+        // What it takes to ask goes with it.
+        FindingKind::Disk => "If nobody asked the disk there",
         _ => "If it took no time",
     }
 }
