@@ -2,16 +2,32 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::*;
 use holdup_analysis::report::{Explanation, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{NameEvent, SwitchState, Trace};
+use holdup_trace::{Cpu, Image, Location, NameEvent, SampleEvent, SwitchState, Symbolizer, Trace};
 
 const SLEEPS: SwitchState = SwitchState::Sleeping;
 const RUNS: SwitchState = SwitchState::Runnable;
 
 fn explained(trace: &Trace) -> Explanation {
     explain(trace, "x", &Options::default(), &NoDisassembler).unwrap()
+}
+
+/// Functions without names.
+struct Nameless;
+
+impl Symbolizer for Nameless {
+    fn locate(&mut self, _: bool, _: &[Arc<Image>], address: u64) -> Vec<Location> {
+        let function = format!("sort+{address:#x}");
+        vec![Location { function, module: "/usr/bin/sort".into(), ..Location::default() }]
+    }
+
+    fn code(&mut self, _: bool, _: &[Arc<Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {
+        None
+    }
 }
 
 fn process(mut s: Schedule, pid: u32, name: &str) -> Schedule {
@@ -47,6 +63,31 @@ fn like_processes_are_one_culprit() {
     assert_eq!((first.culprit.processes, first.culprit.threads), (8, 8));
     assert!((first.blame_cpu_s - 0.08).abs() < 1e-3, "{}", first.blame_cpu_s);
     assert_eq!(first.waiters.waits, 8);
+}
+
+/// What each of them ran most of code that has no names tells them not apart; threads of one process it may.
+#[test]
+fn processes_that_run_code_without_names_are_one_culprit() {
+    let of = |pid_of: fn(u32) -> u32| {
+        let mut s = process(Schedule::new(2, 400.0), 5, "client").switch(0.0, 0, 5, SLEEPS, READ, 0);
+        s.builder.meta_mut().sample_period_ns = MS;
+        let mut t = 0.0;
+        for tid in 100..104 {
+            let (name, pid) = (s.builder.string("sort"), pid_of(tid));
+            s.builder.push(0, NameEvent { pid, tid, name });
+            s = s.switch(t, 1, 0, RUNS, -1, tid);
+            let at = 0x1000 * u64::from(tid);
+            for sample in 0..90 {
+                let chain = s.builder.chain(pid, &[], &[at]);
+                s.builder.push(ns(t + f64::from(sample)), SampleEvent { cpu: Cpu(1), tid, ip: at, chain });
+            }
+            t += 99.0;
+            s = s.by(t - 0.02, 1, tid, 5).switch(t - 0.01, 0, 0, RUNS, -1, 5);
+            s = s.switch(t - 0.005, 0, 5, SLEEPS, READ, 0).switch(t, 1, tid, SwitchState::Dead, 60, 0);
+        }
+        explained(&s.finish_with(&mut Nameless)).findings[0].culprit.threads
+    };
+    assert_eq!((of(|tid| tid), of(|_| 99)), (4, 1));
 }
 
 /// Two threads that do the same, each while the other waits for it to let go on.

@@ -21,6 +21,8 @@ enum Kind<'a> {
     Own(Group),
     /// Threads of a program that run this function.
     Function(StringId, StringId),
+    /// First threads of processes of a program that run code without names: which of it they run most says nothing of what they are for.
+    Process(StringId),
     /// Threads of a program, by name but for a number: too short for a sample to show what they run.
     Threads(StringId, &'a str),
     /// Threads of a program that collect garbage.
@@ -49,7 +51,7 @@ pub(super) fn merged(context: &Context, groups: FxHashMap<Group, Tally>) -> Vec<
             merged[at].1.absorb(tally);
             continue;
         }
-        if let (Kind::Function(..), Group::Serial(thread)) = (&kind, &group) {
+        if let (Kind::Function(..) | Kind::Process(_), Group::Serial(thread)) = (&kind, &group) {
             places.entry(named(context, *thread)).or_insert(merged.len());
         }
         places.insert(kind, merged.len());
@@ -67,8 +69,14 @@ fn kind<'a>(context: &Context<'a>, group: &Group, tally: &Tally) -> Kind<'a> {
             // Workers of a library are alike, wherever in it each was.
             let of_library = || culprit::of_library(context.classifier, &context.samples_of([*thread]));
             let function_of = || of_library().or_else(|| culprit::function_of(context, group, tally));
-            let function = if shows { function_of() } else { None };
-            function.map_or_else(|| named(context, *thread), |l| Kind::Function(context.program(*thread), l.function))
+            let program = context.program(*thread);
+            match if shows { function_of() } else { None } {
+                Some(l) if is_main(context, *thread) && context.trace.text(l.function).contains("+0x") => {
+                    Kind::Process(program)
+                }
+                Some(l) => Kind::Function(program, l.function),
+                None => named(context, *thread),
+            }
         }
         Group::Lock(id) => {
             let waiter = tally.threads.iter().min().copied().unwrap_or(ThreadIdx::NONE);
@@ -88,6 +96,11 @@ fn kind<'a>(context: &Context<'a>, group: &Group, tally: &Tally) -> Kind<'a> {
         }
         _ => Kind::Own(*group),
     }
+}
+
+/// Whether it is its process's first thread.
+fn is_main(context: &Context, thread: ThreadIdx) -> bool {
+    context.trace.threads.tid.get(thread.index()) == Some(&context.pid(thread))
 }
 
 fn named<'a>(context: &Context<'a>, thread: ThreadIdx) -> Kind<'a> {
