@@ -8,6 +8,7 @@ mod below;
 mod cache_line;
 mod callers;
 mod caveats;
+mod client;
 mod collecting;
 mod collection;
 mod confidence;
@@ -16,12 +17,14 @@ mod crew;
 mod culprit;
 mod describe;
 mod disk;
+mod doing;
 mod fed;
 mod gain;
 mod group;
 mod growth;
 mod held;
 mod herd;
+mod holder;
 mod hot;
 mod idle;
 mod inside;
@@ -53,10 +56,11 @@ mod stuck;
 mod tally;
 mod turns;
 mod uneven;
+mod words;
 
 use std::cell::OnceCell;
 
-use holdup_trace::{Amount, Nanos, Result, ThreadIdx, Timestamp, Trace};
+use holdup_trace::{Amount, Nanos, Result, Timestamp, Trace};
 
 use crate::blame::{self, Study, Window};
 use crate::classify::Classifier;
@@ -65,9 +69,7 @@ use crate::focus::Focus;
 use crate::idiom::IdiomFacts;
 use crate::intervals::Timeline;
 use crate::replay::Taken;
-use crate::report::{
-    About, CpuSeconds, Explanation, Finding, FindingKind, Health, ON_THE_PAGE, Options, Smaller, TraceFacts,
-};
+use crate::report::{CpuSeconds, Explanation, Finding, FindingKind, Health, ON_THE_PAGE, Options, Smaller, TraceFacts};
 use crate::spins::SpinSites;
 pub(crate) use callers::{Callers, count as count_callers};
 pub(crate) use context::Context;
@@ -168,17 +170,6 @@ fn in_study<R>(
     Ok(found)
 }
 
-/// Whom and what a tally is about.
-fn about(tally: &Tally) -> About {
-    let mut subjects: Vec<_> = tally.subjects().copied().collect();
-    subjects.sort_unstable();
-    let mut culprits: Vec<(ThreadIdx, f64)> = tally.ends().iter().map(|(t, b)| (*t, *b)).collect();
-    culprits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let mut waiters: Vec<ThreadIdx> = tally.threads.iter().copied().collect();
-    waiters.sort_unstable();
-    About { subjects, culprits: culprits.into_iter().map(|(t, _)| t).collect(), waiters, ..About::default() }
-}
-
 /// Every CPU nanosecond is in exactly one part of the sum. This tests the bookkeeping, not the blame.
 fn check_conservation(cpu: &blame::CpuSeconds, path: &str) -> Result<()> {
     let sum = cpu.running + cpu.other + cpu.held_up + cpu.runnable_idle + cpu.no_work + cpu.lost;
@@ -240,7 +231,7 @@ impl Context<'_> {
             schema: "holdup.explain/1",
             mostly_idle,
             trace,
-            caveats: caveats::of(self, &cpu_seconds, &findings),
+            caveats: caveats::of(self, &cpu_seconds, &findings, mostly_idle),
             cpu_seconds,
             nameless: nameless::of(self, &findings, &hot),
             hot,
@@ -334,7 +325,7 @@ impl Context<'_> {
             },
             windows: windows.into_iter().map(|(a, b)| [Nanos(a), Nanos(b)].map(Nanos::seconds)).collect(),
             culprit,
-            about: about(tally),
+            about: tally.about(),
             ..Finding::default()
         };
         describe::describe(self, group, tally, &crew, &mut finding);

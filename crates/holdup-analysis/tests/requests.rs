@@ -311,4 +311,7 @@ fn who_waits_for_a_backend_that_is_held_up_is_held_up_with_it() {
     let held = ms(&blame, |k| k.terminal == Terminal::Outside && tid(&trace, k) == 20);
     assert!((94.0..98.0).contains(&held), "{held}");
     assert!(ms(&blame, |k| k.terminal == Terminal::IdleByDesign) < 6.0);
+    let answer = traffic::explained(&trace, None);
+    let titles: Vec<&str> = answer.findings.iter().map(|f| f.title.as_str()).collect();
+    assert!(titles.iter().any(|title| title.contains("waiting for its client other, which slept")), "{titles:?}");
 }

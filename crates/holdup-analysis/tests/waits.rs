@@ -157,6 +157,29 @@ fn what_goroutines_wait_for_is_said_not_to_be_seen() {
     assert!(!is_told(&other) && other[0].ends_with("."), "{other:?}");
 }
 
+/// A client that hardly works while its server's processes have all CPUs has waited for them; one that nobody asks does next to nothing.
+#[test]
+fn who_waits_for_those_that_have_all_cpus_is_held_up() {
+    let caveats = |asks: bool| {
+        let mut s = Schedule::new(1, 1000.0);
+        for (pid, name) in [(10, "client"), (20, "server")] {
+            let name = s.builder.string(name);
+            s.builder.push(0, NameEvent { pid, tid: pid, name });
+        }
+        s.builder.meta_mut().focus_pids = vec![10];
+        s = s.switch(0.0, 0, 10, SwitchState::Sleeping, READ, 20);
+        for round in 1..10 {
+            let t = 100.0 * f64::from(round);
+            s = if asks { s.by(t, 0, 20, 10) } else { s.wakes(t, 0, 0, 10, WakeContext::Timer, 0) };
+            s = s.switch(t + 0.01, 0, 20, SwitchState::Runnable, -1, 10);
+            s = s.switch(t + 0.3, 0, 10, SwitchState::Sleeping, if asks { READ } else { SLEEP }, 20);
+        }
+        explained(&s.finish()).caveats.into_iter().map(|c| c.what).collect::<Vec<_>>()
+    };
+    assert_eq!(caveats(true), Vec::<String>::new());
+    assert!(caveats(false).iter().any(|what| what.starts_with("Next to nothing happened")), "{:?}", caveats(false));
+}
+
 #[test]
 fn who_is_seen_to_begin_late_was_not_ready_before() {
     let mut s = Schedule::new(2, 100.0).in_focus().thread(1, "shell").thread(3, "other").runs(1, 0, 0.0, 100.0, -1);

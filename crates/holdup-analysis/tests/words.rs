@@ -148,14 +148,18 @@ fn who_has_a_lock_and_waits_for_another_is_not_just_asleep() {
 }
 
 /// Whoever has the lock that so many wait for waits for another program's sleep, in this function.
-fn lock_kept_for_a_sleep(waiters: &[u32], sleeps_in: u64) -> Explanation {
-    let mut s = schedule(3, &[1, 2]).thread(9, "writer").in_focus();
+fn lock_kept_for_a_sleep(waiters: &[u32], sleeps_in: u64, focus: &[u32]) -> Explanation {
+    let mut s = schedule(3, &[1, 2, 3]).thread(9, "writer");
+    s.builder.meta_mut().focus_pids = focus.to_vec();
     for tid in waiters {
         s = s.thread(*tid, "waiter");
     }
     let name = s.builder.string("reader");
     s.builder.push(0, NameEvent { pid: 2, tid: 20, name });
+    s.builder.push(0, NameEvent { pid: 3, tid: 30, name });
     s = waits(s, (2, 20, 2), 0.5, common::SLEEP, &[sleeps_in, 0x1000]);
+    // Another process of its program does something else meanwhile.
+    s = waits(s, (3, 30, 0), 0.6, common::SLEEP, &[0x2000, 0x1000]).wakes(890.0, 0, 0, 30, WakeContext::Timer, 0);
     s = waits(s, (1, 9, 1), 1.0, 1, &[0xc000, 0x4000, 0x1000]);
     for (i, &tid) in waiters.iter().enumerate() {
         let from = 3.0 + i as f64;
@@ -172,7 +176,7 @@ fn lock_kept_for_a_sleep(waiters: &[u32], sleeps_in: u64) -> Explanation {
 #[test]
 fn a_sleep_is_not_for_the_lock_that_others_wait_for_meanwhile() {
     let said = |waiters: &[u32], sleeps_in: u64| {
-        let answer = lock_kept_for_a_sleep(waiters, sleeps_in);
+        let answer = lock_kept_for_a_sleep(waiters, sleeps_in, &[1]);
         let sleep = answer.findings.into_iter().find(|f| f.kind == FindingKind::SleepPolling).expect("the sleep");
         assert_eq!(sleep.culprit.thread, "reader");
         (sleep.title, sleep.advice)
@@ -187,6 +191,18 @@ fn a_sleep_is_not_for_the_lock_that_others_wait_for_meanwhile() {
     let (title, advice) = said(&[], 0xf000);
     assert!(title.contains("in tries to get a lock;"), "{title}");
     assert!(advice.starts_with("See who has that lock meanwhile"), "{advice}");
+}
+
+/// Who may have it is another process of the program that sleeps for as long, if both are looked at.
+#[test]
+fn who_sleeps_while_others_try_to_get_a_lock_may_have_it() {
+    let of = |focus: &[u32]| {
+        let answer = lock_kept_for_a_sleep(&[], 0xf000, focus);
+        answer.findings.into_iter().find(|f| f.kind == FindingKind::SleepPolling).expect("the sleep").title
+    };
+    let (all, apart) = (of(&[1, 2, 3]), of(&[1]));
+    assert!(all.contains("in tries to get a lock, while another one slept in my_hook"), "{all}");
+    assert!(!apart.contains("my_hook"), "{apart}");
 }
 
 /// A function of the program that malloc calls has a lock of its own.

@@ -24,7 +24,7 @@ pub(super) const WITH_STACKS: &str = "--call-graph dwarf,8192";
 const RECORD_ON_WINDOWS: [&str; 2] = holdup_base::ETW;
 
 /// The gravest first.
-pub(super) fn of(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) -> Vec<Caveat> {
+pub(super) fn of(context: &Context, cpu: &CpuSeconds, findings: &[Finding], mostly_idle: bool) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     let trace = context.trace;
     if !has_switches(context) {
@@ -43,6 +43,9 @@ pub(super) fn of(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) -> V
     }
     let worked = cpu.busy + cpu.spin;
     let stood = cpu.held_up + cpu.runnable_idle;
+    if is_explained(context, findings, mostly_idle) {
+        return caveats;
+    }
     if worked + stood < LITTLE.max(LITTLE_SHARE * cpu.total) {
         let whole = duration(cpu.total);
         let who = if context.focus.is_everything() { "all programs together" } else { "the program" };
@@ -58,6 +61,16 @@ pub(super) fn of(context: &Context, cpu: &CpuSeconds, findings: &[Finding]) -> V
         caveats.push(Caveat { what, record: Vec::new() });
     }
     caveats
+}
+
+/// Whether one finding says what the program in focus did, if not on a CPU: it waited for what others did with them, or slept as it was told.
+fn is_explained(context: &Context, findings: &[Finding], mostly_idle: bool) -> bool {
+    let lasted = |f: &Finding| f.lasted_s > 0.5 * context.duration().seconds();
+    let explains = |f: &Finding| match f.is_cause() {
+        true => lasted(f),
+        false => mostly_idle && idle::sleeps_for_its_user(context, f),
+    };
+    !context.focus.is_everything() && findings.first().is_some_and(explains)
 }
 
 /// What a scheduler inside of the program in focus hides, if its threads are mostly those that have nothing to do.

@@ -1,31 +1,37 @@
 //! Title, evidence and advice of a finding, in words that need no manual.
 
-use holdup_trace::{Amount, LockKind, Nanos, StackId, ThreadIdx};
-use rustc_hash::FxHashMap;
+use holdup_trace::{Amount, LockKind, Nanos};
 
 use super::at_once::{self, Limit};
+use super::client::{self, Client};
 use super::context::Context;
 use super::crew::Crew;
 use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
+use super::words::{at_disk, kept, lasted, lock_words, stood, times};
 use super::{collection, herd, idle, inside, lock, preempt, queries, sched, sleep, steps, storm, stuck};
-use crate::blame::{Key, Terminal};
 use crate::classify;
 use crate::known::Runs;
-use crate::label::{self, duration, threads};
+use crate::label::{duration, threads};
 use crate::report::{Activity, Culprit, Finding, FindingKind};
 use crate::runtime;
 
 /// Share of the samples from which on an instruction is worth a line.
 const TELLING: f64 = 0.05;
 
+/// Who sets the pace besides those that a finding names.
+struct Who {
+    limit: Option<Limit>,
+    client: Option<Client>,
+}
+
 /// Fills in the sentences.
 pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, crew: &Crew, finding: &mut Finding) {
-    let limit = at_once::limit(context, group, tally);
-    finding.title = title(context, (group, tally), crew, limit, finding);
+    let who = Who { limit: at_once::limit(context, group, tally), client: client::of(context, group, tally) };
+    finding.title = title(context, (group, tally), crew, &who, finding);
     finding.evidence = evidence(context, group, tally, finding);
-    finding.advice = advice(context, (group, tally), limit, finding);
+    finding.advice = advice(context, (group, tally), &who, finding);
     inside::add(context, group, tally, finding);
     let naming = runtime::naming(&finding.culprit.function);
     if !naming.is_empty() {
@@ -46,7 +52,7 @@ fn title(
     context: &Context,
     (group, tally): (&Group, &Tally),
     crew: &Crew,
-    limit: Option<Limit>,
+    &Who { limit, ref client }: &Who,
     f: &Finding,
 ) -> String {
     let who = crew.words(context);
@@ -93,7 +99,8 @@ fn title(
         }
         Group::Lock(_) => {
             let (lock, kept) = (lock_words(f, tally), kept(context, tally, crew));
-            format!("{who} kept {lock} for {kept}{}; {}", meanwhile(context, group, tally), stood(f))
+            let meanwhile = meanwhile(context, group, tally, client.as_ref());
+            format!("{who} kept {lock} for {kept}{meanwhile}; {}", stood(f))
         }
         Group::Serial(_) if f.kind == FindingKind::Gc => collection::title(context, f, &stood(f)),
         Group::Serial(_) if tally.is_stopped() && tally.starved => format!("{who} {}; {}", starved(), stood(f)),
@@ -136,80 +143,20 @@ fn works_beside_others(context: &Context, f: &Finding) -> bool {
 }
 
 /// What whoever kept the lock did with it for most of the time, if that was no work.
-fn meanwhile(context: &Context, group: &Group, tally: &Tally) -> &'static str {
-    match tally.activity() {
+fn meanwhile(context: &Context, group: &Group, tally: &Tally, client: Option<&Client>) -> String {
+    let what = match (tally.activity(), client) {
         _ if lock::waits_for_another(context, group, tally) => ", waiting for another lock until a time-out",
-        Activity::Waited => ", waiting for its client or other input",
-        Activity::Slept => ", asleep",
-        Activity::Ran => "",
-    }
+        (_, Some(client)) => return format!(", waiting for its client {}", client.words(context)),
+        (Activity::Waited, None) => ", waiting for its client or other input",
+        (Activity::Slept, None) => ", asleep",
+        (Activity::Ran, None) => "",
+    };
+    what.to_owned()
 }
 
 /// Whether a module is no part of what the user can change.
 fn is_foreign(module: &str) -> bool {
     classify::is_kernel_module(module) || classify::is_runtime_module(module)
-}
-
-/// How long others waited for those that are named, not for whoever else had the lock.
-fn kept(context: &Context, tally: &Tally, crew: &Crew) -> String {
-    took(context, tally, |key| key.terminal != Terminal::Handoff && crew.threads.contains(&key.thread))
-}
-
-/// How long somebody was at the disk, without the time in which a lock that is held meanwhile was in other hands.
-fn at_disk(context: &Context, tally: &Tally) -> String {
-    // Others wait for the same in several ways at once; the longest is the wait itself.
-    let mut longest: FxHashMap<(ThreadIdx, StackId), (u64, Key)> = FxHashMap::default();
-    for key in tally.subjects().filter(|key| key.terminal == Terminal::Disk) {
-        let covered = context.blame.spans.get(key).into_iter().flatten().map(|span| span.covered).sum();
-        let own = longest.entry((key.thread, key.site)).or_insert((covered, *key));
-        *own = (*own).max((covered, *key));
-    }
-    took(context, tally, |key| longest.get(&(key.thread, key.site)).is_some_and(|(_, own)| own == key))
-}
-
-/// How long what is `wanted` lasted, all times together.
-fn took(context: &Context, tally: &Tally, wanted: impl Fn(&Key) -> bool) -> String {
-    let (spans, time) = context.spans(tally, wanted);
-    duration(context.limits.once(time.amount())) + if spans.len() > 1 { " in all" } else { "" }
-}
-
-/// How long, all times together.
-fn lasted(f: &Finding) -> String {
-    let all = if f.windows.len() > 1 { " in all" } else { "" };
-    duration(f.lasted_s) + all
-}
-
-/// Who waited for less of the time that a finding lasted than this hardly did.
-const HARDLY: f64 = 0.05;
-
-/// Who stood still meanwhile.
-fn stood(f: &Finding) -> String {
-    let w = &f.waiters;
-    let who = threads(w.threads);
-    // Who waits for the end of what works alone is no waiter; then those who waited for it otherwise say nothing.
-    let hardly = f.kind == FindingKind::Serial && w.total_s < HARDLY * f.lasted_s;
-    if w.waits == 0 || hardly {
-        return "nobody else had anything to do".to_owned();
-    }
-    match w.waits {
-        n if n <= 2 * w.threads as u64 => format!("{who} stood still"),
-        n => format!("{who} stood still {}, up to {}", times(n), duration(w.max_s)),
-    }
-}
-
-fn times(n: u64) -> String {
-    if n == 1 { "once".to_owned() } else { format!("{} times", label::count(n)) }
-}
-
-fn lock_words(f: &Finding, tally: &Tally) -> String {
-    match (&f.lock, tally.locks.len()) {
-        (Some(l), _) if l.name.contains(' ') => l.name.clone(),
-        // All that is known of it is the function that takes it.
-        (Some(l), _) if !l.name.is_empty() && l.address.is_empty() => format!("a lock taken in {}", l.name),
-        (Some(l), _) if !l.name.is_empty() => format!("the lock {}", l.name),
-        (_, 0 | 1) => "one lock".to_owned(),
-        (_, n) => format!("{} locks of one kind", label::count(n as u64)),
-    }
 }
 
 fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec<String> {
@@ -280,7 +227,12 @@ fn shares_name(context: &Context, f: &Finding) -> bool {
     same.take(3).count() > 2
 }
 
-fn advice(context: &Context, (group, tally): (&Group, &Tally), limit: Option<Limit>, f: &Finding) -> String {
+fn advice(
+    context: &Context,
+    (group, tally): (&Group, &Tally),
+    &Who { limit, ref client }: &Who,
+    f: &Finding,
+) -> String {
     // An address is no name to work with, and nobody changes the C library.
     let c = &f.culprit;
     let named = !c.module.is_empty() && !c.function.is_empty() && !c.function.contains("+0x") && !is_foreign(&c.module);
@@ -291,6 +243,9 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), limit: Option<Lim
     }
     if lock::waits_for_another(context, group, tally) {
         return lock::DEADLOCK.to_owned();
+    }
+    if let Some(client) = client {
+        return client.advice(context);
     }
     let known = match group {
         Group::Timer(..) => lock::tried(context, tally),

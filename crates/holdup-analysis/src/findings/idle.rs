@@ -62,8 +62,13 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
     let (who, at_input) = (format!("{} of {}", threads(own), f.culprit.process), is_at_input(context, tally));
     if tally.is_asleep() {
         // What several slept is no time that went by.
-        let slept = || format!(" for {}", duration(context.limits.of_threads(tally.asleep.amount(), 1)));
-        let (its, lasted) = if own == 1 { ("its", slept()) } else { ("their", String::new()) };
+        let in_turn = tally.asleep.seconds() * context.timeline.cpus as f64 <= TOGETHER * tally.blame().seconds();
+        let slept = duration(context.limits.of_threads(tally.asleep.amount(), 1));
+        let (its, lasted) = match own {
+            1 => ("its", format!(" for {slept}")),
+            _ if in_turn => ("their", format!(", one after another, for {slept} in all")),
+            _ => ("their", String::new()),
+        };
         // Where its tasks wait for whatever they wait for, that is no input.
         let site = tally.main_site(context.classifier);
         let functions = || place::functions(context, site).map(|function| context.trace.text(function));
@@ -85,6 +90,9 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
     };
     format!("{who} waited for {what}{behind}")
 }
+
+/// Those of which no two slept at once slept no longer than the CPUs stood idle for them, but for this factor.
+const TOGETHER: f64 = 1.02;
 
 /// The program that started all of them, if it is another one and in focus: a script, whose command it is to sleep.
 fn starter(context: &Context, tally: &Tally) -> Option<StringId> {
@@ -179,10 +187,15 @@ fn is_most_of_it(context: &Context, cpu: &CpuSeconds, findings: &[Finding], idle
 
 /// Whether it is the main thread of what the user has started that sleeps: its end is what he waits for, though it may serve others meanwhile.
 fn is_for_its_user(context: &Context, idle: &Finding) -> bool {
-    let (threads, culprits) = (&context.trace.threads, &idle.about.culprits);
+    let threads = &context.trace.threads;
     let is_main = |thread: &ThreadIdx| threads.tid.get(thread.index()) == threads.pid.get(thread.index());
-    let is_its = |thread: &ThreadIdx| is_main(thread) && is_of_user(context, *thread);
-    idle.lasted_s > 0.0 && !culprits.is_empty() && culprits.iter().all(is_its)
+    sleeps_for_its_user(context, idle) && idle.about.culprits.iter().all(is_main)
+}
+
+/// Whether it is what the user has started that sleeps.
+pub(super) fn sleeps_for_its_user(context: &Context, idle: &Finding) -> bool {
+    let culprits = &idle.about.culprits;
+    idle.lasted_s > 0.0 && !culprits.is_empty() && culprits.iter().all(|thread| is_of_user(context, *thread))
 }
 
 /// Whether the recorder has started its process, or one that it comes from.

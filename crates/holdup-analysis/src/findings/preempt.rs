@@ -86,6 +86,7 @@ pub(super) fn without_cpu(context: &Context, tally: &Tally) -> String {
     }
     let used = match antagonist(context, tally) {
         Some(Antagonist::Program(name)) => format!(" while {name} ran"),
+        Some(Antagonist::Siblings) if tally.by_thread.len() > 1 => " while others of them ran".to_owned(),
         _ => String::new(),
     };
     format!(", {:.0} % of it without a CPU{used}", 100.0 * (tally.not_running / tally.rank))

@@ -6,8 +6,8 @@ use rustc_hash::FxHashSet;
 use super::at_once::{self, Limit};
 use super::context::Context;
 use super::crew::Crew;
-use super::lock;
 use super::tally::{Group, Tally};
+use super::{holder, lock};
 use crate::report::Culprit;
 
 /// The sentence, where `limit` says how many did it at a time, `lasted` how long, and `stood` who stood still meanwhile.
@@ -25,10 +25,12 @@ pub(super) fn title(
     let (own, alone) = if tally.by_thread.len() == 1 { ("its", "it") } else { ("their", "they") };
     let at_home = at_once::is_at_home(context, tally);
     let slept = if at_home { format!("waited for a timer of {own} own") } else { "slept".to_owned() };
-    if let Some(known) = lock::tried(context, tally) {
-        format!("{who} slept for {lasted} in tries to get {}; {stood}", known.name)
-    } else if tries_lock(context, tally) {
-        format!("{who} slept for {lasted} in tries to get a lock; {stood}")
+    let known = lock::tried(context, tally);
+    if known.is_some() || lock::is_at_lock(context, tally) {
+        let lock = known.map_or("a lock", |known| known.name);
+        let meanwhile = holder::likely(context, tally).map(|doing| doing.past(context));
+        let meanwhile = meanwhile.map(|did| format!(", while another one {did}")).unwrap_or_default();
+        format!("{who} slept for {lasted} in tries to get {lock}{meanwhile}; {stood}")
     } else if !at_home && is_for_itself(tally) {
         format!("{who} slept for {lasted}{at_once} in the middle of {own} work")
     } else if lock::is_kept_meanwhile(context, group, tally) {
@@ -69,7 +71,10 @@ pub(super) fn advice(
     } else if is_another_program(context, tally) {
         format!("See why {process} sleeps in {function} before it answers, or ask it less often.")
     } else {
-        format!("Wait for the event instead of sleeping in {function}: a condition variable, a futex or an eventfd.")
+        format!(
+            "Wait for the event instead of sleeping in {function} (a condition variable, a futex, an eventfd), unless it is meant to \
+             keep to a limit of its rate."
+        )
     }
 }
 

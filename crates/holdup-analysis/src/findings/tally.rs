@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::blame::{AtWork, Cell, Key, Span, Terminal};
 use crate::classify::{Classifier, WaitKind};
-use crate::report::Activity;
+use crate::report::{About, Activity};
 
 /// What a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -341,6 +341,22 @@ impl Tally {
     ) -> impl Iterator<Item = Span> + 'a {
         let own = self.subjects.iter().filter(move |key| wanted(key));
         own.filter_map(|key| all.get(key)).flatten().copied()
+    }
+
+    /// Whom and what it is about.
+    pub(super) fn about(&self) -> About {
+        let mut subjects: Vec<Key> = self.subjects().copied().collect();
+        subjects.sort_unstable();
+        let mut culprits: Vec<(ThreadIdx, f64)> = self.ends().iter().map(|(thread, blame)| (*thread, *blame)).collect();
+        culprits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let mut waiters: Vec<ThreadIdx> = self.threads.iter().copied().collect();
+        waiters.sort_unstable();
+        About {
+            subjects,
+            culprits: culprits.into_iter().map(|(thread, _)| thread).collect(),
+            waiters,
+            ..About::default()
+        }
     }
 
     /// Whether most of the blame is hand-off: then the place that takes the lock is what to mend.

@@ -1,0 +1,50 @@
+//! What a thread does at an instant, in words.
+
+use holdup_trace::StringId;
+
+use super::context::Context;
+use super::place;
+use crate::classify::WaitKind;
+use crate::intervals::Wait;
+
+/// What it does, and in which function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Doing {
+    Sleeps(StringId),
+    Waits(StringId),
+    Runs,
+}
+
+impl Doing {
+    /// While it waits.
+    pub(super) fn of(context: &Context, wait: &Wait) -> Doing {
+        let function = place::own(context, wait.stack).map_or(StringId::default(), |l| l.function);
+        if wait.kind == WaitKind::Timer { Doing::Sleeps(function) } else { Doing::Waits(function) }
+    }
+
+    /// What it did.
+    pub(super) fn past(self, context: &Context) -> String {
+        match self {
+            Doing::Sleeps(function) => "slept".to_owned() + &within(context, function),
+            Doing::Waits(function) => "waited".to_owned() + &within(context, function),
+            Doing::Runs => "worked".to_owned(),
+        }
+    }
+
+    /// What it does, after its name.
+    pub(super) fn present(self, context: &Context) -> String {
+        match self {
+            Doing::Sleeps(function) => "sleeps".to_owned() + &within(context, function),
+            Doing::Waits(function) => "waits".to_owned() + &within(context, function),
+            Doing::Runs => "goes on to its next work".to_owned(),
+        }
+    }
+}
+
+/// In which function, if it has a name.
+fn within(context: &Context, function: StringId) -> String {
+    match context.trace.text(function) {
+        "" => String::new(),
+        name => format!(" in {name}"),
+    }
+}
