@@ -81,8 +81,11 @@ pub(super) fn limit(context: &Context, group: &Group, tally: &Tally) -> Option<L
     let tells = |asked: &Limit| sleepers.is_none_or(|s| s.is_one_thread() || asked.at_once <= s.at_once);
     let limit = askers(context, tally).filter(tells).or(sleepers);
     let loops = Loops::of(context, tally);
+    // A server with a thread for each connection has but one where it is asked over one.
+    let over_one = || loops.as_ref()?.limit(context).filter(|limit| limit.at_once == 1);
     match limit {
         Some(Limit { told_by: ToldBy::Askers(_), .. }) => limit,
+        Some(limit) if limit.is_one_thread() && over_one().is_some() => over_one(),
         Some(limit) => Some(Limit { asked_by: loops.and_then(|loops| loops.asks_in(context)), ..limit }),
         None => loops.and_then(|loops| loops.limit(context)),
     }

@@ -39,7 +39,9 @@ pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, crew: &C
     }
     herd::add(context, group, tally, finding);
     if let Some(of_query) = queries::advice(context, &tally.samples).filter(|_| group.holds_up()) {
-        finding.advice = format!("{of_query} {}", finding.advice);
+        // To spread a query's work is for the database.
+        let others = if matches!(group, Group::Serial(_)) { String::new() } else { format!(" {}", finding.advice) };
+        finding.advice = of_query + &others;
     }
     if finding.kind == FindingKind::Serial
         && let Some(steps) = crew.threads.first().and_then(|thread| steps::advice(context, *thread, finding.lasted_s))

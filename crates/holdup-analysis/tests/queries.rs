@@ -1,0 +1,69 @@
+//! What databases are said to work at. One tick is a millisecond.
+
+#![allow(missing_docs)]
+
+mod common;
+
+use common::traffic::explained;
+use common::*;
+use holdup_trace::{Cpu, NameEvent, SampleEvent, SwitchState};
+
+const NAMES: [(u64, &str); 9] = [
+    (0x1000, "PostgresMain"),
+    (0x2000, "AfterTriggerEndQuery"),
+    (0x3000, "plpgsql_call_handler"),
+    (0x4000, "ExecScan"),
+    (0x5000, "heap_getnextslot"),
+    (0x6000, "index_getnext_slot"),
+    (0x7000, "tuplesort_performsort"),
+    (0x8000, "LogicalTapeWrite"),
+    (0x9000, "RI_FKey_check_upd"),
+];
+
+/// What is to be done about a server that works for a client on these ways, the innermost function first, at one after the other.
+fn advice(ways: &[&[u64]]) -> String {
+    let mut s = Schedule::new(2, 1000.0);
+    s.builder.meta_mut().sample_period_ns = MS;
+    for (pid, name) in [(10, "client"), (20, "postgres")] {
+        let name = s.builder.string(name);
+        s.builder.push(0, NameEvent { pid, tid: pid, name });
+    }
+    s.builder.meta_mut().focus_pids = vec![10];
+    s = s.switch(0.0, 0, 10, SwitchState::Sleeping, READ, 0).runs(20, 1, 1.0, 991.0, READ);
+    for at in 0..990 {
+        let way: Vec<u64> = ways[at % ways.len()].iter().chain(&[0x1000]).map(|f| f + 4).collect();
+        let chain = s.builder.chain(20, &[], &way);
+        s.builder.push(ns(1.5 + at as f64), SampleEvent { cpu: Cpu(1), tid: 20, ip: way[0], chain });
+    }
+    let trace = s.by(990.0, 1, 20, 10).runs(10, 0, 990.0, 999.0, READ).finish_with(&mut Namer(&NAMES));
+    explained(&trace, None).findings[0].advice.clone()
+}
+
+#[test]
+fn what_is_done_with_each_row_is_of_reading_the_table() {
+    let said = advice(&[&[0x5000, 0x4000], &[0x4000], &[0x4000], &[0x4000]]);
+    assert!(said.starts_with("100 % of it reads whole tables: index"), "{said}");
+    let said = advice(&[&[0x6000, 0x4000], &[0x4000], &[0x4000], &[0x4000]]);
+    assert!(!said.contains("whole tables"), "an index is read: {said}");
+}
+
+#[test]
+fn who_has_it_done_is_told_before_what_is_done() {
+    let said = advice(&[&[0x5000, 0x4000, 0x3000, 0x2000]]);
+    assert!(said.starts_with("100 % of it runs triggers, 100 % of it reads whole tables: index"), "{said}");
+    let said = advice(&[&[0x3000]]);
+    assert!(said.starts_with("100 % of it runs stored procedures: see what their own queries do."), "{said}");
+    let said = advice(&[&[0x5000, 0x9000, 0x2000]]);
+    assert!(said.starts_with("100 % of it looks for rows that refer to others (foreign keys): index"), "{said}");
+}
+
+#[test]
+fn a_sort_that_finds_no_room_is_told_as_that() {
+    let said = advice(&[&[0x7000]]);
+    assert!(said.starts_with("100 % of it sorts: sort less"), "{said}");
+    let said = advice(&[&[0x7000], &[0x8000, 0x7000]]);
+    assert!(
+        said.starts_with("100 % of it sorts, with files for what has no room in its memory: give it more"),
+        "{said}"
+    );
+}
