@@ -81,7 +81,8 @@ fn is_disk(wait: &Wait) -> bool {
 fn end_of(last: &Wait) -> End {
     let how = match last.kind {
         _ if is_disk(last) => How::Disk,
-        WaitKind::Lock if !last.is_timed_out() => How::Lock,
+        // Who looks for it again and again, until a time-out, does not sleep.
+        WaitKind::Lock => How::Lock,
         WaitKind::Timer => How::Sleeps,
         WaitKind::Stopped => How::Stopped,
         _ if last.is_timed_out() => How::Sleeps,
