@@ -29,7 +29,7 @@ mod taken;
 mod waits;
 
 use holdup_trace::{Result, StackId, StringId, ThreadIdx};
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 
 use crate::blame::{Blame, Study};
 use crate::intervals::State;
@@ -44,7 +44,7 @@ pub use taken::{Taken, Work};
 
 /// CPU time that it costs at most to go to sleep and to be woken, on both sides, on a virtual machine; the way to the CPU is counted where
 /// a thread is ready.
-const COST_NS: u64 = 20_000;
+const COST_NS: u64 = 30_000;
 
 /// Findings that can be followed at once.
 pub const AT_ONCE: usize = 32;
@@ -80,6 +80,8 @@ struct Now {
     born: bool,
     /// Whether it works for the program, or is of it.
     ours: bool,
+    /// How often it woke the program, or was woken by it.
+    talks: u32,
     /// How many held up threads it will wake next.
     behind: u32,
     /// Whom it will be woken by, if it is one of those.
@@ -114,8 +116,8 @@ struct Replay<'a> {
     spared: Vec<u64>,
     /// When something of each finding was taken out last.
     last: Vec<Option<u64>>,
-    /// How often others woke the program, or were woken by it, by their process's name.
-    talks: FxHashMap<StringId, u32>,
+    /// The names of other programs that work for the program in focus.
+    partners: FxHashSet<StringId>,
     moves: Vec<Move>,
     begun: bool,
 }

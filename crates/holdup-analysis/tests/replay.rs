@@ -171,7 +171,7 @@ fn who_is_begun_for_one_answer_each_works_for_the_program() {
     s = s.futex(0.0, 21, 20).switch(0.0, 1, 21, SLEEPS, FUTEX, 0);
     for turn in 0..200u32 {
         let (t, now, next) = (f64::from(10 * turn), 20 + turn % 2, 21 - turn % 2);
-        let (client, helper, name) = (now - 10, 100 + turn, s.builder.string("helper"));
+        let (client, helper, name) = (now - 10, 100 + turn, s.builder.string("backend"));
         s.builder.push(ns(t), NameEvent { pid: helper, tid: helper, name });
         s = s.switch(t, 0, 0, SwitchState::Runnable, -1, now).switch(t + 0.1, 1, 0, SwitchState::Runnable, -1, helper);
         s = s.switch(t + 9.5, 0, now, SLEEPS, READ, 0).by(t + 9.7, 1, helper, now);

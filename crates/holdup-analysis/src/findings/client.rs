@@ -84,8 +84,9 @@ impl Meanwhile<'_> {
 
     /// What of a client's wait lies within that time.
     fn add_wait(&mut self, wait: &Wait, (from, to): (u64, u64)) {
-        let within = wait.woken.min(to).saturating_sub(wait.start.max(from));
-        self.add(wait.thread, Doing::of(self.context, wait), within);
+        let within = |a: u64, b: u64| b.min(to).saturating_sub(a.max(from));
+        self.add(wait.thread, Doing::of(self.context, wait), within(wait.start, wait.woken));
+        self.add(wait.thread, Doing::Ready, within(wait.woken, wait.resumed));
     }
 
     /// What a client does; while it does anything else it does not work.

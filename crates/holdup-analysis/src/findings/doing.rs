@@ -12,6 +12,8 @@ use crate::intervals::Wait;
 pub(super) enum Doing {
     Sleeps(StringId),
     Waits(StringId),
+    /// It is on its way to a CPU.
+    Ready,
     Runs,
 }
 
@@ -27,6 +29,7 @@ impl Doing {
         match self {
             Doing::Sleeps(function) => "slept".to_owned() + &within(context, function),
             Doing::Waits(function) => "waited".to_owned() + &within(context, function),
+            Doing::Ready => "got no CPU".to_owned(),
             Doing::Runs => "worked".to_owned(),
         }
     }
@@ -36,7 +39,7 @@ impl Doing {
         match self {
             Doing::Sleeps(function) => "sleeps".to_owned() + &within(context, function),
             Doing::Waits(function) => "waits".to_owned() + &within(context, function),
-            Doing::Runs => "goes on to its next work".to_owned(),
+            Doing::Ready | Doing::Runs => "goes on to its next work".to_owned(),
         }
     }
 }

@@ -36,8 +36,12 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
         spans.keys().filter(own).for_each(&mut add);
     }
     let taken = by_kind(context, group, tally, finding, taken)?;
-    let spins = sampled(context, |stack| context.spins.has(stack));
-    Some(taken.with_stacks(spins).with_overhead(of_waiting(context)))
+    let (spins, kernel) = (sampled(context, |stack| context.spins.has(stack)), of_waiting(context));
+    // Who waits for a lock keeps others waiting, who ask again, look again and wait for each other: how much less of that there is nobody can
+    // tell, so none of it counts as work that remains.
+    let keeps_lock = group.is_lock() || !tally.locks.is_empty();
+    let taken = taken.with_stacks(spins);
+    Some(if keeps_lock { taken.with_stacks(kernel) } else { taken.with_overhead(kernel) })
 }
 
 /// What else goes with what is charged to a finding of this kind, and what becomes of the work; `None` if that can't be known.
@@ -113,8 +117,8 @@ fn of_atomics(context: &Context) -> Vec<StackId> {
     sampled(context, |stack| context.spins.is_atomic(stack))
 }
 
-/// Stacks of CPU time in the kernel: who waits for a disk, a lock, a CPU or another's work no longer also goes to sleep, wakes others
-/// and looks again less often. What goes through a socket has to go there in any case.
+/// Stacks of CPU time in the kernel: who waits for a disk, a lock, a CPU or another's work no longer also goes to sleep and wakes others
+/// less often. What goes through a socket has to go there in any case.
 fn of_waiting(context: &Context) -> Vec<StackId> {
     let remains = |stack| is_message(place::functions(context, stack).map(|name| context.trace.text(name)));
     sampled(context, |stack| !context.spins.has(stack) && context.classifier.facts(stack).in_kernel && !remains(stack))

@@ -1,6 +1,6 @@
 //! What databases work at, by functions of theirs that tell: their own functions are not what their users can change, queries and indices are.
 
-use holdup_trace::StackId;
+use holdup_trace::{StackId, StringId};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -25,7 +25,7 @@ struct Known {
 }
 
 /// On whose behalf it is done.
-const FOR: [(&[&str], &str); 3] = [
+static FOR: [(&[&str], &str); 3] = [
     (
         &[
             "AfterTriggerEndQuery",
@@ -42,7 +42,7 @@ const FOR: [(&[&str], &str); 3] = [
 ];
 
 /// Those further up are looked for first.
-const KNOWN: [Known; 4] = [
+static KNOWN: [Known; 4] = [
     Known {
         functions: &["RI_FKey_*"],
         around: (&[], &[]),
@@ -85,27 +85,49 @@ const KNOWN: [Known; 4] = [
     },
 ];
 
+/// Which lists of functions there are, a bit of a set for each: four of each kind of work, and those on whose behalf it is done.
+fn lists() -> impl Iterator<Item = &'static [&'static str]> {
+    let of = |known: &'static Known| [known.functions, known.around.0, known.around.1, known.with];
+    KNOWN.iter().flat_map(of).chain(FOR.iter().map(|(functions, _)| *functions))
+}
+
+/// The lists that a stack's functions are in.
+type Set = u32;
+
+/// The weight of the samples by what their functions are in. O(frames + functions × lists).
+fn sets(context: &Context, samples: &FxHashMap<StackId, f64>) -> Vec<(Set, f64)> {
+    let mut of_function: FxHashMap<StringId, Set> = FxHashMap::default();
+    let is_in = |function: StringId| {
+        let name = context.trace.text(function);
+        lists().enumerate().fold(0, |set, (n, list)| set | Set::from(schedulers::any(list, name)) << n)
+    };
+    let mut of_stack = |stack: StackId| {
+        let functions = place::functions(context, stack);
+        functions.fold(0, |set, function| set | *of_function.entry(function).or_insert_with(|| is_in(function)))
+    };
+    samples.iter().map(|(stack, weight)| (of_stack(*stack), *weight)).collect()
+}
+
 /// What to do about what most of these samples do for a query; none where they are of no database, or do several things.
 pub(super) fn advice(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<String> {
-    let all: f64 = samples.values().sum();
-    let on = |stack: StackId, functions: &[&str]| {
-        let mut names = place::functions(context, stack).map(|function| context.trace.text(function));
-        names.any(|name| schedulers::any(functions, name))
+    let (sets, all) = (sets(context, samples), samples.values().sum::<f64>());
+    let share = |does: &dyn Fn(Set) -> bool| {
+        sets.iter().filter(|(set, _)| does(*set)).map(|(_, weight)| weight).sum::<f64>() / all
     };
-    let share = |does: &dyn Fn(StackId) -> bool| {
-        samples.iter().filter(|(stack, _)| does(**stack)).map(|(_, weight)| weight).sum::<f64>() / all
+    let of = |(n, known): (usize, &'static Known)| {
+        let [narrow, around, but, with] = [0, 1, 2, 3].map(|list| 1 << (4 * n + list));
+        let seen = |list: Set| share(&|set| set & list != 0) > SEEN;
+        let is_seen = seen(narrow) && (known.with.is_empty() || seen(with));
+        let does = |set: Set| set & narrow != 0 || set & around != 0 && set & but == 0;
+        (if is_seen { share(&does) } else { 0.0 }, known)
     };
-    let of = |known: &Known| {
-        let (around, but) = known.around;
-        let narrow = |stack| on(stack, known.functions);
-        let seen = share(&narrow) > SEEN && (known.with.is_empty() || share(&|stack| on(stack, known.with)) > SEEN);
-        let does = |stack| narrow(stack) || on(stack, around) && !on(stack, but);
-        if seen { share(&does) } else { 0.0 }
-    };
-    let (own, known) = KNOWN.iter().map(|known| (of(known), known)).find(|(share, _)| *share > MOST).unzip();
-    let on_behalf = FOR.iter().map(|(functions, what)| (share(&|stack| on(stack, functions)), *what));
+    let (own, known) = KNOWN.iter().enumerate().map(of).find(|(share, _)| *share > MOST).unzip();
+    let on_behalf = FOR.iter().enumerate().map(|(n, (_, what))| {
+        let list = 1 << (4 * KNOWN.len() + n);
+        (share(&|set| set & list != 0), *what)
+    });
     // That of foreign keys is done by triggers of the database's own.
-    let is_for = |(share, _): &(f64, &str)| *share > MOST && known.is_none_or(|known| !known.is_trigger);
+    let is_for = |(share, _): &(f64, &str)| *share > MOST && known.is_none_or(|known: &Known| !known.is_trigger);
     let on_behalf = on_behalf.into_iter().find(is_for);
     let parts = [on_behalf, own.zip(known.map(|known| known.what))];
     let parts: Vec<String> =

@@ -1,7 +1,7 @@
 //! Follows the changes of all threads forward.
 
 use holdup_trace::{StackId, ThreadIdx};
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 
 use super::clocks::{Clocks, Set, each};
 use super::cpus::{Cpus, Has};
@@ -27,6 +27,7 @@ impl<'a> Replay<'a> {
             since: study.window.from,
             born: false,
             ours: study.focus.contains(ThreadIdx(i as u32)),
+            talks: 0,
             behind: 0,
             waker: ThreadIdx::NONE,
             passes: Passes::Never,
@@ -48,7 +49,7 @@ impl<'a> Replay<'a> {
             removed: vec![0; taken.len()],
             spared: vec![0; taken.len()],
             last: vec![None; taken.len()],
-            talks: FxHashMap::default(),
+            partners: FxHashSet::default(),
             moves: Vec::new(),
             begun: false,
         }
@@ -168,7 +169,8 @@ impl<'a> Replay<'a> {
         each(if now.ours { now.relieved } else { 0 }).for_each(|n| self.spared[n] += COST_NS);
     }
 
-    /// Who answers the program or asks it again and again works for it, and so do others of that name, who may be begun for one answer each.
+    /// Who answers the program or asks it again and again works for it, and so do others of its name that answer or ask: those that it begins
+    /// for one answer each.
     fn meet(&mut self, i: usize, waker: usize, wait: &Wait) {
         let focus = self.study.focus;
         let other = match (self.threads[i].ours, self.threads[waker].ours) {
@@ -177,9 +179,12 @@ impl<'a> Replay<'a> {
             _ => return,
         };
         if !wait.exempt && !focus.is_kernel(wait.thread) && !focus.is_kernel(wait.waker) {
-            let talks = self.talks.entry(self.study.trace.threads.process[other]).or_default();
-            *talks += 1;
-            self.threads[other].ours = *talks >= OFTEN;
+            let (program, now) = (self.study.trace.threads.process[other], &mut self.threads[other]);
+            now.talks += 1;
+            if now.talks >= OFTEN {
+                self.partners.insert(program);
+            }
+            now.ours = self.partners.contains(&program);
         }
     }
 
