@@ -1,4 +1,4 @@
-//! What databases are said to work at. One tick is a millisecond.
+//! What databases, and those that send objects to each other, are said to work at. One tick is a millisecond.
 
 #![allow(missing_docs)]
 
@@ -8,7 +8,7 @@ use common::traffic::explained;
 use common::*;
 use holdup_trace::{Cpu, NameEvent, SampleEvent, SwitchState};
 
-const NAMES: [(u64, &str); 9] = [
+const NAMES: [(u64, &str); 11] = [
     (0x1000, "PostgresMain"),
     (0x2000, "AfterTriggerEndQuery"),
     (0x3000, "plpgsql_call_handler"),
@@ -18,6 +18,8 @@ const NAMES: [(u64, &str); 9] = [
     (0x7000, "tuplesort_performsort"),
     (0x8000, "LogicalTapeWrite"),
     (0x9000, "RI_FKey_check_upd"),
+    (0xa000, "ForkingPickler.dumps"),
+    (0xb000, "Queue.get"),
 ];
 
 /// What is to be done about a server that works for a client on these ways, the innermost function first, at one after the other.
@@ -66,4 +68,10 @@ fn a_sort_that_finds_no_room_is_told_as_that() {
         said.starts_with("100 % of it sorts, with files for what has no room in its memory: give it more"),
         "{said}"
     );
+}
+
+#[test]
+fn what_carries_objects_is_both_sides() {
+    let said = advice(&[&[0xa000], &[0xb000], &[0x7000]]);
+    assert!(said.starts_with("67 % of it carries objects to other processes or threads"), "{said}");
 }

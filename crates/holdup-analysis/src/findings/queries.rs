@@ -1,4 +1,5 @@
-//! What databases work at, by functions of theirs that tell: their own functions are not what their users can change, queries and indices are.
+//! What databases work at, and what carries objects between processes, by functions that tell: those are not what their users can change,
+//! but queries, indices and what is sent are.
 
 use holdup_trace::{StackId, StringId};
 use rustc_hash::FxHashMap;
@@ -42,7 +43,7 @@ static FOR: [(&[&str], &str); 3] = [
 ];
 
 /// Those further up are looked for first.
-static KNOWN: [Known; 4] = [
+static KNOWN: [Known; 5] = [
     Known {
         functions: &["RI_FKey_*"],
         around: (&[], &[]),
@@ -83,6 +84,24 @@ static KNOWN: [Known; 4] = [
         what: "sorts",
         mend: "sort less: by an index in that order, with a LIMIT, or with more memory for it (work_mem, sort_buffer_size).",
     },
+    Known {
+        functions: &[
+            "ForkingPickler.dumps",
+            "_ForkingPickler.dumps",
+            "Queue._feed",
+            "Queue.get",
+            "SimpleQueue.get",
+            "_ConnectionBase.*",
+            "CloudPickler.dump",
+            "node::worker::Message::*",
+        ],
+        around: (&[], &[]),
+        with: &[],
+        is_trigger: false,
+        what: "carries objects to other processes or threads (pickle, structured clone)",
+        mend: "send less of them: indices or names of files in place of data, results that are summed up where they are made, or memory that \
+               is shared.",
+    },
 ];
 
 /// Which lists of functions there are, a bit of a set for each: four of each kind of work, and those on whose behalf it is done.
@@ -108,7 +127,7 @@ fn sets(context: &Context, samples: &FxHashMap<StackId, f64>) -> Vec<(Set, f64)>
     samples.iter().map(|(stack, weight)| (of_stack(*stack), *weight)).collect()
 }
 
-/// What to do about what most of these samples do for a query; none where they are of no database, or do several things.
+/// What to do about what most of these samples do for somebody else; none where nothing is known of it, or they do several things.
 pub(super) fn advice(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<String> {
     let (sets, all) = (sets(context, samples), samples.values().sum::<f64>());
     let share = |does: &dyn Fn(Set) -> bool| {
