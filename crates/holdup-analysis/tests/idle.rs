@@ -5,7 +5,7 @@ mod common;
 use common::{FUTEX, MS, Namer, POLL, READ, SLEEP, Schedule};
 use holdup_analysis::report::{Confidence, Explanation, Finding, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{ListenerEvent, NameEvent, ParentEvent, WakeContext};
+use holdup_trace::{ForkEvent, ListenerEvent, NameEvent, ParentEvent, WakeContext};
 
 /// Ten times a second `sender` (30) sends `fetch` (10) something, who gives it on to `pack` (20), who works for `work` ms.
 fn pipeline(focus: &[u32], work: f64, listens: bool) -> Explanation {
@@ -132,6 +132,37 @@ fn who_waits_for_a_child_that_sleeps_is_behind_it() {
         "{idle:#?}"
     );
     assert!(idle.iter().all(|f| !f.title.contains("of runner waited")), "{idle:#?}");
+}
+
+/// A script that starts one `sleep` after another has done next to nothing, and what it did is known, if its user has started it.
+#[test]
+fn sleeps_one_after_another_explain_the_time() {
+    let told = |recorder: u32| {
+        let mut s = Schedule::new(1, 1000.0);
+        let [holdup, script, sleep] = ["holdup", "script", "sleep"].map(|name| s.builder.string(name));
+        for (pid, name) in [(5, holdup), (10, script)] {
+            s.builder.push(0, NameEvent { pid, tid: pid, name });
+        }
+        s.builder.push(0, ListenerEvent { pid: 10, parent: 5, listens: false });
+        s.builder.meta_mut().focus_pids = vec![10];
+        s.builder.push(0, ParentEvent { pid: 10, parent: 5 });
+        s.builder.meta_mut().recorder_pid = recorder;
+        for (pid, t) in (20..23).zip([1.0, 331.0, 661.0]) {
+            s.builder.push(common::ns(t), ForkEvent { parent_pid: 10, parent: 10, pid, tid: pid });
+            s.builder.push(common::ns(t), NameEvent { pid, tid: pid, name: sleep });
+            s = s.runs(pid, 0, t, t + 0.2, SLEEP).wakes(t + 320.0, 0, 0, pid, WakeContext::Timer, 0);
+            s = s.runs(pid, 0, t + 320.0, t + 320.3, READ).exits(t + 320.3, pid);
+        }
+        let answer = explain(&s.finish(), "t", &Options::default(), &NoDisassembler).unwrap();
+        (idle(&answer).join("; "), answer.caveats.into_iter().map(|c| c.what).collect::<String>())
+    };
+    let (title, caveats) = told(5);
+    assert!(
+        title.contains("3 threads of sleep, started by script, slept by their own timer, one after another, for "),
+        "{title}"
+    );
+    assert_eq!(caveats, "");
+    assert!(told(7).1.starts_with("Next to nothing happened"), "{}", told(7).1);
 }
 
 /// What the recorder of a whole machine has started, and what was there before.
