@@ -73,7 +73,7 @@ impl Meanwhile<'_> {
             let (client, window) = (wait.waker, (wait.start, wait.woken));
             let is_client = client.is_real() && self.context.program(client) != self.context.program(wait.thread);
             if is_client && self.sites.contains(&(wait.thread, wait.stack)) {
-                self.add(client, Doing::Runs, wait.woken - wait.start);
+                self.add(client, Doing::Runs, wait.woken.saturating_sub(wait.start));
                 if let Some(before) = self.last.get(&client).copied() {
                     self.add_wait(&before, window);
                 }
@@ -92,7 +92,8 @@ impl Meanwhile<'_> {
     /// What a client does; while it does anything else it does not work.
     fn add(&mut self, client: ThreadIdx, doing: Doing, ns: u64) {
         let did = self.did.entry(self.context.program(client)).or_default();
-        *did.entry(doing).or_default() += ns;
+        let sum = did.entry(doing).or_default();
+        *sum = sum.saturating_add(ns);
         if doing != Doing::Runs {
             let ran = did.entry(Doing::Runs).or_default();
             *ran = ran.saturating_sub(ns);
@@ -100,7 +101,7 @@ impl Meanwhile<'_> {
     }
 
     fn client(self) -> Option<Client> {
-        let all: u64 = self.did.values().flat_map(FxHashMap::values).sum();
+        let all = self.did.values().flat_map(FxHashMap::values).fold(0, |sum: u64, ns| sum.saturating_add(*ns));
         let each = self.did.iter().flat_map(|(process, did)| did.iter().map(|(doing, ns)| (*ns, *process, *doing)));
         let (ns, process, doing) = each.max_by_key(|(ns, ..)| *ns)?;
         (ns as f64 > MOSTLY * all as f64).then_some(Client { process, doing })

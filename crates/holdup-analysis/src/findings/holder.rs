@@ -49,7 +49,8 @@ struct Meanwhile {
 impl Meanwhile {
     /// The waits of a program, in the order in which they begin.
     fn add(&mut self, context: &Context, wait: &Wait, tries: bool) {
-        self.tried += if tries { wait.woken - wait.start } else { 0 };
+        let tried = if tries { wait.woken.saturating_sub(wait.start) } else { 0 };
+        self.tried = self.tried.saturating_add(tried);
         let others = self.last.iter().filter(|(thread, (_, other))| **thread != wait.thread && *other != tries);
         for (_, (other, _)) in others {
             let common = wait.woken.min(other.woken).saturating_sub(wait.start.max(other.start));
@@ -59,14 +60,17 @@ impl Meanwhile {
                 continue;
             }
             let did = self.did.entry(beside.stack).or_insert((0, *beside));
-            did.0 += common;
+            did.0 = did.0.saturating_add(common);
         }
         self.last.insert(wait.thread, (*wait, tries));
     }
 
     fn most(self, context: &Context) -> Option<Doing> {
         let mut sums: FxHashMap<Doing, u64> = FxHashMap::default();
-        self.did.values().for_each(|(ns, wait)| *sums.entry(Doing::of(context, wait)).or_default() += ns);
+        for (ns, wait) in self.did.values() {
+            let sum = sums.entry(Doing::of(context, wait)).or_default();
+            *sum = sum.saturating_add(*ns);
+        }
         let (doing, ns) = sums.into_iter().max_by_key(|&(doing, ns)| (ns, doing))?;
         (ns as f64 > MOSTLY * self.tried as f64).then_some(doing)
     }
