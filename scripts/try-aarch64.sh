@@ -17,7 +17,9 @@ tests() {
     cargo test --target aarch64-unknown-linux-gnu --target-dir "$target" --no-fail-fast "$@"
 }
 target=${1:-target/aarch64}
-tests -p holdup-base -p holdup-trace -p holdup-analysis
+failed=0
+tests -p holdup-base -p holdup-trace -p holdup-analysis || failed=1
 # One test makes a process by vfork, of which qemu makes a fork: it would wait for ever. So may a process that is forked while another
 # thread of qemu's has one of its locks: one test at a time.
-tests -p holdup-sync -- --skip a_child_that_borrows_the_memory_adds_to_it --test-threads 1
+tests -p holdup-sync -- --skip a_child_that_borrows_the_memory_adds_to_it --test-threads 1 || failed=1
+exit "$failed"
