@@ -41,7 +41,6 @@ mod one_by_one;
 mod place;
 mod preempt;
 mod profile;
-mod queries;
 mod rounds;
 mod sched;
 mod sequence;
@@ -57,6 +56,7 @@ mod tally;
 mod turns;
 mod uneven;
 mod words;
+mod work;
 
 use std::cell::OnceCell;
 
@@ -72,6 +72,7 @@ use crate::replay::Taken;
 use crate::report::{CpuSeconds, Explanation, Finding, FindingKind, Health, ON_THE_PAGE, Options, Smaller, TraceFacts};
 use crate::spins::SpinSites;
 pub(crate) use callers::{Callers, count as count_callers};
+use client::Client;
 pub(crate) use context::Context;
 use crew::Crew;
 pub(crate) use culprit::{covering, specific_in};
@@ -276,7 +277,9 @@ impl Context<'_> {
         let (row, more) = sequence::take(self, &mut groups, charged).unzip();
         of_several.extend(row);
         idle::merge(self, &mut groups);
-        let mut findings: Vec<Finding> = groups.iter().map(|(g, t)| self.finding(g, t, charged)).collect();
+        let clients = client::of_locks(self, &groups);
+        let finding = |(group, tally): &(Group, Tally)| self.finding(group, tally, clients.get(group), charged);
+        let mut findings: Vec<Finding> = groups.iter().map(finding).collect();
         let taken: Vec<Option<Taken>> =
             groups.iter().zip(&findings).map(|((group, tally), f)| gain::taken(self, group, tally, f)).collect();
         findings.iter_mut().zip(disk::facts(self, &groups)).for_each(|(finding, facts)| disk::add(finding, facts));
@@ -299,7 +302,7 @@ impl Context<'_> {
         Found { findings, smaller, uncharged: uncharged + more.unwrap_or_default() }
     }
 
-    fn finding(&self, group: &Group, tally: &Tally, charged: Amount) -> Finding {
+    fn finding(&self, group: &Group, tally: &Tally, client: Option<&Client>, charged: Amount) -> Finding {
         let kind = group::kind(self, group, tally);
         let culprit =
             if kind == FindingKind::Gc { collection::culprit(self, tally) } else { culprit::of(self, group, tally) };
@@ -328,7 +331,7 @@ impl Context<'_> {
             about: tally.about(),
             ..Finding::default()
         };
-        describe::describe(self, group, tally, &crew, &mut finding);
+        describe::describe(self, (group, tally), &crew, client, &mut finding);
         (finding.confidence, finding.doubts) = confidence::of(self, group, tally);
         finding
     }

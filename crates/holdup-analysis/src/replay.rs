@@ -58,15 +58,8 @@ pub const AT_ONCE: usize = 32;
 pub fn replay(study: &Study, blame: &Blame, taken: &[Taken]) -> Result<Lengths> {
     let taken = &taken[..taken.len().min(AT_ONCE)];
     let mut replay = Replay::new(study, blame, taken);
-    let (mut reader, mut memory) = (study.timeline.reader(), None);
-    for index in 0..study.timeline.len() {
-        if !study.touches(index) {
-            continue;
-        }
-        let chunk = reader.chunk(index, memory.take())?;
-        replay.part(&chunk);
-        memory = Some(chunk);
-    }
+    let touched = (0..study.timeline.len()).filter(|&index| study.touches(index));
+    study.timeline.one_by_one(touched, |chunk| replay.part(chunk))?;
     Ok(replay.finish())
 }
 

@@ -85,8 +85,11 @@ pub(super) fn limit(context: &Context, group: &Group, tally: &Tally) -> Option<L
     let over_one = || loops.as_ref()?.limit(context).filter(|limit| limit.at_once == 1);
     match limit {
         Some(Limit { told_by: ToldBy::Askers(_), .. }) => limit,
-        Some(limit) if limit.is_one_thread() && over_one().is_some() => over_one(),
-        Some(limit) => Some(Limit { asked_by: loops.and_then(|loops| loops.asks_in(context)), ..limit }),
+        Some(limit) => {
+            let asked_by = || loops.as_ref()?.asks_in(context);
+            let over_one = if limit.is_one_thread() { over_one() } else { None };
+            over_one.or_else(|| Some(Limit { asked_by: asked_by(), ..limit }))
+        }
         None => loops.and_then(|loops| loops.limit(context)),
     }
 }

@@ -4,9 +4,9 @@ use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
-use super::doing::Doing;
+use super::doing::{Doing, each_wait};
 use super::tally::{Group, Tally};
-use crate::intervals::{Chunk, Wait};
+use crate::intervals::Wait;
 use crate::report::Activity;
 
 /// A client, and what it did for most of the time in which its server waited for it.
@@ -18,20 +18,25 @@ pub(super) struct Client {
 /// Less of the time than this share is known to be one client's: then nothing is said of it.
 const MOSTLY: f64 = 0.5;
 
-/// Who it is, if whoever keeps the lock mostly waits for one program that the trace shows. O(waits).
-pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Option<Client> {
-    if !group.is_lock() || tally.activity() != Activity::Waited {
-        return None;
+/// Who it is for each lock whose keeper mostly waits for one program that the trace shows. O(waits × locks).
+pub(super) fn of_locks(context: &Context, groups: &[(Group, Tally)]) -> FxHashMap<Group, Client> {
+    let waits_within = |(group, tally): &&(Group, Tally)| group.is_lock() && tally.activity() == Activity::Waited;
+    let mut locks: Vec<_> = groups.iter().filter(waits_within).map(|(g, tally)| (g, Meanwhile::of(tally))).collect();
+    if locks.is_empty() {
+        return FxHashMap::default();
     }
-    let sites: FxHashSet<_> = tally.subjects().map(|key| (key.thread, key.site)).collect();
-    let mut meanwhile = Meanwhile { context, sites, last: <_>::default(), open: <_>::default(), did: <_>::default() };
-    let (mut reader, mut memory) = (context.timeline.reader(), None);
-    for index in 0..context.timeline.len() {
-        let chunk = reader.chunk(index, memory.take()).ok()?;
-        meanwhile.follow(&chunk);
-        memory = Some(chunk);
-    }
-    meanwhile.client()
+    // Each thread's wait that began last.
+    let mut last: FxHashMap<ThreadIdx, Wait> = FxHashMap::default();
+    let followed = each_wait(
+        context,
+        |_| true,
+        |wait| {
+            locks.iter_mut().for_each(|(_, meanwhile)| meanwhile.add_next(context, wait, &last));
+            last.insert(wait.thread, *wait);
+        },
+    );
+    let known = locks.into_iter().filter_map(|(group, meanwhile)| Some((*group, meanwhile.client()?)));
+    followed.map(|()| known.collect()).unwrap_or_default()
 }
 
 impl Client {
@@ -48,50 +53,49 @@ impl Client {
 }
 
 /// What the clients do while one that keeps the lock waits for them.
-struct Meanwhile<'a> {
-    context: &'a Context<'a>,
+struct Meanwhile {
     /// Who waits for clients, and where.
     sites: FxHashSet<(ThreadIdx, StackId)>,
-    /// Each thread's wait that began last.
-    last: FxHashMap<ThreadIdx, Wait>,
     /// Since when, and until when, each client is waited for.
     open: FxHashMap<ThreadIdx, (u64, u64)>,
     /// Nanoseconds by program.
     did: FxHashMap<StringId, FxHashMap<Doing, u64>>,
 }
 
-impl Meanwhile<'_> {
-    /// Waits of one part, in the order in which they begin.
-    fn follow(&mut self, chunk: &Chunk) {
-        let mut waits: Vec<&Wait> = chunk.waits_begun().iter().collect();
-        waits.sort_by_key(|wait| wait.start);
-        for wait in waits {
-            if let Some(&window) = self.open.get(&wait.thread) {
-                self.add_wait(wait, window);
+impl Meanwhile {
+    fn of(tally: &Tally) -> Meanwhile {
+        let sites = tally.subjects().map(|key| (key.thread, key.site)).collect();
+        Meanwhile { sites, open: FxHashMap::default(), did: FxHashMap::default() }
+    }
+
+    /// The wait that begins next, where `last` has each thread's one before.
+    fn add_next(&mut self, context: &Context, wait: &Wait, last: &FxHashMap<ThreadIdx, Wait>) {
+        if let Some(&window) = self.open.get(&wait.thread) {
+            self.add_wait(context, wait, window);
+        }
+        if !self.sites.contains(&(wait.thread, wait.stack)) {
+            return;
+        }
+        let (client, window) = (wait.waker, (wait.start, wait.woken));
+        if client.is_real() && context.program(client) != context.program(wait.thread) {
+            self.add(context, client, Doing::Runs, wait.woken.saturating_sub(wait.start));
+            if let Some(before) = last.get(&client) {
+                self.add_wait(context, before, window);
             }
-            self.last.insert(wait.thread, *wait);
-            let (client, window) = (wait.waker, (wait.start, wait.woken));
-            let is_client = client.is_real() && self.context.program(client) != self.context.program(wait.thread);
-            if is_client && self.sites.contains(&(wait.thread, wait.stack)) {
-                self.add(client, Doing::Runs, wait.woken.saturating_sub(wait.start));
-                if let Some(before) = self.last.get(&client).copied() {
-                    self.add_wait(&before, window);
-                }
-                self.open.insert(client, window);
-            }
+            self.open.insert(client, window);
         }
     }
 
     /// What of a client's wait lies within that time.
-    fn add_wait(&mut self, wait: &Wait, (from, to): (u64, u64)) {
+    fn add_wait(&mut self, context: &Context, wait: &Wait, (from, to): (u64, u64)) {
         let within = |a: u64, b: u64| b.min(to).saturating_sub(a.max(from));
-        self.add(wait.thread, Doing::of(self.context, wait), within(wait.start, wait.woken));
-        self.add(wait.thread, Doing::Ready, within(wait.woken, wait.resumed));
+        self.add(context, wait.thread, Doing::of(context, wait), within(wait.start, wait.woken));
+        self.add(context, wait.thread, Doing::Ready, within(wait.woken, wait.resumed));
     }
 
     /// What a client does; while it does anything else it does not work.
-    fn add(&mut self, client: ThreadIdx, doing: Doing, ns: u64) {
-        let did = self.did.entry(self.context.program(client)).or_default();
+    fn add(&mut self, context: &Context, client: ThreadIdx, doing: Doing, ns: u64) {
+        let did = self.did.entry(context.program(client)).or_default();
         let sum = did.entry(doing).or_default();
         *sum = sum.saturating_add(ns);
         if doing != Doing::Runs {

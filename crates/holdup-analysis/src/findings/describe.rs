@@ -3,14 +3,14 @@
 use holdup_trace::{Amount, LockKind, Nanos};
 
 use super::at_once::{self, Limit};
-use super::client::{self, Client};
+use super::client::Client;
 use super::context::Context;
 use super::crew::Crew;
 use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
 use super::words::{at_disk, kept, lasted, lock_words, stood, times};
-use super::{collection, herd, idle, inside, lock, preempt, queries, sched, sleep, steps, storm, stuck};
+use super::{collection, herd, idle, inside, lock, preempt, sched, sleep, steps, storm, stuck, work};
 use crate::classify;
 use crate::known::Runs;
 use crate::label::{duration, threads};
@@ -21,14 +21,20 @@ use crate::runtime;
 const TELLING: f64 = 0.05;
 
 /// Who sets the pace besides those that a finding names.
-struct Who {
+struct Who<'a> {
     limit: Option<Limit>,
-    client: Option<Client>,
+    client: Option<&'a Client>,
 }
 
-/// Fills in the sentences.
-pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, crew: &Crew, finding: &mut Finding) {
-    let who = Who { limit: at_once::limit(context, group, tally), client: client::of(context, group, tally) };
+/// Fills in the sentences, where `client` is whom the one that keeps a lock waits for.
+pub(super) fn describe(
+    context: &Context,
+    (group, tally): (&Group, &Tally),
+    crew: &Crew,
+    client: Option<&Client>,
+    finding: &mut Finding,
+) {
+    let who = Who { limit: at_once::limit(context, group, tally), client };
     finding.title = title(context, (group, tally), crew, &who, finding);
     finding.evidence = evidence(context, group, tally, finding);
     finding.advice = advice(context, (group, tally), &who, finding);
@@ -38,7 +44,7 @@ pub(super) fn describe(context: &Context, group: &Group, tally: &Tally, crew: &C
         finding.advice = format!("{naming} {}", finding.advice);
     }
     herd::add(context, group, tally, finding);
-    if let Some(of_query) = queries::advice(context, &tally.samples).filter(|_| group.holds_up()) {
+    if let Some(of_query) = work::advice(context, &tally.samples).filter(|_| group.holds_up()) {
         // To spread a query's work is for the database.
         let others = if matches!(group, Group::Serial(_)) { String::new() } else { format!(" {}", finding.advice) };
         finding.advice = of_query + &others;
@@ -54,7 +60,7 @@ fn title(
     context: &Context,
     (group, tally): (&Group, &Tally),
     crew: &Crew,
-    &Who { limit, ref client }: &Who,
+    &Who { limit, client }: &Who,
     f: &Finding,
 ) -> String {
     let who = crew.words(context);
@@ -101,7 +107,7 @@ fn title(
         }
         Group::Lock(_) => {
             let (lock, kept) = (lock_words(f, tally), kept(context, tally, crew));
-            let meanwhile = meanwhile(context, group, tally, client.as_ref());
+            let meanwhile = meanwhile(context, group, tally, client);
             format!("{who} kept {lock} for {kept}{meanwhile}; {}", stood(f))
         }
         Group::Serial(_) if f.kind == FindingKind::Gc => collection::title(context, f, &stood(f)),
@@ -229,12 +235,7 @@ fn shares_name(context: &Context, f: &Finding) -> bool {
     same.take(3).count() > 2
 }
 
-fn advice(
-    context: &Context,
-    (group, tally): (&Group, &Tally),
-    &Who { limit, ref client }: &Who,
-    f: &Finding,
-) -> String {
+fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, client }: &Who, f: &Finding) -> String {
     // An address is no name to work with, and nobody changes the C library.
     let c = &f.culprit;
     let named = !c.module.is_empty() && !c.function.is_empty() && !c.function.contains("+0x") && !is_foreign(&c.module);

@@ -5,7 +5,7 @@ use holdup_trace::{StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
-use super::doing::Doing;
+use super::doing::{Doing, each_wait};
 use super::tally::Tally;
 use crate::intervals::{Wait, is_child};
 
@@ -22,17 +22,8 @@ pub(super) fn likely(context: &Context, tally: &Tally) -> Option<Doing> {
     let is_one = |thread: ThreadIdx| if is_own { in_focus(&thread) } else { tally.by_thread.contains_key(&thread) };
     let may_have_it = |thread| context.program(thread) == program && is_one(thread);
     let mut meanwhile = Meanwhile::default();
-    let (mut reader, mut memory) = (context.timeline.reader(), None);
-    for index in 0..context.timeline.len() {
-        let chunk = reader.chunk(index, memory.take()).ok()?;
-        let mut waits: Vec<&Wait> = chunk.waits_begun().iter().collect();
-        waits.retain(|wait| tries(wait) || may_have_it(wait.thread));
-        waits.sort_by_key(|wait| wait.start);
-        for wait in waits {
-            meanwhile.add(context, wait, tries(wait));
-        }
-        memory = Some(chunk);
-    }
+    let wanted = |wait: &Wait| tries(wait) || may_have_it(wait.thread);
+    each_wait(context, wanted, |wait| meanwhile.add(context, wait, tries(wait)))?;
     meanwhile.most(context)
 }
 

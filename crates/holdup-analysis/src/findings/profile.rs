@@ -10,7 +10,7 @@ use super::context::Context;
 use super::one_by_one::OneByOne;
 use super::place::{self, is_on};
 use super::storm::{FEWER, Storm};
-use super::{cache_line, collecting, culprit, idle, inside, instruction, queries};
+use super::{cache_line, collecting, culprit, idle, inside, instruction, work};
 use crate::label;
 use crate::replay::Taken;
 use crate::report::{Confidence, Finding, FindingKind};
@@ -194,7 +194,7 @@ pub(super) fn cpu_bound(
     evidence.extend(collection.iter().map(collecting::Collecting::line));
     let one_by_one = if storm.is_none() { OneByOne::of(context, program) } else { None };
     let told = one_by_one.as_ref().map(|one_by_one| one_by_one.advice(&found.function));
-    let told = told.or_else(|| queries::advice(context, &samples));
+    let told = told.or_else(|| work::advice(context, &samples));
     let told = told.or_else(|| inside::busy(context, &samples, &found.function));
     let advice = match told.or_else(|| below.advice(&found.function)) {
         _ if storm.is_some() => FEWER.to_owned(),

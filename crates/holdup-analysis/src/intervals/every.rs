@@ -14,6 +14,20 @@ use super::timeline::Timeline;
 const AHEAD: usize = 2;
 
 impl Timeline<'_> {
+    /// Calls `each` with each of `parts` in that order, on this thread and in the memory of one. O(events).
+    ///
+    /// # Errors
+    /// If a table is damaged.
+    pub fn one_by_one(&self, parts: impl Iterator<Item = usize>, mut each: impl FnMut(&Chunk)) -> Result<()> {
+        let (mut reader, mut memory) = (self.reader(), None);
+        for index in parts {
+            let chunk = reader.chunk(index, memory.take())?;
+            each(&chunk);
+            memory = Some(chunk);
+        }
+        Ok(())
+    }
+
     /// Calls `map` with each of `parts`, by several threads where there are CPUs for them, and `fold` with what it returned, in the
     /// order of time. O(events).
     ///

@@ -71,13 +71,13 @@ impl Replay<'_> {
             let charged = piece.ready.within(from, to);
             if charged > 0 {
                 self.last[piece.clock - 1] = Some(to);
-                // Who hands over less often waits less often.
-                self.spared[piece.clock - 1] += COST_NS;
             }
             if relieved >> (piece.clock - 1) & 1 == 0 {
                 let out = u128::from(latency) * u128::from(charged) / u128::from(to - from);
                 self.clocks.of(i)[piece.clock] -= out as u64;
                 self.removed[piece.clock - 1] += charged;
+                // Who hands over less often waits less often.
+                self.spared[piece.clock - 1] += if charged > 0 { COST_NS } else { 0 };
             }
         }
     }

@@ -244,16 +244,13 @@ impl History {
             own.asked.dedup();
         }
         let timeline = explorer.followed()?;
-        let (mut reader, mut memory) = (timeline.reader(), None);
-        for part in 0..timeline.len() {
-            let chunk = reader.chunk(part, memory.take())?;
+        timeline.one_by_one(0..timeline.len(), |chunk| {
             chunk.stretches(|s| {
                 if let Some(own) = all.get_mut(&s.thread) {
-                    own.see(&s, doing(&chunk, s.state));
+                    own.see(&s, doing(chunk, s.state));
                 }
             });
-            memory = Some(chunk);
-        }
+        })?;
         Ok(History(all))
     }
 
