@@ -134,6 +134,24 @@ fn who_waits_for_a_child_that_sleeps_is_behind_it() {
     assert!(idle.iter().all(|f| !f.title.contains("of runner waited")), "{idle:#?}");
 }
 
+/// What several slept at once is more than the time that went by, and no mistake.
+#[test]
+fn several_that_sleep_at_once_are_told_without_their_sum() {
+    let mut s = Schedule::new(2, 1000.0);
+    let name = s.builder.string("napper");
+    for tid in 10..15 {
+        s.builder.push(0, NameEvent { pid: tid, tid, name });
+        s = s.runs(tid, 0, f64::from(tid), f64::from(tid) + 0.5, SLEEP);
+        s = s.wakes(900.0, 1, 0, tid, WakeContext::Timer, 0);
+    }
+    for tid in 10..15 {
+        s = s.runs(tid, 0, 900.0 + f64::from(tid), 900.5 + f64::from(tid), READ);
+    }
+    let answer = explain(&s.finish(), "t", &Options::default(), &NoDisassembler).unwrap();
+    assert!(idle(&answer).iter().any(|title| title.ends_with("slept by their own timer")), "{:?}", idle(&answer));
+    assert_eq!(answer.health.impossible, 0);
+}
+
 /// A script that starts one `sleep` after another has done next to nothing, and what it did is known, if its user has started it.
 #[test]
 fn sleeps_one_after_another_explain_the_time() {

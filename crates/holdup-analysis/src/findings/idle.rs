@@ -61,12 +61,12 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
     };
     let (who, at_input) = (format!("{} of {}", threads(own), f.culprit.process), is_at_input(context, tally));
     if tally.is_asleep() {
-        // What several slept is no time that went by.
         let in_turn = tally.asleep.seconds() * context.timeline.cpus as f64 <= TOGETHER * tally.blame().seconds();
-        let slept = duration(context.limits.of_threads(tally.asleep.amount(), 1));
+        // What several slept at once is no time that went by.
+        let slept = || duration(context.limits.once(tally.asleep.amount()));
         let (its, lasted) = match own {
-            1 => ("its", format!(" for {slept}")),
-            _ if in_turn => ("their", format!(", one after another, for {slept} in all")),
+            1 => ("its", format!(" for {}", slept())),
+            _ if in_turn => ("their", format!(", one after another, for {} in all", slept())),
             _ => ("their", String::new()),
         };
         // Where its tasks wait for whatever they wait for, that is no input.
