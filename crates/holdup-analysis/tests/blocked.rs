@@ -10,8 +10,13 @@ use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{Image, Location, NameEvent, Symbolizer, WakeContext};
 
 /// Functions by address: a page for each, from the second on.
-const FUNCTIONS: [(&str, &str); 3] =
-    [("app.py", "fetch_rate"), ("/usr/lib/python3.11/asyncio/events.py", "Handle._run"), ("app.py", "main")];
+const FUNCTIONS: [(&str, &str); 4] = [
+    ("app.py", "fetch_rate"),
+    ("/usr/lib/python3.11/asyncio/events.py", "Handle._run"),
+    ("app.py", "main"),
+    // As it is called, it could be of Go's package `main`.
+    ("app.py", "main.<locals>.one"),
+];
 
 struct Names;
 
@@ -45,7 +50,7 @@ fn advised(stack: &[u64]) -> String {
 
 #[test]
 fn who_keeps_an_event_loop_waiting_is_told() {
-    let in_loop = advised(&[0x1010, 0x2010, 0x3010]);
+    let in_loop = advised(&[0x1010, 0x4010, 0x2010, 0x3010]);
     assert!(in_loop.starts_with("fetch_rate blocks the thread of asyncio's event loop"), "{in_loop}");
     assert!(in_loop.contains("see why backend sleeps"), "{in_loop}");
     let other = advised(&[0x1010, 0x3010]);

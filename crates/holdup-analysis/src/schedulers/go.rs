@@ -1,6 +1,7 @@
 //! Go, as the standard toolchain compiles it.
 
 use super::row::{Scheduler, Wakes, any};
+use crate::runtime;
 
 pub(super) const GO: Scheduler = Scheduler {
     task: "goroutine",
@@ -10,7 +11,7 @@ pub(super) const GO: Scheduler = Scheduler {
             let mut parts = package.split('/');
             PACKAGES.contains(&first(package)) && !parts.any(|part| ["runtime", "internal"].contains(&part))
         };
-        module != "[jit]" && package(function).is_some_and(tells)
+        package(module, function).is_some_and(tells)
     },
     waits: &[
         "runtime.futex",
@@ -164,8 +165,8 @@ const SUFFIXES: &[&str] =
 
 /// Whether a function lies in Go's standard library: `crypto/sha256.(*digest).Write`, but not `main.price`, nor
 /// `github.com/x/log.Print`, nor C's `index.part.0`.
-fn is_own(_module: &str, function: &str) -> bool {
-    package(function).is_some_and(|package| PACKAGES.contains(&first(package)))
+fn is_own(module: &str, function: &str) -> bool {
+    package(module, function).is_some_and(|package| PACKAGES.contains(&first(package)))
 }
 
 /// Whether only goroutines run a function: the program's own, or one of a package below another of the library. Of a large stack the part
@@ -176,16 +177,18 @@ fn is_of_goroutine(module: &str, function: &str) -> bool {
             && PACKAGES.contains(&first(package))
             && !["runtime", "internal"].contains(&first(package))
     };
-    // What a virtual machine compiled has packages, too.
-    module != "[jit]" && package(function).is_some_and(|package| package == "main" || of_library(package))
+    package(module, function).is_some_and(|package| package == "main" || of_library(package))
 }
 
 fn first(package: &str) -> &str {
     package.split('/').next().unwrap_or(package)
 }
 
-/// The package of a function of Go's; `None` if it looks like C's.
-fn package(function: &str) -> Option<&str> {
+/// The package of a function of Go's; `None` if it looks like C's, or is interpreted: those have names with dots, too.
+fn package<'f>(module: &str, function: &'f str) -> Option<&'f str> {
+    if runtime::is_interpreted(module, function) {
+        return None;
+    }
     // Types in brackets have packages of their own.
     let end = function.find(['[', '(']).unwrap_or(function.len());
     let last = function[..end].rfind('/').map_or(0, |slash| slash + 1);
@@ -219,5 +222,8 @@ mod tests {
                 .any(|is| *is)
         );
         assert!(!is_of_goroutine("[jit]", "main.Application.run"));
+        // Python's functions in functions, and methods.
+        assert!(!is_of_goroutine("/srv/app.py", "main.<locals>.one") && !is_own("/srv/app.py", "sync.<locals>.one"));
+        assert!(is_own("app", "sync.(*Mutex).Lock"));
     }
 }
