@@ -177,8 +177,9 @@ fn top_draws_pages_until_a_key_ends_it() {
     let mut child = script.spawn().expect("script");
     let (mut input, mut output) = (child.stdin.take().expect("pipe"), child.stdout.take().expect("pipe"));
     let (mut seen, mut some) = (String::new(), [0; 4096]);
-    // A picture comes in several pieces.
-    while !["page", "worked", "process"].iter().all(|word| seen.contains(word)) {
+    // A picture comes in several pieces, and each tells what differs from the one before: a word that shares a letter with what stood
+    // there does not come whole.
+    while !["page", "worked", "stood still", "process", "thread"].iter().any(|word| seen.contains(word)) {
         let n = output.read(&mut some).expect("its output");
         assert!(n > 0, "it ended: {seen}");
         seen.push_str(&String::from_utf8_lossy(&some[..n]));
