@@ -1,6 +1,6 @@
 //! Whom a server waits for while it keeps a lock: its client, which forgets that others wait, too.
 
-use holdup_trace::{StackId, StringId, ThreadIdx};
+use holdup_trace::{Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
@@ -58,8 +58,8 @@ struct Meanwhile {
     sites: FxHashSet<(ThreadIdx, StackId)>,
     /// Since when, and until when, each client is waited for.
     open: FxHashMap<ThreadIdx, (u64, u64)>,
-    /// Nanoseconds by program.
-    did: FxHashMap<StringId, FxHashMap<Doing, u64>>,
+    /// By program.
+    did: FxHashMap<StringId, FxHashMap<Doing, Nanos>>,
 }
 
 impl Meanwhile {
@@ -78,7 +78,7 @@ impl Meanwhile {
         }
         let (client, window) = (wait.waker, (wait.start, wait.woken));
         if client.is_real() && context.program(client) != context.program(wait.thread) {
-            self.add(context, client, Doing::Runs, wait.woken.saturating_sub(wait.start));
+            self.add(context, client, Doing::Runs, Nanos(wait.woken.saturating_sub(wait.start)));
             if let Some(before) = last.get(&client) {
                 self.add_wait(context, before, window);
             }
@@ -88,26 +88,25 @@ impl Meanwhile {
 
     /// What of a client's wait lies within that time.
     fn add_wait(&mut self, context: &Context, wait: &Wait, (from, to): (u64, u64)) {
-        let within = |a: u64, b: u64| b.min(to).saturating_sub(a.max(from));
+        let within = |a: u64, b: u64| Nanos(b.min(to).saturating_sub(a.max(from)));
         self.add(context, wait.thread, Doing::of(context, wait), within(wait.start, wait.woken));
         self.add(context, wait.thread, Doing::Ready, within(wait.woken, wait.resumed));
     }
 
     /// What a client does; while it does anything else it does not work.
-    fn add(&mut self, context: &Context, client: ThreadIdx, doing: Doing, ns: u64) {
+    fn add(&mut self, context: &Context, client: ThreadIdx, doing: Doing, time: Nanos) {
         let did = self.did.entry(context.program(client)).or_default();
-        let sum = did.entry(doing).or_default();
-        *sum = sum.saturating_add(ns);
+        *did.entry(doing).or_default() += time;
         if doing != Doing::Runs {
             let ran = did.entry(Doing::Runs).or_default();
-            *ran = ran.saturating_sub(ns);
+            ran.0 = ran.0.saturating_sub(time.0);
         }
     }
 
     fn client(self) -> Option<Client> {
-        let all = self.did.values().flat_map(FxHashMap::values).fold(0, |sum: u64, ns| sum.saturating_add(*ns));
-        let each = self.did.iter().flat_map(|(process, did)| did.iter().map(|(doing, ns)| (*ns, *process, *doing)));
-        let (ns, process, doing) = each.max_by_key(|(ns, ..)| *ns)?;
-        (ns as f64 > MOSTLY * all as f64).then_some(Client { process, doing })
+        let all: Nanos = self.did.values().flat_map(FxHashMap::values).copied().sum();
+        let each = self.did.iter().flat_map(|(process, did)| did.iter().map(|(doing, time)| (*time, *process, *doing)));
+        let (time, process, doing) = each.max_by_key(|(time, ..)| *time)?;
+        (time.amount() > all.amount() * MOSTLY).then_some(Client { process, doing })
     }
 }

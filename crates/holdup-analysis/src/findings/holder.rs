@@ -1,7 +1,7 @@
 //! What others of a program do while some of it look for a lock in their sleep: who has it is not known, but one that sleeps or waits
 //! for nearly as long as they do may.
 
-use holdup_trace::{StackId, ThreadIdx};
+use holdup_trace::{Nanos, StackId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -32,16 +32,15 @@ pub(super) fn likely(context: &Context, tally: &Tally) -> Option<Doing> {
 struct Meanwhile {
     /// Each thread's wait that began last, and whether it tries.
     last: FxHashMap<ThreadIdx, (Wait, bool)>,
-    tried: u64,
-    /// Nanoseconds of tries by what another thread did.
-    did: FxHashMap<StackId, (u64, Wait)>,
+    tried: Nanos,
+    /// Time of tries by what another thread did.
+    did: FxHashMap<StackId, (Nanos, Wait)>,
 }
 
 impl Meanwhile {
     /// The waits of a program, in the order in which they begin.
     fn add(&mut self, context: &Context, wait: &Wait, tries: bool) {
-        let tried = if tries { wait.woken.saturating_sub(wait.start) } else { 0 };
-        self.tried = self.tried.saturating_add(tried);
+        self.tried += if tries { Nanos(wait.woken.saturating_sub(wait.start)) } else { Nanos::ZERO };
         let others = self.last.iter().filter(|(thread, (_, other))| **thread != wait.thread && *other != tries);
         for (_, (other, _)) in others {
             let common = wait.woken.min(other.woken).saturating_sub(wait.start.max(other.start));
@@ -50,19 +49,15 @@ impl Meanwhile {
             if is_child(context.trace, asker.thread, beside.thread) {
                 continue;
             }
-            let did = self.did.entry(beside.stack).or_insert((0, *beside));
-            did.0 = did.0.saturating_add(common);
+            self.did.entry(beside.stack).or_insert((Nanos::ZERO, *beside)).0 += Nanos(common);
         }
         self.last.insert(wait.thread, (*wait, tries));
     }
 
     fn most(self, context: &Context) -> Option<Doing> {
-        let mut sums: FxHashMap<Doing, u64> = FxHashMap::default();
-        for (ns, wait) in self.did.values() {
-            let sum = sums.entry(Doing::of(context, wait)).or_default();
-            *sum = sum.saturating_add(*ns);
-        }
-        let (doing, ns) = sums.into_iter().max_by_key(|&(doing, ns)| (ns, doing))?;
-        (ns as f64 > MOSTLY * self.tried as f64).then_some(doing)
+        let mut sums: FxHashMap<Doing, Nanos> = FxHashMap::default();
+        self.did.values().for_each(|(time, wait)| *sums.entry(Doing::of(context, wait)).or_default() += *time);
+        let (doing, time) = sums.into_iter().max_by_key(|&(doing, time)| (time, doing))?;
+        (time.amount() > self.tried.amount() * MOSTLY).then_some(doing)
     }
 }

@@ -1,4 +1,4 @@
-//! All parts of the trace, made on as many CPUs as there are.
+//! All parts of the trace, one by one or made on as many CPUs as there are.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
