@@ -15,7 +15,6 @@ use row::Runtime;
 pub(crate) use row::bare;
 
 use crate::known::{Known, Runs};
-use crate::schedulers;
 
 /// The table.
 const ALL: &[Runtime] = &[
@@ -45,9 +44,7 @@ pub(crate) fn is_own(module: &str, function: &str) -> bool {
     let base = module.rsplit('/').next().unwrap_or(module);
     let by_file = |r: &Runtime| r.modules.iter().any(|m| base.starts_with(m));
     // Code that was compiled at run time and has no names.
-    holdup_trace::is_made_at_run_time(module)
-        || schedulers::is_own(module, function)
-        || ALL.iter().any(|r| by_file(r) || (r.is_own)(module, function))
+    holdup_trace::is_made_at_run_time(module) || ALL.iter().any(|r| by_file(r) || (r.is_own)(module, function))
 }
 
 /// Whether a function of a runtime sleeps for a time: one such sleep does not go on in the next.

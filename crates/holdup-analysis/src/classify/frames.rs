@@ -4,8 +4,7 @@ use holdup_trace::tables::LocationRow;
 use holdup_trace::{FrameId, StackId, StringId};
 
 use super::Classifier;
-use super::places::Said;
-use crate::runtime;
+use super::places::{Said, is_own};
 use crate::schedulers::Scheduler;
 
 impl Classifier<'_> {
@@ -16,11 +15,11 @@ impl Classifier<'_> {
 
     /// The function of a language's runtime in which the program's side of a stack ends, if it has a name.
     pub(crate) fn runtime_leaf(&self, stack: StackId) -> Option<(FrameId, LocationRow)> {
-        let is_own = |l: &LocationRow| {
+        let ends_it = |l: &LocationRow| {
             let (module, function) = (self.trace.text(l.module), self.trace.text(l.function));
-            runtime::is_own(module, function) && !function.is_empty() && !function.contains("+0x")
+            is_own(module, function) && !function.is_empty() && !function.contains("+0x")
         };
-        self.frames_that(stack, |said| !said.in_kernel).next().filter(|(_, l)| is_own(l))
+        self.frames_that(stack, |said| !said.in_kernel).next().filter(|(_, l)| ends_it(l))
     }
 
     /// Whether the stack is on a task of a runtime that told no names.

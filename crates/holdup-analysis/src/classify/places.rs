@@ -127,7 +127,7 @@ impl Said {
             in_kernel,
             in_library,
             is_application: is_application(trace, location),
-            is_nameless: !foreign && function.contains("+0x") && !runtime::is_own(module, ""),
+            is_nameless: !foreign && function.contains("+0x") && !is_own(module, ""),
             is_interpreted: runtime::is_interpreted(module, function),
             is_of_library: schedulers::is_of_library(module, function),
             awaits_result: runtime::awaits_result(module, function),
@@ -141,6 +141,11 @@ impl Said {
     }
 }
 
+/// Whether a function belongs to a runtime, to a scheduler, or to a language's own library.
+pub(crate) fn is_own(module: &str, function: &str) -> bool {
+    runtime::is_own(module, function) || schedulers::is_own(module, function)
+}
+
 /// Whether the location is code of the program, not of the kernel, the C library or a language runtime.
 pub(super) fn is_application(trace: &Trace, location: &LocationRow) -> bool {
     let (module, function) = (trace.text(location.module), trace.text(location.function));
@@ -148,6 +153,6 @@ pub(super) fn is_application(trace: &Trace, location: &LocationRow) -> bool {
         && !is_kernel_module(module)
         && !is_runtime_module(module)
         && !is_runtime_function(function)
-        && !runtime::is_own(module, function)
+        && !is_own(module, function)
         && !is_runtime_source(trace.text(location.file))
 }

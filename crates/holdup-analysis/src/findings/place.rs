@@ -109,7 +109,7 @@ pub(super) fn any_user(context: &Context, stack: StackId) -> Option<LocationRow>
     let trace = context.trace;
     let locations = trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f));
     let all: Vec<LocationRow> = locations.filter(|l| !classify::is_kernel_module(trace.text(l.module))).collect();
-    let is_own = |l: &&LocationRow| runtime::is_own(trace.text(l.module), trace.text(l.function));
+    let is_own = |l: &&LocationRow| classify::is_own(trace.text(l.module), trace.text(l.function));
     let in_runtime = all.iter().any(|l| is_own(&l));
     let user: Vec<LocationRow> = all.iter().filter(|l| !is_own(l)).copied().collect();
     let own = |l: &&LocationRow| {

@@ -1,6 +1,7 @@
 //! Go, as the standard toolchain compiles it.
 
 use super::row::{Scheduler, Wakes, any};
+use crate::runtime;
 
 pub(super) const GO: Scheduler = Scheduler {
     task: "goroutine",
@@ -183,15 +184,9 @@ fn first(package: &str) -> &str {
     package.split('/').next().unwrap_or(package)
 }
 
-/// Whether code is of a file that is interpreted, or compiled while it runs.
-fn is_source(module: &str) -> bool {
-    const ENDINGS: [&str; 7] = [".py", ".rb", ".php", ".js", ".mjs", ".cjs", ".ts"];
-    module == "[jit]" || module.starts_with('<') || ENDINGS.iter().any(|ending| module.ends_with(ending))
-}
-
 /// The package of a function of Go's; `None` if it looks like C's, or is interpreted: those have names with dots, too.
 fn package<'f>(module: &str, function: &'f str) -> Option<&'f str> {
-    if is_source(module) {
+    if runtime::is_interpreted(module, function) {
         return None;
     }
     // Types in brackets have packages of their own.
