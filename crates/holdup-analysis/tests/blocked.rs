@@ -1,4 +1,4 @@
-//! Threads that tasks need, and that wait for another program.
+//! Threads that tasks need, and that wait for another program or for their tasks' timers.
 
 mod common;
 
@@ -7,15 +7,22 @@ use std::sync::Arc;
 use common::*;
 use holdup_analysis::report::FindingKind;
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{Image, Location, NameEvent, Symbolizer, WakeContext};
+use holdup_trace::{
+    Cpu, ExecEvent, Image, ListenerEvent, Location, NameEvent, ParentEvent, SampleEvent, Symbolizer, WakeContext,
+};
 
 /// Functions by address: a page for each, from the second on.
-const FUNCTIONS: [(&str, &str); 4] = [
+const FUNCTIONS: [(&str, &str); 9] = [
     ("app.py", "fetch_rate"),
     ("/usr/lib/python3.11/asyncio/events.py", "Handle._run"),
     ("app.py", "main"),
     // As it is called, it could be of Go's package `main`.
     ("app.py", "main.<locals>.one"),
+    ("/usr/lib/python3.11/asyncio/base_events.py", "BaseEventLoop.run_forever"),
+    ("node", "uv__io_poll"),
+    ("node", "node::SpinEventLoop"),
+    ("addon.node", "Addon::lookUp"),
+    ("bash", "read_token"),
 ];
 
 struct Names;
@@ -55,4 +62,51 @@ fn who_keeps_an_event_loop_waiting_is_told() {
     assert!(in_loop.contains("see why backend sleeps"), "{in_loop}");
     let other = advised(&[0x1010, 0x3010]);
     assert!(other.contains("see why backend sleeps") && !other.contains("event loop,"), "{other}");
+}
+
+/// The first title and advice of a script whose program, which a shell waits for, works for 5 ms ten times whenever a time is over in which it
+/// looked for input there.
+fn paced(stack: &[u64]) -> (String, String) {
+    let mut s = Schedule::new(2, 1000.0).thread(10, "sh").in_focus();
+    let name = s.builder.string("script");
+    s.builder.push(0, NameEvent { pid: 20, tid: 20, name });
+    s.builder.push(0, ParentEvent { pid: 20, parent: 10 });
+    s.builder.push(0, ListenerEvent { pid: 20, parent: 10, listens: false });
+    s.builder.meta_mut().sample_period_ns = MS;
+    // Before it was that program it was a shell, to which others wrote.
+    for t in (0..10).map(f64::from) {
+        s = s.waits_at(20, 0, [t, t + 0.1], READ, &[0x9010]).runs(10, 1, t + 0.5, t + 1.0, WAIT4).by(
+            t + 0.9,
+            1,
+            10,
+            20,
+        );
+    }
+    s.builder.push(ns(10.0), ExecEvent { pid: 1 });
+    s = s.waits_at(20, 0, [10.0, 10.1], POLL, stack).wakes(99.9, 0, 0, 20, WakeContext::Timer, 0);
+    for t in (1..10).map(|round| 100.0 * f64::from(round)) {
+        let chain = s.builder.chain(1, &[], &[0x1010, 0x3010]);
+        s.builder.push(ns(t + 1.0), SampleEvent { cpu: Cpu(0), tid: 20, ip: 0x1010, chain });
+        s = s.waits_at(20, 0, [t, t + 5.0], POLL, stack).wakes(t + 99.9, 0, 0, 20, WakeContext::Timer, 0);
+    }
+    let s = s.runs(20, 0, 999.9, 999.95, EXIT).by(999.95, 0, 20, 10);
+    let found = explain(&s.finish_with(&mut Names), "x", &Options::default(), &NoDisassembler).unwrap().findings;
+    let first = found.into_iter().next().expect("a finding");
+    (first.title, first.advice)
+}
+
+#[test]
+fn a_loop_that_none_but_its_timers_wake_is_not_in_the_middle_of_its_work() {
+    for event_loop in [&[0x5010, 0x3010][..], &[0x6010, 0x7010]] {
+        let (title, advice) = paced(event_loop);
+        assert!(title.starts_with("1 thread of script, started by sh, waited for its own timer for 9"), "{title}");
+        assert!(advice.starts_with("See what sets that timer in script"), "{advice}");
+    }
+    // In a callback, it is asleep.
+    let (title, advice) = paced(&[0x1010, 0x2010, 0x5010, 0x3010]);
+    assert!(title.starts_with("script slept for 9"), "{title}");
+    assert!(advice.starts_with("fetch_rate blocks the thread of asyncio's event loop"), "{advice}");
+    let (title, advice) = paced(&[0x8010, 0x7010]);
+    assert!(title.contains(" slept by its own timer"), "{title}");
+    assert!(!advice.contains("that timer"), "{advice}");
 }

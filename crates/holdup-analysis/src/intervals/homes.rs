@@ -14,19 +14,21 @@
 //! they are few; a place that shares more is in the middle of the work. What several threads say of one place is put to
 //! the vote. Short sleeps, one after the other, of a thread that has work besides are no home either.
 
+mod path;
+
 use std::rc::Rc;
 
-use holdup_trace::{StackId, StringId, ThreadIdx};
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
-use std::hash::Hasher;
+use holdup_trace::{SpaceId, StackId, StringId, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::path::{Path, Paths};
 use super::origin::{Origin, origin};
 use super::place::{LONGEST_NAP_NS, Place};
 use super::prepare::Dictionary;
 use super::sites::Seen;
 use super::trie::Trie;
 use super::wait::Wait;
-use crate::classify::{WaitKind, is_kernel_module};
+use crate::classify::WaitKind;
 
 /// Work below this many samples and waits tells nothing of where it lies.
 const FEW: u32 = 8;
@@ -83,44 +85,57 @@ impl Homes {
         answers: &FxHashMap<ThreadIdx, u32>,
         dictionary: &Dictionary,
     ) -> Self {
-        let mut threads: FxHashMap<ThreadIdx, Activity> = FxHashMap::default();
+        let mut threads: FxHashMap<Life, Activity> = FxHashMap::default();
         let mut ends: FxHashMap<(StringId, i16, Origin), FxHashMap<StackId, u64>> = FxHashMap::default();
-        let mut paths = Paths { dictionary, known: FxHashMap::default() };
+        let mut paths = Paths::new(dictionary);
+        let mut last: FxHashMap<ThreadIdx, SpaceId> = FxHashMap::default();
+        for (thread, stack) in waits.keys().chain(samples.keys()) {
+            let known = last.entry(*thread).or_insert(SpaceId::KERNEL);
+            *known = (*known).max(paths.of(*stack).space);
+        }
+        // What is in the kernel alone tells of no program.
+        let life = |thread: ThreadIdx, path: &Path| match path.space {
+            SpaceId::KERNEL => (thread, last[&thread]),
+            space => (thread, space),
+        };
         for ((thread, stack), seen) in waits {
             let program = dictionary.trace.threads.process.get(thread.index()).copied().unwrap_or_default();
             for (origin, n) in seen.by_origin().into_iter().filter(|(_, n)| *n > 0) {
                 let stacks = ends.entry((program, seen.syscall, origin)).or_default();
                 *stacks.entry(stack).or_default() += u64::from(n);
             }
-            let activity = threads.entry(thread).or_default();
+            let path = paths.of(stack);
+            let activity = threads.entry(life(thread, &path)).or_default();
             activity.answers = answers.get(&thread).copied().unwrap_or(0);
-            activity.waits.push((paths.of(stack), stack, seen));
+            activity.waits.push((path, stack, seen));
         }
         let pid = |thread: ThreadIdx| dictionary.trace.threads.pid.get(thread.index()).copied().unwrap_or_default();
-        let (mut ran, mut busiest): (FxHashMap<ThreadIdx, u32>, FxHashMap<u32, u32>) = Default::default();
+        let (mut ran, mut busiest): (FxHashMap<Life, u32>, FxHashMap<u32, u32>) = Default::default();
         for ((thread, stack), n) in samples {
             let busiest = busiest.entry(pid(thread)).or_default();
-            let own = ran.entry(thread).or_default();
+            let path = paths.of(stack);
+            let life = life(thread, &path);
+            let own = ran.entry(life).or_default();
             *own += n;
             *busiest = (*busiest).max(*own);
-            if let Some(activity) = threads.get_mut(&thread) {
-                activity.samples.push((paths.of(stack), n));
+            if let Some(activity) = threads.get_mut(&life) {
+                activity.samples.push((path, n));
             }
         }
-        for (thread, activity) in &mut threads {
+        for ((thread, _), activity) in &mut threads {
             activity.busiest = busiest.get(&pid(*thread)).copied().unwrap_or(0);
             activity.presume();
         }
         let program = |thread: ThreadIdx| dictionary.trace.threads.process.get(thread.index()).copied();
         let crew = |thread, activity: &Activity| (program(thread), activity.begins_in());
         let mut crews: FxHashMap<_, Trie> = FxHashMap::default();
-        for (thread, activity) in &threads {
+        for ((thread, _), activity) in &threads {
             activity.add_work(crews.entry(crew(*thread, activity)).or_default());
         }
         let mut votes: FxHashMap<u64, [u64; 3]> = FxHashMap::default();
         let mut stacks: Vec<(StackId, u64)> = Vec::new();
         let mut presumed = FxHashSet::default();
-        for (thread, activity) in &threads {
+        for ((thread, _), activity) in &threads {
             presumed.extend(activity.waits.iter().filter(|(_, _, seen)| seen.presumed).map(|(_, stack, _)| *stack));
             for (path, stack, place, weight) in activity.judge(&crews[&crew(*thread, activity)]) {
                 votes.entry(path.hash).or_default()[place as usize] += u64::from(weight);
@@ -160,98 +175,8 @@ fn winner(votes: [u64; 3]) -> Place {
     }
 }
 
-/// The user's part of a stack, by functions, the outermost first.
-#[derive(Debug)]
-struct Path {
-    functions: Vec<u64>,
-    /// How deep the innermost function of the application lies.
-    application: usize,
-    hash: u64,
-    /// Whether the functions around the wait have a lock's name.
-    says_lock: bool,
-    /// Whether it ends in the C library or the kernel, and tells nothing of the program.
-    blind: bool,
-    /// Whether it is in the kernel to look for input, or to take it.
-    receives: bool,
-    /// Whether it waits for the answer to what it asked itself.
-    asks: bool,
-    /// Whether a scheduler's task waits here with the thread that others need.
-    keeps_thread: bool,
-    /// Whether a scheduler's thread waits here for a task: however little it shares with the little that it does, it is at home.
-    parked: bool,
-}
-
-struct Paths<'d, 'a> {
-    dictionary: &'d Dictionary<'a>,
-    known: FxHashMap<StackId, Rc<Path>>,
-}
-
-impl Paths<'_, '_> {
-    fn of(&mut self, stack: StackId) -> Rc<Path> {
-        if let Some(path) = self.known.get(&stack) {
-            return path.clone();
-        }
-        let path = Rc::new(self.make(stack));
-        self.known.insert(stack, path.clone());
-        path
-    }
-
-    fn make(&self, stack: StackId) -> Path {
-        let Dictionary { trace, classifier, .. } = self.dictionary;
-        let (mut functions, mut beyond, mut receives) = (Vec::new(), None, false);
-        for frame in trace.stacks.frames(stack) {
-            let mut named = false;
-            for number in trace.names.rows(frame) {
-                let location = trace.names.location(number);
-                named = true;
-                if is_kernel_module(trace.text(location.module)) {
-                    receives |= receives_in(trace.text(location.function));
-                    continue;
-                }
-                if beyond.is_none() && classifier.is_application_at(number) {
-                    beyond = Some(functions.len());
-                }
-                let name = trace.text(location.function);
-                let by_name = !name.is_empty() && !name.contains("+0x");
-                functions.push(if by_name { u64::from(location.function.0) } else { u64::from(frame.0) | 1 << 32 });
-            }
-            if !named {
-                functions.push(u64::from(frame.0) | 1 << 32);
-            }
-        }
-        functions.reverse();
-        let application = beyond.map_or(0, |beyond| functions.len() - beyond);
-        let facts = classifier.facts(stack);
-        let mut hasher = FxHasher::default();
-        functions.iter().for_each(|function| hasher.write_u64(*function));
-        Path {
-            functions,
-            application,
-            hash: hasher.finish(),
-            says_lock: facts.lock_function != StringId::default(),
-            blind: !facts.tells,
-            receives,
-            asks: facts.asks,
-            parked: facts.parked,
-            keeps_thread: !facts.parked && classifier.scheduler_at(stack).is_some_and(|s| s.lends_threads),
-        }
-    }
-}
-
-/// Whether a function of the kernel looks for input, or takes it.
-fn receives_in(function: &str) -> bool {
-    const RECEIVE: [&str; 8] = [
-        "sock_recvmsg",
-        "sock_read_iter",
-        "__sys_recvfrom",
-        "___sys_recvmsg",
-        "do_epoll_wait",
-        "do_sys_poll",
-        "do_select",
-        "do_accept",
-    ];
-    RECEIVE.contains(&function)
-}
+/// A thread while it runs one program: whoever starts another has a home of his own there.
+type Life = (ThreadIdx, SpaceId);
 
 /// What one thread does.
 #[derive(Default)]

@@ -5,6 +5,7 @@ use super::*;
 /// Functions, the outermost first; `application` is how deep the innermost of the application lies.
 fn path(functions: &[u64], application: usize) -> Path {
     Path {
+        space: SpaceId(1),
         functions: functions.to_vec(),
         application,
         hash: functions.iter().sum(),
