@@ -107,11 +107,16 @@ pub struct StackFacts {
     pub sleeps: bool,
     /// Whether it waits until all of several threads have come here: a barrier.
     pub gathers: bool,
+    /// Whether the kernel looks here for memory that it can take away from somebody,
+    pub frees_memory: bool,
+    /// and does so because a control group may have no more.
+    pub at_memory_limit: bool,
     /// Whether it is stopped for its tracer: a debugger, or strace.
     pub traced: bool,
     /// Whether a condition variable serves as a lock here.
     pub by_condition: bool,
-    /// Whether the thread waits here for the answer to what it asked itself: the address of a name, the result of a task that it gave away.
+    /// Whether the thread waits here for the answer to what it asked itself: the address of a name, a connection, the result of a task that it
+    /// gave away.
     pub asks: bool,
     /// Whether a thread of a scheduler inside of the program waits here for a task: it is at home.
     pub parked: bool,
@@ -130,6 +135,9 @@ impl StackFacts {
         self.kernel_spin |= function.kernel_spin;
         self.yields |= function.yields;
         self.traced |= function.traced;
+        self.asks |= function.asks;
+        self.frees_memory |= function.frees_memory;
+        self.at_memory_limit |= function.at_memory_limit;
         self.kernel_lock |= function.kernel_lock;
         self.kind = self.kind.or(function.kind);
     }
@@ -217,7 +225,7 @@ impl<'a> Classifier<'a> {
             if user.is_ambiguous || ambiguous.is_open() {
                 ambiguous.see(module, function);
             }
-            facts.asks |= user.asks_for_name || said.awaits_result;
+            facts.asks |= user.asks || said.awaits_result;
             facts.kept_by_runner |= user.kept_by_runner;
             facts.takes_lock |= user.takes_lock;
             facts.sleeps |= user.sleeps;
@@ -290,7 +298,8 @@ pub fn kind_of_call(call: Syscall, io_wait: bool) -> Option<WaitKind> {
         Syscall::FileLock => Lock,
         _ if io_wait => Disk,
         Syscall::Poll | Syscall::Accept => Input,
-        Syscall::Read => Read,
+        // For an answer.
+        Syscall::Read | Syscall::Connect => Read,
         Syscall::Write => Write,
         Syscall::WaitChild => Join,
         Syscall::Sync => Disk,

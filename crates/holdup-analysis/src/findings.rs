@@ -282,7 +282,7 @@ impl Context<'_> {
         let mut findings: Vec<Finding> = groups.iter().map(finding).collect();
         let taken: Vec<Option<Taken>> =
             groups.iter().zip(&findings).map(|((group, tally), f)| gain::taken(self, group, tally, f)).collect();
-        findings.iter_mut().zip(disk::facts(self, &groups)).for_each(|(finding, facts)| disk::add(finding, facts));
+        disk::add_to_all(self, &groups, &mut findings);
         let of_samples = spin::found(self).into_iter().chain(cache_line::found(self));
         // Fewer turns, or processes, cost less on both sides, and a trace does not tell how much: a bound is nowhere to be had.
         let unbound = of_samples.chain(of_several).map(|f| (f, None));

@@ -1,6 +1,6 @@
-//! Locks that people know by a name.
+//! Locks, and answers, that people know by a name.
 
-/// A lock that people know by name.
+/// A lock that people know by name, or an answer that a thread waits for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Known {
     /// What it is called, as the object of a sentence: `the dynamic loader's lock`.
@@ -24,6 +24,15 @@ impl Known {
         functions: &'static [&'static str],
     ) -> Known {
         Known { name, advice, is_single: false, runs: Runs::Any, place: Place::Kernel, functions }
+    }
+
+    /// An answer to what the thread asked.
+    pub(crate) const fn of_answer(
+        name: &'static str,
+        advice: &'static str,
+        functions: &'static [&'static str],
+    ) -> Known {
+        Known { name, advice, is_single: false, runs: Runs::Any, place: Place::Answer, functions }
     }
 
     /// One of a program or a language's runtime, of which a process has one.
@@ -67,4 +76,6 @@ pub(crate) enum Place {
     Library,
     /// In a program or a language's runtime, which it belongs to alone: whatever the thread waits with, it is for the lock.
     Runtime,
+    /// In the kernel or among the functions of the C library: it is no lock, but the answer to what the thread itself asked.
+    Answer,
 }

@@ -22,7 +22,7 @@ const ONCE: &str = "Call it less often in {}: once, ahead of time, or in one thr
 const ROWS: &str = "Make the transactions that take this lock shorter, or let fewer of them touch the same rows.";
 
 /// What asks for the address of a name, and waits until it is told or time is over.
-const NAMES: Known = library(
+const NAMES: Known = Known::of_answer(
     "an address for a name (DNS)",
     "See which name server does not answer, or is slow (/etc/resolv.conf; its options timeout and attempts), keep addresses instead of \
      asking for them in {} each time, or run a cache on this machine.",
@@ -37,14 +37,31 @@ const NAMES: Known = library(
     ],
 );
 
-/// Whether a function of the C library asks for the address of a name.
-pub(crate) fn asks_for_name(function: &str) -> bool {
-    NAMES.functions.contains(&function)
+/// What asks another end for a connection, and waits until it has one. Whoever is not answered asks again after a second.
+const CONNECTIONS: Known = Known::of_answer(
+    "a connection",
+    "Keep connections open in {} and use them again. Where it takes 1, 2, 3 or 7 s, nobody answered at first: the other end's queue of new \
+     connections may be full (listen's backlog, net.core.somaxconn; `nstat -az TcpExtListenOverflows` there counts it), so that it should \
+     accept sooner, or a packet was lost.",
+    &[
+        "__inet_stream_connect",
+        "inet_wait_for_connect",
+        "unix_wait_for_peer",
+        // With a time-out of its own: Python, Java.
+        "internal_connect",
+        "sun.nio.ch.NioSocketImpl.connect",
+    ],
+);
+
+/// Whether a function of the kernel or the C library asks for something, and waits for the answer.
+pub(crate) fn asks(function: &str) -> bool {
+    [NAMES, CONNECTIONS].iter().any(|known| known.functions.contains(&function))
 }
 
 /// The table.
 const KNOWN: &[Known] = &[
     NAMES,
+    CONNECTIONS,
     Known {
         is_single: true,
         ..Known::of_kernel(

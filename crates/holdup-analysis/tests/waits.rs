@@ -22,6 +22,7 @@ const HANDLES_DEADLOCKS: u64 = 4;
 const LOCKS_ROWS: u64 = 5;
 const WRITES: u64 = 6;
 const ENDS_ALL: u64 = 7;
+const CONNECTS: u64 = 18;
 
 struct Names;
 
@@ -31,6 +32,7 @@ impl Symbolizer for Names {
             STOPPED => ("do_signal_stop", "[kernel]"),
             WRITES => ("__pthread_rwlock_wrlock_full64", "/lib/libc.so.6"),
             ENDS_ALL => ("zap_other_threads", "[kernel]"),
+            CONNECTS => ("__inet_stream_connect", "[kernel]"),
             ASKS => ("__res_context_send", "/lib/libc.so.6"),
             PARKED => ("runtime.findRunnable", "/bin/app"),
             HANDLES_DEADLOCKS => ("slave_deadlock_handler", "/bin/app"),
@@ -122,6 +124,26 @@ fn a_name_server_that_does_not_answer_holds_up() {
     let answer = explained(&s.finish_with(&mut Names));
     let first = answer.findings.first().expect("a finding");
     assert!(first.title.contains("an address for a name (DNS)"), "{}", first.title);
+}
+
+/// Where the other end's queue is full, it is a timer's interrupt that asks again and gets the connection.
+#[test]
+fn who_asks_for_a_connection_is_held_up_until_it_has_one() {
+    const CONNECT: i16 = 42;
+    let mut s = Schedule::new(1, 5000.0).in_focus().thread(1, "client");
+    for t in (0..5).map(|round| 1000.0 * f64::from(round)) {
+        s = s.switch(t, 0, 0, SwitchState::Runnable, -1, 1);
+        let chain = s.builder.chain(1, &[CONNECTS], &[9]);
+        let (state, lock) = (SwitchState::Sleeping, LockId::NONE);
+        let out = SwitchEvent { cpu: Cpu(0), prev: 1, next: 0, state, io_wait: false, syscall: CONNECT, lock, chain };
+        s.builder.push(ns(t + 1.0), out);
+        s = s.wakes(t + 999.0, 0, 0, 1, WakeContext::SoftIrq, 1);
+    }
+    let answer = explained(&s.finish_with(&mut Names));
+    let first = answer.findings.first().expect("a finding");
+    assert_eq!(first.kind, FindingKind::Network, "{first:?}");
+    assert!(first.title.starts_with("client waited for a connection for 4."), "{}", first.title);
+    assert!(first.advice.contains("listen's backlog"), "{}", first.advice);
 }
 
 #[test]

@@ -11,6 +11,8 @@ pub enum Syscall {
     Poll,
     /// accept, accept4.
     Accept,
+    /// connect.
+    Connect,
     /// read, recv and their relatives.
     Read,
     /// write, send and their relatives.
@@ -38,6 +40,7 @@ const X86_64: &[(Syscall, &[i16])] = &[
     (Syscall::Sleep, &[35, 230]),
     (Syscall::Poll, &[7, 23, 232, 270, 271, 281, 426, 441]),
     (Syscall::Accept, &[43, 288]),
+    (Syscall::Connect, &[42]),
     (Syscall::Read, &[0, 17, 19, 45, 47, 295, 299, 327]),
     (Syscall::Write, &[1, 18, 20, 40, 44, 46, 275, 296, 307, 328]),
     (Syscall::WaitChild, &[61, 247]),
@@ -53,6 +56,7 @@ const AARCH64: &[(Syscall, &[i16])] = &[
     (Syscall::Sleep, &[101, 115]),
     (Syscall::Poll, &[72, 73, 22, 441, 426]),
     (Syscall::Accept, &[202, 242]),
+    (Syscall::Connect, &[203]),
     (Syscall::Read, &[63, 65, 67, 69, 207, 212, 243, 286]),
     (Syscall::Write, &[64, 66, 68, 70, 71, 206, 211, 269, 287]),
     (Syscall::WaitChild, &[95, 260]),
@@ -163,6 +167,7 @@ impl Syscall {
             n if n.contains("nanosleep") => Syscall::Sleep,
             n if n.contains("poll") || n.contains("select") || n.starts_with("io_uring_enter") => Syscall::Poll,
             n if n.starts_with("accept") => Syscall::Accept,
+            "connect" => Syscall::Connect,
             n if n.contains("read") || n.starts_with("recv") => Syscall::Read,
             n if n.contains("write") || n.starts_with("send") => Syscall::Write,
             "wait4" | "waitid" => Syscall::WaitChild,

@@ -3,7 +3,7 @@
 use holdup_trace::Syscall;
 
 use super::{StackFacts, WaitKind, kind_of_call};
-use crate::lock_names::takes_lock;
+use crate::lock_names::{asks, takes_lock};
 use crate::schedulers;
 
 pub(super) fn is_runtime_function(function: &str) -> bool {
@@ -56,6 +56,7 @@ pub(super) fn kernel_facts(function: &str, facts: &mut StackFacts) {
         || function.starts_with("rwsem_wake")
         || function == "__mutex_unlock_slowpath";
     facts.in_kernel = true;
+    facts.asks |= asks(function);
     facts.interrupts |= function.starts_with("smp_call_function");
     // A signal that kills ends here for all threads but the one that asked for the end.
     facts.is_made_to_exit |= function == "get_signal";
@@ -63,6 +64,8 @@ pub(super) fn kernel_facts(function: &str, facts: &mut StackFacts) {
         matches!(function, "zap_other_threads" | "zap_process" | "complete_signal" | "signal_wake_up_state");
     facts.kernel_spin |= SPIN_SITES.contains(&function);
     facts.yields |= function.ends_with("sched_yield");
+    facts.frees_memory |= matches!(function, "shrink_node" | "shrink_lruvec" | "do_try_to_free_pages");
+    facts.at_memory_limit |= function == "try_to_free_mem_cgroup_pages";
     let kind = match function {
         "io_schedule"
         | "io_schedule_timeout"

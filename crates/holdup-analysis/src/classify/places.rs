@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::names::{gathers, is_runtime_function, is_runtime_source, kernel_facts, user_kind};
 use super::{StackFacts, WaitKind, is_kernel_module, is_runtime_module};
-use crate::lock_names::{asks_for_name, is_kept_by_runner, takes_lock};
+use crate::lock_names::{asks, is_kept_by_runner, takes_lock};
 use crate::lock_words::says_lock;
 use crate::runtime;
 use crate::schedulers::{self, Scheduler};
@@ -52,7 +52,7 @@ pub(super) struct User {
     pub(super) takes_lock: bool,
     /// What it makes of a wait for a futex.
     pub(super) kind: Option<WaitKind>,
-    pub(super) asks_for_name: bool,
+    pub(super) asks: bool,
     pub(super) kept_by_runner: bool,
     pub(super) sleeps: bool,
     pub(super) gathers: bool,
@@ -65,7 +65,7 @@ impl User {
         User {
             takes_lock: takes_lock(function),
             kind: user_kind(function),
-            asks_for_name: asks_for_name(function),
+            asks: asks(function),
             kept_by_runner: is_kept_by_runner(function),
             sleeps: runtime::sleeps(function),
             gathers: gathers(function),

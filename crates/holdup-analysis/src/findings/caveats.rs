@@ -9,7 +9,6 @@ use super::{idle, place};
 use crate::blame::Terminal;
 use crate::label::duration;
 use crate::report::{Caveat, CpuSeconds, Finding, ON_THE_PAGE};
-use crate::schedulers;
 
 /// Less CPU time than this, in seconds, explains nothing.
 const LITTLE: f64 = 0.02;
@@ -82,8 +81,7 @@ fn unseen(context: &Context) -> Option<&'static str> {
     for (_, cell) in context.blame.cells.iter().filter(|(key, _)| key.terminal == Terminal::IdleByDesign) {
         for (stack, ns) in &cell.wait_stacks {
             all += ns;
-            let functions = place::functions(context, *stack).map(|function| context.trace.text(function));
-            if let Some(unseen) = schedulers::unseen(functions) {
+            if let Some(unseen) = idle::unseen_at(context, *stack) {
                 *own.entry(unseen).or_default() += ns;
             }
         }

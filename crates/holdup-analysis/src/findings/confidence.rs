@@ -6,11 +6,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::caveats::{WITH_STACKS, is_by_perf};
 use super::context::Context;
 use super::tally::{Group, Tally};
-use super::{at_once, culprit, place, sched, sleep, stuck};
+use super::{at_once, culprit, idle, place, sched, sleep, stuck};
 use crate::intervals::Place;
 use crate::label::duration;
 use crate::report::Confidence;
-use crate::schedulers;
 
 /// The share of its CPUs from which on a virtual machine that has lost them tells of its host instead.
 const MUCH_STOLEN: f64 = 0.1;
@@ -134,8 +133,7 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     }
     if matches!(group, Group::Idle(..)) {
         let site = tally.main_site(context.classifier);
-        let functions = place::functions(context, site).map(|function| context.trace.text(function));
-        let told = schedulers::unseen(functions).and_then(|unseen| unseen.split(". ").next());
+        let told = idle::unseen_at(context, site).and_then(|unseen| unseen.split(". ").next());
         doubts.extend(told.map(|unseen| format!("its {}", unseen.trim_end_matches('.'))));
     }
     if matches!(group, Group::Outside(..))

@@ -134,7 +134,8 @@ fn title(
         }
         Group::Outside(..) => {
             let at_once = at_once::words(context, limit);
-            format!("{who} waited for input from outside for {lasted}{}; {}", at_once.trim_end_matches(','), stood(f))
+            let what = lock::tried(context, tally).map_or("input from outside", |known| known.name);
+            format!("{who} waited for {what} for {lasted}{}; {}", at_once.trim_end_matches(','), stood(f))
         }
         Group::Idle(program, _) => idle::title(context, *program, tally, f),
     }
@@ -251,7 +252,7 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
         return client.advice(context);
     }
     let known = match group {
-        Group::Timer(..) => lock::tried(context, tally),
+        Group::Timer(..) | Group::Outside(..) => lock::tried(context, tally),
         _ if group.is_lock() && works => lock::known(context, tally),
         _ => None,
     };
@@ -288,7 +289,9 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
         Group::Lock(_) => {
             format!("Do the work of {function} before taking the lock, or let the lock go between parts of it.")
         }
-        Group::Serial(_) if storm::is_storm(f.culprit.processes, f.lasted_s) => storm::FEWER.to_owned(),
+        Group::Serial(_) if storm::is_storm(f.culprit.processes, f.lasted_s) => {
+            storm::fewer(context, tally.ends().keys().copied()).to_owned()
+        }
         Group::Serial(_) if storm::is_storm(f.culprit.threads, f.lasted_s) => storm::POOL.to_owned(),
         Group::Serial(_) if f.kind == FindingKind::Imbalance => {
             format!("Cut the work of {function} into smaller pieces, so that no thread is left with a long one.")

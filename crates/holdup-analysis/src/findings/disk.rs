@@ -1,5 +1,6 @@
 //! What the disk did meanwhile: the requests behind a wait for it.
 
+mod again;
 mod requests;
 #[cfg(test)]
 mod tests;
@@ -11,13 +12,21 @@ use super::Context;
 use super::tally::{Group, Tally};
 use crate::label::{count, duration};
 use crate::report::{Confidence, DiskDevice, DiskFacts, DiskIssuer, DiskNeighbour, Finding};
+use again::Shortage;
 use requests::{Request, Requests};
 
 /// Devices and issuers that a finding names.
 const NAMED: usize = 4;
 
+/// Puts what the disk did into the findings of `groups`. O(waits + samples + requests × groups that are about a disk).
+pub(super) fn add_to_all(context: &Context, groups: &[(Group, Tally)], findings: &mut [Finding]) {
+    let facts = facts(context, groups);
+    let short = facts.iter().any(Option::is_some).then(|| Shortage::of(context)).flatten();
+    findings.iter_mut().zip(facts).for_each(|(finding, facts)| add(finding, facts, short.as_ref()));
+}
+
 /// The facts for each of `groups`; none for those that are not about a disk. O(waits + requests × such groups).
-pub(super) fn facts(context: &Context, groups: &[(Group, Tally)]) -> Vec<Option<DiskFacts>> {
+fn facts(context: &Context, groups: &[(Group, Tally)]) -> Vec<Option<DiskFacts>> {
     let watch = |(group, tally): &(Group, Tally)| {
         matches!(group, Group::Disk(..)).then(|| {
             let threads = tally.by_thread.keys().copied().collect();
@@ -35,7 +44,7 @@ pub(super) fn facts(context: &Context, groups: &[(Group, Tally)]) -> Vec<Option<
 }
 
 /// Puts the facts into a finding and its evidence.
-pub(super) fn add(finding: &mut Finding, disk: Option<DiskFacts>) {
+fn add(finding: &mut Finding, disk: Option<DiskFacts>, short: Option<&Shortage>) {
     for device in disk.iter().flat_map(|disk| &disk.devices) {
         finding.evidence.extend(sentences(device));
         if let Some(other) = device.others.first().filter(|other| matters(device, other)) {
@@ -48,6 +57,9 @@ pub(super) fn add(finding: &mut Finding, disk: Option<DiskFacts>) {
                 finding.advice
             );
         }
+    }
+    if let (Some(disk), Some(short)) = (&disk, short) {
+        short.add(finding, disk);
     }
     if let Some(doubt) = disk.as_ref().and_then(|disk| held_back(disk, finding.lasted_s)) {
         finding.doubts.push(doubt);
@@ -106,6 +118,8 @@ struct Sum {
     /// Requests in flight when each of them was issued.
     depth: u64,
     sequential: u64,
+    /// The megabytes of the device that were read or written.
+    places: FxHashSet<u64>,
     /// Of which it is known that they are this finding's.
     own: u64,
     by: FxHashMap<ThreadIdx, u64>,
@@ -193,6 +207,7 @@ impl Sum {
         } else {
             self.requests += 1;
             self.sequential += u64::from(request.follows);
+            self.places.extend(again::places(request));
         }
         self.bytes += u64::from(request.bytes);
         let latency = Nanos(request.to - request.from);
@@ -223,6 +238,7 @@ impl Sum {
             longest_s: once(self.longest.amount()),
             queue_depth: self.depth as f64 / all,
             sequential_share: self.sequential as f64 / self.requests.max(1) as f64,
+            times_each: again::times_each(self.bytes, self.places.len()),
             by,
             others: self.others(trace),
         }

@@ -1,6 +1,6 @@
 //! Who had nothing to do.
 
-use holdup_trace::{Nanos, StringId, ThreadIdx};
+use holdup_trace::{Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashSet;
 
 use super::context::Context;
@@ -71,10 +71,8 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
         };
         // Where its tasks wait for whatever they wait for, that is no input.
         let site = tally.main_site(context.classifier);
-        let functions = || place::functions(context, site).map(|function| context.trace.text(function));
-        let has_tasks = || schedulers::unseen(functions()).is_some();
         let what = match at_input {
-            true if has_tasks() => "waited for",
+            _ if unseen_at(context, site).is_some() => "waited for",
             true => "waited for input until",
             false => "slept by",
         };
@@ -106,15 +104,28 @@ fn starter(context: &Context, tally: &Tally) -> Option<StringId> {
     all.all(|by| by == Some(first)).then_some(first)
 }
 
-/// Whether its main place waits for input, as an event loop does, be it with a time-out.
+/// Whether its main place waits for input, as an event loop does, be it with a time-out. A loop that is known as one does so even where
+/// nothing but timers of its tasks has ever come.
 pub(super) fn is_at_input(context: &Context, tally: &Tally) -> bool {
     let site = tally.main_site(context.classifier);
-    context.classifier.facts(site).kind == Some(WaitKind::Input) && !context.timeline.sleeps_at(site)
+    let waits = || !context.timeline.sleeps_at(site) || unseen_at(context, site).is_some();
+    context.classifier.facts(site).kind == Some(WaitKind::Input) && waits()
+}
+
+/// What of its tasks' waiting the kernel does not see, where a loop waits for whatever they wait for: not in one of them.
+pub(super) fn unseen_at(context: &Context, site: StackId) -> Option<&'static str> {
+    // Of some loops all that they do is on the stacks of tasks.
+    let is_in =
+        || context.classifier.scheduler_at(site).is_some() && context.classifier.application_leaf(site).is_some();
+    let in_task = !context.classifier.facts(site).parked && is_in();
+    let functions = || place::functions(context, site).map(|function| context.trace.text(function));
+    if in_task { None } else { schedulers::unseen(functions()) }
 }
 
 /// What to do about it.
 pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Finding) -> String {
-    if tally.is_asleep() && is_at_input(context, tally) {
+    let has_tasks = || unseen_at(context, tally.main_site(context.classifier)).is_some();
+    if tally.is_asleep() && (is_at_input(context, tally) || has_tasks()) {
         return format!(
             "See what sets that timer in {}: a sleep, a limit of its rate, a pause before it tries again, or a time-out for input that did not come.",
             f.culprit.process

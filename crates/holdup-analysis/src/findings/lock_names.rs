@@ -27,7 +27,11 @@ pub(crate) fn at(trace: &Trace, classifier: &Classifier, stack: StackId) -> Opti
                 before_application &= !classifier.is_application(&location);
                 before_application.then_some(Place::Library)
             };
-            let here = |known: &&Known| Some(known.place) == place || known.place == Place::Runtime && !is_kernel;
+            let here = |known: &&Known| match known.place {
+                Place::Runtime => !is_kernel,
+                Place::Answer => place.is_some(),
+                of => Some(of) == place,
+            };
             if let Some(known) = taken_in(function).filter(here).filter(|_| is_lock || !runtime::is_ambiguous(function))
             {
                 return Some(known);

@@ -9,7 +9,7 @@ use super::caveats;
 use super::context::Context;
 use super::one_by_one::OneByOne;
 use super::place::{self, is_on};
-use super::storm::{FEWER, Storm};
+use super::storm::Storm;
 use super::{cache_line, collecting, culprit, idle, inside, instruction, work};
 use crate::label;
 use crate::replay::Taken;
@@ -193,11 +193,11 @@ pub(super) fn cpu_bound(
     let collection = collecting::of(context);
     evidence.extend(collection.iter().map(collecting::Collecting::line));
     let one_by_one = if storm.is_none() { OneByOne::of(context, program) } else { None };
-    let told = one_by_one.as_ref().map(|one_by_one| one_by_one.advice(&found.function));
+    let told = storm.as_ref().map(|storm| storm.advice.to_owned());
+    let told = told.or_else(|| one_by_one.as_ref().map(|one_by_one| one_by_one.advice(&found.function)));
     let told = told.or_else(|| work::advice(context, &samples));
     let told = told.or_else(|| inside::busy(context, &samples, &found.function));
     let advice = match told.or_else(|| below.advice(&found.function)) {
-        _ if storm.is_some() => FEWER.to_owned(),
         Some(advice) => advice,
         None if is_full(context) => FULL.to_owned(),
         None => FASTER.to_owned(),

@@ -6,8 +6,17 @@ use super::context::Context;
 use crate::label;
 
 /// What to do about processes that cost more to start than they do.
-pub(super) const FEWER: &str =
+const FEWER: &str =
     "Start fewer processes: let one do the work of many, or use what the shell or the library has built in.";
+
+/// The same of those that a server starts for its clients.
+const CONNECTED: &str = "Where each connection is given a process of its own, keep connections open and use them again (a pool, a proxy that \
+                         holds them): a new one costs more than what it is asked.";
+
+/// The same of these threads, which are the processes'.
+pub(super) fn fewer(context: &Context, mut of: impl Iterator<Item = ThreadIdx>) -> &'static str {
+    if of.all(|thread| context.timeline.is_server(thread) == Some(true)) { CONNECTED } else { FEWER }
+}
 
 /// The same of threads.
 pub(super) const POOL: &str =
@@ -18,6 +27,8 @@ pub(super) struct Storm {
     processes: usize,
     each_s: f64,
     all_s: f64,
+    /// What to do about them.
+    pub(super) advice: &'static str,
 }
 
 /// As many processes as no program starts for their work alone,
@@ -35,9 +46,9 @@ impl Storm {
         let threads = &context.trace.threads;
         let own = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32));
         let own = own.filter(|t| context.program(*t) == program && context.focus.contains(*t));
-        let processes = context.processes(own);
+        let processes = context.processes(own.clone());
         let each_s = seconds / processes.max(1) as f64;
-        is_storm(processes, seconds).then_some(Storm { processes, each_s, all_s: seconds })
+        is_storm(processes, seconds).then(|| Storm { processes, each_s, all_s: seconds, advice: fewer(context, own) })
     }
 
     pub(super) fn words(&self, name: &str) -> String {

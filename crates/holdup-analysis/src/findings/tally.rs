@@ -1,10 +1,12 @@
 //! What findings are about, and the sums behind them.
 
+use std::collections::BTreeMap;
+
 use holdup_trace::{Amount, LockId, Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::blame::{AtWork, Cell, Key, Span, Terminal};
-use crate::classify::{Classifier, WaitKind};
+use crate::classify::{Classifier, Verdict, WaitKind};
 use crate::report::{About, Activity};
 
 /// What a finding is about.
@@ -300,10 +302,16 @@ impl Tally {
 
     /// A stack of the place at which the terminals mostly wait.
     pub(crate) fn main_site(&self, classifier: &Classifier) -> StackId {
-        // A thread without a task waits for whichever of them gets one.
-        let has_task = |stack: StackId| !classifier.facts(stack).parked;
-        let any = self.sites.keys().any(|stack| has_task(*stack));
-        let sites = self.sites.iter().filter(|(stack, _)| !any || has_task(**stack));
+        // A thread without a task waits for whichever of them gets one, and one that is there to wait tells nothing of the program.
+        let tells = |stack: &StackId| {
+            let facts = classifier.facts(*stack);
+            (*stack != StackId::NONE && facts.verdict != Some(Verdict::Idle), !facts.parked)
+        };
+        let mut weights: BTreeMap<_, f64> = BTreeMap::default();
+        self.sites.iter().for_each(|(stack, weight)| *weights.entry(tells(stack)).or_default() += weight);
+        let all: f64 = weights.values().sum();
+        let most = weights.into_iter().rev().find(|(_, weight)| *weight > CHANCE * all).map(|(tells, _)| tells);
+        let sites = self.sites.iter().filter(|(stack, _)| Some(tells(stack)) == most);
         main_stack(classifier, sites.map(|(stack, weight)| (*stack, *weight)))
     }
 
@@ -364,6 +372,9 @@ impl Tally {
         self.handoff + self.overhead > 0.5 * self.rank
     }
 }
+
+/// Less of the time than this in a place may be chance.
+const CHANCE: f64 = 0.01;
 
 /// The heaviest stack of the function with the most weight: one place has a stack for each way to it.
 pub(super) fn main_stack(classifier: &Classifier, stacks: impl Iterator<Item = (StackId, f64)>) -> StackId {

@@ -197,6 +197,7 @@ fn call(trace: &Trace, key: u32) -> String {
         Syscall::Sleep => "sleep",
         Syscall::Poll => "poll",
         Syscall::Accept => "accept",
+        Syscall::Connect => "connect",
         Syscall::Read => "read",
         Syscall::Write => "write",
         Syscall::WaitChild => "wait",

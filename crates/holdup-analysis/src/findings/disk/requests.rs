@@ -6,13 +6,15 @@ use rustc_hash::FxHashMap;
 
 /// Open requests that are remembered: no device queues more, so what is older was never seen to end.
 const MOST_OPEN: usize = 1 << 16;
-const SECTOR: u64 = 512;
+pub(super) const SECTOR: u64 = 512;
 
 /// A request that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) device: u32,
     pub(super) thread: ThreadIdx,
+    /// Where on the device it begins, in sectors of 512 bytes.
+    pub(super) sector: u64,
     /// None for one that only empties the device's cache.
     pub(super) bytes: u32,
     /// When it was issued and when it ended, in nanoseconds.
@@ -60,7 +62,8 @@ impl Requests {
             device.next = Some(row.sector.saturating_add(u64::from(row.bytes) / SECTOR));
         }
         let (thread, depth) = (row.thread, device.open + 1);
-        let request = Request { device: row.device, thread, bytes: row.bytes, from: t, to: t, depth, follows };
+        let BlockIo { device: on, sector, bytes, .. } = *row;
+        let request = Request { device: on, thread, sector, bytes, from: t, to: t, depth, follows };
         // Nobody asks for a sector again before it was answered: the end of the older one is missing.
         if self.open.insert((row.device, row.sector), request).is_none() {
             device.open += 1;

@@ -98,7 +98,7 @@ fn another_program_that_asks_for_more_at_the_same_time_is_told() {
     assert_eq!((other.process.as_str(), other.requests, other.bytes), ("other", 1, 1 << 20));
     let title = "logger waited for the disk for 2.00 s; 1 thread stood still".to_owned();
     let mut finding = Finding { title, lasted_s: 2.0, ..Finding::default() };
-    add(&mut finding, Some(DiskFacts { devices: vec![device] }));
+    add(&mut finding, Some(DiskFacts { devices: vec![device] }), None);
     assert_eq!(finding.title, "logger waited for the disk for 2.00 s, which other used, too; 1 thread stood still");
     assert!(finding.advice.starts_with("See whether other has to use the disk at the same time"), "{}", finding.advice);
 }
@@ -168,6 +168,7 @@ fn a_device_in_words() {
         longest_s: 2.1e-3,
         queue_depth: 1.04,
         sequential_share: 0.02,
+        times_each: 1.0,
         by: vec![
             DiskIssuer { thread: "logger".to_owned(), requests: 5932 },
             DiskIssuer { thread: "kworker/0:1H-kblockd".to_owned(), requests: 2954 },
@@ -190,8 +191,35 @@ fn a_device_that_has_little_to_do_is_not_what_takes_the_time() {
     };
     let found = |requests| {
         let mut finding = Finding { lasted_s: 2.0, confidence: Confidence::High, ..Finding::default() };
-        add(&mut finding, disk(requests));
+        add(&mut finding, disk(requests), None);
         (finding.confidence, finding.doubts.len())
     };
     assert_eq!([found(100), found(1000)], [(Confidence::Medium, 1), (Confidence::High, 0)]);
+}
+
+#[test]
+fn what_is_read_again_and_again_is_told() {
+    // Three places, of which one is read twice, and the second half of the other with the first of the third.
+    let (mega, sectors) = (1 << 20, (1 << 20) / 512);
+    let s = Schedule::new().request((110, 120), 0, mega, 10).request((130, 140), 0, mega, 10);
+    let device = only(s.request((150, 160), 3 * sectors / 2, mega, 10).facts());
+    assert_eq!(device.times_each, 1.0);
+    assert_eq!(only(Schedule::new().request((110, 120), 1, 4096, 10).facts()).times_each, 4096.0 / f64::from(mega));
+}
+
+#[test]
+fn why_it_is_read_again_is_told_where_memory_is_short() {
+    let told = |times_each, is_limit| {
+        let device = DiskDevice { requests: 10_000, mean_s: 0.001, times_each, ..DiskDevice::default() };
+        let title = "logger waited for the disk for 2.00 s; 1 thread stood still".to_owned();
+        let mut finding = Finding { title, lasted_s: 2.0, ..Finding::default() };
+        add(&mut finding, Some(DiskFacts { devices: vec![device] }), Some(&Shortage { share: 0.4, is_limit }));
+        (finding.title, finding.advice)
+    };
+    let (title, advice) = told(20.0, true);
+    assert!(title.contains(" for 2.00 s, again and again for the same, as memory was short; "), "{title}");
+    assert!(advice.starts_with("Its control group may have no more memory (memory.max"), "{advice}");
+    assert!(told(20.0, false).1.starts_with("The machine is short of memory"));
+    // Once through a large file.
+    assert!(!told(1.0, true).0.contains("memory"));
 }
