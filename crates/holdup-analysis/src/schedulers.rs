@@ -57,6 +57,11 @@ pub(crate) fn unseen<'a>(mut functions: impl Iterator<Item = &'a str>) -> Option
     functions.find_map(|function| ALL.iter().find(|s| any(s.idles, function)).map(|s| s.unseen))
 }
 
+/// Whether a function is a loop's that never runs within a task.
+pub(crate) fn loops(function: &str) -> bool {
+    ALL.iter().any(|s| any(s.loops, function))
+}
+
 /// The scheduler that has this function on the stacks of its tasks, and only there.
 pub(crate) fn of_task(module: &str, function: &str) -> Option<&'static Scheduler> {
     ALL.iter().find(|s| (s.is_task)(module, function))

@@ -32,6 +32,11 @@ impl Classifier<'_> {
         self.places_of(stack).find_map(|said| said.task)
     }
 
+    /// Whether a loop waits here for whatever comes: nothing of the program is on the stack.
+    pub(crate) fn is_in_loop(&self, stack: StackId) -> bool {
+        self.places_of(stack).any(|said| said.loops) && !self.places_of(stack).any(|said| said.is_application)
+    }
+
     /// The application's locations of a stack, the innermost first.
     pub fn application_frames(&self, stack: StackId) -> Vec<(FrameId, LocationRow)> {
         self.frames_that(stack, |said| said.is_application).collect()

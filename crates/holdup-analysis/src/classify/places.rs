@@ -36,6 +36,8 @@ pub(super) struct Said {
     pub(super) waits_for_condition: bool,
     /// The scheduler on one of whose tasks it is.
     pub(super) task: Option<&'static Scheduler>,
+    /// Whether it is a loop's that never runs within a task.
+    pub(super) loops: bool,
     /// Whether a runtime collects garbage in this function and below it.
     pub(super) collects: bool,
     /// What to do about the garbage that a scheduler inside of the program collects here.
@@ -133,6 +135,7 @@ impl Said {
             awaits_result: runtime::awaits_result(module, function),
             waits_for_condition: runtime::waits_for_condition(function),
             task: schedulers::of_task(module, function),
+            loops: schedulers::loops(function),
             collects: runtime::collects(function),
             collector: schedulers::collector(function),
             kernel,

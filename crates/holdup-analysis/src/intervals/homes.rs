@@ -237,7 +237,7 @@ impl Activity {
         let watches = seen.arrivals() == 0 && waits > 2;
         if !may_be_home(kind) || path.keeps_thread || path.asks {
             return Place::Middle;
-        } else if path.parked {
+        } else if path.parked || path.in_loop {
             return Place::Home;
         }
         if kind == WaitKind::Timer {

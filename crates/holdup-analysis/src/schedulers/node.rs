@@ -23,6 +23,7 @@ pub(super) const EVENT_LOOP: Scheduler = Scheduler {
     nameless: "JavaScript without names",
     naming: "Start node with --perf-basic-prof: then it says which function of JavaScript this is.",
     idles: &["node::SpinEventLoop*"],
+    loops: &["node::SpinEventLoop*"],
     unseen: "promises and callbacks that wait for each other, for a time or for input do so inside of the program, where the kernel does not \
              see it. Spans of its requests (holdup record --span) tell how long each took.",
     works: BLOCKED,

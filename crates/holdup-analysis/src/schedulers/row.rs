@@ -38,6 +38,8 @@ pub(crate) struct Scheduler {
     pub(crate) busy: &'static str,
     /// Functions on the stacks of its idle threads: where they are, tasks may wait unseen.
     pub(super) idles: &'static [&'static str],
+    /// Functions of its loop, which never runs within a task: where no code of the program is below them, a thread waits for whatever comes.
+    pub(super) loops: &'static [&'static str],
     /// What of its tasks' waiting the kernel does not see, and what does: a sentence.
     pub(crate) unseen: &'static str,
     /// What to do about a task that sleeps, or waits for a disk, with the thread that others need; empty: nothing.
@@ -77,6 +79,7 @@ impl Scheduler {
         works: "",
         busy: "",
         idles: &[],
+        loops: &[],
         unseen: "",
         blocks: "",
     };

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use holdup_trace::{SpaceId, StackId, StringId};
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::classify::is_kernel_module;
+use crate::classify::{WaitKind, is_kernel_module};
 use crate::intervals::prepare::Dictionary;
 
 /// The user's part of a stack, by functions, the outermost first.
@@ -30,6 +30,8 @@ pub(super) struct Path {
     pub(super) keeps_thread: bool,
     /// Whether a scheduler's thread waits here for a task: however little it shares with the little that it does, it is at home.
     pub(super) parked: bool,
+    /// Whether a loop that never runs within a task waits here for whatever comes.
+    pub(super) in_loop: bool,
 }
 
 pub(super) struct Paths<'d, 'a> {
@@ -91,6 +93,7 @@ impl<'d, 'a> Paths<'d, 'a> {
             receives,
             asks: facts.asks,
             parked: facts.parked,
+            in_loop: facts.kind == Some(WaitKind::Input) && classifier.is_in_loop(stack),
             keeps_thread: !facts.parked && classifier.scheduler_at(stack).is_some_and(|s| s.lends_threads),
         }
     }

@@ -15,6 +15,7 @@ fn path(functions: &[u64], application: usize) -> Path {
         asks: false,
         keeps_thread: false,
         parked: false,
+        in_loop: false,
     }
 }
 
@@ -131,4 +132,21 @@ fn who_takes_input_between_sleeps_and_answers_is_asked() {
     assert_eq!(judged(false, 90, 0), Place::Home, "it takes nothing: it keeps a pace");
     assert_eq!(judged(true, 20, 0), Place::Home, "it answers nobody");
     assert_eq!(judged(true, 90, 9), Place::Home, "whoever asks wakes it, and would be seen to ask");
+}
+
+#[test]
+fn a_loop_that_never_runs_within_a_task_is_at_home() {
+    let judged = |in_loop| {
+        let arrives = Seen { kind: WaitKind::Input, waits: 20, from_outside: 20, ..Seen::default() };
+        let timed = Seen { kind: WaitKind::Input, waits: 20, ..Seen::default() };
+        let waits = Rc::new(Path { in_loop, ..path(&[1, 4, 5, 6], 3) });
+        let activity = Activity {
+            waits: vec![(waits, StackId::NONE, timed), (Rc::new(path(&[1, 2], 2)), StackId::NONE, arrives)],
+            samples: vec![(Rc::new(path(&[1, 4, 5, 7], 4)), 20)],
+            answers: 0,
+            busiest: 20,
+        };
+        activity.judge(&Trie::default())[0].2
+    };
+    assert_eq!([false, true].map(judged), [Place::Middle, Place::Home]);
 }
