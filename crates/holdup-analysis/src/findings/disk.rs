@@ -12,7 +12,7 @@ use super::Context;
 use super::tally::{Group, Tally};
 use crate::label::{count, duration};
 use crate::report::{Confidence, DiskDevice, DiskFacts, DiskIssuer, DiskNeighbour, Finding};
-use again::Shortage;
+use again::{Places, Shortage};
 use requests::{Request, Requests};
 
 /// Devices and issuers that a finding names.
@@ -119,7 +119,7 @@ struct Sum {
     depth: u64,
     sequential: u64,
     /// The megabytes of the device that were read or written.
-    places: FxHashSet<u64>,
+    places: Places,
     /// Of which it is known that they are this finding's.
     own: u64,
     by: FxHashMap<ThreadIdx, u64>,
@@ -207,7 +207,7 @@ impl Sum {
         } else {
             self.requests += 1;
             self.sequential += u64::from(request.follows);
-            self.places.extend(again::places(request));
+            self.places.add(request);
         }
         self.bytes += u64::from(request.bytes);
         let latency = Nanos(request.to - request.from);
@@ -238,7 +238,7 @@ impl Sum {
             longest_s: once(self.longest.amount()),
             queue_depth: self.depth as f64 / all,
             sequential_share: self.sequential as f64 / self.requests.max(1) as f64,
-            times_each: again::times_each(self.bytes, self.places.len()),
+            times_each: self.places.times_each(self.bytes),
             by,
             others: self.others(trace),
         }

@@ -56,8 +56,8 @@ fn by_waiter(context: &Context, tally: &Tally) -> Option<&'static Known> {
     lock_names::at(context.trace, context.classifier, story.site).filter(|known| known.place == known::Place::Runtime)
 }
 
-/// The same, if those who sleep, or wait for the outside, at a chain's end do so for it, too: others may wait for a lock that one of them has who waits for
-/// somebody's sleep.
+/// The same, if those who sleep, or wait for the outside, at a chain's end do so for it, too: others may wait for a lock that one of them
+/// has who waits for somebody's sleep.
 pub(super) fn tried(context: &Context, tally: &Tally) -> Option<&'static Known> {
     known(context, tally).filter(|known| at_site(context, tally) == Some(known))
 }

@@ -256,7 +256,8 @@ pub struct DiskDevice {
     pub queue_depth: f64,
     /// The share of them that began where the device's previous request ended.
     pub sequential_share: f64,
-    /// How many times each place that they concern was read or written on average, at least: bytes per byte of the megabytes that were.
+    /// How many times each place that they concern was read or written on average, at least: bytes per byte of the megabytes that were;
+    /// 0 where these are too many to tell.
     pub times_each: f64,
     /// Who issued them, by thread name, the most first; at most four.
     pub by: Vec<DiskIssuer>,

@@ -1,6 +1,6 @@
 //! What is read again and again, because it does not stay in memory.
 
-use std::ops::RangeInclusive;
+use rustc_hash::FxHashSet;
 
 use super::requests::{Request, SECTOR};
 use crate::findings::context::Context;
@@ -13,15 +13,31 @@ const AGAIN: f64 = 3.0;
 /// From this share of the CPU time on, the kernel is busy with taking memory away.
 const SHORT: f64 = 0.05;
 
-/// The places that a request concerns.
-pub(super) fn places(request: &Request) -> RangeInclusive<u64> {
-    let from = request.sector.saturating_mul(SECTOR);
-    from / PLACE..=from.saturating_add(u64::from(request.bytes).saturating_sub(1)) / PLACE
-}
+/// So many places of a device are remembered: a quarter of a terabyte,
+const MOST_PLACES: usize = 1 << 18;
+/// and of one request so many: no device takes larger ones.
+const MOST_OF_ONE: usize = 64;
 
-/// How often each of `places` was read or written on average, at least.
-pub(super) fn times_each(bytes: u64, places: usize) -> f64 {
-    bytes as f64 / (PLACE as f64 * places.max(1) as f64)
+/// The places of a device that requests concern.
+#[derive(Debug, Default)]
+pub(super) struct Places(FxHashSet<u64>);
+
+impl Places {
+    /// O(places of the request).
+    pub(super) fn add(&mut self, request: &Request) {
+        let from = request.sector.saturating_mul(SECTOR);
+        let to = from.saturating_add(u64::from(request.bytes).saturating_sub(1));
+        let room = MOST_PLACES.saturating_sub(self.0.len()).min(MOST_OF_ONE);
+        self.0.extend((from / PLACE..=to / PLACE).take(room));
+    }
+
+    /// How often each of them was read or written on average, at least, if that was `bytes` in all; 0 where they are too many to tell.
+    pub(super) fn times_each(&self, bytes: u64) -> f64 {
+        if self.0.is_empty() || self.0.len() >= MOST_PLACES {
+            return 0.0;
+        }
+        bytes as f64 / (PLACE as f64 * self.0.len() as f64)
+    }
 }
 
 /// How short of memory those in focus are.

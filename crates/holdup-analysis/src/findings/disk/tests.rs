@@ -208,6 +208,29 @@ fn what_is_read_again_and_again_is_told() {
 }
 
 #[test]
+fn more_places_than_are_remembered_are_not_counted() {
+    let mut places = Places::default();
+    let row = |sector, issue, bytes| holdup_trace::tables::BlockIo {
+        t: holdup_trace::Timestamp::from_nanos_since_start(1),
+        device: DISK,
+        sector,
+        bytes,
+        thread: ThreadIdx(1),
+        issue,
+    };
+    let request = |sector, bytes| {
+        let mut requests = Requests::default();
+        requests.see(&row(sector, true, bytes));
+        requests.see(&row(sector, false, bytes)).expect("it ends")
+    };
+    places.add(&request(u64::MAX, u32::MAX));
+    places.add(&request(0, u32::MAX));
+    assert!(places.times_each(1 << 30) > 0.0);
+    (0..5000).for_each(|n| places.add(&request(n << 17, u32::MAX)));
+    assert_eq!(places.times_each(1 << 50), 0.0);
+}
+
+#[test]
 fn why_it_is_read_again_is_told_where_memory_is_short() {
     let told = |times_each, is_limit| {
         let device = DiskDevice { requests: 10_000, mean_s: 0.001, times_each, ..DiskDevice::default() };
