@@ -256,12 +256,15 @@ struct control {
 	u64 sample_allowance; /* the same for copies of samples' stacks */
 	u64 always; /* each stack is put together, as if no site was known */
 	u32 span_shift; /* of 2 to this power spans one is recorded, and all slow ones; 0 for each begin and end */
-	u32 ending; /* the iterator over all tasks tells what is open as ended, too */
+	u32 round; /* what the iterator over all tasks is for */
 	u64 interpreters; /* how many entries the map of that name has */
 	u32 self_tgid; /* the recorder's process */
 	u32 level; /* how deep cfg.namespace lies; 0 while it is not known */
 };
 struct control control = {};
+
+/* For what the iterator over all tasks goes through them. */
+enum { FIND_SELF, TELL_WAITS, TELL_END };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

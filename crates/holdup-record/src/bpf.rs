@@ -11,7 +11,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenO
 use crate::breakpoint::{self, Way};
 use crate::hooks::{self, Choice};
 use crate::kernel::Kernel;
-use crate::layout::{Config, Control};
+use crate::layout::{Config, Control, Round};
 use crate::listening;
 use crate::namespace::{Namespace, Place};
 use crate::options::Options;
@@ -304,13 +304,9 @@ impl Programs {
         self.map("span_counts").map_or(Vec::new(), |counts| probes::untold(&self.spans, &counts, t))
     }
 
-    /// Takes the stacks of the threads that wait now and, if `control` says so, ends what is open; quietly nothing where the kernel cannot.
+    /// Goes through all threads, for what `control` says; quietly nothing where the kernel cannot.
     pub(crate) fn look_at_all(&self, control: &Control) {
         self.control(control);
-        self.go_through_all();
-    }
-
-    fn go_through_all(&self) {
         let iterator = self.program("on_look").and_then(|p| p.attach().ok());
         if let Some(mut iterator) = iterator.and_then(|link| libbpf_rs::Iter::new(&link).ok()) {
             let _ = iterator.read_to_end(&mut Vec::new());
@@ -325,8 +321,7 @@ impl Programs {
         if namespace.is_whole() {
             return Ok(Place { tgid: namespace.own, level: 0 });
         }
-        // In its first round, the iterator over all tasks looks for this process.
-        self.go_through_all();
+        self.look_at_all(&Control { round: Round::FindSelf as u32, ..Control::default() });
         let map = self.object.maps().find(|m| m.name().to_string_lossy().ends_with(".bss"));
         let value = map.and_then(|map| map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten());
         let place = value.map(|bytes| Control::place(&bytes)).unwrap_or_default();

@@ -92,11 +92,22 @@ shared! {
         sample_allowance: u64,
         always: u64,
         span_shift: u32,
-        ending: u32,
+        round: u32,
         interpreters: u64,
         self_tgid: u32,
         level: u32,
     }
+}
+
+/// What the iterator over all tasks is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Round {
+    /// Looks for the recorder, and tells of nobody.
+    FindSelf,
+    /// Tells of the waits that threads are in.
+    TellWaits,
+    /// And of all else that is open.
+    TellEnd,
 }
 
 impl Control {

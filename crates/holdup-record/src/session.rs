@@ -20,7 +20,7 @@ use crate::costs::Costs;
 use crate::drain::{Buffers, Stacks};
 use crate::flight::{Flight, Kept, Observer, OnlyStatus, Step, kept_because};
 use crate::interpreters::Interpreters;
-use crate::layout::Control;
+use crate::layout::{Control, Round};
 use crate::limits::Limits;
 use crate::listening::{self, Looks, Whom};
 use crate::namespace::{Namespace, Place};
@@ -316,7 +316,7 @@ impl Recording<'_> {
     /// Takes the waits that are open, and ends all else that is.
     fn look_at_the_end(&self) {
         let _raised = Raised::all();
-        self.programs.look_at_all(&Control { ending: 1, ..self.control() });
+        self.programs.look_at_all(&Control { round: Round::TellEnd as u32, ..self.control() });
         self.tell();
     }
 

@@ -8,7 +8,7 @@ use crate::bpf::{Programs, Sizes};
 use crate::budget::Budget;
 use crate::child::Child;
 use crate::kernel::Kernel;
-use crate::layout::{CHUNK, Config, Control, MAX_CHUNKS};
+use crate::layout::{CHUNK, Config, Control, MAX_CHUNKS, Round};
 use crate::namespace::{Namespace, Place};
 use crate::options::{Options, Target};
 use crate::perf::{Event, Mappings};
@@ -108,7 +108,7 @@ pub(crate) fn control(budget: &Budget, place: Place, epoch: u64, interpreters: u
         sample_allowance: budget.sample_allowance(),
         always: budget.is_unlimited().into(),
         span_shift: budget.span_shift(),
-        ending: 0,
+        round: Round::TellWaits as u32,
         interpreters,
         self_tgid: place.tgid,
         level: place.level,
