@@ -197,6 +197,14 @@ impl<'a> Classifier<'a> {
         }
     }
 
+    /// What of its tasks' waiting the kernel does not see, where a loop waits for whatever they wait for: not in one of them.
+    pub(crate) fn unseen_at(&self, stack: StackId) -> Option<&'static str> {
+        // Of some loops all that they do is on the stacks of tasks.
+        let is_in = || self.scheduler_at(stack).is_some() && self.application_leaf(stack).is_some();
+        let in_task = !self.facts(stack).parked && is_in();
+        if in_task { None } else { self.unseen_in(stack) }
+    }
+
     fn examine(&self, stack: StackId) -> StackFacts {
         let mut facts = StackFacts::default();
         let mut near = Near::default();

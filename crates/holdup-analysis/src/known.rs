@@ -32,7 +32,7 @@ impl Known {
         advice: &'static str,
         functions: &'static [&'static str],
     ) -> Known {
-        Known { name, advice, is_single: false, runs: Runs::Any, place: Place::Answer, functions }
+        Known { place: Place::Answer, ..Known::of_kernel(name, advice, functions) }
     }
 
     /// One of a program or a language's runtime, of which a process has one.

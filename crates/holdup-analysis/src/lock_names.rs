@@ -55,7 +55,7 @@ const CONNECTIONS: Known = Known::of_answer(
 
 /// Whether a function of the kernel or the C library asks for something, and waits for the answer.
 pub(crate) fn asks(function: &str) -> bool {
-    [NAMES, CONNECTIONS].iter().any(|known| known.functions.contains(&function))
+    taken_in(function).is_some_and(|known| known.place == Place::Answer)
 }
 
 /// The table.

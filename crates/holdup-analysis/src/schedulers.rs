@@ -52,9 +52,9 @@ pub(crate) fn collector(function: &str) -> Option<&'static str> {
     ALL.iter().find(|s| any(s.collects, function)).map(|s| s.collector)
 }
 
-/// What of its tasks' waiting the kernel does not see, of the scheduler one of whose threads is idle in these functions.
-pub(crate) fn unseen<'a>(mut functions: impl Iterator<Item = &'a str>) -> Option<&'static str> {
-    functions.find_map(|function| ALL.iter().find(|s| any(s.idles, function)).map(|s| s.unseen))
+/// What of its tasks' waiting the kernel does not see, of the scheduler one of whose threads is idle in this function.
+pub(crate) fn unseen(function: &str) -> Option<&'static str> {
+    ALL.iter().find(|s| any(s.idles, function)).map(|s| s.unseen)
 }
 
 /// Whether a function is a loop's that never runs within a task.

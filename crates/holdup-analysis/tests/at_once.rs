@@ -171,6 +171,36 @@ fn of_a_loop_the_connections_tell_how_many_it_may_ask() {
     );
 }
 
+/// A service with one thread sleeps in each of the requests that a load generator's loop makes. Of each `often`-th it is told by the loop,
+/// for which it waits; the others have come meanwhile, by whatever connections.
+fn busy_service(often: usize) -> Finding {
+    let end = 1000.0;
+    let mut s = Schedule::new(2, end);
+    for (pid, name) in [(20, "service"), (30, "web")] {
+        let name = s.builder.string(name);
+        s.builder.push(0, NameEvent { pid, tid: pid, name });
+        s.builder.push(0, ListenerEvent { pid, parent: 1, listens: pid == 20 });
+    }
+    for asked in 0..32 {
+        let b = 1.0 + 31.0 * asked as f64;
+        s = s.waits_at(30, 1, [b, b + 0.3], POLL, &[0xffff_ffff_8100_0000, 0x3000]);
+        if asked % often == 0 {
+            s = s.waits_at(20, 0, [b - 0.5, b - 0.3], POLL, &[0x3000]).wakes(b + 0.1, 1, 30, 20, WakeContext::Task, 8);
+        }
+        s = s.waits_at(20, 0, [b + 0.1, b + 0.4], SLEEP, &[0x4000]).wakes(b + 30.0, 0, 0, 20, WakeContext::Timer, 0);
+        s = s.by(b + 30.2, 0, 20, 30);
+    }
+    first(&s.finish_with(&mut common::Namer(&WEB)), Some("web"))
+}
+
+#[test]
+fn who_is_asked_while_he_works_does_not_know_over_how_many_connections() {
+    let each = busy_service(1);
+    assert!(each.title.contains(", asked by web over one connection,"), "{}", each.title);
+    let seldom = busy_service(8);
+    assert!(seldom.title.contains(" slept for 947.2 ms, one at a time, while"), "{}", seldom.title);
+}
+
 /// A web server's threads ask a service two at a time, each for 30 ms: who has been answered lets the next one of six in.
 #[test]
 fn where_the_others_wait_for_their_turn_is_told() {

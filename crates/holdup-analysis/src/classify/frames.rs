@@ -32,6 +32,11 @@ impl Classifier<'_> {
         self.places_of(stack).find_map(|said| said.task)
     }
 
+    /// What of its tasks' waiting the kernel does not see, of the scheduler one of whose threads is idle here.
+    pub(super) fn unseen_in(&self, stack: StackId) -> Option<&'static str> {
+        self.places_of(stack).find_map(|said| said.unseen)
+    }
+
     /// Whether a loop waits here for whatever comes: nothing of the program is on the stack.
     pub(crate) fn is_in_loop(&self, stack: StackId) -> bool {
         self.places_of(stack).any(|said| said.loops) && !self.places_of(stack).any(|said| said.is_application)

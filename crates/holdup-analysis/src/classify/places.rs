@@ -38,6 +38,8 @@ pub(super) struct Said {
     pub(super) task: Option<&'static Scheduler>,
     /// Whether it is a loop's that never runs within a task.
     pub(super) loops: bool,
+    /// What of its tasks' waiting the kernel does not see, of the scheduler one of whose threads is idle here.
+    pub(super) unseen: Option<&'static str>,
     /// Whether a runtime collects garbage in this function and below it.
     pub(super) collects: bool,
     /// What to do about the garbage that a scheduler inside of the program collects here.
@@ -136,6 +138,7 @@ impl Said {
             waits_for_condition: runtime::waits_for_condition(function),
             task: schedulers::of_task(module, function),
             loops: schedulers::loops(function),
+            unseen: schedulers::unseen(function),
             collects: runtime::collects(function),
             collector: schedulers::collector(function),
             kernel,

@@ -81,6 +81,11 @@ impl Asked {
         reached.map(|last| last + 1).filter(|n| *n < ROOM)
     }
 
+    /// How often it asked who waited for that.
+    pub(super) fn times(&self) -> u64 {
+        self.count.into()
+    }
+
     /// Where it asked, how often.
     pub(super) fn places(&self) -> impl Iterator<Item = (StackId, u32)> + '_ {
         self.places.iter().filter(|(place, _)| **place != StackId::NONE).map(|(place, n)| (*place, *n))

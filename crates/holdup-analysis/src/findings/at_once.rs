@@ -29,6 +29,8 @@ const ALONE: f64 = 0.9;
 const MANY: f64 = 20.0;
 /// Fewer times may be chance.
 const FEWEST: u64 = 20;
+/// For so many answers at least one of what they ask must have been seen.
+const SEEN: u64 = 3;
 /// By more connections than this nobody is kept from asking.
 const FEW: usize = 16;
 
@@ -193,6 +195,8 @@ struct Loops<'a> {
     asked: FxHashMap<u32, Vec<&'a Asked>>,
     /// Which of them ask, by instant: processes that follow one another are as good as one.
     at: FxHashMap<u32, FxHashSet<u32>>,
+    /// How often what is asked woke them: by answers, and their parts.
+    answers: u64,
 }
 
 impl<'a> Loops<'a> {
@@ -201,10 +205,12 @@ impl<'a> Loops<'a> {
         let askers = || tally.subjects().filter_map(|key| context.blame.askers.get(key)).flatten();
         // By program: when, and which processes.
         let mut loops: FxHashMap<StringId, FxHashMap<u32, FxHashSet<u32>>> = FxHashMap::default();
+        let mut stacks: FxHashSet<StackId> = FxHashSet::default();
         let all: FxHashSet<u32> = askers().map(|asker| asker.instant).collect();
         for asker in askers().filter(|asker| asker.asks == Asks::Several && matters(context, asker)) {
             let at = loops.entry(context.program(asker.thread)).or_default();
             at.entry(asker.instant).or_default().insert(context.pid(asker.thread));
+            stacks.insert(asker.stack);
         }
         let (program, at) = loops.into_iter().max_by_key(|(program, at)| (at.len(), *program))?;
         let is_steady = at.len() as f64 >= STEADY * all.len() as f64;
@@ -212,10 +218,18 @@ impl<'a> Loops<'a> {
         let servers: FxHashSet<StringId> = tally.ends().keys().map(|thread| context.program(*thread)).collect();
         let asked = |pid: u32| servers.iter().filter_map(|of| context.learned.asked.of(pid, *of)).collect();
         let asked = at.values().flatten().map(|pid| (*pid, asked(*pid))).collect();
-        (is_steady && lasts).then_some(Loops { program, asked, at })
+        let brought = context.timeline.brought().iter();
+        let answers = brought.filter(|((stack, by), _)| stacks.contains(stack) && servers.contains(by));
+        let answers = answers.map(|(_, n)| u64::from(*n)).sum();
+        (is_steady && lasts).then_some(Loops { program, asked, at, answers })
     }
 
+    /// Over how many connections they ask. Whoever is asked while he works is not woken by it: those that come meanwhile are not seen.
     fn limit(&self, context: &Context) -> Option<Limit> {
+        let seen: u64 = self.asked.values().flatten().map(|asked| asked.times()).sum();
+        if SEEN * seen < self.answers {
+            return None;
+        }
         let of = |(pid, asked): (&u32, &Vec<&Asked>)| {
             let counts: Option<Vec<usize>> = asked.iter().map(|asked| asked.connections()).collect();
             Some((*pid, counts?.into_iter().sum::<usize>()))

@@ -81,7 +81,7 @@ fn unseen(context: &Context) -> Option<&'static str> {
     for (_, cell) in context.blame.cells.iter().filter(|(key, _)| key.terminal == Terminal::IdleByDesign) {
         for (stack, ns) in &cell.wait_stacks {
             all += ns;
-            if let Some(unseen) = idle::unseen_at(context, *stack) {
+            if let Some(unseen) = context.classifier.unseen_at(*stack) {
                 *own.entry(unseen).or_default() += ns;
             }
         }

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::caveats::{WITH_STACKS, is_by_perf};
 use super::context::Context;
 use super::tally::{Group, Tally};
-use super::{at_once, culprit, idle, place, sched, sleep, stuck};
+use super::{at_once, culprit, place, sched, sleep, stuck};
 use crate::intervals::Place;
 use crate::label::duration;
 use crate::report::Confidence;
@@ -133,7 +133,7 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     }
     if matches!(group, Group::Idle(..)) {
         let site = tally.main_site(context.classifier);
-        let told = idle::unseen_at(context, site).and_then(|unseen| unseen.split(". ").next());
+        let told = context.classifier.unseen_at(site).and_then(|unseen| unseen.split(". ").next());
         doubts.extend(told.map(|unseen| format!("its {}", unseen.trim_end_matches('.'))));
     }
     if matches!(group, Group::Outside(..))

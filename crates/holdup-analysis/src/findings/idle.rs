@@ -1,17 +1,15 @@
 //! Who had nothing to do.
 
-use holdup_trace::{Nanos, StackId, StringId, ThreadIdx};
+use holdup_trace::{Nanos, StringId, ThreadIdx};
 use rustc_hash::FxHashSet;
 
 use super::context::Context;
-use super::place;
 use super::tally::{Group, Tally};
 use crate::classify::WaitKind;
 use crate::focus::CLOCK;
 use crate::intervals::descends;
 use crate::label::{duration, threads};
 use crate::report::{Confidence, CpuSeconds, Finding, FindingKind};
-use crate::schedulers;
 
 /// The idleness of a pipeline is that of its source: that of programs that are fed goes to the one that feeds them, where this is idle
 /// itself.
@@ -72,7 +70,7 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
         // Where its tasks wait for whatever they wait for, that is no input.
         let site = tally.main_site(context.classifier);
         let what = match at_input {
-            _ if unseen_at(context, site).is_some() => "waited for",
+            _ if context.classifier.unseen_at(site).is_some() => "waited for",
             true => "waited for input until",
             false => "slept by",
         };
@@ -108,23 +106,13 @@ fn starter(context: &Context, tally: &Tally) -> Option<StringId> {
 /// nothing but timers of its tasks has ever come.
 pub(super) fn is_at_input(context: &Context, tally: &Tally) -> bool {
     let site = tally.main_site(context.classifier);
-    let waits = || !context.timeline.sleeps_at(site) || unseen_at(context, site).is_some();
+    let waits = || !context.timeline.sleeps_at(site) || context.classifier.unseen_at(site).is_some();
     context.classifier.facts(site).kind == Some(WaitKind::Input) && waits()
-}
-
-/// What of its tasks' waiting the kernel does not see, where a loop waits for whatever they wait for: not in one of them.
-pub(super) fn unseen_at(context: &Context, site: StackId) -> Option<&'static str> {
-    // Of some loops all that they do is on the stacks of tasks.
-    let is_in =
-        || context.classifier.scheduler_at(site).is_some() && context.classifier.application_leaf(site).is_some();
-    let in_task = !context.classifier.facts(site).parked && is_in();
-    let functions = || place::functions(context, site).map(|function| context.trace.text(function));
-    if in_task { None } else { schedulers::unseen(functions()) }
 }
 
 /// What to do about it.
 pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Finding) -> String {
-    let has_tasks = || unseen_at(context, tally.main_site(context.classifier)).is_some();
+    let has_tasks = || context.classifier.unseen_at(tally.main_site(context.classifier)).is_some();
     if tally.is_asleep() && (is_at_input(context, tally) || has_tasks()) {
         return format!(
             "See what sets that timer in {}: a sleep, a limit of its rate, a pause before it tries again, or a time-out for input that did not come.",
