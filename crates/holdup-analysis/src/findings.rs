@@ -53,6 +53,7 @@ mod stories;
 mod storm;
 mod stuck;
 mod tally;
+mod traced;
 mod turns;
 mod uneven;
 mod words;

@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{FUTEX, POLL, READ, SLEEP, Schedule};
+use common::{FUTEX, POLL, READ, SLEEP, Schedule, WRITE};
 use holdup_analysis::report::{Finding, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{Image, ListenerEvent, Location, NameEvent, SwitchState, Symbolizer, Trace, WakeContext};
@@ -199,6 +199,65 @@ fn who_is_asked_while_he_works_does_not_know_over_how_many_connections() {
     assert!(each.title.contains(", asked by web over one connection,"), "{}", each.title);
     let seldom = busy_service(8);
     assert!(seldom.title.contains(" slept for 947.2 ms, one at a time, while"), "{}", seldom.title);
+}
+
+#[test]
+fn who_finds_no_room_to_write_into_asks_nothing() {
+    let mut s = Schedule::new(2, 1000.0);
+    for (pid, name) in [(20, "service"), (30, "web")] {
+        let name = s.builder.string(name);
+        s.builder.push(0, NameEvent { pid, tid: pid, name });
+        s.builder.push(0, ListenerEvent { pid, parent: 1, listens: pid == 20 });
+    }
+    for line in 0..48 {
+        let b = 1.0 + 20.0 * f64::from(line);
+        s = s.waits_at(30, 1, [b, b + 0.3], WRITE, &[0x1000]);
+        s = s.waits_at(20, 0, [b, b + 0.1], SLEEP, &[0x4000]).wakes(b + 19.7, 0, 0, 20, WakeContext::Timer, 0);
+        s = s.by(b + 19.9, 0, 20, 30);
+    }
+    let found = first(&s.finish_with(&mut common::Namer(&WEB)), Some("web"));
+    assert!(found.title.starts_with("service slept for 931.2 ms, one at a time, while"), "{}", found.title);
+}
+
+const FLOCK: i16 = 73;
+const PHP: [(u64, &str); 5] = [
+    (0x1000, "session_start"),
+    (0x2000, "next"),
+    (0x4000, "load"),
+    (0xffff_ffff_8100_0000, "ep_poll"),
+    (0xffff_ffff_8200_0000, "locks_lock_inode_wait"),
+];
+
+/// Four clients ask four processes of a server by a web server's loop. Each sleeps for 20 ms with the session's lock, for which the others
+/// wait.
+fn one_session() -> Finding {
+    let end = 1000.0;
+    let mut s = Schedule::new(8, end);
+    let threads = (20..24).map(|tid| (tid, "php")).chain([(30, "web")]).chain((40..44).map(|tid| (tid, "client")));
+    for (pid, name) in threads {
+        let name = s.builder.string(name);
+        s.builder.push(0, NameEvent { pid, tid: pid, name });
+        s.builder.push(0, ListenerEvent { pid, parent: 1, listens: pid < 40 });
+    }
+    for round in 0..45 {
+        let (b, k) = (1.0 + 22.0 * f64::from(round), round % 4);
+        let (php, next, client) = (20 + k, 20 + (k + 1) % 4, 40 + k);
+        let cpu = k as u16;
+        s = s.waits_at(php, cpu, [b, b + 0.2], SLEEP, &[0x4000]).wakes(b + 20.0, cpu, 0, php, WakeContext::Timer, 0);
+        s = s.waits_at(php, cpu, [b + 20.1, b + 20.95], FLOCK, &[0xffff_ffff_8200_0000, 0x1000]);
+        s = s.by(b + 20.2, cpu, php, 30).by(b + 20.9, cpu, php, next);
+        s = s.waits_at(30, 6, [b + 20.3, b + 20.6], POLL, &[0xffff_ffff_8100_0000, 0x2000]).by(b + 20.4, 6, 30, client);
+        s = s.waits_at(client, 7, [b + 20.5, b + 20.7], POLL, &[0x2000]);
+    }
+    first(&s.finish_with(&mut common::Namer(&PHP)), None)
+}
+
+#[test]
+fn the_lock_that_lets_one_in_at_a_time_is_told() {
+    let found = one_session();
+    let told = "4 php processes slept for 891.0 ms, one at a time, with a lock that programs set on a file (flock, fcntl), while others";
+    assert!(found.title.starts_with(told), "{}", found.title);
+    assert!(found.advice.contains("Keep the file's lock in load for shorter"), "{}", found.advice);
 }
 
 /// A web server's threads ask a service two at a time, each for 30 ms: who has been answered lets the next one of six in.

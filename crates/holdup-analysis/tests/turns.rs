@@ -5,7 +5,8 @@ mod common;
 use common::traffic::{ANSWER, EPOLL, Traffic, explained};
 use common::{FUTEX, NET_RX, Namer, READ, Schedule, WAIT4, WRITE};
 use holdup_analysis::report::{Confidence, Finding, FindingKind};
-use holdup_trace::{LATE_ACK, Trace, WakeContext};
+use holdup_analysis::{NoDisassembler, Options, explain};
+use holdup_trace::{LATE_ACK, NameEvent, Trace, WakeContext};
 
 fn first(trace: &Trace, focus: Option<&str>) -> Finding {
     explained(trace, focus).findings.into_iter().next().expect("something is found")
@@ -351,4 +352,25 @@ fn take_turns_in(names: &'static [(u64, &'static str)]) -> bool {
 fn who_meets_at_a_barrier_takes_no_turns() {
     assert!(take_turns_in(&[(0x1000, "run"), (0x2000, "hand_over")]));
     assert!(!take_turns_in(&[(0x1000, "run"), (0x2000, "pthread_barrier_wait")]));
+}
+
+/// A program of two threads is stopped by its tracer at each system call, one thread after the other.
+#[test]
+fn who_is_traced_is_told() {
+    const NAMES: [(u64, &str); 3] = [(0x1000, "copy"), (0x2000, "next_event"), (0xffff_ffff_8100_0000, "ptrace_stop")];
+    let mut s = Schedule::new(2, 1000.0).thread(10, "dd").thread(11, "dd").in_focus();
+    let name = s.builder.string("strace");
+    s.builder.push(0, NameEvent { pid: 2, tid: 20, name });
+    for stop in 0..190 {
+        let (b, tid) = (1.0 + 5.0 * f64::from(stop), 10 + stop % 2);
+        s = s.waits_at(tid, 0, [b, b + 0.2], READ, &[0xffff_ffff_8100_0000, 0x1000]).by(b + 0.1, 0, tid, 20);
+        s = s.waits_at(20, 1, [b + 0.15, b + 4.9], WAIT4, &[0x2000]).by(b + 4.8, 1, 20, 10 + (stop + 1) % 2);
+    }
+    let trace = s.finish_with(&mut Namer(&NAMES));
+    let answer = explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap();
+    let first = &answer.findings[0];
+    let told =
+        "strace worked alone for 902.4 ms, as dd (2 threads) is traced (ptrace); 2 threads stood still 189 times";
+    assert!(first.title.starts_with(told), "{}", first.title);
+    assert!(first.advice.starts_with("Trace less of it (strace -e trace=…"), "{}", first.advice);
 }

@@ -151,7 +151,8 @@ impl Census {
             if forest.at(i).queue == NONE && (is_time || kind.is_for_bytes()) {
                 instants.clone().for_each(|instant| *self.seen.resting.entry((stack, instant)).or_default() += 1);
             }
-            let Some(key) = view.asked(i) else { continue };
+            // Who has no room to write into asks nothing.
+            let Some(key) = view.asked(i).filter(|_| kind != WaitKind::Write) else { continue };
             let asks = Asks::of(forest.at(i).anywhere, wait);
             self.room = self.room.saturating_sub(instants.len());
             if self.room > 0 {

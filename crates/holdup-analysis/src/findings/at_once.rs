@@ -11,8 +11,13 @@ use holdup_trace::tables::LocationRow;
 use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+mod words;
+
+pub(super) use words::{advice, words};
+
 use super::asked::Asked;
 use super::context::Context;
+use super::lock::{self, Kept};
 use super::spans::levels;
 use super::tally::{Group, Tally};
 use super::{idle, place};
@@ -41,6 +46,8 @@ pub(super) struct Limit {
     told_by: ToldBy,
     /// The program that asks, and where in it, if those that do it are not told apart by that.
     asked_by: Option<(StringId, LocationRow)>,
+    /// The lock that lets no more of them in, if others wait for one.
+    kept: Option<Kept>,
 }
 
 impl Limit {
@@ -128,7 +135,9 @@ fn sleepers(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
         context.blame.thread_ns(|key| key.terminal == Terminal::IdleByDesign && same(key)) as f64
     };
     let told_by = if are_all { ToldBy::All } else { ToldBy::Some };
-    (seen && STEADY * all() <= at_once as f64 * whole).then_some(Limit { at_once, told_by, asked_by: None })
+    let is_told = seen && STEADY * all() <= at_once as f64 * whole;
+    let kept = if is_told { lock::kept_at(context, program, site, whole) } else { None };
+    is_told.then_some(Limit { at_once, told_by, asked_by: None, kept })
 }
 
 /// How many were in the function at most instants at which there were any, and at which share of these. O(resting).
@@ -185,7 +194,7 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
     };
     let behind = if 2 * behind.len() > of.len() { function(&behind, place::waiting) } else { None };
     let told_by = ToldBy::Askers(Askers { program: by, within: function(&within, place::own), behind });
-    Some(Limit { at_once, told_by, asked_by: None })
+    Some(Limit { at_once, told_by, asked_by: None, kept: None })
 }
 
 /// The event loops of a program that ask while others wait for them.
@@ -237,7 +246,12 @@ impl<'a> Loops<'a> {
         let connections: FxHashMap<u32, usize> = self.asked.iter().map(of).collect::<Option<_>>()?;
         let at_once = self.at.values().map(|pids| pids.iter().map(|pid| connections[pid]).sum()).max()?;
         let asked_by = self.asks_in(context);
-        (1..=FEW).contains(&at_once).then_some(Limit { at_once, told_by: ToldBy::Connections(self.program), asked_by })
+        (1..=FEW).contains(&at_once).then_some(Limit {
+            at_once,
+            told_by: ToldBy::Connections(self.program),
+            asked_by,
+            kept: None,
+        })
     }
 
     /// In which function of its own it mostly asks.
@@ -303,86 +317,4 @@ pub(super) fn is_at_home(context: &Context, tally: &Tally) -> bool {
     let site = tally.main_site(context.classifier);
     let is_home = context.timeline.place(site) == intervals::Place::Home && !context.timeline.is_aside(site);
     is_home && idle::is_at_input(context, tally)
-}
-
-/// In a sentence, behind how long it lasted.
-pub(super) fn words(context: &Context, limit: Option<Limit>) -> String {
-    let Some(Limit { at_once, told_by, asked_by }) = limit else { return String::new() };
-    let number = if at_once == 1 { "one".to_owned() } else { at_once.to_string() };
-    let name = |program| context.trace.text(program);
-    let asked_in = asked_by.map(|(_, l)| format!(" (in {})", name(l.function))).unwrap_or_default();
-    let asked_by = asked_by.map(|(program, _)| format!(" asked by {}{asked_in},", name(program))).unwrap_or_default();
-    match told_by {
-        ToldBy::All if at_once > 1 => format!(", all {number} at a time,{asked_by}"),
-        ToldBy::All | ToldBy::Some => format!(", {number} at a time,{asked_by}"),
-        ToldBy::Connections(program) => {
-            let connections = if at_once == 1 { "one connection".to_owned() } else { format!("{number} connections") };
-            format!(", asked by {} over {connections}{asked_in},", name(program))
-        }
-        ToldBy::Askers(Askers { program, within, behind }) => {
-            let function = |l: LocationRow| context.trace.text(l.function);
-            let place = match (within, behind) {
-                (_, Some(behind)) => format!(" (others waited in {})", function(behind)),
-                (Some(within), None) => format!(" (in {})", function(within)),
-                (None, None) => String::new(),
-            };
-            format!(", asked by {} {number} at a time{place},", context.trace.text(program))
-        }
-    }
-}
-
-/// What to do about it.
-pub(super) fn advice(context: &Context, limit: Limit, shorter: &str) -> String {
-    let number = if limit.at_once == 1 { "two".to_owned() } else { format!("more than {}", limit.at_once) };
-    let in_it = |(_, l): (StringId, LocationRow)| match context.source(&l) {
-        source if source.is_empty() => format!(", in {},", context.trace.text(l.function)),
-        source => format!(", in {} ({source}),", context.trace.text(l.function)),
-    };
-    let asked_in = limit.asked_by.map(in_it).unwrap_or_default();
-    // The event loop waits for all its tasks in one place: where one asks is all that tells it.
-    let asker = limit.asked_by.map(|(program, _)| context.trace.text(program)).unwrap_or_default();
-    let asks = match asked_in.is_empty() {
-        true => String::new(),
-        false => format!("; see what {asker}{asked_in} keeps waiting meanwhile, as by a lock of its tasks"),
-    };
-    match limit.told_by {
-        ToldBy::All => {
-            let who = if limit.at_once == 1 { "The only one".to_owned() } else { format!("All {}", limit.at_once) };
-            format!(
-                "{who} did it nearly all the time: if more is to be served at once, have more of them (workers, threads, connections to \
-                 it, calls that do not wait for each other){asks}; or {shorter}."
-            )
-        }
-        ToldBy::Some => format!(
-            "Never {number} at once: find what lets no more in (a pool, a number of workers or connections, a lock, calls one after \
-             another), and let in more{asks}; or {shorter}."
-        ),
-        ToldBy::Connections(program) => {
-            let over =
-                if limit.at_once == 1 { "one connection".to_owned() } else { format!("{} connections", limit.at_once) };
-            format!(
-                "{}{asked_in} asks over no more than {over}. If it waits for each answer before it asks again there, find what lets no more \
-                 through (a lock kept over the call, a pool, a number of workers, calls one after another), and ask more at once; or \
-                 {shorter}.",
-                context.trace.text(program)
-            )
-        }
-        ToldBy::Askers(Askers { program, within, behind }) => {
-            let at = |l: LocationRow| match context.source(&l) {
-                source if source.is_empty() => context.trace.text(l.function).to_owned(),
-                source => format!("{} ({source})", context.trace.text(l.function)),
-            };
-            let within = within.map(|l| format!(", in {},", at(l))).unwrap_or_default();
-            let find = match behind {
-                Some(l) => format!(
-                    "others of it wait meanwhile in {}: let more in there (a larger pool, a lock that is let go before it asks)",
-                    at(l)
-                ),
-                None => "find what lets no more through it (a pool, a number of workers or connections, a lock, an event loop that \
-                         waits in the middle of its work), and let more through"
-                    .to_owned(),
-            };
-            format!("{}{within} never asks {number} at once: {find}; or {shorter}.", context.trace.text(program))
-        }
-    }
 }

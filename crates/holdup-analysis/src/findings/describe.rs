@@ -10,7 +10,7 @@ use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
 use super::words::{at_disk, kept, lasted, lock_words, stood, times};
-use super::{collection, herd, idle, inside, lock, preempt, sched, sleep, steps, storm, stuck, work};
+use super::{collection, herd, idle, inside, lock, preempt, sched, sleep, steps, storm, stuck, traced, work};
 use crate::classify;
 use crate::known::Runs;
 use crate::label::{duration, threads};
@@ -44,6 +44,7 @@ pub(super) fn describe(
         finding.advice = format!("{naming} {}", finding.advice);
     }
     herd::add(context, group, tally, finding);
+    traced::add(context, tally, finding);
     if let Some(of_query) = work::advice(context, &tally.samples).filter(|_| group.holds_up()) {
         // To spread a query's work is for the database.
         let others = if matches!(group, Group::Serial(_)) { String::new() } else { format!(" {}", finding.advice) };
@@ -321,7 +322,7 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
             "See why the other end does not read: it may wait for this one to end.".to_owned()
         }
         Group::Outside(..) => match limit {
-            Some(limit) => at_once::advice(context, limit, &format!("see what {function} waits for")),
+            Some(limit) => at_once::advice(context, limit, function, &format!("see what {function} waits for")),
             None => format!(
                 "See what {function} waits for: a client that keeps it waiting with a lock or a transaction open, or another host."
             ),

@@ -45,9 +45,12 @@ fn facts(context: &Context, groups: &[(Group, Tally)]) -> Vec<Option<DiskFacts>>
 
 /// Puts the facts into a finding and its evidence.
 fn add(finding: &mut Finding, disk: Option<DiskFacts>, short: Option<&Shortage>) {
+    let worked = |disk: &DiskFacts| disk.devices.iter().map(|d| d.worked_at_most_s).sum::<f64>();
+    let idle = disk.as_ref().map(worked).filter(|worked| *worked < IDLE * finding.lasted_s);
     for device in disk.iter().flat_map(|disk| &disk.devices) {
         finding.evidence.extend(sentences(device));
-        if let Some(other) = device.others.first().filter(|other| matters(device, other)) {
+        let other = device.others.first().filter(|other| idle.is_none() && matters(device, other));
+        if let Some(other) = other {
             let process = &other.process;
             let what = format!("{} requests of {} in all", count(other.requests), size(other.bytes));
             finding.evidence.push(format!("meanwhile {process} had {what} to the same device"));
@@ -61,8 +64,14 @@ fn add(finding: &mut Finding, disk: Option<DiskFacts>, short: Option<&Shortage>)
     if let (Some(disk), Some(short)) = (&disk, short) {
         short.add(finding, disk);
     }
-    if let Some(doubt) = disk.as_ref().and_then(|disk| held_back(disk, finding.lasted_s)) {
-        finding.doubts.push(doubt);
+    if let Some(worked) = idle {
+        finding.title = finding.title.replacen("the disk", "the disk, which had next to nothing to do,", 1);
+        finding.advice = format!(
+            "See what held its requests back: a limit on its control group's I/O (io.max, blkio.throttle), or the file system, such as a full \
+             journal. {}",
+            finding.advice
+        );
+        finding.doubts.push(format!("the device had something to do for {} of that at most", duration(worked)));
         // The order is that of doubt.
         finding.confidence = finding.confidence.max(Confidence::Medium);
     }
@@ -81,19 +90,6 @@ fn took(device: &DiskDevice) -> f64 {
 
 /// Less of the time of waits than this is not what the device takes.
 const IDLE: f64 = 0.1;
-
-/// What may keep requests from a device that has little to do while threads wait for `waited_s` seconds.
-fn held_back(disk: &DiskFacts, waited_s: f64) -> Option<String> {
-    let worked = |d: &DiskDevice| took(d) + d.others.iter().map(|other| other.took_s).sum::<f64>();
-    let worked: f64 = disk.devices.iter().map(worked).sum();
-    (worked < IDLE * waited_s).then(|| {
-        format!(
-            "the device had something to do for {} of that at most: a limit on its control group's I/O (io.max), or the file system, may \
-             hold the requests back",
-            duration(worked)
-        )
-    })
-}
 
 /// One finding's view of the requests.
 #[derive(Debug, Default)]
@@ -115,6 +111,8 @@ struct Sum {
     bytes: u64,
     latency: Nanos,
     longest: Nanos,
+    /// How long all requests took, whoever's.
+    anybody: Nanos,
     /// Requests in flight when each of them was issued.
     depth: u64,
     sequential: u64,
@@ -164,6 +162,7 @@ fn measure(trace: &Trace, is_kernel: impl Fn(ThreadIdx) -> bool, window: (u64, u
                 continue;
             }
             let sum = watch.devices.entry(done.device).or_default();
+            sum.anybody += Nanos(done.to - done.from);
             if own || flushes {
                 sum.add(&done, own);
             } else if !is_kernel(done.thread) {
@@ -236,6 +235,7 @@ impl Sum {
             bytes: self.bytes,
             mean_s: once(self.latency.amount() / all),
             longest_s: once(self.longest.amount()),
+            worked_at_most_s: self.anybody.seconds(),
             queue_depth: self.depth as f64 / all,
             sequential_share: self.sequential as f64 / self.requests.max(1) as f64,
             times_each: self.places.times_each(self.bytes),

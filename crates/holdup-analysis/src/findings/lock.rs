@@ -5,9 +5,11 @@ use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::lock_names;
+use super::spans::levels;
 use super::stories::median;
 use super::tally::{Group, Tally};
 use super::{names, place};
+use crate::blame::Key;
 use crate::classify::WaitKind;
 use crate::intervals::Place;
 use crate::known::{self, Known};
@@ -93,6 +95,44 @@ pub(super) fn is_kept_meanwhile(context: &Context, group: &Group, tally: &Tally)
     }
     // Those of whom nobody knows where they waited are none of them.
     2 * locks > all && 2.0 * locks as f64 > tally.rank.0
+}
+
+/// A lock that somebody keeps while he waits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kept {
+    /// As the object of a sentence.
+    pub(super) name: &'static str,
+    advice: &'static str,
+}
+
+impl Kept {
+    /// What to do about it, where `function` is where he waits.
+    pub(super) fn advice(&self, function: &str) -> String {
+        self.advice.replace("{}", function)
+    }
+}
+
+/// The lock that whoever waits in this function of a program has, if for most of `time`, in nanoseconds, others of the program wait for it.
+/// O(cells), and O(n log n) in spans.
+pub(super) fn kept_at(context: &Context, program: StringId, function: StringId, time: f64) -> Option<Kept> {
+    let is_it = |key: &Key| {
+        let waits = || context.classifier.facts(key.site).application == function;
+        key.kind == WaitKind::Lock && context.program(key.thread) == program && waits()
+    };
+    let spans = context.blame.spans.iter().filter(|(key, _)| is_it(key)).map(|(_, spans)| spans.as_slice());
+    let waited: f64 = levels(&spans.collect::<Vec<_>>()).iter().skip(1).sum();
+    if 2.0 * waited <= time {
+        return None;
+    }
+    let mut names: FxHashMap<Option<&'static str>, (u64, Option<&'static Known>)> = FxHashMap::default();
+    for (stack, ns) in context.blame.cells.iter().filter(|(key, _)| is_it(key)).flat_map(|(_, cell)| &cell.wait_stacks)
+    {
+        let known = lock_names::at(context.trace, context.classifier, *stack);
+        names.entry(known.map(|known| known.name)).or_insert((0, known)).0 += ns;
+    }
+    let (_, known) = names.into_values().max_by_key(|(ns, known)| (*ns, known.map(|known| known.name)))?;
+    let any = Kept { name: "a lock", advice: "Let it go before {} waits." };
+    Some(known.map_or(any, |known| Kept { name: known.name, advice: known.advice }))
 }
 
 /// Whether a lock is waited for there, by whatever means: a server may sleep at a latch for a row's lock.

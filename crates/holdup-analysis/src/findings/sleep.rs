@@ -62,12 +62,12 @@ pub(super) fn advice(
         let timers = "setTimeout, asyncio.sleep, time.Sleep, a retry, a limit of its rate";
         match limit {
             Some(limit) => {
-                at_once::advice(context, limit, &format!("see what sets that timer in {process} ({timers})"))
+                at_once::advice(context, limit, function, &format!("see what sets that timer in {process} ({timers})"))
             }
             None => format!("See what sets that timer in {process} ({timers}), and answer without it."),
         }
     } else if let Some(limit) = limit {
-        at_once::advice(context, limit, &format!("see why {process} sleeps in {function}"))
+        at_once::advice(context, limit, function, &format!("see why {process} sleeps in {function}"))
     } else if is_another_program(context, tally) {
         format!("See why {process} sleeps in {function} before it answers, or ask it less often.")
     } else {

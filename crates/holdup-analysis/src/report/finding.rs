@@ -252,6 +252,8 @@ pub struct DiskDevice {
     pub mean_s: f64,
     /// The longest.
     pub longest_s: f64,
+    /// How long the device had something to do meanwhile, for anybody, in seconds: no longer than all its requests one after another.
+    pub worked_at_most_s: f64,
     /// Requests that the device had to do when one of these was issued, on average, with those of others.
     pub queue_depth: f64,
     /// The share of them that began where the device's previous request ended.

@@ -96,11 +96,25 @@ fn another_program_that_asks_for_more_at_the_same_time_is_told() {
     assert_eq!((device.requests, device.bytes), (1, 4096));
     let other = device.others.first().expect("another one");
     assert_eq!((other.process.as_str(), other.requests, other.bytes), ("other", 1, 1 << 20));
-    let title = "logger waited for the disk for 2.00 s; 1 thread stood still".to_owned();
-    let mut finding = Finding { title, lasted_s: 2.0, ..Finding::default() };
-    add(&mut finding, Some(DiskFacts { devices: vec![device] }), None);
-    assert_eq!(finding.title, "logger waited for the disk for 2.00 s, which other used, too; 1 thread stood still");
-    assert!(finding.advice.starts_with("See whether other has to use the disk at the same time"), "{}", finding.advice);
+    let told = |lasted_s| {
+        let title = "logger waited for the disk for a while; 1 thread stood still".to_owned();
+        let mut finding = Finding { title, lasted_s, ..Finding::default() };
+        add(&mut finding, Some(DiskFacts { devices: vec![device.clone()] }), None);
+        finding
+    };
+    let busy = told(100e-6);
+    assert_eq!(busy.title, "logger waited for the disk for a while, which other used, too; 1 thread stood still");
+    assert!(busy.advice.starts_with("See whether other has to use the disk at the same time"), "{}", busy.advice);
+    assert!(busy.doubts.is_empty(), "{:?}", busy.doubts);
+
+    // Of that neither can have made it wait for two seconds.
+    let idle = told(2.0);
+    assert_eq!(
+        idle.title,
+        "logger waited for the disk, which had next to nothing to do, for a while; 1 thread stood still"
+    );
+    assert!(idle.advice.starts_with("See what held its requests back: a limit"), "{}", idle.advice);
+    assert_eq!(idle.doubts, ["the device had something to do for 110.0 µs of that at most"]);
 }
 
 #[test]
@@ -166,6 +180,7 @@ fn a_device_in_words() {
         bytes: 24 << 20,
         mean_s: 31e-6,
         longest_s: 2.1e-3,
+        worked_at_most_s: 0.3,
         queue_depth: 1.04,
         sequential_share: 0.02,
         times_each: 1.0,
@@ -186,7 +201,8 @@ fn a_device_in_words() {
 #[test]
 fn a_device_that_has_little_to_do_is_not_what_takes_the_time() {
     let disk = |requests| {
-        let device = DiskDevice { requests, mean_s: 0.001, ..DiskDevice::default() };
+        let worked_at_most_s = 0.001 * requests as f64;
+        let device = DiskDevice { requests, worked_at_most_s, ..DiskDevice::default() };
         Some(DiskFacts { devices: vec![device] })
     };
     let found = |requests| {
@@ -233,7 +249,7 @@ fn more_places_than_are_remembered_are_not_counted() {
 #[test]
 fn why_it_is_read_again_is_told_where_memory_is_short() {
     let told = |times_each, is_limit| {
-        let device = DiskDevice { requests: 10_000, mean_s: 0.001, times_each, ..DiskDevice::default() };
+        let device = DiskDevice { requests: 10_000, worked_at_most_s: 10.0, times_each, ..DiskDevice::default() };
         let title = "logger waited for the disk for 2.00 s; 1 thread stood still".to_owned();
         let mut finding = Finding { title, lasted_s: 2.0, ..Finding::default() };
         add(&mut finding, Some(DiskFacts { devices: vec![device] }), Some(&Shortage { share: 0.4, is_limit }));

@@ -3,6 +3,7 @@
 use holdup_trace::{Nanos, ThreadIdx};
 
 use super::super::context::Context;
+use super::super::traced;
 use super::{Pairs, Parts};
 use crate::classify::is_kernel_module;
 use crate::label::{self, duration};
@@ -22,23 +23,27 @@ pub(super) fn describe(context: &Context, pairs: &Pairs, parts: &Parts, f: &mut 
         1 => format!("{one} and {other} take turns"),
         n => format!("{one} and {other} take turns, {n} pairs of them"),
     };
-    let traced = pairs.stacks.iter().any(|stack| context.classifier.facts(*stack).traced);
-    let traces = if traced { ", one of which traces the other" } else { "" };
+    let is_traced = pairs.stacks.iter().any(|stack| context.classifier.facts(*stack).traced);
+    let traces = if is_traced { ", one of which traces the other" } else { "" };
     f.title = format!("{who}{traces}: {what}");
     f.evidence = evidence(context, pairs, parts, [&one, &other], &each);
     let function = if f.culprit.function.is_empty() { &one } else { &f.culprit.function };
-    f.advice = if traced {
-        "Trace less of it (strace -e trace=…, --seccomp-bpf), or by means that do not stop it each time (perf trace, bpftrace, holdup)."
-            .to_owned()
+    f.advice = if is_traced {
+        traced::LESS.to_owned()
     } else if parts.is_mostly_waking() {
         "Send several requests before waiting for the answers (pipelining, batches), so that fewer hand-overs are paid, or look \
          for the answer a moment longer before sleeping (busy polling)."
             .to_owned()
     } else {
-        format!(
-            "Send several requests before waiting for the answers (pipelining, batches) or use more connections, so that both work \
-             at once; else only a shorter {function} helps."
-        )
+        // Within a process nobody sends anything.
+        let pids = [0, 1].map(|side| context.pid(pairs.sides[side][0]));
+        let both = match pids[0] == pids[1] {
+            true => "Give the other one more to do before waiting for it (a queue, two buffers in turn)",
+            false => {
+                "Send several requests before waiting for the answers (pipelining, batches) or use more connections"
+            }
+        };
+        format!("{both}, so that both work at once; else only a shorter {function} helps.")
     };
 }
 
