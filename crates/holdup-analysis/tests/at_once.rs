@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{FUTEX, POLL, READ, SLEEP, Schedule, WRITE};
+use common::{FUTEX, POLL, READ, SLEEP, Schedule, WAIT4, WRITE};
 use holdup_analysis::report::{Finding, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{Image, ListenerEvent, Location, NameEvent, SwitchState, Symbolizer, Trace, WakeContext};
@@ -301,4 +301,38 @@ fn where_the_others_wait_for_their_turn_is_told() {
         "{}",
         first.advice
     );
+}
+
+/// Two processes of a database wait for a row of each other's, until a time-out ends it for the first; a client waits for either.
+#[test]
+fn two_that_wait_for_each_other_are_told() {
+    const NAMES: [(u64, &str); 4] =
+        [(0x1000, "ProcSleep"), (0x2000, "PQgetResult"), (0x3000, "ReadCommand"), (0x4000, "LockAcquireExtended")];
+    let mut s = Schedule::new(6, 1000.0);
+    for (pid, name) in [(20, "postgres"), (21, "postgres"), (40, "psql"), (41, "psql"), (42, "bash"), (43, "make")] {
+        let name = s.builder.string(name);
+        s.builder.push(0, NameEvent { pid, tid: pid, name });
+        s.builder.push(0, ListenerEvent { pid, parent: 1, listens: pid < 40 });
+    }
+    for (k, cpu) in [(0, 0), (1, 1)] {
+        s = s.waits_at(20 + k, cpu, [0.2, 0.4], READ, &[0x3000]);
+        s = s.waits_at(40 + k, 2 + cpu, [0.8, 1.2], READ, &[0x2000]).by(1.0, 2 + cpu, 40 + k, 20 + k);
+        s = s.waits_at(42 + k, 4 + cpu, [0.8, 0.9], WAIT4, &[0x2000]);
+        s = s.waits_at(20 + k, cpu, [1.1, 1.3], if k == 0 { SLEEP } else { FUTEX }, &[0x1000, 0x4010]);
+    }
+    s = s.wakes(990.0, 0, 0, 20, WakeContext::Timer, 0).waits_at(20, 0, [990.1, 992.0], READ, &[0x3000]);
+    s = s.by(991.0, 0, 20, 21).by(991.5, 0, 20, 40).waits_at(21, 1, [991.1, 992.0], READ, &[0x3000]);
+    s = s.by(991.6, 1, 21, 41).waits_at(40, 2, [991.6, 992.0], READ, &[0x2000]);
+    s = s.waits_at(41, 3, [991.7, 992.0], READ, &[0x2000]).by(991.8, 2, 40, 42).waits_at(
+        42,
+        4,
+        [991.9, 992.0],
+        WAIT4,
+        &[0x2000],
+    );
+    s = s.by(991.95, 4, 42, 43).waits_at(43, 5, [992.0, 992.1], WAIT4, &[0x2000]);
+    let found = first(&s.finish_with(&mut common::Namer(&NAMES)), None);
+    let told = "postgres slept for 988.7 ms in tries to get a row or table lock of PostgreSQL, while others waited for one of its own;";
+    assert!(found.title.starts_with(told), "{}", found.title);
+    assert!(found.advice.contains("(a deadlock, which a time-out ends)"), "{}", found.advice);
 }

@@ -136,7 +136,7 @@ fn sleepers(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
     };
     let told_by = if are_all { ToldBy::All } else { ToldBy::Some };
     let is_told = seen && STEADY * all() <= at_once as f64 * whole;
-    let kept = if is_told { lock::kept_at(context, program, site, whole) } else { None };
+    let kept = if is_told { lock::kept_at(context, group, tally) } else { None };
     is_told.then_some(Limit { at_once, told_by, asked_by: None, kept })
 }
 

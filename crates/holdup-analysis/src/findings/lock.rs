@@ -9,7 +9,7 @@ use super::spans::levels;
 use super::stories::median;
 use super::tally::{Group, Tally};
 use super::{names, place};
-use crate::blame::Key;
+use crate::blame::{Key, Span};
 use crate::classify::WaitKind;
 use crate::intervals::Place;
 use crate::known::{self, Known};
@@ -64,7 +64,8 @@ pub(super) fn tried(context: &Context, tally: &Tally) -> Option<&'static Known> 
     known(context, tally).filter(|known| at_site(context, tally) == Some(known))
 }
 
-fn at_site(context: &Context, tally: &Tally) -> Option<&'static Known> {
+/// The lock for which whoever is at a chain's end waits there, if people know it by name.
+pub(super) fn at_site(context: &Context, tally: &Tally) -> Option<&'static Known> {
     lock_names::at(context.trace, context.classifier, tally.main_site(context.classifier))
 }
 
@@ -112,16 +113,18 @@ impl Kept {
     }
 }
 
-/// The lock that whoever waits in this function of a program has, if for most of `time`, in nanoseconds, others of the program wait for it.
+/// The lock that whoever waits in the function that a group is about has, if for most of the time others of the program wait for it.
 /// O(cells), and O(n log n) in spans.
-pub(super) fn kept_at(context: &Context, program: StringId, function: StringId, time: f64) -> Option<Kept> {
+pub(super) fn kept_at(context: &Context, group: &Group, tally: &Tally) -> Option<Kept> {
+    let (Group::Timer(program, function) | Group::Outside(program, function)) = *group else { return None };
+    let time = |spans: Vec<&[Span]>| levels(&spans).iter().skip(1).sum::<f64>();
     let is_it = |key: &Key| {
         let waits = || context.classifier.facts(key.site).application == function;
         key.kind == WaitKind::Lock && context.program(key.thread) == program && waits()
     };
-    let spans = context.blame.spans.iter().filter(|(key, _)| is_it(key)).map(|(_, spans)| spans.as_slice());
-    let waited: f64 = levels(&spans.collect::<Vec<_>>()).iter().skip(1).sum();
-    if 2.0 * waited <= time {
+    let all = tally.subjects().filter_map(|key| context.blame.spans.get(key)).map(Vec::as_slice);
+    let kept = context.blame.spans.iter().filter(|(key, _)| is_it(key)).map(|(_, spans)| spans.as_slice());
+    if 2.0 * time(kept.collect()) <= time(all.collect()) {
         return None;
     }
     let mut names: FxHashMap<Option<&'static str>, (u64, Option<&'static Known>)> = FxHashMap::default();

@@ -27,7 +27,13 @@ pub(super) fn title(
     let slept = if at_home { format!("waited for a timer of {own} own") } else { "slept".to_owned() };
     let known = lock::tried(context, tally);
     if known.is_some() || lock::is_at_lock(context, tally) {
-        let lock = known.map_or("a lock", |known| known.name);
+        let named = known.or_else(|| lock::at_site(context, tally).filter(|_| lock::is_at_lock(context, tally)));
+        let lock = named.map_or("a lock", |known| known.name);
+        if lock::kept_at(context, group, tally).is_some() {
+            return format!(
+                "{who} slept for {lasted} in tries to get {lock}, while others waited for one of {own} own; {stood}"
+            );
+        }
         let meanwhile = holder::likely(context, tally).map(|doing| doing.past(context));
         let meanwhile = meanwhile.map(|did| format!(", while another one {did}")).unwrap_or_default();
         format!("{who} slept for {lasted} in tries to get {lock}{meanwhile}; {stood}")
@@ -52,6 +58,9 @@ pub(super) fn advice(
 ) -> String {
     let process = &c.process;
     if tries_lock(context, tally) {
+        if lock::kept_at(context, group, tally).is_some() {
+            return lock::DEADLOCK.to_owned();
+        }
         return format!(
             "See who has that lock meanwhile, and for how long: another cause may tell. Wait for it without sleeping in {function}."
         );
