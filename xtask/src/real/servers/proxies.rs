@@ -76,14 +76,14 @@ pub const HAPROXY: Case = Case {
     truth: "The body waits in the application's kernel for an acknowledgement, 40 ms. Acknowledgements that were held back, of all of the \
             machine (/proc/net/netstat), in three seconds:",
     expect: Expect {
-        right: &[Is { kinds: &[Network], title: "held a message of `python3` back", ..Is::ANY }],
+        right: &[Is { kinds: &[Network], title: "of `python3`", ..Is::ANY }],
         vague: &[Is { kinds: &[Network], ..Is::ANY }],
         nothing: false,
     },
     client: Some(Client {
         process: "wrk",
         expect: Expect {
-            right: &[Is { kinds: &[Network], title: "held a message of `python3` back", ..Is::ANY }],
+            right: &[Is { kinds: &[Network], title: "of `python3`", ..Is::ANY }],
             vague: &[Is { who: "python3|haproxy", ..Is::ANY }],
             nothing: false,
         },
