@@ -1,5 +1,7 @@
 //! Atomic instructions that several threads are at, at the same time: the cache line goes to and fro between their CPUs.
 
+mod holds;
+
 use holdup_trace::{Amount, Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -19,6 +21,10 @@ const TOGETHER: f64 = 0.3;
 /// Where the variable is not known: so much, and so much of the function's time, together with other memory that the same code is at: of a line
 /// that others change, each access waits.
 const UNKNOWN: f64 = 0.6;
+
+/// What to do about any of them.
+const SPREAD: &str = "Let each thread have its own of it, on a cache line of its own, and add up when it is read (the crate holdup-sync has such \
+                      counters, cells and reference counts); or do it less often.";
 
 /// CPU time at atomic instructions of which it is known that they write the same lines at the same time, in nanoseconds.
 pub(super) fn known(context: &Context) -> f64 {
@@ -71,7 +77,13 @@ fn finding(context: &Context, written: &Written) -> Option<Finding> {
         source: who.source.clone(),
         ..Waiters::default()
     };
-    let what = if written.beside > written.same { "two variables of one cache line" } else { "one cache line" };
+    let is_one = written.beside <= written.same;
+    let holds = holds::of(context.trace, context.classifier, &written.stacks).filter(|_| is_one);
+    let what = match holds {
+        Some(holds) => format!("one cache line, {},", holds.what),
+        None if is_one => "one cache line".to_owned(),
+        None => "two variables of one cache line".to_owned(),
+    };
     let title = format!(
         "{} threads changed {what} at the same time in {}: {} of CPU time went into it",
         threads.len(),
@@ -82,10 +94,7 @@ fn finding(context: &Context, written: &Written) -> Option<Finding> {
         kind: FindingKind::CacheLine,
         title,
         evidence: evidence(written, all, inside, who.instruction.as_ref().map(|i| i.text.as_str())),
-        advice:
-            "Let each thread have its own of it, on a cache line of its own, and add up when it is read (the crate \
-                 holdup-sync has such counters, cells and reference counts); or do it less often."
-                .to_owned(),
+        advice: holds.map_or(SPREAD, |holds| holds.advice).to_owned(),
         culprit: who,
         waiters,
         wait_stack: context.stack_text(hottest(written)),
