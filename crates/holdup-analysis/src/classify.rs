@@ -113,6 +113,8 @@ pub struct StackFacts {
     pub at_memory_limit: bool,
     /// Whether it is stopped for its tracer: a debugger, or strace.
     pub traced: bool,
+    /// Whether a sleep's timer wakes somebody here.
+    pub by_timer: bool,
     /// Whether a condition variable serves as a lock here.
     pub by_condition: bool,
     /// Whether the thread waits here for the answer to what it asked itself: the address of a name, a connection, the result of a task that it
@@ -135,6 +137,7 @@ impl StackFacts {
         self.kernel_spin |= function.kernel_spin;
         self.yields |= function.yields;
         self.traced |= function.traced;
+        self.by_timer |= function.by_timer;
         self.asks |= function.asks;
         self.frees_memory |= function.frees_memory;
         self.at_memory_limit |= function.at_memory_limit;

@@ -23,6 +23,7 @@ const LOCKS_ROWS: u64 = 5;
 const WRITES: u64 = 6;
 const ENDS_ALL: u64 = 7;
 const CONNECTS: u64 = 18;
+const WAKES_BY_TIMER: u64 = 19;
 
 struct Names;
 
@@ -33,6 +34,7 @@ impl Symbolizer for Names {
             WRITES => ("__pthread_rwlock_wrlock_full64", "/lib/libc.so.6"),
             ENDS_ALL => ("zap_other_threads", "[kernel]"),
             CONNECTS => ("__inet_stream_connect", "[kernel]"),
+            WAKES_BY_TIMER => ("hrtimer_wakeup", "[kernel]"),
             ASKS => ("__res_context_send", "/lib/libc.so.6"),
             PARKED => ("runtime.findRunnable", "/bin/app"),
             HANDLES_DEADLOCKS => ("slave_deadlock_handler", "/bin/app"),
@@ -356,4 +358,27 @@ fn who_ends_the_program_has_let_no_lock_go() {
     assert!(ended.advice.contains("PREFER_WRITER"), "{}", ended.advice);
     assert_ne!(ended.confidence, Confidence::High);
     assert!(!found(9).title.contains("did not get it"));
+}
+
+/// A worker waits at a futex until a time is over, again and again, and its process' first thread for it. The timer is told by the wake-up, or by
+/// its stack.
+fn sleeps(context: WakeContext, kernel: &[u64]) -> String {
+    let mut s = Schedule::new(2, 1000.0).in_focus().thread(10, "main").thread(11, "worker");
+    for round in 0..9 {
+        let t = 100.0 * f64::from(round);
+        s = s.runs(10, 0, t, t + 2.0, FUTEX).by(t + 1.0, 0, 10, 11).waits_at(11, 1, [t + 1.0, t + 3.0], FUTEX, &[9]);
+        let (lock, chain, target) = (LockId::NONE, s.builder.chain(1, kernel, &[]), Cpu::NONE);
+        let wake = WakeEvent { cpu: Cpu(1), waker: 0, wakee: 11, context, source: 0, target, lock, chain };
+        s.builder.push(ns(t + 90.0), wake);
+        s = s.waits_at(11, 1, [t + 90.1, t + 95.0], READ, &[8]).by(t + 94.0, 1, 11, 10);
+    }
+    explained(&s.finish_with(&mut Names)).findings.first().expect("a finding").title.clone()
+}
+
+#[test]
+fn a_timer_is_told_by_the_functions_that_wake() {
+    let told = sleeps(WakeContext::Timer, &[]);
+    assert!(told.contains("slept"), "{told}");
+    assert_eq!(sleeps(WakeContext::HardIrq, &[WAKES_BY_TIMER]), told);
+    assert_ne!(sleeps(WakeContext::HardIrq, &[STOPPED]), told);
 }

@@ -58,6 +58,7 @@ pub(super) fn kernel_facts(function: &str, facts: &mut StackFacts) {
     facts.in_kernel = true;
     facts.asks |= asks(function);
     facts.interrupts |= function.starts_with("smp_call_function");
+    facts.by_timer |= matches!(function, "hrtimer_wakeup" | "process_timeout");
     // A signal that kills ends here for all threads but the one that asked for the end.
     facts.is_made_to_exit |= function == "get_signal";
     facts.signals |=

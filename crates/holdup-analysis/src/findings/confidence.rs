@@ -82,7 +82,8 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     }
     let switches = context.trace.switches.rows().max(1) as f64;
     if health.inferred as f64 > 0.03 * switches {
-        doubts.push(format!("{} of {switches} switches were missing and inferred", health.inferred));
+        let all = switches + health.inferred as f64;
+        doubts.push(format!("{} of {all} switches were missing and inferred", health.inferred));
     }
     if (context.blame.cycles as f64) > 0.01 * waits {
         doubts.push(format!("{} circles of waiting threads", context.blame.cycles));

@@ -77,6 +77,10 @@ impl<'a> Dictionary<'a> {
 
     /// Kind and lock, as far as the wait itself tells.
     pub(super) fn prepare(&self, wait: &mut Wait) {
+        // Not every recorder tells what an interrupt is for.
+        if wait.context != WakeContext::Timer && self.classifier.facts(wait.waker_stack).by_timer {
+            (wait.waker, wait.context, wait.source) = (ThreadIdx::NONE, WakeContext::Timer, 0);
+        }
         wait.kind = self.kind(wait);
         wait.is_fresh |= self.classifier.facts(wait.stack).sleeps;
         if wait.kind == WaitKind::Condition || self.classifier.facts(wait.stack).by_condition {
