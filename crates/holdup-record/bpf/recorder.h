@@ -264,7 +264,7 @@ struct control {
 struct control control = {};
 
 /* For what the iterator over all tasks goes through them. */
-enum { FIND_SELF, TELL_WAITS, TELL_END };
+enum round { ROUND_ITSELF = 0, ROUND_WAITS = 1, ROUND_END = 2 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -71,14 +71,14 @@ int on_look(struct bpf_iter__task *ctx)
 	struct ring *r = this_ring();
 	if (!task || !r)
 		return 0;
-	if (control.round == FIND_SELF) {
+	if (control.round == ROUND_ITSELF) {
 		find_self(task);
 		return 0;
 	}
 	if (is_own(task) || is_own_child(task))
 		return 0;
 	u64 t = bpf_ktime_get_ns();
-	if (control.round == TELL_END) { /* what is open is told as ended, too */
+	if (control.round == ROUND_END) { /* what is open is told as ended, too */
 		tell_open_spans(r, task, t);
 		if (cfg.markers)
 			tell_open_marks(r, task, t);

@@ -321,7 +321,7 @@ impl Programs {
         if namespace.is_whole() {
             return Ok(Place { tgid: namespace.own, level: 0 });
         }
-        self.look_at_all(&Control { round: Round::FindSelf as u32, ..Control::default() });
+        self.look_at_all(&Control { round: Round::Itself as u32, ..Control::default() });
         let map = self.object.maps().find(|m| m.name().to_string_lossy().ends_with(".bss"));
         let value = map.and_then(|map| map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten());
         let place = value.map(|bytes| Control::place(&bytes)).unwrap_or_default();

@@ -103,11 +103,11 @@ shared! {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Round {
     /// Looks for the recorder, and tells of nobody.
-    FindSelf,
+    Itself = 0,
     /// Tells of the waits that threads are in.
-    TellWaits,
+    Waits = 1,
     /// And of all else that is open.
-    TellEnd,
+    End = 2,
 }
 
 impl Control {

@@ -316,7 +316,7 @@ impl Recording<'_> {
     /// Takes the waits that are open, and ends all else that is.
     fn look_at_the_end(&self) {
         let _raised = Raised::all();
-        self.programs.look_at_all(&Control { round: Round::TellEnd as u32, ..self.control() });
+        self.programs.look_at_all(&Control { round: Round::End as u32, ..self.control() });
         self.tell();
     }
 

@@ -108,7 +108,7 @@ pub(crate) fn control(budget: &Budget, place: Place, epoch: u64, interpreters: u
         sample_allowance: budget.sample_allowance(),
         always: budget.is_unlimited().into(),
         span_shift: budget.span_shift(),
-        round: Round::TellWaits as u32,
+        round: Round::Waits as u32,
         interpreters,
         self_tgid: place.tgid,
         level: place.level,

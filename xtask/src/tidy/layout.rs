@@ -45,6 +45,8 @@ fn complaints(sources: &Sources) -> Result<Vec<String>> {
     // The kernel's programs know fewer contexts than importers do.
     let contexts = rust::codes(rust::block(&sources.event, "WakeContext")?);
     found.within("enum context", &header.constants("context", "CTX_")?, EVENT, &contexts);
+    let rounds = rust::codes(rust::block(&sources.layout, "enum Round")?);
+    found.within("enum round", &header.constants("round", "ROUND_")?, LAYOUT, &rounds);
 
     let mut defined = rust::constants(rust::outside_of_blocks(&sources.layout).as_str());
     let records = rust::constants(rust::outside_of_blocks(&sources.records).as_str());
@@ -144,6 +146,7 @@ mod tests {
         assert!(layout("BP: usize = 24", "BP: usize = 32").contains("BP is 32, and 24"));
         assert!(layout("SLOTS_AT: usize = 24576", "SLOTS_AT: usize = 24580").contains("SLOTS_AT"));
         assert!(layout("        side_mask: u64,\n", "").contains("struct config"));
+        assert!(layout("    End = 2,", "    End = 3,").contains("END is 2, and 3"));
         let records = |old, new| after(|s| &mut s.records, old, new);
         assert!(records("SAMPLE: u8 = 7", "SAMPLE: u8 = 17").contains("SAMPLE is 7, and 17"));
         assert!(records("TIMED: u32 = 57", "TIMED: u32 = 58").contains("TIMED is 57, and 58"));

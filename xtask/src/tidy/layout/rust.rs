@@ -41,11 +41,11 @@ pub(super) fn constants(text: &str) -> Numbers {
     constants.collect()
 }
 
-/// `Name = number "text",`, the names in capitals, and what the macro adds to all of them.
+/// `Name = number "text",` or `Name = number,`, the names in capitals, and what the macro adds to all of them.
 pub(super) fn codes(text: &str) -> Numbers {
     let codes = text.lines().filter_map(|line| {
         let (name, rest) = line.trim().split_once(" = ")?;
-        Some((name.to_uppercase(), number(rest.split(' ').next()?)?))
+        Some((name.to_uppercase(), number(rest.split([' ', ',']).next()?)?))
     });
     codes.chain([("UNKNOWN".to_owned(), 255)]).collect()
 }
