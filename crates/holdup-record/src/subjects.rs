@@ -72,12 +72,16 @@ const PHP: Options = Options { takes: &["-c", "-d"], names: &["-f"], text: &["-r
 const NODE: Options =
     Options { takes: &["-r", "--require", "--import"], names: &[], text: &["-e", "--eval", "-p", "--print"] };
 const LUA: Options = Options { takes: &["-l"], names: &[], text: &["-e"] };
+const JULIA: Options = Options { takes: &["-p", "-t", "-L", "-O", "-C"], names: &[], text: &["-e", "-E"] };
 const GIT: Options = Options {
     takes: &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--shallow-file"],
     names: &[],
     text: &[],
 };
 const COMMAND: Options = Options { takes: &[], names: &[], text: &[] };
+
+/// It compiles in its own process; as one that was started for it, it is told the file by name.
+const CLANG: &[Told] = &[Behind("-main-file-name"), Behind("-c"), Behind("-o")];
 
 /// Programs by the name of their file; of several ways the first that has an answer gives it.
 const PROGRAMS: &[(&str, &[Told])] = &[
@@ -87,7 +91,8 @@ const PROGRAMS: &[(&str, &[Told])] = &[
     ("cc1plus", &[Behind("-dumpbase"), Last]),
     ("f951", &[Behind("-dumpbase"), Last]),
     ("lto1", &[Behind("-dumpbase")]),
-    ("clang", &[Behind("-main-file-name")]),
+    ("clang", CLANG),
+    ("clang++", CLANG),
     ("collect2", &[Behind("-o")]),
     ("ld", &[Behind("-o")]),
     ("ld.bfd", &[Behind("-o")]),
@@ -103,6 +108,10 @@ const PROGRAMS: &[(&str, &[Told])] = &[
     ("php", &[First(PHP)]),
     ("node", &[First(NODE)]),
     ("lua", &[First(LUA)]),
+    ("julia", &[First(JULIA)]),
+    ("awk", &[Behind("-f")]),
+    ("gawk", &[Behind("-f")]),
+    ("mawk", &[Behind("-f")]),
     ("bash", &[First(SHELL)]),
     ("dash", &[First(SHELL)]),
     ("sh", &[First(SHELL)]),
@@ -189,6 +198,10 @@ mod tests {
                 "server.c",
             ),
             ("cc1plus -quiet /src/a.cpp", "a.cpp"),
+            ("/usr/bin/clang++ -O2 -MD -o CMakeFiles/tables.o -c src/tables.cpp", "tables.cpp"),
+            ("/usr/bin/clang++ -fuse-ld=lld a.o -o shop", "shop"),
+            ("awk -f report.awk orders.csv", "report.awk"),
+            ("awk {print} orders.csv", ""),
             ("/home/u/.rustup/bin/rustc --crate-name serde_derive --edition=2021 src/lib.rs", "serde_derive"),
             ("/usr/bin/ld -o target/app a.o b.o", "app"),
             ("/usr/lib/go/pkg/tool/linux_amd64/compile -o /tmp/x -p net/http -c=4", "http"),
