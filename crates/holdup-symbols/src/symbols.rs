@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use holdup_trace::{Image, Location, Note, SourceLine, Symbolizer};
+use holdup_trace::{Image, Location, Note, NoteKind, SourceLine, Symbolizer};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::held::Held;
@@ -233,7 +233,7 @@ impl Symbols {
             && self.unnamed.insert(image.pid)
             && let Some(hint) = nameless::hint(images, image.pid)
         {
-            self.objects.note(hint);
+            self.objects.note(Note::new(NoteKind::NoNames, hint));
         }
         vec![Location { function: nameless::NAME.into(), module: image.path.clone(), ..Location::default() }]
     }
