@@ -184,6 +184,9 @@ fn a_task_belongs_to_the_thread_that_runs_it() {
     assert_eq!(task(&[("/srv/app.py", "read"), (events, "Handle._run")]), Some(asyncio::ASYNCIO.works));
     assert_eq!(task(&[("/srv/app.py", "read"), (events, "Handle._run_once")]), None);
     assert_eq!(task(&[("/srv/events.py", "_run")]), None);
+    let netty = |inner: &'static str| task(&[("[jit]", "shop.Handler.find"), ("[jit]", inner)]);
+    assert_eq!(netty("io.netty.channel.nio.NioEventLoop.processSelectedKeys"), Some(netty::NETTY.works));
+    assert_eq!(netty("io.netty.util.concurrent.DefaultEventExecutor.run"), None, "an executor of its own");
 }
 
 #[test]
