@@ -260,6 +260,33 @@ fn who_sends_at_a_pace_of_its_own_holds_nobody_up() {
     near(ms(&blame, |k| k.terminal == Terminal::Timer), 0.0);
 }
 
+/// A worker that has connected to a broker sleeps for each job that comes from a client by way of that; all are of one program.
+#[test]
+fn who_waits_for_a_worker_behind_a_broker_waits_for_its_sleep() {
+    let held = |takes_jobs: bool| {
+        let mut s = Schedule::new(3, 230.0);
+        programs(&mut s, &[(20, "python"), (30, "python"), (40, "python")], |pid| pid == 20);
+        s = s.waits_at(20, 0, [0.0, 0.1], POLL, &[0x60]).waits_at(30, 1, [0.0, 0.1], POLL, &[0x40]);
+        s = s.waits_at(40, 2, [0.0, 0.1], SLEEP, &[0x50]);
+        for job in 0..10 {
+            let t = |at: f64| 20.0 * f64::from(job) + at;
+            s = s.wakes(t(19.0), 2, 0, 40, WakeContext::Timer, 0).by(t(19.1), 2, 40, 20);
+            let worker = if takes_jobs { (POLL, 0x70) } else { (SLEEP, 0x50) };
+            s = s.waits_at(40, 2, [t(19.0), t(19.2)], worker.0, &[worker.1]).by(t(19.2), 0, 20, 30);
+            s = s.waits_at(20, 0, [t(19.1), t(19.3)], POLL, &[0x60]).by(t(19.3), 1, 30, 20);
+            s = s.waits_at(30, 1, [t(19.2), t(19.4)], POLL, &[0x40]);
+            if takes_jobs {
+                s = s.by(t(19.4), 0, 20, 40).waits_at(40, 2, [t(19.4), t(19.6)], SLEEP, &[0x50]);
+            }
+            s = s.waits_at(20, 0, [t(19.3), t(19.5)], POLL, &[0x60]);
+        }
+        let (_, blame) = s.blame();
+        ms(&blame, |k| k.terminal == Terminal::Timer)
+    };
+    assert!(held(true) > 150.0, "{}", held(true));
+    near(held(false), 0.0);
+}
+
 /// A proxy, itself a server at home, has three requests under way at another server, which begins a thread for each, of which each sleeps for
 /// 30 ms. The one that takes the requests was asked for others meanwhile.
 #[test]

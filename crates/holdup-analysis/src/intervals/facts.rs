@@ -154,6 +154,11 @@ impl Facts {
         self.homes.is_presumed(stack)
     }
 
+    /// Whether other processes send a thread something about as often as it sleeps there.
+    pub(super) fn is_fed(&self, stack: StackId) -> bool {
+        self.homes.is_fed(stack)
+    }
+
     /// What a futex is of which no stack tells it: a lock if an owner was seen, or if those wake who have waited.
     fn kind_of_futex(&self, lock: LockId) -> WaitKind {
         let learned = || self.learned.get(lock.index()).copied().flatten().map(|l| l.kind);

@@ -53,6 +53,8 @@ pub(super) struct Homes {
     places: Vec<Place>,
     /// Sleeps of servers that are taken to be within requests, though nobody was seen to ask: he never had to wake it.
     presumed: FxHashSet<StackId>,
+    /// Sleeps of threads to which other processes send something about as often: they may be what is done with that.
+    fed: FxHashSet<StackId>,
     /// Of waits without a stack: what most others of the program are that were in this system call and ended so, and one
     /// of their stacks.
     alike: FxHashMap<(StringId, i16, Origin), (Place, StackId)>,
@@ -66,6 +68,11 @@ impl Homes {
     /// Whether a sleep is only taken to be in the middle of what somebody asked for.
     pub(super) fn is_presumed(&self, stack: StackId) -> bool {
         self.presumed.contains(&stack)
+    }
+
+    /// Whether other processes send a thread something about as often as it sleeps there.
+    pub(super) fn is_fed(&self, stack: StackId) -> bool {
+        self.fed.contains(&stack)
     }
 
     /// What the wait's place is, and a stack that tells for what it waits.
@@ -134,16 +141,17 @@ impl Homes {
         }
         let mut votes: FxHashMap<u64, [u64; 3]> = FxHashMap::default();
         let mut stacks: Vec<(StackId, u64)> = Vec::new();
-        let mut presumed = FxHashSet::default();
+        let (mut presumed, mut fed) = (FxHashSet::default(), FxHashSet::default());
         for ((thread, _), activity) in &threads {
             presumed.extend(activity.waits.iter().filter(|(_, _, seen)| seen.presumed).map(|(_, stack, _)| *stack));
+            fed.extend(activity.fed_sleeps());
             for (path, stack, place, weight) in activity.judge(&crews[&crew(*thread, activity)]) {
                 votes.entry(path.hash).or_default()[place as usize] += u64::from(weight);
                 stacks.push((stack, path.hash));
             }
         }
         let places = vec![Place::Home; dictionary.trace.stacks.len() + 1];
-        let mut homes = Homes { places, presumed, alike: FxHashMap::default() };
+        let mut homes = Homes { places, presumed, fed, alike: FxHashMap::default() };
         for (stack, hash) in stacks {
             if let Some(place) = homes.places.get_mut(stack.index()) {
                 *place = winner(votes[&hash]);
@@ -278,6 +286,14 @@ impl Activity {
         for (_, _, seen) in self.waits.iter_mut().filter(|(_, _, seen)| seen.kind == WaitKind::Timer) {
             seen.presumed = !seen.asked && 2 * self.answers >= seen.waits;
         }
+    }
+
+    /// Its sleeps of which there are not many more than what other processes send it.
+    fn fed_sleeps(&self) -> impl Iterator<Item = StackId> + '_ {
+        let (sleeps, others): (Vec<_>, Vec<_>) =
+            self.waits.iter().partition(|(_, _, seen)| seen.kind == WaitKind::Timer);
+        let sent: u32 = others.iter().map(|(_, _, seen)| seen.brought.iter().sum::<u32>()).sum();
+        sleeps.into_iter().filter(move |(_, _, seen)| 2 * sent >= seen.waits).map(|(_, stack, _)| *stack)
     }
 
     /// Whether a sleep belongs to what the thread does for somebody.

@@ -163,10 +163,13 @@ impl Sweep<'_> {
                 // Who keeps house gives work now and then, and began none before; and a server at home has nothing to do until then, but for what
                 // it asked another: that one sleeps in the middle of its answer.
                 let keeps_house = end.verdict == Some(Verdict::Idle) || queue.kind.at_home && end.place == Place::Home;
-                // A client that nobody asked sends others its messages at a pace of its own.
-                let sends = queue.passed_on && end.kind == WaitKind::Timer && end.place != Place::Middle && {
-                    self.study.timeline.is_server(end.thread) == Some(false)
-                };
+                // A client to which nobody sends anything sends others its messages at a pace of its own.
+                let timeline = self.study.timeline;
+                let sends = queue.passed_on
+                    && end.kind == WaitKind::Timer
+                    && end.place != Place::Middle
+                    && timeline.is_server(end.thread) == Some(false)
+                    && !timeline.is_fed(end.stack);
                 if key.terminal == Terminal::Timer && (keeps_house || sends) && kind != WaitKind::Lock {
                     key.terminal = Terminal::IdleByDesign;
                 }

@@ -290,16 +290,22 @@ impl Sweep<'_> {
     /// A server that was at home when a client sent it something, and then woke others of its clients, which had waited meanwhile, was but
     /// the way to them (a broker, a channel, a store that is watched): they waited for the sender.
     fn relay(&mut self, i: u32, wait: &Wait) {
-        let program = |thread: ThreadIdx| self.study.trace.threads.process.get(thread.index());
-        if wait.place != Place::Home || self.study.timeline.is_server(wait.thread) != Some(true) {
+        let is_server = |thread: ThreadIdx| self.study.timeline.is_server(thread) == Some(true);
+        if wait.place != Place::Home || !is_server(wait.thread) {
             return;
         }
-        let asks = |q: &u32| {
-            let queue = self.forest.queue(*q);
-            let kind = queue.kind.kind;
-            queue.members > 0 && kind.is_for_input() && program(ThreadIdx(queue.member)) != program(wait.thread)
+        let pid = |thread: ThreadIdx| self.study.trace.threads.pid.get(thread.index());
+        let asks = |q: u32| {
+            let queue = self.forest.queue(q);
+            queue.members > 0 && queue.kind.kind.is_for_input() && !is_server(ThreadIdx(queue.member))
         };
-        let own: Vec<u32> = self.forest.queues_of(i).filter(asks).collect();
+        // Another of its threads may do what has come, and answer.
+        let answers = |q: u32| {
+            let queue = self.forest.queue(q);
+            let is_own = queue.members > 0 && pid(ThreadIdx(queue.member)) == pid(wait.thread);
+            is_own && self.forest.queues_of(queue.member).any(asks)
+        };
+        let own: Vec<u32> = self.forest.queues_of(i).filter(|&q| asks(q) || answers(q)).collect();
         self.move_to(own, wait.waker.0);
     }
 

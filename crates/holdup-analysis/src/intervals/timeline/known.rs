@@ -32,6 +32,11 @@ impl Timeline<'_> {
         self.facts.is_presumed(stack)
     }
 
+    /// Whether other processes send a thread something about as often as it sleeps there.
+    pub(crate) fn is_fed(&self, stack: StackId) -> bool {
+        self.facts.is_fed(stack)
+    }
+
     /// Where input is awaited: how often the program brought it that did so first, and, without a name, others or the
     /// network.
     pub(crate) fn brought(&self) -> &FxHashMap<(StackId, StringId), u32> {
