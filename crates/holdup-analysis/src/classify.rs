@@ -111,6 +111,10 @@ pub struct StackFacts {
     pub frees_memory: bool,
     /// and does so because a control group may have no more.
     pub at_memory_limit: bool,
+    /// Whether memory is fetched here that was swapped out,
+    pub swaps: bool,
+    /// or a part of a file that the program has mapped.
+    pub maps: bool,
     /// Whether it is stopped for its tracer: a debugger, or strace.
     pub traced: bool,
     /// Whether a sleep's timer wakes somebody here.
@@ -141,6 +145,8 @@ impl StackFacts {
         self.asks |= function.asks;
         self.frees_memory |= function.frees_memory;
         self.at_memory_limit |= function.at_memory_limit;
+        self.swaps |= function.swaps;
+        self.maps |= function.maps;
         self.kernel_lock |= function.kernel_lock;
         self.kind = self.kind.or(function.kind);
     }

@@ -90,7 +90,7 @@ pub fn of_finding(
     let roles = roles::of(trace, &intervals, &one, &holds, &finding.about.culprits);
     Ok(LockUse {
         finding: finding.id.clone(),
-        title: finding.title.clone(),
+        title: finding.title.to_string(),
         lock: crate::label::lock(trace, lock).unwrap_or_default(),
         others: waited.len() - one.len(),
         cpus: intervals.cpus,

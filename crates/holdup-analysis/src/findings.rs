@@ -18,6 +18,7 @@ mod culprit;
 mod describe;
 mod disk;
 mod doing;
+mod fault;
 mod fed;
 mod gain;
 mod group;

@@ -384,6 +384,18 @@ const KNOWN: &[Known] = &[
         "One at a time can write: keep write transactions short, or write through one connection.",
         &["sqliteDefaultBusyCallback", "sqlite3InvokeBusyHandler"],
     ),
+    Known::of_runtime(
+        "the lock on writing to LMDB",
+        "One at a time can write: keep write transactions short, with what {} does besides before them, or write through one thread.",
+        &["mdb_txn_renew0"],
+    ),
+    Known::of_runtime(
+        "room for new rows in RocksDB or LevelDB (a write stall)",
+        "Rows come faster than compaction takes them: give it more threads (max_background_jobs), allow more and larger write buffers \
+         (write_buffer_size, max_write_buffer_number) and more files before it slows writers down (level0_slowdown_writes_trigger), or \
+         write less in {}.",
+        &["rocksdb::DBImpl::DelayWrite", "leveldb::DBImpl::MakeRoomForWrite"],
+    ),
     Known::of_runtime("a row lock of InnoDB", ROWS, &["lock_wait_suspend_thread", "lock_wait"]),
     Known {
         is_single: false,

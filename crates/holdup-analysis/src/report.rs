@@ -1,6 +1,7 @@
 //! What `holdup explain` says, as data. Field names are fixed by the project's contract.
 
 mod finding;
+mod title;
 
 use serde::Serialize;
 
@@ -8,6 +9,7 @@ pub use finding::{
     About, Activity, Confidence, Culprit, DiskDevice, DiskFacts, DiskIssuer, DiskNeighbour, Finding, FindingKind,
     Instruction, LockFacts, Neighbour, Stall, Waiters, WorkedOn,
 };
+pub use title::Title;
 
 /// From this share of the time on there was nothing to do nearly all of it.
 const NEARLY_ALL: f64 = 0.8;

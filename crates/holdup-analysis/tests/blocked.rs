@@ -92,7 +92,7 @@ fn paced(stack: &[u64]) -> (String, String) {
     let s = s.runs(20, 0, 999.9, 999.95, EXIT).by(999.95, 0, 20, 10);
     let found = explain(&s.finish_with(&mut Names), "x", &Options::default(), &NoDisassembler).unwrap().findings;
     let first = found.into_iter().next().expect("a finding");
-    (first.title, first.advice)
+    (first.title.to_string(), first.advice)
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn figures_are_possible(answer: &holdup_analysis::Explanation, what: &str) {
     const THREADS: f64 = 41.0;
     let most = answer.trace.duration_s * THREADS.max(answer.trace.cpus as f64) * 1.01;
     for finding in &answer.findings {
-        for sentence in finding.evidence.iter().chain([&finding.title]) {
+        for sentence in finding.evidence.iter().map(String::as_str).chain([finding.title.as_str()]) {
             let words: Vec<&str> = sentence.split_whitespace().collect();
             for pair in words.windows(2) {
                 let unit = match pair[1].trim_end_matches([',', ';', '.', ':', ')']) {

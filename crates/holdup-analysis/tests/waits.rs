@@ -372,7 +372,7 @@ fn sleeps(context: WakeContext, kernel: &[u64]) -> String {
         s.builder.push(ns(t + 90.0), wake);
         s = s.waits_at(11, 1, [t + 90.1, t + 95.0], READ, &[8]).by(t + 94.0, 1, 11, 10);
     }
-    explained(&s.finish_with(&mut Names)).findings.first().expect("a finding").title.clone()
+    explained(&s.finish_with(&mut Names)).findings.first().expect("a finding").title.to_string()
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn a_sleep_is_not_for_the_lock_that_others_wait_for_meanwhile() {
         let answer = lock_kept_for_a_sleep(waiters, sleeps_in, &[1]);
         let sleep = answer.findings.into_iter().find(|f| f.kind == FindingKind::SleepPolling).expect("the sleep");
         assert_eq!(sleep.culprit.thread, "reader");
-        (sleep.title, sleep.advice)
+        (sleep.title.to_string(), sleep.advice)
     };
     let (title, advice) = said(&[], 0x2000);
     assert!(title.contains("while others waited for it"), "{title}");
@@ -198,7 +198,7 @@ fn a_sleep_is_not_for_the_lock_that_others_wait_for_meanwhile() {
 fn who_sleeps_while_others_try_to_get_a_lock_may_have_it() {
     let of = |focus: &[u32]| {
         let answer = lock_kept_for_a_sleep(&[], 0xf000, focus);
-        answer.findings.into_iter().find(|f| f.kind == FindingKind::SleepPolling).expect("the sleep").title
+        answer.findings.into_iter().find(|f| f.kind == FindingKind::SleepPolling).expect("the sleep").title.to_string()
     };
     let (all, apart) = (of(&[1, 2, 3]), of(&[1]));
     assert!(all.contains("in tries to get a lock, while another one slept in my_hook"), "{all}");

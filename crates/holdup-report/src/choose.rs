@@ -73,7 +73,7 @@ pub(crate) fn others(explanation: &Explanation) -> Vec<(Span, String)> {
         spans.max_by(|a, b| a.length().total_cmp(&b.length()))
     };
     let causes = explanation.findings.iter().filter(|f| f.is_cause());
-    let findings = causes.filter_map(|f| Some((longest(&f.windows)?, f.title.clone())));
+    let findings = causes.filter_map(|f| Some((longest(&f.windows)?, f.title.to_string())));
     let stalls = explanation.stalls.iter().filter_map(|s| Some((longest(&s.windows)?, s.title.clone())));
     findings.chain(stalls).collect()
 }

@@ -67,6 +67,8 @@ pub(super) fn kernel_facts(function: &str, facts: &mut StackFacts) {
     facts.yields |= function.ends_with("sched_yield");
     facts.frees_memory |= matches!(function, "shrink_node" | "shrink_lruvec" | "do_try_to_free_pages");
     facts.at_memory_limit |= function == "try_to_free_mem_cgroup_pages";
+    facts.swaps |= matches!(function, "do_swap_page" | "shmem_swapin_folio" | "shmem_swapin");
+    facts.maps |= function == "filemap_fault";
     let kind = match function {
         "io_schedule"
         | "io_schedule_timeout"

@@ -17,12 +17,13 @@ pub(super) use words::{advice, words};
 
 use super::asked::Asked;
 use super::context::Context;
-use super::lock::{self, Kept};
+use super::lock;
 use super::spans::levels;
 use super::tally::{Group, Tally};
 use super::{idle, place};
 use crate::blame::{Asker, Asks, Key, Span, Terminal};
 use crate::intervals;
+use crate::known::Known;
 
 /// It is the same number for this share of the time, and hardly any did it while nobody waited for them,
 const STEADY: f64 = 0.8;
@@ -32,6 +33,8 @@ const LONG: f64 = 0.25;
 const ALONE: f64 = 0.9;
 /// So many wake-ups tell that it is no chance.
 const MANY: f64 = 20.0;
+/// One, and the other end of its connection.
+const PAIR: usize = 2;
 /// Fewer times may be chance.
 const FEWEST: u64 = 20;
 /// For so many answers at least one of what they ask must have been seen.
@@ -46,8 +49,6 @@ pub(super) struct Limit {
     told_by: ToldBy,
     /// The program that asks, and where in it, if those that do it are not told apart by that.
     asked_by: Option<(StringId, LocationRow)>,
-    /// The lock that lets no more of them in, if others wait for one.
-    kept: Option<Kept>,
 }
 
 impl Limit {
@@ -64,6 +65,8 @@ enum ToldBy {
     All,
     /// Some of those that do it in their turn.
     Some,
+    /// Those that do it while others wait for a lock, which lets no more of them in.
+    Lock(&'static Known),
     /// The threads of a program that ask for it.
     Askers(Askers),
     /// The connections by which a program asks for it.
@@ -124,7 +127,10 @@ fn sleepers(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
         resting(context, site).map_or(Some(at_once), |(at_once, share)| (share >= STEADY).then_some(at_once))?;
     let (from, to) = context.blame.window;
     let is_steady = longest >= STEADY * whole && whole >= LONG * (to - from) as f64;
-    let serves = || of.keys().all(|thread| context.timeline.is_server(*thread) == Some(true));
+    // Servers, and those to which others send what more than one and its other end wait for.
+    let is_server = |thread: &ThreadIdx| context.timeline.is_server(*thread) == Some(true);
+    let is_fed = || context.timeline.is_fed(tally.main_site(context.classifier)) && tally.threads.len() > PAIR;
+    let serves = || of.keys().all(is_server) || is_fed();
     let are_all = of.len() == at_once && (at_once > 1 || serves());
     let often = times as u64 >= FEWEST || are_all && tally.waits >= FEWEST;
     let seen = is_steady && often && (are_all || of.len() >= 2 * at_once);
@@ -134,10 +140,12 @@ fn sleepers(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
         let same = |key: &Key| context.program(key.thread) == program && at_site(key);
         context.blame.thread_ns(|key| key.terminal == Terminal::IdleByDesign && same(key)) as f64
     };
-    let told_by = if are_all { ToldBy::All } else { ToldBy::Some };
-    let is_told = seen && STEADY * all() <= at_once as f64 * whole;
-    let kept = if is_told { lock::kept_at(context, group, tally) } else { None };
-    is_told.then_some(Limit { at_once, told_by, asked_by: None, kept })
+    if !seen || STEADY * all() > at_once as f64 * whole {
+        return None;
+    }
+    let by_number = if are_all { ToldBy::All } else { ToldBy::Some };
+    let told_by = lock::kept_at(context, group, tally).map_or(by_number, ToldBy::Lock);
+    Some(Limit { at_once, told_by, asked_by: None })
 }
 
 /// How many were in the function at most instants at which there were any, and at which share of these. O(resting).
@@ -194,7 +202,7 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
     };
     let behind = if 2 * behind.len() > of.len() { function(&behind, place::waiting) } else { None };
     let told_by = ToldBy::Askers(Askers { program: by, within: function(&within, place::own), behind });
-    Some(Limit { at_once, told_by, asked_by: None, kept: None })
+    Some(Limit { at_once, told_by, asked_by: None })
 }
 
 /// The event loops of a program that ask while others wait for them.
@@ -246,12 +254,7 @@ impl<'a> Loops<'a> {
         let connections: FxHashMap<u32, usize> = self.asked.iter().map(of).collect::<Option<_>>()?;
         let at_once = self.at.values().map(|pids| pids.iter().map(|pid| connections[pid]).sum()).max()?;
         let asked_by = self.asks_in(context);
-        (1..=FEW).contains(&at_once).then_some(Limit {
-            at_once,
-            told_by: ToldBy::Connections(self.program),
-            asked_by,
-            kept: None,
-        })
+        (1..=FEW).contains(&at_once).then_some(Limit { at_once, told_by: ToldBy::Connections(self.program), asked_by })
     }
 
     /// In which function of its own it mostly asks.

@@ -92,7 +92,7 @@ fn finding(context: &Context, written: &Written) -> Option<Finding> {
     );
     Some(Finding {
         kind: FindingKind::CacheLine,
-        title,
+        title: title.into(),
         evidence: evidence(written, all, inside, who.instruction.as_ref().map(|i| i.text.as_str())),
         advice: holds.map_or(SPREAD, |holds| holds.advice).to_owned(),
         culprit: who,

@@ -66,14 +66,11 @@ fn asked(context: &Context, tally: &Tally) -> Option<LocationRow> {
 }
 
 /// `garbage collection stopped java for 2.06 s in all, 41 % of the time; …`.
-pub(super) fn title(context: &Context, f: &Finding, stood: &str) -> String {
+pub(super) fn title(context: &Context, f: &Finding) -> String {
     let process = if f.culprit.process.is_empty() { "the program" } else { &f.culprit.process };
     let all = if f.windows.len() > 1 { " in all" } else { "" };
     let share = share(context, f.lasted_s);
-    format!(
-        "garbage collection kept {process} waiting for {}{all}, {share:.0} % of the time; {stood}",
-        duration(f.lasted_s)
-    )
+    format!("garbage collection kept {process} waiting for {}{all}, {share:.0} % of the time", duration(f.lasted_s))
 }
 
 /// Puts it first: collectors that keep all CPUs busy let none stand idle.

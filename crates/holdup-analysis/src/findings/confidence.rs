@@ -40,7 +40,7 @@ fn of_sleep(context: &Context, tally: &Tally, grave: bool, doubts: &mut Vec<Stri
     let may_keep_a_pace = || match place(site) {
         Place::Unsure => true,
         // Nobody is seen to have asked it before it slept.
-        Place::Home => is_for_clients_alone(context, tally),
+        Place::Home => is_for_clients_alone(context, tally) || context.timeline.is_fed(site),
         Place::Middle => context.timeline.is_presumed(site),
     };
     if is_guess {

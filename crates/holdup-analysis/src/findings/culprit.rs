@@ -166,13 +166,15 @@ fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> 
     let released = tally.main_release(&crew.threads);
     let waited = if group.is_lock() { tally.common_stack(context.classifier) } else { StackId::NONE };
     let samples = samples_of(context, group, tally, crew);
-    let known = taken.or_else(|| specific(context, &samples));
-    let says_little = known.as_ref().is_none_or(|l| is_rare(context, &samples, l.function));
-    if says_little && !inside::nameless(context, &samples).is_empty() {
+    let tells = |l: &LocationRow| !is_rare(context, &samples, l.function);
+    let known = taken.or_else(|| specific(context, &samples).filter(tells));
+    if known.is_none() && !inside::nameless(context, &samples).is_empty() {
         return None;
     }
+    // Where it woke others is where it let a lock go, and not what it ran.
+    let let_go = |l: &LocationRow| group.is_lock() || tells(l);
     known
-        .or_else(|| [released, waited].into_iter().find_map(|s| application(context, s)))
+        .or_else(|| [released, waited].into_iter().find_map(|s| application(context, s)).filter(let_go))
         .or_else(|| of_runtime(context.classifier, &samples))
         // A function of the C library in which a stack ends is nobody's doing, and least of all what it ran.
         .or_else(|| {
@@ -191,7 +193,7 @@ pub(super) fn is_nameless(context: &Context, group: &Group, tally: &Tally) -> bo
         && !inside::nameless(context, &samples()).is_empty()
 }
 
-/// Whether a function lies on next to none of these: beside code that has no names it is no answer to what ran.
+/// Whether a function lies on next to none of these: it is no answer to what ran.
 fn is_rare(context: &Context, samples: &FxHashMap<StackId, f64>, function: StringId) -> bool {
     let seen = || samples.iter().filter(|(stack, _)| **stack != StackId::NONE);
     let all: f64 = seen().map(|(_, weight)| weight).sum();

@@ -1,5 +1,7 @@
 //! Title, evidence and advice of a finding, in words that need no manual.
 
+use std::path::Path;
+
 use holdup_trace::{Amount, LockKind, Nanos};
 
 use super::at_once::{self, Limit};
@@ -10,11 +12,11 @@ use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
 use super::words::{at_disk, kept, lasted, lock_words, stood, times};
-use super::{collection, herd, idle, inside, lock, preempt, sched, sleep, steps, storm, stuck, traced, work};
+use super::{collection, fault, herd, idle, inside, lock, preempt, sched, sleep, steps, storm, stuck, traced, work};
 use crate::classify;
 use crate::known::Runs;
 use crate::label::{duration, threads};
-use crate::report::{Activity, Culprit, Finding, FindingKind};
+use crate::report::{Activity, Culprit, Finding, FindingKind, Title};
 use crate::runtime;
 
 /// Share of the samples from which on an instruction is worth a line.
@@ -45,6 +47,7 @@ pub(super) fn describe(
     }
     herd::add(context, group, tally, finding);
     traced::add(context, tally, finding);
+    fault::add(context, group, tally, finding);
     if let Some(of_query) = work::advice(context, &tally.samples).filter(|_| group.holds_up()) {
         // To spread a query's work is for the database.
         let others = if matches!(group, Group::Serial(_)) { String::new() } else { format!(" {}", finding.advice) };
@@ -63,83 +66,80 @@ fn title(
     crew: &Crew,
     &Who { limit, client }: &Who,
     f: &Finding,
-) -> String {
+) -> Title {
     let who = crew.words(context);
     let (was, it) = if crew.is_many() { ("were", "them") } else { ("was", "it") };
     let alone = if crew.is_many() || works_beside_others(context, f) { "" } else { " alone" };
     let lasted = lasted(f);
     let without_cpu = || preempt::without_cpu(context, tally);
-    let starved = || {
-        if tally.is_stopped() {
-            let share = 100.0 * (tally.stopped / tally.rank.max(Amount(1.0)));
-            return format!("{was} stopped, or frozen, for {share:.0} % of {}", duration(f.lasted_s));
-        }
-        let share = 100.0 * (tally.not_running / tally.rank.max(Amount(1.0)));
-        let mask = sched::mask(context, tally).map(|cpus| format!(" (it may run on CPU {cpus} alone)"));
-        let quota =
-            || sched::is_throttled(context, tally).then(|| " (the quota of its control group was used up)".to_owned());
-        let other = || match preempt::antagonist(context, tally)? {
-            Antagonist::Siblings => Some(" (mostly others of its program had it)".to_owned()),
-            Antagonist::Program(name) => Some(format!(" (mostly {name} had it)")),
-        };
-        format!(
-            "got no CPU for {share:.0} % of {}{}",
-            duration(f.lasted_s),
-            mask.or_else(quota).or_else(other).unwrap_or_default()
-        )
-    };
-    match group {
+    let starved = || starved(context, tally, was, f);
+    let did = match group {
         Group::Lock(id) if f.kind == FindingKind::Convoy => {
             // How long it is kept is not known: between two hand-overs others may have taken it, and given it back, unseen.
             let handoff = context.learned.locks.get(id).map_or(Nanos::ZERO, |story| median(&story.handoffs));
             let handoff = duration(context.limits.once(handoff.amount()));
             let every = duration(f.lasted_s / f.waiters.waits.max(1) as f64);
             let queue = format!("{} stood in a queue for {}", threads(f.waiters.threads), lock_words(f, tally));
-            format!("{queue}: one is woken for it every {every}, and takes {handoff} to run")
+            return format!("{queue}: one is woken for it every {every}, and takes {handoff} to run").into();
         }
         Group::Lock(_) if stuck::is(group, tally) => {
-            stuck::title(context, tally, crew, &lock_words(f, tally), &lasted, &stood(f))
+            return stuck::title(context, tally, crew, &lock_words(f, tally), &lasted, &stood(f));
         }
-        Group::Lock(_) if tally.starved => {
-            format!("{who} kept {} and {}; {}", lock_words(f, tally), starved(), stood(f))
-        }
+        Group::Lock(_) if tally.starved => format!("{who} kept {} and {}", lock_words(f, tally), starved()),
         Group::Lock(_) if lock::known(context, tally).is_some_and(|known| known.runs == Runs::None) => {
-            format!("{who} ran on for {} while all threads were to stop; {}", kept(context, tally, crew), stood(f))
+            format!("{who} ran on for {} while all threads were to stop", kept(context, tally, crew))
         }
         Group::Lock(_) => {
             let (lock, kept) = (lock_words(f, tally), kept(context, tally, crew));
-            let meanwhile = meanwhile(context, group, tally, client);
-            format!("{who} kept {lock} for {kept}{meanwhile}; {}", stood(f))
+            format!("{who} kept {lock} for {kept}{}{}", without_cpu(), meanwhile(context, group, tally, client))
         }
-        Group::Serial(_) if f.kind == FindingKind::Gc => collection::title(context, f, &stood(f)),
-        Group::Serial(_) if tally.is_stopped() && tally.starved => format!("{who} {}; {}", starved(), stood(f)),
-        Group::Serial(_) if tally.starved => format!("{who} {was} ready and {}; {}", starved(), stood(f)),
-        Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} {was} the last to finish; {}", stood(f)),
+        Group::Serial(_) if f.kind == FindingKind::Gc => collection::title(context, f),
+        Group::Serial(_) if tally.is_stopped() && tally.starved => format!("{who} {}", starved()),
+        Group::Serial(_) if tally.starved => format!("{who} {was} ready and {}", starved()),
+        Group::Serial(_) if f.kind == FindingKind::Imbalance => format!("{who} {was} the last to finish"),
         Group::Serial(_) if crew.excludes_itself(context, tally) => {
-            format!("{who} worked one at a time, for {lasted}{}; {}", without_cpu(), stood(f))
+            format!("{who} worked one at a time, for {lasted}{}", without_cpu())
         }
         Group::Serial(_) if lock::is_kept_meanwhile(context, group, tally) => {
-            format!("{who} worked for {lasted}{} while a lock was kept for {it}; {}", without_cpu(), stood(f))
+            format!("{who} worked for {lasted}{} while a lock was kept for {it}", without_cpu())
         }
-        Group::Serial(_) => {
-            format!("{who} worked{alone} for {lasted}{}; {}", without_cpu(), stood(f))
-        }
+        Group::Serial(_) => format!("{who} worked{alone} for {lasted}{}", without_cpu()),
         Group::Disk(..) => {
             let kept = if lock::is_kept_meanwhile(context, group, tally) { " while a lock was kept" } else { "" };
-            format!("{who} waited for the disk for {}{kept}; {}", at_disk(context, tally), stood(f))
+            format!("{who} waited for the disk for {}{kept}", at_disk(context, tally))
         }
-        Group::Timer(..) => sleep::title(context, (group, tally), crew, limit, &lasted, &stood(f)),
-        Group::Ready(program, why) => sched::title(context, *program, *why, tally, f),
-        Group::Outside(..) if stuck::writes(tally) => {
-            format!("{who} could not write for {lasted}, as nobody read; {}", stood(f))
+        Group::Timer(..) if sleep::is_in_its_work(context, tally) => {
+            return sleep::in_its_work(context, crew, tally, limit, &lasted).into();
         }
+        Group::Timer(..) => sleep::title(context, (group, tally), crew, limit, &lasted),
+        Group::Ready(program, why) => return sched::title(context, *program, *why, tally, f).into(),
+        Group::Outside(..) if stuck::writes(tally) => format!("{who} could not write for {lasted}, as nobody read"),
         Group::Outside(..) => {
             let at_once = at_once::words(context, limit);
             let what = lock::tried(context, tally).map_or("input from outside", |known| known.name);
-            format!("{who} waited for {what} for {lasted}{}; {}", at_once.trim_end_matches(','), stood(f))
+            format!("{who} waited for {what} for {lasted}{}", at_once.trim_end_matches(','))
         }
-        Group::Idle(program, _) => idle::title(context, *program, tally, f),
+        Group::Idle(program, _) => return idle::title(context, *program, tally, f).into(),
+    };
+    Title::new(did, &stood(f))
+}
+
+/// What kept whoever was ready, or stopped, from running, and for how much of the time.
+fn starved(context: &Context, tally: &Tally, was: &str, f: &Finding) -> String {
+    let share = |part: Amount| 100.0 * (part / tally.rank.max(Amount(1.0)));
+    let lasted = duration(f.lasted_s);
+    if tally.is_stopped() {
+        return format!("{was} stopped, or frozen, for {:.0} % of {lasted}", share(tally.stopped));
     }
+    let mask = sched::mask(context, tally).map(|cpus| format!(" (it may run on CPU {cpus} alone)"));
+    let quota =
+        || sched::is_throttled(context, tally).then(|| " (the quota of its control group was used up)".to_owned());
+    let other = || match preempt::antagonist(context, tally)? {
+        Antagonist::Siblings => Some(" (mostly others of its program had it)".to_owned()),
+        Antagonist::Program(name) => Some(format!(" (mostly {name} had it)")),
+    };
+    let why = mask.or_else(quota).or_else(other).unwrap_or_default();
+    format!("got no CPU for {:.0} % of {lasted}{why}", share(tally.not_running))
 }
 
 /// How much longer than no two threads worked at once something may be said to have worked alone: what is between two switches.
@@ -276,9 +276,14 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
                 .to_owned()
         }
         Group::Lock(_) | Group::Serial(_) if tally.starved => {
-            "Let it run: undo its pinning or its low priority, give it a CPU of its own, or move its neighbour away."
+            "Let it run: undo its pinning or its low priority (for a lock, PTHREAD_PRIO_INHERIT), give it a CPU of its own, or move its \
+             neighbour away."
                 .to_owned()
         }
+        Group::Lock(_) if preempt::lacks_cpu(tally) => format!(
+            "Let whoever has the lock run: give it the priority of those that wait for it (no nice, PTHREAD_PRIO_INHERIT), or let it go before \
+             {function} has to wait for a CPU."
+        ),
         Group::Lock(_) if tally.activity() == Activity::Slept => {
             format!("Let the lock go before {function} sleeps, or wait there for the event instead of for a time.")
         }
@@ -314,7 +319,8 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
             format!("Let the lock{lock} go before waiting for the disk in {function}, or ask the disk less often: in batches, ahead of time.")
         }
         Group::Disk(..) => {
-            format!("Ask the disk less often in {function}: in batches, ahead of time, or without a lock.")
+            let lock = if lock::may_be_kept(context, tally) { ", or without a lock" } else { "" };
+            format!("Ask the disk less often in {function}: in batches, ahead of time{lock}.")
         }
         Group::Timer(..) => sleep::advice(context, (group, tally), limit, c, function),
         Group::Ready(_, why) => sched::advice(*why, f),
@@ -333,7 +339,12 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
 
 /// Whether it ran the top of a Python module that is not the program's own script: it was imported.
 fn is_import(c: &Culprit) -> bool {
-    let is_script = |what: &str| c.source == what || c.source.contains("__main__.py");
+    let file = match c.source.rsplit_once(':') {
+        Some((file, line)) if line.parse::<u32>().is_ok() => Path::new(file),
+        _ => Path::new(&c.source),
+    };
+    let is_script =
+        |what: &str| file.ends_with(what) || Path::new(what).ends_with(file) || file.ends_with("__main__.py");
     c.function == "<module>" && c.works_on.first().is_some_and(|on| !is_script(&on.what))
 }
 
@@ -351,6 +362,10 @@ mod tests {
             ..Culprit::default()
         };
         assert!(is_import(&of("<module>", "torch/__init__.py", &["loader.py"])));
+        assert!(
+            !is_import(&of("<module>", "train.py:8", &["train.py"]))
+                && !is_import(&of("<module>", "a/train.py:8", &["train.py"]))
+        );
         assert!(!is_import(&of("<module>", "loader.py", &["loader.py"])), "its own work may stand there");
         assert!(!is_import(&of("<module>", "pkg/__main__.py", &["pkg"])));
         assert!(!is_import(&of("<module>", "torch/__init__.py", &[])), "nobody knows the script");

@@ -54,7 +54,7 @@ fn add(finding: &mut Finding, disk: Option<DiskFacts>, short: Option<&Shortage>)
             let process = &other.process;
             let what = format!("{} requests of {} in all", count(other.requests), size(other.bytes));
             finding.evidence.push(format!("meanwhile {process} had {what} to the same device"));
-            finding.title = finding.title.replacen("; ", &format!(", which {process} used, too; "), 1);
+            finding.title.add(&format!(", which {process} used, too"));
             finding.advice = format!(
                 "See whether {process} has to use the disk at the same time: let it wait (ionice, io.max), or give it another. {}",
                 finding.advice
@@ -65,7 +65,7 @@ fn add(finding: &mut Finding, disk: Option<DiskFacts>, short: Option<&Shortage>)
         short.add(finding, disk);
     }
     if let Some(worked) = idle {
-        finding.title = finding.title.replacen("the disk", "the disk, which had next to nothing to do,", 1);
+        finding.title.add(", though that disk had next to nothing to do");
         finding.advice = format!(
             "See what held its requests back: a limit on its control group's I/O (io.max, blkio.throttle), or the file system, such as a full \
              journal. {}",

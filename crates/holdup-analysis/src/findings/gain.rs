@@ -6,8 +6,8 @@ use rustc_hash::FxHashSet;
 use super::context::Context;
 use super::crew::Crew;
 use super::tally::{Group, Tally};
-use super::{collecting, inside, lock, place, stuck};
-use crate::blame::{Key, Study, Terminal, Window};
+use super::{collecting, fault, inside, lock, place, stuck};
+use crate::blame::{Key, Study, Window};
 use crate::classify::WaitKind;
 use crate::known::{Place, Runs};
 use crate::replay::{AT_ONCE, Taken, Work, bound, replay};
@@ -28,12 +28,6 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
     if let Some(lock) = group.lock() {
         // Its holder may wait for a disk meanwhile, which is a finding of its own, or with others.
         spans.keys().filter(|key| key.kind == WaitKind::Lock && key.lock == lock).for_each(&mut add);
-    }
-    if is_polled_lock(context, group, tally) {
-        // Who keeps a lock that others look for in their sleep is not known, and neither is which disk he waited for with it.
-        let program = tally.subjects().next().map(|key| context.program(key.thread));
-        let own = |key: &&Key| key.terminal == Terminal::Disk && Some(context.program(key.thread)) == program;
-        spans.keys().filter(own).for_each(&mut add);
     }
     let taken = by_kind(context, group, tally, finding, taken)?;
     let (spins, kernel) = (sampled(context, |stack| context.spins.has(stack)), of_waiting(context));
@@ -79,8 +73,11 @@ fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, t
         }
         // The same, of tasks that wait for whichever waits for the disk.
         FindingKind::Disk if inside::migrates_at(context, tally) => return None,
+        FindingKind::Disk if fault::is_swap(context, group, tally) => return None,
         // What is done between two waits for a disk has to be done nevertheless, but for what the function itself does that waits there.
         FindingKind::Disk => taken.with_stacks(of_function(context, finding)).with_work(Work::Stays),
+        // What it tries to get is in somebody's hands, and nobody knows whose, or what he did with it.
+        FindingKind::SleepPolling if lock::is_at_lock(context, tally) => return None,
         FindingKind::SleepPolling => taken.with_stacks(of_function(context, finding)),
         // All its threads collect, of which the program waits for one at a time.
         FindingKind::Gc => taken.with_stacks(collects(context)),
@@ -105,11 +102,6 @@ fn begin_meanwhile(context: &Context, tally: &Tally, finding: &Finding) -> bool 
 /// Whether it is a lock that a library or the kernel takes for those that call it.
 fn is_of_library(context: &Context, tally: &Tally) -> bool {
     lock::known(context, tally).is_some_and(|known| known.place != Place::Runtime)
-}
-
-/// Whether a place that sleeps does so until it gets a lock.
-fn is_polled_lock(context: &Context, group: &Group, tally: &Tally) -> bool {
-    matches!(group, Group::Timer(..)) && lock::is_at_lock(context, tally)
 }
 
 /// Stacks at atomic instructions: what makes them slow is mostly that other CPUs use the same line.

@@ -68,9 +68,7 @@ pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Findi
     f.about.wakes_all = true;
     let (threads, waits) = (tally.threads.len(), label::count(f.waiters.waits));
     let function = if f.culprit.function.is_empty() { "this code" } else { f.culprit.function.as_str() };
-    if let Some((begin, _)) = f.title.rsplit_once("; ") {
-        f.title = format!("{begin}; {threads} threads were woken {waits} times, mostly for nothing");
-    }
+    f.title.say_of_others(&format!("{threads} threads were woken {waits} times, mostly for nothing"));
     f.evidence.push(format!(
         "all that wait are woken at a time; each runs for {} and waits again",
         duration(each.amount().seconds())

@@ -92,9 +92,7 @@ fn tell_idle(scheduler: &Scheduler, f: &mut Finding) {
         1 => format!("1 idle thread had no {} to run", scheduler.task),
         n => format!("{n} idle threads had no {} to run", scheduler.task),
     };
-    if let Some((begin, _)) = f.title.rsplit_once("; ") {
-        f.title = format!("{begin}; {idle}");
-    }
+    f.title.say_of_others(&idle);
     f.evidence.retain(|line| !line.contains(" waited ") && !line.starts_with("no thread waited for it"));
     f.evidence.insert(0, format!("{idle}; {}s that wait for one another are not seen by the kernel", scheduler.task));
     (f.waiters, f.wait_stack) = (Waiters::default(), Vec::new());
@@ -144,7 +142,8 @@ pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Findi
         f.evidence.push(collecting.line());
         f.advice += &format!(" {}", collecting.advice);
         if collecting.is_most() {
-            f.title = format!("{:.0} % of the CPU time was garbage collection: {}", 100.0 * collecting.share, f.title);
+            let share = 100.0 * collecting.share;
+            f.title.begin_with(&format!("{share:.0} % of the CPU time was garbage collection: "));
         }
     }
 }

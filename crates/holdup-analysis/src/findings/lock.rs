@@ -69,16 +69,15 @@ pub(super) fn at_site(context: &Context, tally: &Tally) -> Option<&'static Known
     lock_names::at(context.trace, context.classifier, tally.main_site(context.classifier))
 }
 
-/// Whether the function that waits at the chain's end has a lock's name.
+/// Whether the function that waits at the chain's end has a lock's name, or is known to wait for one.
 pub(super) fn is_at_lock(context: &Context, tally: &Tally) -> bool {
-    context.classifier.facts(tally.main_site(context.classifier)).lock_function != StringId::default()
+    let named = context.classifier.facts(tally.main_site(context.classifier)).lock_function != StringId::default();
+    named || at_site(context, tally).is_some_and(|known| known.place == known::Place::Runtime)
 }
 
 /// Whether whoever has a lock sleeps because it waits for one itself, until a time is over: two that wait for each other do.
 pub(super) fn waits_for_another(context: &Context, group: &Group, tally: &Tally) -> bool {
-    let named = || is_at_lock(context, tally);
-    let tries = || at_site(context, tally).is_some_and(|known| known.place == known::Place::Runtime);
-    group.is_lock() && tally.activity() == Activity::Slept && (named() || tries())
+    group.is_lock() && tally.activity() == Activity::Slept && is_at_lock(context, tally)
 }
 
 /// Whether those who wait for what somebody does mostly wait for locks, which others keep until it is done: shells of which each runs a
@@ -88,34 +87,37 @@ pub(super) fn is_kept_meanwhile(context: &Context, group: &Group, tally: &Tally)
     if !matches!(group, Group::Serial(_) | Group::Timer(..) | Group::Disk(..)) {
         return false;
     }
+    let [locks, all] = for_locks(context, tally);
+    // Those of whom nobody knows where they waited are none of them.
+    2 * locks > all && 2.0 * locks as f64 > tally.rank.0
+}
+
+/// From this share of the waiting on, a lock is worth a word.
+const WORTH: f64 = 0.05;
+
+/// Whether some of them wait for locks, which may be kept by one that waits itself.
+pub(super) fn may_be_kept(context: &Context, tally: &Tally) -> bool {
+    let [locks, all] = for_locks(context, tally);
+    locks as f64 > WORTH * all as f64
+}
+
+/// For how long, in nanoseconds, threads waited for locks, and for anything but somebody's end.
+fn for_locks(context: &Context, tally: &Tally) -> [u64; 2] {
     let (mut locks, mut all) = (0, 0);
     for (stack, ns) in &tally.wait_stacks {
         let kind = context.classifier.facts(*stack).kind;
         locks += if is_for_lock(context, *stack) { *ns } else { 0 };
         all += if kind == Some(WaitKind::Join) { 0 } else { *ns };
     }
-    // Those of whom nobody knows where they waited are none of them.
-    2 * locks > all && 2.0 * locks as f64 > tally.rank.0
+    [locks, all]
 }
 
-/// A lock that somebody keeps while he waits.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Kept {
-    /// As the object of a sentence.
-    pub(super) name: &'static str,
-    advice: &'static str,
-}
-
-impl Kept {
-    /// What to do about it, where `function` is where he waits.
-    pub(super) fn advice(&self, function: &str) -> String {
-        self.advice.replace("{}", function)
-    }
-}
+/// One that nothing is known of.
+static ANY: Known = Known::of_runtime("a lock", "Let it go before {} waits.", &[]);
 
 /// The lock that whoever waits in the function that a group is about has, if for most of the time others of the program wait for it.
 /// O(cells), and O(n log n) in spans.
-pub(super) fn kept_at(context: &Context, group: &Group, tally: &Tally) -> Option<Kept> {
+pub(super) fn kept_at(context: &Context, group: &Group, tally: &Tally) -> Option<&'static Known> {
     let (Group::Timer(program, function) | Group::Outside(program, function)) = *group else { return None };
     let time = |spans: Vec<&[Span]>| levels(&spans).iter().skip(1).sum::<f64>();
     let is_it = |key: &Key| {
@@ -134,8 +136,7 @@ pub(super) fn kept_at(context: &Context, group: &Group, tally: &Tally) -> Option
         names.entry(known.map(|known| known.name)).or_insert((0, known)).0 += ns;
     }
     let (_, known) = names.into_values().max_by_key(|(ns, known)| (*ns, known.map(|known| known.name)))?;
-    let any = Kept { name: "a lock", advice: "Let it go before {} waits." };
-    Some(known.map_or(any, |known| Kept { name: known.name, advice: known.advice }))
+    Some(known.unwrap_or(&ANY))
 }
 
 /// Whether a lock is waited for there, by whatever means: a server may sleep at a latch for a row's lock.

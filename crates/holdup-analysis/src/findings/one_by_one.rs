@@ -11,6 +11,8 @@ const FEWEST: usize = 3;
 const MOST: f64 = 0.5;
 /// Two worked at once for no more than this share of the time in which one did: where one ends and the next begins.
 const SELDOM: f64 = 0.1;
+/// Of those that work for less of the time than this, it is mere chance that no two did at once.
+const OFTEN: f64 = 0.5;
 
 /// How many there are of a program.
 pub(super) struct OneByOne {
@@ -25,7 +27,8 @@ impl OneByOne {
         let parallelism = &context.timeline.parallelism;
         let alone = parallelism.get(1).copied().unwrap_or(0);
         let several: u64 = parallelism.iter().skip(2).sum();
-        if !whole || several as f64 > SELDOM * alone as f64 {
+        let seldom = (alone as f64) < OFTEN * context.timeline.end as f64;
+        if !whole || seldom || several as f64 > SELDOM * alone as f64 {
             return None;
         }
         let mut work: FxHashMap<ThreadIdx, f64> = FxHashMap::default();

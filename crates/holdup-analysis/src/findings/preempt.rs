@@ -79,9 +79,14 @@ pub(super) fn antagonists(context: &Context, tally: &Tally) -> Vec<(ThreadIdx, u
     found
 }
 
-/// Whether most of its work was waiting for a CPU, and who used that.
+/// Whether most of its work was waiting for a CPU.
+pub(super) fn lacks_cpu(tally: &Tally) -> bool {
+    tally.not_running > 0.5 * tally.rank
+}
+
+/// The same in words, and who used that CPU.
 pub(super) fn without_cpu(context: &Context, tally: &Tally) -> String {
-    if tally.not_running <= 0.5 * tally.rank {
+    if !lacks_cpu(tally) {
         return String::new();
     }
     let used = match antagonist(context, tally) {

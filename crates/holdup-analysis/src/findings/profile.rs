@@ -211,22 +211,23 @@ pub(super) fn cpu_bound(
     };
     let advice = format!("{} {advice}", runtime::naming(&found.function)).trim_start().to_owned();
     let (confidence, doubts) = certainty(context, count, share);
+    // A function without a name, or with next to nothing of the work, is nothing to name in a headline.
+    let mostly_in = match found.function.as_str() {
+        function if share >= FLAT && !function.is_empty() => format!(", {:.0} % of it in {function}", 100.0 * share),
+        _ => String::new(),
+    };
     let busy = Finding {
         kind: FindingKind::CpuBound,
         title: match (&storm, mostly, &one_by_one) {
-            (Some(storm), _, _) => format!("{}, {:.0} % of it in {}", storm.words(name), 100.0 * share, found.function),
+            (Some(storm), _, _) => storm.words(name) + &mostly_in,
             (None, Some(share), _) => format!(
                 "{} of CPU time went into work, {:.0} % of it into garbage collection",
                 label::duration(seconds),
                 100.0 * share
             ),
-            (None, None, Some(one_by_one)) => format!(
-                "{}: {} of CPU time, {:.0} % of it in {}",
-                one_by_one.words(name),
-                label::duration(seconds),
-                100.0 * share,
-                found.function
-            ),
+            (None, None, Some(one_by_one)) => {
+                format!("{}: {} of CPU time{mostly_in}", one_by_one.words(name), label::duration(seconds))
+            }
             (None, None, None) if share < FLAT => {
                 let own = samples.values().sum::<f64>() / total.max(1.0);
                 format!(
@@ -241,7 +242,8 @@ pub(super) fn cpu_bound(
                 100.0 * share,
                 found.function
             ),
-        },
+        }
+        .into(),
         evidence,
         advice,
         culprit: found,
@@ -253,7 +255,7 @@ pub(super) fn cpu_bound(
     Some((storm.is_some(), busy))
 }
 
-/// A function with less of the work than this is nothing to name in a headline.
+/// A function with less of the work than this is none to speak of.
 const FLAT: f64 = 0.05;
 /// A function with less of the work than this is not where most of it is done.
 const SMALL: f64 = 0.25;

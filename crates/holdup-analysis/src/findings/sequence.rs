@@ -277,7 +277,8 @@ fn finding(context: &Context, row: &Row, below: &Below) -> Finding {
         kind,
         title: format!(
             "{starter} started {number} {of}processes{what}, one after another: {in_all} in all, {each_took} each{mostly}"
-        ),
+        )
+        .into(),
         evidence: evidence(context, row, below, &shares),
         advice: advice.to_owned(),
         culprit: culprit(context, row, below, same),
@@ -317,7 +318,7 @@ fn with_disk(context: &Context, finding: Finding, row: &Row, at_disk: &Tally) ->
     let Some(at) = place::place(context, at_disk.main_site(context.classifier)) else { return finding };
     let (function, lasted) = (context.trace.text(at.function), duration(context.limits.once(at_disk.waited.amount())));
     Finding {
-        title: format!("{}; they waited for the disk for {lasted}", finding.title),
+        title: format!("{}; they waited for the disk for {lasted}", finding.title).into(),
         advice: format!("Ask the disk less often in {function}: in batches, or ahead of time. {}", finding.advice),
         ..finding
     }

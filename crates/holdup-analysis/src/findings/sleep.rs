@@ -1,6 +1,6 @@
 //! Whoever sleeps while others wait: what is said of it, and what to do.
 
-use holdup_trace::StringId;
+use holdup_trace::StackId;
 use rustc_hash::FxHashSet;
 
 use super::at_once::{self, Limit};
@@ -8,16 +8,16 @@ use super::context::Context;
 use super::crew::Crew;
 use super::tally::{Group, Tally};
 use super::{holder, lock};
+use crate::classify::WaitKind;
 use crate::report::Culprit;
 
-/// The sentence, where `limit` says how many did it at a time, `lasted` how long, and `stood` who stood still meanwhile.
+/// What they did, where `limit` says how many did it at a time, and `lasted` how long.
 pub(super) fn title(
     context: &Context,
     (group, tally): (&Group, &Tally),
     crew: &Crew,
     limit: Option<Limit>,
     lasted: &str,
-    stood: &str,
 ) -> String {
     let who = crew.words(context);
     let it = if crew.is_many() { "them" } else { "it" };
@@ -25,27 +25,43 @@ pub(super) fn title(
     let (own, alone) = if tally.by_thread.len() == 1 { ("its", "it") } else { ("their", "they") };
     let at_home = at_once::is_at_home(context, tally);
     let slept = if at_home { format!("waited for a timer of {own} own") } else { "slept".to_owned() };
-    let known = lock::tried(context, tally);
-    if known.is_some() || lock::is_at_lock(context, tally) {
-        let named = known.or_else(|| lock::at_site(context, tally).filter(|_| lock::is_at_lock(context, tally)));
-        let lock = named.map_or("a lock", |known| known.name);
+    if let Some(lock) = wanted(context, tally) {
         if lock::kept_at(context, group, tally).is_some() {
             return format!(
-                "{who} slept for {lasted} in tries to get {lock}, while others waited for one of {own} own; {stood}"
+                "{who} slept for {lasted} in tries to get {lock}, while others waited for one of {own} own"
             );
         }
         let meanwhile = holder::likely(context, tally).map(|doing| doing.past(context));
         let meanwhile = meanwhile.map(|did| format!(", while another one {did}")).unwrap_or_default();
-        format!("{who} slept for {lasted} in tries to get {lock}{meanwhile}; {stood}")
-    } else if !at_home && is_for_itself(tally) {
-        format!("{who} slept for {lasted}{at_once} in the middle of {own} work")
+        format!("{who} slept for {lasted} in tries to get {lock}{meanwhile}")
     } else if lock::is_kept_meanwhile(context, group, tally) {
-        format!("{who} {slept} for {lasted} while a lock was kept for {it}; {stood}")
+        format!("{who} {slept} for {lasted} while a lock was kept for {it}")
     } else if at_home {
-        format!("{who} {slept} for {lasted} before {alone} answered{}; {stood}", at_once.trim_end_matches(','))
+        format!("{who} {slept} for {lasted} before {alone} answered{}", at_once.trim_end_matches(','))
     } else {
-        format!("{who} slept for {lasted}{at_once} while others waited for {it}; {stood}")
+        format!("{who} slept for {lasted}{at_once} while others waited for {it}")
     }
+}
+
+/// What they try to get who sleep in between, as the object of a sentence; `None` where it is no lock.
+fn wanted(context: &Context, tally: &Tally) -> Option<&'static str> {
+    if let Some(known) = lock::tried(context, tally) {
+        return Some(known.name);
+    }
+    let named = || lock::at_site(context, tally).map_or("a lock", |known| known.name);
+    lock::is_at_lock(context, tally).then(named)
+}
+
+/// Whether they sleep for nobody else, and not where their work begins.
+pub(super) fn is_in_its_work(context: &Context, tally: &Tally) -> bool {
+    is_for_itself(tally) && !at_once::is_at_home(context, tally) && wanted(context, tally).is_none()
+}
+
+/// The whole sentence about those.
+pub(super) fn in_its_work(context: &Context, crew: &Crew, tally: &Tally, limit: Option<Limit>, lasted: &str) -> String {
+    let own = if tally.by_thread.len() == 1 { "its" } else { "their" };
+    let (who, at_once) = (crew.words(context), at_once::words(context, limit));
+    format!("{who} slept for {lasted}{at_once} in the middle of {own} work")
 }
 
 /// What to do, where `function` is what sleeps.
@@ -60,6 +76,9 @@ pub(super) fn advice(
     if tries_lock(context, tally) {
         if lock::kept_at(context, group, tally).is_some() {
             return lock::DEADLOCK.to_owned();
+        }
+        if let Some(known) = lock::at_site(context, tally) {
+            return known.advice(function);
         }
         return format!(
             "See who has that lock meanwhile, and for how long: another cause may tell. Wait for it without sleeping in {function}."
@@ -77,8 +96,12 @@ pub(super) fn advice(
         }
     } else if let Some(limit) = limit {
         at_once::advice(context, limit, function, &format!("see why {process} sleeps in {function}"))
-    } else if is_another_program(context, tally) {
-        format!("See why {process} sleeps in {function} before it answers, or ask it less often.")
+    } else if is_for_others(context, tally) {
+        let or = match awaits_end(context, tally) {
+            true => "before it ends, or go on without waiting for that",
+            false => "before it answers, or ask it less often",
+        };
+        format!("See why {process} sleeps in {function} {or}.")
     } else {
         format!(
             "Wait for the event instead of sleeping in {function} (a condition variable, a futex, an eventfd), unless it is meant to \
@@ -97,15 +120,23 @@ pub(super) fn is_for_itself(tally: &Tally) -> bool {
     tally.threads.iter().all(|thread| tally.by_thread.contains_key(thread))
 }
 
-/// Whether it is a server that sleeps, or nobody at its end is in focus or, where everybody is, of the program of those that are kept from their work.
-fn is_another_program(context: &Context, tally: &Tally) -> bool {
-    if tally.ends().keys().all(|thread| context.timeline.is_server(*thread) == Some(true)) {
+/// Whether those that wait mostly do so for the end of a thread or process.
+fn awaits_end(context: &Context, tally: &Tally) -> bool {
+    let is_join = |stack: &StackId| context.classifier.facts(*stack).kind == Some(WaitKind::Join);
+    let all: u64 = tally.wait_stacks.values().sum();
+    let joins: u64 = tally.wait_stacks.iter().filter(|(stack, _)| is_join(stack)).map(|(_, ns)| ns).sum();
+    2 * joins > all
+}
+
+/// Whether it is a server that sleeps, or somebody of another process than most of those that wait for it.
+fn is_for_others(context: &Context, tally: &Tally) -> bool {
+    let ends = tally.ends();
+    if ends.keys().all(|thread| context.timeline.is_server(*thread) == Some(true)) {
         return true;
     }
-    if !context.focus.is_everything() {
-        return !tally.ends().keys().any(|thread| context.focus.contains(*thread));
-    }
-    let ends: FxHashSet<StringId> = tally.ends().keys().map(|thread| context.program(*thread)).collect();
-    let mut waiters = tally.at_work.threads.iter().map(|thread| context.program(*thread)).peekable();
-    waiters.peek().is_some() && waiters.all(|program| !ends.contains(&program))
+    let sleep: FxHashSet<u32> = ends.keys().map(|thread| context.pid(*thread)).collect();
+    let at_work = &tally.at_work.threads;
+    let waiters = if at_work.is_empty() { &tally.threads } else { at_work };
+    let others = waiters.iter().filter(|thread| !sleep.contains(&context.pid(**thread))).count();
+    2 * others > waiters.len()
 }

@@ -96,7 +96,7 @@ fn finding(context: &Context, function: StringId, spun: &Spun) -> Finding {
         waiters,
         ..Finding::default()
     };
-    finding.title = title(spun, &others, &finding);
+    finding.title = title(spun, &others, &finding).into();
     finding.evidence = evidence(context, spun, &others);
     finding.advice = advice(spun, &others, &finding);
     (finding.confidence, finding.doubts) = confidence(context, spun, &others);
@@ -281,9 +281,11 @@ fn evidence(context: &Context, spun: &Spun, others: &Others) -> Vec<String> {
 }
 
 fn advice(spun: &Spun, others: &Others, f: &Finding) -> String {
-    let openmp = f.wait_stack.iter().any(|l| l.contains("gomp") || l.contains("kmp"));
-    let sleep = if openmp {
+    let is_in = |names: &[&str]| f.wait_stack.iter().any(|line| names.iter().any(|name| line.contains(name)));
+    let sleep = if is_in(&["gomp", "kmp"]) {
         "let the runtime's threads sleep (OMP_WAIT_POLICY=passive)"
+    } else if is_in(&["ObjectMonitor::"]) {
+        "let fewer threads come to that monitor at a time (Java spins for it a little before they sleep)"
     } else {
         "let the waiting ones sleep after a short while (a mutex, a futex, a condition variable)"
     };

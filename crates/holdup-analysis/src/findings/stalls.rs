@@ -71,7 +71,7 @@ pub(super) fn tell(findings: &mut [Finding], stalls: &[Stall]) {
                 "Make {function} shorter, cut it into parts, or do it where nobody waits for it: whoever asks meanwhile waits for all of it."
             ),
         };
-        let all = std::mem::replace(&mut finding.title, stall.title.clone());
+        let all = std::mem::replace(&mut finding.title, stall.title.clone().into());
         finding.evidence.insert(0, format!("all in all, {all}"));
         finding.culprit = stall.culprit.clone();
     }

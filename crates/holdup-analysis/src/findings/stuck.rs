@@ -10,7 +10,7 @@ use super::crew::Crew;
 use super::tally::{Group, Tally};
 use super::{culprit, names, place};
 use crate::classify::WaitKind;
-use crate::report::Stall;
+use crate::report::{Stall, Title};
 
 /// Whether it is about such locks.
 pub(super) fn is(group: &Group, tally: &Tally) -> bool {
@@ -24,7 +24,7 @@ pub(super) fn circle(context: &Context, tally: &Tally) -> Vec<ThreadIdx> {
 }
 
 /// `lock` are the locks in words.
-pub(super) fn title(context: &Context, tally: &Tally, crew: &Crew, lock: &str, lasted: &str, stood: &str) -> String {
+pub(super) fn title(context: &Context, tally: &Tally, crew: &Crew, lock: &str, lasted: &str, stood: &str) -> Title {
     let circle = circle(context, tally);
     if circle.is_empty() {
         let them = if lock.starts_with(|c: char| c.is_ascii_digit()) { "them" } else { "it" };
@@ -37,14 +37,15 @@ pub(super) fn title(context: &Context, tally: &Tally, crew: &Crew, lock: &str, l
         };
         let end =
             if is_to_write(context, tally) { format!("did not get {them}") } else { format!("nobody let {them} go") };
-        return format!("{who} waited for {lock} for {lasted}, and {end}");
+        return format!("{who} waited for {lock} for {lasted}, and {end}").into();
     }
     let names = names::grouped(circle.iter().map(|thread| context.thread_name(*thread)));
     let who = match names.as_slice() {
         [names @ .., last] if !names.is_empty() => format!("{} and {last}", names.join(", ")),
         names => names.concat(),
     };
-    format!("{who} waited for each other for {lasted}, each for a lock that another one has (a deadlock); {stood}")
+    let did = format!("{who} waited for each other for {lasted}, each for a lock that another one has (a deadlock)");
+    Title::new(did, stood)
 }
 
 /// Whether it is to write under a lock that several may have to read: nobody of those needs to keep it.

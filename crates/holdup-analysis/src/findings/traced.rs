@@ -21,10 +21,6 @@ pub(super) fn add(context: &Context, tally: &Tally, finding: &mut Finding) {
         [one] => format!("{one} is"),
         _ => "others are".to_owned(),
     };
-    let (what, rest) = match finding.title.split_once("; ") {
-        Some((what, rest)) => (what, format!("; {rest}")),
-        None => (finding.title.as_str(), String::new()),
-    };
-    finding.title = format!("{what}, as {whom} traced (ptrace){rest}");
+    finding.title.add(&format!(", as {whom} traced (ptrace)"));
     finding.advice = LESS.to_owned();
 }

@@ -4,6 +4,7 @@ use holdup_base::named;
 use holdup_trace::LockKind;
 use serde::Serialize;
 
+use super::title::Title;
 pub use crate::about::About;
 use crate::idiom::IdiomFacts;
 
@@ -15,7 +16,8 @@ pub struct Finding {
     /// Its kind.
     pub kind: FindingKind,
     /// One sentence.
-    pub title: String,
+    #[schemars(with = "String")]
+    pub title: Title,
     /// Who did it.
     pub culprit: Culprit,
     /// With which lock.

@@ -103,7 +103,7 @@ fn slices(uuid: u64, rank: usize, finding: &Finding, base: u64, out: &mut Messag
                 event.number(9, BEGIN);
                 event.number(11, uuid);
                 event.text(22, "holdup");
-                event.text(23, &finding.title);
+                event.text(23, finding.title.as_str());
                 annotations(finding, event);
             });
         });

@@ -8,17 +8,15 @@ use crate::findings::context::Context;
 
 /// In a sentence, behind how long it lasted.
 pub(in crate::findings) fn words(context: &Context, limit: Option<Limit>) -> String {
-    let Some(Limit { at_once, told_by, asked_by, kept }) = limit else { return String::new() };
+    let Some(Limit { at_once, told_by, asked_by }) = limit else { return String::new() };
     let number = if at_once == 1 { "one".to_owned() } else { at_once.to_string() };
-    if let Some(kept) = kept {
-        return format!(", {number} at a time, with {},", kept.name);
-    }
     let name = |program| context.trace.text(program);
     let asked_in = asked_by.map(|(_, l)| format!(" (in {})", name(l.function))).unwrap_or_default();
     let asked_by = asked_by.map(|(program, _)| format!(" asked by {}{asked_in},", name(program))).unwrap_or_default();
     match told_by {
         ToldBy::All if at_once > 1 => format!(", all {number} at a time,{asked_by}"),
         ToldBy::All | ToldBy::Some => format!(", {number} at a time,{asked_by}"),
+        ToldBy::Lock(known) => format!(", {number} at a time, with {},", known.name),
         ToldBy::Connections(program) => {
             let connections = if at_once == 1 { "one connection".to_owned() } else { format!("{number} connections") };
             format!(", asked by {} over {connections}{asked_in},", name(program))
@@ -37,9 +35,6 @@ pub(in crate::findings) fn words(context: &Context, limit: Option<Limit>) -> Str
 
 /// What to do about it.
 pub(in crate::findings) fn advice(context: &Context, limit: Limit, function: &str, shorter: &str) -> String {
-    if let Some(kept) = limit.kept {
-        return format!("Others wait for that lock. {} Or {shorter}.", kept.advice(function));
-    }
     let number = if limit.at_once == 1 { "two".to_owned() } else { format!("more than {}", limit.at_once) };
     let in_it = |(_, l): (StringId, LocationRow)| match context.source(&l) {
         source if source.is_empty() => format!(", in {},", context.trace.text(l.function)),
@@ -64,6 +59,7 @@ pub(in crate::findings) fn advice(context: &Context, limit: Limit, function: &st
             "Never {number} at once: find what lets no more in (a pool, a number of workers or connections, a lock, calls one after \
              another), and let in more{asks}; or {shorter}."
         ),
+        ToldBy::Lock(known) => format!("Others wait for that lock. {} Or {shorter}.", known.advice(function)),
         ToldBy::Connections(program) => {
             let over =
                 if limit.at_once == 1 { "one connection".to_owned() } else { format!("{} connections", limit.at_once) };

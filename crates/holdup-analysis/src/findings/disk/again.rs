@@ -72,7 +72,7 @@ impl Shortage {
              memory to take away",
             100.0 * self.share
         ));
-        finding.title = finding.title.replacen("; ", ", again and again for the same, as memory was short; ", 1);
+        finding.title.add(", again and again for the same, as memory was short");
         let whose = if self.is_limit {
             "Its control group may have no more memory (memory.max; memory.limit_in_bytes), so that what was read is dropped and read \
              again: allow it more, or let it need less at a time."

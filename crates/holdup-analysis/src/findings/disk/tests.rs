@@ -3,6 +3,7 @@ use holdup_trace::{
 };
 
 use super::*;
+use crate::report::Title;
 
 const US: u64 = 1000;
 const DISK: u32 = 254 << 20;
@@ -97,7 +98,7 @@ fn another_program_that_asks_for_more_at_the_same_time_is_told() {
     let other = device.others.first().expect("another one");
     assert_eq!((other.process.as_str(), other.requests, other.bytes), ("other", 1, 1 << 20));
     let told = |lasted_s| {
-        let title = "logger waited for the disk for a while; 1 thread stood still".to_owned();
+        let title = Title::new("logger waited for the disk for a while".to_owned(), "1 thread stood still");
         let mut finding = Finding { title, lasted_s, ..Finding::default() };
         add(&mut finding, Some(DiskFacts { devices: vec![device.clone()] }), None);
         finding
@@ -111,7 +112,7 @@ fn another_program_that_asks_for_more_at_the_same_time_is_told() {
     let idle = told(2.0);
     assert_eq!(
         idle.title,
-        "logger waited for the disk, which had next to nothing to do, for a while; 1 thread stood still"
+        "logger waited for the disk for a while, though that disk had next to nothing to do; 1 thread stood still"
     );
     assert!(idle.advice.starts_with("See what held its requests back: a limit"), "{}", idle.advice);
     assert_eq!(idle.doubts, ["the device had something to do for 110.0 µs of that at most"]);
@@ -250,7 +251,7 @@ fn more_places_than_are_remembered_are_not_counted() {
 fn why_it_is_read_again_is_told_where_memory_is_short() {
     let told = |times_each, is_limit| {
         let device = DiskDevice { requests: 10_000, worked_at_most_s: 10.0, times_each, ..DiskDevice::default() };
-        let title = "logger waited for the disk for 2.00 s; 1 thread stood still".to_owned();
+        let title = Title::new("logger waited for the disk for 2.00 s".to_owned(), "1 thread stood still");
         let mut finding = Finding { title, lasted_s: 2.0, ..Finding::default() };
         add(&mut finding, Some(DiskFacts { devices: vec![device] }), Some(&Shortage { share: 0.4, is_limit }));
         (finding.title, finding.advice)

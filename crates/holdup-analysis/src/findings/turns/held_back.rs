@@ -108,7 +108,8 @@ fn finding(context: &Context, received: &Received) -> Finding {
                  and delayed acknowledgement)",
                 duration(mean)
             ),
-        },
+        }
+        .into(),
         culprit: who,
         wait_stack: context.stack_text(delays.stack),
         waiters: Waiters {

@@ -25,7 +25,7 @@ pub(super) fn describe(context: &Context, pairs: &Pairs, parts: &Parts, f: &mut 
     };
     let is_traced = pairs.stacks.iter().any(|stack| context.classifier.facts(*stack).traced);
     let traces = if is_traced { ", one of which traces the other" } else { "" };
-    f.title = format!("{who}{traces}: {what}");
+    f.title = format!("{who}{traces}: {what}").into();
     f.evidence = evidence(context, pairs, parts, [&one, &other], &each);
     let function = if f.culprit.function.is_empty() { &one } else { &f.culprit.function };
     f.advice = if is_traced {

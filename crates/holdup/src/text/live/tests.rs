@@ -13,7 +13,7 @@ fn finding(number: usize, function: &str, kind: FindingKind) -> Finding {
     let mut found = Finding {
         id: format!("f{number}"),
         kind,
-        title: format!("{function} kept one lock for 1.00 s"),
+        title: format!("{function} kept one lock for 1.00 s").into(),
         blame_cpu_s: 1.0,
         share_of_held_up: 0.5,
         advice: format!("Do the work of {function} elsewhere."),

@@ -73,7 +73,7 @@ fn held() -> Finding {
 }
 
 fn small(id: &str, kind: FindingKind) -> Finding {
-    let title = format!("{id} did little");
+    let title = format!("{id} did little").into();
     let share_of_held_up = if kind == FindingKind::IdleByDesign { 0.0 } else { 0.001 };
     Finding { id: id.into(), kind, title, blame_cpu_s: 0.001, share_of_held_up, ..Finding::default() }
 }
@@ -123,7 +123,7 @@ fn a_program_that_is_merely_busy() {
     let title = "4.05 s of CPU time went into work, 39 % of it in a::b::<c>::run of rustc".to_owned();
     let culprit = Culprit { function: "a::b::<c>::run".into(), ..Culprit::default() };
     let busy = Finding {
-        title,
+        title: title.into(),
         culprit,
         kind: FindingKind::CpuBound,
         gain_at_most: None,
@@ -221,7 +221,7 @@ fn long_names_and_many_causes_fit() {
     let mut first = held();
     (first.culprit.function, first.culprit.source) = (long.clone(), format!("{long}.c:1"));
     first.waiters.names = vec![long.clone(), long.clone()];
-    let more = (2..40).map(|i| Finding { id: format!("f{i}"), title: long.clone(), ..held() });
+    let more = (2..40).map(|i| Finding { id: format!("f{i}"), title: long.clone().into(), ..held() });
     let mut answer = Explanation { findings: std::iter::once(first).chain(more).collect(), ..answer() };
     (answer.trace.path, answer.trace.focus) = (long.clone(), format!("{} (pid 1)", &long[..20]));
     let text = page_of(&answer, Some("a b'c.holdup"));
