@@ -13,6 +13,7 @@ use holdup_trace::{StackId, StringId, Syscall, ThreadIdx, Trace};
 use crate::lock_words::Near;
 use crate::runtime::{self, Ambiguous, Innermost, Role, Roles};
 use crate::schedulers::Parked;
+pub(crate) use names::is_runtime_function;
 pub(crate) use places::is_own;
 use places::{Places, User};
 

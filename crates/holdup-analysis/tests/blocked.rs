@@ -110,3 +110,32 @@ fn a_loop_that_none_but_its_timers_wake_is_not_in_the_middle_of_its_work() {
     assert!(title.contains(" slept by its own timer"), "{title}");
     assert!(!advice.contains("that timer"), "{advice}");
 }
+
+/// What is said of a program that waits for the disk in this function of the kernel, once in 5 ms.
+fn faults_in(function: &'static str) -> (String, String, Option<f64>) {
+    const KERNEL: u64 = 0xffff_ffff_8100_0000;
+    let names = vec![(0x1000, "look_up"), (KERNEL, "io_schedule"), (KERNEL + 0x1000, function)].leak();
+    let mut s = Schedule::new(1, 1000.0).thread(10, "index").in_focus();
+    for fault in 0..190 {
+        let b = 1.0 + 5.0 * f64::from(fault);
+        s = s.waits_at(10, 0, [b, b + 0.2], -1, &[KERNEL, KERNEL + 0x1010, 0x1010]);
+        s = s.wakes(b + 4.9, 0, 0, 10, WakeContext::HardIrq, 0);
+    }
+    let trace = s.finish_with(&mut Namer(names));
+    let answer = explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap();
+    let first = answer.findings.first().unwrap_or_else(|| panic!("{answer:#?}"));
+    (first.title.to_string(), first.advice.clone(), first.gain_at_most)
+}
+
+#[test]
+fn what_no_call_asked_for_is_told_as_that() {
+    let (title, advice, gain) = faults_in("do_swap_page");
+    assert!(title.contains(", for memory that was swapped out; 1 thread stood still"), "{title}");
+    assert!(advice.starts_with("Memory is too short") && gain.is_none(), "{advice} {gain:?}");
+    let (title, advice, _) = faults_in("filemap_fault");
+    assert!(title.contains(", for parts of files that it has mapped; 1 thread stood still"), "{title}");
+    assert!(advice.contains("what look_up will need ahead of time"), "{advice}");
+    let (title, advice, _) = faults_in("ext4_file_read_iter");
+    assert!(title.contains("index waited for the disk for ") && !title.contains(", for "), "{title}");
+    assert!(advice.starts_with("Ask the disk less often in look_up: in batches, ahead of time."), "{advice}");
+}

@@ -6,7 +6,7 @@ use super::{StackFacts, WaitKind, kind_of_call};
 use crate::lock_names::{asks, takes_lock};
 use crate::schedulers;
 
-pub(super) fn is_runtime_function(function: &str) -> bool {
+pub(crate) fn is_runtime_function(function: &str) -> bool {
     const PREFIXES: &[&str] = &[
         "std::",
         "core::",
@@ -98,7 +98,8 @@ pub(super) fn kernel_facts(function: &str, facts: &mut StackFacts) {
             Some(Lock)
         }
         "flock_lock_inode_wait" | "locks_lock_inode_wait" | "fcntl_setlk" | "posix_lock_inode_wait" => Some(Lock),
-        "kthread" => Some(KernelIdle),
+        // The second are io_uring's own workers.
+        "kthread" | "io_wq_worker" => Some(KernelIdle),
         "pipe_read" | "pipe_wait_readable" | "anon_pipe_read" => Some(Read),
         "pipe_write" | "pipe_wait_writable" | "anon_pipe_write" => Some(Write),
         "exc_page_fault" | "asm_exc_page_fault" | "page_fault" | "do_page_fault" => Some(PageFault),

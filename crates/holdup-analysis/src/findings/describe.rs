@@ -46,6 +46,9 @@ pub(super) fn describe(
         finding.advice = format!("{naming} {}", finding.advice);
     }
     herd::add(context, group, tally, finding);
+    if matches!(group, Group::Timer(..) | Group::Outside(..)) && storm::connects_anew(context, tally) {
+        finding.advice += &format!(" {}", storm::REUSE);
+    }
     traced::add(context, tally, finding);
     fault::add(context, group, tally, finding);
     if let Some(of_query) = work::advice(context, &tally.samples).filter(|_| group.holds_up()) {
@@ -171,7 +174,6 @@ fn is_foreign(module: &str) -> bool {
 
 fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec<String> {
     let w = &f.waiters;
-    let all = duration(context.limits.of_threads(tally.waited.amount(), tally.count()));
     let mut lines = Vec::new();
     if let Group::Ready(program, why) = group {
         return sched::evidence(context, *program, *why, tally, f);
@@ -187,7 +189,7 @@ fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec
             duration(w.max_s)
         ));
     } else {
-        lines.push(format!("{} spent {all} here", threads(w.threads)));
+        lines.push(format!("{} spent {} here", threads(w.threads), duration(w.total_s)));
         lines.push("what they waited for is their own timer, input from outside, or nobody".to_owned());
     }
     if let Some(l) = f.lock.as_ref().filter(|l| !l.address.is_empty()) {

@@ -36,14 +36,14 @@ fn each(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Option<
         let release = tally.main_release(&tally.ends().keys().copied().collect::<Vec<_>>());
         place::functions(context, release).any(|function| WAKES_ALL.contains(&bare(context.trace.text(function))))
     };
+    // What wakes them is no waiter of its own.
+    let woken = || tally.threads.iter().filter(|thread| !tally.ends().contains_key(thread));
     if !matches!(group, Group::Serial(_))
-        || tally.threads.len() < FEWEST
+        || woken().count() < FEWEST
         || (f.waiters.waits as f64) < MANY as f64 * f.lasted_s.max(1.0)
     {
         return None;
     }
-    // What wakes them is no waiter of its own.
-    let woken = || tally.threads.iter().filter(|thread| !tally.ends().contains_key(thread));
     let ran = |thread: &ThreadIdx| context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
     let each = Nanos(woken().map(ran).sum::<u64>() / f.waiters.waits);
     (each < LOOK && wakes_all()).then_some(each)

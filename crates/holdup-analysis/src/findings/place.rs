@@ -113,8 +113,10 @@ pub(super) fn any_user(context: &Context, stack: StackId) -> Option<LocationRow>
     let in_runtime = all.iter().any(|l| is_own(&l));
     let user: Vec<LocationRow> = all.iter().filter(|l| !is_own(l)).copied().collect();
     let own = |l: &&LocationRow| {
-        let module = trace.text(l.module);
-        !module.is_empty() && !module.starts_with("//") && !classify::is_runtime_module(module)
+        let (module, function) = (trace.text(l.module), trace.text(l.function));
+        // What a language's library does for a scheduler is nobody's doing either.
+        let is_helper = || in_runtime && !function.contains("+0x") && classify::is_runtime_function(function);
+        !module.is_empty() && !module.starts_with("//") && !classify::is_runtime_module(module) && !is_helper()
     };
     let named = |l: &&LocationRow| {
         let name = trace.text(l.function);

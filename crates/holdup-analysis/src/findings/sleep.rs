@@ -1,6 +1,6 @@
 //! Whoever sleeps while others wait: what is said of it, and what to do.
 
-use holdup_trace::StackId;
+use holdup_trace::{StackId, ThreadIdx};
 use rustc_hash::FxHashSet;
 
 use super::at_once::{self, Limit};
@@ -134,9 +134,10 @@ fn is_for_others(context: &Context, tally: &Tally) -> bool {
     if ends.keys().all(|thread| context.timeline.is_server(*thread) == Some(true)) {
         return true;
     }
-    let sleep: FxHashSet<u32> = ends.keys().map(|thread| context.pid(*thread)).collect();
-    let at_work = &tally.at_work.threads;
-    let waiters = if at_work.is_empty() { &tally.threads } else { at_work };
-    let others = waiters.iter().filter(|thread| !sleep.contains(&context.pid(**thread))).count();
-    2 * others > waiters.len()
+    let crew = Crew::of(context, tally);
+    let sleep: FxHashSet<u32> = crew.threads.iter().map(|thread| context.pid(*thread)).collect();
+    let is_own = |thread: &&ThreadIdx| sleep.contains(&context.pid(**thread));
+    let waiters = tally.threads.iter().filter(|thread| !crew.threads.contains(thread));
+    let (own, others): (Vec<&ThreadIdx>, Vec<&ThreadIdx>) = waiters.partition(is_own);
+    others.len() > own.len()
 }

@@ -3,6 +3,7 @@
 use holdup_trace::{StringId, ThreadIdx};
 
 use super::context::Context;
+use super::tally::Tally;
 use crate::label;
 
 /// What to do about processes that cost more to start than they do.
@@ -21,6 +22,20 @@ pub(super) fn fewer(context: &Context, mut of: impl Iterator<Item = ThreadIdx>) 
 /// The same of threads.
 pub(super) const POOL: &str =
     "Start fewer threads: keep them in a pool, and hand each more work than it takes to start one.";
+
+/// What to do about connections that are asked next to nothing.
+pub(super) const REUSE: &str = "It begins a thread for each connection, and next to nothing is asked over one: keep connections open and use them again (a \
+                                session, keep-alive, a pool).";
+/// Over one that is kept open more is asked than this.
+const ASKED: u64 = 3;
+
+/// Whether those who are waited for are threads that a server begins for connections, of which each is soon over.
+pub(super) fn connects_anew(context: &Context, tally: &Tally) -> bool {
+    let ends = tally.ends();
+    let began = |thread: &ThreadIdx| context.trace.threads.start[thread.index()].nanos() > context.blame.window.0;
+    let is_new = |thread: &ThreadIdx| context.timeline.is_server(*thread) == Some(true) && began(thread);
+    ends.len() >= MANY && tally.waits <= ASKED * ends.len() as u64 && ends.keys().all(is_new)
+}
 
 /// Many short-lived processes of one program: what each does is less than what it takes to start it.
 pub(super) struct Storm {
