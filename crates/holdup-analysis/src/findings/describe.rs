@@ -124,7 +124,7 @@ fn title(
         }
         Group::Idle(program, _) => return idle::title(context, *program, tally, f).into(),
     };
-    Title::new(did, &stood(f))
+    Title::new(&did, &stood(f))
 }
 
 /// What kept whoever was ready, or stopped, from running, and for how much of the time.

@@ -45,7 +45,7 @@ pub(super) fn title(context: &Context, tally: &Tally, crew: &Crew, lock: &str, l
         names => names.concat(),
     };
     let did = format!("{who} waited for each other for {lasted}, each for a lock that another one has (a deadlock)");
-    Title::new(did, stood)
+    Title::new(&did, stood)
 }
 
 /// Whether it is to write under a lock that several may have to read: nobody of those needs to keep it.

@@ -15,7 +15,7 @@ pub struct Title {
 
 impl Title {
     /// `did` and `stood` are halves of one sentence.
-    pub(crate) fn new(did: String, stood: &str) -> Self {
+    pub(crate) fn new(did: &str, stood: &str) -> Self {
         Self { did: did.len(), text: format!("{did}; {stood}") }
     }
 
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_is_added_stands_before_those_who_stood_still() {
-        let mut title = Title::new("nginx waited; or slept".to_owned(), "3 threads stood still");
+        let mut title = Title::new("nginx waited; or slept", "3 threads stood still");
         title.add(", as memory was short");
         title.begin_with("perhaps ");
         assert_eq!(title, "perhaps nginx waited; or slept, as memory was short; 3 threads stood still");

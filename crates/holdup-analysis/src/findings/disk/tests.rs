@@ -98,7 +98,7 @@ fn another_program_that_asks_for_more_at_the_same_time_is_told() {
     let other = device.others.first().expect("another one");
     assert_eq!((other.process.as_str(), other.requests, other.bytes), ("other", 1, 1 << 20));
     let told = |lasted_s| {
-        let title = Title::new("logger waited for the disk for a while".to_owned(), "1 thread stood still");
+        let title = Title::new("logger waited for the disk for a while", "1 thread stood still");
         let mut finding = Finding { title, lasted_s, ..Finding::default() };
         add(&mut finding, Some(DiskFacts { devices: vec![device.clone()] }), None);
         finding
@@ -251,7 +251,7 @@ fn more_places_than_are_remembered_are_not_counted() {
 fn why_it_is_read_again_is_told_where_memory_is_short() {
     let told = |times_each, is_limit| {
         let device = DiskDevice { requests: 10_000, worked_at_most_s: 10.0, times_each, ..DiskDevice::default() };
-        let title = Title::new("logger waited for the disk for 2.00 s".to_owned(), "1 thread stood still");
+        let title = Title::new("logger waited for the disk for 2.00 s", "1 thread stood still");
         let mut finding = Finding { title, lasted_s: 2.0, ..Finding::default() };
         add(&mut finding, Some(DiskFacts { devices: vec![device] }), Some(&Shortage { share: 0.4, is_limit }));
         (finding.title, finding.advice)
