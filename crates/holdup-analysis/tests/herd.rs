@@ -61,3 +61,22 @@ fn who_is_woken_in_vain_is_said_to_be() {
     assert!(vain.contains("notify_one"), "{vain}");
     assert!(!said(0.1).contains("for nothing"), "each works");
 }
+
+/// Four threads work in turn, each of which wakes the next one by a broadcast: nobody else is woken.
+#[test]
+fn who_works_when_he_is_woken_is_none_of_a_herd() {
+    let names = [(1, "app"), (11, "w"), (12, "w"), (13, "w"), (14, "w")];
+    let mut s = names.into_iter().fold(Schedule::new(2, 1000.0).in_focus(), |s, (tid, name)| s.thread(tid, name));
+    for round in 0..1990 {
+        let (t, tid) = (0.5 * f64::from(round), 11 + round % 4);
+        let chain = s.builder.chain(1, &[], &[0x1010, 0x3010]);
+        let (context, lock, target) = (WakeContext::Task, LockId::NONE, Cpu::NONE);
+        let wakee = 11 + (round + 1) % 4;
+        s.builder
+            .push(ns(t + 0.4), WakeEvent { cpu: Cpu(1), waker: tid, wakee, context, source: 0, target, lock, chain });
+        s = s.waits_at(tid, 1, [t, t + 0.45], FUTEX, &[0x2010]);
+    }
+    let answer = explain(&s.finish_with(&mut Names), "x", &Options::default(), &NoDisassembler).unwrap();
+    let first = answer.findings.first().unwrap_or_else(|| panic!("{answer:#?}"));
+    assert!(answer.findings.iter().all(|f| !f.title.contains("for nothing")), "{}", first.title);
+}

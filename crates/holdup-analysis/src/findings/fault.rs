@@ -1,6 +1,7 @@
 //! Waits for the disk that no call asks for: memory that was taken away has to be fetched when it is touched.
 
 use super::context::Context;
+use super::lock;
 use super::tally::{Group, Tally};
 use crate::classify::StackFacts;
 use crate::report::Finding;
@@ -71,6 +72,9 @@ pub(super) fn add(context: &Context, group: &Group, tally: &Tally, finding: &mut
         "" => "this code",
         function => function,
     };
-    finding.advice = fault.advice(function);
+    let advice = fault.advice(function);
+    // Whoever keeps a lock meanwhile lets that go first.
+    let keeps_lock = lock::is_kept_meanwhile(context, group, tally);
+    finding.advice = if keeps_lock { format!("{} {advice}", finding.advice) } else { advice };
     finding.title.add(fault.words());
 }

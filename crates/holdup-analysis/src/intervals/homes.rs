@@ -293,7 +293,9 @@ impl Activity {
         let (sleeps, others): (Vec<_>, Vec<_>) =
             self.waits.iter().partition(|(_, _, seen)| seen.kind == WaitKind::Timer);
         let sent: u32 = others.iter().map(|(_, _, seen)| seen.brought.iter().sum::<u32>()).sum();
-        sleeps.into_iter().filter(move |(_, _, seen)| 2 * sent >= seen.waits).map(|(_, stack, _)| *stack)
+        let fed = sleeps.into_iter().filter(move |(_, _, seen)| 2 * sent >= seen.waits).map(|(_, stack, _)| *stack);
+        // What has no stack is many places.
+        fed.filter(|stack| *stack != StackId::NONE)
     }
 
     /// Whether a sleep belongs to what the thread does for somebody.
