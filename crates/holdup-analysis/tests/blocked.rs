@@ -38,14 +38,18 @@ impl Symbolizer for Names {
     }
 }
 
-/// What is advised where a thread asks another program, which sleeps before it answers.
-fn advised(stack: &[u64]) -> String {
-    let mut s = Schedule::new(2, 1000.0).thread(10, "server").in_focus();
+/// What is advised where a thread asks another program, which sleeps before it answers, while so many clients wait for the thread.
+fn advised(stack: &[u64], clients: u32) -> String {
+    let mut s = Schedule::new(2, 1000.0).thread(10, "server");
+    s = (11..11 + clients).fold(s, |s, tid| s.thread(tid, "client")).in_focus();
     let name = s.builder.string("backend");
     s.builder.push(0, NameEvent { pid: 2, tid: 20, name });
     for round in 0..10 {
         let t = 100.0 * f64::from(round);
         s = s.runs(20, 1, t, t + 2.0, READ).waits_at(10, 0, [t, t + 5.0], READ, stack).by(t + 4.9, 0, 10, 20);
+        for (tid, at) in (11..11 + clients).zip([0.1, 0.3, 0.5]) {
+            s = s.by(t + 1.0 + at, 0, 10, tid).waits_at(tid, 1, [t + 2.0 + at, t + 2.1 + at], READ, &[0x8010]);
+        }
         s = s.runs(20, 1, t + 5.0, t + 6.0, SLEEP).wakes(t + 90.0, 1, 0, 20, WakeContext::Timer, 0);
         s = s.runs(20, 1, t + 90.0, t + 91.0, READ).by(t + 90.9, 1, 20, 10);
     }
@@ -57,10 +61,12 @@ fn advised(stack: &[u64]) -> String {
 
 #[test]
 fn who_keeps_an_event_loop_waiting_is_told() {
-    let in_loop = advised(&[0x1010, 0x4010, 0x2010, 0x3010]);
-    assert!(in_loop.starts_with("fetch_rate blocks the thread of asyncio's event loop"), "{in_loop}");
-    assert!(in_loop.contains("see why backend sleeps"), "{in_loop}");
-    let other = advised(&[0x1010, 0x3010]);
+    for clients in [0, 3] {
+        let in_loop = advised(&[0x1010, 0x4010, 0x2010, 0x3010], clients);
+        assert!(in_loop.starts_with("fetch_rate blocks the thread of asyncio's event loop"), "{in_loop}");
+        assert!(in_loop.contains("see why backend sleeps"), "{in_loop}");
+    }
+    let other = advised(&[0x1010, 0x3010], 3);
     assert!(other.contains("see why backend sleeps") && !other.contains("event loop,"), "{other}");
 }
 

@@ -1,6 +1,6 @@
 //! What the scheduler inside of a program has to do with a finding.
 
-use holdup_trace::StackId;
+use holdup_trace::{StackId, StringId};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -98,17 +98,30 @@ fn tell_idle(scheduler: &Scheduler, f: &mut Finding) {
     (f.waiters, f.wait_stack) = (Waiters::default(), Vec::new());
 }
 
-/// Who waits for another program with a thread that its tasks need keeps them all waiting.
+/// From this share of the waiting on, it matters that a thread that tasks need is one of those that wait.
+const MATTERS: f64 = 0.05;
+
+/// Who waits for another program with a thread that its tasks need keeps them all waiting. O(stacks of the waits).
 fn tell_blocked(context: &Context, group: &Group, tally: &Tally, f: &mut Finding) {
-    let waits = lock::main_wait(context, group, tally);
-    let is_parked = context.classifier.facts(waits).parked;
-    let of = |thread: &holdup_trace::ThreadIdx| context.pid(*thread) == f.culprit.pid;
-    if is_parked || f.waiters.function.is_empty() || tally.threads.iter().any(of) || matches!(group, Group::Ready(..)) {
+    // Those that are waited for may wait for each other.
+    let mut others = tally.threads.iter().filter(|thread| !tally.ends().contains_key(thread));
+    let is_within = others.any(|thread| context.pid(*thread) == f.culprit.pid);
+    if is_within || matches!(group, Group::Ready(..)) {
         return;
     }
-    let blocks = context.classifier.scheduler_at(waits).map(|scheduler| scheduler.blocks).filter(|b| !b.is_empty());
-    if let Some(blocks) = blocks {
-        f.advice = format!("{} {}", blocks.replace("{}", &f.waiters.function), f.advice);
+    // Code that is compiled anew has other stacks for the same.
+    let mut blocked: FxHashMap<StringId, (u64, &'static str)> = FxHashMap::default();
+    for (stack, ns) in &tally.wait_stacks {
+        let blocks = context.classifier.scheduler_at(*stack).map_or("", |scheduler| scheduler.blocks);
+        let function = place::application(context, *stack).map(|l| l.function);
+        if let Some(function) = function.filter(|_| !blocks.is_empty() && !context.classifier.facts(*stack).parked) {
+            blocked.entry(function).or_insert((0, blocks)).0 += ns;
+        }
+    }
+    let all: u64 = tally.wait_stacks.values().sum();
+    let most = blocked.into_iter().max_by_key(|(function, (ns, _))| (*ns, *function));
+    if let Some((function, (_, blocks))) = most.filter(|(_, (ns, _))| *ns as f64 >= MATTERS * all as f64) {
+        f.advice = format!("{} {}", blocks.replace("{}", context.trace.text(function)), f.advice);
     }
 }
 
