@@ -97,9 +97,11 @@ pub(super) fn advice(
     } else if let Some(limit) = limit {
         at_once::advice(context, limit, function, &format!("see why {process} sleeps in {function}"))
     } else if is_for_others(context, tally) {
+        // Whoever serves is not asked to keep a pace.
+        let pace = if serves(context, tally) { "" } else { " (perhaps it keeps to a limit of its rate)" };
         let or = match awaits_end(context, tally) {
-            true => "before it ends, or go on without waiting for that",
-            false => "before it answers, or ask it less often",
+            true => format!("before it ends{pace}, or go on without waiting for that"),
+            false => format!("before it answers{pace}, or ask it less often"),
         };
         format!("See why {process} sleeps in {function} {or}.")
     } else {
@@ -128,10 +130,14 @@ fn awaits_end(context: &Context, tally: &Tally) -> bool {
     2 * joins > all
 }
 
+/// Whether all that sleep are servers.
+fn serves(context: &Context, tally: &Tally) -> bool {
+    tally.ends().keys().all(|thread| context.timeline.is_server(*thread) == Some(true))
+}
+
 /// Whether it is a server that sleeps, or somebody of another process than most of those that wait for it.
 fn is_for_others(context: &Context, tally: &Tally) -> bool {
-    let ends = tally.ends();
-    if ends.keys().all(|thread| context.timeline.is_server(*thread) == Some(true)) {
+    if serves(context, tally) {
         return true;
     }
     let crew = Crew::of(context, tally);
