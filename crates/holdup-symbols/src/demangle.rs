@@ -41,10 +41,15 @@ pub(crate) fn demangle(raw: &str) -> Demangled {
         let _ = write!(out, "{rust:#}");
         return out.demangled();
     }
-    if !name.starts_with("_Z") && !name.starts_with("___Z") {
-        return plain(name, true);
+    if name.starts_with("_Z") || name.starts_with("___Z") {
+        return demangle_cpp(name);
     }
-    demangle_cpp(name)
+    plain(&languages::demangle(name).unwrap_or_else(|| name.to_owned()), true)
+}
+
+/// Whether a name, which a source gives as it is to be shown, is mangled all the same.
+pub(crate) fn is_mangled(name: &str) -> bool {
+    ["_Z", "_R", "___Z"].iter().any(|prefix| name.starts_with(prefix)) || languages::demangle(name).is_some()
 }
 
 /// A name that is shown as it is, or the beginning of it.
@@ -138,5 +143,6 @@ fn suffix(name: &str) -> Option<usize> {
 }
 
 mod cost;
+mod languages;
 #[cfg(test)]
 mod tests;

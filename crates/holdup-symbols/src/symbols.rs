@@ -6,6 +6,7 @@ use std::sync::Arc;
 use holdup_trace::{Image, Location, Note, NoteKind, SourceLine, Symbolizer};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::demangle::{demangle, is_mangled};
 use crate::held::Held;
 use crate::inlined::InlinedFunctions;
 use crate::jit::PerfMap;
@@ -254,8 +255,7 @@ impl Symbols {
 impl Symbolizer for Symbols {
     fn demangle(&self, name: &str) -> String {
         // Of what is not mangled nothing is cut off: a source chose to write it so.
-        let mangled = ["_Z", "_R", "___Z"].iter().any(|prefix| name.starts_with(prefix));
-        if mangled { crate::demangle::demangle(name).text } else { name.to_owned() }
+        if is_mangled(name) { demangle(name).text } else { name.to_owned() }
     }
 
     fn locate(&mut self, kernel: bool, images: &[Arc<Image>], address: u64) -> Vec<Location> {

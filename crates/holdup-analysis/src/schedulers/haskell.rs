@@ -14,7 +14,7 @@ pub(super) const HASKELL: Scheduler = Scheduler {
     works: "Make {} shorter, or do less in it while it has an MVar: those that wait for one do so inside of the program.",
     waits: &["waitCondition"],
     homes: &["yieldCapability", "waitForWorkerCapability", "waitForReturnCapability", "waitForCapability"],
-    design: &["itimer_thread_func", "base_GHCziEventzi*"],
+    design: &["itimer_thread_func", "base:GHC.Event.*"],
     collects: &[
         "GarbageCollect",
         "gcWorkerThread",
@@ -27,17 +27,17 @@ pub(super) const HASKELL: Scheduler = Scheduler {
     ..Scheduler::NONE
 };
 
-/// Whether a function is compiled Haskell: `Main_zdwgo_info`, `base_GHCziBase_zpzp_info`. Other characters than letters are written with a
-/// `z`; `zi` is the dot between the parts of a module's name.
+/// Whether a function is compiled Haskell: `Main.$wgo_info`, `base:GHC.Base.++_info`.
 fn is_haskell(function: &str) -> bool {
     let Some(name) = function.strip_suffix("_info") else { return false };
-    name.starts_with("Main_") || ["zi", "zd", "zm"].iter().any(|code| name.contains(code)) && name.contains('_')
+    let module = name.split_once(':').map_or(name, |(_package, rest)| rest);
+    module.starts_with(|c: char| c.is_ascii_uppercase()) && module.contains('.')
 }
 
 /// The runtime's own code, and packages that come with the compiler.
 fn is_of_library(function: &str) -> bool {
     function.starts_with("stg_")
-        || is_haskell(function) && ["ghczm", "containerszm", "integerzm"].iter().any(|p| function.starts_with(p))
+        || is_haskell(function) && ["ghc-", "containers-", "integer-"].iter().any(|p| function.starts_with(p))
 }
 
 #[cfg(test)]
@@ -47,13 +47,13 @@ mod tests {
     #[test]
     fn compiled_haskell_is_known_by_its_names() {
         assert!(
-            ["Main_zdwzdsgo16_info", "base_GHCziBase_zpzp_info", "appzm1zi0_Stock_reserve_info"]
+            ["Main.$w$sgo16_info", "base:GHC.Base.++_info", "app-1.0:Stock.reserve_info"]
                 .map(is_haskell)
                 .iter()
                 .all(|is| *is)
         );
-        assert!(!["get_user_info", "Main_loop", "zip_info"].map(is_haskell).iter().any(|is| *is));
-        assert!(is_of_library("stg_ap_0_fast") && is_of_library("containerszm0zi6zi4zi1_DataziMap_balanceL_info"));
-        assert!(!is_of_library("Main_zdwgo_info"));
+        assert!(!["get_user_info", "Main.loop", "zip_info"].map(is_haskell).iter().any(|is| *is));
+        assert!(is_of_library("stg_ap_0_fast") && is_of_library("containers-0.6.4.1:Data.Map.balanceL_info"));
+        assert!(!is_of_library("Main.$wgo_info"));
     }
 }
