@@ -53,6 +53,9 @@ const CONNECTIONS: Known = Known::of_answer(
     ],
 );
 
+/// What stands for code without names in OpenMP's library.
+pub(crate) const OPENMP: &str = "libgomp+";
+
 /// Whether a function of the kernel or the C library asks for something, and waits for the answer.
 pub(crate) fn asks(function: &str) -> bool {
     taken_in(function).is_some_and(|known| known.place == Place::Answer)
@@ -62,6 +65,12 @@ pub(crate) fn asks(function: &str) -> bool {
 const KNOWN: &[Known] = &[
     NAMES,
     CONNECTIONS,
+    library(
+        "one of OpenMP's barriers or locks",
+        "Begin no more threads of OpenMP than there are CPUs for them (OMP_NUM_THREADS, num_threads, n_jobs), and give each more to do in {} \
+         before it waits for the others.",
+        &[OPENMP, "gomp_mutex_lock_slow"],
+    ),
     Known {
         is_single: true,
         ..Known::of_kernel(

@@ -14,8 +14,10 @@ const RUNS: SwitchState = SwitchState::Runnable;
 struct Namer;
 
 impl Symbolizer for Namer {
-    fn locate(&mut self, _: bool, _: &[Arc<Image>], _: u64) -> Vec<Location> {
-        vec![Location { function: "query".into(), module: "/bin/app".into(), ..Location::default() }]
+    fn locate(&mut self, _: bool, _: &[Arc<Image>], at: u64) -> Vec<Location> {
+        let function = ["query", "take", "serve", "pthread_cond_wait"][(at / 0x1000) as usize - 1];
+        let module = if at < 0x4000 { "/bin/app" } else { "/usr/lib/libc.so.6" };
+        vec![Location { function: function.into(), module: module.into(), ..Location::default() }]
     }
 
     fn code(&mut self, _: bool, _: &[Arc<Image>], _: u64, _: usize) -> Option<(u64, Vec<u8>)> {
@@ -29,6 +31,11 @@ const SLEPT: f64 = 20.0;
 /// Whoever has slept lets the next one in and waits for its turn: of eight threads so many sleep at a time as `starts` has, each
 /// since then.
 fn pool(starts: &[f64]) -> Finding {
+    pool_until(f64::INFINITY, starts, &[])
+}
+
+/// The same, but for one of them that lets nobody in from `until` on; they wait for their turn at `waits`.
+fn pool_until(until: f64, starts: &[f64], waits: &[u64]) -> Finding {
     let end = 1200.0;
     let mut s = Schedule::new(8, end).thread(1, "app").in_focus();
     for tid in 10..18 {
@@ -50,8 +57,20 @@ fn pool(starts: &[f64]) -> Finding {
         }
         s = s.wakes(t, cpu, 0, tid, WakeContext::Timer, 0).switch(t + 0.01, cpu, 0, RUNS, -1, tid);
         queue.push_back(tid);
+        if !waits.is_empty() {
+            // Somebody asks it for the next, and it waits for its turn.
+            s = s.waits_at(tid, cpu, [t + 0.02, t + 0.021], READ, &[0x3010]).by(t + 0.5, 7, 1, tid);
+            s = s.waits_at(tid, 7, [t + 0.51, t + 0.52], FUTEX, waits);
+        }
+        if t > until && asleep.len() + 1 == starts.len() {
+            continue;
+        }
         let next = queue.pop_front().unwrap();
-        s = s.futex(t + 0.02, tid, 0).by(t + 0.03, cpu, tid, next).switch(t + 0.04, cpu, tid, SLEEPS, FUTEX, 0);
+        if waits.is_empty() {
+            s = s.futex(t + 0.02, tid, 0).by(t + 0.03, cpu, tid, next).switch(t + 0.04, cpu, tid, SLEEPS, FUTEX, 0);
+        } else {
+            s = s.by(t + 0.0205, cpu, tid, next);
+        }
         s = s.waits_at(next, cpu, [t + 0.05, t + 0.06], SLEEP, &[0x1000]);
         asleep.push((t + 0.06 + SLEPT, cpu, next));
     }
@@ -69,6 +88,13 @@ fn as_many_as_are_let_in() {
     let one = pool(&[0.0]);
     assert!(one.title.contains(", one at a time, in the middle of their work"), "{}", one.title);
     assert!(one.advice.starts_with("Never two at once: "), "{}", one.advice);
+}
+
+#[test]
+fn those_who_sleep_let_in_who_waits_for_its_turn() {
+    let found = pool_until(600.0, &[0.0, 7.0], &[0x4010, 0x2010]);
+    assert!(!found.title.contains("at a time"), "{}", found.title);
+    assert!(found.advice.starts_with("Those that sleep let in those that wait in take: have more"), "{found:#?}");
 }
 
 #[test]

@@ -141,6 +141,11 @@ fn what_no_call_asked_for_is_told_as_that() {
     let (title, advice, _) = faults_in("filemap_fault");
     assert!(title.contains(", for parts of files that it has mapped; 1 thread stood still"), "{title}");
     assert!(advice.contains("what look_up will need ahead of time"), "{advice}");
+    let (_, advice, _) = faults_in("ext4_sync_file");
+    assert!(
+        advice.starts_with("It waits until what it wrote is on the disk (fsync, O_SYNC): do that once"),
+        "{advice}"
+    );
     let (title, advice, _) = faults_in("ext4_file_read_iter");
     assert!(title.contains("index waited for the disk for ") && !title.contains(", for "), "{title}");
     assert!(advice.starts_with("Ask the disk less often in look_up: in batches, ahead of time."), "{advice}");

@@ -11,7 +11,8 @@ use holdup_trace::{Cpu, Image, Location, LockId, Symbolizer, WakeContext, WakeEv
 
 const FUTEX: i16 = 202;
 /// Functions by address: a page for each, from the second on.
-const FUNCTIONS: [(&str, &str); 3] = [("libc.so.6", "pthread_cond_broadcast"), ("app", "worker"), ("app", "submit")];
+const FUNCTIONS: [(&str, &str); 4] =
+    [("libc.so.6", "pthread_cond_broadcast"), ("app", "worker"), ("app", "submit"), ("[kernel]", "tcp_child_process")];
 
 struct Names;
 
@@ -26,8 +27,8 @@ impl Symbolizer for Names {
     }
 }
 
-/// `rounds` times a thread wakes four at once, who each run for `each` milliseconds and wait again.
-fn herd(rounds: u32, each: f64) -> Explanation {
+/// `rounds` times a thread wakes four at once, in the function at `by`, who each run for `each` milliseconds and wait again.
+fn herd(rounds: u32, each: f64, by: u64) -> Explanation {
     let names = [(1, "app"), (10, "boss"), (11, "w"), (12, "w"), (13, "w"), (14, "w")];
     let mut s =
         names.into_iter().fold(Schedule::new(2, f64::from(rounds)).in_focus(), |s, (tid, name)| s.thread(tid, name));
@@ -38,7 +39,7 @@ fn herd(rounds: u32, each: f64) -> Explanation {
     for round in 1..rounds {
         let t = f64::from(round);
         for (i, tid) in (11..15).enumerate() {
-            let chain = s.builder.chain(1, &[], &[0x1010, 0x3010]);
+            let chain = s.builder.chain(1, &[], &[by, 0x3010]);
             let (context, lock, target) = (WakeContext::Task, LockId::NONE, Cpu::NONE);
             let wake = WakeEvent { cpu: Cpu(0), waker: 10, wakee: tid, context, source: 0, target, lock, chain };
             s.builder.push(ns(t), wake);
@@ -52,13 +53,16 @@ fn herd(rounds: u32, each: f64) -> Explanation {
 
 #[test]
 fn who_is_woken_in_vain_is_said_to_be() {
-    let said = |each| {
-        let answer = herd(2000, each);
+    let said_of = |each, by| {
+        let answer = herd(2000, each, by);
         answer.findings.iter().map(|f| format!("{} {}", f.title, f.advice)).collect::<Vec<_>>().join("\n")
     };
+    let said = |each| said_of(each, 0x1010);
     let vain = said(0.01);
     assert!(vain.contains("4 threads were woken 7,99") && vain.contains("mostly for nothing"), "{vain}");
     assert!(vain.contains("notify_one"), "{vain}");
+    let vain = said_of(0.01, 0x4010);
+    assert!(vain.contains("mostly for nothing") && vain.contains("EPOLLEXCLUSIVE"), "{vain}");
     assert!(!said(0.1).contains("for nothing"), "each works");
 }
 

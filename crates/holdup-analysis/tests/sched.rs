@@ -246,6 +246,43 @@ fn an_owner_that_a_quota_keeps_from_running_is_told_so() {
 }
 
 #[test]
+fn who_had_next_to_no_cpu_is_not_told_to_have_worked() {
+    let told = |back: f64| {
+        let mut s = Schedule::new(1, 100.0).thread(10, "worker").thread(11, "waiter");
+        let name = s.builder.string("hog");
+        s.builder.push(0, holdup_trace::NameEvent { pid: 2, tid: 20, name });
+        s = s.switch(0.0, 0, 11, SLEEPS, FUTEX, 10).switch(1.0, 0, 10, RUNS, -1, 20).switch(back, 0, 20, RUNS, -1, 10);
+        s = s.by(98.0, 0, 10, 11).switch(98.1, 0, 10, SLEEPS, FUTEX, 11);
+        let answer = ask(&s.finish(), Some("1"));
+        let found = answer.findings.iter().find(|f| f.waiters.waits > 0).expect("a finding").clone();
+        (found.kind, found.title.to_string())
+    };
+    let (kind, title) = told(97.0);
+    assert_eq!(kind, FindingKind::OwnerNotRunning);
+    assert!(title.contains("was ready and got no CPU for 100 % of 98.0 ms (mostly hog had it)"), "{title}");
+    assert_eq!(told(60.0).0, FindingKind::Serial, "on a busy machine everything starves");
+}
+
+/// A thread that a neighbour keeps from its CPU, where the two have these policies of scheduling.
+fn starved(neighbour: u8, own: u8) -> String {
+    let mut s = Schedule::new(1, 100.0).thread(10, "app");
+    let (name, group, cpus) = (s.builder.string("hog"), s.builder.string("/"), s.builder.string("0"));
+    s.builder.push(0, holdup_trace::NameEvent { pid: 2, tid: 20, name });
+    for (tid, policy) in [(10, own), (20, neighbour)] {
+        s.builder.push(0, PlacementEvent { tid, cpus, nice: 0, policy, group, span: holdup_trace::Nanos(0) });
+    }
+    s = s.switch(0.0, 0, 0, RUNS, -1, 10).switch(10.0, 0, 10, RUNS, -1, 20).switch(90.0, 0, 20, RUNS, -1, 10);
+    only(&ask(&s.finish(), Some("1")), FindingKind::CpuStarved).advice.clone()
+}
+
+#[test]
+fn what_decides_between_neighbours_is_told_by_their_policies() {
+    assert!(starved(1, 0).starts_with("hog has real-time priority"), "{}", starved(1, 0));
+    assert!(starved(0, 5).starts_with("app has the policy for idle times"), "{}", starved(0, 5));
+    assert!(starved(0, 0).starts_with("Move one of the two elsewhere"), "{}", starved(0, 0));
+}
+
+#[test]
 fn where_quotas_are_known_to_be_none_an_idle_cpu_was_slow() {
     let s = placed(Schedule::new(2, 100.0).thread(10, "a"), 0.0, 10, "0-1", 0, "/");
     let s = s.runs(10, 0, 0.0, 20.0, -1).runs(10, 0, 60.0, 100.0, -1);

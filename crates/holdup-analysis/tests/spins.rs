@@ -54,9 +54,11 @@ impl Symbolizer for Namer {
             0x1080 => "read_status",
             0x1090 => "take_latch",
             0x10a0 => "count_and_add",
+            0x10b0 | 0x10c0 => "<module>",
             _ => return Vec::new(),
         };
-        let (module, file) = ("/bin/x".into(), "/src/x.c".into());
+        let file = if address & !15 == 0x10c0 { "/src/other.py" } else { "/src/x.c" }.to_owned();
+        let module = "/bin/x".into();
         vec![Location { function: function.into(), module, file, line: 7, offset: address & 15 }]
     }
 
@@ -72,7 +74,7 @@ impl Disassembler for Four {
     fn disassemble(&self, _: &str, _: &[u8], start: u64) -> Disassembly {
         let one = |i: u64| Decoded { address: start + 4 * i, ..Decoded::default() };
         let mut code: Vec<Decoded> = (0..4).map(one).collect();
-        code[0].atomic = start >= 0x1030;
+        code[0].atomic = (0x1030..0x10b0).contains(&start);
         code[2].memory = start == 0x1090;
         code[0].variable = match start {
             0x1030 => Some(0x4000),
@@ -292,20 +294,27 @@ fn a_loop_that_walks_memory_is_work() {
     assert!(answer.findings.iter().all(|f| f.kind != FindingKind::Spin), "{:#?}", answer.findings);
 }
 
-/// What is found where one of two threads ended after 30 ms, in which it ran this.
-fn left_behind(by: u64) -> FindingKind {
+/// What is found where one of two threads ended after 30 ms, and what each ran: the one that stays first.
+fn left_behind([stays, ends]: [u64; 2]) -> FindingKind {
     let schedule = Schedule::new(2, 101.0).thread(1, "main").thread(10, "a").thread(11, "b").in_focus();
     let schedule = schedule.switch(0.0, 0, 1, SwitchState::Sleeping, common::WAIT4, 0).runs(10, 0, 0.0, 100.0, SLEEP);
     let schedule = schedule.switch(0.0, 1, 0, SwitchState::Runnable, -1, 11);
     let schedule = schedule.switch(30.0, 1, 11, SwitchState::Dead, 60, 0).exits(30.0, 11);
     let schedule = schedule.by(100.0, 0, 10, 1).exits(100.0, 10).switch(100.0, 1, 0, SwitchState::Runnable, -1, 1);
-    explained(&sampled(schedule, &[(10, 0, WORK, 0.0, 100.0), (11, 1, by, 0.0, 30.0)])).findings[0].kind
+    explained(&sampled(schedule, &[(10, 0, stays, 0.0, 100.0), (11, 1, ends, 0.0, 30.0)])).findings[0].kind
 }
 
 #[test]
 fn who_goes_on_with_what_the_others_have_done_is_the_last_to_finish() {
-    assert_eq!(left_behind(WORK), FindingKind::Imbalance);
-    assert_eq!(left_behind(SCAN), FindingKind::Serial);
+    assert_eq!(left_behind([WORK, WORK]), FindingKind::Imbalance);
+    assert_eq!(left_behind([WORK, SCAN]), FindingKind::Serial);
+}
+
+#[test]
+fn what_each_file_has_is_not_the_same_work() {
+    let [own, other] = [0x10b4, 0x10c4];
+    assert_eq!(left_behind([own, own]), FindingKind::Imbalance);
+    assert_eq!(left_behind([own, other]), FindingKind::Serial, "the `<module>` of another file");
 }
 
 /// What is found where a process waits for another one of its program, which does for longer what it has done itself.

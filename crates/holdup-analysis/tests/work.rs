@@ -8,7 +8,8 @@ use common::traffic::explained;
 use common::*;
 use holdup_trace::{Cpu, NameEvent, SampleEvent, SwitchState};
 
-const NAMES: [(u64, &str); 11] = [
+const KERNEL: u64 = 0xffff_ffff_8100_0000;
+const NAMES: [(u64, &str); 15] = [
     (0x1000, "PostgresMain"),
     (0x2000, "AfterTriggerEndQuery"),
     (0x3000, "plpgsql_call_handler"),
@@ -20,6 +21,10 @@ const NAMES: [(u64, &str); 11] = [
     (0x9000, "RI_FKey_check_upd"),
     (0xa000, "ForkingPickler.dumps"),
     (0xb000, "Queue.get"),
+    (0xc000, "btbuild"),
+    (0xd000, "saveCommand"),
+    (0xe000, "processCommand"),
+    (KERNEL, "ipt_do_table"),
 ];
 
 /// What is to be done about a server that works for a client on these ways, the innermost function first, at one after the other.
@@ -64,10 +69,25 @@ fn a_sort_that_finds_no_room_is_told_as_that() {
     let said = advice(&[&[0x7000]]);
     assert!(said.starts_with("100 % of it sorts: sort less"), "{said}");
     let said = advice(&[&[0x7000], &[0x8000, 0x7000]]);
-    assert!(
-        said.starts_with("100 % of it sorts, with files for what has no room in its memory: give it more"),
-        "{said}"
-    );
+    assert!(said.starts_with("100 % of it sorts, with files for what has no room in its memory: sort less"), "{said}");
+}
+
+#[test]
+fn a_sort_for_an_index_is_the_indexs() {
+    let said = advice(&[&[0x7000, 0xc000], &[0x8000, 0x7000, 0xc000]]);
+    assert!(said.starts_with("100 % of it sorts for an index: let more workers build it"), "{said}");
+}
+
+#[test]
+fn a_command_that_stops_all_clients_is_told() {
+    let said = advice(&[&[0xd000, 0xe000]]);
+    assert!(said.contains("until it is done (SAVE, FLUSHALL): use its form in the background (BGSAVE"), "{said}");
+}
+
+#[test]
+fn what_the_kernel_works_at_is_told_where_others_wait_for_it() {
+    let said = advice(&[&[KERNEL]]);
+    assert!(said.starts_with("Most of it goes through the rules of the packet filter (iptables, nftables)"), "{said}");
 }
 
 #[test]

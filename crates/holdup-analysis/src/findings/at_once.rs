@@ -37,6 +37,8 @@ const MANY: f64 = 20.0;
 const PAIR: usize = 2;
 /// Fewer times may be chance.
 const FEWEST: u64 = 20;
+/// So many times more that do it in their turn are no chance, either.
+const MANY_MORE: usize = 4;
 /// For so many answers at least one of what they ask must have been seen.
 const SEEN: u64 = 3;
 /// By more connections than this nobody is kept from asking.
@@ -128,11 +130,12 @@ fn sleepers(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
     let (from, to) = context.blame.window;
     let is_steady = longest >= STEADY * whole && whole >= LONG * (to - from) as f64;
     // Servers, and those to which others send what more than one and its other end wait for.
-    let is_server = |thread: &ThreadIdx| context.timeline.is_server(*thread) == Some(true);
+    let is_server = |thread: &ThreadIdx| context.is_server(*thread);
     let is_fed = || context.timeline.is_fed(tally.main_site(context.classifier)) && tally.threads.len() > PAIR;
     let serves = || of.keys().all(is_server) || is_fed();
     let are_all = of.len() == at_once && (at_once > 1 || serves());
-    let often = times as u64 >= FEWEST || are_all && tally.waits >= FEWEST;
+    // One after the other goes on without a gap.
+    let often = times as u64 >= FEWEST || (are_all || of.len() >= MANY_MORE * at_once) && tally.waits >= FEWEST;
     let seen = is_steady && often && (are_all || of.len() >= 2 * at_once);
     // Their own waits, whether or not others waited for them.
     let all = || {
@@ -315,9 +318,9 @@ impl Place {
     }
 }
 
-/// Whether it is a timer of an event loop, which waits for input in the same place.
+/// Whether it is a timer of an event loop, which waits for input in the same place, or of what runs tasks.
 pub(super) fn is_at_home(context: &Context, tally: &Tally) -> bool {
     let site = tally.main_site(context.classifier);
     let is_home = context.timeline.place(site) == intervals::Place::Home && !context.timeline.is_aside(site);
-    is_home && idle::is_at_input(context, tally)
+    is_home && (idle::is_at_input(context, tally) || context.classifier.scheduler_at(site).is_some())
 }

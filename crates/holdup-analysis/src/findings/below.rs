@@ -14,7 +14,7 @@ const NOTABLE: f64 = 0.1;
 /// Functions named.
 const NAMED: usize = 3;
 /// What the kernel may mostly do below a function: functions of its own that tell, and what to do about it.
-const KNOWN: [(&[&str], &str); 2] = [
+const KNOWN: [(&[&str], &str); 6] = [
     // It gives a program memory that this touches for the first time.
     (
         &["exc_page_fault", "do_page_fault"],
@@ -24,6 +24,26 @@ const KNOWN: [(&[&str], &str); 2] = [
         &["dup_mmap", "dup_mm"],
         "Start programs in {} without a copy of its address space: fork copies the page tables of all memory that the process has (posix_spawn, \
          vfork, or a small helper that forks).",
+    ),
+    (
+        &["ipt_do_table", "ip6t_do_table", "nft_do_chain", "ebt_do_table"],
+        "Most of it goes through the rules of the packet filter (iptables, nftables): have fewer of them before those that match, or look addresses \
+         and ports up in sets (ipset, nft's sets and maps) instead of in a rule for each.",
+    ),
+    (
+        &["compact_zone", "compact_zone_order"],
+        "The kernel moves memory about to make room for large pages: let it do that in the background \
+         (/sys/kernel/mm/transparent_hugepage/defrag: defer), or ask for large pages where they serve alone (madvise).",
+    ),
+    (
+        &["try_to_free_pages", "try_to_free_mem_cgroup_pages"],
+        "Memory is short, and {} has to make room before it gets any: allow more, on the machine (free -m) or in the control group (memory.max, \
+         memory.high), or let it need less at a time.",
+    ),
+    (
+        &["__seccomp_filter", "__audit_syscall_entry", "__audit_syscall_exit", "audit_filter_syscall"],
+        "Each call of {} is looked at by a filter (seccomp) or by audit: ask the kernel less often, or give the filter fewer rules (auditctl -l), the \
+         most frequent calls first.",
     ),
 ];
 
@@ -77,14 +97,16 @@ impl Below {
 
     /// What to do about time that is mostly the kernel's.
     pub(super) fn advice(&self, function: &str) -> Option<String> {
-        let function = if function.is_empty() { "this code" } else { function };
-        if self.kernel_share() < MOSTLY {
-            return None;
-        }
-        let known =
-            self.known.iter().zip(KNOWN).find(|(sum, _)| 2.0 * **sum > self.kernel).map(|(_, (_, advice))| advice);
         let asks = "Ask the kernel less often in {}: for more at a time, or keep what it gave.";
-        Some(known.unwrap_or(asks).replace("{}", function))
+        let any = || (self.kernel_share() >= MOSTLY).then(|| asks.replace("{}", named(function)));
+        self.known(function).or_else(any)
+    }
+
+    /// The same, if it is known at what the kernel works.
+    pub(super) fn known(&self, function: &str) -> Option<String> {
+        let of = if self.kernel_share() >= MOSTLY { self.kernel } else { self.all };
+        let (_, (_, advice)) = self.known.iter().zip(KNOWN).find(|(sum, _)| 2.0 * **sum > of)?;
+        Some(advice.replace("{}", named(function)))
     }
 
     /// In which functions below the time goes, if a notable part of it does.
@@ -99,4 +121,8 @@ impl Below {
             (kernel, _) => Some(format!("{} of its time is the kernel's; below it ran {named}", share(kernel))),
         }
     }
+}
+
+fn named(function: &str) -> &str {
+    if function.is_empty() { "this code" } else { function }
 }

@@ -29,7 +29,7 @@ const MOSTLY_IDLE: f64 = 5.0;
 /// Whether whoever waits for servers is of other processes.
 fn is_for_clients_alone(context: &Context, tally: &Tally) -> bool {
     let servers: FxHashSet<u32> = tally.by_thread.keys().map(|thread| context.pid(*thread)).collect();
-    tally.by_thread.keys().all(|thread| context.timeline.is_server(*thread) == Some(true))
+    tally.by_thread.keys().all(|thread| context.is_server(*thread))
         && !tally.threads.iter().any(|thread| servers.contains(&context.pid(*thread)))
 }
 
@@ -138,7 +138,7 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
         doubts.extend(told.map(|unseen| format!("its {}", unseen.trim_end_matches('.'))));
     }
     if matches!(group, Group::Outside(..))
-        && tally.by_thread.keys().all(|thread| context.timeline.is_server(*thread) == Some(false))
+        && tally.by_thread.keys().all(|thread| context.is_client(*thread))
         && context.timeline.place(tally.main_site(context.classifier)) != Place::Middle
     {
         grave = true;

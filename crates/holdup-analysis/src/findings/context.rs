@@ -55,6 +55,16 @@ impl Context<'_> {
         self.trace.threads.pid.get(thread.index()).copied().unwrap_or(0)
     }
 
+    /// Whether a thread answers what others ask of it, as far as that is known.
+    pub(super) fn is_server(&self, thread: ThreadIdx) -> bool {
+        self.timeline.is_server(thread) == Some(true)
+    }
+
+    /// Whether it asks, and answers nobody.
+    pub(super) fn is_client(&self, thread: ThreadIdx) -> bool {
+        self.timeline.is_server(thread) == Some(false)
+    }
+
     /// What these threads ran, in nanoseconds by stack.
     pub(super) fn samples_of(&self, threads: impl IntoIterator<Item = ThreadIdx>) -> FxHashMap<StackId, f64> {
         let mut samples: FxHashMap<StackId, f64> = FxHashMap::default();

@@ -16,6 +16,10 @@ use crate::classify::Classifier;
 use crate::report::{Activity, Culprit, WorkedOn};
 use crate::runtime;
 
+mod wide;
+
+use wide::{Function, wide};
+
 /// A function must cover this share of the blame to be the culprit; the innermost such one is.
 const COVERAGE: f64 = 0.6;
 /// From this share of a function's time on a caller matters.
@@ -38,7 +42,7 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
         return of_thread(context, if *why == Why::Starved { neighbour() } else { own() });
     }
     let (samples, function) = (samples_of(context, group, tally, &crew), function_in(context, group, tally, &crew));
-    let thread = function.and_then(|l| busiest(context, tally, &crew, l.function)).or(crew.threads.first().copied());
+    let thread = function.and_then(|l| busiest(context, tally, &crew, &l)).or(crew.threads.first().copied());
     let mut culprit = of_thread(context, thread.unwrap_or(ThreadIdx::NONE));
     (culprit.threads, culprit.processes) = (crew.threads.len(), crew.processes);
     culprit.works_on = works_on(context, tally.ends().iter().map(|(thread, blame)| (*thread, *blame)));
@@ -65,7 +69,7 @@ pub(super) fn runs_anything(context: &Context, location: &LocationRow) -> bool {
 }
 
 /// The thread that ran the function most while others waited for it.
-fn busiest(context: &Context, tally: &Tally, crew: &Crew, function: StringId) -> Option<ThreadIdx> {
+fn busiest(context: &Context, tally: &Tally, crew: &Crew, function: &LocationRow) -> Option<ThreadIdx> {
     let mut threads: FxHashMap<ThreadIdx, f64> = FxHashMap::default();
     let on_it = tally.ran_by(&crew.threads).filter(|(_, stack, _)| place::is_on(context, *stack, function));
     on_it.for_each(|(thread, _, weight)| *threads.entry(thread).or_default() += weight);
@@ -155,8 +159,8 @@ pub(super) fn function_of(context: &Context, group: &Group, tally: &Tally) -> Op
 }
 
 fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> Option<LocationRow> {
-    let waits = tally.waiting > 0.5 * tally.rank;
-    if !runs(group) || waits {
+    let stands = tally.waiting + tally.stopped > 0.5 * tally.rank;
+    if !runs(group) || stands {
         return place(context, tally.main_site(context.classifier));
     }
     // In a hand-over nobody holds the lock for long: the place that takes it is what to mend.
@@ -166,13 +170,12 @@ fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> 
     let released = tally.main_release(&crew.threads);
     let waited = if group.is_lock() { tally.common_stack(context.classifier) } else { StackId::NONE };
     let samples = samples_of(context, group, tally, crew);
-    let tells = |l: &LocationRow| !is_rare(context, &samples, l.function);
-    let known = taken.or_else(|| specific(context, &samples).filter(tells));
+    let known = taken.or_else(|| specific(context, &samples));
     if known.is_none() && !inside::nameless(context, &samples).is_empty() {
         return None;
     }
     // Where it woke others is where it let a lock go, and not what it ran.
-    let let_go = |l: &LocationRow| group.is_lock() || tells(l);
+    let let_go = |l: &LocationRow| group.is_lock() || !is_rare(context, &samples, l);
     known
         .or_else(|| [released, waited].into_iter().find_map(|s| application(context, s)).filter(let_go))
         .or_else(|| of_runtime(context.classifier, &samples))
@@ -194,11 +197,14 @@ pub(super) fn is_nameless(context: &Context, group: &Group, tally: &Tally) -> bo
 }
 
 /// Whether a function lies on next to none of these: it is no answer to what ran.
-fn is_rare(context: &Context, samples: &FxHashMap<StackId, f64>, function: StringId) -> bool {
-    let seen = || samples.iter().filter(|(stack, _)| **stack != StackId::NONE);
-    let all: f64 = seen().map(|(_, weight)| weight).sum();
-    let own: f64 = seen().filter(|(stack, _)| place::is_on(context, **stack, function)).map(|(_, weight)| weight).sum();
-    own < RARE * all
+fn is_rare(context: &Context, samples: &FxHashMap<StackId, f64>, function: &LocationRow) -> bool {
+    let on_it = samples.iter().filter(|(stack, _)| place::is_on(context, **stack, function));
+    on_it.map(|(_, weight)| weight).sum::<f64>() < RARE * known(samples)
+}
+
+/// The weight of all of which the stack is known.
+fn known(samples: &FxHashMap<StackId, f64>) -> f64 {
+    samples.iter().filter(|(stack, _)| **stack != StackId::NONE).map(|(_, weight)| weight).sum()
 }
 
 fn heaviest(samples: &FxHashMap<StackId, f64>) -> Option<StackId> {
@@ -248,7 +254,10 @@ pub(crate) fn specific_in<'c>(
     samples: &FxHashMap<StackId, f64>,
     callers: impl Fn() -> &'c Callers,
 ) -> Option<LocationRow> {
-    let named = wide(samples, COVERAGE, |stack| classifier.application_frames(stack));
+    let mut named = wide(samples, COVERAGE, |stack| classifier.application_frames(stack));
+    // What lies on next to none of all is no answer to what ran.
+    let all = known(samples);
+    named.retain(|function| function.weight >= RARE * all);
     let of_language = || first(wide(samples, COVERAGE, |stack| classifier.language_frames(stack)));
     if named.is_empty() || is_mostly_nameless(classifier, samples) {
         return nameless(classifier, samples).or_else(of_language);
@@ -331,68 +340,4 @@ fn all_callers(context: &Context) -> Callers {
         count(context.classifier, *stack, *ns, &mut all);
     }
     all
-}
-
-/// The functions that lie on at least the share `least` of the weight, the innermost first, where `frames_of` picks frames.
-fn wide(
-    samples: &FxHashMap<StackId, f64>,
-    least: f64,
-    frames_of: impl Fn(StackId) -> Vec<(FrameId, LocationRow)>,
-) -> Vec<Function> {
-    let mut functions: FxHashMap<StringId, Function> = FxHashMap::default();
-    let mut total = 0.0;
-    let mut ordered: Vec<_> = samples.iter().collect();
-    ordered.sort_by_key(|(stack, _)| **stack);
-    for (&stack, &weight) in ordered {
-        let frames = frames_of(stack);
-        if frames.is_empty() {
-            continue;
-        }
-        total += weight;
-        let depth = frames.len();
-        for (i, (_, location)) in frames.into_iter().enumerate() {
-            let function = functions.entry(location.function).or_default();
-            function.name = location.function;
-            function.add(stack, weight, (depth - i) as f64, location);
-            function.own += if i == 0 { weight } else { 0.0 };
-        }
-    }
-    let mut wide: Vec<Function> = functions.into_values().filter(|f| f.weight >= least * total).collect();
-    wide.sort_by(|a, b| b.depth().total_cmp(&a.depth()).then(b.weight.total_cmp(&a.weight)).then(a.name.cmp(&b.name)));
-    wide
-}
-
-#[derive(Default)]
-struct Function {
-    name: StringId,
-    weight: f64,
-    /// The part in which it is the innermost.
-    own: f64,
-    depths: f64,
-    last: StackId,
-    lines: FxHashMap<(StringId, u32), (f64, Option<LocationRow>)>,
-}
-
-impl Function {
-    fn add(&mut self, stack: StackId, weight: f64, depth: f64, location: LocationRow) {
-        // A recursive function counts once in a stack.
-        if self.last == stack && stack != StackId::NONE {
-            return;
-        }
-        self.last = stack;
-        self.weight += weight;
-        self.depths += weight * depth;
-        let line = self.lines.entry((location.file, location.line)).or_insert((0.0, None));
-        line.0 += weight;
-        line.1 = Some(location);
-    }
-
-    fn depth(&self) -> f64 {
-        self.depths / self.weight.max(f64::MIN_POSITIVE)
-    }
-
-    fn hottest_line(self) -> LocationRow {
-        let most = self.lines.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0).then(b.0.cmp(&a.0)));
-        most.and_then(|(_, (_, location))| location).expect("a function was added with a location")
-    }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use holdup_trace::{Amount, LockKind, Nanos};
 
 use super::at_once::{self, Limit};
+use super::below::Below;
 use super::client::Client;
 use super::context::Context;
 use super::crew::Crew;
@@ -12,9 +13,12 @@ use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
 use super::words::{at_disk, kept, lasted, lock_words, stood, times};
-use super::{collection, fault, herd, idle, inside, lock, preempt, sched, sleep, steps, storm, stuck, traced, work};
+use super::{
+    collection, fault, flush, herd, idle, inside, lock, lock_names, preempt, sched, sleep, steps, storm, stuck, traced,
+    work,
+};
 use crate::classify;
-use crate::known::Runs;
+use crate::known::{Place, Runs};
 use crate::label::{duration, threads};
 use crate::report::{Activity, Culprit, Finding, FindingKind, Title};
 use crate::runtime;
@@ -56,7 +60,14 @@ pub(super) fn describe(
         let others = if matches!(group, Group::Serial(_)) { String::new() } else { format!(" {}", finding.advice) };
         finding.advice = of_query + &others;
     }
+    // Whoever else does it pays the same.
+    let of_kernel = || Below::of(context, tally.samples.iter()).known(&finding.culprit.function);
+    if let Some(of_kernel) = of_kernel().filter(|_| group.holds_up()) {
+        finding.advice = format!("{of_kernel} {}", finding.advice);
+    }
+    // Where they wait for a lock, one after another is the lock's doing.
     if finding.kind == FindingKind::Serial
+        && !lock::is_kept_meanwhile(context, group, tally)
         && let Some(steps) = crew.threads.first().and_then(|thread| steps::advice(context, *thread, finding.lasted_s))
     {
         finding.advice = format!("{steps} {}", finding.advice);
@@ -316,16 +327,9 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
             let others = if runtime::is_one_at_a_time(&c.module, &c.function) { "processes" } else { "threads" };
             format!("Spread {function} over {others}, overlap it with the next phase, or make it shorter.")
         }
-        Group::Disk(..) if lock::is_kept_meanwhile(context, group, tally) => {
-            let lock = if f.waiters.function.is_empty() { String::new() } else { format!(" of {}", f.waiters.function) };
-            format!("Let the lock{lock} go before waiting for the disk in {function}, or ask the disk less often: in batches, ahead of time.")
-        }
-        Group::Disk(..) => {
-            let lock = if lock::may_be_kept(context, tally) { ", or without a lock" } else { "" };
-            format!("Ask the disk less often in {function}: in batches, ahead of time{lock}.")
-        }
+        Group::Disk(..) => at_disk_advice(context, group, tally, f, function),
         Group::Timer(..) => sleep::advice(context, (group, tally), limit, c, function),
-        Group::Ready(_, why) => sched::advice(*why, f),
+        Group::Ready(program, why) => sched::advice(context, *program, *why, tally, f),
         Group::Outside(..) if stuck::writes(tally) => {
             "See why the other end does not read: it may wait for this one to end.".to_owned()
         }
@@ -336,6 +340,26 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
             ),
         },
         Group::Idle(program, _) => idle::advice(context, *program, tally, f),
+    }
+}
+
+/// What to do about waiting for the disk in `function`.
+fn at_disk_advice(context: &Context, group: &Group, tally: &Tally, f: &Finding, function: &str) -> String {
+    let any = || format!("Ask the disk less often in {function}: in batches, ahead of time.");
+    let less = flush::advice(context, tally, function).unwrap_or_else(any);
+    if !lock::is_kept_meanwhile(context, group, tally) {
+        let lock = if lock::may_be_kept(context, tally) { " Or do it without a lock." } else { "" };
+        return less + lock;
+    }
+    let site = tally.common_stack(context.classifier);
+    match lock_names::at(context.trace, context.classifier, site).filter(|known| known.place == Place::Runtime) {
+        // Who lets it go, and when, is for the database.
+        Some(known) => format!("{less} {}", known.advice(&f.waiters.function)),
+        None => {
+            let lock =
+                if f.waiters.function.is_empty() { String::new() } else { format!(" of {}", f.waiters.function) };
+            format!("Let the lock{lock} go before waiting for the disk in {function}. {less}")
+        }
     }
 }
 

@@ -1,15 +1,17 @@
 //! How much could be gained: what each finding takes out of the run, and how long the run is without it.
 
+use holdup_trace::tables::LocationRow;
 use holdup_trace::{Result, StackId, ThreadIdx};
 use rustc_hash::FxHashSet;
 
 use super::context::Context;
 use super::crew::Crew;
 use super::tally::{Group, Tally};
-use super::{collecting, fault, inside, lock, place, stuck};
+use super::{collecting, fault, inside, lock, place, stuck, traced};
 use crate::blame::{Key, Study, Window};
 use crate::classify::WaitKind;
 use crate::known::{Place, Runs};
+use crate::label;
 use crate::replay::{AT_ONCE, Taken, Work, bound, replay};
 use crate::report::{Finding, FindingKind};
 
@@ -18,7 +20,7 @@ const MUCH_UNKNOWN: f64 = 0.1;
 
 /// What mending a finding could save.
 pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &Finding) -> Option<Taken> {
-    if !group.holds_up() {
+    if !group.holds_up() || traced::is_it(context, tally) {
         return None;
     }
     let mut taken = Taken::default();
@@ -151,7 +153,15 @@ fn of_function(context: &Context, finding: &Finding) -> Vec<StackId> {
     let mut stacks: Vec<StackId> = own.map(|((_, stack), _)| *stack).collect();
     stacks.sort_unstable();
     stacks.dedup();
-    stacks.retain(|stack| place::functions(context, *stack).any(|name| trace.text(name) == function));
+    // Each file of a script has its `<module>`, and its functions without a name.
+    let source = finding.culprit.source.as_str();
+    let file = source.rsplit_once(':').map_or(source, |(file, _line)| file);
+    let is_there = |l: &LocationRow| file.is_empty() || label::file_line(trace.text(l.file), 0) == file;
+    let is_it = |l: LocationRow| trace.text(l.function) == function && is_there(&l);
+    stacks.retain(|stack| {
+        let mut frames = trace.stacks.frames(*stack);
+        frames.any(|frame| trace.names.locations(frame).any(is_it))
+    });
     stacks
 }
 

@@ -30,12 +30,27 @@ const WAKES_ALL: &[&str] = &[
     "sync.runtime_notifyListNotifyAll",
 ];
 
-/// How long each runs for a wake-up, if they are one. O(waiters).
-fn each(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Option<Nanos> {
-    let wakes_all = || {
-        let release = tally.main_release(&tally.ends().keys().copied().collect::<Vec<_>>());
-        place::functions(context, release).any(|function| WAKES_ALL.contains(&bare(context.trace.text(function))))
+/// Functions of the kernel that tell all who watch a socket that somebody connects to it.
+const CONNECTS: &[&str] = &["tcp_child_process", "unix_stream_connect"];
+
+/// How a herd is woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Signal,
+    Connection,
+}
+
+/// Who wakes all, if that is what mostly ends their waits.
+fn woken_by(context: &Context, tally: &Tally) -> Option<By> {
+    let release = tally.main_release(&tally.ends().keys().copied().collect::<Vec<_>>());
+    let is_in = |list: &[&str]| {
+        place::functions(context, release).any(|function| list.contains(&bare(context.trace.text(function))))
     };
+    if is_in(WAKES_ALL) { Some(By::Signal) } else { is_in(CONNECTS).then_some(By::Connection) }
+}
+
+/// How long each runs for a wake-up, if they are one. O(waiters).
+fn each(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Option<(Nanos, By)> {
     // What wakes them is no waiter of its own.
     let woken = || tally.threads.iter().filter(|thread| !tally.ends().contains_key(thread));
     if !matches!(group, Group::Serial(_))
@@ -46,7 +61,7 @@ fn each(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Option<
     }
     let ran = |thread: &ThreadIdx| context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
     let each = Nanos(woken().map(ran).sum::<u64>() / f.waiters.waits);
-    (each < LOOK && wakes_all()).then_some(each)
+    if each < LOOK { woken_by(context, tally).map(|by| (each, by)) } else { None }
 }
 
 /// Those that are woken for nothing stand in a queue for the lock that they look under, and are late to come: what wakes them comes before that.
@@ -64,7 +79,7 @@ pub(super) fn put_before_its_queue(findings: &mut [(Finding, Option<Taken>)]) {
 
 /// Says so.
 pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Finding) {
-    let Some(each) = each(context, group, tally, f) else { return };
+    let Some((each, by)) = each(context, group, tally, f) else { return };
     f.about.wakes_all = true;
     let (threads, waits) = (tally.threads.len(), label::count(f.waiters.waits));
     let function = if f.culprit.function.is_empty() { "this code" } else { f.culprit.function.as_str() };
@@ -73,7 +88,13 @@ pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Findi
         "all that wait are woken at a time; each runs for {} and waits again",
         duration(each.amount().seconds())
     ));
-    f.advice = format!(
-        "Wake one of them where {function} has something for one (notify_one, pthread_cond_signal, notify), not all {threads}."
-    );
+    f.advice = match by {
+        By::Signal => format!(
+            "Wake one of them where {function} has something for one (notify_one, pthread_cond_signal, notify), not all {threads}."
+        ),
+        By::Connection => format!(
+            "Let each connection wake one of them, not all {threads}: EPOLLEXCLUSIVE where they watch the socket, a socket for each \
+             (SO_REUSEPORT), or an accept that blocks."
+        ),
+    };
 }

@@ -78,7 +78,7 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
             starter(context, tally).map(|by| format!(", started by {},", context.trace.text(by))).unwrap_or_default();
         return format!("{who}{by} {what} {its} own timer{lasted}{behind}");
     }
-    let asks = || tally.ends().keys().all(|thread| context.timeline.is_server(*thread) == Some(false));
+    let asks = || tally.ends().keys().all(|thread| context.is_client(*thread));
     let what = match context.learned.fed.sender(program) {
         Some(sender) => format!("work from {}", context.trace.text(sender)),
         None if at_input && asks() => "input that did not come".to_owned(),

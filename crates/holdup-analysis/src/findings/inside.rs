@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::context::Context;
 use super::tally::{Group, Tally};
 use super::{at_once, collecting, lock, place};
+use crate::known::Place;
 use crate::report::{Finding, FindingKind, Waiters};
 use crate::runtime;
 use crate::schedulers::{self, Scheduler, Wakes};
@@ -68,10 +69,7 @@ pub(super) fn keeps_lock(context: &Context, group: &Group, tally: &Tally, pid: u
 
 /// Whether those that waited are threads without a task.
 pub(super) fn is_parked(context: &Context, tally: &Tally) -> bool {
-    let all: u64 = tally.wait_stacks.values().sum();
-    let parked = tally.wait_stacks.iter().filter(|(stack, _)| context.classifier.facts(**stack).parked);
-    let parked: u64 = parked.map(|(_, ns)| ns).sum();
-    all > 0 && 10 * u128::from(parked) >= 9 * u128::from(all)
+    tally.share_at(|stack| context.classifier.facts(stack).parked) >= 0.9
 }
 
 /// Whether it says nothing which thread works: tasks go from one to the other.
@@ -118,7 +116,7 @@ fn tell_blocked(context: &Context, group: &Group, tally: &Tally, f: &mut Finding
             blocked.entry(function).or_insert((0, blocks)).0 += ns;
         }
     }
-    let all: u64 = tally.wait_stacks.values().sum();
+    let all = tally.waited_at(|_| true);
     let most = blocked.into_iter().max_by_key(|(function, (ns, _))| (*ns, *function));
     if let Some((function, (_, blocks))) = most.filter(|(_, (ns, _))| *ns as f64 >= MATTERS * all as f64) {
         f.advice = format!("{} {}", blocks.replace("{}", context.trace.text(function)), f.advice);
@@ -128,7 +126,9 @@ fn tell_blocked(context: &Context, group: &Group, tally: &Tally, f: &mut Finding
 /// Says in the words of the scheduler what the finding says in those of threads.
 pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Finding) {
     tell_blocked(context, group, tally, f);
-    let is_told = f.kind == FindingKind::Gc || lock::known(context, tally).is_some();
+    // Who waits at a barrier waits in the library that has it.
+    let is_told = f.kind == FindingKind::Gc
+        || lock::known(context, tally).is_some_and(|known| group.is_lock() || known.place != Place::Library);
     let Some(scheduler) = of(context, group, tally).filter(|_| !is_told) else { return };
     let function = if f.culprit.function.is_empty() { "this code" } else { f.culprit.function.as_str() };
     if !matches!(group, Group::Serial(_)) {

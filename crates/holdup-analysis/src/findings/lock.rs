@@ -103,13 +103,8 @@ pub(super) fn may_be_kept(context: &Context, tally: &Tally) -> bool {
 
 /// For how long, in nanoseconds, threads waited for locks, and for anything but somebody's end.
 fn for_locks(context: &Context, tally: &Tally) -> [u64; 2] {
-    let (mut locks, mut all) = (0, 0);
-    for (stack, ns) in &tally.wait_stacks {
-        let kind = context.classifier.facts(*stack).kind;
-        locks += if is_for_lock(context, *stack) { *ns } else { 0 };
-        all += if kind == Some(WaitKind::Join) { 0 } else { *ns };
-    }
-    [locks, all]
+    let is_join = |stack| context.classifier.facts(stack).kind == Some(WaitKind::Join);
+    [tally.waited_at(|stack| is_for_lock(context, stack)), tally.waited_at(|stack| !is_join(stack))]
 }
 
 /// One that nothing is known of.

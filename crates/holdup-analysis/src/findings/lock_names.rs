@@ -4,7 +4,7 @@ use holdup_trace::{StackId, Trace};
 
 use crate::classify::{Classifier, WaitKind, is_kernel_module};
 use crate::known::{Known, Place};
-use crate::lock_names::{is_kernel_lock_code, taken_in};
+use crate::lock_names::{OPENMP, is_kernel_lock_code, taken_in};
 use crate::runtime;
 
 /// The lock for which a thread waits at `stack`, if people know it by name. O(depth).
@@ -16,6 +16,7 @@ pub(crate) fn at(trace: &Trace, classifier: &Classifier, stack: StackId) -> Opti
         for location in trace.names.locations(frame) {
             let (module, function) = (trace.text(location.module), trace.text(location.function));
             let function = runtime::known_as(module, function, std::mem::replace(&mut callee, function));
+            let function = if is_nameless_openmp(module, function) { OPENMP } else { function };
             let is_kernel = is_kernel_module(module);
             let place = if is_kernel {
                 if is_machinery(function) {
@@ -39,6 +40,11 @@ pub(crate) fn at(trace: &Trace, classifier: &Classifier, stack: StackId) -> Opti
         }
     }
     None
+}
+
+/// Whether it is code without a name in the library of GCC's OpenMP, which brings names of what others call alone.
+fn is_nameless_openmp(module: &str, function: &str) -> bool {
+    function.contains("+0x") && module.rsplit('/').next().is_some_and(|base| base.starts_with("libgomp"))
 }
 
 /// Callers of the kernel's own code for locks that tell which lock it is.

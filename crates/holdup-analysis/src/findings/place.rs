@@ -58,9 +58,14 @@ fn of_runtime(context: &Context, stack: StackId) -> Option<LocationRow> {
     locations.find(|l| lock_names::takes_lock(trace.text(l.function)))
 }
 
-/// Whether a function is on a stack.
-pub(super) fn is_on(context: &Context, stack: StackId, function: StringId) -> bool {
-    context.trace.stacks.frames(stack).any(|f| context.trace.names.functions(f).contains(&function))
+/// Whether a function is on a stack. Each file of a script has its `<module>`, and its functions without a name.
+pub(super) fn is_on(context: &Context, stack: StackId, function: &LocationRow) -> bool {
+    let trace = context.trace;
+    let is_it = |l: LocationRow| l.function == function.function && l.file == function.file;
+    trace
+        .stacks
+        .frames(stack)
+        .any(|f| trace.names.functions(f).contains(&function.function) && trace.names.locations(f).any(is_it))
 }
 
 /// Whether a stack comes to code of the program or of a language's runtime: one that ends in the C library or the kernel does not tell

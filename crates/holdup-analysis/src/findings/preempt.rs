@@ -11,15 +11,25 @@ use crate::label::duration;
 /// Share of the blame from which on an owner that does not run is the finding.
 const STARVED: f64 = 0.6;
 
+/// Who runs for less than this share of the time for which others wait for it does nothing that they could wait for.
+const NEVER: f64 = 0.1;
+
+/// Whether it had next to no CPU time, in all of the recording. O(n log n) in the finding's spans.
+fn next_to_never_ran(context: &Context, tally: &Tally) -> bool {
+    let ran = |thread: &ThreadIdx| context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
+    let ran: u64 = tally.ends().keys().map(ran).sum();
+    (ran as f64) < NEVER * context.spans(tally, |_| true).1.0 as f64
+}
+
 /// Whether what the waiters miss is mostly a CPU for the one they wait for. On a machine that is merely busy with
 /// other programs everything starves, and that is not the finding: either a CPU was free that the owner did not
-/// use, or its quota kept it from any, or threads of the focus itself took its place for a third of the time.
+/// use, or its quota kept it from any, or it had next to none at all, or threads of the focus itself took its place for a third of the time.
 pub(super) fn is_starved(context: &Context, tally: &Tally) -> bool {
     if tally.not_running <= STARVED * tally.rank {
         return false;
     }
     let free = tally.not_running_idle > 0.5 * tally.not_running;
-    if free || tally.is_stopped() || sched::is_throttled(context, tally) {
+    if free || next_to_never_ran(context, tally) || tally.is_stopped() || sched::is_throttled(context, tally) {
         return true;
     }
     let (mut own, mut all) = (0, 0);

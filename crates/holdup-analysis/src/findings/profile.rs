@@ -1,7 +1,7 @@
 //! What the program did with the CPU time that it had.
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{Amount, StackId, StringId, ThreadIdx};
+use holdup_trace::{Amount, Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::below::Below;
@@ -11,9 +11,10 @@ use super::one_by_one::OneByOne;
 use super::place::{self, is_on};
 use super::storm::Storm;
 use super::{cache_line, collecting, culprit, idle, inside, instruction, work};
+use crate::classify::WaitKind;
 use crate::label;
 use crate::replay::Taken;
-use crate::report::{Confidence, Finding, FindingKind};
+use crate::report::{Activity, Confidence, Finding, FindingKind};
 use crate::runtime;
 
 /// Below this share of the CPU time, being held up does not matter beside being busy.
@@ -37,7 +38,7 @@ const STARVED: f64 = 0.25;
 /// are not added up, and of processes that come and go it is part of what starting them costs.
 pub(super) fn adds_up(context: &Context, kind: FindingKind, rank: Amount, storm: bool) -> bool {
     match kind {
-        FindingKind::WakeLatency => !storm && rank.0 > MINOR * context.blame.cpu.running,
+        FindingKind::WakeLatency => !storm && rank.0 > DOUBTFUL * context.blame.cpu.running,
         FindingKind::RunnableWhileIdle => !storm,
         // The kernel's threads clean up behind those that ended.
         FindingKind::CpuStarved => !storm || rank.0 > STARVED * context.blame.cpu.running,
@@ -71,13 +72,15 @@ impl Busiest {
 /// Whether a finding is worth more than to know what ran, such as cache lines that travel.
 pub(super) fn matters(context: &Context, finding: &Finding) -> bool {
     use FindingKind::{CpuStarved, Disk, Network, OwnerNotRunning, RunnableWhileIdle, SleepPolling, WakeLatency};
-    let is_price = matches!(finding.kind, WakeLatency | RunnableWhileIdle | OwnerNotRunning);
+    let is_waking = matches!(finding.kind, WakeLatency | RunnableWhileIdle);
+    let is_price = finding.kind == OwnerNotRunning;
     let is_outside = matches!(finding.kind, CpuStarved | Disk | Network | SleepPolling);
     let is_alone = finding.kind == FindingKind::Serial && finding.waiters.waits == 0;
     // What happens once, such as when it begins.
     let is_short = finding.lasted_s > 0.0 && finding.lasted_s < MINOR * context.duration().seconds();
     let least = match finding.confidence {
         Confidence::Low => DOUBTFUL,
+        _ if is_waking => DOUBTFUL,
         _ if is_price || is_outside || is_alone || is_short => MINOR,
         _ => NOTABLE,
     };
@@ -96,12 +99,40 @@ fn say_who_waited(context: &Context, busy: &mut Finding, findings: &[(Finding, O
     };
     let most = findings.iter().map(|(f, _)| f).filter(waits);
     let most = most.max_by(|a, b| a.waiters.total_s.total_cmp(&b.waiters.total_s));
-    if let (Some(most), Some(advice)) = (most, busy.advice.strip_prefix(NO_WAIT)) {
-        let waited = label::duration(most.waiters.total_s);
-        busy.advice = format!(
-            "No CPU stood still for it, but threads waited for {waited} in all (--all). To have more done, {advice}"
-        );
+    let Some(advice) = busy.advice.strip_prefix(NO_WAIT) else { return };
+    if let Some(sleeper) = sleeper(context, findings) {
+        let (title, function) = (sleeper.title.as_str(), &sleeper.culprit.function);
+        busy.advice =
+            format!("{title}, in {function}: if others wait for what it does, that holds them up. Else {advice}");
+        return;
     }
+    // Who never gets a lock, as those that run take it again and again, is charged to nobody: no CPU was idle.
+    let locks = Nanos(context.blame.thread_ns(|key| key.kind == WaitKind::Lock)).seconds();
+    let threads = match most {
+        Some(most) => format!("threads waited for {} in all (--all)", label::duration(most.waiters.total_s)),
+        None if locks > LONG * context.duration().seconds() => {
+            let table = "holdup table … waits --where 'kind == lock'";
+            format!("threads waited for locks for {} in all ({table} tells which)", label::duration(locks))
+        }
+        None => return,
+    };
+    busy.advice = format!("No CPU stood still for it, but {threads}. To have more done, {advice}");
+}
+
+/// Who sleeps for this share of the time may be asked all the time, so that it never waits for that.
+const ALWAYS: f64 = 0.8;
+
+/// What slept nearly all the time, in a function of the program, where there was mostly nothing to do: nobody is known to wait for it, as nobody
+/// is where a worker finds the next piece of work each time that it looks.
+fn sleeper<'f>(context: &Context, findings: &'f [(Finding, Option<Taken>)]) -> Option<&'f Finding> {
+    let sleeps = |f: &&Finding| {
+        f.kind == FindingKind::IdleByDesign
+            && f.culprit.activity == Activity::Slept
+            && !f.culprit.function.is_empty()
+            && f.lasted_s > ALWAYS * context.duration().seconds()
+    };
+    let mostly_idle = idle::is_seldom_active(context, &context.cpu_seconds());
+    findings.iter().map(|(f, _)| f).filter(|_| mostly_idle).find(sleeps)
 }
 
 /// Puts what ran into its place, and what is less behind it.
@@ -158,7 +189,7 @@ pub(super) fn cpu_bound(
     }
     let location = culprit::specific(context, &samples).or_else(|| widest(context, &samples));
     let location = location.map(|l| own_part(context, &samples, &l).unwrap_or(l));
-    let ran = |stack: StackId| location.is_none_or(|l| is_on(context, stack, l.function));
+    let ran = |stack: StackId| location.is_none_or(|l| is_on(context, stack, &l));
     let nameless = inside::stands_for(context, &samples);
     if location.is_none() && nameless.is_empty() {
         return None;
@@ -194,7 +225,9 @@ pub(super) fn cpu_bound(
     evidence.extend(collection.iter().map(collecting::Collecting::line));
     let one_by_one = if storm.is_none() { OneByOne::of(context, program) } else { None };
     let told = storm.as_ref().map(|storm| storm.advice.to_owned());
-    let told = told.or_else(|| one_by_one.as_ref().map(|one_by_one| one_by_one.advice(&found.function)));
+    let of_kernel = || below.known(&found.function).map(|of_kernel| format!("{of_kernel} ")).unwrap_or_default();
+    let in_turn = |one_by_one: &OneByOne| of_kernel() + &one_by_one.advice(&found.function);
+    let told = told.or_else(|| one_by_one.as_ref().map(in_turn));
     let told = told.or_else(|| work::advice(context, &samples));
     let told = told.or_else(|| inside::busy(context, &samples, &found.function));
     let advice = match told.or_else(|| below.advice(&found.function)) {
@@ -209,7 +242,9 @@ pub(super) fn cpu_bound(
         Some(collection) => format!("{advice} {}", collection.advice),
         None => advice,
     };
-    let advice = format!("{} {advice}", runtime::naming(&found.function)).trim_start().to_owned();
+    let mask = kept_from_cpus(context, thread, name);
+    let sentences = [mask.as_str(), runtime::naming(&found.function), &advice].into_iter().filter(|s| !s.is_empty());
+    let advice = sentences.collect::<Vec<_>>().join(" ");
     let (confidence, doubts) = certainty(context, count, share);
     // A function without a name, or with next to nothing of the work, is nothing to name in a headline.
     let mostly_in = match found.function.as_str() {
@@ -253,6 +288,14 @@ pub(super) fn cpu_bound(
         ..Finding::default()
     };
     Some((storm.is_some(), busy))
+}
+
+/// Says so where a mask leaves CPUs unused: a program may have begun no more threads than it has CPUs.
+fn kept_from_cpus(context: &Context, thread: ThreadIdx, name: &str) -> String {
+    let mask = context.timeline.affinity.restricted(thread).filter(|_| !is_full(context));
+    mask.map_or(String::new(), |cpus| {
+        format!("{name} may run on CPU {cpus} alone (taskset, cpuset): widen that, if it could use more.")
+    })
 }
 
 /// A function with less of the work than this is none to speak of.

@@ -74,12 +74,20 @@ pub(super) fn is_throttled(context: &Context, tally: &Tally) -> bool {
     quota.is_some_and(|q| f64::from(q.throttled_us) * 1e3 >= REACHED * tally.not_running.0)
 }
 
+/// The policy that gets what others leave.
+const IDLE: u8 = 5;
+
+/// Whether threads of this policy run before those of the usual ones.
+fn is_real_time(policy: u8) -> bool {
+    matches!(policy, 1 | 2 | 6)
+}
+
 /// Nice value and policy in words, if they are not the usual ones.
 fn priority(context: &Context, thread: ThreadIdx) -> Option<String> {
     let p = context.timeline.affinity.priority(thread)?;
     match p.policy {
-        1 | 2 | 6 => Some("real-time priority".to_owned()),
-        5 => Some("the policy for idle times".to_owned()),
+        policy if is_real_time(policy) => Some("real-time priority".to_owned()),
+        IDLE => Some("the policy for idle times".to_owned()),
         _ => (p.nice != 0).then(|| format!("nice {}", p.nice)),
     }
 }
@@ -317,7 +325,12 @@ pub(super) fn evidence(context: &Context, program: StringId, why: Why, tally: &T
 pub(super) const QUOTA: &str = "Raise the quota of its control group (cpu.max), or use fewer threads than it has CPUs.";
 
 /// What to do.
-pub(super) fn advice(why: Why, f: &Finding) -> String {
+pub(super) fn advice(context: &Context, program: StringId, why: Why, tally: &Tally, f: &Finding) -> String {
+    if why == Why::Starved
+        && let Some(advice) = by_policy(context, program, tally, &f.culprit.process)
+    {
+        return advice;
+    }
     match why {
         _ if f.kind == FindingKind::WakeLatency => {
             "Hand over less often (batch, pipeline), look for work a moment longer before sleeping (busy polling), keep both \
@@ -329,6 +342,25 @@ pub(super) fn advice(why: Why, f: &Finding) -> String {
         Why::Starved => "Move one of the two elsewhere, give the other a lower priority (nice, cpu.weight), or add CPUs.",
     }
     .to_owned()
+}
+
+/// What to do where the policies of scheduling decide who runs, and no share of the CPU's time does. `neighbour` is its name.
+fn by_policy(context: &Context, program: StringId, tally: &Tally, neighbour: &str) -> Option<String> {
+    let policy = |thread| context.timeline.affinity.priority(thread).map(|p| p.policy);
+    let first_of = strangers(context, program).first().and_then(|n| policy(n.thread));
+    if first_of.is_some_and(is_real_time) {
+        return Some(format!(
+            "{neighbour} has real-time priority: others run when it sleeps, whatever their nice value. Give it the usual policy (chrt --other 0), \
+             or keep it to CPUs of its own (taskset, cpuset)."
+        ));
+    }
+    let is_last = policy(first(tally)) == Some(IDLE);
+    is_last.then(|| {
+        format!(
+            "{} has the policy for idle times, and gets what others leave: give it the usual one (chrt --other 0), if it is to go on beside them.",
+            context.trace.text(program)
+        )
+    })
 }
 
 /// What makes it a guess.

@@ -8,7 +8,8 @@ use holdup_trace::{Amount, Nanos, StringId, Table, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
-use super::tally::{Group, Tally, Why, main_stack};
+use super::main_stack::main_stack;
+use super::tally::{Group, Tally, Why};
 use super::{culprit, place, turns};
 use crate::label::{self, duration};
 use crate::report::{About, Confidence, Culprit, Finding, FindingKind, Waiters};
@@ -117,7 +118,7 @@ impl Row {
 /// The processes in focus that began in the time that is explained, each with the one in focus that started it and is no server.
 pub(super) fn started(context: &Context, processes: &Processes) -> Vec<(ThreadIdx, Started)> {
     let (from, to) = context.blame.window;
-    let starts = |t: &ThreadIdx| context.focus.contains(*t) && context.timeline.is_server(*t) != Some(true);
+    let starts = |t: &ThreadIdx| context.focus.contains(*t) && !context.is_server(*t);
     let mut found = Vec::new();
     for (i, thread) in (0..).zip(context.trace.threads.rows()) {
         let (process, start) = (ThreadIdx(i), thread.start.nanos());

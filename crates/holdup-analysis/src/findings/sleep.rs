@@ -1,15 +1,17 @@
 //! Whoever sleeps while others wait: what is said of it, and what to do.
 
-use holdup_trace::{StackId, ThreadIdx};
+use holdup_trace::tables::LocationRow;
+use holdup_trace::{ThreadIdx, is_made_at_run_time};
 use rustc_hash::FxHashSet;
 
 use super::at_once::{self, Limit};
 use super::context::Context;
 use super::crew::Crew;
 use super::tally::{Group, Tally};
-use super::{holder, lock};
+use super::{holder, lock, place};
 use crate::classify::WaitKind;
 use crate::report::Culprit;
+use crate::runtime;
 
 /// What they did, where `limit` says how many did it at a time, and `lasted` how long.
 pub(super) fn title(
@@ -24,7 +26,11 @@ pub(super) fn title(
     let at_once = at_once::words(context, limit);
     let (own, alone) = if tally.by_thread.len() == 1 { ("its", "it") } else { ("their", "they") };
     let at_home = at_once::is_at_home(context, tally);
-    let slept = if at_home { format!("waited for a timer of {own} own") } else { "slept".to_owned() };
+    let slept = match () {
+        () if at_home => format!("waited for a timer of {own} own"),
+        () if is_unsignalled(context, tally) => "waited in vain for a signal".to_owned(),
+        () => "slept".to_owned(),
+    };
     if let Some(lock) = wanted(context, tally) {
         if lock::kept_at(context, group, tally).is_some() {
             return format!(
@@ -45,11 +51,8 @@ pub(super) fn title(
 
 /// What they try to get who sleep in between, as the object of a sentence; `None` where it is no lock.
 fn wanted(context: &Context, tally: &Tally) -> Option<&'static str> {
-    if let Some(known) = lock::tried(context, tally) {
-        return Some(known.name);
-    }
-    let named = || lock::at_site(context, tally).map_or("a lock", |known| known.name);
-    lock::is_at_lock(context, tally).then(named)
+    let is_lock = lock::tried(context, tally).is_some() || lock::is_at_lock(context, tally);
+    is_lock.then(|| lock::at_site(context, tally).map_or("a lock", |known| known.name))
 }
 
 /// Whether they sleep for nobody else, and not where their work begins.
@@ -61,7 +64,8 @@ pub(super) fn is_in_its_work(context: &Context, tally: &Tally) -> bool {
 pub(super) fn in_its_work(context: &Context, crew: &Crew, tally: &Tally, limit: Option<Limit>, lasted: &str) -> String {
     let own = if tally.by_thread.len() == 1 { "its" } else { "their" };
     let (who, at_once) = (crew.words(context), at_once::words(context, limit));
-    format!("{who} slept for {lasted}{at_once} in the middle of {own} work")
+    let slept = if is_unsignalled(context, tally) { "waited in vain for a signal" } else { "slept" };
+    format!("{who} {slept} for {lasted}{at_once} in the middle of {own} work")
 }
 
 /// What to do, where `function` is what sleeps.
@@ -96,6 +100,18 @@ pub(super) fn advice(
         }
     } else if let Some(limit) = limit {
         at_once::advice(context, limit, function, &format!("see why {process} sleeps in {function}"))
+    } else if is_unsignalled(context, tally) {
+        format!(
+            "{function} waits to be signalled (a condition variable, or the like), and it is its time-out that ends that: see whether whoever \
+             changes what it waits for signals at all, and the right one (pthread_cond_signal and notify_one wake any one of those that wait: \
+             pthread_cond_broadcast, notify_all, or a condition for each thing that is waited for), or why it comes so late."
+        )
+    } else if let Some(at) = let_in(context, tally) {
+        format!(
+            "Those that sleep let in those that wait in {}: have more of what is shared there (a larger pool, more permits), keep it for \
+             shorter, or see why {process} sleeps in {function}.",
+            context.trace.text(at.function)
+        )
     } else if is_for_others(context, tally) {
         // Whoever serves is not asked to keep a pace.
         let pace = if serves(context, tally) { "" } else { " (perhaps it keeps to a limit of its rate)" };
@@ -112,6 +128,31 @@ pub(super) fn advice(
     }
 }
 
+/// Whether it is a signal that does not come before time is over: at a condition variable of compiled code. Runtimes of languages sleep at one.
+fn is_unsignalled(context: &Context, tally: &Tally) -> bool {
+    let (trace, site) = (context.trace, tally.main_site(context.classifier));
+    let waits = |name: &str| name.contains("cond") && name.contains("wait");
+    let is_compiled = |l: LocationRow| {
+        let module = trace.text(l.module);
+        !is_made_at_run_time(module) && !runtime::is_interpreted(module, trace.text(l.function))
+    };
+    context.classifier.scheduler_at(site).is_none()
+        && place::application(context, site).is_some_and(is_compiled)
+        && place::functions(context, site).any(|function| waits(&trace.text(function).to_ascii_lowercase()))
+}
+
+/// Where those wait that sleep at other times, if they mostly are such, and wait for their turn: for something of which there is too little.
+fn let_in(context: &Context, tally: &Tally) -> Option<LocationRow> {
+    let sleepers = tally.ends();
+    let peers = tally.threads.iter().filter(|thread| sleepers.contains_key(thread)).count();
+    let is_turn = |stack| {
+        let facts = context.classifier.facts(stack);
+        !facts.sleeps && facts.kind.is_some_and(WaitKind::is_for_turn)
+    };
+    let are_peers = sleepers.len() > 1 && 2 * peers > tally.threads.len() && tally.share_at(is_turn) > 0.5;
+    are_peers.then(|| place::place(context, tally.common_stack_of(context.classifier, is_turn))).flatten()
+}
+
 /// Whether it is said to sleep for a lock, of which nobody tells who has it.
 pub(super) fn tries_lock(context: &Context, tally: &Tally) -> bool {
     lock::is_at_lock(context, tally) && lock::tried(context, tally).is_none()
@@ -124,15 +165,12 @@ pub(super) fn is_for_itself(tally: &Tally) -> bool {
 
 /// Whether those that wait mostly do so for the end of a thread or process.
 fn awaits_end(context: &Context, tally: &Tally) -> bool {
-    let is_join = |stack: &StackId| context.classifier.facts(*stack).kind == Some(WaitKind::Join);
-    let all: u64 = tally.wait_stacks.values().sum();
-    let joins: u64 = tally.wait_stacks.iter().filter(|(stack, _)| is_join(stack)).map(|(_, ns)| ns).sum();
-    2 * joins > all
+    tally.share_at(|stack| context.classifier.facts(stack).kind == Some(WaitKind::Join)) > 0.5
 }
 
 /// Whether all that sleep are servers.
 fn serves(context: &Context, tally: &Tally) -> bool {
-    tally.ends().keys().all(|thread| context.timeline.is_server(*thread) == Some(true))
+    tally.ends().keys().all(|thread| context.is_server(*thread))
 }
 
 /// Whether it is a server that sleeps, or somebody of another process than most of those that wait for it.

@@ -16,7 +16,7 @@ const CONNECTED: &str = "Where each connection is given a process of its own, ke
 
 /// The same of these threads, which are the processes'.
 pub(super) fn fewer(context: &Context, mut of: impl Iterator<Item = ThreadIdx>) -> &'static str {
-    if of.all(|thread| context.timeline.is_server(thread) == Some(true)) { CONNECTED } else { FEWER }
+    if of.all(|thread| context.is_server(thread)) { CONNECTED } else { FEWER }
 }
 
 /// The same of threads.
@@ -33,7 +33,7 @@ const ASKED: u64 = 3;
 pub(super) fn connects_anew(context: &Context, tally: &Tally) -> bool {
     let ends = tally.ends();
     let began = |thread: &ThreadIdx| context.trace.threads.start[thread.index()].nanos() > context.blame.window.0;
-    let is_new = |thread: &ThreadIdx| context.timeline.is_server(*thread) == Some(true) && began(thread);
+    let is_new = |thread: &ThreadIdx| context.is_server(*thread) && began(thread);
     ends.len() >= MANY && tally.waits <= ASKED * ends.len() as u64 && ends.keys().all(is_new)
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use holdup_trace::{Amount, LockId, Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::main_stack::main_stack;
 use crate::blame::{AtWork, Cell, Key, Span, Terminal};
 use crate::classify::{Classifier, Verdict, WaitKind};
 use crate::report::{About, Activity};
@@ -272,6 +273,14 @@ impl Tally {
         most(true).or_else(|| most(false)).unwrap_or(StackId::NONE)
     }
 
+    /// The share of what they waited that ended where `is_it` picks, from 0 to 1; 0 where that is of none known. O(stacks).
+    pub(super) fn share_released(&self, is_it: impl Fn(StackId) -> bool) -> f64 {
+        let at = |wanted: &dyn Fn(StackId) -> bool| -> u64 {
+            self.releases.iter().filter(|((_, stack), _)| wanted(*stack)).map(|(_, ns)| ns).sum()
+        };
+        at(&is_it) as f64 / at(&|_| true).max(1) as f64
+    }
+
     /// How many threads its time is the time of: those that waited, or that were ready themselves.
     pub(crate) fn count(&self) -> usize {
         self.threads.len().max(self.ends().len())
@@ -292,6 +301,16 @@ impl Tally {
     /// A stack of the place at which its waiters waited longest.
     pub(crate) fn common_stack(&self, classifier: &Classifier) -> StackId {
         self.common_stack_of(classifier, |_| true)
+    }
+
+    /// For how long its waiters waited at places that `is_it` picks, in nanoseconds. O(stacks).
+    pub(super) fn waited_at(&self, is_it: impl Fn(StackId) -> bool) -> u64 {
+        self.wait_stacks.iter().filter(|(stack, _)| is_it(**stack)).map(|(_, ns)| ns).sum()
+    }
+
+    /// The same as a share of all of it, from 0 to 1; 0 where nobody waited.
+    pub(super) fn share_at(&self, is_it: impl Fn(StackId) -> bool) -> f64 {
+        self.waited_at(is_it) as f64 / self.waited_at(|_| true).max(1) as f64
     }
 
     /// The same of those that `wanted` picks.
@@ -375,17 +394,3 @@ impl Tally {
 
 /// Less of the time than this in a place may be chance.
 const CHANCE: f64 = 0.01;
-
-/// The heaviest stack of the function with the most weight: one place has a stack for each way to it.
-pub(super) fn main_stack(classifier: &Classifier, stacks: impl Iterator<Item = (StackId, f64)>) -> StackId {
-    let place = |stack| classifier.facts(stack).application;
-    let mut places: FxHashMap<StringId, f64> = FxHashMap::default();
-    let mut ordered: Vec<(StackId, f64)> = stacks.collect();
-    ordered.sort_unstable_by_key(|(stack, _)| *stack);
-    ordered.iter().for_each(|(stack, weight)| *places.entry(place(*stack)).or_default() += weight);
-    let weight_of = |stack| places.get(&place(stack)).copied().unwrap_or(0.0);
-    let heavier = |a: &&(StackId, f64), b: &&(StackId, f64)| {
-        weight_of(a.0).total_cmp(&weight_of(b.0)).then(a.1.total_cmp(&b.1)).then(b.0.cmp(&a.0))
-    };
-    ordered.iter().max_by(heavier).map_or(StackId::NONE, |(stack, _)| *stack)
-}

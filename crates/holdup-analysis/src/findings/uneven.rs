@@ -1,5 +1,6 @@
 //! Whether work is unevenly spread: those who wait, or had ended, did the same.
 
+use holdup_trace::tables::LocationRow;
 use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,7 +19,7 @@ const BLAMED: f64 = 0.1;
 /// part of it: then the work is unevenly spread, rather than serial.
 pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tally) -> bool {
     // What a server's threads and processes do for their clients is no part of one work.
-    if tally.by_thread.keys().any(|t| context.timeline.is_server(*t) == Some(true)) {
+    if tally.by_thread.keys().any(|t| context.is_server(*t)) {
         return false;
     }
     let Some(location) = culprit::function_of(context, group, tally) else { return false };
@@ -27,14 +28,14 @@ pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tall
     let mut others = context.samples_of(others);
     others.retain(|stack, _| !context.classifier.application_frames(*stack).is_empty());
     let own = context.samples_of(tally.by_thread.keys().copied().filter(|t| blamed.contains(t)));
-    let on = |samples: &FxHashMap<StackId, f64>, function| -> f64 {
+    let on = |samples: &FxHashMap<StackId, f64>, function: &LocationRow| -> f64 {
         samples.iter().filter(|(stack, _)| is_on(context, **stack, function)).map(|(_, weight)| weight).sum()
     };
-    let (all, same, part) = (others.values().sum::<f64>(), on(&others, location.function), on(&own, location.function));
+    let (all, same, part) = (others.values().sum::<f64>(), on(&others, &location), on(&own, &location));
     // A forked child has on its stack what its parent was in; its own work is another.
     let is_theirs = || {
-        let theirs = culprit::specific(context, &others).map(|l| l.function);
-        theirs.is_none_or(|theirs| theirs == location.function || on(&own, theirs) > 0.5 * part)
+        let theirs = culprit::specific(context, &others);
+        theirs.is_none_or(|theirs| theirs.function == location.function || on(&own, &theirs) > 0.5 * part)
     };
     all >= 5.0 * context.period() && same > 0.5 * all && same >= NEGLIGIBLE * part && is_theirs()
 }

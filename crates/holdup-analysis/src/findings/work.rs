@@ -43,7 +43,7 @@ static FOR: [(&[&str], &str); 3] = [
 ];
 
 /// Those further up are looked for first.
-static KNOWN: [Known; 5] = [
+static KNOWN: [Known; 9] = [
     Known {
         functions: &["RI_FKey_*"],
         around: (&[], &[]),
@@ -69,12 +69,37 @@ static KNOWN: [Known; 5] = [
         mend: "index what the query asks for (EXPLAIN tells what it reads), or ask for less.",
     },
     Known {
+        functions: &["tuplesort_*", "_bt_load", "_bt_spools_heapscan"],
+        around: (&["btbuild"], &[]),
+        with: &["btbuild"],
+        is_trigger: false,
+        what: "sorts for an index",
+        mend: "let more workers build it (max_parallel_maintenance_workers, the table's parallel_workers), give them more memory \
+               (maintenance_work_mem), or compare without a language's rules (COLLATE \"C\").",
+    },
+    Known {
+        functions: &[
+            "varstrfastcmp_locale",
+            "varlenafastcmp_locale",
+            "varstr_abbrev_convert",
+            "strcoll_l",
+            "strxfrm_l",
+            "my_strnncollsp_*",
+        ],
+        around: (&[], &[]),
+        with: &["tuplesort_*", "filesort*"],
+        is_trigger: false,
+        what: "compares texts by a language's rules to sort them",
+        mend: "sort where these do not matter with COLLATE \"C\" (a binary collation), or read in the order of an index.",
+    },
+    Known {
         functions: &["tuplesort_*"],
         around: (&[], &[]),
         with: &["LogicalTapeWrite", "LogicalTapeRead"],
         is_trigger: false,
         what: "sorts, with files for what has no room in its memory",
-        mend: "give it more memory (work_mem), or sort less: by an index in that order, with a LIMIT.",
+        mend: "sort less (by an index in that order, with a LIMIT), compare texts without a language's rules (COLLATE \"C\"), or see whether \
+               more memory (work_mem) makes it faster.",
     },
     Known {
         functions: &["tuplesort_*", "filesort*"],
@@ -83,6 +108,29 @@ static KNOWN: [Known; 5] = [
         is_trigger: false,
         what: "sorts",
         mend: "sort less: by an index in that order, with a LIMIT, or with more memory for it (work_mem, sort_buffer_size).",
+    },
+    Known {
+        functions: &["saveCommand", "flushallCommand", "flushdbCommand"],
+        around: (&[], &[]),
+        with: &["processCommand"],
+        is_trigger: false,
+        what: "is a command that keeps all clients waiting until it is done (SAVE, FLUSHALL)",
+        mend: "use its form in the background (BGSAVE, FLUSHALL ASYNC).",
+    },
+    Known {
+        functions: &[
+            "evalCommand",
+            "evalGenericCommand",
+            "evalShaCommand",
+            "fcallCommand",
+            "scriptCall",
+            "luaCallFunction",
+        ],
+        around: (&[], &[]),
+        with: &["processCommand"],
+        is_trigger: false,
+        what: "runs scripts (EVAL, FCALL), and no other client's command meanwhile",
+        mend: "let a script do less at a time, or do its work in the clients.",
     },
     Known {
         functions: &[
@@ -94,6 +142,10 @@ static KNOWN: [Known; 5] = [
             "_ConnectionBase.*",
             "CloudPickler.dump",
             "node::worker::Message::*",
+            "v8::internal::ValueSerializer::*",
+            "v8::internal::ValueDeserializer::*",
+            "v8::ValueSerializer::*",
+            "v8::ValueDeserializer::*",
         ],
         around: (&[], &[]),
         with: &[],
@@ -111,7 +163,7 @@ fn lists() -> impl Iterator<Item = &'static [&'static str]> {
 }
 
 /// The lists that a stack's functions are in.
-type Set = u32;
+type Set = u64;
 
 /// The weight of the samples by what their functions are in. O(frames + functions × lists).
 fn sets(context: &Context, samples: &FxHashMap<StackId, f64>) -> Vec<(Set, f64)> {

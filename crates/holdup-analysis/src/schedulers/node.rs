@@ -45,6 +45,9 @@ pub(super) const POOL: Scheduler = Scheduler {
         any(&["uv__queue_work"], function)
             || function == "worker" && is_of_node(module.rsplit('/').next().unwrap_or(module))
     },
+    lends_threads: true,
+    blocks: "{} blocks a thread of libuv's pool, which has no more than UV_THREADPOOL_SIZE says (4 if nothing), and keeps files, names, keys and \
+             compression waiting: raise that, or use what waits in the event loop (a socket in place of a pipe's name).",
     works: "{} runs in libuv's pool, which has no more threads than UV_THREADPOOL_SIZE says (4 if nothing): if other jobs wait \
             for it, raise that.",
     busy: "{} runs in libuv's pool, which has no more threads than UV_THREADPOOL_SIZE says (4 if nothing): if other jobs wait \

@@ -54,6 +54,8 @@ const IN_FILE: &[(&str, &str)] = &[
 
 /// Functions that look again and again whether anything has come, and call others for that.
 const DRIVERS: &[&str] = &[
+    // Go: a channel that is asked without waiting.
+    "runtime.selectnbrecv",
     // MPI.
     "opal_progress",
     "ompi_request_default_wait",
@@ -115,6 +117,7 @@ mod tests {
         assert!(!spins("do_wait", "/usr/bin/bash"), "a shell waits for its child");
         assert!(spins("core::hint::spin_loop", "/bin/x"));
         assert!(!spins("spin_class_scheduler", "/bin/x"));
+        assert!(drives("runtime.selectnbrecv"), "a channel that is asked again and again");
         assert!(drives("opal_progress") && !drives("progress") && !awaits_device("opal_progress"));
         assert!(drives("cudaStreamSynchronize") && awaits_device("cudaStreamSynchronize"));
     }

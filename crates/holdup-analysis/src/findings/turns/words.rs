@@ -2,6 +2,7 @@
 
 use holdup_trace::{Nanos, ThreadIdx};
 
+use super::super::below::Below;
 use super::super::context::Context;
 use super::super::traced;
 use super::{Pairs, Parts};
@@ -45,6 +46,10 @@ pub(super) fn describe(context: &Context, pairs: &Pairs, parts: &Parts, f: &mut 
         };
         format!("{both}, so that both work at once; else only a shorter {function} helps.")
     };
+    let samples = context.samples_of(pairs.sides.iter().flatten().copied());
+    if let Some(of_kernel) = Below::of(context, samples.iter()).known(function) {
+        f.advice = format!("{of_kernel} {}", f.advice);
+    }
 }
 
 /// What either side is called, the culprit's first: by program, by thread where the programs have one name.
