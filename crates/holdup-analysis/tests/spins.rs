@@ -1,5 +1,7 @@
 //! Threads that run and only wait: where, how long, for whom.
 
+// Long because all of it runs the same made-up code.
+
 mod common;
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! What the program did with the CPU time that it had.
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{Amount, Nanos, StackId, StringId, ThreadIdx};
+use holdup_trace::{Amount, StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::below::Below;
@@ -11,11 +11,12 @@ use super::one_by_one::OneByOne;
 use super::place::{self, is_on};
 use super::storm::Storm;
 use super::{cache_line, collecting, culprit, idle, inside, instruction, work};
-use crate::classify::WaitKind;
 use crate::label;
 use crate::replay::Taken;
-use crate::report::{Activity, Confidence, Finding, FindingKind};
+use crate::report::{Confidence, Finding, FindingKind};
 use crate::runtime;
+
+mod waited;
 
 /// Below this share of the CPU time, being held up does not matter beside being busy.
 const MINOR: f64 = 0.1;
@@ -88,60 +89,13 @@ pub(super) fn matters(context: &Context, finding: &Finding) -> bool {
     finding.kind != FindingKind::IdleByDesign && finding.blame_cpu_s >= least * running
 }
 
-/// Waits of more than this share of the time are worth a word, though no CPU was idle for them.
-const LONG: f64 = 0.25;
-
-/// Says what was waited for while all CPUs were at work: a thread may stand still for most of the time, and others need it.
-fn say_who_waited(context: &Context, busy: &mut Finding, findings: &[(Finding, Option<Taken>)]) {
-    let waits = |f: &&Finding| {
-        let by_design = matches!(f.kind, FindingKind::CpuStarved | FindingKind::IdleByDesign);
-        f.is_cause() && !by_design && f.waiters.total_s > LONG * context.duration().seconds()
-    };
-    let most = findings.iter().map(|(f, _)| f).filter(waits);
-    let most = most.max_by(|a, b| a.waiters.total_s.total_cmp(&b.waiters.total_s));
-    let Some(advice) = busy.advice.strip_prefix(NO_WAIT) else { return };
-    if let Some(sleeper) = sleeper(context, findings) {
-        let (title, function) = (sleeper.title.as_str(), &sleeper.culprit.function);
-        busy.advice =
-            format!("{title}, in {function}: if others wait for what it does, that holds them up. Else {advice}");
-        return;
-    }
-    // Who never gets a lock, as those that run take it again and again, is charged to nobody: no CPU was idle.
-    let locks = Nanos(context.blame.thread_ns(|key| key.kind == WaitKind::Lock)).seconds();
-    let threads = match most {
-        Some(most) => format!("threads waited for {} in all (--all)", label::duration(most.waiters.total_s)),
-        None if locks > LONG * context.duration().seconds() => {
-            let table = "holdup table … waits --where 'kind == lock'";
-            format!("threads waited for locks for {} in all ({table} tells which)", label::duration(locks))
-        }
-        None => return,
-    };
-    busy.advice = format!("No CPU stood still for it, but {threads}. To have more done, {advice}");
-}
-
-/// Who sleeps for this share of the time may be asked all the time, so that it never waits for that.
-const ALWAYS: f64 = 0.8;
-
-/// What slept nearly all the time, in a function of the program, where there was mostly nothing to do: nobody is known to wait for it, as nobody
-/// is where a worker finds the next piece of work each time that it looks.
-fn sleeper<'f>(context: &Context, findings: &'f [(Finding, Option<Taken>)]) -> Option<&'f Finding> {
-    let sleeps = |f: &&Finding| {
-        f.kind == FindingKind::IdleByDesign
-            && f.culprit.activity == Activity::Slept
-            && !f.culprit.function.is_empty()
-            && f.lasted_s > ALWAYS * context.duration().seconds()
-    };
-    let mostly_idle = idle::is_seldom_active(context, &context.cpu_seconds());
-    findings.iter().map(|(f, _)| f).filter(|_| mostly_idle).find(sleeps)
-}
-
 /// Puts what ran into its place, and what is less behind it.
 pub(super) fn insert(
     context: &Context,
     (first, mut busy): (bool, Finding),
     findings: &mut Vec<(Finding, Option<Taken>)>,
 ) {
-    say_who_waited(context, &mut busy, findings);
+    waited::say_who(context, &mut busy, findings);
     let last = findings.iter().rposition(|(f, _)| !first && matters(context, f));
     let rest = findings.split_off(last.map_or(0, |last| last + 1));
     let (minor, before): (Vec<_>, Vec<_>) = findings.drain(..).partition(|(f, _)| f.is_cause() && !matters(context, f));
