@@ -22,6 +22,7 @@ const ALL: &[Runtime] = &[
     python::PYTHON,
     others::RUBY,
     others::OCAML,
+    others::JEMALLOC,
     others::PYPY,
     others::MONO,
     others::PHP,

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use common::{FUTEX, POLL, READ, SLEEP, Schedule, WAIT4, WRITE};
 use holdup_analysis::report::{Finding, FindingKind};
 use holdup_analysis::{NoDisassembler, Options, explain};
-use holdup_trace::{Image, ListenerEvent, Location, NameEvent, SwitchState, Symbolizer, Trace, WakeContext};
+use holdup_trace::{
+    Image, ListenerEvent, Location, NameEvent, ParentEvent, SwitchState, Symbolizer, Trace, WakeContext,
+};
 
 const SLEEPS: SwitchState = SwitchState::Sleeping;
 const RUNS: SwitchState = SwitchState::Runnable;
@@ -103,13 +105,15 @@ fn where_most_of_them_sleep_nobody_keeps_them_out() {
     assert!(!most.title.contains("at a time"), "{}", most.title);
 }
 
-const WEB: [(u64, &str); 6] = [
+const WEB: [(u64, &str); 8] = [
     (0x1000, "ask"),
     (0x2000, "next_request"),
     (0x3000, "serve"),
     (0x4000, "load"),
     (0x5000, "get_connection"),
     (0xffff_ffff_8100_0000, "ep_poll"),
+    (0xffff_ffff_8100_1000, "anon_pipe_read"),
+    (0xffff_ffff_8100_2000, "tcp_recvmsg"),
 ];
 
 /// A client has two requests under way at a web server, which asks a service; that answers each after 30 ms, by a timer of its loop. The web
@@ -125,12 +129,18 @@ fn first(trace: &Trace, focus: Option<&str>) -> Finding {
 }
 
 fn requests(web: [u32; 2], takes: &[u64], often: usize, files: [u16; 2], serves: &[u64]) -> Trace {
+    requests_at(&[0x1000], web, takes, often, files, serves)
+}
+
+/// The same where it asks at `asks`.
+fn requests_at(asks: &[u64], web: [u32; 2], takes: &[u64], often: usize, files: [u16; 2], serves: &[u64]) -> Trace {
     let end = 1000.0;
-    let mut s = Schedule::new(4, end);
+    let mut s = Schedule::new(4, end).thread(1, "sh");
     for (pid, tid, name) in [(20, 20, "service"), (30, 30, "web"), (30, 31, "web"), (40, 40, "client")] {
         let name = s.builder.string(name);
         s.builder.push(0, NameEvent { pid, tid, name });
         s.builder.push(0, ListenerEvent { pid, parent: 1, listens: pid != 40 });
+        s.builder.push(0, ParentEvent { pid, parent: 1 });
     }
     let call = if web[0] == web[1] { POLL } else { READ };
     for (request, tid) in web.into_iter().enumerate() {
@@ -140,7 +150,7 @@ fn requests(web: [u32; 2], takes: &[u64], often: usize, files: [u16; 2], serves:
             if b + 31.0 >= end {
                 break;
             }
-            s = s.waits_at(tid, cpu, [b, b + 0.2], call, &[0x1000]);
+            s = s.waits_at(tid, cpu, [b, b + 0.2], call, asks);
             s = s.wakes(b + 0.1, cpu, tid, 20, WakeContext::Task, files[request]);
             s = s.waits_at(20, 0, [b + 0.1, b + 0.3], POLL, serves);
             s = s.wakes(b + 30.0, 0, 0, 20, WakeContext::Timer, 0).by(b + 30.1, 0, 20, tid);
@@ -162,6 +172,15 @@ fn who_lets_no_more_through_need_not_be_in_focus() {
         let title = first(&trace, Some(focus)).title;
         assert!(title.contains(", asked by web 2 at a time (in ask)"), "{focus}: {title}");
     }
+}
+
+#[test]
+fn who_reads_from_a_pipe_beside_him_asks_nothing() {
+    let title = |asks: &[u64]| first(&requests_at(asks, [30, 31], &[0x2000], 1, [8, 9], &[0x3000]), None).title;
+    let by_socket = title(&[0xffff_ffff_8100_2000, 0x1000]);
+    assert!(by_socket.contains(", asked by web"), "{by_socket}");
+    let title = title(&[0xffff_ffff_8100_1000, 0x1000]);
+    assert!(title.contains("slept for") && !title.contains("asked by"), "{title}");
 }
 
 #[test]

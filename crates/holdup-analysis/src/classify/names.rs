@@ -40,6 +40,8 @@ pub(crate) fn is_runtime_function(function: &str) -> bool {
 
 pub(super) fn is_runtime_source(file: &str) -> bool {
     file.starts_with("/rustc/")
+        // What the standard library is made of.
+        || file.starts_with("/rust/deps/")
         || file.contains("/library/std/src/")
         || file.contains("/include/c++/")
         || file.starts_with("/usr/include/")

@@ -129,6 +129,10 @@ fn sleepers(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
         resting(context, site).map_or(Some(at_once), |(at_once, share)| (share >= STEADY).then_some(at_once))?;
     let (from, to) = context.blame.window;
     let is_steady = longest >= STEADY * whole && whole >= LONG * (to - from) as f64;
+    // Processes that each sleep once, one after another, are a script's.
+    if at_once == 1 && of.len() > 1 && context.processes(of.keys().copied()) >= times {
+        return None;
+    }
     // Servers, and those to which others send what more than one and its other end wait for.
     let is_server = |thread: &ThreadIdx| context.is_server(*thread);
     let is_fed = || context.timeline.is_fed(tally.main_site(context.classifier)) && tally.threads.len() > PAIR;
@@ -177,6 +181,7 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
         let of = [Place::of(context, asker.stack), Place::Stack(asker.stack)];
         let mut is_for = |place: Place| *places.entry(place).or_insert_with(|| place.is_for(context, &servers));
         match asker.asks {
+            _ if is_next_in_pipe(context, asker, tally) => false,
             Asks::One => true,
             Asks::Several => false,
             Asks::Unknown => of.into_iter().any(&mut is_for),
@@ -206,6 +211,20 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
     let behind = if 2 * behind.len() > of.len() { function(&behind, place::waiting) } else { None };
     let told_by = ToldBy::Askers(Askers { program: by, within: function(&within, place::own), behind });
     Some(Limit { at_once, told_by, asked_by: None })
+}
+
+/// Whether it reads from a pipe what one sends that has been started beside it, by a shell: who reads so asks nothing.
+fn is_next_in_pipe(context: &Context, asker: &Asker, tally: &Tally) -> bool {
+    let reads = |function| matches!(context.trace.text(function), "anon_pipe_read" | "pipe_read");
+    let starter = |thread: ThreadIdx| {
+        let of = |thread| context.trace.thread(thread).map(|row| row.parent).filter(|parent| parent.is_real());
+        std::iter::successors(of(thread), |parent| of(*parent))
+            .find(|parent| context.pid(*parent) != context.pid(thread))
+    };
+    let starter_of = starter(asker.thread);
+    starter_of.is_some()
+        && place::functions(context, asker.stack).any(reads)
+        && tally.ends().keys().all(|sender| starter(*sender) == starter_of)
 }
 
 /// The event loops of a program that ask while others wait for them.

@@ -200,8 +200,8 @@ pub(super) fn waiters(context: &Context, group: &Group, tally: &Tally, within: N
     let (by_time, by_length) = (at_least(within), at_least(longest.min(within)));
     let count = count.max(by_time as usize);
     let waits = counted.max(if counted > 0 { by_time.max(by_length) } else { 0 });
-    // A wait that was charged to several has no more to do with this one than lasted.
-    let max_s = context.limits.once(longest.min(within).amount());
+    // A wait that was charged to several has no more to do with this one than lasted, and than was charged to it.
+    let max_s = context.limits.once(longest.min(within).min(waited).amount());
     let mean_s = context.limits.once(total / waits.max(count as u64).max(1) as f64).min(max_s);
     let mut waiters = Waiters {
         threads: threads.len().max(by_time as usize),

@@ -76,6 +76,10 @@ pub(super) const OCAML: Runtime = Runtime {
     ..Runtime::NONE
 };
 
+/// It gives memory back in a thread of its own, in programs of any language.
+pub(super) const JEMALLOC: Runtime =
+    Runtime { marker: "jemalloc_bg_thd", roles: &[(Role::Housekeeping, &["jemalloc_bg_thd"])], ..Runtime::NONE };
+
 pub(super) const PYPY: Runtime = Runtime {
     modules: &["libpypy"],
     conditions: |module| if begins(module, &["libpypy"]) { "RPyGilAcquireSlowPath" } else { "" },
