@@ -19,11 +19,26 @@ fn haskell(name: &str) -> Option<String> {
         [package, module, function] => (Some(package), [module, function]),
         _ => return None,
     };
-    if !module.starts_with(|c: char| c.is_ascii_uppercase()) || function.is_empty() {
+    if !module.starts_with(|c: char| c.is_ascii_uppercase()) {
         return None;
     }
-    let package = package.map(|package| unz(package).map(|p| p + ":")).unwrap_or(Some(String::new()))?;
-    Some(format!("{package}{}.{}_info", unz(module)?, unz(function)?))
+    let plain = [package.unwrap_or_default(), module, function];
+    let [package, module, function] = plain.map(unz);
+    let (package, module, function) = (package?, module?, function?);
+    // Others have such names without a code, too: `SSL_session_info`.
+    let is_coded = module == "Main" || plain != [&package, &module, &function];
+    let is_module = module.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '\''));
+    if !is_coded || !is_module || !is_variable(&function) {
+        return None;
+    }
+    let package = if package.is_empty() { package } else { package + ":" };
+    Some(format!("{package}{module}.{function}_info"))
+}
+
+/// Whether it is a word, with what the compiler puts before and into it, or an operator.
+fn is_variable(name: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\'' | '$' | '#' | '.');
+    !name.is_empty() && (name.chars().all(is_word) || !name.chars().any(char::is_alphanumeric))
 }
 
 /// Undoes z-encoding; `None` if something in it is no code.
@@ -180,6 +195,9 @@ mod tests {
             "get_user_info",
             "resize_info",
             "Get_lazy_info",
+            "SSL_session_info",
+            "My_size_info",
+            "Main__info",
             "Main_z_info",
             "Main_z7U_info",
             "Main_zffffffffffU_info",
