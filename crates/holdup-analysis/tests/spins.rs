@@ -319,6 +319,27 @@ fn what_each_file_has_is_not_the_same_work() {
     assert_eq!(left_behind([own, other]), FindingKind::Serial, "the `<module>` of another file");
 }
 
+/// What is found where one thread goes on with what two others do, too, and answers each of them again and again.
+fn served() -> FindingKind {
+    let schedule = Schedule::new(3, 101.0).thread(10, "gui").thread(11, "a").thread(12, "b").in_focus();
+    let mut schedule = schedule.runs(10, 0, 0.0, 100.0, SLEEP);
+    let mut samples = vec![(10, 0, WORK, 0.0, 100.0)];
+    for round in 0..20 {
+        for (tid, cpu, at) in [(11, 1, 0.0), (12, 2, 2.5)] {
+            let from = at + 5.0 * f64::from(round);
+            schedule = schedule.waits_at(tid, cpu, [from, from + 1.0], common::FUTEX, &[SCAN]);
+            schedule = schedule.by(from + 4.9, 0, 10, tid);
+            samples.push((tid, cpu, WORK, from, from + 1.0));
+        }
+    }
+    explained(&sampled(schedule, &samples)).findings[0].kind
+}
+
+#[test]
+fn who_answers_again_and_again_is_not_the_last_to_finish() {
+    assert_eq!(served(), FindingKind::Serial);
+}
+
 /// What is found where a process waits for another one of its program, which does for longer what it has done itself.
 fn behind_another(listens: bool) -> FindingKind {
     let mut schedule = Schedule::new(2, 101.0);

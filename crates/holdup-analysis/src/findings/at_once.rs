@@ -341,5 +341,7 @@ impl Place {
 pub(super) fn is_at_home(context: &Context, tally: &Tally) -> bool {
     let site = tally.main_site(context.classifier);
     let is_home = context.timeline.place(site) == intervals::Place::Home && !context.timeline.is_aside(site);
-    is_home && (idle::is_at_input(context, tally) || context.classifier.scheduler_at(site).is_some())
+    // Where a task waits, something of the program is on the stack.
+    let is_of_runtime = || context.classifier.unseen_at(site).is_some() && place::application(context, site).is_none();
+    is_home && (idle::is_at_input(context, tally) || context.classifier.scheduler_at(site).is_some()) || is_of_runtime()
 }

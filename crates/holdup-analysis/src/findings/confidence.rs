@@ -6,7 +6,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::caveats::{WITH_STACKS, is_by_perf};
 use super::context::Context;
 use super::tally::{Group, Tally};
-use super::{at_once, culprit, place, sched, sleep, stuck};
+use super::{at_once, culprit, lock, place, sched, sleep, stuck};
+use crate::classify::WaitKind;
 use crate::intervals::Place;
 use crate::label::duration;
 use crate::report::Confidence;
@@ -50,6 +51,11 @@ fn of_sleep(context: &Context, tally: &Tally, grave: bool, doubts: &mut Vec<Stri
     }
     if at_once::is_at_home(context, tally) {
         doubts.push("what set the timer is not in the recording".to_owned());
+    }
+    // Where the program is not named, it may be a loop for which nothing came.
+    let is_poll = || context.classifier.facts(site).kind == Some(WaitKind::Input);
+    if is_poll() && place::application(context, site).is_none() && lock::tried(context, tally).is_none() {
+        doubts.push("it may have waited for input that did not come, until a time-out".to_owned());
     }
     if sleep::tries_lock(context, tally) {
         doubts.push("it sleeps for a lock: who has that meanwhile is not told by it".to_owned());

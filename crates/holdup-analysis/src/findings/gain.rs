@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::context::Context;
 use super::crew::Crew;
 use super::tally::{Group, Tally};
-use super::{collecting, fault, inside, lock, place, stuck, traced};
+use super::{collecting, fault, inside, lock, place, stuck, traced, work};
 use crate::blame::{Key, Study, Window};
 use crate::classify::WaitKind;
 use crate::known::{Place, Runs};
@@ -64,6 +64,8 @@ fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, t
         // What is done under the lock has to be done nevertheless, but the lock itself costs nothing any more.
         FindingKind::LockHeld => taken.with_stacks(of_atomics(context)).with_work(Work::Stays),
         FindingKind::Imbalance => taken.with_work(Work::Spread),
+        // Who takes in what is sent works at it, too.
+        FindingKind::Serial if work::carries(context, &tally.samples) => return None,
         FindingKind::Serial if inside::keeps_lock(context, group, tally, finding.culprit.pid) => {
             taken.with_work(Work::Free)
         }

@@ -6,8 +6,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
 use super::culprit;
-use super::place::is_on;
+use super::place::{self, is_on};
 use super::tally::{Group, Tally};
+use crate::classify::WaitKind;
 
 /// Below this share of what one thread does of a work, what others do of it are other calls of the same functions.
 const NEGLIGIBLE: f64 = 0.05;
@@ -20,6 +21,9 @@ const BLAMED: f64 = 0.1;
 pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tally) -> bool {
     // What a server's threads and processes do for their clients is no part of one work.
     if tally.by_thread.keys().any(|t| context.is_server(*t)) {
+        return false;
+    }
+    if take_turns(context, tally) {
         return false;
     }
     let Some(location) = culprit::function_of(context, group, tally) else { return false };
@@ -39,6 +43,27 @@ pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tall
     };
     all >= 5.0 * context.period() && same > 0.5 * all && same >= NEGLIGIBLE * part && is_theirs()
 }
+
+/// Whether each of them waits again and again while one goes on working, and not at a barrier or for an end: it serves them one after the other,
+/// whatever they do themselves in between.
+fn take_turns(context: &Context, tally: &Tally) -> bool {
+    let stack = tally.common_stack(context.classifier);
+    let is_barrier = |function| {
+        let name = context.trace.text(function).to_ascii_lowercase();
+        ["barrier", "join", "await"].iter().any(|word| name.contains(word))
+    };
+    let for_all = context.classifier.scheduler_at(stack).is_some()
+        || context.classifier.facts(stack).kind == Some(WaitKind::Join)
+        || place::functions(context, stack).any(is_barrier);
+    let stretches = context.spans(tally, |_| true).0.len() as u64;
+    let each = tally.waits / tally.threads.len().max(1) as u64;
+    stack != StackId::NONE && !for_all && tally.largest_share() > ONE && each > AGAIN * stretches
+}
+
+/// From this share of what is charged on it is one that works.
+const ONE: f64 = 0.9;
+/// Who waits more often than this in a stretch of somebody's work has not come to the end of his own each time.
+const AGAIN: u64 = 8;
 
 /// Those that others mostly waited for.
 fn blamed(tally: &Tally) -> FxHashSet<ThreadIdx> {

@@ -42,6 +42,24 @@ static FOR: [(&[&str], &str); 3] = [
     (&["plpython3_call_handler", "plperl_call_handler"], "runs stored procedures"),
 ];
 
+/// What carries objects to others.
+const CARRIES: &[&str] = &[
+    "postMessage",
+    "structuredClone",
+    "ForkingPickler.dumps",
+    "_ForkingPickler.dumps",
+    "Queue._feed",
+    "Queue.get",
+    "SimpleQueue.get",
+    "_ConnectionBase.*",
+    "CloudPickler.dump",
+    "node::worker::Message::*",
+    "v8::internal::ValueSerializer::*",
+    "v8::internal::ValueDeserializer::*",
+    "v8::ValueSerializer::*",
+    "v8::ValueDeserializer::*",
+];
+
 /// Those further up are looked for first.
 static KNOWN: [Known; 9] = [
     Known {
@@ -133,20 +151,7 @@ static KNOWN: [Known; 9] = [
         mend: "let a script do less at a time, or do its work in the clients.",
     },
     Known {
-        functions: &[
-            "ForkingPickler.dumps",
-            "_ForkingPickler.dumps",
-            "Queue._feed",
-            "Queue.get",
-            "SimpleQueue.get",
-            "_ConnectionBase.*",
-            "CloudPickler.dump",
-            "node::worker::Message::*",
-            "v8::internal::ValueSerializer::*",
-            "v8::internal::ValueDeserializer::*",
-            "v8::ValueSerializer::*",
-            "v8::ValueDeserializer::*",
-        ],
+        functions: CARRIES,
         around: (&[], &[]),
         with: &[],
         is_trigger: false,
@@ -177,6 +182,14 @@ fn sets(context: &Context, samples: &FxHashMap<StackId, f64>) -> Vec<(Set, f64)>
         functions.fold(0, |set, function| set | *of_function.entry(function).or_insert_with(|| is_in(function)))
     };
     samples.iter().map(|(stack, weight)| (of_stack(*stack), *weight)).collect()
+}
+
+/// Whether most of these samples carry objects to others: what these do to take them in is on other threads, or in other processes.
+pub(super) fn carries(context: &Context, samples: &FxHashMap<StackId, f64>) -> bool {
+    let is_it =
+        |stack: StackId| place::functions(context, stack).any(|f| schedulers::any(CARRIES, context.trace.text(f)));
+    let own: f64 = samples.iter().filter(|(stack, _)| is_it(**stack)).map(|(_, weight)| weight).sum();
+    own > MOST * samples.values().sum::<f64>()
 }
 
 /// What to do about what most of these samples do for somebody else; none where nothing is known of it, or they do several things.
