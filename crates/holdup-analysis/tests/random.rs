@@ -285,8 +285,9 @@ fn parts_do_not_change_the_answer() {
             }
         }
     }
-    // In the others a timer ended a wait for a lock: by whom it was held meanwhile is a guess, and another one at a border.
-    assert!(sound == 50 && same >= 45, "{same} of {sound} are the same by the ends of chains");
+    // In the others a timer ended a wait for a lock: by whom it was held meanwhile is a guess, and another one at a border; or who woke a reader
+    // just before a border stops behind it, and nobody knows there how soon.
+    assert!(sound == 50 && same >= 42, "{same} of {sound} are the same by the ends of chains");
 }
 
 /// Where no time passes between many events, as in a log whose clock went back, parts are cut within an instant: no time gets lost.

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use holdup_analysis::report::{Confidence, Finding, FindingKind};
 use holdup_analysis::{Explanation, NoDisassembler, Options, explain};
-use holdup_trace::{PlacementEvent, QuotaEvent, SwitchState, Trace};
+use holdup_trace::{PlacementEvent, QuotaEvent, SwitchState, Trace, WakeContext};
 
 const RUNS: SwitchState = SwitchState::Runnable;
 const SLEEPS: SwitchState = SwitchState::Sleeping;
@@ -350,4 +350,29 @@ fn a_thread_that_runs_where_it_may_not_breaks_no_sum() {
     for found in &answer.findings {
         assert!(found.waiters.total_s <= 0.05 && found.lasted_s <= 0.1, "{found:#?}");
     }
+}
+
+/// A writer on one CPU, and a reader on the other that is woken every 10, needs 1 to get to its CPU, and works for half of that. The writer
+/// goes on, or sleeps when the reader has just come.
+fn piped(goes_on: bool) -> Explanation {
+    let mut s = Schedule::new(2, 100.0).thread(10, "writer").thread(11, "reader").in_focus();
+    s = s.switch(0.0, 0, 0, RUNS, -1, 10).switch(0.0, 1, 11, SLEEPS, READ, 0);
+    for turn in 0..9u32 {
+        let t = 10.0 * f64::from(turn);
+        s = s.by(t + 1.0, 0, 10, 11).switch(t + 2.0, 1, 0, RUNS, -1, 11).switch(t + 2.5, 1, 11, SLEEPS, READ, 0);
+        if !goes_on {
+            s = s.switch(t + 2.1, 0, 10, SLEEPS, SLEEP, 0).wakes(t + 9.0, 0, 0, 10, WakeContext::Timer, 0);
+            s = s.switch(t + 9.0, 0, 0, RUNS, -1, 10);
+        }
+    }
+    ask(&s.finish(), None)
+}
+
+#[test]
+fn the_way_to_a_cpu_delays_nothing_where_the_writer_goes_on() {
+    let has_latency = |answer: &Explanation| answer.findings.iter().any(|f| f.kind == FindingKind::WakeLatency);
+    assert!(has_latency(&piped(false)));
+    let answer = piped(true);
+    assert!(!has_latency(&answer), "{:#?}", answer.findings);
+    near(answer.cpu_seconds.sum() * 1e3, 200.0);
 }

@@ -9,8 +9,9 @@ use super::forest::NONE;
 /// All CPUs at an instant.
 #[derive(Debug)]
 pub(super) struct Processors {
-    /// Who runs there.
+    /// Who runs there, and when that ends, in time that grows backwards.
     run: Vec<u32>,
+    ends: Vec<u64>,
     lost: Vec<bool>,
     /// Threads that could run there, and for which others wait.
     starving: Vec<Vec<u32>>,
@@ -31,6 +32,7 @@ impl Processors {
         let n = lost.len();
         Processors {
             run: vec![NONE; n],
+            ends: vec![0; n],
             lost: lost.to_vec(),
             starving: vec![Vec::new(); n],
             since: vec![0; n],
@@ -65,7 +67,16 @@ impl Processors {
         if !self.starving[cpu.index()].is_empty() {
             self.settle(cpu, now);
         }
-        self.run[cpu.index()] = thread;
+        (self.run[cpu.index()], self.ends[cpu.index()]) = (thread, now);
+    }
+
+    /// For how long it has run there, going backwards; `u64::MAX` where it goes on behind the end of the part.
+    pub(super) fn has_run(&self, cpu: Cpu, now: u64) -> u64 {
+        match self.ends.get(cpu.index()) {
+            Some(0) => u64::MAX,
+            Some(end) => now.saturating_sub(*end),
+            None => 0,
+        }
     }
 
     /// Whether `thread` is ready for `cpu` and others wait for it, from `now` on.

@@ -23,6 +23,7 @@ use super::processors::Processors;
 use super::ready::{Reading, Ready};
 use super::recorder::Recorder;
 use super::study::Study;
+use crate::classify::WaitKind;
 use crate::intervals::{Chunk, Extra, State, Wait};
 
 /// Sweeps one part backwards.
@@ -101,6 +102,9 @@ impl Sweep<'_> {
         census.look(t, forest, pid, |w| &chunk.waits()[w as usize]);
     }
 }
+
+/// Who goes on so many times as long as the one that it woke needs to come to its CPU has more to do than to wait for its answer.
+const GOES_ON: u64 = 4;
 
 struct Sweep<'a> {
     study: &'a Study<'a>,
@@ -190,15 +194,16 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// What the threads do just before the end: those that wait as they would have come from what follows, the one that is
-    /// woken last first.
+    /// What the threads do just before the end: those that run first; those that wait as they would have come from what follows, the one that
+    /// is woken last first.
     fn states_at_end(&self) -> Vec<(u32, State)> {
         let states = self.chunk.last.iter().enumerate().skip(1);
         let known = states.filter(|(_, state)| !matches!(state, State::Unknown | State::Gone));
         let mut states: Vec<(u32, State)> = known.map(|(i, &state)| (i as u32, state)).collect();
         states.sort_by_key(|&(i, state)| match state {
-            State::Waiting(w) => (1, std::cmp::Reverse(self.wait(w).woken), i),
-            _ => (0, std::cmp::Reverse(0), i),
+            State::Waiting(w) => (2, std::cmp::Reverse(self.wait(w).woken), i),
+            State::Running(_) => (0, std::cmp::Reverse(0), i),
+            _ => (1, std::cmp::Reverse(0), i),
         });
         states
     }
@@ -218,9 +223,17 @@ impl<'a> Sweep<'a> {
     /// Changes what a thread does before this instant, and with it what all behind it wait for.
     fn set_state(&mut self, i: u32, state: State) {
         let old = self.forest.at(i).state;
+        let waits = self.forest.at(i).queue != NONE;
+        if let (State::Woken(w), State::Waiting(same)) = (old, state)
+            && w == same
+            && waits
+        {
+            self.forest.at_mut(i).state = state;
+            return;
+        }
         if let State::Running(cpu) = old {
             self.set_running(cpu, i, false);
-        } else if self.is_ready(i, old) {
+        } else if self.is_ready(i, old) && !waits {
             self.clock.present.runnable -= 1;
         }
         if let State::Woken(w) = old {
@@ -239,6 +252,11 @@ impl<'a> Sweep<'a> {
             State::Running(cpu) => self.set_running(cpu, i, true),
             State::Waiting(w) => self.start_waiting(i, w),
             State::Gone => self.pass_on(i),
+            State::Woken(w) if self.goes_on_writing(w) => {
+                self.start_waiting(i, w);
+                let ready = self.is_ready(i, state) && self.forest.at(i).queue == NONE;
+                self.clock.present.runnable += usize::from(ready);
+            }
             _ => {
                 self.clock.present.runnable += usize::from(self.is_ready(i, state));
                 self.charge_self(i);
@@ -249,6 +267,18 @@ impl<'a> Sweep<'a> {
         }
     }
 
+    /// Whether who woke a thread that reads goes on for long after that has come to run: it has more to write, so that the way to the CPU
+    /// delays nothing, and it is still waited for. Who asks, and waits for an answer, stops.
+    fn goes_on_writing(&self, w: u32) -> bool {
+        let wait = self.wait(w);
+        let waker = wait.waker.index();
+        if wait.kind != WaitKind::Read || !wait.waker.is_real() || waker >= self.forest.threads.len() {
+            return false;
+        }
+        let State::Running(cpu) = self.forest.at(waker as u32).state else { return false };
+        self.processors.has_run(cpu, self.clock.total.t) >= GOES_ON * wait.resumed.saturating_sub(wait.woken)
+    }
+
     fn unstarve(&mut self, i: u32, old: State) {
         if let State::Runnable(cpu) | State::Yields(cpu) = old {
             self.processors.set_starving(cpu, i, false, self.clock.total.t);
@@ -257,7 +287,7 @@ impl<'a> Sweep<'a> {
 
     fn is_handoff(&self, w: u32) -> bool {
         let wait = self.wait(w);
-        wait.kind == crate::classify::WaitKind::Lock && !wait.exempt
+        wait.kind == WaitKind::Lock && !wait.exempt
     }
 
     /// Whether it is a thread of the focus that could run and does not.
