@@ -162,7 +162,7 @@ impl<'a> Replay<'a> {
             self.settle(waker, t);
             self.threads[waker].slept = None;
             self.clocks.follow(i, waker, gone);
-            self.threads[i].relieved |= self.pieces.by(wait.waker.0);
+            self.threads[i].relieved |= self.pieces.by(waker, wait.start, wait.woken);
             self.meet(i, waker, wait);
         }
         let now = &self.threads[i];

@@ -37,6 +37,11 @@ impl Ordered {
         ahead.map(|span| span.1.min(to) - span.0.max(from)).sum()
     }
 
+    /// Whether the last span that [`within`](Self::within) has passed, or one behind it, has a part in `from..to`.
+    fn touches(&self, from: u64, to: u64) -> bool {
+        self.spans[self.at.saturating_sub(1)..].iter().take_while(|span| span.0 < to).any(|span| span.1 > from)
+    }
+
     /// Whether an instant lies in the spans that [`within`](Self::within) has not passed.
     pub(super) fn contains(&self, t: u64) -> bool {
         self.spans[self.at..].iter().take_while(|span| span.0 <= t).any(|span| t < span.1)
@@ -73,8 +78,6 @@ pub(super) struct Pieces {
     stacks: FxHashMap<StackId, Set>,
     moved: FxHashMap<StackId, Set>,
     overhead: FxHashMap<StackId, Set>,
-    /// Findings whose work others wait for, by the thread that does it.
-    culprits: FxHashMap<u32, Set>,
 }
 
 impl Pieces {
@@ -88,7 +91,6 @@ impl Pieces {
             finding.moved.iter().for_each(|stack| *pieces.moved.entry(*stack).or_default() |= bit);
             finding.overhead.iter().for_each(|stack| *pieces.overhead.entry(*stack).or_default() |= bit);
             if finding.work != Work::Stays {
-                finding.runs.keys().for_each(|thread| *pieces.culprits.entry(thread.0).or_default() |= bit);
                 pieces.add(n, &finding.runs, |piece| &mut piece.runs);
             }
             pieces.add(n, &finding.ready, |piece| &mut piece.ready);
@@ -133,9 +135,10 @@ impl Pieces {
         [gone, moved & !gone, of(&self.overhead) & !gone & !moved]
     }
 
-    /// The findings whose work the thread does.
-    pub(super) fn by(&self, thread: u32) -> Set {
-        self.culprits.get(&thread).copied().unwrap_or_default()
+    /// The findings whose work the thread did in part of the time from `from` to `to`, which is when it has been followed to.
+    pub(super) fn by(&self, thread: usize, from: u64, to: u64) -> Set {
+        let own = self.of[thread].iter().filter(|piece| piece.runs.touches(from, to));
+        own.fold(0, |set, piece| set | 1 << (piece.clock - 1))
     }
 }
 
