@@ -15,6 +15,8 @@ pub struct About {
     pub waiters: Vec<ThreadIdx>,
     /// Whether a few unusually long times are most of it, so that an average says nothing.
     pub is_uneven: bool,
+    /// Whether something lets no more than so many do it at a time.
+    pub is_limited: bool,
     /// Whether all of them are woken for what one of them gets.
     pub wakes_all: bool,
 }

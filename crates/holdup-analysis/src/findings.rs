@@ -61,6 +61,7 @@ mod turns;
 mod uneven;
 mod words;
 mod work;
+mod works_on;
 
 use std::cell::OnceCell;
 
@@ -259,8 +260,13 @@ impl Context<'_> {
         let is_chance = |g: &Group, t: &Tally| {
             self.focus.is_everything() && matches!(g, Group::Outside(..)) && t.waits < FEW_ARRIVALS
         };
+        // For whose own calls alone a lock costs something nobody waits.
+        let is_waited_for = |g: &Group, t: &Tally| !g.is_lock() || !t.threads.is_empty();
         let matters = |g: &Group, t: &Tally| {
-            t.blame() >= SMALLEST_SHARE * most && (t.blame() > SMALLEST || !g.holds_up()) && !is_chance(g, t)
+            is_waited_for(g, t)
+                && t.blame() >= SMALLEST_SHARE * most
+                && (t.blame() > SMALLEST || !g.holds_up())
+                && !is_chance(g, t)
         };
         let mut smaller = Smaller::default();
         groups.retain(|(group, tally)| {

@@ -51,8 +51,7 @@ impl Focus {
             let parent = threads.tid.get(t.parent.index());
             focus.kernel[i] = is_kernel_name(trace.text(t.name)) || parent == Some(&KTHREADD);
             // Nobody asks what holds up the recorder.
-            let is_recorder = t.pid == trace.meta.recorder_pid && t.pid != 0;
-            focus.member[i] = i > 0 && (everything && !is_recorder || roots.contains(&t.pid));
+            focus.member[i] = i > 0 && (everything && !is_recorder(trace, t.pid) || roots.contains(&t.pid));
         }
         if !everything {
             focus.add_descendants(trace);
@@ -214,6 +213,11 @@ fn is_named(trace: &Trace, t: &Thread, wanted: &str) -> bool {
 fn is_version(trace: &Trace, t: &Thread, wanted: &str) -> bool {
     let version = trace.text(t.process).strip_prefix(wanted).filter(|_| !wanted.is_empty());
     version.is_some_and(|v| !v.is_empty() && v.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+}
+
+/// Whether a process is what made the recording.
+pub(crate) fn is_recorder(trace: &Trace, pid: u32) -> bool {
+    pid != 0 && pid == trace.meta.recorder_pid
 }
 
 /// Names that the kernel gives to its own threads.

@@ -14,6 +14,8 @@ pub(crate) struct Known {
     pub(crate) place: Place,
     /// The functions that take it.
     pub(crate) functions: &'static [&'static str],
+    /// What it is where one of their functions is farther out on the stack.
+    pub(crate) within: &'static [Known],
 }
 
 impl Known {
@@ -23,7 +25,7 @@ impl Known {
         advice: &'static str,
         functions: &'static [&'static str],
     ) -> Known {
-        Known { name, advice, is_single: false, runs: Runs::Any, place: Place::Kernel, functions }
+        Known { name, advice, is_single: false, runs: Runs::Any, place: Place::Kernel, functions, within: &[] }
     }
 
     /// An answer to what the thread asked.
@@ -41,13 +43,18 @@ impl Known {
         advice: &'static str,
         functions: &'static [&'static str],
     ) -> Known {
-        Known { name, advice, is_single: true, runs: Runs::Any, place: Place::Runtime, functions }
+        Known { name, advice, is_single: true, runs: Runs::Any, place: Place::Runtime, functions, within: &[] }
     }
 
     /// That of a language of which one thread of a process runs at a time.
     pub(crate) const fn of_language(name: &'static str, functions: &'static [&'static str]) -> Known {
         const ADVICE: &str = "Only one thread runs the language at a time: spread {} over processes, or do it in native code that lets the lock go.";
         Known { runs: Runs::One, ..Known::of_runtime(name, ADVICE, functions) }
+    }
+
+    /// What it is more precisely, as a function farther out tells.
+    pub(crate) fn within(&self, function: &str) -> Option<&'static Known> {
+        self.within.iter().find(|known| known.functions.contains(&function))
     }
 
     /// What to do about it in the function of the program that takes it.

@@ -12,7 +12,7 @@ use crate::known::{Known, Place, Runs};
 use crate::runtime;
 
 const fn library(name: &'static str, advice: &'static str, functions: &'static [&'static str]) -> Known {
-    Known { name, advice, is_single: true, runs: Runs::Any, place: Place::Library, functions }
+    Known { name, advice, is_single: true, runs: Runs::Any, place: Place::Library, functions, within: &[] }
 }
 
 const FILES: &str = "Let fewer threads work on the same file or directory at once in {}, or spread them over several.";
@@ -53,6 +53,14 @@ const CONNECTIONS: Known = Known::of_answer(
     ],
 );
 
+/// What asks a file system that a process serves.
+const FILES_OF_A_PROCESS: Known = Known::of_answer(
+    "a file system that a process serves (FUSE)",
+    "Each call goes to the process that serves those files, and back: ask for more at a time (larger reads and writes, fewer files opened and \
+     looked at), let the kernel keep what it was told (attr_timeout, entry_timeout, kernel_cache, writeback_cache), or go past it.",
+    &["request_wait_answer", "fuse_simple_request", "__fuse_simple_request"],
+);
+
 /// What stands for code without names in OpenMP's library.
 pub(crate) const OPENMP: &str = "libgomp+";
 
@@ -61,10 +69,51 @@ pub(crate) fn asks(function: &str) -> bool {
     taken_in(function).is_some_and(|known| known.place == Place::Answer)
 }
 
+/// What PostgreSQL waits for with its locks.
+const OF_POSTGRES: &[Known] = &[
+    Known::of_runtime(
+        "a row lock of PostgreSQL",
+        ROWS,
+        &["XactLockTableWait", "heap_lock_tuple", "heap_acquire_tuplock"],
+    ),
+    Known::of_runtime(
+        "the lock that lets one transaction with NOTIFY commit at a time",
+        "Notify less often (once for several changes, or from one session), or let who waits for it look at a table now and then.",
+        &["PreCommit_Notify"],
+    ),
+    Known::of_runtime(
+        "an advisory lock of PostgreSQL",
+        "Keep it for less (pg_advisory_unlock as soon as the work is done, pg_advisory_xact_lock in short transactions), have one for each thing that \
+         is worked on, or go on without it (pg_try_advisory_lock).",
+        &[
+            "pg_advisory_lock_int8",
+            "pg_advisory_lock_int4",
+            "pg_advisory_lock_shared_int8",
+            "pg_advisory_lock_shared_int4",
+            "pg_advisory_xact_lock_int8",
+            "pg_advisory_xact_lock_int4",
+            "pg_advisory_xact_lock_shared_int8",
+            "pg_advisory_xact_lock_shared_int4",
+        ],
+    ),
+    Known::of_runtime(
+        "the lock on making a table or an index longer",
+        "Write in larger batches (COPY, rows of many values), or to several tables or partitions at a time.",
+        &["LockRelationForExtension"],
+    ),
+    Known::of_runtime(
+        "a table lock of PostgreSQL",
+        "See who has it (pg_locks, pg_blocking_pids) and let that transaction end; change tables with a lock_timeout, and in short transactions: all \
+         who come behind a change that waits, wait, too. CREATE INDEX CONCURRENTLY lets others write.",
+        &["LockRelationOid", "LockRelation"],
+    ),
+];
+
 /// The table.
 const KNOWN: &[Known] = &[
     NAMES,
     CONNECTIONS,
+    FILES_OF_A_PROCESS,
     library(
         "one of OpenMP's barriers or locks",
         "Begin no more threads of OpenMP than there are CPUs for them (OMP_NUM_THREADS, num_threads, n_jobs), and give each more to do in {} \
@@ -387,7 +436,10 @@ const KNOWN: &[Known] = &[
         "pg_stat_activity names it (wait_event); fewer connections at work at once (a pooler), or batches in {}, relieve it.",
         &["LWLockAcquire", "LWLockAcquireOrWait", "LWLockWaitForVar"],
     ),
-    Known::of_runtime("a row or table lock of PostgreSQL", ROWS, &["ProcSleep", "WaitOnLock"]),
+    Known {
+        within: OF_POSTGRES,
+        ..Known::of_runtime("a row or table lock of PostgreSQL", ROWS, &["ProcSleep", "WaitOnLock"])
+    },
     Known::of_runtime(
         "SQLite's lock on the database file",
         "One at a time can write: keep write transactions short, or write through one connection.",
@@ -404,6 +456,18 @@ const KNOWN: &[Known] = &[
          (write_buffer_size, max_write_buffer_number) and more files before it slows writers down (level0_slowdown_writes_trigger), or \
          write less in {}.",
         &["rocksdb::DBImpl::DelayWrite", "leveldb::DBImpl::MakeRoomForWrite"],
+    ),
+    Known::of_runtime(
+        "a table lock of MariaDB or MySQL",
+        "MyISAM, Aria and MEMORY lock whole tables, and LOCK TABLES does so of any: let the table be InnoDB's (ALTER TABLE … ENGINE=InnoDB), or make \
+         the statements that read or write it shorter.",
+        &["thr_multi_lock"],
+    ),
+    Known::of_runtime(
+        "a metadata lock of MariaDB or MySQL",
+        "See whose transaction or statement uses the table (information_schema.innodb_trx, the plugin metadata_lock_info) and end it; change tables \
+         when nobody does, and give that a time-out (lock_wait_timeout): all who come behind it wait, too.",
+        &["MDL_context::acquire_lock", "MDL_context::upgrade_shared_lock"],
     ),
     Known::of_runtime("a row lock of InnoDB", ROWS, &["lock_wait_suspend_thread", "lock_wait"]),
     Known {
@@ -490,6 +554,15 @@ pub(crate) fn is_kept_by_runner(function: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_farther_out_tells_which_lock_of_a_database_it_is() {
+        let within = |function: &str| taken_in("ProcSleep").unwrap().within(function).map(|known| known.name);
+        assert_eq!(within("LockRelationOid"), Some("a table lock of PostgreSQL"));
+        assert_eq!(within("pg_advisory_lock_int8"), Some("an advisory lock of PostgreSQL"));
+        assert_eq!(within("LockAcquireExtended"), None);
+        assert_eq!(taken_in("LockRelationOid"), None, "it is on the stack of who has it, too");
+    }
 
     #[test]
     fn some_are_kept_by_whoever_runs() {

@@ -20,10 +20,11 @@ mod look;
 mod record;
 mod walk;
 
-use holdup_trace::{ThreadIdx, Trace};
+use holdup_trace::ThreadIdx;
 
 use crate::blame::Study;
 use crate::classify::WaitKind;
+use crate::focus::is_recorder;
 use crate::intervals::{Chunk, Wait};
 
 use busy::Stretches;
@@ -113,17 +114,13 @@ impl Seen {
     }
 }
 
-/// Whether it is a thread of what made the recording, which waits for the end of that.
-fn is_recorder(trace: &Trace, thread: ThreadIdx) -> bool {
-    let pid = trace.threads.pid.get(thread.index()).copied().unwrap_or(0);
-    pid != 0 && pid == trace.meta.recorder_pid
-}
-
 /// Whether the wait could be held up by anybody: not for the end of a child, not in the idling of the kernel or of a runtime.
 fn is_asked(look: &Look, wait: &Wait) -> bool {
     let classifier = look.study.classifier;
     let kept = look.study.focus.is_kernel(wait.thread) || classifier.role(wait.thread).is_some();
-    let kept = kept || is_recorder(look.trace(), wait.thread);
+    // The recorder waits for the end of the recording.
+    let pid = look.trace().thread(wait.thread).map_or(0, |thread| thread.pid);
+    let kept = kept || is_recorder(look.trace(), pid);
     let never = wait.exempt || wait.idle_state || wait.open || kept || classifier.facts(wait.stack).parked;
     // What no thread ended holds up only where it is a disk or a lock.
     let ended = wait.waker.is_real() || matches!(wait.kind, WaitKind::Disk | WaitKind::PageFault | WaitKind::Lock);

@@ -264,6 +264,21 @@ fn who_finds_no_room_to_write_into_asks_nothing() {
     assert!(found.title.starts_with("service slept for 931.2 ms, one at a time, while"), "{}", found.title);
 }
 
+#[test]
+fn who_cannot_send_does_not_wait_for_input() {
+    let names = vec![(0x1000, "upload"), (0xffff_ffff_8100_0000, "sk_stream_wait_memory")].leak();
+    let mut s = Schedule::new(1, 1000.0).thread(10, "uploader").in_focus();
+    for part in 0..48 {
+        let b = 1.0 + 20.0 * f64::from(part);
+        s = s.waits_at(10, 0, [b, b + 0.3], WRITE, &[0xffff_ffff_8100_0010, 0x1010]);
+        s = s.wakes(b + 19.7, 0, 0, 10, WakeContext::SoftIrq, common::NET_RX);
+    }
+    let found = first(&s.finish_with(&mut common::Namer(names)), None);
+    let did = "uploader could not send for 9";
+    assert!(found.title.starts_with(did) && found.title.contains("or the way to it, took no more"), "{}", found.title);
+    assert!(found.advice.starts_with("See what takes it so slowly"), "{}", found.advice);
+}
+
 const FLOCK: i16 = 73;
 const PHP: [(u64, &str); 5] = [
     (0x1000, "session_start"),

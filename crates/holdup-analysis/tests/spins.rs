@@ -319,6 +319,32 @@ fn what_each_file_has_is_not_the_same_work() {
     assert_eq!(left_behind([own, other]), FindingKind::Serial, "the `<module>` of another file");
 }
 
+/// What is found where a program began two processes at the same time, or one after the other, of which one ended after 30 ms; the one that
+/// began them waits for the other, and looks again and again.
+fn siblings(at_once: bool) -> FindingKind {
+    let mut schedule = Schedule::new(3, 141.0).thread(1, "pool").in_focus();
+    let name = schedule.builder.string("pool");
+    let begins = if at_once { 0.0 } else { 35.0 };
+    for (pid, at) in [(20, begins), (21, 0.0)] {
+        schedule.builder.push(common::ns(at), holdup_trace::ForkEvent { parent: 1, parent_pid: 1, pid, tid: pid });
+        schedule.builder.push(common::ns(at), NameEvent { pid, tid: pid, name });
+    }
+    schedule = schedule.switch(0.0, 1, 0, SwitchState::Runnable, -1, 21).switch(30.0, 1, 21, SwitchState::Dead, 60, 0);
+    schedule = schedule.exits(30.0, 21).runs(20, 0, begins, begins + 100.0, SLEEP);
+    let mut from = begins;
+    while from < begins + 95.0 {
+        schedule = schedule.waits_at(1, 2, [from, from + 0.1], common::FUTEX, &[SCAN]).by(from + 4.9, 0, 20, 1);
+        from += 5.0;
+    }
+    let samples = [(20, 0, WORK, begins, begins + 100.0), (21, 1, WORK, 0.0, 30.0)];
+    explained(&sampled(schedule, &samples)).findings[0].kind
+}
+
+#[test]
+fn processes_begun_for_the_same_work_share_it_unevenly() {
+    assert_eq!([true, false].map(siblings), [FindingKind::Imbalance, FindingKind::Serial]);
+}
+
 /// What is found where one thread goes on with what two others do, too, and answers each of them again and again.
 fn served() -> FindingKind {
     let schedule = Schedule::new(3, 101.0).thread(10, "gui").thread(11, "a").thread(12, "b").in_focus();

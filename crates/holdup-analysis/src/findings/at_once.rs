@@ -20,7 +20,7 @@ use super::context::Context;
 use super::lock;
 use super::spans::levels;
 use super::tally::{Group, Tally};
-use super::{idle, place};
+use super::{idle, place, stuck};
 use crate::blame::{Asker, Asks, Key, Span, Terminal};
 use crate::intervals;
 use crate::known::Known;
@@ -87,7 +87,10 @@ struct Askers {
 
 /// How many at a time, if it is always so many and there are others: as those who sleep tell, or else those who ask them.
 pub(super) fn limit(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
-    if !matches!(group, Group::Timer(..) | Group::Outside(..)) {
+    // Who has no room to write into asks nobody.
+    let asks =
+        matches!(group, Group::Timer(..)) || matches!(group, Group::Outside(..)) && !stuck::writes(context, tally);
+    if !asks {
         return None;
     }
     let sleepers = sleepers(context, group, tally);
@@ -215,7 +218,7 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
 
 /// Whether it reads from a pipe what one sends that has been started beside it, by a shell: who reads so asks nothing.
 fn is_next_in_pipe(context: &Context, asker: &Asker, tally: &Tally) -> bool {
-    let reads = |function| matches!(context.trace.text(function), "anon_pipe_read" | "pipe_read");
+    let reads = |name: &str| matches!(name, "anon_pipe_read" | "pipe_read");
     let starter = |thread: ThreadIdx| {
         let of = |thread| context.trace.thread(thread).map(|row| row.parent).filter(|parent| parent.is_real());
         std::iter::successors(of(thread), |parent| of(*parent))
@@ -223,7 +226,7 @@ fn is_next_in_pipe(context: &Context, asker: &Asker, tally: &Tally) -> bool {
     };
     let starter_of = starter(asker.thread);
     starter_of.is_some()
-        && place::functions(context, asker.stack).any(reads)
+        && place::has(context, asker.stack, reads)
         && tally.ends().keys().all(|sender| starter(*sender) == starter_of)
 }
 

@@ -72,8 +72,8 @@ impl Below {
         if is_kernel_module(context.trace.text(leaf.module)) {
             self.kernel += weight;
             for (sum, (functions, _)) in self.known.iter_mut().zip(KNOWN) {
-                let tells = |function| functions.contains(&context.trace.text(function));
-                *sum += if place::functions(context, stack).any(tells) { weight } else { 0.0 };
+                let tells = place::has(context, stack, |name| functions.contains(&name));
+                *sum += if tells { weight } else { 0.0 };
             }
         }
         let own = place::application(context, stack);

@@ -65,6 +65,15 @@ fn asked(context: &Context, tally: &Tally) -> Option<LocationRow> {
     sums.into_iter().max_by_key(|(name, (ns, _))| (*ns, std::cmp::Reverse(*name))).map(|(_, (_, at))| at)
 }
 
+/// What a program calls to have its garbage collected at once.
+const ORDERS: &[&str] =
+    &["java.lang.System.gc", "java.lang.Runtime.gc", "JVM_GC", "runtime.GC", "gc_collect", "System.GC.Collect"];
+
+/// Whether most of those that waited had called for it themselves.
+fn is_ordered(context: &Context, tally: &Tally) -> bool {
+    tally.share_at(|stack| place::has(context, stack, |name| ORDERS.contains(&name))) > 0.5
+}
+
 /// `garbage collection stopped java for 2.06 s in all, 41 % of the time; …`.
 pub(super) fn title(context: &Context, f: &Finding) -> String {
     let process = if f.culprit.process.is_empty() { "the program" } else { &f.culprit.process };
@@ -93,7 +102,8 @@ pub(super) fn evidence(context: &Context, tally: &Tally) -> Vec<String> {
         lines.push(format!("{share:.0} % of the CPU samples are in the collector, in pauses and beside the program"));
     }
     if let Some(at) = asked(context, tally) {
-        lines.push(format!("most of it was begun for room that {} allocates", context.trace.text(at.function)));
+        let why = if is_ordered(context, tally) { "because {} asks for it" } else { "for room that {} allocates" };
+        lines.push(format!("most of it was begun {}", why.replace("{}", context.trace.text(at.function))));
     }
     lines
 }
@@ -103,6 +113,12 @@ pub(super) fn advice(context: &Context, tally: &Tally) -> String {
     let share = share(context, time.seconds());
     let allocates =
         asked(context, tally).map_or(String::new(), |at| format!(" in {}", context.trace.text(at.function)));
+    if is_ordered(context, tally) {
+        return format!(
+            "Do not ask for collections{allocates} (System.gc, runtime.GC, gc.collect; java has -XX:+DisableExplicitGC): the runtime begins them when \
+             it needs room. {share:.0} % of the time is collection."
+        );
+    }
     let own = tally.samples.keys().find_map(|stack| context.classifier.collector_at(*stack));
     let advice = own.map_or_else(|| runtime::advice_for_collections(&allocates), |own| own.replace("{}", &allocates));
     format!("{advice} {share:.0} % of the time is collection.")

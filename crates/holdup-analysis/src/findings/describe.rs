@@ -1,7 +1,5 @@
 //! Title, evidence and advice of a finding, in words that need no manual.
 
-use std::path::Path;
-
 use holdup_trace::{Amount, LockKind, Nanos};
 
 use super::at_once::{self, Limit};
@@ -15,12 +13,12 @@ use super::tally::{Group, Tally};
 use super::words::{at_disk, kept, lasted, lock_words, stood, times};
 use super::{
     collection, fault, flush, herd, idle, inside, lock, lock_names, preempt, sched, sleep, steps, storm, stuck, traced,
-    work,
+    work, works_on,
 };
 use crate::classify;
 use crate::known::{Place, Runs};
 use crate::label::{duration, threads};
-use crate::report::{Activity, Culprit, Finding, FindingKind, Title};
+use crate::report::{Activity, Finding, FindingKind, Title};
 use crate::runtime;
 
 /// Share of the samples from which on an instruction is worth a line.
@@ -41,6 +39,7 @@ pub(super) fn describe(
     finding: &mut Finding,
 ) {
     let who = Who { limit: at_once::limit(context, group, tally), client };
+    finding.about.is_limited = who.limit.is_some();
     finding.title = title(context, (group, tally), crew, &who, finding);
     finding.evidence = evidence(context, group, tally, finding);
     finding.advice = advice(context, (group, tally), &who, finding);
@@ -55,15 +54,18 @@ pub(super) fn describe(
     }
     traced::add(context, tally, finding);
     fault::add(context, group, tally, finding);
-    if let Some(of_query) = work::advice(context, &tally.samples).filter(|_| group.holds_up()) {
+    // Whoever else does it pays the same.
+    if group.holds_up()
+        && let Some(of_kernel) = Below::of(context, tally.samples.iter()).known(&finding.culprit.function)
+    {
+        finding.advice = format!("{of_kernel} {}", finding.advice);
+    }
+    if group.holds_up()
+        && let Some(of_query) = work::advice(context, &tally.samples)
+    {
         // To spread a query's work is for the database.
         let others = if matches!(group, Group::Serial(_)) { String::new() } else { format!(" {}", finding.advice) };
         finding.advice = of_query + &others;
-    }
-    // Whoever else does it pays the same.
-    let of_kernel = || Below::of(context, tally.samples.iter()).known(&finding.culprit.function);
-    if let Some(of_kernel) = of_kernel().filter(|_| group.holds_up()) {
-        finding.advice = format!("{of_kernel} {}", finding.advice);
     }
     // Where they wait for a lock, one after another is the lock's doing.
     if finding.kind == FindingKind::Serial
@@ -127,7 +129,9 @@ fn title(
         }
         Group::Timer(..) => sleep::title(context, (group, tally), crew, limit, &lasted),
         Group::Ready(program, why) => return sched::title(context, *program, *why, tally, f).into(),
-        Group::Outside(..) if stuck::writes(tally) => format!("{who} could not write for {lasted}, as nobody read"),
+        Group::Outside(..) if stuck::writes(context, tally) => {
+            format!("{who} {}", stuck::not_written(context, tally, &lasted))
+        }
         Group::Outside(..) => {
             let at_once = at_once::words(context, limit);
             let what = lock::tried(context, tally).map_or("input from outside", |known| known.name);
@@ -271,7 +275,7 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
         _ => None,
     };
     if let Some(known) = known {
-        return known.advice(function);
+        return lock::advice(context, tally, known, function);
     }
     match group {
         Group::Serial(_) if f.kind == FindingKind::Gc => collection::advice(context, tally),
@@ -318,21 +322,25 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
         Group::Serial(_) if lock::is_kept_meanwhile(context, group, tally) => {
             format!("Do the work of {function} outside of the lock that is kept for it, or make it shorter.")
         }
-        Group::Serial(_) if is_import(c) => {
+        Group::Serial(_) if works_on::is_import(c) => {
             "Import less, or only where it is needed (python3 -X importtime tells what each module takes), or start the program less \
              often."
                 .to_owned()
         }
         Group::Serial(_) => {
+            if let Some(known) = lock::asked(context, tally) {
+                return known.advice(&f.waiters.function);
+            }
+            if let Some(first) = works_on::begin_with(c).filter(|_| context.timeline.peak_parallelism() > 1) {
+                return first;
+            }
             let others = if runtime::is_one_at_a_time(&c.module, &c.function) { "processes" } else { "threads" };
             format!("Spread {function} over {others}, overlap it with the next phase, or make it shorter.")
         }
         Group::Disk(..) => at_disk_advice(context, group, tally, f, function),
         Group::Timer(..) => sleep::advice(context, (group, tally), limit, c, function),
         Group::Ready(program, why) => sched::advice(context, *program, *why, tally, f),
-        Group::Outside(..) if stuck::writes(tally) => {
-            "See why the other end does not read: it may wait for this one to end.".to_owned()
-        }
+        Group::Outside(..) if stuck::writes(context, tally) => stuck::write_advice(context, tally).to_owned(),
         Group::Outside(..) => match limit {
             Some(limit) => at_once::advice(context, limit, function, &format!("see what {function} waits for")),
             None => format!(
@@ -360,41 +368,5 @@ fn at_disk_advice(context: &Context, group: &Group, tally: &Tally, f: &Finding, 
                 if f.waiters.function.is_empty() { String::new() } else { format!(" of {}", f.waiters.function) };
             format!("Let the lock{lock} go before waiting for the disk in {function}. {less}")
         }
-    }
-}
-
-/// Whether it ran the top of a Python module that is not the program's own script: it was imported.
-fn is_import(c: &Culprit) -> bool {
-    let file = match c.source.rsplit_once(':') {
-        Some((file, line)) if line.parse::<u32>().is_ok() => Path::new(file),
-        _ => Path::new(&c.source),
-    };
-    let is_script =
-        |what: &str| file.ends_with(what) || Path::new(what).ends_with(file) || file.ends_with("__main__.py");
-    c.function == "<module>" && c.works_on.first().is_some_and(|on| !is_script(&on.what))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::WorkedOn;
-
-    #[test]
-    fn an_import_is_a_module_that_is_not_the_script() {
-        let of = |function: &str, source: &str, what: &[&str]| Culprit {
-            function: function.into(),
-            source: source.into(),
-            works_on: what.iter().map(|what| WorkedOn { what: (*what).into(), share: 1.0 }).collect(),
-            ..Culprit::default()
-        };
-        assert!(is_import(&of("<module>", "torch/__init__.py", &["loader.py"])));
-        assert!(
-            !is_import(&of("<module>", "train.py:8", &["train.py"]))
-                && !is_import(&of("<module>", "a/train.py:8", &["train.py"]))
-        );
-        assert!(!is_import(&of("<module>", "loader.py", &["loader.py"])), "its own work may stand there");
-        assert!(!is_import(&of("<module>", "pkg/__main__.py", &["pkg"])));
-        assert!(!is_import(&of("<module>", "torch/__init__.py", &[])), "nobody knows the script");
-        assert!(!is_import(&of("load", "torch/__init__.py:1", &["loader.py"])));
     }
 }

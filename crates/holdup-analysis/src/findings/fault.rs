@@ -52,12 +52,8 @@ fn mostly(context: &Context, group: &Group, tally: &Tally) -> Option<Fault> {
     if !matches!(group, Group::Disk(..)) {
         return None;
     }
-    let all: f64 = tally.sites.values().sum();
-    let of = |fault: Fault| -> f64 {
-        let is_it = |facts: &StackFacts| Fault::of(facts) == Some(fault);
-        tally.sites.iter().filter(|(stack, _)| is_it(&context.classifier.facts(**stack))).map(|(_, time)| time).sum()
-    };
-    [Fault::Swapped, Fault::Mapped].into_iter().find(|fault| 2.0 * of(*fault) > all)
+    let share = |fault| tally.share_of_sites(|stack| Fault::of(&context.classifier.facts(stack)) == Some(fault));
+    [Fault::Swapped, Fault::Mapped].into_iter().find(|fault| share(*fault) > 0.5)
 }
 
 /// Whether it is for memory that was swapped out: with enough of it, the work that this takes would go, too.

@@ -1,7 +1,5 @@
 //! Waits until what was written is on the disk: what asks for that, and what to do about it.
 
-use holdup_trace::StackId;
-
 use super::context::Context;
 use super::place;
 use super::tally::Tally;
@@ -27,7 +25,7 @@ const KNOWN: [(&[&str], &str); 4] = [
          synchronous_commit to off where the last few may be lost.",
     ),
     (
-        &["log_write_up_to", "log_t::write_buf", "trx_commit_complete_for_mysql", "ha_commit_trans", "trans_commit"],
+        &["log_write_up_to", "log_t::write_buf", "trx_commit_complete_for_mysql", "ha_commit_trans"],
         "MariaDB and MySQL wait for their logs at each commit: do more in a transaction, or set innodb_flush_log_at_trx_commit to 2 and \
          sync_binlog to 0 where the last second may be lost.",
     ),
@@ -42,18 +40,23 @@ const KNOWN: [(&[&str], &str); 4] = [
     ),
 ];
 
-/// What to do in `function`, if it is that for most of the time at the disk. O(frames of the finding's stacks).
+/// Whether most of the time at the disk is at sites below one of these functions. O(frames of the finding's stacks).
+fn is_mostly(context: &Context, tally: &Tally, functions: &[&str]) -> bool {
+    tally.share_of_sites(|stack| place::has(context, stack, |name| functions.contains(&name))) > 0.5
+}
+
+/// Whether it is for that. Who commits less often is spared the rest of what a commit is, too, of the journal's and of his own.
+pub(super) fn is_it(context: &Context, tally: &Tally) -> bool {
+    is_mostly(context, tally, FLUSHES)
+}
+
+/// What to do in `function`, if it is that.
 pub(super) fn advice(context: &Context, tally: &Tally, function: &str) -> Option<String> {
-    let all: f64 = tally.sites.values().sum();
-    let is_most = |functions: &[&str]| {
-        let is_on =
-            |stack: StackId| place::functions(context, stack).any(|f| functions.contains(&context.trace.text(f)));
-        2.0 * tally.sites.iter().filter(|(stack, _)| is_on(**stack)).map(|(_, time)| time).sum::<f64>() > all
-    };
-    if !is_most(FLUSHES) {
+    if !is_it(context, tally) {
         return None;
     }
-    let known = KNOWN.iter().find(|(functions, _)| is_most(functions)).map(|(_, advice)| (*advice).to_owned());
+    let known = KNOWN.iter().find(|(functions, _)| is_mostly(context, tally, functions));
+    let known = known.map(|(_, advice)| (*advice).to_owned());
     Some(known.unwrap_or_else(|| {
         format!(
             "It waits until what it wrote is on the disk (fsync, O_SYNC): do that once for several in {function}, or not where the last of it may \

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::context::Context;
 use super::crew::Crew;
 use super::tally::{Group, Tally};
-use super::{collecting, fault, inside, lock, place, stuck, traced, work};
+use super::{collecting, fault, flush, inside, lock, place, stuck, traced, work};
 use crate::blame::{Key, Study, Window};
 use crate::classify::WaitKind;
 use crate::known::{Place, Runs};
@@ -17,6 +17,9 @@ use crate::report::{Finding, FindingKind};
 
 /// More lost time, or a greater share of waits that nobody is known to have ended, than this: the trace cannot tell.
 const MUCH_UNKNOWN: f64 = 0.1;
+
+/// From this share of the time on collections cost more than they take.
+const MUCH_GARBAGE: f64 = 0.4;
 
 /// What mending a finding could save.
 pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &Finding) -> Option<Taken> {
@@ -43,9 +46,13 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
 /// What else goes with what is charged to a finding of this kind, and what becomes of the work; `None` if that can't be known.
 fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, taken: Taken) -> Option<Taken> {
     Some(match finding.kind {
+        // Who takes in what is sent works at it, too.
+        _ if work::carries(context, &tally.samples) => return None,
+        // What comes before and behind it would be done by several at once, too.
+        _ if finding.about.is_limited => return None,
         // What it costs to hand a lock on all the time, and to fetch its lines from another CPU's cache, goes with it. A trace does
         // not tell how much that is, of work and of waits alike.
-        FindingKind::Convoy => return None,
+        FindingKind::Convoy | FindingKind::WakeLatency => return None,
         // Nobody knows what would have come after it.
         FindingKind::LockHeld if stuck::is(group, tally) => return None,
         FindingKind::LockHeld if tally.is_handed_over() => return None,
@@ -64,8 +71,6 @@ fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, t
         // What is done under the lock has to be done nevertheless, but the lock itself costs nothing any more.
         FindingKind::LockHeld => taken.with_stacks(of_atomics(context)).with_work(Work::Stays),
         FindingKind::Imbalance => taken.with_work(Work::Spread),
-        // Who takes in what is sent works at it, too.
-        FindingKind::Serial if work::carries(context, &tally.samples) => return None,
         FindingKind::Serial if inside::keeps_lock(context, group, tally, finding.culprit.pid) => {
             taken.with_work(Work::Free)
         }
@@ -77,12 +82,14 @@ fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, t
         }
         // The same, of tasks that wait for whichever waits for the disk.
         FindingKind::Disk if inside::migrates_at(context, tally) => return None,
-        FindingKind::Disk if fault::is_swap(context, group, tally) => return None,
+        FindingKind::Disk if fault::is_swap(context, group, tally) || flush::is_it(context, tally) => return None,
         // What is done between two waits for a disk has to be done nevertheless, but for what the function itself does that waits there.
         FindingKind::Disk => taken.with_stacks(of_function(context, finding)).with_work(Work::Stays),
         // What it tries to get is in somebody's hands, and nobody knows whose, or what he did with it.
         FindingKind::SleepPolling if lock::is_at_lock(context, tally) => return None,
         FindingKind::SleepPolling => taken.with_stacks(of_function(context, finding)),
+        // What so much of it does to caches, and to the room that is left for each thread in between, is no small part of what it costs.
+        FindingKind::Gc if finding.lasted_s > MUCH_GARBAGE * context.duration().seconds() => return None,
         // All its threads collect, of which the program waits for one at a time.
         FindingKind::Gc => taken.with_stacks(collects(context)),
         // Nobody knows whose garbage it is.

@@ -124,11 +124,14 @@ pub(super) fn settle(context: &Context, groups: &mut Vec<(Group, Tally)>) {
 /// Share of a disk in a lock's story from which on the disk is the finding.
 const DISK_UNDER_LOCK: f64 = 0.15;
 
-/// A lock that is held across a disk wait, and that disk wait, are one finding: the disk's, if it matters.
+/// A lock that is held across a disk wait, and that disk wait, are one finding: the disk's, if it matters, and whoever has the lock does not wait
+/// longer for something else.
 fn merge_disk(groups: &mut Vec<(Group, Tally)>) {
     for at in (0..groups.len()).rev() {
-        let (Some(lock), rank) = (groups[at].0.lock(), groups[at].1.rank) else { continue };
-        let holds_it = |t: &Tally| t.locks.contains(&lock) && t.rank > DISK_UNDER_LOCK * (t.rank + rank);
+        let (Some(lock), kept) = (groups[at].0.lock(), &groups[at].1) else { continue };
+        let (rank, elsewhere) = (kept.rank, kept.outside + kept.slept + kept.stuck);
+        let matters = |t: &Tally| t.rank > DISK_UNDER_LOCK * (t.rank + rank) && t.rank > elsewhere;
+        let holds_it = |t: &Tally| t.locks.contains(&lock) && matters(t);
         let disk = groups.iter().position(|(g, t)| matches!(g, Group::Disk(..)) && holds_it(t));
         if let Some(disk) = disk {
             let (_, mut lock) = groups[at].clone();

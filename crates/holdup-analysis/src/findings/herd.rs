@@ -43,9 +43,7 @@ enum By {
 /// Who wakes all, if that is what mostly ends their waits.
 fn woken_by(context: &Context, tally: &Tally) -> Option<By> {
     let release = tally.main_release(&tally.ends().keys().copied().collect::<Vec<_>>());
-    let is_in = |list: &[&str]| {
-        place::functions(context, release).any(|function| list.contains(&bare(context.trace.text(function))))
-    };
+    let is_in = |list: &[&str]| place::has(context, release, |name| list.contains(&bare(name)));
     if is_in(WAKES_ALL) { Some(By::Signal) } else { is_in(CONNECTS).then_some(By::Connection) }
 }
 

@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use super::context::Context;
 use super::tally::{Group, Tally};
 use crate::classify::WaitKind;
-use crate::focus::CLOCK;
+use crate::focus::{CLOCK, is_recorder};
 use crate::intervals::descends;
 use crate::label::{duration, threads};
 use crate::report::{Confidence, CpuSeconds, Finding, FindingKind};
@@ -199,8 +199,7 @@ pub(super) fn sleeps_for_its_user(context: &Context, idle: &Finding) -> bool {
 
 /// Whether the recorder has started its process, or one that it comes from.
 fn is_of_user(context: &Context, thread: ThreadIdx) -> bool {
-    let recorder = context.trace.meta.recorder_pid;
-    recorder != 0 && descends(context.trace, thread, |pid| pid == recorder)
+    descends(context.trace, thread, |pid| is_recorder(context.trace, pid))
 }
 
 /// How long each of those slept that chose to; nothing for those that waited for something else.

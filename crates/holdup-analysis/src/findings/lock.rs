@@ -12,7 +12,7 @@ use super::{names, place};
 use crate::blame::{Key, Span};
 use crate::classify::WaitKind;
 use crate::intervals::Place;
-use crate::known::{self, Known};
+use crate::known::{self, Known, Runs};
 use crate::report::{Activity, LockFacts, Waiters};
 
 /// From this share of the waiting on, those in the middle of their work are those to name.
@@ -49,6 +49,32 @@ pub(super) fn known(context: &Context, tally: &Tally) -> Option<&'static Known> 
         .filter(|(ns, _)| 2 * ns > all)
         .map(|(_, known)| known)
         .or_else(|| by_waiter(context, tally))
+}
+
+/// What most of those that wait have asked for, if people know that by a name.
+pub(super) fn asked(context: &Context, tally: &Tally) -> Option<&'static Known> {
+    known(context, tally).filter(|known| known.place == known::Place::Answer)
+}
+
+/// What to do about a lock that people know by a name in `function`. One that a library of the language takes is not the program's to keep shorter.
+pub(super) fn advice(context: &Context, tally: &Tally, known: &Known, function: &str) -> String {
+    match taker(context, tally).filter(|_| known.place == known::Place::Runtime && known.runs == Runs::Any) {
+        Some(taker) => format!(
+            "That lock is taken in {}: call it less often at the same time in {function}, let each thread have one of its own, or take one that \
+             several may use at once.",
+            context.trace.text(taker)
+        ),
+        None => known.advice(function),
+    }
+}
+
+/// The function of a library, of code that is compiled while it runs, that takes the lock, if it is none of the program's.
+fn taker(context: &Context, tally: &Tally) -> Option<StringId> {
+    let trace = context.trace;
+    let locations = trace.stacks.frames(tally.common_stack(context.classifier)).flat_map(|f| trace.names.locations(f));
+    // What has no dot is a stub of the compiler's.
+    let mut compiled = locations.filter(|l| trace.text(l.module) == "[jit]" && trace.text(l.function).contains('.'));
+    compiled.next().filter(|l| !context.classifier.is_application(l)).map(|l| l.function)
 }
 
 /// The same by whoever waits for the lock itself, where those count for little that wait for that one.

@@ -9,6 +9,13 @@ use crate::runtime;
 
 /// The lock for which a thread waits at `stack`, if people know it by name. O(depth).
 pub(crate) fn at(trace: &Trace, classifier: &Classifier, stack: StackId) -> Option<&'static Known> {
+    let known = innermost(trace, classifier, stack)?;
+    let mut functions = trace.stacks.frames(stack).flat_map(|frame| trace.names.functions(frame));
+    functions.find_map(|function| known.within(trace.text(*function))).or(Some(known))
+}
+
+/// The same by the innermost function that tells.
+fn innermost(trace: &Trace, classifier: &Classifier, stack: StackId) -> Option<&'static Known> {
     let mut before_application = true;
     let (mut in_kernel, mut callee) = (0, "");
     let is_lock = classifier.facts(stack).kind == Some(WaitKind::Lock);

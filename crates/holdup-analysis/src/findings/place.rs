@@ -35,6 +35,11 @@ pub(super) fn functions(context: &Context, stack: StackId) -> impl Iterator<Item
     trace.stacks.frames(stack).flat_map(|frame| trace.names.functions(frame)).copied()
 }
 
+/// Whether a stack has a function whose name `is_it` picks. O(frames).
+pub(super) fn has(context: &Context, stack: StackId, mut is_it: impl FnMut(&str) -> bool) -> bool {
+    functions(context, stack).any(|function| is_it(context.trace.text(function)))
+}
+
 /// Where a stack is in the program, by name if there is one.
 pub(super) fn place(context: &Context, stack: StackId) -> Option<LocationRow> {
     application(context, stack).or_else(|| any_user(context, stack))

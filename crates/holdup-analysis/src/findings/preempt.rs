@@ -8,8 +8,10 @@ use super::sched;
 use super::tally::Tally;
 use crate::label::duration;
 
-/// Share of the blame from which on an owner that does not run is the finding.
+/// Share of the blame from which on an owner that does not run is the finding,
 const STARVED: f64 = 0.6;
+/// and the same where it may not run on all CPUs, and one was free meanwhile: two that may run on one each wait for half of it.
+const KEPT_OUT: f64 = 0.4;
 
 /// Who runs for less than this share of the time for which others wait for it does nothing that they could wait for.
 const NEVER: f64 = 0.1;
@@ -25,10 +27,12 @@ fn next_to_never_ran(context: &Context, tally: &Tally) -> bool {
 /// other programs everything starves, and that is not the finding: either a CPU was free that the owner did not
 /// use, or its quota kept it from any, or it had next to none at all, or threads of the focus itself took its place for a third of the time.
 pub(super) fn is_starved(context: &Context, tally: &Tally) -> bool {
-    if tally.not_running <= STARVED * tally.rank {
+    let free = tally.not_running_idle > 0.5 * tally.not_running;
+    let kept_out = || free && sched::mask(context, tally).is_some();
+    let least = if tally.not_running <= STARVED * tally.rank && kept_out() { KEPT_OUT } else { STARVED };
+    if tally.not_running <= least * tally.rank {
         return false;
     }
-    let free = tally.not_running_idle > 0.5 * tally.not_running;
     if free || next_to_never_ran(context, tally) || tally.is_stopped() || sched::is_throttled(context, tally) {
         return true;
     }

@@ -8,6 +8,7 @@ use super::context::Context;
 use super::tally::{Group, Tally, Why};
 use super::{names, place};
 use crate::blame::{Cell, Key, Latency, Terminal};
+use crate::focus;
 use crate::label::{self, duration};
 use crate::report::{Finding, FindingKind, Waiters};
 
@@ -207,13 +208,8 @@ pub(super) fn share_left_out(context: &Context, program: StringId) -> f64 {
     neighbours(context).iter().filter(is_left_out).map(|n| n.share).sum()
 }
 
-/// Whether it is what made the recording.
 fn is_recorder(context: &Context, neighbour: &Neighbour) -> bool {
-    match context.trace.meta.recorder_pid {
-        // Of earlier versions, the name tells.
-        0 => context.trace.text(context.program(neighbour.thread)) == "holdup",
-        pid => context.pid(neighbour.thread) == pid,
-    }
+    focus::is_recorder(context.trace, context.pid(neighbour.thread))
 }
 
 /// The greatest by name; those that are needed for half of it.

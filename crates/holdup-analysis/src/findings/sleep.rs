@@ -26,11 +26,7 @@ pub(super) fn title(
     let at_once = at_once::words(context, limit);
     let (own, alone) = if tally.by_thread.len() == 1 { ("its", "it") } else { ("their", "they") };
     let at_home = at_once::is_at_home(context, tally);
-    let slept = match () {
-        () if at_home => format!("waited for a timer of {own} own"),
-        () if is_unsignalled(context, tally) => "waited in vain for a signal".to_owned(),
-        () => "slept".to_owned(),
-    };
+    let slept = if at_home { format!("waited for a timer of {own} own") } else { did(context, tally).to_owned() };
     if let Some(lock) = wanted(context, tally) {
         if lock::kept_at(context, group, tally).is_some() {
             return format!(
@@ -45,8 +41,33 @@ pub(super) fn title(
     } else if at_home {
         format!("{who} {slept} for {lasted} before {alone} answered{}", at_once.trim_end_matches(','))
     } else {
-        format!("{who} slept for {lasted}{at_once} while others waited for {it}")
+        format!("{who} {slept} for {lasted}{at_once} while others waited for {it}")
     }
+}
+
+/// What who sleeps in the middle of something did.
+fn did(context: &Context, tally: &Tally) -> &'static str {
+    match () {
+        () if awaits_results(context, tally) => "waited in vain for results",
+        () if awaits_input(context, tally) => "waited in vain for input",
+        () if is_unsignalled(context, tally) => "waited in vain for a signal",
+        () => "slept",
+    }
+}
+
+/// Whether they wait for input that does not come until time is over. Many sleep in the same calls of the kernel.
+fn awaits_input(context: &Context, tally: &Tally) -> bool {
+    let site = tally.main_site(context.classifier);
+    let reads = |name: &str| ["recv", "readline", "read_request", "read_header"].iter().any(|part| name.contains(part));
+    let kind = context.classifier.facts(site).kind;
+    matches!(kind, Some(WaitKind::Input | WaitKind::Read)) && place::has(context, site, reads)
+}
+
+/// Whether they wait for what they have given to others, until time is over.
+fn awaits_results(context: &Context, tally: &Tally) -> bool {
+    let trace = context.trace;
+    let mut locations = trace.stacks.frames(tally.main_site(context.classifier)).flat_map(|f| trace.names.locations(f));
+    locations.any(|l| runtime::awaits_result(trace.text(l.module), trace.text(l.function)))
 }
 
 /// What they try to get who sleep in between, as the object of a sentence; `None` where it is no lock.
@@ -64,7 +85,7 @@ pub(super) fn is_in_its_work(context: &Context, tally: &Tally) -> bool {
 pub(super) fn in_its_work(context: &Context, crew: &Crew, tally: &Tally, limit: Option<Limit>, lasted: &str) -> String {
     let own = if tally.by_thread.len() == 1 { "its" } else { "their" };
     let (who, at_once) = (crew.words(context), at_once::words(context, limit));
-    let slept = if is_unsignalled(context, tally) { "waited in vain for a signal" } else { "slept" };
+    let slept = did(context, tally);
     format!("{who} {slept} for {lasted}{at_once} in the middle of {own} work")
 }
 
@@ -98,6 +119,16 @@ pub(super) fn advice(
             }
             None => format!("See what sets that timer in {process} ({timers}), and answer without it."),
         }
+    } else if awaits_results(context, tally) {
+        format!(
+            "{function} waits for what it has given to others, and it is its time-out that ends that: see who is to do it. Tasks that wait for \
+             tasks of the same pool leave no thread to do these: give them a pool of their own, or do them in place."
+        )
+    } else if awaits_input(context, tally) {
+        format!(
+            "{process} waits in {function} for a client that sends nothing, until time is over: where connections are kept open, make that time shorter \
+             (KeepAliveTimeout, keepalive_timeout), have more workers, or let one loop wait for all that are idle (mpm_event, asyncio)."
+        )
     } else if let Some(limit) = limit {
         at_once::advice(context, limit, function, &format!("see why {process} sleeps in {function}"))
     } else if is_unsignalled(context, tally) {
@@ -138,7 +169,9 @@ fn is_unsignalled(context: &Context, tally: &Tally) -> bool {
     };
     context.classifier.scheduler_at(site).is_none()
         && place::application(context, site).is_some_and(is_compiled)
-        && place::functions(context, site).any(|function| waits(&trace.text(function).to_ascii_lowercase()))
+        && place::has(context, site, |name| waits(&name.to_ascii_lowercase()))
+        // A loop of events of all kinds has timers among them.
+        && !place::has(context, site, |name| name.contains("WaitForEvent"))
 }
 
 /// Where those wait that sleep at other times, if they mostly are such, and wait for their turn: for something of which there is too little.

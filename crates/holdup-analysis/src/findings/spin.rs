@@ -205,6 +205,11 @@ fn waiters(context: &Context, spun: &Spun) -> Waiters {
     waiters
 }
 
+/// Whether several spin, and it is not one that works meanwhile.
+fn takes_turns(spun: &Spun, f: &Finding) -> bool {
+    f.waiters.threads > 1 && workers(spun).first().is_none_or(|w| w.1 < ONE * sum(&spun.worked))
+}
+
 fn title(spun: &Spun, others: &Others, f: &Finding) -> String {
     let n = f.waiters.threads;
     let who = if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
@@ -228,7 +233,7 @@ fn title(spun: &Spun, others: &Others, f: &Finding) -> String {
             format!("{who} spent {spent} of CPU time waiting for {lock} in {place}")
         }
         Others::Device => format!("{told} until a device was done"),
-        Others::Worked if n > 1 && workers(spun).first().is_none_or(|w| w.1 < ONE * sum(&spun.worked)) => {
+        Others::Worked if takes_turns(spun, f) => {
             format!("{told} in turns, each while another one worked")
         }
         Others::Worked => format!("{told} while {name} worked"),
@@ -291,6 +296,11 @@ fn advice(spun: &Spun, others: &Others, f: &Finding) -> String {
     };
     let named = !f.culprit.function.is_empty() && !f.culprit.function.contains("+0x");
     match others {
+        Others::Worked if takes_turns(spun, f) && is_in(&["gomp", "kmp"]) => format!(
+            "If that is a critical section (omp critical, omp_set_lock), do less in it: keep a copy for each thread, and put these together at the \
+             end (reduction). If it is a barrier, or the end of a loop, give each thread as much to do (schedule(dynamic)). And {sleep}: their CPUs \
+             would be free."
+        ),
         Others::Worked if named => format!(
             "Make what {} does while others wait shorter, or spread it; and {sleep}: their CPUs would be free.",
             f.culprit.function

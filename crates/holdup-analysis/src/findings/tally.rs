@@ -275,10 +275,12 @@ impl Tally {
 
     /// The share of what they waited that ended where `is_it` picks, from 0 to 1; 0 where that is of none known. O(stacks).
     pub(super) fn share_released(&self, is_it: impl Fn(StackId) -> bool) -> f64 {
-        let at = |wanted: &dyn Fn(StackId) -> bool| -> u64 {
-            self.releases.iter().filter(|((_, stack), _)| wanted(*stack)).map(|(_, ns)| ns).sum()
-        };
-        at(&is_it) as f64 / at(&|_| true).max(1) as f64
+        share(self.releases.iter().map(|((_, stack), ns)| (*stack, *ns as f64)), is_it)
+    }
+
+    /// The share of what the terminals themselves waited at sites that `is_it` picks, from 0 to 1; 0 where they did not wait. O(stacks).
+    pub(super) fn share_of_sites(&self, is_it: impl Fn(StackId) -> bool) -> f64 {
+        share(self.sites.iter().map(|(stack, time)| (*stack, *time)), is_it)
     }
 
     /// How many threads its time is the time of: those that waited, or that were ready themselves.
@@ -310,7 +312,7 @@ impl Tally {
 
     /// The same as a share of all of it, from 0 to 1; 0 where nobody waited.
     pub(super) fn share_at(&self, is_it: impl Fn(StackId) -> bool) -> f64 {
-        self.waited_at(is_it) as f64 / self.waited_at(|_| true).max(1) as f64
+        share(self.wait_stacks.iter().map(|(stack, ns)| (*stack, *ns as f64)), is_it)
     }
 
     /// The same of those that `wanted` picks.
@@ -390,6 +392,13 @@ impl Tally {
     pub(super) fn is_handed_over(&self) -> bool {
         self.handoff + self.overhead > 0.5 * self.rank
     }
+}
+
+/// The share of the weight at stacks that `is_it` picks, from 0 to 1; 0 where there is none.
+fn share(weights: impl Iterator<Item = (StackId, f64)>, is_it: impl Fn(StackId) -> bool) -> f64 {
+    let add = |(own, all), (stack, weight)| (if is_it(stack) { own + weight } else { own }, all + weight);
+    let (own, all) = weights.fold((0.0, 0.0), add);
+    if all > 0.0 { own / all } else { 0.0 }
 }
 
 /// Less of the time than this in a place may be chance.

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::context::Context;
 use super::tally::{Group, Tally, Why};
 use super::{culprit, names, place};
+use crate::classify::WaitKind;
 use crate::report::{About, Confidence, Culprit, Finding, FindingKind, Waiters};
 use crate::turns::{Pair, Trips};
 
@@ -82,7 +83,10 @@ fn merged(context: &Context, told: &FxHashSet<ThreadIdx>) -> Vec<Pairs> {
         // Threads of a scheduler that have no task at the moment: which of them works says nothing. At a barrier nobody asks.
         let facts = |stack| context.classifier.facts(stack);
         let is_none = |stack| facts(stack).parked || facts(stack).gathers;
-        let none = [pair.trips.stack, pair.back.stack].into_iter().all(is_none);
+        let stacks = [pair.trips.stack, pair.back.stack];
+        let asks = |stack| !facts(stack).kind.is_some_and(WaitKind::is_for_turn);
+        let none =
+            stacks.into_iter().all(is_none) || !stacks.into_iter().any(asks) && do_the_same(context, pair.threads);
         if !seen || small || none || pair.threads.iter().any(|t| told.contains(t)) {
             continue;
         }
@@ -95,6 +99,13 @@ fn merged(context: &Context, told: &FxHashSet<ThreadIdx>) -> Vec<Pairs> {
     let mut merged: Vec<_> = merged.into_iter().collect();
     merged.sort_unstable_by_key(|(programs, pairs)| (std::cmp::Reverse(pairs.length), *programs));
     merged.into_iter().map(|(_, pairs)| pairs).collect()
+}
+
+/// Whether both, of one process, mostly run the same function: it never runs twice at once, and it says nothing which of them does.
+fn do_the_same(context: &Context, threads: [ThreadIdx; 2]) -> bool {
+    let [one, other] = threads.map(|thread| context.pid(thread));
+    let [a, b] = threads.map(|thread| culprit::specific(context, &context.samples_of([thread])));
+    one == other && a.zip(b).is_some_and(|(a, b)| a.function == b.function)
 }
 
 /// How long all of these threads lived within what is looked at, in nanoseconds.

@@ -23,19 +23,29 @@ pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tall
     if tally.by_thread.keys().any(|t| context.is_server(*t)) {
         return false;
     }
-    if take_turns(context, tally) {
-        return false;
-    }
     let Some(location) = culprit::function_of(context, group, tally) else { return false };
     let blamed = blamed(tally);
-    let others = if tally.threads.is_empty() { done(context, tally, &blamed) } else { alike(context, tally, &blamed) };
+    let run_it = |others: Vec<ThreadIdx>| run_the_same(context, tally, &location, &blamed, others);
+    let waiting =
+        || if tally.threads.is_empty() { done(context, tally, &blamed) } else { alike(context, tally, &blamed) };
+    run_it(siblings(context, &blamed)) || !take_turns(context, tally) && run_it(waiting())
+}
+
+/// Whether `others` mostly run the function in `location`, and no negligible part of what those do that are blamed.
+fn run_the_same(
+    context: &Context,
+    tally: &Tally,
+    location: &LocationRow,
+    blamed: &FxHashSet<ThreadIdx>,
+    others: Vec<ThreadIdx>,
+) -> bool {
     let mut others = context.samples_of(others);
     others.retain(|stack, _| !context.classifier.application_frames(*stack).is_empty());
     let own = context.samples_of(tally.by_thread.keys().copied().filter(|t| blamed.contains(t)));
     let on = |samples: &FxHashMap<StackId, f64>, function: &LocationRow| -> f64 {
         samples.iter().filter(|(stack, _)| is_on(context, **stack, function)).map(|(_, weight)| weight).sum()
     };
-    let (all, same, part) = (others.values().sum::<f64>(), on(&others, &location), on(&own, &location));
+    let (all, same, part) = (others.values().sum::<f64>(), on(&others, location), on(&own, location));
     // A forked child has on its stack what its parent was in; its own work is another.
     let is_theirs = || {
         let theirs = culprit::specific(context, &others);
@@ -48,13 +58,13 @@ pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tall
 /// whatever they do themselves in between.
 fn take_turns(context: &Context, tally: &Tally) -> bool {
     let stack = tally.common_stack(context.classifier);
-    let is_barrier = |function| {
-        let name = context.trace.text(function).to_ascii_lowercase();
+    let is_barrier = |name: &str| {
+        let name = name.to_ascii_lowercase();
         ["barrier", "join", "await"].iter().any(|word| name.contains(word))
     };
     let for_all = context.classifier.scheduler_at(stack).is_some()
         || context.classifier.facts(stack).kind == Some(WaitKind::Join)
-        || place::functions(context, stack).any(is_barrier);
+        || place::has(context, stack, is_barrier);
     let stretches = context.spans(tally, |_| true).0.len() as u64;
     let each = tally.waits / tally.threads.len().max(1) as u64;
     stack != StackId::NONE && !for_all && tally.largest_share() > ONE && each > AGAIN * stretches
@@ -76,6 +86,21 @@ fn alike(context: &Context, tally: &Tally, blamed: &FxHashSet<ThreadIdx>) -> Vec
     let programs: FxHashSet<StringId> = tally.by_thread.keys().map(|t| context.program(*t)).collect();
     let likes = |t: &ThreadIdx| !blamed.contains(t) && programs.contains(&context.program(*t));
     tally.threads.iter().copied().filter(likes).collect()
+}
+
+/// Threads of processes that the same one began for the same, beside those that are blamed: they had done their part, or wait for another one.
+fn siblings(context: &Context, blamed: &FxHashSet<ThreadIdx>) -> Vec<ThreadIdx> {
+    let threads = &context.trace.threads;
+    let starter = |t: ThreadIdx| {
+        let parent = context.trace.thread(t).map(|row| row.parent).filter(|parent| parent.is_real());
+        parent.map(|parent| context.pid(parent)).filter(|pid| *pid != context.pid(t))
+    };
+    let own: FxHashSet<(StringId, u32)> =
+        blamed.iter().filter_map(|t| Some((context.program(*t), starter(*t)?))).collect();
+    let lived = |t: &ThreadIdx| (threads.start[t.index()].nanos(), threads.end[t.index()].nanos());
+    let is_beside = |t: &ThreadIdx| blamed.iter().any(|b| lived(t).0 < lived(b).1 && lived(b).0 < lived(t).1);
+    let all = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32)).filter(|t| !blamed.contains(t));
+    all.filter(|t| starter(*t).is_some_and(|by| own.contains(&(context.program(*t), by))) && is_beside(t)).collect()
 }
 
 /// Where nobody waits but for the end of all: those of the process that had ended, and the one that began it, unless they are blamed, too.

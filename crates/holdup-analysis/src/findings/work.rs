@@ -186,8 +186,7 @@ fn sets(context: &Context, samples: &FxHashMap<StackId, f64>) -> Vec<(Set, f64)>
 
 /// Whether most of these samples carry objects to others: what these do to take them in is on other threads, or in other processes.
 pub(super) fn carries(context: &Context, samples: &FxHashMap<StackId, f64>) -> bool {
-    let is_it =
-        |stack: StackId| place::functions(context, stack).any(|f| schedulers::any(CARRIES, context.trace.text(f)));
+    let is_it = |stack: StackId| place::has(context, stack, |name| schedulers::any(CARRIES, name));
     let own: f64 = samples.iter().filter(|(stack, _)| is_it(**stack)).map(|(_, weight)| weight).sum();
     own > MOST * samples.values().sum::<f64>()
 }

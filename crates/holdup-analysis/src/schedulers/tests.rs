@@ -139,7 +139,7 @@ fn the_inner_task_counts() {
     let blocking = ["app::resize", "tokio::runtime::task::raw::poll", "tokio::runtime::blocking::pool::Inner::run"];
     assert_eq!(task(&blocking), None);
     assert_eq!(task(&["app::report", "tokio::runtime::task::LocalNotified<S>::run", blocking[2]]), Some("task"));
-    assert_eq!(task(&["multiply._omp_fn.0", "start_thread"]), Some("iteration"));
+    assert_eq!(task(&["multiply._omp_fn.0", "start_thread"]), Some("loop"));
 }
 
 #[test]
