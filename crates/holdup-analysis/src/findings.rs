@@ -41,9 +41,11 @@ mod merge;
 mod nameless;
 mod names;
 mod one_by_one;
+mod order;
 mod place;
 mod preempt;
 mod profile;
+mod room;
 mod rounds;
 mod sched;
 mod sequence;
@@ -92,8 +94,6 @@ use tally::{Group, Tally};
 
 /// Findings shown when the caller does not say how many.
 const DEFAULT_TOP: usize = 8;
-/// Fewer waits than this for the world outside tell nothing of a program that nobody asks about.
-const FEW_ARRIVALS: u64 = 3;
 /// A finding below this share of all that could be charged is noise, and one of a microsecond.
 const SMALLEST_SHARE: f64 = 0.01;
 const SMALLEST: Amount = Amount(1e3);
@@ -256,17 +256,9 @@ impl Context<'_> {
         }
         let charged: Amount = groups.iter().filter(|(g, _)| g.holds_up()).map(|(_, t)| t.rank).sum();
         let most = charged.max(Amount(self.blame.cpu.running) * 0.1).max(self.duration() * 0.1);
-        // Of a machine's many programs some got something just once, and nobody knows whether they wanted it.
-        let is_chance = |g: &Group, t: &Tally| {
-            self.focus.is_everything() && matches!(g, Group::Outside(..)) && t.waits < FEW_ARRIVALS
-        };
-        // For whose own calls alone a lock costs something nobody waits.
-        let is_waited_for = |g: &Group, t: &Tally| !g.is_lock() || !t.threads.is_empty();
         let matters = |g: &Group, t: &Tally| {
-            is_waited_for(g, t)
-                && t.blame() >= SMALLEST_SHARE * most
-                && (t.blame() > SMALLEST || !g.holds_up())
-                && !is_chance(g, t)
+            let much = t.blame() >= SMALLEST_SHARE * most && (t.blame() > SMALLEST || !g.holds_up());
+            much && !group::is_chance(self, g, t)
         };
         let mut smaller = Smaller::default();
         groups.retain(|(group, tally)| {
@@ -297,8 +289,7 @@ impl Context<'_> {
         // Fewer turns, or processes, cost less on both sides, and a trace does not tell how much: a bound is nowhere to be had.
         let unbound = of_samples.chain(of_several).map(|f| (f, None));
         let mut findings: Vec<_> = findings.into_iter().zip(taken).chain(unbound).collect();
-        findings.sort_by(|(a, _), (b, _)| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
-        herd::put_before_its_queue(&mut findings);
+        order::sort(&mut findings);
         if let Some((first, busy)) = busiest.and_then(|busiest| profile::cpu_bound(self, busiest, charged, shown)) {
             profile::insert(self, (first, busy), &mut findings);
         }

@@ -64,6 +64,11 @@ const FILES_OF_A_PROCESS: Known = Known::of_answer(
 /// What stands for code without names in OpenMP's library.
 pub(crate) const OPENMP: &str = "libgomp+";
 
+/// Whether a library has it for its callers, whose work is done under it: OpenMP's critical sections are so.
+pub(crate) fn is_of_callers(known: &Known) -> bool {
+    known.functions.contains(&OPENMP)
+}
+
 /// Whether a function of the kernel or the C library asks for something, and waits for the answer.
 pub(crate) fn asks(function: &str) -> bool {
     taken_in(function).is_some_and(|known| known.place == Place::Answer)

@@ -81,6 +81,11 @@ pub(crate) fn naming(nameless: &str) -> &'static str {
     ALL.iter().find(|r| !nameless.is_empty() && r.nameless == nameless).map_or("", |r| r.naming)
 }
 
+/// The same of code without names that a program has compiled.
+pub(crate) fn naming_of_compiled(program: &str) -> &'static str {
+    ALL.iter().find(|r| r.compilers.contains(&program)).map_or("", |r| r.naming)
+}
+
 /// Whether code is of a language of which one thread of a process runs at a time.
 pub(crate) fn is_one_at_a_time(module: &str, function: &str) -> bool {
     let is_nameless = |r: &Runtime| !function.is_empty() && r.nameless == function;

@@ -285,8 +285,7 @@ fn parts_do_not_change_the_answer() {
             }
         }
     }
-    // In the others a timer ended a wait for a lock: by whom it was held meanwhile is a guess, and another one at a border; or who woke a reader
-    // just before a border stops behind it, and nobody knows there how soon.
+    // In the others a timer ended a wait for a lock, or who woke a reader stops behind a border: who it was, and how soon, is a guess there.
     assert!(sound == 50 && same >= 42, "{same} of {sound} are the same by the ends of chains");
 }
 

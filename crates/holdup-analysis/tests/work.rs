@@ -9,7 +9,7 @@ use common::*;
 use holdup_trace::{Cpu, NameEvent, SampleEvent, SwitchState};
 
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
-const NAMES: [(u64, &str); 15] = [
+const NAMES: [(u64, &str); 17] = [
     (0x1000, "PostgresMain"),
     (0x2000, "AfterTriggerEndQuery"),
     (0x3000, "plpgsql_call_handler"),
@@ -24,6 +24,8 @@ const NAMES: [(u64, &str); 15] = [
     (0xc000, "btbuild"),
     (0xd000, "saveCommand"),
     (0xe000, "processCommand"),
+    (0xf000, "standard_planner"),
+    (0x10000, "InitPlan"),
     (KERNEL, "ipt_do_table"),
 ];
 
@@ -76,6 +78,12 @@ fn a_sort_that_finds_no_room_is_told_as_that() {
 fn a_sort_for_an_index_is_the_indexs() {
     let said = advice(&[&[0x7000, 0xc000], &[0x8000, 0x7000, 0xc000]]);
     assert!(said.starts_with("100 % of it sorts for an index: let more workers build it"), "{said}");
+}
+
+#[test]
+fn planning_and_opening_what_a_query_reads_are_one() {
+    let said = advice(&[&[0xf000], &[0x10000], &[0x6000]]);
+    assert!(said.starts_with("67 % of it plans queries, and opens what they read: prepare them once"), "{said}");
 }
 
 #[test]

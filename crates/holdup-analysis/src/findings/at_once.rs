@@ -20,7 +20,7 @@ use super::context::Context;
 use super::lock;
 use super::spans::levels;
 use super::tally::{Group, Tally};
-use super::{idle, place, stuck};
+use super::{idle, place, room};
 use crate::blame::{Asker, Asks, Key, Span, Terminal};
 use crate::intervals;
 use crate::known::Known;
@@ -89,7 +89,7 @@ struct Askers {
 pub(super) fn limit(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
     // Who has no room to write into asks nobody.
     let asks =
-        matches!(group, Group::Timer(..)) || matches!(group, Group::Outside(..)) && !stuck::writes(context, tally);
+        matches!(group, Group::Timer(..)) || matches!(group, Group::Outside(..)) && !room::is_wanted(context, tally);
     if !asks {
         return None;
     }

@@ -210,7 +210,7 @@ fn share_of(context: &Context, group: &Group, tally: &Tally, is: fn(&Context, St
 }
 
 /// The language that most of these are in, if none of its functions is known.
-fn nameless_language(context: &Context, group: &Group, tally: &Tally) -> Option<&'static str> {
+pub(super) fn nameless_language(context: &Context, group: &Group, tally: &Tally) -> Option<&'static str> {
     let mut all = 0.0;
     let mut by_language: FxHashMap<&str, f64> = FxHashMap::default();
     for (stack, weight) in places(context, group, tally)? {

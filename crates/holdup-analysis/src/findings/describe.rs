@@ -1,6 +1,6 @@
 //! Title, evidence and advice of a finding, in words that need no manual.
 
-use holdup_trace::{Amount, LockKind, Nanos};
+use holdup_trace::{Amount, LockKind, Nanos, is_made_at_run_time};
 
 use super::at_once::{self, Limit};
 use super::below::Below;
@@ -12,8 +12,8 @@ use super::stories::median;
 use super::tally::{Group, Tally};
 use super::words::{at_disk, kept, lasted, lock_words, stood, times};
 use super::{
-    collection, fault, flush, herd, idle, inside, lock, lock_names, preempt, sched, sleep, steps, storm, stuck, traced,
-    work, works_on,
+    collection, confidence, fault, flush, herd, idle, inside, lock, lock_names, preempt, room, sched, sleep, steps,
+    storm, stuck, traced, work, works_on,
 };
 use crate::classify;
 use crate::known::{Place, Runs};
@@ -44,7 +44,11 @@ pub(super) fn describe(
     finding.evidence = evidence(context, group, tally, finding);
     finding.advice = advice(context, (group, tally), &who, finding);
     inside::add(context, group, tally, finding);
-    let naming = runtime::naming(&finding.culprit.function);
+    let naming = match confidence::nameless_language(context, group, tally) {
+        Some(language) => runtime::naming(runtime::nameless(language)),
+        None if is_made_at_run_time(&finding.culprit.module) => runtime::naming_of_compiled(&finding.culprit.process),
+        None => runtime::naming(&finding.culprit.function),
+    };
     if !naming.is_empty() {
         finding.advice = format!("{naming} {}", finding.advice);
     }
@@ -129,8 +133,8 @@ fn title(
         }
         Group::Timer(..) => sleep::title(context, (group, tally), crew, limit, &lasted),
         Group::Ready(program, why) => return sched::title(context, *program, *why, tally, f).into(),
-        Group::Outside(..) if stuck::writes(context, tally) => {
-            format!("{who} {}", stuck::not_written(context, tally, &lasted))
+        Group::Outside(..) if room::is_wanted(context, tally) => {
+            format!("{who} {}", room::words(context, tally, &lasted))
         }
         Group::Outside(..) => {
             let at_once = at_once::words(context, limit);
@@ -280,7 +284,8 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
     match group {
         Group::Serial(_) if f.kind == FindingKind::Gc => collection::advice(context, tally),
         Group::Lock(_) if f.kind == FindingKind::Convoy => format!(
-            "Take this lock less often: batch the work in {function}, partition what it protects, or admit fewer threads at a time."
+            "Take this lock less often, and keep it for less: batch the work in {function}, do there what needs no lock before or after it, \
+             partition what it protects, or admit fewer threads at a time."
         ),
         Group::Lock(_) | Group::Serial(_) if tally.starved && sched::is_throttled(context, tally) => sched::QUOTA.to_owned(),
         Group::Lock(_) if tally.starved && is_crowded(context, tally) => format!(
@@ -340,7 +345,7 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
         Group::Disk(..) => at_disk_advice(context, group, tally, f, function),
         Group::Timer(..) => sleep::advice(context, (group, tally), limit, c, function),
         Group::Ready(program, why) => sched::advice(context, *program, *why, tally, f),
-        Group::Outside(..) if stuck::writes(context, tally) => stuck::write_advice(context, tally).to_owned(),
+        Group::Outside(..) if room::is_wanted(context, tally) => room::advice(context, tally).to_owned(),
         Group::Outside(..) => match limit {
             Some(limit) => at_once::advice(context, limit, function, &format!("see what {function} waits for")),
             None => format!(

@@ -8,8 +8,8 @@ mod tests;
 use holdup_trace::{Amount, Nanos, StringId, ThreadIdx, Trace, WakeContext};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Context;
 use super::tally::{Group, Tally};
+use super::{Context, fault};
 use crate::label::{count, duration};
 use crate::report::{Confidence, DiskDevice, DiskFacts, DiskIssuer, DiskNeighbour, Finding};
 use again::{Places, Shortage};
@@ -22,7 +22,11 @@ const NAMED: usize = 4;
 pub(super) fn add_to_all(context: &Context, groups: &[(Group, Tally)], findings: &mut [Finding]) {
     let facts = facts(context, groups);
     let short = facts.iter().any(Option::is_some).then(|| Shortage::of(context)).flatten();
-    findings.iter_mut().zip(facts).for_each(|(finding, facts)| add(finding, facts, short.as_ref()));
+    for ((finding, facts), (group, tally)) in findings.iter_mut().zip(facts).zip(groups) {
+        // What to do about memory that is swapped out is said already.
+        let short = short.as_ref().filter(|_| !fault::is_swap(context, group, tally));
+        add(finding, facts, short);
+    }
 }
 
 /// The facts for each of `groups`; none for those that are not about a disk. O(waits + requests × such groups).

@@ -115,6 +115,16 @@ impl Useful {
     }
 }
 
+/// Fewer waits than this for the world outside tell nothing of a program that nobody asks about.
+const FEW_ARRIVALS: u64 = 3;
+
+/// Whether it says nothing: for a lock's own calls alone nobody waits, and of a machine's many programs some got something just once, and nobody
+/// knows whether they wanted it.
+pub(super) fn is_chance(context: &Context, group: &Group, tally: &Tally) -> bool {
+    let is_seldom = matches!(group, Group::Outside(..)) && tally.waits < FEW_ARRIVALS;
+    group.is_lock() && tally.threads.is_empty() || context.focus.is_everything() && is_seldom
+}
+
 /// What was charged, as the findings show it.
 pub(super) fn settle(context: &Context, groups: &mut Vec<(Group, Tally)>) {
     merge_disk(groups);

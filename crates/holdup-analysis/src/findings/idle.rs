@@ -120,8 +120,8 @@ pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Fi
         );
     }
     if tally.is_asleep() {
-        let advice = "There is nothing to mend, if it is meant to sleep, as to keep to a limit of its rate. If each piece of its work waits \
-             for that, do without, or do several at once; if it waits for something to happen, wait for that event, or look sooner and more often.";
+        let advice = "If each piece of its work waits for that, do without, or do several at once; if it waits for something to happen, wait for that \
+             event, or look sooner and more often. There is nothing to mend, if it is meant to sleep, as to keep to a limit of its rate.";
         return advice.to_owned();
     }
     match context.learned.fed.sender(program) {

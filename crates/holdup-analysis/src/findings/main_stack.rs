@@ -1,4 +1,4 @@
-//! Which of several stacks stands for all of them.
+//! Which of several stacks stands for all of them, and what part of them is of a kind.
 
 use holdup_trace::{StackId, StringId};
 use rustc_hash::FxHashMap;
@@ -17,4 +17,11 @@ pub(super) fn main_stack(classifier: &Classifier, stacks: impl Iterator<Item = (
         weight_of(a.0).total_cmp(&weight_of(b.0)).then(a.1.total_cmp(&b.1)).then(b.0.cmp(&a.0))
     };
     ordered.iter().max_by(heavier).map_or(StackId::NONE, |(stack, _)| *stack)
+}
+
+/// The share of the weight at stacks that `is_it` picks, from 0 to 1; 0 where there is none.
+pub(super) fn share(weights: impl Iterator<Item = (StackId, f64)>, is_it: impl Fn(StackId) -> bool) -> f64 {
+    let add = |(own, all), (stack, weight)| (if is_it(stack) { own + weight } else { own }, all + weight);
+    let (own, all) = weights.fold((0.0, 0.0), add);
+    if all > 0.0 { own / all } else { 0.0 }
 }

@@ -186,6 +186,7 @@ pub(super) fn cpu_bound(
     let told = told.or_else(|| inside::busy(context, &samples, &found.function));
     let advice = match told.or_else(|| below.advice(&found.function)) {
         Some(advice) => advice,
+        None if is_full(context) && is_full_of_others(context) => FULL_OF_OTHERS.to_owned(),
         None if is_full(context) => FULL.to_owned(),
         None => FASTER.to_owned(),
     };
@@ -280,12 +281,22 @@ fn is_full(context: &Context) -> bool {
     caveats::has_switches(context) && cpu.busy + cpu.spin + cpu.other >= FULLY * cpu.total
 }
 
+/// Whether it is other programs that use most of what this one does not.
+fn is_full_of_others(context: &Context) -> bool {
+    let cpu = context.cpu_seconds();
+    cpu.other >= MANY_OTHERS * cpu.total
+}
+
+/// The share of the CPUs that others use from which on they are worth a word.
+const MANY_OTHERS: f64 = 0.25;
 /// The share of the CPUs in use from which on none is left.
 const FULLY: f64 = 0.9;
 
 const NO_WAIT: &str = "There is no wait to mend: ";
 const FULL: &str =
     "There is no wait to mend: make this function faster, or call it less often, as all CPUs are in use.";
+const FULL_OF_OTHERS: &str =
+    "There is no wait to mend: make this function faster, or call it less often; other programs use the other CPUs.";
 const FASTER: &str = "There is no wait to mend: make this function faster, or spread its work over more threads.";
 
 fn busiest_program(context: &Context) -> Option<StringId> {

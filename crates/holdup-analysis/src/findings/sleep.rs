@@ -143,6 +143,11 @@ pub(super) fn advice(
              shorter, or see why {process} sleeps in {function}.",
             context.trace.text(at.function)
         )
+    } else if let Some(server) = waits_for_client(context, tally) {
+        format!(
+            "{server} waits for {process} as for a client that does something else meanwhile: let it serve others then (a thread or a task for each \
+             connection), or close connections on which nothing comes. Or see why {process} sleeps in {function}."
+        )
     } else if is_for_others(context, tally) {
         // Whoever serves is not asked to keep a pace.
         let pace = if serves(context, tally) { "" } else { " (perhaps it keeps to a limit of its rate)" };
@@ -199,6 +204,14 @@ pub(super) fn is_for_itself(tally: &Tally) -> bool {
 /// Whether those that wait mostly do so for the end of a thread or process.
 fn awaits_end(context: &Context, tally: &Tally) -> bool {
     tally.share_at(|stack| context.classifier.facts(stack).kind == Some(WaitKind::Join)) > 0.5
+}
+
+/// The server that waits for them, if none of them is one, and nobody else waits.
+fn waits_for_client<'a>(context: &'a Context, tally: &Tally) -> Option<&'a str> {
+    let is_server = |thread: &ThreadIdx| context.is_server(*thread);
+    let mut waiters = tally.threads.iter().filter(|thread| !tally.ends().contains_key(thread)).peekable();
+    let first = waiters.peek().map(|thread| context.trace.text(context.program(**thread)))?;
+    (waiters.all(is_server) && !tally.ends().keys().any(is_server)).then_some(first)
 }
 
 /// Whether all that sleep are servers.

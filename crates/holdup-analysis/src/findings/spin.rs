@@ -289,6 +289,8 @@ fn advice(spun: &Spun, others: &Others, f: &Finding) -> String {
     let is_in = |names: &[&str]| f.wait_stack.iter().any(|line| names.iter().any(|name| line.contains(name)));
     let sleep = if is_in(&["gomp", "kmp"]) {
         "let the runtime's threads sleep (OMP_WAIT_POLICY=passive)"
+    } else if is_in(&["flavors::array", "flavors::list", "flavors::zero"]) {
+        "give the channel room for more, and send several things at a time through it"
     } else if is_in(&["ObjectMonitor::"]) {
         "let fewer threads come to that monitor at a time (Java spins for it a little before they sleep)"
     } else {

@@ -71,37 +71,6 @@ pub(super) fn doubt(context: &Context, tally: &Tally) -> Option<&'static str> {
     circle(context, tally).is_empty().then_some("who has the lock is not in the recording")
 }
 
-/// Functions of the kernel that wait for room for what is sent by a socket.
-const SENDS: [&str; 3] = ["sk_stream_wait_memory", "sock_alloc_send_pskb", "sock_wait_for_wmem"];
-
-/// Whether what it waited for outside is that somebody takes what it writes, or sends. O(frames of the finding's stacks).
-pub(super) fn writes(context: &Context, tally: &Tally) -> bool {
-    sends(context, tally) || tally.subjects().all(|key| key.kind == WaitKind::Write)
-}
-
-fn sends(context: &Context, tally: &Tally) -> bool {
-    tally.share_of_sites(|stack| place::has(context, stack, |name| SENDS.contains(&name))) > 0.5
-}
-
-/// What it could not do for so long, behind who.
-pub(super) fn not_written(context: &Context, tally: &Tally, lasted: &str) -> String {
-    match sends(context, tally) {
-        true => format!("could not send for {lasted}, as the other end, or the way to it, took no more"),
-        false => format!("could not write for {lasted}, as nobody read"),
-    }
-}
-
-/// What to do about that.
-pub(super) fn write_advice(context: &Context, tally: &Tally) -> &'static str {
-    match sends(context, tally) {
-        true => {
-            "See what takes it so slowly: the other end (does it read all the time?), a limit on the way (tc -s qdisc, a shaper, the link's rate; \
-             ss -ti tells the connection's window and rate), or buffers that are too small for the distance (SO_SNDBUF, net.ipv4.tcp_wmem)."
-        }
-        false => "See why the other end does not read: it may wait for this one to end.",
-    }
-}
-
 /// Threads of a program that goes on which waited for a lock or a disk from before the recording until its end: one stall for each program
 /// and place. Then the same of programs of which nothing ran meanwhile: nobody misses them on a machine that goes on. O(threads).
 pub(super) fn stalls(context: &Context) -> [Vec<Stall>; 2] {

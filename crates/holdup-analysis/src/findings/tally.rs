@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use holdup_trace::{Amount, LockId, Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::main_stack::main_stack;
+use super::main_stack::{main_stack, share};
 use crate::blame::{AtWork, Cell, Key, Span, Terminal};
 use crate::classify::{Classifier, Verdict, WaitKind};
 use crate::report::{About, Activity};
@@ -392,13 +392,6 @@ impl Tally {
     pub(super) fn is_handed_over(&self) -> bool {
         self.handoff + self.overhead > 0.5 * self.rank
     }
-}
-
-/// The share of the weight at stacks that `is_it` picks, from 0 to 1; 0 where there is none.
-fn share(weights: impl Iterator<Item = (StackId, f64)>, is_it: impl Fn(StackId) -> bool) -> f64 {
-    let add = |(own, all), (stack, weight)| (if is_it(stack) { own + weight } else { own }, all + weight);
-    let (own, all) = weights.fold((0.0, 0.0), add);
-    if all > 0.0 { own / all } else { 0.0 }
 }
 
 /// Less of the time than this in a place may be chance.

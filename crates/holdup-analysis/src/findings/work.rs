@@ -61,7 +61,7 @@ const CARRIES: &[&str] = &[
 ];
 
 /// Those further up are looked for first.
-static KNOWN: [Known; 9] = [
+static KNOWN: [Known; 10] = [
     Known {
         functions: &["RI_FKey_*"],
         around: (&[], &[]),
@@ -149,6 +149,15 @@ static KNOWN: [Known; 9] = [
         is_trigger: false,
         what: "runs scripts (EVAL, FCALL), and no other client's command meanwhile",
         mend: "let a script do less at a time, or do its work in the clients.",
+    },
+    Known {
+        functions: &["standard_planner", "standard_ExecutorStart", "InitPlan", "JOIN::optimize*", "sqlite3RunParser"],
+        around: (&[], &[]),
+        with: &[],
+        is_trigger: false,
+        what: "plans queries, and opens what they read",
+        mend: "prepare them once (plan_cache_mode, prepared statements), or let them read fewer tables and partitions: which of these may be left out \
+               shows only in conditions that are known when the query is planned (EXPLAIN).",
     },
     Known {
         functions: CARRIES,

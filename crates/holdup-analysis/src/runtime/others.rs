@@ -179,6 +179,9 @@ pub(super) const SHELL: Runtime = Runtime {
 
 /// Its schedulers run the program and are no threads of its own; what they run is told by [`crate::schedulers`].
 pub(super) const ERLANG: Runtime = Runtime {
+    compilers: &["beam.smp"],
+    naming: "Start it with `+JPperf true` (in ERL_FLAGS), and its functions have names. Where one of Erlang's processes does all, the others wait in its \
+             mailbox: observer, or process_info(Pid, message_queue_len), tells which.",
     marker: "sys_sig_dispatc",
     roles: &[(Role::Housekeeping, &["sys_sig_dispatc", "sys_msg_dispatc", "poller", "aux", "async_"])],
     ..Runtime::NONE

@@ -38,6 +38,8 @@ pub(crate) struct Runtime {
     pub(super) marker: &'static str,
     /// The threads that it keeps for itself, by how their names begin.
     pub(super) roles: &'static [(Role, &'static [&'static str])],
+    /// Programs that are it, which compile what they run: where that has no names, `naming` is said.
+    pub(super) compilers: &'static [&'static str],
     /// Functions with which its threads wait for anything.
     pub(super) waits: &'static [&'static str],
     /// Functions that wait so, as the next ones on the stack, for work that its own threads do by design.
@@ -81,6 +83,7 @@ impl Runtime {
         interprets: |_| false,
         marker: "",
         roles: &[],
+        compilers: &[],
         waits: &[],
         homes: &[],
         entries: &[],

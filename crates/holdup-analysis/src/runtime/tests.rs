@@ -90,6 +90,12 @@ fn javas_own_functions_tell_a_lock_from_a_latch() {
 }
 
 #[test]
+fn what_a_virtual_machine_compiled_is_named_by_its_own_means() {
+    assert!(naming_of_compiled("beam.smp").contains("+JPperf true"));
+    assert_eq!(naming_of_compiled("postgres"), "");
+}
+
+#[test]
 fn what_waits_by_a_condition_in_pythons_own_code_takes_its_lock() {
     let (python, wait) = ("/usr/bin/python3.11", "pthread_cond_timedwait");
     assert_eq!(known_as(python, "python3.11+0x67d020", wait), "take_gil");

@@ -1,0 +1,58 @@
+//! Which finding comes first.
+
+use super::herd;
+use crate::replay::Taken;
+use crate::report::{Finding, FindingKind};
+
+/// The one with most blame first; but what explains others comes before these. O(n log n).
+pub(super) fn sort(findings: &mut [(Finding, Option<Taken>)]) {
+    findings.sort_by(|(a, _), (b, _)| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
+    herd::put_before_its_queue(findings);
+    put_before_its_work(findings);
+}
+
+/// Who works alone under a lock for which others wait does so because of that: the lock comes before the work.
+fn put_before_its_work<T>(findings: &mut [(Finding, T)]) {
+    let Some((work, _)) = findings.first().filter(|(f, _)| f.kind == FindingKind::Serial) else { return };
+    let whose = |f: &Finding| (f.culprit.process.clone(), f.culprit.function.clone());
+    let is_its = |f: &Finding| {
+        let both = f.about.culprits.iter().filter(|thread| work.about.culprits.contains(thread)).count();
+        f.kind == FindingKind::LockHeld && whose(f) == whose(work) && 2 * both > f.about.culprits.len()
+    };
+    let at = findings.iter().position(|(f, _)| is_its(f) && f.blame_cpu_s >= MATTERS * work.blame_cpu_s);
+    if let Some(at) = at.filter(|_| !work.culprit.function.is_empty()) {
+        findings[..=at].rotate_right(1);
+    }
+}
+
+/// From this part of what its work alone is charged for on, a lock is why.
+const MATTERS: f64 = 0.4;
+
+#[cfg(test)]
+mod tests {
+    use holdup_trace::ThreadIdx;
+
+    use super::*;
+    use crate::report::{About, Culprit};
+
+    /// A finding about threads of one program that ran `function`.
+    fn finding(kind: FindingKind, function: &str, blame_cpu_s: f64, threads: &[u32]) -> (Finding, ()) {
+        let culprit = Culprit { process: "app".into(), function: function.into(), ..Culprit::default() };
+        let about = About { culprits: threads.iter().map(|n| ThreadIdx(*n)).collect(), ..About::default() };
+        (Finding { kind, blame_cpu_s, culprit, about, ..Finding::default() }, ())
+    }
+
+    #[test]
+    fn a_lock_comes_before_the_work_that_is_done_under_it() {
+        let first = |lock: (Finding, ())| {
+            let mut found = [finding(FindingKind::Serial, "render", 2.0, &[1, 2]), lock];
+            put_before_its_work(&mut found);
+            found[0].0.kind
+        };
+        let held = |function, blame, threads: &[u32]| finding(FindingKind::LockHeld, function, blame, threads);
+        assert_eq!(first(held("render", 1.5, &[1, 2])), FindingKind::LockHeld);
+        assert_eq!(first(held("render", 0.5, &[1, 2])), FindingKind::Serial, "it explains little of it");
+        assert_eq!(first(held("render", 1.5, &[3, 4])), FindingKind::Serial, "others have that lock");
+        assert_eq!(first(held("flush", 1.5, &[1, 2])), FindingKind::Serial, "for something else");
+    }
+}
