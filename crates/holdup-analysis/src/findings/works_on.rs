@@ -9,7 +9,7 @@ pub(super) fn begin_with(c: &Culprit) -> Option<String> {
     let most = c.works_on.first().filter(|on| on.share > 0.5 && c.works_on.len() > 1 && c.processes > 1)?;
     let (what, share) = (&most.what, 100.0 * most.share);
     Some(format!(
-        "Begin with {what} ({share:.0} % of it), or cut it into smaller parts: the others were done long before it."
+        "Begin with {what} ({share:.0} % of it), or cut it into smaller parts, so that others can work meanwhile."
     ))
 }
 
