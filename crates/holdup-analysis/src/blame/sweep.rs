@@ -276,7 +276,8 @@ impl<'a> Sweep<'a> {
             return false;
         }
         let State::Running(cpu) = self.forest.at(waker as u32).state else { return false };
-        self.processors.has_run(cpu, self.clock.total.t) >= GOES_ON * wait.resumed.saturating_sub(wait.woken)
+        let way = wait.resumed.saturating_sub(wait.woken);
+        self.processors.has_run(cpu, self.clock.total.t) >= way.saturating_mul(GOES_ON)
     }
 
     fn unstarve(&mut self, i: u32, old: State) {
