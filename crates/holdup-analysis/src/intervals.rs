@@ -42,7 +42,7 @@ mod whole;
 
 use holdup_trace::{LossKind, Trace};
 
-pub(crate) use families::{descends, is_child};
+pub(crate) use families::{descends, is_child, starter};
 pub use owners::OwnerSpan;
 pub use part::{Chunk, Extra};
 pub(crate) use place::LONGEST_NAP_NS;

@@ -12,6 +12,8 @@ pub(crate) struct Known {
     /// What it has to do with who runs.
     pub(crate) runs: Runs,
     pub(crate) place: Place,
+    /// Whether a library has it for its callers, whose work is done under it.
+    pub(crate) is_for_callers: bool,
     /// The functions that take it.
     pub(crate) functions: &'static [&'static str],
     /// What it is where one of their functions is farther out on the stack.
@@ -25,7 +27,7 @@ impl Known {
         advice: &'static str,
         functions: &'static [&'static str],
     ) -> Known {
-        Known { name, advice, is_single: false, runs: Runs::Any, place: Place::Kernel, functions, within: &[] }
+        Known { is_single: false, place: Place::Kernel, ..Known::of_runtime(name, advice, functions) }
     }
 
     /// An answer to what the thread asked.
@@ -43,7 +45,16 @@ impl Known {
         advice: &'static str,
         functions: &'static [&'static str],
     ) -> Known {
-        Known { name, advice, is_single: true, runs: Runs::Any, place: Place::Runtime, functions, within: &[] }
+        Known {
+            name,
+            advice,
+            is_single: true,
+            runs: Runs::Any,
+            place: Place::Runtime,
+            is_for_callers: false,
+            functions,
+            within: &[],
+        }
     }
 
     /// That of a language of which one thread of a process runs at a time.

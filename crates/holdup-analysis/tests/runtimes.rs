@@ -329,6 +329,16 @@ fn what_an_installed_package_ran_has_the_programs_own_function_beside_it() {
     );
 }
 
+/// Under what an interpreter runs lie words of its stack that look like calls of the code around it.
+#[test]
+fn what_is_interpreted_is_called_by_what_is_interpreted() {
+    let sums: &[&str] = &["Report.sum", "Addon::hash", "Caches.fill", "uv_run"];
+    let culprit = ran(100, [sums, sums]).culprit;
+    assert_eq!((culprit.function.as_str(), culprit.called_by.as_str()), ("Report.sum", "Caches.fill"));
+    let native = ran(100, [&sums[1..], &sums[1..]]).culprit;
+    assert_eq!((native.function.as_str(), native.called_by.as_str()), ("Addon::hash", "Caches.fill"));
+}
+
 /// One that has a lock and is preempted by another of its own program.
 #[test]
 fn who_loses_its_cpu_to_its_own_program_needs_no_other_priority() {

@@ -52,9 +52,21 @@ impl Classifier<'_> {
         self.frames_that(stack, |said| said.is_application).next().map(|(_, location)| location)
     }
 
-    /// Their functions.
-    pub(crate) fn application_functions(&self, stack: StackId) -> impl Iterator<Item = StringId> {
-        self.frames_that(stack, |said| said.is_application).map(|(_, location)| location.function)
+    /// Their functions, each with the one that called it, the outermost first. Of what is interpreted the caller is, too: a stale word on the
+    /// interpreter's own stack may look like one. O(depth).
+    pub(crate) fn application_calls(&self, stack: StackId) -> Vec<(StringId, Option<StringId>)> {
+        let frames: Vec<_> = self.own_locations(stack).map(|(_, number)| number).collect();
+        let (mut caller, mut interpreted, mut calls) = (None, None, Vec::new());
+        for number in frames.into_iter().rev() {
+            let said = self.places.at(self.trace, number);
+            if said.is_application {
+                let function = self.trace.names.location(number).function;
+                calls.push((function, if said.is_interpreted { interpreted } else { caller }));
+                caller = Some(function);
+                interpreted = caller.filter(|_| said.is_interpreted).or(interpreted);
+            }
+        }
+        calls
     }
 
     /// The locations of a stack that are written in an interpreted language, be it the program's or a library's; or of a library that runs tasks

@@ -88,8 +88,8 @@ struct Askers {
 /// How many at a time, if it is always so many and there are others: as those who sleep tell, or else those who ask them.
 pub(super) fn limit(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
     // Who has no room to write into asks nobody.
-    let asks =
-        matches!(group, Group::Timer(..)) || matches!(group, Group::Outside(..)) && !room::is_wanted(context, tally);
+    let asks = matches!(group, Group::Timer(..))
+        || matches!(group, Group::Outside(..)) && room::wanted(context, tally).is_none();
     if !asks {
         return None;
     }
@@ -219,15 +219,10 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
 /// Whether it reads from a pipe what one sends that has been started beside it, by a shell: who reads so asks nothing.
 fn is_next_in_pipe(context: &Context, asker: &Asker, tally: &Tally) -> bool {
     let reads = |name: &str| matches!(name, "anon_pipe_read" | "pipe_read");
-    let starter = |thread: ThreadIdx| {
-        let of = |thread| context.trace.thread(thread).map(|row| row.parent).filter(|parent| parent.is_real());
-        std::iter::successors(of(thread), |parent| of(*parent))
-            .find(|parent| context.pid(*parent) != context.pid(thread))
-    };
-    let starter_of = starter(asker.thread);
-    starter_of.is_some()
+    let starter = context.starter(asker.thread);
+    starter.is_some()
         && place::has(context, asker.stack, reads)
-        && tally.ends().keys().all(|sender| starter(*sender) == starter_of)
+        && tally.ends().keys().all(|sender| context.starter(*sender) == starter)
 }
 
 /// The event loops of a program that ask while others wait for them.

@@ -10,8 +10,7 @@ pub(crate) type Callers = FxHashMap<StringId, FxHashMap<Option<StringId>, f64>>;
 
 /// Adds the calls of a stack.
 pub(crate) fn count(classifier: &Classifier, stack: StackId, weight: f64, callers: &mut Callers) {
-    let mut functions = classifier.application_functions(stack).peekable();
-    while let Some(function) = functions.next() {
-        *callers.entry(function).or_default().entry(functions.peek().copied()).or_default() += weight;
+    for (function, caller) in classifier.application_calls(stack) {
+        *callers.entry(function).or_default().entry(caller).or_default() += weight;
     }
 }

@@ -14,7 +14,7 @@ use crate::blame::{Blame, Key};
 use crate::classify::Classifier;
 use crate::code::Disassembler;
 use crate::focus::Focus;
-use crate::intervals::Timeline;
+use crate::intervals::{Timeline, starter};
 use crate::label;
 use crate::report::LockFacts;
 use crate::spins::SpinSites;
@@ -53,6 +53,11 @@ impl Context<'_> {
 
     pub(crate) fn pid(&self, thread: ThreadIdx) -> u32 {
         self.trace.threads.pid.get(thread.index()).copied().unwrap_or(0)
+    }
+
+    /// The thread that began the process of `thread`.
+    pub(super) fn starter(&self, thread: ThreadIdx) -> Option<ThreadIdx> {
+        starter(self.trace, thread)
     }
 
     /// Whether a thread answers what others ask of it, as far as that is known.

@@ -306,7 +306,7 @@ fn is_mostly_nameless(classifier: &Classifier, samples: &FxHashMap<StackId, f64>
 /// What runs in threads or tasks that a language's library has begun, with nothing of the program's own on their stacks, if that is most of
 /// it: those of a pool that unpack what they are sent, of a server that shakes hands.
 fn of_library_alone(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<FxHashMap<StackId, f64>> {
-    let is_own = |stack: StackId| classifier.application_functions(stack).next().is_some();
+    let is_own = |stack: StackId| classifier.application_leaf(stack).is_some();
     let (own, others): (FxHashMap<_, _>, FxHashMap<_, _>) = samples.iter().partition(|(stack, _)| is_own(**stack));
     let library: FxHashMap<StackId, f64> =
         others.into_iter().filter(|(stack, _)| !classifier.language_frames(*stack).is_empty()).collect();

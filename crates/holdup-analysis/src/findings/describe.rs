@@ -133,14 +133,14 @@ fn title(
         }
         Group::Timer(..) => sleep::title(context, (group, tally), crew, limit, &lasted),
         Group::Ready(program, why) => return sched::title(context, *program, *why, tally, f).into(),
-        Group::Outside(..) if room::is_wanted(context, tally) => {
-            format!("{who} {}", room::words(context, tally, &lasted))
-        }
-        Group::Outside(..) => {
-            let at_once = at_once::words(context, limit);
-            let what = lock::tried(context, tally).map_or("input from outside", |known| known.name);
-            format!("{who} waited for {what} for {lasted}{}", at_once.trim_end_matches(','))
-        }
+        Group::Outside(..) => match room::wanted(context, tally) {
+            Some(room) => format!("{who} {}", room.words(&lasted)),
+            None => {
+                let at_once = at_once::words(context, limit);
+                let what = lock::tried(context, tally).map_or("input from outside", |known| known.name);
+                format!("{who} waited for {what} for {lasted}{}", at_once.trim_end_matches(','))
+            }
+        },
         Group::Idle(program, _) => return idle::title(context, *program, tally, f).into(),
     };
     Title::new(&did, &stood(f))
@@ -345,10 +345,12 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
         Group::Disk(..) => at_disk_advice(context, group, tally, f, function),
         Group::Timer(..) => sleep::advice(context, (group, tally), limit, c, function),
         Group::Ready(program, why) => sched::advice(context, *program, *why, tally, f),
-        Group::Outside(..) if room::is_wanted(context, tally) => room::advice(context, tally).to_owned(),
-        Group::Outside(..) => match limit {
-            Some(limit) => at_once::advice(context, limit, function, &format!("see what {function} waits for")),
-            None => format!(
+        Group::Outside(..) => match (room::wanted(context, tally), limit) {
+            (Some(room), _) => room.advice().to_owned(),
+            (None, Some(limit)) => {
+                at_once::advice(context, limit, function, &format!("see what {function} waits for"))
+            }
+            (None, None) => format!(
                 "See what {function} waits for: a client that keeps it waiting with a lock or a transaction open, or another host."
             ),
         },

@@ -12,7 +12,6 @@ use crate::blame::{Key, Study, Window};
 use crate::classify::WaitKind;
 use crate::known::{Place, Runs};
 use crate::label;
-use crate::lock_names::is_of_callers;
 use crate::replay::{AT_ONCE, Taken, Work, bound, replay};
 use crate::report::{Finding, FindingKind};
 
@@ -113,7 +112,7 @@ fn begin_meanwhile(context: &Context, tally: &Tally, finding: &Finding) -> bool 
 
 /// Whether it is a lock that a library or the kernel takes for those that call it, and what is done under it is its own.
 fn is_of_library(context: &Context, tally: &Tally) -> bool {
-    lock::known(context, tally).is_some_and(|known| known.place != Place::Runtime && !is_of_callers(known))
+    lock::known(context, tally).is_some_and(|known| known.place != Place::Runtime && !known.is_for_callers)
 }
 
 /// Stacks at atomic instructions: what makes them slow is mostly that other CPUs use the same line.

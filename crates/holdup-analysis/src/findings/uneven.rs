@@ -7,7 +7,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::context::Context;
 use super::culprit;
 use super::place::{self, is_on};
+use super::spans::merged;
 use super::tally::{Group, Tally};
+use crate::blame::Span;
 use crate::classify::WaitKind;
 
 /// Below this share of what one thread does of a work, what others do of it are other calls of the same functions.
@@ -89,18 +91,21 @@ fn alike(context: &Context, tally: &Tally, blamed: &FxHashSet<ThreadIdx>) -> Vec
 }
 
 /// Threads of processes that the same one began for the same, beside those that are blamed: they had done their part, or wait for another one.
+/// O((threads + blamed) log blamed).
 fn siblings(context: &Context, blamed: &FxHashSet<ThreadIdx>) -> Vec<ThreadIdx> {
     let threads = &context.trace.threads;
-    let starter = |t: ThreadIdx| {
-        let parent = context.trace.thread(t).map(|row| row.parent).filter(|parent| parent.is_real());
-        parent.map(|parent| context.pid(parent)).filter(|pid| *pid != context.pid(t))
-    };
+    let starter = |t: ThreadIdx| context.starter(t).map(|starter| context.pid(starter));
     let own: FxHashSet<(StringId, u32)> =
         blamed.iter().filter_map(|t| Some((context.program(*t), starter(*t)?))).collect();
-    let lived = |t: &ThreadIdx| (threads.start[t.index()].nanos(), threads.end[t.index()].nanos());
-    let is_beside = |t: &ThreadIdx| blamed.iter().any(|b| lived(t).0 < lived(b).1 && lived(b).0 < lived(t).1);
+    let lived = |t: ThreadIdx| (threads.start[t.index()].nanos(), threads.end[t.index()].nanos());
+    let lives = merged(blamed.iter().map(|t| lived(*t)).map(|(from, to)| Span::whole(from, to)).collect(), 0).0;
+    let is_beside = |t: ThreadIdx| {
+        let (from, to) = lived(t);
+        let first = lives.partition_point(|life| life.1 <= from);
+        lives.get(first).is_some_and(|life| life.0 < to)
+    };
     let all = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32)).filter(|t| !blamed.contains(t));
-    all.filter(|t| starter(*t).is_some_and(|by| own.contains(&(context.program(*t), by))) && is_beside(t)).collect()
+    all.filter(|t| starter(*t).is_some_and(|by| own.contains(&(context.program(*t), by))) && is_beside(*t)).collect()
 }
 
 /// Where nobody waits but for the end of all: those of the process that had ended, and the one that began it, unless they are blamed, too.

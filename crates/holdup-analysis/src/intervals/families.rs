@@ -49,6 +49,13 @@ impl Families {
     }
 }
 
+/// The thread of another process that began that of `thread`.
+pub(crate) fn starter(trace: &Trace, thread: ThreadIdx) -> Option<ThreadIdx> {
+    let parent = |thread| trace.thread(thread).map(|row| row.parent).filter(|parent| parent.is_real());
+    let pid = |thread| trace.thread(thread).map(|row| row.pid);
+    std::iter::successors(parent(thread), |of| parent(*of)).take(DEEPEST).find(|of| pid(*of) != pid(thread))
+}
+
 /// Whether a thread's process comes from one that `is` picks by its id, and is none of them itself.
 pub(crate) fn descends(trace: &Trace, thread: ThreadIdx, is: impl Fn(u32) -> bool) -> bool {
     let row = |thread: ThreadIdx| trace.thread(thread).filter(|_| thread.is_real());
