@@ -15,7 +15,7 @@ pub fn finish(mut session: Session) -> Result<()> {
     if session.damaged > 0 {
         decoder.kernel.sink.lost_anywhere(session.damaged, "damaged records");
     }
-    let Session { events, decoder, counts, damaged, timeless, guessed, .. } = session;
+    let Session { events, decoder, counts, damaged, timeless, guessed, recorder, .. } = session;
     let mut sink = decoder.kernel.sink;
     sink.release();
     for (name, count) in counts.named() {
@@ -27,6 +27,7 @@ pub fn finish(mut session: Session) -> Result<()> {
     let meta = sink.builder.meta_mut();
     let cpu_time = events.list.iter().find(|s| matches!(s.role, Role::CpuTime));
     meta.sample_period_ns = cpu_time.map_or(0, |s| s.attr.period_ns());
+    meta.recorder_pid = recorder.unwrap_or(0);
     meta.hooks = events.list.iter().map(|s| s.name.clone()).collect();
     if damaged > 0 {
         meta.notes.push(

@@ -29,6 +29,8 @@ pub struct Session<'b> {
     pub timeless: u64,
     /// Whether events were recognised by their shape.
     pub guessed: bool,
+    /// The process that is likely perf itself.
+    pub recorder: Option<u32>,
     /// Whether events became known that are not prepared yet.
     stale: bool,
     has_switches: bool,
@@ -57,6 +59,7 @@ impl<'b> Session<'b> {
             damaged: 0,
             timeless: 0,
             guessed: false,
+            recorder: None,
             stale: true,
             has_switches: false,
             unpacker: None,
@@ -176,7 +179,10 @@ impl<'b> Session<'b> {
         let stamp = self.events.stamp(body);
         let Decoder { kernel, losses, .. } = &mut self.decoder;
         match kind {
-            kinds::COMM => threads::comm(body, misc, stamp, kernel),
+            kinds::COMM => {
+                self.recorder = threads::recorder(body, stamp).or(self.recorder);
+                threads::comm(body, misc, stamp, kernel)
+            }
             kinds::FORK => threads::fork(body, stamp, kernel),
             kinds::EXIT => threads::exit(body, stamp, kernel),
             kinds::MMAP => mmap::mmap(body, misc, stamp, &self.features.build_ids, &mut kernel.sink),

@@ -19,6 +19,13 @@ pub fn comm(body: &[u8], misc: u16, at: Instant, kernel: &mut Kernel) -> Option<
     Some(())
 }
 
+/// The process, if a `PERF_RECORD_COMM` tells of one called perf that was there before the recording: perf looks at them all by their numbers, and
+/// is itself mostly the last of that name.
+pub fn recorder(body: &[u8], at: Instant) -> Option<u32> {
+    let (pid, name) = (u32_at(body, 0)?, body.get(8..)?);
+    (at.time == 0 && name.starts_with(b"perf\0")).then_some(pid)
+}
+
 /// `PERF_RECORD_FORK`.
 pub fn fork(body: &[u8], at: Instant, kernel: &mut Kernel) -> Option<()> {
     let [pid, parent_pid, tid, parent] = [0, 4, 8, 12].map(|at| u32_at(body, at));
@@ -41,4 +48,19 @@ pub fn exit(body: &[u8], at: Instant, kernel: &mut Kernel) -> Option<()> {
         kernel.exit(time, tid);
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn perf_itself_was_there_before_it_recorded() {
+        let body = |name: &[u8]| [&7u32.to_le_bytes()[..], &7u32.to_le_bytes(), name].concat();
+        let at = |time| Instant { time, ..Instant::NONE };
+        assert_eq!(recorder(&body(b"perf\0\0\0\0"), at(0)), Some(7));
+        assert_eq!(recorder(&body(b"perf\0\0\0\0"), at(9)), None, "another one that is started");
+        assert_eq!(recorder(&body(b"perf-exec\0"), at(0)), None, "what it records");
+        assert_eq!(recorder(&7u32.to_le_bytes(), at(0)), None);
+    }
 }
