@@ -290,7 +290,9 @@ impl Context<'_> {
         let unbound = of_samples.chain(of_several).map(|f| (f, None));
         let mut findings: Vec<_> = findings.into_iter().zip(taken).chain(unbound).collect();
         order::sort(&mut findings);
-        if let Some((first, busy)) = busiest.and_then(|busiest| profile::cpu_bound(self, busiest, charged, shown)) {
+        let none_matters = !findings.iter().any(|(f, _)| profile::matters(self, f));
+        let waited = profile::Waited { charged, shown, none_matters };
+        if let Some((first, busy)) = busiest.and_then(|busiest| profile::cpu_bound(self, busiest, &waited)) {
             profile::insert(self, (first, busy), &mut findings);
         }
         if collecting::of(self).is_some_and(|c| c.is_most()) {

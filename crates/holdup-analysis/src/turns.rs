@@ -60,8 +60,11 @@ impl Trips {
 
     /// Whether a few unusually long waits for the other are most of it: an average says nothing, and those few are something else.
     fn is_mostly_outliers(&self) -> bool {
-        let (waits, waited) = (self.waits as f64, self.waited as f64 / 1e3);
-        self.waited > self.length() / 2 && self.squares as f64 * waits > OUTLIERS * waited * waited
+        let (waits, waited, longest) = (self.waits as f64, self.waited as f64 / 1e3, self.longest as f64 / 1e3);
+        let squares = self.squares as f64;
+        self.waited > self.length() / 2
+            && squares * waits > OUTLIERS * waited * waited
+            && squares >= OF_OUTLIERS * waited * longest
     }
 
     /// Adds others.
@@ -260,6 +263,8 @@ const SEEN: f64 = 0.1;
 /// The mean square of what waits take is so many times the square of their mean where a few are nearly all of it; 2 where they are
 /// exponentially distributed.
 const OUTLIERS: f64 = 100.0;
+/// Were all outliers as long as the longest wait, they were this share of the time; half of it is more where some are shorter.
+const OF_OUTLIERS: f64 = 0.3;
 /// Threads that are at work at once for more of the time than this do not take turns.
 const TOGETHER: f64 = 0.2;
 

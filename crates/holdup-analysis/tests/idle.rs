@@ -9,6 +9,11 @@ use holdup_trace::{ForkEvent, ListenerEvent, NameEvent, ParentEvent, WakeContext
 
 /// Ten times a second `sender` (30) sends `fetch` (10) something, who gives it on to `pack` (20), who works for `work` ms.
 fn pipeline(focus: &[u32], work: f64, listens: bool) -> Explanation {
+    pipeline_from(1.0, focus, work, listens)
+}
+
+/// The same from a sender who works for `sends` ms before he sends something.
+fn pipeline_from(sends: f64, focus: &[u32], work: f64, listens: bool) -> Explanation {
     let mut s = Schedule::new(2, 2000.0);
     for (tid, name) in [(10, "fetch"), (20, "pack"), (30, "sender")] {
         let name = s.builder.string(name);
@@ -18,9 +23,10 @@ fn pipeline(focus: &[u32], work: f64, listens: bool) -> Explanation {
     s.builder.meta_mut().focus_pids = focus.to_vec();
     for round in 0..20 {
         let t = 100.0 * f64::from(round);
-        s = s.runs(30, 0, t, t + 1.0, POLL).by(t + 1.0, 0, 30, 10);
-        s = s.runs(10, 0, t + 1.0, t + 2.0, READ).by(t + 2.0, 0, 10, 20);
-        s = s.runs(20, 1, t + 2.0, t + 2.0 + work, READ);
+        let sent = t + sends;
+        s = s.runs(30, 0, t, sent, POLL).by(sent, 0, 30, 10);
+        s = s.runs(10, 0, sent, sent + 1.0, READ).by(sent + 1.0, 0, 10, 20);
+        s = s.runs(20, 1, sent + 1.0, sent + 1.0 + work, READ);
     }
     explain(&s.finish(), "t", &Options::default(), &NoDisassembler).unwrap()
 }
@@ -42,6 +48,16 @@ fn the_idleness_of_a_pipeline_is_that_of_its_source() {
 fn who_gets_work_from_beside_the_focus_is_its_own_source() {
     assert_eq!(idle(&pipeline(&[20], 5.0, false)), ["1 thread of pack waited for work from fetch"]);
     assert_eq!(idle(&pipeline(&[30], 5.0, false)), ["1 thread of sender waited for work that nobody sent"]);
+}
+
+#[test]
+fn a_sender_who_works_for_it_is_told() {
+    let answer = pipeline_from(40.0, &[10, 20], 5.0, false);
+    let told =
+        "1 thread of fetch waited for work from sender, which worked for 800.0 ms meanwhile, and another one for it";
+    assert_eq!(idle(&answer), [told]);
+    let first = answer.on_page().next().expect("a finding");
+    assert!(first.advice.starts_with("See what sender does meanwhile"), "{}", first.advice);
 }
 
 #[test]

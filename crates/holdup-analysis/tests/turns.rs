@@ -258,26 +258,36 @@ fn other_delays_are_not_held_back() {
     }
 }
 
-/// A server answers requests in 15 µs each, and each 200th in 30 ms, as if it were another command.
-#[test]
-fn a_few_long_answers_are_no_turns() {
-    let mut traffic = Traffic::new(2, 520.0).thread(10, 10, "client").thread(20, 20, "server");
+/// What is found first of a client and a server that answers its 2,000 requests in so many milliseconds each.
+fn answered(answers: impl Fn(u32) -> f64, end: f64) -> Finding {
+    let mut traffic = Traffic::new(2, end).thread(10, 10, "client").thread(20, 20, "server");
     let mut t = 0.0;
     traffic.comes(t, 0, 10);
     for trip in 0..2000 {
-        let answers = if trip % 200 == 199 { 30.0 } else { 0.01 };
         traffic.wakes(t + 0.01, 0, 10, 20);
         traffic.leaves(t + 0.012, 0, 10, EPOLL);
         traffic.comes(t + 0.015, 1, 20);
-        t += 0.02 + answers;
+        t += 0.02 + answers(trip);
         traffic.wakes(t, 1, 20, 10);
         traffic.leaves(t + 0.002, 1, 20, EPOLL);
         t += 0.01;
         traffic.comes(t, 0, 10);
     }
-    let f = first(&traffic.finish(), None);
+    first(&traffic.finish(), None)
+}
+
+/// Each 200th takes 30 ms, as if it were another command.
+#[test]
+fn a_few_long_answers_are_no_turns() {
+    let f = answered(|trip| if trip % 200 == 199 { 30.0 } else { 0.01 }, 520.0);
     assert_eq!(f.title, "10 stalls of 30 ms: `client` waited for `server`");
     assert!(f.advice.starts_with("See what server does meanwhile"), "{}", f.advice);
+}
+
+#[test]
+fn a_long_answer_that_is_a_small_part_is_not_all_of_it() {
+    let f = answered(|trip| if trip == 999 { 300.0 } else { 0.5 }, 1400.0);
+    assert!(f.title.contains("take turns"), "{}", f.title);
 }
 
 /// The client, 10, asks the server, 20, gets a part of the answer, and waits for the rest.

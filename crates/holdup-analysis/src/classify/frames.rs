@@ -37,9 +37,17 @@ impl Classifier<'_> {
         self.places_of(stack).find_map(|said| said.unseen)
     }
 
-    /// Whether a loop waits here for whatever comes: nothing of the program is on the stack.
-    pub(crate) fn is_in_loop(&self, stack: StackId) -> bool {
-        self.places_of(stack).any(|said| said.loops) && !self.places_of(stack).any(|said| said.is_application)
+    /// Whether code that a loop has called, which never runs within a task, is on the stack; otherwise the loop itself waits here for whatever
+    /// comes. None without such a loop.
+    pub(crate) fn is_called_by_loop(&self, stack: StackId) -> Option<bool> {
+        let mut is_called = false;
+        for said in self.places_of(stack) {
+            if said.loops {
+                return Some(is_called);
+            }
+            is_called |= said.is_application || said.is_nameless;
+        }
+        None
     }
 
     /// The application's locations of a stack, the innermost first.

@@ -67,12 +67,14 @@ impl AllAsked {
 }
 
 impl Asked {
-    /// By how many connections nearly all of it went, if that can be told.
-    pub(super) fn connections(&self) -> Option<usize> {
+    /// By how many connections at a time nearly all of it went, if that can be told: one that is opened for each request has the number of the
+    /// one before. O(places).
+    pub(super) fn connections(&self, opens_or_closes: impl Fn(StackId) -> bool) -> Option<usize> {
         let mut counts: Vec<u32> = self.files.iter().filter(|(file, _)| **file != 0).map(|(_, n)| *n).collect();
         counts.sort_unstable_by_key(|n| std::cmp::Reverse(*n));
-        // To open a connection, and to close it, wakes a server, too, and writes nothing.
-        let opened_and_closed = (2 * counts.len() as u32).min(self.files.get(&0).copied().unwrap_or(0));
+        // To open a connection, and to close it, wakes a server, too, and writes nothing. Each was at least once.
+        let known: u32 = self.places().filter(|(place, _)| opens_or_closes(*place)).map(|(_, n)| n).sum();
+        let opened_and_closed = known.max(2 * counts.len() as u32).min(self.files.get(&0).copied().unwrap_or(0));
         let mut seen = 0.0;
         let reached = counts.iter().position(|n| {
             seen += f64::from(*n);
@@ -104,13 +106,17 @@ mod tests {
 
     #[test]
     fn connections_are_counted_by_what_is_written_to_them() {
-        let connections = |files: &[(u16, u32)]| {
+        let connect = StackId(7);
+        let with = |files: &[(u16, u32)], places: &[(StackId, u32)]| {
             let count = files.iter().map(|(_, n)| n).sum();
-            Asked { count, files: files.iter().copied().collect(), ..Asked::default() }.connections()
+            let (files, places) = (files.iter().copied().collect(), places.iter().copied().collect());
+            Asked { count, files, places }.connections(|stack| stack == connect)
         };
+        let connections = |files: &[(u16, u32)]| with(files, &[]);
         assert_eq!(connections(&[(8, 100), (9, 90)]), Some(2));
         assert_eq!(connections(&[(8, 100), (9, 1)]), Some(1), "one more to see whether it is well");
         assert_eq!(connections(&[(8, 3), (0, 2)]), Some(1), "opened and closed");
         assert_eq!(connections(&[(8, 3), (0, 9)]), None, "most of it is by nobody knows what");
+        assert_eq!(with(&[(8, 3), (0, 9)], &[(connect, 9)]), Some(1), "one for each request");
     }
 }

@@ -41,6 +41,8 @@ const FEWEST: u64 = 20;
 const MANY_MORE: usize = 4;
 /// For so many answers at least one of what they ask must have been seen.
 const SEEN: u64 = 3;
+/// Calls of the kernel that open a connection, or close it.
+const OPENS_OR_CLOSES: [&str; 4] = ["__sys_connect", "__sys_shutdown", "__fput", "__sock_release"];
 /// By more connections than this nobody is kept from asking.
 const FEW: usize = 16;
 
@@ -267,8 +269,9 @@ impl<'a> Loops<'a> {
         if SEEN * seen < self.answers {
             return None;
         }
+        let opens_or_closes = |stack| place::has(context, stack, |name| OPENS_OR_CLOSES.contains(&name));
         let of = |(pid, asked): (&u32, &Vec<&Asked>)| {
-            let counts: Option<Vec<usize>> = asked.iter().map(|asked| asked.connections()).collect();
+            let counts: Option<Vec<usize>> = asked.iter().map(|asked| asked.connections(opens_or_closes)).collect();
             Some((*pid, counts?.into_iter().sum::<usize>()))
         };
         let connections: FxHashMap<u32, usize> = self.asked.iter().map(of).collect::<Option<_>>()?;

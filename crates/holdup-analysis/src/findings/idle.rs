@@ -4,6 +4,7 @@ use holdup_trace::{Nanos, StringId, ThreadIdx};
 use rustc_hash::FxHashSet;
 
 use super::context::Context;
+use super::culprit;
 use super::tally::{Group, Tally};
 use crate::classify::WaitKind;
 use crate::focus::{CLOCK, is_recorder};
@@ -80,7 +81,7 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
     }
     let asks = || tally.ends().keys().all(|thread| context.is_client(*thread));
     let what = match context.learned.fed.sender(program) {
-        Some(sender) => format!("work from {}", context.trace.text(sender)),
+        Some(sender) => format!("work from {}{}", context.trace.text(sender), worked(context, sender)),
         None if at_input && asks() => "input that did not come".to_owned(),
         None => "work that nobody sent".to_owned(),
     };
@@ -125,6 +126,12 @@ pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Fi
         return advice.to_owned();
     }
     match context.learned.fed.sender(program) {
+        Some(sender) if Sender::of(context, sender).is_some() => {
+            let name = context.trace.text(sender);
+            format!(
+                "See what {name} does meanwhile (look at the whole machine: record with -a, or --focus '*'): make that shorter."
+            )
+        }
         Some(sender) => format!(
             "See why {} sends no more. If that is all there was, there is nothing to mend.",
             context.trace.text(sender)
@@ -133,6 +140,35 @@ pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Fi
             "There is nothing to mend, if there was no more work. If there was, say so: --work FUNCTION.".to_owned()
         }
     }
+}
+
+/// From this share of the time on, what one who sends work did meanwhile is what it sends no more for.
+const WORKS: f64 = 0.25;
+
+/// Who sends work from outside of the focus, and works at it.
+struct Sender {
+    ran: Nanos,
+    function: Option<StringId>,
+}
+
+impl Sender {
+    /// None where it mostly does nothing. O(threads + samples).
+    fn of(context: &Context, program: StringId) -> Option<Sender> {
+        let all = (0..context.trace.threads.pid.len()).map(|i| ThreadIdx(i as u32));
+        let theirs: Vec<_> =
+            all.filter(|t| context.program(*t) == program && !context.focus.contains(*t) && t.is_real()).collect();
+        let ran = theirs.iter().filter_map(|thread| context.timeline.ran.get(thread.index())).sum();
+        let function = || culprit::specific(context, &context.samples_of(theirs)).map(|l| l.function);
+        let works = ran as f64 >= WORKS * context.duration().0 as f64;
+        works.then(|| Sender { ran: Nanos(ran), function: function() })
+    }
+}
+
+/// What who sends work did meanwhile, behind its name.
+fn worked(context: &Context, program: StringId) -> String {
+    let Some(Sender { ran, function }) = Sender::of(context, program) else { return String::new() };
+    let within = function.map(|function| format!(", mostly in {}", context.trace.text(function)));
+    format!(", which worked for {} meanwhile{}", duration(ran.seconds()), within.unwrap_or_default())
 }
 
 /// Whether the focus worked, or was held up, for less than half of the time. Who works all the time with one thread has work, however

@@ -125,20 +125,28 @@ fn sampled(context: &Context) -> f64 {
     context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)).map(|(_, w)| w).sum()
 }
 
+/// How long threads waited for what is told, in CPU time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waited {
+    /// All of it.
+    pub charged: Amount,
+    /// What adds up of it.
+    pub shown: Amount,
+    /// Whether no cause of it [matters](matters) by itself.
+    pub none_matters: bool,
+}
+
 /// The finding of a program that is simply busy, and whether it comes before all others: what is waited for between processes that come and
 /// go is part of what starting them costs. Else it stands behind all that [matter](matters). None where spinning, or waits that are told,
-/// which are `shown` of the `charged`, take a part of the time that work takes.
-pub(super) fn cpu_bound(
-    context: &Context,
-    busiest: Busiest,
-    charged: Amount,
-    shown: Amount,
-) -> Option<(bool, Finding)> {
+/// take a part of the time that work takes, unless work takes most of the CPU time that there is and each of these causes little.
+pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) -> Option<(bool, Finding)> {
     let (total, running) = (sampled(context), running(context));
     let spun = context.blame.cpu.spin + cache_line::known(context);
     let Busiest { program, samples, storm } = busiest;
     let (told, most) = if storm.is_some() { (STARVED, STORMY) } else { (MINOR, MINOR) };
-    if running <= 0.0 || shown.0 > told * running || shown.0 + spun > most * running {
+    let much_waited = waited.shown.0 > told * running || waited.shown.0 + spun > most * running;
+    let mostly_works = waited.none_matters && running >= MOST * context.blame.cpu.total;
+    if running <= 0.0 || much_waited && !mostly_works {
         return None;
     }
     let location = culprit::specific(context, &samples).or_else(|| widest(context, &samples));
@@ -166,9 +174,10 @@ pub(super) fn cpu_bound(
     let count = total / context.period().max(1.0);
     let mut evidence = if caveats::has_switches(context) {
         let (peak, cpus) = (context.timeline.peak_parallelism(), context.timeline.cpus);
-        let waited = label::duration(charged.seconds());
+        let lost = label::duration(waited.charged.seconds());
+        let waits = if much_waited { "of what waited no cause matters much" } else { "next to nobody waited" };
         vec![
-            format!("{count:.0} samples; next to nobody waited ({waited} of CPU time)"),
+            format!("{count:.0} samples; {waits} ({lost} of CPU time)"),
             format!("at most {peak} threads worked at once on {cpus} CPUs"),
         ]
     } else {
@@ -197,10 +206,18 @@ pub(super) fn cpu_bound(
         Some(collection) => format!("{advice} {}", collection.advice),
         None => advice,
     };
+    let advice = if much_waited { beside_waits(&advice) } else { advice };
     let mask = kept_from_cpus(context, thread, name);
     let sentences = [mask.as_str(), runtime::naming(&found.function), &advice].into_iter().filter(|s| !s.is_empty());
     let advice = sentences.collect::<Vec<_>>().join(" ");
-    let (confidence, doubts) = certainty(context, count, share);
+    let (mut confidence, mut doubts) = certainty(context, count, share);
+    if much_waited {
+        confidence = confidence.max(Confidence::Medium);
+        doubts.push(format!(
+            "threads waited for {} in all, too, for several causes",
+            label::duration(waited.charged.seconds())
+        ));
+    }
     // A function without a name, or with next to nothing of the work, is nothing to name in a headline.
     let mostly_in = match found.function.as_str() {
         function if share >= FLAT && !function.is_empty() => format!(", {:.0} % of it in {function}", 100.0 * share),
@@ -298,6 +315,12 @@ const FULL: &str =
 const FULL_OF_OTHERS: &str =
     "There is no wait to mend: make this function faster, or call it less often; other programs use the other CPUs.";
 const FASTER: &str = "There is no wait to mend: make this function faster, or spread its work over more threads.";
+
+/// The advice where threads did wait.
+fn beside_waits(advice: &str) -> String {
+    let work = advice.strip_prefix(NO_WAIT);
+    work.map_or(advice.to_owned(), |work| format!("Nothing that threads wait for takes much of it (--all): {work}"))
+}
 
 fn busiest_program(context: &Context) -> Option<StringId> {
     let mut programs: FxHashMap<StringId, f64> = FxHashMap::default();

@@ -26,7 +26,7 @@ pub(super) struct Path {
     pub(super) receives: bool,
     /// Whether it waits for the answer to what it asked itself.
     pub(super) asks: bool,
-    /// Whether a scheduler's task waits here with the thread that others need.
+    /// Whether a scheduler's task, or what a loop has called, waits here with the thread that others need.
     pub(super) keeps_thread: bool,
     /// Whether a scheduler's thread waits here for a task: however little it shares with the little that it does, it is at home.
     pub(super) parked: bool,
@@ -81,6 +81,8 @@ impl<'d, 'a> Paths<'d, 'a> {
         let space = space.max().unwrap_or(SpaceId::KERNEL);
         let application = beyond.map_or(0, |beyond| functions.len() - beyond);
         let facts = classifier.facts(stack);
+        let is_called_by_loop = classifier.is_called_by_loop(stack);
+        let in_task = classifier.scheduler_at(stack).is_some_and(|s| s.lends_threads);
         let mut hasher = FxHasher::default();
         functions.iter().for_each(|function| hasher.write_u64(*function));
         Path {
@@ -93,8 +95,8 @@ impl<'d, 'a> Paths<'d, 'a> {
             receives,
             asks: facts.asks,
             parked: facts.parked,
-            in_loop: facts.kind == Some(WaitKind::Input) && classifier.is_in_loop(stack),
-            keeps_thread: !facts.parked && classifier.scheduler_at(stack).is_some_and(|s| s.lends_threads),
+            in_loop: facts.kind == Some(WaitKind::Input) && is_called_by_loop == Some(false),
+            keeps_thread: !facts.parked && in_task || is_called_by_loop == Some(true),
         }
     }
 }
