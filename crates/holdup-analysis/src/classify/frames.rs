@@ -37,15 +37,15 @@ impl Classifier<'_> {
         self.places_of(stack).find_map(|said| said.unseen)
     }
 
-    /// Whether code that a loop has called, which never runs within a task, is on the stack; otherwise the loop itself waits here for whatever
-    /// comes. None without such a loop.
+    /// Whether what a loop has called, which never runs within a task, is on the stack: code of the program, or of a task, be it without names.
+    /// Otherwise the loop itself waits here for whatever comes. None without such a loop.
     pub(crate) fn is_called_by_loop(&self, stack: StackId) -> Option<bool> {
         let mut is_called = false;
         for said in self.places_of(stack) {
             if said.loops {
                 return Some(is_called);
             }
-            is_called |= said.is_application || said.is_nameless;
+            is_called |= said.is_application || said.task.is_some();
         }
         None
     }

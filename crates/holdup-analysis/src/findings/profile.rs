@@ -214,7 +214,7 @@ pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) ->
     if much_waited {
         confidence = confidence.max(Confidence::Medium);
         doubts.push(format!(
-            "threads waited for {} in all, too, for several causes",
+            "threads waited for {} of CPU time in all, too, for several causes",
             label::duration(waited.charged.seconds())
         ));
     }
