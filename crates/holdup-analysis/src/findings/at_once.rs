@@ -20,7 +20,7 @@ use super::context::Context;
 use super::lock;
 use super::spans::levels;
 use super::tally::{Group, Tally};
-use super::{idle, place, room};
+use super::{place, room};
 use crate::blame::{Asker, Asks, Key, Span, Terminal};
 use crate::intervals;
 use crate::known::Known;
@@ -344,5 +344,5 @@ pub(super) fn is_at_home(context: &Context, tally: &Tally) -> bool {
     let is_home = context.timeline.place(site) == intervals::Place::Home && !context.timeline.is_aside(site);
     // Where a task waits, something of the program is on the stack.
     let is_of_runtime = || context.classifier.unseen_at(site).is_some() && place::application(context, site).is_none();
-    is_home && (idle::is_at_input(context, tally) || context.classifier.scheduler_at(site).is_some()) || is_of_runtime()
+    is_home && (place::is_at_input(context, site) || context.classifier.scheduler_at(site).is_some()) || is_of_runtime()
 }

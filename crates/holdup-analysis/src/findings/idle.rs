@@ -4,9 +4,8 @@ use holdup_trace::{Nanos, StringId, ThreadIdx};
 use rustc_hash::FxHashSet;
 
 use super::context::Context;
-use super::culprit;
 use super::tally::{Group, Tally};
-use crate::classify::WaitKind;
+use super::{culprit, place};
 use crate::focus::{CLOCK, is_recorder};
 use crate::intervals::descends;
 use crate::label::{duration, threads};
@@ -58,7 +57,8 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
         1 => ", and another one for it".to_owned(),
         others => format!(", and {others} others for it"),
     };
-    let (who, at_input) = (format!("{} of {}", threads(own), f.culprit.process), is_at_input(context, tally));
+    let site = tally.main_site(context.classifier);
+    let (who, at_input) = (format!("{} of {}", threads(own), f.culprit.process), place::is_at_input(context, site));
     if tally.is_asleep() {
         let in_turn = tally.asleep.seconds() * context.timeline.cpus as f64 <= TOGETHER * tally.blame().seconds();
         // What several slept at once is no time that went by.
@@ -69,7 +69,6 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
             _ => ("their", String::new()),
         };
         // Where its tasks wait for whatever they wait for, that is no input.
-        let site = tally.main_site(context.classifier);
         let what = match at_input {
             _ if context.classifier.unseen_at(site).is_some() => "waited for",
             true => "waited for input until",
@@ -103,18 +102,10 @@ fn starter(context: &Context, tally: &Tally) -> Option<StringId> {
     all.all(|by| by == Some(first)).then_some(first)
 }
 
-/// Whether its main place waits for input, as an event loop does, be it with a time-out. A loop that is known as one does so even where
-/// nothing but timers of its tasks has ever come.
-pub(super) fn is_at_input(context: &Context, tally: &Tally) -> bool {
-    let site = tally.main_site(context.classifier);
-    let waits = || !context.timeline.sleeps_at(site) || context.classifier.unseen_at(site).is_some();
-    context.classifier.facts(site).kind == Some(WaitKind::Input) && waits()
-}
-
 /// What to do about it.
 pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Finding) -> String {
-    let has_tasks = || context.classifier.unseen_at(tally.main_site(context.classifier)).is_some();
-    if tally.is_asleep() && (is_at_input(context, tally) || has_tasks()) {
+    let site = tally.main_site(context.classifier);
+    if tally.is_asleep() && (place::is_at_input(context, site) || context.classifier.unseen_at(site).is_some()) {
         return format!(
             "See what sets that timer in {}: a sleep, a limit of its rate, a pause before it tries again, or a time-out for input that did not come.",
             f.culprit.process
@@ -159,7 +150,7 @@ impl Sender {
             all.filter(|t| context.program(*t) == program && !context.focus.contains(*t) && t.is_real()).collect();
         let ran = theirs.iter().filter_map(|thread| context.timeline.ran.get(thread.index())).sum();
         let function = || culprit::specific(context, &context.samples_of(theirs)).map(|l| l.function);
-        let works = ran as f64 >= WORKS * context.duration().0 as f64;
+        let works = ran as f64 >= WORKS * context.duration().0;
         works.then(|| Sender { ran: Nanos(ran), function: function() })
     }
 }

@@ -4,6 +4,7 @@ use holdup_trace::tables::LocationRow;
 use holdup_trace::{FrameId, StackId, StringId, is_made_at_run_time};
 
 use super::context::Context;
+use crate::classify::WaitKind;
 use crate::{classify, lock_names, runtime};
 
 /// The innermost application function of a stack.
@@ -38,6 +39,13 @@ pub(super) fn functions(context: &Context, stack: StackId) -> impl Iterator<Item
 /// Whether a stack has a function whose name `is_it` picks. O(frames).
 pub(super) fn has(context: &Context, stack: StackId, mut is_it: impl FnMut(&str) -> bool) -> bool {
     functions(context, stack).any(|function| is_it(context.trace.text(function)))
+}
+
+/// Whether one waits here for input, as an event loop does, be it with a time-out. A loop that is known as one does so even where nothing but
+/// timers of its tasks has ever come.
+pub(super) fn is_at_input(context: &Context, site: StackId) -> bool {
+    let waits = || !context.timeline.sleeps_at(site) || context.classifier.unseen_at(site).is_some();
+    context.classifier.facts(site).kind == Some(WaitKind::Input) && waits()
 }
 
 /// Where a stack is in the program, by name if there is one.

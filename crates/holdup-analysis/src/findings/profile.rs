@@ -18,6 +18,8 @@ use crate::runtime;
 
 mod waited;
 
+pub(super) use waited::Waited;
+
 /// Below this share of the CPU time, being held up does not matter beside being busy.
 const MINOR: f64 = 0.1;
 
@@ -125,17 +127,6 @@ fn sampled(context: &Context) -> f64 {
     context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)).map(|(_, w)| w).sum()
 }
 
-/// How long threads waited for what is told, in CPU time.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Waited {
-    /// All of it.
-    pub charged: Amount,
-    /// What adds up of it.
-    pub shown: Amount,
-    /// Whether no cause of it [matters](matters) by itself.
-    pub none_matters: bool,
-}
-
 /// The finding of a program that is simply busy, and whether it comes before all others: what is waited for between processes that come and
 /// go is part of what starting them costs. Else it stands behind all that [matter](matters). None where spinning, or waits that are told,
 /// take a part of the time that work takes, unless work takes most of the CPU time that there is and each of these causes little.
@@ -206,7 +197,7 @@ pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) ->
         Some(collection) => format!("{advice} {}", collection.advice),
         None => advice,
     };
-    let advice = if much_waited { beside_waits(&advice) } else { advice };
+    let advice = if much_waited { waited::beside(&advice) } else { advice };
     let mask = kept_from_cpus(context, thread, name);
     let sentences = [mask.as_str(), runtime::naming(&found.function), &advice].into_iter().filter(|s| !s.is_empty());
     let advice = sentences.collect::<Vec<_>>().join(" ");
@@ -315,12 +306,6 @@ const FULL: &str =
 const FULL_OF_OTHERS: &str =
     "There is no wait to mend: make this function faster, or call it less often; other programs use the other CPUs.";
 const FASTER: &str = "There is no wait to mend: make this function faster, or spread its work over more threads.";
-
-/// The advice where threads did wait.
-fn beside_waits(advice: &str) -> String {
-    let work = advice.strip_prefix(NO_WAIT);
-    work.map_or(advice.to_owned(), |work| format!("Nothing that threads wait for takes much of it (--all): {work}"))
-}
 
 fn busiest_program(context: &Context) -> Option<StringId> {
     let mut programs: FxHashMap<StringId, f64> = FxHashMap::default();

@@ -1,6 +1,6 @@
 //! What is said of waits beside what ran.
 
-use holdup_trace::Nanos;
+use holdup_trace::{Amount, Nanos};
 
 use super::super::context::Context;
 use super::super::idle;
@@ -9,6 +9,17 @@ use crate::classify::WaitKind;
 use crate::label;
 use crate::replay::Taken;
 use crate::report::{Activity, Finding, FindingKind};
+
+/// How long threads waited for what is told, in CPU time.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::findings) struct Waited {
+    /// All of it.
+    pub(in crate::findings) charged: Amount,
+    /// What adds up of it.
+    pub(in crate::findings) shown: Amount,
+    /// Whether no cause of it [matters](super::matters) by itself.
+    pub(in crate::findings) none_matters: bool,
+}
 
 /// Waits of more than this share of the time are worth a word, though no CPU was idle for them.
 const LONG: f64 = 0.25;
@@ -39,6 +50,12 @@ pub(super) fn say_who(context: &Context, busy: &mut Finding, findings: &[(Findin
         None => return,
     };
     busy.advice = format!("No CPU stood still for it, but {threads}. To have more done, {advice}");
+}
+
+/// The advice where threads did wait.
+pub(super) fn beside(advice: &str) -> String {
+    let work = advice.strip_prefix(NO_WAIT);
+    work.map_or(advice.to_owned(), |work| format!("Nothing that threads wait for takes much of it (--all): {work}"))
 }
 
 /// Who sleeps for this share of the time may be asked all the time, so that it never waits for that.
