@@ -1,9 +1,9 @@
 //! What a process works on, where its program does different things by its command line: an interpreter's script, a compiler's source
-//! file or crate, a Java machine's class, a command of Git.
+//! file or crate, a Java machine's class, a command of Git, the file that is packed or converted.
 //!
 //! Of the command line only that one word is kept, without its folders: others may be secret.
 //!
-//! To add a program: a row of [`PROGRAMS`].
+//! To add a program: a row of [`PROGRAMS`], or a name in [`ON_LAST`] or [`ON_FIRST`].
 
 use std::fs::File;
 use std::io::Read;
@@ -124,6 +124,18 @@ const PROGRAMS: &[(&str, &[Told])] = &[
     ("make", &[Behind("-C")]),
 ];
 
+/// Programs that work on the file, or what else they are told, that stands last;
+#[rustfmt::skip]
+const ON_LAST: &[&str] = &[
+    "b2sum", "bibtex", "biber", "brotli", "bzip2", "cbc", "cksum", "clasp", "cvc5", "cwebp", "dvips", "fastqc", "flac", "gs", "gzip", "inkscape",
+    "jpegoptim", "jpegtran", "kissat", "lualatex", "lz4", "lzip", "lzma", "makeindex", "md5sum", "minisat", "mogrify", "oggenc", "opusenc", "optipng",
+    "pandoc", "pbzip2", "pdflatex", "pigz", "plzip", "pngcrush", "povray", "rsvg-convert", "sha1sum", "sha224sum", "sha256sum", "sha384sum",
+    "sha512sum", "sort", "tex", "wc", "xelatex", "xz", "yosys", "z3", "zopfli", "zpaq", "zstd",
+];
+/// or first.
+const ON_FIRST: &[&str] =
+    &["bowtie2", "bwa", "convert", "dot", "lame", "magick", "mksquashfs", "npm", "npx", "samtools", "tesseract", "tsc"];
+
 /// Where Go keeps its own tools, whose names are common words.
 const GO_TOOLS: &str = "/pkg/tool/";
 /// The same of these.
@@ -155,7 +167,11 @@ fn subject(words: &[&str]) -> Option<String> {
     // A login shell's name begins with a dash; `python3.11` is python.
     let program = base(program).trim_start_matches('-');
     let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || ".-".contains(c));
-    let (_, told) = programs.iter().find(|(name, _)| program.strip_prefix(name).is_some_and(is_version))?;
+    let is_it = |name: &&str| program.strip_prefix(*name).is_some_and(is_version);
+    let row = programs.iter().find(|(name, _)| is_it(name)).map(|(_, told)| *told);
+    let on_last = || ON_LAST.iter().any(is_it).then_some([Last].as_slice());
+    let on_first = || ON_FIRST.iter().any(is_it).then_some([First(COMMAND)].as_slice());
+    let told = row.or_else(on_last).or_else(on_first)?;
     let word = base(told.iter().find_map(|told| word(told, arguments))?);
     (!word.is_empty()).then(|| word.chars().take(SHOWN).collect())
 }
@@ -175,7 +191,8 @@ fn word<'a>(told: &Told, arguments: &[&'a str]) -> Option<&'a str> {
         },
         Last => words.last(),
     };
-    word.filter(|word| !word.starts_with('-'))
+    // A number belongs to an option before it.
+    word.filter(|word| !word.starts_with('-') && word.contains(char::is_alphabetic))
 }
 
 fn base(path: &str) -> &str {
@@ -219,6 +236,9 @@ mod tests {
             ("git -c core.x=secret --shallow-file  pack-objects --stdout", "pack-objects"),
             ("/usr/bin/make -C src/engine all", "engine"),
             ("cargo build --release", "build"),
+            ("/usr/bin/gzip -9 /var/log/app.log", "app.log"),
+            ("convert in/a.png -resize 50% out/a.png", "a.png"),
+            ("pdflatex -interaction=batchmode thesis.tex", "thesis.tex"),
         ] {
             assert_eq!(told(line).unwrap_or_default(), what, "{line}");
         }
@@ -244,6 +264,8 @@ mod tests {
             "ldconfig -o secret",
             "rustc --version",
             "make PASSWORD=secret",
+            "gzip -c",
+            "sort -n -k 2",
             "",
         ] {
             assert_eq!(told(line), None, "{line}");
