@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn stacks_and_heaps_are_no_code() {
         use holdup_trace::is_made_at_run_time as is_it;
-        assert!(is_it("//anon") && is_it("/memfd:doublemapper (deleted)") && is_it("[anon:v8]"));
+        assert!(is_it("//anon") && is_it("/memfd:doublemapper (deleted)") && is_it("memfd:vmem") && is_it("[anon:v8]"));
         assert!(!is_it("[heap]") && !is_it("[stack]") && !is_it("/usr/lib/x.so"));
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use holdup_trace::{Image, Location, Note, NoteKind, SourceLine, Symbolizer};
+use holdup_trace::{COMPILED, Image, Location, Note, NoteKind, SourceLine, Symbolizer};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::demangle::{demangle, is_mangled};
@@ -32,9 +32,6 @@ pub enum Kernel {
     /// No names.
     None,
 }
-
-/// Where code that was compiled at run time is said to be.
-const COMPILED: &str = "[jit]";
 
 /// Names addresses. Files are read when the first address in them is asked for, and kept.
 ///

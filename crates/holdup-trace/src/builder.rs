@@ -112,7 +112,7 @@ impl TraceBuilder {
     /// What a function of an interpreter is, by the number in [`InterpretedFrame`](crate::InterpretedFrame)s, before or after
     /// stacks with it. The first word stays.
     pub fn interpreted(&mut self, function: u32, location: Location) {
-        self.name(0, crate::dict::interpreted_address(function), vec![location]);
+        self.name(0, crate::run_time::interpreted_address(function), vec![location]);
     }
 
     /// The events that are held because older ones may still come, in no order: a source that tells late what belongs to them

@@ -5,6 +5,7 @@ use std::{hash::Hasher, sync::Arc};
 use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHasher};
 
+use crate::run_time::is_interpreted;
 use crate::tables::{Frame, Frames, StackNode, StackNodes};
 use crate::{ChainId, FrameId, LockKind, SpaceId, StackId, StringId, Table};
 
@@ -171,24 +172,6 @@ pub struct Location {
     pub line: u32,
     /// Distance of the address from the start of the outermost function here, in bytes.
     pub offset: u64,
-}
-
-/// Where functions of interpreters lie, by their number: no processor has such addresses, so that they are told from code.
-const INTERPRETED: u64 = 0xa000_0000_0000_0000;
-
-/// The address of the frames of an interpreter's function, in any address space but the kernel's.
-pub fn interpreted_address(function: u32) -> u64 {
-    INTERPRETED | u64::from(function)
-}
-
-/// Whether a user address is that of an interpreter's function: there is no code of it.
-pub fn is_interpreted(address: u64) -> bool {
-    address >> 32 == INTERPRETED >> 32
-}
-
-/// Whether code in memory of this name was written there by the process itself. Stack and heap, which hold none, keep their names.
-pub fn is_made_at_run_time(path: &str) -> bool {
-    ["//anon", "[anon", "/memfd:"].iter().any(|begin| path.starts_with(begin))
 }
 
 /// Where a stretch of code comes from.

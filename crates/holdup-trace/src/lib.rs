@@ -28,6 +28,7 @@ mod note;
 mod pdb_id;
 mod redact;
 mod refer;
+mod run_time;
 mod store;
 mod syscall;
 mod table;
@@ -42,7 +43,7 @@ pub use column::Column;
 pub use compact::compact;
 pub use dict::{
     Dictionary, Image, Interpreted, InterpretedFrame, Location, LockKey, PointedFrame, RawStack, SourceLine, Stacks,
-    Symbolizer, Unwinder, decode_build_id, interpreted_address, is_interpreted, is_made_at_run_time,
+    Symbolizer, Unwinder, decode_build_id,
 };
 pub use error::{Error, Result};
 pub use event::{BlockIoEvent, BlockedEvent, Event, ExecEvent, ExitEvent, ForkEvent, FutexEvent, KernelLockEvent};
@@ -59,6 +60,7 @@ pub use note::{Note, NoteKind};
 pub use pdb_id::PdbId;
 pub use redact::redact;
 pub use refer::Refer;
+pub use run_time::{COMPILED, interpreted_address, is_interpreted, is_made_at_run_time};
 pub use store::{Batches, Chunks, Store};
 pub use syscall::Syscall;
 pub use table::{ColumnDoc, Table, TableDoc};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use crate::dict::is_interpreted;
+use crate::run_time::is_interpreted;
 use crate::tables::{Code, Codes, Frame, LineRow, Lines, LocationRow, Locations};
 use crate::{Dictionary, FrameId, Image, Location, Names, SpaceId, Stacks, StringId, Symbolizer, Table};
 

@@ -11,7 +11,7 @@ use holdup_base::scratch;
 use holdup_record::{CompiledCode, Left};
 use holdup_symbols::{Kernel, Sources, StackUnwinder, Symbols};
 use holdup_trace::{
-    Destination, Error, Host, Location, Result, Timestamp, Trace, TraceBuilder, compact, cut, file, redact,
+    COMPILED, Destination, Error, Host, Location, Result, Timestamp, Trace, TraceBuilder, compact, cut, file, redact,
 };
 
 use crate::text::progress::Progress;
@@ -111,7 +111,7 @@ pub fn unwinder(left: &mut Left, builder: &mut TraceBuilder) -> StackUnwinder {
         methods.sort_unstable_by_key(|(at, _)| *at);
         let methods = methods.into_iter().map(|(at, name)| {
             next += 1;
-            let location = Location { function: name.to_string(), module: "[jit]".into(), ..Location::default() };
+            let location = Location { function: name.to_string(), module: COMPILED.into(), ..Location::default() };
             builder.interpreted(next, location);
             (at, next)
         });

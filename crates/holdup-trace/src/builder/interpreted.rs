@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use crate::dict::interpreted_address;
+use crate::run_time::interpreted_address;
 use crate::{Image, Interpreted, InterpretedFrame};
 
 /// The native frames, the leaf first, with interpreted ones in place of the evaluation, and whether the outermost is there.

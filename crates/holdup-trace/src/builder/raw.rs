@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::interpreted;
-use crate::dict::is_interpreted;
+use crate::run_time::is_interpreted;
 use crate::{ChainId, Image, Interpreted, RawStack, Unwinder};
 
 /// Copied stacks by the hash that the source names them by.
