@@ -17,6 +17,8 @@ pub struct About {
     pub is_uneven: bool,
     /// Whether something lets no more than so many do it at a time.
     pub is_limited: bool,
+    /// Whether it only looks, again and again, whether others that work are done.
+    pub looks: bool,
     /// Whether all of them are woken for what one of them gets.
     pub wakes_all: bool,
 }

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use holdup_base::named;
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{StackId, StringId, Syscall, ThreadIdx, Trace};
+use holdup_trace::{COMPILED, StackId, StringId, Syscall, ThreadIdx, Trace};
 
 use crate::lock_words::Near;
 use crate::runtime::{self, Ambiguous, Innermost, Role, Roles};
@@ -281,7 +281,7 @@ impl<'a> Classifier<'a> {
 
 /// Whether a module is the kernel or one of its modules.
 pub fn is_kernel_module(module: &str) -> bool {
-    module.starts_with('[') && !matches!(module, "[vdso]" | "[anon]" | "[heap]" | "[stack]" | "[jit]")
+    module.starts_with('[') && !matches!(module, "[vdso]" | "[anon]" | "[heap]" | "[stack]" | COMPILED)
 }
 
 /// Whether a module is the C library or one that languages bring.
@@ -302,9 +302,16 @@ pub(crate) fn is_runtime_module(module: &str) -> bool {
         "ld-musl",
         "libdl",
         "libresolv",
+        "libffi",
     ];
     let base = module.rsplit('/').next().unwrap_or(module);
     module == "[vdso]" || LIBRARIES.iter().any(|l| base.starts_with(l))
+}
+
+/// Whether a file is a shared library, by its name: `libcrypto.so.3`.
+pub(crate) fn is_library(module: &str) -> bool {
+    let name = module.rsplit('/').next().unwrap_or_default();
+    name.ends_with(".so") || name.contains(".so.")
 }
 
 /// What a wait in a system call is for; `io_wait` is the kernel's own word that it is for I/O.
@@ -325,4 +332,15 @@ pub fn kind_of_call(call: Syscall, io_wait: bool) -> Option<WaitKind> {
         Syscall::None => return None,
         Syscall::Exit | Syscall::Yield | Syscall::Other => Unknown,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_library;
+
+    #[test]
+    fn libraries_are_known_by_their_names() {
+        assert!(is_library("/usr/lib/x86_64-linux-gnu/libcrypto.so.3") && is_library("_ssl.cpython-313.so"));
+        assert!(!is_library("/usr/bin/ssh") && !is_library("[kernel]") && !is_library("server.sock"));
+    }
 }

@@ -35,6 +35,7 @@ mod learned;
 mod limits;
 mod lock;
 mod lock_names;
+mod look;
 mod main_stack;
 mod meanwhile;
 mod merge;
@@ -271,7 +272,7 @@ impl Context<'_> {
         let least = Amount(self.blame.cpu.total) * ON_THE_PAGE;
         let busiest = Busiest::of(self);
         let storm = busiest.as_ref().is_some_and(Busiest::is_stormy);
-        let adds_up = |g: &Group, t: &Tally| profile::adds_up(self, group::kind(self, g, t), t.rank, storm);
+        let adds_up = |g: &Group, t: &Tally| profile::adds_up(self, g, t, storm);
         let counts = |g: &Group, t: &Tally| g.holds_up() && t.rank >= least && adds_up(g, t);
         let shown: Amount = groups.iter().filter(|(g, t)| counts(g, t)).map(|(_, t)| t.rank).sum();
         group::settle(self, &mut groups);
@@ -291,7 +292,8 @@ impl Context<'_> {
         let mut findings: Vec<_> = findings.into_iter().zip(taken).chain(unbound).collect();
         order::sort(&mut findings);
         let none_matters = !findings.iter().any(|(f, _)| profile::matters(self, f));
-        let waited = profile::Waited { charged, shown, none_matters };
+        let spun_s = findings.iter().filter(|(f, _)| f.kind == FindingKind::Spin).map(|(f, _)| f.blame_cpu_s).sum();
+        let waited = profile::Waited { charged, shown, spun_s, none_matters };
         if let Some((first, busy)) = busiest.and_then(|busiest| profile::cpu_bound(self, busiest, &waited)) {
             profile::insert(self, (first, busy), &mut findings);
         }
@@ -334,8 +336,10 @@ impl Context<'_> {
             about: tally.about(),
             ..Finding::default()
         };
+        finding.about.looks = look::is_one(self, group, tally);
         describe::describe(self, (group, tally), &crew, client, &mut finding);
         (finding.confidence, finding.doubts) = confidence::of(self, group, tally);
+        look::doubt(&mut finding);
         finding
     }
 

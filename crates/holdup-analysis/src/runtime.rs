@@ -9,6 +9,7 @@ mod python;
 mod roles;
 mod row;
 
+use holdup_trace::COMPILED;
 pub(crate) use roles::Roles;
 pub use row::Role;
 use row::Runtime;
@@ -95,7 +96,7 @@ pub(crate) fn is_one_at_a_time(module: &str, function: &str) -> bool {
 
 /// Whether code is of an interpreted language: its source file, or what its runtime compiled.
 pub(crate) fn is_interpreted(module: &str, function: &str) -> bool {
-    module == "[jit]" || ALL.iter().any(|r| (r.is_language)(module, function))
+    module == COMPILED || ALL.iter().any(|r| (r.is_language)(module, function))
 }
 
 /// Whether a file in an interpreted language is of a package that was installed for the program.

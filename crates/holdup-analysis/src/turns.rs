@@ -262,7 +262,7 @@ const MOSTLY: f64 = 0.8;
 const SEEN: f64 = 0.1;
 /// The mean square of what waits take is so many times the square of their mean where a few are nearly all of it; 2 where they are
 /// exponentially distributed.
-const OUTLIERS: f64 = 100.0;
+const OUTLIERS: f64 = 30.0;
 /// Were all outliers as long as the longest wait, they were this share of the time; half of it is more where some are shorter.
 const OF_OUTLIERS: f64 = 0.3;
 /// Threads that are at work at once for more of the time than this do not take turns.

@@ -97,9 +97,14 @@ impl Below {
 
     /// What to do about time that is mostly the kernel's.
     pub(super) fn advice(&self, function: &str) -> Option<String> {
+        self.known(function).or_else(|| self.of_any(function))
+    }
+
+    /// The same, where it is not known at what the kernel works.
+    pub(super) fn of_any(&self, function: &str) -> Option<String> {
         let asks = "Ask the kernel less often in {}: for more at a time, or keep what it gave.";
-        let any = || (self.kernel_share() >= MOSTLY).then(|| asks.replace("{}", named(function)));
-        self.known(function).or_else(any)
+        let is_known = self.known(function).is_some();
+        (!is_known && self.kernel_share() >= MOSTLY).then(|| asks.replace("{}", named(function)))
     }
 
     /// The same, if it is known at what the kernel works.

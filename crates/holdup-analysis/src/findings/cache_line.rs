@@ -56,10 +56,7 @@ fn finding(context: &Context, written: &Written) -> Option<Finding> {
     }
     let most = written.threads.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
     let mut who = culprit::of_thread(context, most.map_or(ThreadIdx::NONE, |(t, _)| *t));
-    who.function = context.trace.text(location.function).to_owned();
-    who.module = context.trace.text(location.module).to_owned();
-    who.source = context.source(&location);
-    who.called_by = culprit::called_by(context, &written.stacks, &location).unwrap_or_default();
+    culprit::tell_function(context, &mut who, &[&written.stacks], &location);
     who.instruction = instruction::hottest(context.trace, context.disassembler, &written.stacks, location.function);
     let window = context.blame.window;
     let (spans, exact) = merged(

@@ -113,9 +113,7 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
             "it runs {language}, whose functions are not in this trace: what is named here is the interpreter, or what it called"
         ));
     }
-    if share_of(context, group, tally, place::is_in_nameless_code) > MOSTLY_BLIND
-        || culprit::is_nameless(context, group, tally)
-    {
+    if is_in_nameless_code(context, group, tally) || culprit::is_nameless(context, group, tally) {
         doubts.push(
             "what it ran was compiled at run time and has no names in this trace: --all says what would give it some"
                 .to_owned(),
@@ -155,7 +153,8 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     let more = context.timeline.cpus.saturating_sub(context.timeline.peak_parallelism());
     let spare = (more as f64 * (to - from) as f64 - cpu.other).max(0.0);
     let without_work = cpu.no_work - spare;
-    if without_work > MOSTLY_IDLE * cpu.held_up && group.holds_up() && !context.focus.is_everything() {
+    let charged = cpu.held_up.max(tally.rank.0);
+    if without_work > MOSTLY_IDLE * charged && group.holds_up() && !context.focus.is_everything() {
         let idle = duration(Amount(without_work).seconds());
         doubts.push(format!(
             "for {idle} of CPU time nobody of the program had anything to do: its input may matter more"
@@ -201,12 +200,15 @@ fn blind_share(context: &Context, group: &Group, tally: &Tally) -> f64 {
     places.map_or(0.0, |places| place::blind_share(context, places.iter().map(|(s, w)| (*s, *w))))
 }
 
-/// The share of these of which something is true.
-fn share_of(context: &Context, group: &Group, tally: &Tally, is: fn(&Context, StackId) -> bool) -> f64 {
-    let Some(places) = places(context, group, tally) else { return 0.0 };
-    let all: f64 = places.values().sum();
-    let own: f64 = places.iter().filter(|(stack, _)| is(context, **stack)).map(|(_, weight)| weight).sum();
-    if all > 0.0 { own / all } else { 0.0 }
+/// Whether most of the code that it is known to have run was compiled at run time, and has no names.
+pub(super) fn is_in_nameless_code(context: &Context, group: &Group, tally: &Tally) -> bool {
+    let Some(places) = places(context, group, tally) else { return false };
+    let (mut nameless, mut known) = (0.0, 0.0);
+    for (stack, weight) in places.iter().filter(|(stack, _)| **stack != StackId::NONE) {
+        known += weight;
+        nameless += if place::is_in_nameless_code(context, *stack) { *weight } else { 0.0 };
+    }
+    nameless > MOSTLY_BLIND * known
 }
 
 /// The language that most of these are in, if none of its functions is known.

@@ -12,7 +12,7 @@ use super::crew::Crew;
 use super::place::{self, any_user, application, place};
 use super::tally::{Group, Tally, Why};
 use super::{inside, instruction, lock, sched};
-use crate::classify::Classifier;
+use crate::classify::{Classifier, is_library};
 use crate::report::{Activity, Culprit, WorkedOn};
 use crate::runtime;
 
@@ -51,12 +51,7 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
         culprit.function = inside::stands_for(context, &samples).to_owned();
         return culprit;
     };
-    culprit.function = context.trace.text(location.function).to_owned();
-    culprit.module = context.trace.text(location.module).to_owned();
-    culprit.source = context.source(&location);
-    culprit.called_by = called_by(context, &samples, &location)
-        .or_else(|| called_by(context, &tally.sites, &location))
-        .unwrap_or_default();
+    tell_function(context, &mut culprit, &[&samples, &tally.sites], &location);
     if runs(group) {
         culprit.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
     }
@@ -89,6 +84,22 @@ pub(super) fn of_thread(context: &Context, thread: ThreadIdx) -> Culprit {
         tid: row.tid,
         works_on: works_on(context, std::iter::once((thread, 1.0))),
         ..Culprit::default()
+    }
+}
+
+/// Names its function, and what calls that in the first of `stacks` that tells.
+pub(super) fn tell_function(
+    context: &Context,
+    culprit: &mut Culprit,
+    stacks: &[&FxHashMap<StackId, f64>],
+    location: &LocationRow,
+) {
+    culprit.function = context.trace.text(location.function).to_owned();
+    culprit.module = context.trace.text(location.module).to_owned();
+    culprit.source = context.source(location);
+    if let Some(caller) = stacks.iter().find_map(|stacks| caller(context, stacks, location)) {
+        culprit.called_by = context.trace.text(caller.function).to_owned();
+        culprit.called_at = caller.at.map_or(String::new(), |at| context.source(&at));
     }
 }
 
@@ -127,9 +138,15 @@ fn samples_of(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> F
     samples
 }
 
-/// The function that called this one in most of the weight; where it is of a package that was installed for the program, or of a language's
-/// runtime and not in the language, the innermost of the program's own that did, be it at some removes.
-pub(super) fn called_by(context: &Context, stacks: &FxHashMap<StackId, f64>, location: &LocationRow) -> Option<String> {
+/// What calls a function, and where it does so most often, if that is known.
+struct Caller {
+    function: StringId,
+    at: Option<LocationRow>,
+}
+
+/// The function that called this one in most of the weight; where it is of a package that was installed for the program, of a library, or of a
+/// language's runtime and not in the language, the innermost of the program's own that did, be it at some removes.
+fn caller(context: &Context, stacks: &FxHashMap<StackId, f64>, location: &LocationRow) -> Option<Caller> {
     let function = location.function;
     let is_interpreted =
         |l: &LocationRow| runtime::is_interpreted(context.trace.text(l.module), context.trace.text(l.function));
@@ -137,10 +154,13 @@ pub(super) fn called_by(context: &Context, stacks: &FxHashMap<StackId, f64>, loc
     if is_installed || !is_interpreted(location) {
         let is_meant = |(_, l): &(FrameId, LocationRow)| is_installed || is_interpreted(l);
         let own = wide(stacks, COVERAGE, |stack| place::own_frames(context, stack).filter(is_meant).collect());
-        let own = own.into_iter().next().map(|own| context.trace.text(own.name).to_owned());
+        let own = own.into_iter().next().map(|own| Caller { function: own.name, at: Some(own.hottest_line()) });
         if own.is_some() || is_installed {
             return own;
         }
+    }
+    if let Some(own) = of_program(context, stacks, location) {
+        return Some(own);
     }
     let mut callers = Callers::default();
     let mut ordered: Vec<_> = stacks.iter().collect();
@@ -150,7 +170,23 @@ pub(super) fn called_by(context: &Context, stacks: &FxHashMap<StackId, f64>, loc
     let total: f64 = callers.values().sum();
     let named = callers.into_iter().filter_map(|(caller, weight)| Some((caller?, weight)));
     let (caller, weight) = named.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
-    (weight > 0.5 * total && caller != function).then(|| context.trace.text(caller).to_owned())
+    (weight > 0.5 * total && caller != function).then_some(Caller { function: caller, at: None })
+}
+
+/// If a function is of a shared library, or of a package of Go's with a path: the innermost of the program's own file, or of its own package,
+/// that calls it, be it at some removes.
+fn of_program(context: &Context, stacks: &FxHashMap<StackId, f64>, location: &LocationRow) -> Option<Caller> {
+    let text = |id| context.trace.text(id);
+    let is_own: fn(&str, &str) -> bool = match (is_library(text(location.module)), text(location.function)) {
+        (true, _) => |module, _| !is_library(module),
+        (false, function) if function.contains('/') => |_, function| function.starts_with("main."),
+        _ => return None,
+    };
+    // What its headers have was compiled into the program.
+    let is_of_header = |l: &LocationRow| text(l.file).starts_with("/usr/");
+    let is_meant = |(_, l): &(FrameId, LocationRow)| is_own(text(l.module), text(l.function)) && !is_of_header(l);
+    let own = wide(stacks, COVERAGE, |stack| place::own_frames(context, stack).filter(is_meant).collect());
+    own.into_iter().next().map(|own| Caller { function: own.name, at: Some(own.hottest_line()) })
 }
 
 /// The culprit's function, with the source line where it was found most often.
@@ -177,6 +213,7 @@ fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> 
     // Where it woke others is where it let a lock go, and not what it ran.
     let let_go = |l: &LocationRow| group.is_lock() || !is_rare(context, &samples, l);
     known
+        .or_else(|| nameless_leaf(context.classifier, &samples))
         .or_else(|| [released, waited].into_iter().find_map(|s| application(context, s)).filter(let_go))
         .or_else(|| of_runtime(context.classifier, &samples))
         // A function of the C library in which a stack ends is nobody's doing, and least of all what it ran.
@@ -226,6 +263,16 @@ pub(crate) fn covering(classifier: &Classifier, samples: &FxHashMap<StackId, f64
 /// Of code without symbols, too, the innermost that covers most is the place.
 fn nameless(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
     first(wide(samples, COVERAGE, |stack| classifier.nameless_frames(stack)))
+}
+
+/// Where nothing covers most of what has no names, and that is most of it: where most of it ends.
+fn nameless_leaf(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
+    if !is_mostly_nameless(classifier, samples) {
+        return None;
+    }
+    let leaves = wide(samples, 0.0, |stack| classifier.nameless_frames(stack).into_iter().take(1).collect());
+    let most = leaves.into_iter().max_by(|a, b| a.weight.total_cmp(&b.weight).then(b.name.cmp(&a.name)));
+    most.map(Function::hottest_line)
 }
 
 /// The function of a language's runtime in which most of the samples end, where nothing tells of the program: `sre_ucs1_match` of

@@ -46,7 +46,11 @@ pub(super) fn describe(
     inside::add(context, group, tally, finding);
     let naming = match confidence::nameless_language(context, group, tally) {
         Some(language) => runtime::naming(runtime::nameless(language)),
-        None if is_made_at_run_time(&finding.culprit.module) => runtime::naming_of_compiled(&finding.culprit.process),
+        None if is_made_at_run_time(&finding.culprit.module)
+            || finding.culprit.function.is_empty() && confidence::is_in_nameless_code(context, group, tally) =>
+        {
+            runtime::naming_of_compiled(&finding.culprit.process)
+        }
         None => runtime::naming(&finding.culprit.function),
     };
     if !naming.is_empty() {
@@ -292,7 +296,7 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
             "Let no more threads at a time come to {function} than there are CPUs, or keep the lock for less: whoever has it loses \
              its CPU to another of the program's threads."
         ),
-        Group::Lock(_) | Group::Serial(_) if tally.starved => starved_advice(context, group, tally),
+        Group::Lock(_) | Group::Serial(_) if tally.starved => preempt::advice(context, group, tally),
         Group::Lock(_) if preempt::lacks_cpu(tally) => format!(
             "Let whoever has the lock run: give it the priority of those that wait for it (no nice, PTHREAD_PRIO_INHERIT), or let it go before \
              {function} has to wait for a CPU."
@@ -331,7 +335,10 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
                 return first;
             }
             let others = if runtime::is_one_at_a_time(&c.module, &c.function) { "processes" } else { "threads" };
-            format!("Spread {function} over {others}, overlap it with the next phase, or make it shorter.")
+            match Below::of(context, tally.samples.iter()).of_any(function) {
+                Some(less) => format!("{less} Or spread it over {others}, or overlap it with the next phase."),
+                None => format!("Spread {function} over {others}, overlap it with the next phase, or make it shorter."),
+            }
         }
         Group::Disk(..) => at_disk_advice(context, group, tally, f, function),
         Group::Timer(..) => sleep::advice(context, (group, tally), limit, c, function),
@@ -346,30 +353,6 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
             ),
         },
         Group::Idle(program, _) => idle::advice(context, *program, tally, f),
-    }
-}
-
-/// What to do where whoever others wait for is ready, or stopped, and does not run.
-fn starved_advice(context: &Context, group: &Group, tally: &Tally) -> String {
-    if tally.is_stopped() {
-        return "Find who stops it and why, and let it go on: a signal (kill -STOP, Ctrl-Z), a debugger, a control group that was frozen \
-                (docker pause)."
-            .to_owned();
-    }
-    let inherit = if group.is_lock() { " (for a lock, PTHREAD_PRIO_INHERIT)" } else { "" };
-    if sched::mask(context, tally).is_some() {
-        return "Let it run on more CPUs: undo its pinning (taskset, sched_setaffinity, a cpuset).".to_owned();
-    }
-    match preempt::antagonist(context, tally) {
-        Some(Antagonist::Siblings) => format!(
-            "Let no more threads of its program be ready at a time than there are CPUs, or give it a higher priority than the others{inherit}."
-        ),
-        Some(Antagonist::Program(name)) => {
-            format!("Give it a higher priority than {name} (nice){inherit}, or keep {name} away from a CPU of its own.")
-        }
-        None => format!(
-            "Let it run: undo its low priority{inherit}, give it a CPU of its own, or move its neighbours away."
-        ),
     }
 }
 

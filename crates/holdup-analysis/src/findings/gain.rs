@@ -1,15 +1,15 @@
 //! How much could be gained: what each finding takes out of the run, and how long the run is without it.
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{Result, StackId, ThreadIdx};
-use rustc_hash::FxHashSet;
+use holdup_trace::{COMPILED, Result, StackId, StringId, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
 use super::crew::Crew;
 use super::tally::{Group, Tally};
 use super::{collecting, fault, flush, inside, lock, place, stuck, traced, work};
 use crate::blame::{Key, Study, Window};
-use crate::classify::WaitKind;
+use crate::classify::{WaitKind, is_library};
 use crate::known::{Place, Runs};
 use crate::label;
 use crate::replay::{AT_ONCE, Taken, Work, bound, replay};
@@ -17,6 +17,9 @@ use crate::report::{Finding, FindingKind};
 
 /// More lost time, or a greater share of waits that nobody is known to have ended, than this: the trace cannot tell.
 const MUCH_UNKNOWN: f64 = 0.1;
+
+/// Where others take more of the CPU time than this, how long the rest takes is up to them, too.
+const MUCH_OF_OTHERS: f64 = 0.2;
 
 /// From this share of the time on collections cost more than they take.
 const MUCH_GARBAGE: f64 = 0.4;
@@ -67,7 +70,7 @@ fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, t
             taken.with_stacks(of_atomics(context)).moving(of_function(context, finding)).with_work(Work::Spread)
         }
         // Code that is compiled while it runs is compiled otherwise when it stands elsewhere.
-        FindingKind::LockHeld if finding.culprit.module == "[jit]" => return None,
+        FindingKind::LockHeld if finding.culprit.module == COMPILED => return None,
         // What is done under the lock has to be done nevertheless, but the lock itself costs nothing any more.
         FindingKind::LockHeld => taken.with_stacks(of_atomics(context)).with_work(Work::Stays),
         FindingKind::Imbalance => taken.with_work(Work::Spread),
@@ -86,7 +89,7 @@ fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, t
         // What is done between two waits for a disk has to be done nevertheless, but for what the function itself does that waits there.
         FindingKind::Disk => taken.with_stacks(of_function(context, finding)).with_work(Work::Stays),
         // What it tries to get is in somebody's hands, and nobody knows whose, or what he did with it.
-        FindingKind::SleepPolling if lock::is_at_lock(context, tally) => return None,
+        FindingKind::SleepPolling if lock::is_at_lock(context, tally) || finding.about.looks => return None,
         FindingKind::SleepPolling => taken.with_stacks(of_function(context, finding)),
         // What so much of it does to caches, and to the room that is left for each thread in between, is no small part of what it costs.
         FindingKind::Gc if finding.lasted_s > MUCH_GARBAGE * context.duration().seconds() => return None,
@@ -150,23 +153,24 @@ fn collects(context: &Context) -> Vec<StackId> {
         .collect()
 }
 
-/// Stacks of the culprit's function in processes of its name.
+/// Stacks of the culprit's function: in processes of its name, and, if it is a library's, in all that use this, as both ends of a connection do.
 fn of_function(context: &Context, finding: &Finding) -> Vec<StackId> {
-    let (process, function) = (finding.culprit.process.as_str(), finding.culprit.function.as_str());
-    if function.is_empty() {
+    let c = &finding.culprit;
+    if c.function.is_empty() {
         return Vec::new();
     }
     let trace = context.trace;
     let process_of = |thread: ThreadIdx| trace.threads.process.get(thread.index()).map(|name| trace.text(*name));
-    let own = context.blame.profile.iter().filter(|((thread, _), _)| process_of(*thread) == Some(process));
+    let shared = is_library(&c.module);
+    let own = context.blame.profile.iter().filter(|((t, _), _)| shared || process_of(*t) == Some(c.process.as_str()));
     let mut stacks: Vec<StackId> = own.map(|((_, stack), _)| *stack).collect();
     stacks.sort_unstable();
     stacks.dedup();
     // Each file of a script has its `<module>`, and its functions without a name.
-    let source = finding.culprit.source.as_str();
-    let file = source.rsplit_once(':').map_or(source, |(file, _line)| file);
+    let file = c.source.rsplit_once(':').map_or(c.source.as_str(), |(file, _line)| file);
     let is_there = |l: &LocationRow| file.is_empty() || label::file_line(trace.text(l.file), 0) == file;
-    let is_it = |l: LocationRow| trace.text(l.function) == function && is_there(&l);
+    let is_of_it = |l: &LocationRow| !shared || trace.text(l.module) == c.module;
+    let is_it = |l: LocationRow| trace.text(l.function) == c.function && is_of_it(&l) && is_there(&l);
     stacks.retain(|stack| {
         let mut frames = trace.stacks.frames(*stack);
         frames.any(|frame| trace.names.locations(frame).any(is_it))
@@ -176,7 +180,10 @@ fn of_function(context: &Context, finding: &Finding) -> Vec<StackId> {
 
 /// Says of each finding how much faster the run could be without it.
 pub(super) fn fill(context: &Context, findings: &mut [(Finding, Option<Taken>)]) -> Result<()> {
-    if context.focus.is_everything() || is_unknown(context) {
+    if context.focus.is_everything()
+        || is_unknown(context)
+        || strangers(context) > MUCH_OF_OTHERS * context.timeline.end as f64 * context.timeline.cpus as f64
+    {
         return Ok(());
     }
     let (from, to) = context.blame.window;
@@ -190,6 +197,21 @@ pub(super) fn fill(context: &Context, findings: &mut [(Finding, Option<Taken>)])
         some.iter_mut().enumerate().for_each(|(n, (finding, _))| finding.gain_at_most = bound(&lengths, n));
     }
     Ok(())
+}
+
+/// What programs ran that neither ask the focus for anything nor give it work, in nanoseconds. O(threads).
+fn strangers(context: &Context) -> f64 {
+    let threads = || (0..context.trace.threads.pid.len()).map(|i| ThreadIdx(i as u32)).filter(|t| t.is_real());
+    let (own, others): (Vec<ThreadIdx>, Vec<ThreadIdx>) = threads().partition(|t| context.focus.contains(*t));
+    let own: FxHashSet<StringId> = own.into_iter().map(|thread| context.program(thread)).collect();
+    let mut partners: FxHashMap<StringId, bool> = FxHashMap::default();
+    let mut is_stranger = |thread: &ThreadIdx| {
+        let program = context.program(*thread);
+        let is_partner = |own: &StringId| context.learned.fed.is_partner(*own, program);
+        !*partners.entry(program).or_insert_with(|| own.iter().any(is_partner))
+    };
+    let ran = |thread: ThreadIdx| context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
+    others.into_iter().filter(&mut is_stranger).map(|thread| ran(thread) as f64).sum()
 }
 
 fn is_unknown(context: &Context) -> bool {

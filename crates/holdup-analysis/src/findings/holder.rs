@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::context::Context;
 use super::doing::{Doing, each_wait};
 use super::tally::Tally;
-use crate::intervals::{Wait, is_child};
+use crate::intervals::{Place, Wait, is_child};
 
 /// From this share of the time on in which a lock is looked for, what another one does meanwhile is worth saying.
 const MOSTLY: f64 = 0.6;
@@ -45,8 +45,9 @@ impl Meanwhile {
         for (_, (other, _)) in others {
             let common = wait.woken.min(other.woken).saturating_sub(wait.start.max(other.start));
             let (asker, beside) = if tries { (wait, other) } else { (other, wait) };
-            // Who waits for the end of those that try has not what they try to get.
-            if is_child(context.trace, asker.thread, beside.thread) {
+            // Who waits for the end of those that try, or for its next work, has not what they try to get.
+            let is_at_home = beside.place == Place::Home && beside.kind.is_for_input();
+            if is_at_home || is_child(context.trace, asker.thread, beside.thread) {
                 continue;
             }
             self.did.entry(beside.stack).or_insert((Nanos::ZERO, *beside)).0 += Nanos(common);

@@ -1,6 +1,6 @@
 //! Who had nothing to do.
 
-use holdup_trace::{Nanos, StringId, ThreadIdx};
+use holdup_trace::{Nanos, StringId, ThreadIdx, Timestamp};
 use rustc_hash::FxHashSet;
 
 use super::context::Context;
@@ -60,7 +60,7 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
     let site = tally.main_site(context.classifier);
     let (who, at_input) = (format!("{} of {}", threads(own), f.culprit.process), place::is_at_input(context, site));
     if tally.is_asleep() {
-        let in_turn = tally.asleep.seconds() * context.timeline.cpus as f64 <= TOGETHER * tally.blame().seconds();
+        let in_turn = slept_in_turn(context, tally);
         // What several slept at once is no time that went by.
         let slept = || duration(context.limits.once(tally.asleep.amount()));
         let (its, lasted) = match own {
@@ -90,6 +90,15 @@ pub(super) fn title(context: &Context, program: StringId, tally: &Tally, f: &Fin
 /// Those of which no two slept at once slept no longer than the CPUs stood idle for them, but for this factor.
 const TOGETHER: f64 = 1.02;
 
+/// Whether no two of them slept at once: those that had all CPUs for it, and those of which each began when the one before had ended. O(n log n).
+fn slept_in_turn(context: &Context, tally: &Tally) -> bool {
+    let had_all = tally.asleep.seconds() * context.timeline.cpus as f64 <= TOGETHER * tally.blame().seconds();
+    let mut lives: Vec<(Timestamp, Timestamp)> =
+        tally.ends().keys().filter_map(|t| context.trace.thread(*t)).map(|row| (row.start, row.end)).collect();
+    lives.sort_unstable();
+    had_all || lives.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+}
+
 /// The program that started all of them, if it is another one and in focus: a script, whose command it is to sleep.
 fn starter(context: &Context, tally: &Tally) -> Option<StringId> {
     let by = |thread: &ThreadIdx| {
@@ -117,7 +126,7 @@ pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Fi
         return advice.to_owned();
     }
     match context.learned.fed.sender(program) {
-        Some(sender) if Sender::of(context, sender).is_some() => {
+        Some(sender) if sender_ran(context, sender).is_some() => {
             let name = context.trace.text(sender);
             format!(
                 "See what {name} does meanwhile (look at the whole machine: record with -a, or --focus '*'): make that shorter."
@@ -136,29 +145,23 @@ pub(super) fn advice(context: &Context, program: StringId, tally: &Tally, f: &Fi
 /// From this share of the time on, what one who sends work did meanwhile is what it sends no more for.
 const WORKS: f64 = 0.25;
 
-/// Who sends work from outside of the focus, and works at it.
-struct Sender {
-    ran: Nanos,
-    function: Option<StringId>,
+/// The threads of a program outside of the focus. O(threads).
+fn outside(context: &Context, program: StringId) -> impl Iterator<Item = ThreadIdx> {
+    let all = (0..context.trace.threads.pid.len()).map(|i| ThreadIdx(i as u32));
+    all.filter(move |t| context.program(*t) == program && !context.focus.contains(*t) && t.is_real())
 }
 
-impl Sender {
-    /// None where it mostly does nothing. O(threads + samples).
-    fn of(context: &Context, program: StringId) -> Option<Sender> {
-        let all = (0..context.trace.threads.pid.len()).map(|i| ThreadIdx(i as u32));
-        let theirs: Vec<_> =
-            all.filter(|t| context.program(*t) == program && !context.focus.contains(*t) && t.is_real()).collect();
-        let ran = theirs.iter().filter_map(|thread| context.timeline.ran.get(thread.index())).sum();
-        let function = || culprit::specific(context, &context.samples_of(theirs)).map(|l| l.function);
-        let works = ran as f64 >= WORKS * context.duration().0;
-        works.then(|| Sender { ran: Nanos(ran), function: function() })
-    }
+/// How long who sends work from outside of the focus worked at it; None where it mostly did nothing. O(threads).
+fn sender_ran(context: &Context, sender: StringId) -> Option<Nanos> {
+    let ran = outside(context, sender).filter_map(|thread| context.timeline.ran.get(thread.index())).sum();
+    (ran as f64 >= WORKS * context.duration().0).then_some(Nanos(ran))
 }
 
-/// What who sends work did meanwhile, behind its name.
-fn worked(context: &Context, program: StringId) -> String {
-    let Some(Sender { ran, function }) = Sender::of(context, program) else { return String::new() };
-    let within = function.map(|function| format!(", mostly in {}", context.trace.text(function)));
+/// What who sends work did meanwhile, behind its name. O(threads + samples).
+fn worked(context: &Context, sender: StringId) -> String {
+    let Some(ran) = sender_ran(context, sender) else { return String::new() };
+    let within = culprit::specific(context, &context.samples_of(outside(context, sender)))
+        .map(|location| format!(", mostly in {}", context.trace.text(location.function)));
     format!(", which worked for {} meanwhile{}", duration(ran.seconds()), within.unwrap_or_default())
 }
 
@@ -234,13 +237,16 @@ pub(super) fn slept_each(tally: &Tally) -> Nanos {
     if tally.is_asleep() { Nanos(tally.asleep.0 / tally.ends().len().max(1) as u64) } else { Nanos::ZERO }
 }
 
-/// Whether another thread of the process works more than the one that is idle: a load generator's main thread sleeps for as long as the others
-/// are to work.
+/// Who works for less than this part of what another one sleeps does not work meanwhile.
+const WORKS_MEANWHILE: f64 = 0.01;
+
+/// Whether another thread of the process works, and more than the one that is idle: a load generator's main thread sleeps for as long as the
+/// others are to work.
 fn has_busier_siblings(context: &Context, idle: &Finding) -> bool {
-    let ran = |thread: ThreadIdx| context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
+    let ran = |thread: ThreadIdx| Nanos(context.timeline.ran.get(thread.index()).copied().unwrap_or(0)).seconds();
     let culprits = &idle.about.culprits;
     let Some(pid) = culprits.first().map(|thread| context.pid(*thread)) else { return false };
-    let most = culprits.iter().map(|thread| ran(*thread)).max().unwrap_or(0);
+    let most = culprits.iter().map(|thread| ran(*thread)).fold(WORKS_MEANWHILE * idle.lasted_s, f64::max);
     let siblings = (0..).map(ThreadIdx).zip(&context.trace.threads.pid).filter(|(_, of)| **of == pid);
     siblings.map(|(thread, _)| thread).any(|thread| ran(thread) > most && !culprits.contains(&thread))
 }
@@ -267,7 +273,7 @@ pub(super) fn ran_seldom(context: &Context) -> bool {
 }
 
 /// How long no thread of the focus ran, in seconds.
-fn ran_nothing(context: &Context) -> f64 {
+pub(super) fn ran_nothing(context: &Context) -> f64 {
     let whole = context.blame.window == (0, context.timeline.end);
     let none = context.timeline.parallelism.first().copied().unwrap_or(0);
     if whole { Nanos(none).seconds() } else { 0.0 }

@@ -1,6 +1,6 @@
 //! What the scheduler inside of a program has to do with a finding.
 
-use holdup_trace::{StackId, StringId};
+use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -86,7 +86,8 @@ pub(super) fn migrates_at(context: &Context, tally: &Tally) -> bool {
 fn tell_idle(scheduler: &Scheduler, f: &mut Finding) {
     let threads = f.waiters.threads;
     let idle = match threads {
-        0 => format!("no other thread had a {} to run", scheduler.task),
+        0 if scheduler.migrates => format!("no other thread had a {} to run", scheduler.task),
+        0 => format!("no other {} ran meanwhile", scheduler.task),
         1 => format!("1 idle thread had no {} to run", scheduler.task),
         n => format!("{n} idle threads had no {} to run", scheduler.task),
     };
@@ -164,7 +165,23 @@ pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Findi
 /// What to do about a program that is busy in a scheduler's tasks; none where there is nothing more to say.
 pub(super) fn busy(context: &Context, samples: &FxHashMap<StackId, f64>, function: &str) -> Option<String> {
     let scheduler = of_stacks(context, samples).filter(|s| !s.busy.is_empty())?;
-    (context.timeline.peak_parallelism() < context.timeline.cpus).then(|| sentence(scheduler, scheduler.busy, function))
+    let leaves_cpus = context.timeline.peak_parallelism() < context.timeline.cpus;
+    let is_one_loop = || !scheduler.migrates && is_of_one_thread(context, samples);
+    (leaves_cpus || is_one_loop()).then(|| sentence(scheduler, scheduler.busy, function))
+}
+
+/// From this share on one thread has done nearly all of it.
+const NEARLY_ALL: f64 = 0.8;
+
+/// Whether one thread in focus has run nearly all of these stacks. O(samples).
+fn is_of_one_thread(context: &Context, samples: &FxHashMap<StackId, f64>) -> bool {
+    let mut threads: FxHashMap<ThreadIdx, f64> = FxHashMap::default();
+    for ((thread, stack), weight) in &context.blame.profile {
+        if samples.contains_key(stack) && context.focus.contains(*thread) {
+            *threads.entry(*thread).or_default() += weight;
+        }
+    }
+    threads.values().fold(0.0, |most, weight| f64::max(most, *weight)) > NEARLY_ALL * threads.values().sum::<f64>()
 }
 
 fn sentence(scheduler: &Scheduler, advice: &str, function: &str) -> String {

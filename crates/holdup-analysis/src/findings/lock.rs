@@ -1,6 +1,6 @@
 //! Who waited, at a lock or for a thread.
 
-use holdup_trace::{LockId, Nanos, StackId, StringId};
+use holdup_trace::{COMPILED, LockId, Nanos, StackId, StringId};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -73,7 +73,7 @@ fn taker(context: &Context, tally: &Tally) -> Option<StringId> {
     let trace = context.trace;
     let locations = trace.stacks.frames(tally.common_stack(context.classifier)).flat_map(|f| trace.names.locations(f));
     // What has no dot is a stub of the compiler's.
-    let mut compiled = locations.filter(|l| trace.text(l.module) == "[jit]" && trace.text(l.function).contains('.'));
+    let mut compiled = locations.filter(|l| trace.text(l.module) == COMPILED && trace.text(l.function).contains('.'));
     compiled.next().filter(|l| !context.classifier.is_application(l)).map(|l| l.function)
 }
 

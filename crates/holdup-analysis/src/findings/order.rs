@@ -1,6 +1,6 @@
 //! Which finding comes first.
 
-use super::herd;
+use super::{herd, look};
 use crate::replay::Taken;
 use crate::report::{Finding, FindingKind};
 
@@ -9,6 +9,7 @@ pub(super) fn sort(findings: &mut [(Finding, Option<Taken>)]) {
     findings.sort_by(|(a, _), (b, _)| b.blame_cpu_s.total_cmp(&a.blame_cpu_s).then_with(|| a.title.cmp(&b.title)));
     herd::put_before_its_queue(findings);
     put_before_its_work(findings);
+    look::put_behind_work(findings);
 }
 
 /// Who works alone under a lock for which others wait does so because of that: the lock comes before the work.

@@ -110,11 +110,16 @@ pub(super) fn nameless_language(context: &Context, stack: StackId) -> Option<&'s
     language
 }
 
-/// Whether a stack ends in code that was compiled at run time and has no names.
+/// Whether a stack ends in code that was compiled at run time and has no names. So is what lies in no file at all.
 pub(super) fn is_in_nameless_code(context: &Context, stack: StackId) -> bool {
     let trace = context.trace;
-    let mut modules = trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f)).map(|l| trace.text(l.module));
-    modules.find(|module| !classify::is_kernel_module(module)).is_some_and(is_made_at_run_time)
+    let mut modules =
+        trace.stacks.frames(stack).flat_map(|f| trace.names.locations(f)).map(|l| trace.text(l.module)).peekable();
+    if modules.peek().is_none() {
+        return stack != StackId::NONE;
+    }
+    let is_nameless = |module: &str| module.is_empty() || is_made_at_run_time(module);
+    modules.find(|module| !classify::is_kernel_module(module)).is_some_and(is_nameless)
 }
 
 /// Functions in which the C library starts threads: everything is below them, so they say nothing.

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use super::sched;
-use super::tally::Tally;
+use super::tally::{Group, Tally};
 use crate::label::duration;
 
 /// Share of the blame from which on an owner that does not run is the finding,
@@ -135,4 +135,28 @@ pub(super) fn describe(context: &Context, tally: &Tally, lines: &mut Vec<String>
         lines.push(format!("meanwhile its CPU ran {name} (pid {pid}) for {time}"));
     }
     lines.extend(sched::constraints(context, tally));
+}
+
+/// What to do where whoever others wait for is ready, or stopped, and does not run.
+pub(super) fn advice(context: &Context, group: &Group, tally: &Tally) -> String {
+    if tally.is_stopped() {
+        return "Find who stops it and why, and let it go on: a signal (kill -STOP, Ctrl-Z), a debugger, a control group that was frozen \
+                (docker pause)."
+            .to_owned();
+    }
+    let inherit = if group.is_lock() { " (for a lock, PTHREAD_PRIO_INHERIT)" } else { "" };
+    if sched::mask(context, tally).is_some() {
+        return "Let it run on more CPUs: undo its pinning (taskset, sched_setaffinity, a cpuset).".to_owned();
+    }
+    match antagonist(context, tally) {
+        Some(Antagonist::Siblings) => format!(
+            "Let no more threads of its program be ready at a time than there are CPUs, or give it a higher priority than the others{inherit}."
+        ),
+        Some(Antagonist::Program(name)) => {
+            format!("Give it a higher priority than {name} (nice){inherit}, or keep {name} away from a CPU of its own.")
+        }
+        None => format!(
+            "Let it run: undo its low priority{inherit}, give it a CPU of its own, or move its neighbours away."
+        ),
+    }
 }

@@ -10,14 +10,16 @@ use super::context::Context;
 use super::one_by_one::OneByOne;
 use super::place::{self, is_on};
 use super::storm::Storm;
-use super::{cache_line, collecting, culprit, idle, inside, instruction, work};
-use crate::label;
+use super::tally::{Group, Tally};
+use super::{cache_line, collecting, culprit, group, inside, instruction, look};
 use crate::replay::Taken;
 use crate::report::{Confidence, Finding, FindingKind};
 use crate::runtime;
 
+mod busy;
 mod waited;
 
+use busy::Busy;
 pub(super) use waited::Waited;
 
 /// Below this share of the CPU time, being held up does not matter beside being busy.
@@ -37,14 +39,18 @@ const STORMY: f64 = 0.5;
 /// Of such, to miss a CPU, or to wait for each other, for less than this part of what they work.
 const STARVED: f64 = 0.25;
 
-/// Whether a cause of this size adds up with others beside what ran. The waking up of threads is the price of each hand-over: several ways to pay it
-/// are not added up, and of processes that come and go it is part of what starting them costs.
-pub(super) fn adds_up(context: &Context, kind: FindingKind, rank: Amount, storm: bool) -> bool {
-    match kind {
-        FindingKind::WakeLatency => !storm && rank.0 > DOUBTFUL * context.blame.cpu.running,
+/// Whether what is charged to a group adds up with others beside what ran. The waking up of threads is the price of each hand-over: several ways to
+/// pay it are not added up, and of processes that come and go it is part of what starting them costs. To miss a CPU is no wait for anybody, and
+/// nobody waits for who works alone, or looks whether others that work are done.
+pub(super) fn adds_up(context: &Context, group: &Group, tally: &Tally, storm: bool) -> bool {
+    let is_much = |share: f64| tally.rank.0 > share * context.blame.cpu.running;
+    match group::kind(context, group, tally) {
+        FindingKind::WakeLatency => !storm && is_much(DOUBTFUL),
         FindingKind::RunnableWhileIdle => !storm,
         // The kernel's threads clean up behind those that ended.
-        FindingKind::CpuStarved => !storm || rank.0 > STARVED * context.blame.cpu.running,
+        FindingKind::CpuStarved => is_much(STARVED),
+        FindingKind::Serial => storm || tally.waits > 0,
+        FindingKind::SleepPolling => !look::is_one(context, group, tally),
         _ => true,
     }
 }
@@ -75,21 +81,30 @@ impl Busiest {
 /// Whether a finding is worth more than to know what ran, such as cache lines that travel.
 pub(super) fn matters(context: &Context, finding: &Finding) -> bool {
     use FindingKind::{CpuStarved, Disk, Network, OwnerNotRunning, RunnableWhileIdle, SleepPolling, WakeLatency};
-    let is_waking = matches!(finding.kind, WakeLatency | RunnableWhileIdle);
+    let is_for_cpu = matches!(finding.kind, WakeLatency | RunnableWhileIdle | CpuStarved);
     let is_price = finding.kind == OwnerNotRunning;
-    let is_outside = matches!(finding.kind, CpuStarved | Disk | Network | SleepPolling);
-    let is_alone = finding.kind == FindingKind::Serial && finding.waiters.waits == 0;
+    let is_outside = matches!(finding.kind, Disk | Network | SleepPolling);
+    let is_alone = is_alone(finding);
     // What happens once, such as when it begins.
     let is_short = finding.lasted_s > 0.0 && finding.lasted_s < MINOR * context.duration().seconds();
     let least = match finding.confidence {
         Confidence::Low => DOUBTFUL,
-        _ if is_waking => DOUBTFUL,
+        _ if is_for_cpu => DOUBTFUL,
         _ if is_price || is_outside || is_alone || is_short => MINOR,
         _ => NOTABLE,
     };
     let running = context.limits.of_cpus(Amount(running(context)));
-    finding.kind != FindingKind::IdleByDesign && finding.blame_cpu_s >= least * running
+    let matters = finding.kind != FindingKind::IdleByDesign && !finding.about.looks;
+    matters && finding.blame_cpu_s >= least * running
 }
+
+/// Whether it works alone, and nobody waits for it.
+fn is_alone(finding: &Finding) -> bool {
+    finding.kind == FindingKind::Serial && finding.waiters.waits == 0
+}
+
+/// What works alone for this part of all that it works and more does nothing else; for less, to know that says less than to know all.
+const PART: f64 = 0.5;
 
 /// Puts what ran into its place, and what is less behind it.
 pub(super) fn insert(
@@ -98,9 +113,16 @@ pub(super) fn insert(
     findings: &mut Vec<(Finding, Option<Taken>)>,
 ) {
     waited::say_who(context, &mut busy, findings);
-    let last = findings.iter().rposition(|(f, _)| !first && matters(context, f));
+    let of = |f: &Finding| (f.culprit.process.clone(), f.culprit.function.clone());
+    let is_it = |f: &Finding| is_alone(f) && of(f) == of(&busy);
+    let is_most = |f: &Finding| f.blame_cpu_s >= PART * busy.blame_cpu_s;
+    if !first && findings.iter().any(|(f, _)| is_it(f) && is_most(f)) {
+        return;
+    }
+    let matters = |f: &Finding| matters(context, f) && !is_it(f);
+    let last = findings.iter().rposition(|(f, _)| !first && matters(f));
     let rest = findings.split_off(last.map_or(0, |last| last + 1));
-    let (minor, before): (Vec<_>, Vec<_>) = findings.drain(..).partition(|(f, _)| f.is_cause() && !matters(context, f));
+    let (minor, before): (Vec<_>, Vec<_>) = findings.drain(..).partition(|(f, _)| f.is_cause() && !matters(f));
     findings.extend(before.into_iter().chain([(busy, None)]).chain(minor).chain(rest));
 }
 
@@ -135,7 +157,8 @@ pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) ->
     let spun = context.blame.cpu.spin + cache_line::known(context);
     let Busiest { program, samples, storm } = busiest;
     let (told, most) = if storm.is_some() { (STARVED, STORMY) } else { (MINOR, MINOR) };
-    let much_waited = waited.shown.0 > told * running || waited.shown.0 + spun > most * running;
+    let much_spun = waited.spun_s > most * Amount(running).seconds();
+    let much_waited = waited.shown.0 > told * running || waited.shown.0 + spun > most * running || much_spun;
     let mostly_works = waited.none_matters && running >= MOST * context.blame.cpu.total;
     if running <= 0.0 || much_waited && !mostly_works {
         return None;
@@ -151,161 +174,15 @@ pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) ->
     let mut found = culprit::of_thread(context, thread);
     found.function = nameless.to_owned();
     if let Some(location) = location.filter(|l| !culprit::runs_anything(context, l)) {
-        found.function = context.trace.text(location.function).to_owned();
-        found.module = context.trace.text(location.module).to_owned();
-        found.source = context.source(&location);
-        found.called_by = culprit::called_by(context, &samples, &location).unwrap_or_default();
+        culprit::tell_function(context, &mut found, &[&samples], &location);
         found.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
     }
     let below = Below::of(context, samples.iter().filter(|(s, _)| ran(**s)));
-    let inside = below.all;
-    let seconds = context.limits.of_cpus(Amount(running));
-    let share = inside / total.max(1.0);
-    let name = if found.process.is_empty() { "the program" } else { &found.process };
-    let count = total / context.period().max(1.0);
-    let mut evidence = if caveats::has_switches(context) {
-        let (peak, cpus) = (context.timeline.peak_parallelism(), context.timeline.cpus);
-        let lost = label::duration(waited.charged.seconds());
-        let waits = if much_waited { "of what waited no cause matters much" } else { "next to nobody waited" };
-        vec![
-            format!("{count:.0} samples; {waits} ({lost} of CPU time)"),
-            format!("at most {peak} threads worked at once on {cpus} CPUs"),
-        ]
-    } else {
-        vec![format!("{count:.0} samples; who waited is not known")]
-    };
-    evidence.extend(below.evidence(context));
-    let collection = collecting::of(context);
-    evidence.extend(collection.iter().map(collecting::Collecting::line));
     let one_by_one = if storm.is_none() { OneByOne::of(context, program) } else { None };
-    let told = storm.as_ref().map(|storm| storm.advice.to_owned());
-    let of_kernel = || below.known(&found.function).map(|of_kernel| format!("{of_kernel} ")).unwrap_or_default();
-    let in_turn = |one_by_one: &OneByOne| of_kernel() + &one_by_one.advice(&found.function);
-    let told = told.or_else(|| one_by_one.as_ref().map(in_turn));
-    let told = told.or_else(|| work::advice(context, &samples));
-    let told = told.or_else(|| inside::busy(context, &samples, &found.function));
-    let advice = match told.or_else(|| below.advice(&found.function)) {
-        Some(advice) => advice,
-        None if is_full(context) && is_full_of_others(context) => FULL_OF_OTHERS.to_owned(),
-        None if is_full(context) => FULL.to_owned(),
-        None => FASTER.to_owned(),
-    };
-    let mostly = collection.as_ref().filter(|c| c.is_most()).map(|c| c.share);
-    let advice = match collection {
-        // What the program itself runs matters less.
-        Some(collection) if mostly.is_some() => collection.advice,
-        Some(collection) => format!("{advice} {}", collection.advice),
-        None => advice,
-    };
-    let advice = if much_waited { waited::beside(&advice) } else { advice };
-    let mask = kept_from_cpus(context, thread, name);
-    let sentences = [mask.as_str(), runtime::naming(&found.function), &advice].into_iter().filter(|s| !s.is_empty());
-    let advice = sentences.collect::<Vec<_>>().join(" ");
-    let (mut confidence, mut doubts) = certainty(context, count, share);
-    if much_waited {
-        confidence = confidence.max(Confidence::Medium);
-        doubts.push(format!(
-            "threads waited for {} of CPU time in all, too, for several causes",
-            label::duration(waited.charged.seconds())
-        ));
-    }
-    // A function without a name, or with next to nothing of the work, is nothing to name in a headline.
-    let mostly_in = match found.function.as_str() {
-        function if share >= FLAT && !function.is_empty() => format!(", {:.0} % of it in {function}", 100.0 * share),
-        _ => String::new(),
-    };
-    let busy = Finding {
-        kind: FindingKind::CpuBound,
-        title: match (&storm, mostly, &one_by_one) {
-            (Some(storm), _, _) => storm.words(name) + &mostly_in,
-            (None, Some(share), _) => format!(
-                "{} of CPU time went into work, {:.0} % of it into garbage collection",
-                label::duration(seconds),
-                100.0 * share
-            ),
-            (None, None, Some(one_by_one)) => {
-                format!("{}: {} of CPU time{mostly_in}", one_by_one.words(name), label::duration(seconds))
-            }
-            (None, None, None) if share < FLAT => {
-                let own = samples.values().sum::<f64>() / total.max(1.0);
-                format!(
-                    "{} of CPU time went into work, {:.0} % of it in {name}, of which no function has much",
-                    label::duration(seconds),
-                    100.0 * own.min(1.0)
-                )
-            }
-            (None, None, None) => format!(
-                "{} of CPU time went into work, {:.0} % of it in {} of {name}",
-                label::duration(seconds),
-                100.0 * share,
-                found.function
-            ),
-        }
-        .into(),
-        evidence,
-        advice,
-        culprit: found,
-        blame_cpu_s: seconds * share,
-        confidence,
-        doubts,
-        ..Finding::default()
-    };
-    Some((storm.is_some(), busy))
+    let collection = collecting::of(context);
+    let busy = Busy { context, samples, total, running, below, found, storm, one_by_one, collection, much_waited };
+    Some((busy.storm.is_some(), busy.finding(thread, waited.charged)))
 }
-
-/// Says so where a mask leaves CPUs unused: a program may have begun no more threads than it has CPUs.
-fn kept_from_cpus(context: &Context, thread: ThreadIdx, name: &str) -> String {
-    let mask = context.timeline.affinity.restricted(thread).filter(|_| !is_full(context));
-    mask.map_or(String::new(), |cpus| {
-        format!("{name} may run on CPU {cpus} alone (taskset, cpuset): widen that, if it could use more.")
-    })
-}
-
-/// A function with less of the work than this is none to speak of.
-const FLAT: f64 = 0.05;
-/// A function with less of the work than this is not where most of it is done.
-const SMALL: f64 = 0.25;
-
-/// How far it can be believed that `samples` tell what matters, and that a function with such a `share` of them does.
-fn certainty(context: &Context, samples: f64, share: f64) -> (Confidence, Vec<String>) {
-    if samples < 30.0 {
-        return (Confidence::Low, vec![format!("{samples:.0} samples are few")]);
-    }
-    if share < SMALL {
-        let doubt = format!("{:.0} % of the work is elsewhere, or has no names", 100.0 * (1.0 - share));
-        return (Confidence::Medium, vec![doubt]);
-    }
-    let seldom = || idle::is_seldom_active(context, &context.cpu_seconds()) || idle::ran_seldom(context);
-    if caveats::has_switches(context) && seldom() {
-        let doubt = "for more than half of the time nobody had anything to do: the input may matter more";
-        return (Confidence::Medium, vec![doubt.to_owned()]);
-    }
-    (Confidence::High, Vec::new())
-}
-
-/// Whether no CPU is left to spread the work over.
-fn is_full(context: &Context) -> bool {
-    let cpu = context.cpu_seconds();
-    caveats::has_switches(context) && cpu.busy + cpu.spin + cpu.other >= FULLY * cpu.total
-}
-
-/// Whether it is other programs that use most of what this one does not.
-fn is_full_of_others(context: &Context) -> bool {
-    let cpu = context.cpu_seconds();
-    cpu.other >= MANY_OTHERS * cpu.total
-}
-
-/// The share of the CPUs that others use from which on they are worth a word.
-const MANY_OTHERS: f64 = 0.25;
-/// The share of the CPUs in use from which on none is left.
-const FULLY: f64 = 0.9;
-
-const NO_WAIT: &str = "There is no wait to mend: ";
-const FULL: &str =
-    "There is no wait to mend: make this function faster, or call it less often, as all CPUs are in use.";
-const FULL_OF_OTHERS: &str =
-    "There is no wait to mend: make this function faster, or call it less often; other programs use the other CPUs.";
-const FASTER: &str = "There is no wait to mend: make this function faster, or spread its work over more threads.";
 
 fn busiest_program(context: &Context) -> Option<StringId> {
     let mut programs: FxHashMap<StringId, f64> = FxHashMap::default();

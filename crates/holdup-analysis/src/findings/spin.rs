@@ -174,10 +174,7 @@ fn culprit_of(context: &Context, spun: &Spun, others: &Others) -> Culprit {
     let mut found = culprit::of_thread(context, thread);
     let location = culprit::specific(context, &samples).or_else(|| place::place(context, most(&samples)));
     if let Some(location) = location {
-        found.function = context.trace.text(location.function).to_owned();
-        found.module = context.trace.text(location.module).to_owned();
-        found.source = context.source(&location);
-        found.called_by = culprit::called_by(context, &samples, &location).unwrap_or_default();
+        culprit::tell_function(context, &mut found, &[&samples], &location);
         found.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
     }
     found

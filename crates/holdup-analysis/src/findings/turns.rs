@@ -56,7 +56,8 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
         // What goes by until the other one's CPU wakes up is told as a part of each round trip; if it is most of it, as a finding of its own.
         let waking = Parts::of(context, &pairs).is_mostly_waking();
         let (taken, about) = take_groups(groups, &threads, pairs.length, !waking);
-        let rest = could_run(context, pairs.length).0 - waking_of(groups, &threads).0;
+        let could_run = could_run(context, pairs.length).0.min(left_by_others(context, groups, &threads).0);
+        let rest = could_run - waking_of(groups, &threads).0;
         uncharged += Amount((rest - taken.0 - charged_to(groups, &threads).0).max(0.0));
         let blame_cpu_s = context.limits.of_cpus(Amount(rest.max(taken.0)));
         let about = About { is_uneven: pairs.uneven, ..about };
@@ -171,6 +172,14 @@ fn charged_to(groups: &[(Group, Tally)], threads: &[ThreadIdx]) -> Amount {
     charged.flat_map(|(_, tally)| threads.iter().filter_map(|t| tally.by_thread.get(t))).map(|ns| Amount(*ns)).sum()
 }
 
+/// The CPU time that nothing of the focus ran, less what is charged to others than these threads.
+fn left_by_others(context: &Context, groups: &[(Group, Tally)], threads: &[ThreadIdx]) -> Amount {
+    let cpu = &context.blame.cpu;
+    let charged = groups.iter().filter(|(group, _)| group.holds_up()).flat_map(|(_, tally)| &tally.by_thread);
+    let to_others: f64 = charged.filter(|(thread, _)| !threads.contains(thread)).map(|(_, ns)| ns).sum();
+    Amount((cpu.total - cpu.running - to_others).max(0.0))
+}
+
 /// What is charged to the waking up of these threads.
 fn waking_of(groups: &[(Group, Tally)], threads: &[ThreadIdx]) -> Amount {
     let about = |g: &&(Group, Tally)| is_waking(&g.0) && g.1.by_thread.keys().all(|t| threads.contains(t));
@@ -252,10 +261,7 @@ fn culprit_of(context: &Context, side: &[ThreadIdx]) -> Culprit {
     let mut found = culprit::of_thread(context, thread);
     let samples = context.samples_of(side.iter().copied());
     if let Some(location) = culprit::specific(context, &samples) {
-        found.function = context.trace.text(location.function).to_owned();
-        found.module = context.trace.text(location.module).to_owned();
-        found.source = context.source(&location);
-        found.called_by = culprit::called_by(context, &samples, &location).unwrap_or_default();
+        culprit::tell_function(context, &mut found, &[&samples], &location);
     }
     found
 }

@@ -8,7 +8,7 @@ use super::crew::Crew;
 use super::tally::Tally;
 use crate::blame::{Key, Terminal};
 use crate::label::{self, duration, threads};
-use crate::report::{Finding, FindingKind};
+use crate::report::Finding;
 
 /// How long others waited for those that are named, not for whoever else had the lock.
 pub(super) fn kept(context: &Context, tally: &Tally, crew: &Crew) -> String {
@@ -39,16 +39,11 @@ pub(super) fn lasted(f: &Finding) -> String {
     duration(f.lasted_s) + all
 }
 
-/// Who waited for less of the time that a finding lasted than this hardly did.
-const HARDLY: f64 = 0.05;
-
 /// Who stood still meanwhile.
 pub(super) fn stood(f: &Finding) -> String {
     let w = &f.waiters;
     let who = threads(w.threads);
-    // Who waits for the end of what works alone is no waiter; then those who waited for it otherwise say nothing.
-    let hardly = f.kind == FindingKind::Serial && w.total_s < HARDLY * f.lasted_s;
-    if w.waits == 0 || hardly {
+    if w.waits == 0 || f.is_hardly_waited_for() {
         return "nobody else had anything to do".to_owned();
     }
     match w.waits {

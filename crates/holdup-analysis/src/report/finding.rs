@@ -80,7 +80,16 @@ impl Finding {
     pub fn is_cause(&self) -> bool {
         !matches!(self.kind, FindingKind::CpuBound | FindingKind::IdleByDesign)
     }
+
+    /// Whether it works alone, and others hardly waited for it meanwhile: who waits for its end is no waiter, and those that waited for it otherwise
+    /// say nothing.
+    pub fn is_hardly_waited_for(&self) -> bool {
+        self.kind == FindingKind::Serial && self.waiters.total_s < HARDLY * self.lasted_s
+    }
 }
+
+/// Who waited for less of the time that a finding lasted than this hardly did.
+const HARDLY: f64 = 0.05;
 
 named! {
     /// What kind of reason a finding is. These words are never renamed.
@@ -161,6 +170,8 @@ pub struct Culprit {
     pub source: String,
     /// The function that calls it most; empty if that is unknown.
     pub called_by: String,
+    /// Where that does so, `file.c:12`; empty if unknown.
+    pub called_at: String,
     /// What its processes worked on, if their command lines tell: the one with the most blame first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub works_on: Vec<WorkedOn>,

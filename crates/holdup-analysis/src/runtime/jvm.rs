@@ -1,5 +1,7 @@
 //! HotSpot, the virtual machine of OpenJDK: 17 and newer.
 
+use holdup_trace::COMPILED;
+
 use super::row::{Role, Runtime, bare};
 use crate::known::{Known, Runs};
 
@@ -28,7 +30,7 @@ pub(super) const JVM: Runtime = Runtime {
         "libextnet.so",
         "libjdwp.so",
     ],
-    is_own: |module, function| module == "[jit]" && (is_stub(function) || is_of_library(function)),
+    is_own: |module, function| module == COMPILED && (is_stub(function) || is_of_library(function)),
     marker: "VM Thread",
     roles: &[
         (Role::Operations, &["VM Thread"]),
@@ -113,7 +115,7 @@ pub(super) const JVM: Runtime = Runtime {
     // Others wait there until one thread has initialised the class.
     entries: &["InstanceKlass::initialize_impl"],
     ambiguous: AMBIGUOUS,
-    is_language: |module, function| module == "[jit]" && (!is_stub(function) || function == INTERPRETER),
+    is_language: |module, function| module == COMPILED && (!is_stub(function) || function == INTERPRETER),
     signals: &[
         // It does not tell for whom: what is compiled later is called often.
         (INTERPRETER, ""),

@@ -1,5 +1,7 @@
 //! Erlang's virtual machine: its schedulers run the processes of the language.
 
+use holdup_trace::COMPILED;
+
 use super::row::Scheduler;
 
 pub(super) const ERLANG: Scheduler = Scheduler {
@@ -9,10 +11,10 @@ pub(super) const ERLANG: Scheduler = Scheduler {
     task: "process",
     is_own: |module, function| {
         module.rsplit('/').next().is_some_and(|base| base.starts_with("beam.smp"))
-            || module == "[jit]" && is_of_library(function)
+            || module == COMPILED && is_of_library(function)
     },
     // Compiled code is named so for perf.
-    is_task: |module, function| module == "[jit]" && function.starts_with('$') && function.contains(':'),
+    is_task: |module, function| module == COMPILED && function.starts_with('$') && function.contains(':'),
     migrates: true,
     lends_threads: true,
     works: "Let more processes do what {} does, or make it shorter: those that wait for it wait in its mailbox, one behind the other.",

@@ -166,7 +166,9 @@ const SUFFIXES: &[&str] =
 /// Whether a function lies in Go's standard library: `crypto/sha256.(*digest).Write`, but not `main.price`, nor
 /// `github.com/x/log.Print`, nor C's `index.part.0`.
 fn is_own(module: &str, function: &str) -> bool {
-    package(module, function).is_some_and(|package| PACKAGES.contains(&first(package)))
+    // Its package of system calls is outside of it.
+    let is_it = |package: &str| PACKAGES.contains(&first(package)) || package.starts_with("golang.org/x/sys/");
+    package(module, function).is_some_and(is_it)
 }
 
 /// Whether only goroutines run a function: the program's own, or one of a package below another of the library. Of a large stack the part

@@ -1,5 +1,7 @@
 //! Node.js: V8, its event loop and its pools.
 
+use holdup_trace::COMPILED;
+
 use super::row::{Scheduler, any};
 
 /// The loop that runs JavaScript in one thread.
@@ -80,7 +82,7 @@ const OF_C: &[&str] = &["worker", "main", "_start"];
 fn is_own(module: &str, function: &str) -> bool {
     let base = module.rsplit('/').next().unwrap_or(module);
     match base {
-        "[jit]" => any(&["Builtin:*", "BytecodeHandler:*", "Stub:*"], function),
+        COMPILED => any(&["Builtin:*", "BytecodeHandler:*", "Stub:*"], function),
         _ if base.starts_with("libuv.so") => true,
         _ if is_of_node(base) => {
             // Its own code and V8's is C++; what it brings for others is C.

@@ -161,7 +161,8 @@ fn ran(out: &mut impl Write, f: &Finding) -> io::Result<()> {
         return Ok(());
     }
     let source = if c.source.is_empty() { String::new() } else { format!(", {}", c.source) };
-    let caller = if c.called_by.is_empty() { String::new() } else { format!(", called by {}", c.called_by) };
+    let at = if c.called_at.is_empty() { String::new() } else { format!(" ({})", c.called_at) };
+    let caller = if c.called_by.is_empty() { String::new() } else { format!(", called by {}{at}", c.called_by) };
     writeln!(out, "{}", paragraph("   ran        ", &format!("{}{source}{caller}", c.function)))?;
     command(c).map_or(Ok(()), |command| writeln!(out, "{}", paragraph("   command    ", &command)))
 }

@@ -325,7 +325,10 @@ fn headline(out: &mut impl Write, text: &str) -> io::Result<()> {
 fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
     let (c, w) = (&f.culprit, &f.waiters);
     let Some(verb) = verb(f) else { return Ok(()) };
-    let caller = if c.called_by.is_empty() { String::new() } else { format!("called by {}", short(&c.called_by)) };
+    // One line of the source tells where it is.
+    let at = if c.source.is_empty() { c.called_at.as_str() } else { "" };
+    let caller = format!("called by {} {at}", short(&c.called_by));
+    let caller = if c.called_by.is_empty() { "" } else { caller.trim_end() };
     let names = w.names.join(", ");
     let (ran, hung) = (short(&c.function), short(&w.function));
     let columns = ran.chars().count().max(hung.chars().count()).clamp(8, 34);
@@ -339,12 +342,12 @@ fn places(out: &mut impl Write, f: &Finding) -> io::Result<()> {
         cut(line.trim_end(), width() - LABEL)
     };
     if !c.function.is_empty() {
-        row_as_is(out, verb, &line(&ran, &c.source, &caller))?;
+        row_as_is(out, verb, &line(&ran, &c.source, caller))?;
     }
     if let Some(command) = command(c) {
         row_as_is(out, "Command", &cut(&command, width() - LABEL))?;
     }
-    if f.is_cause() && w.threads > 0 && !(w.function.is_empty() && names.is_empty()) {
+    if f.is_cause() && w.threads > 0 && !f.is_hardly_waited_for() && !(w.function.is_empty() && names.is_empty()) {
         row_as_is(out, "They hung", &line(&hung, &w.source, &names))?;
     }
     Ok(())

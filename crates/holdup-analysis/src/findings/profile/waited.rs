@@ -4,7 +4,6 @@ use holdup_trace::{Amount, Nanos};
 
 use super::super::context::Context;
 use super::super::idle;
-use super::NO_WAIT;
 use crate::classify::WaitKind;
 use crate::label;
 use crate::replay::Taken;
@@ -17,9 +16,14 @@ pub(in crate::findings) struct Waited {
     pub(in crate::findings) charged: Amount,
     /// What adds up of it.
     pub(in crate::findings) shown: Amount,
+    /// The CPU time, in seconds, that spinning cost, be it that it gave way to others meanwhile.
+    pub(in crate::findings) spun_s: f64,
     /// Whether no cause of it [matters](super::matters) by itself.
     pub(in crate::findings) none_matters: bool,
 }
+
+/// How the advice begins where threads waited for next to nothing.
+const NO_WAIT: &str = "There is no wait to mend: ";
 
 /// Waits of more than this share of the time are worth a word, though no CPU was idle for them.
 const LONG: f64 = 0.25;

@@ -11,7 +11,8 @@ pub fn command(c: &Culprit) -> Option<String> {
     /// The kernel keeps so much of a name.
     const NAME: usize = 15;
     let program = clean(&c.process);
-    let first = c.works_on.first()?;
+    const LEAST: f64 = 0.1;
+    let first = c.works_on.first().filter(|first| first.share > LEAST)?;
     if first.share > ALL {
         let what = clean(&first.what);
         // A script that is started by its own name.
