@@ -208,7 +208,8 @@ fn strangers(context: &Context) -> f64 {
     let mut is_stranger = |thread: &ThreadIdx| {
         let program = context.program(*thread);
         let is_partner = |own: &StringId| context.learned.fed.is_partner(*own, program);
-        !*partners.entry(program).or_insert_with(|| own.iter().any(is_partner))
+        // The kernel's own threads work for whoever asked.
+        !context.focus.is_kernel(*thread) && !*partners.entry(program).or_insert_with(|| own.iter().any(is_partner))
     };
     let ran = |thread: ThreadIdx| context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
     others.into_iter().filter(&mut is_stranger).map(|thread| ran(thread) as f64).sum()

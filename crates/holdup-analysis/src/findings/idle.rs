@@ -272,9 +272,14 @@ pub(super) fn ran_seldom(context: &Context) -> bool {
     ran_nothing(context) > 0.5 * context.duration().seconds()
 }
 
-/// How long no thread of the focus ran, in seconds.
-pub(super) fn ran_nothing(context: &Context) -> f64 {
+/// How long no thread of the focus ran, in seconds; 0 where only a part of the time is explained, of which that is not known.
+fn ran_nothing(context: &Context) -> f64 {
+    known_idle(context).map_or(0.0, Nanos::seconds)
+}
+
+/// The same, if it is known.
+pub(super) fn known_idle(context: &Context) -> Option<Nanos> {
     let whole = context.blame.window == (0, context.timeline.end);
     let none = context.timeline.parallelism.first().copied().unwrap_or(0);
-    if whole { Nanos(none).seconds() } else { 0.0 }
+    whole.then_some(Nanos(none))
 }

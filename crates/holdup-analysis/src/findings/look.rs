@@ -30,7 +30,8 @@ pub(super) fn is_one(context: &Context, group: &Group, tally: &Tally) -> bool {
     let for_itself = sleep::is_for_itself(tally);
     let each = Nanos(tally.waited.0 / tally.threads.len().max(1) as u64);
     let slept = if for_itself { each } else { tally.longest };
-    if idle::ran_nothing(context) >= NOBODY * slept.seconds() || lock::is_kept_meanwhile(context, group, tally) {
+    let works = idle::known_idle(context).is_some_and(|idle| idle.seconds() < NOBODY * slept.seconds());
+    if !works || lock::is_kept_meanwhile(context, group, tally) {
         return false;
     }
     let (count, all) = sleeps(context, tally);
