@@ -142,7 +142,7 @@ fn the_first_story_in_a_report_from_disk() {
 fn the_first_story_on_a_foreign_trace() {
     let Some(_one) = browser() else { return };
     let folder = tempfile::tempdir().expect("folder");
-    foreign_story(folder.path(), FOREIGN, "medium");
+    foreign_story(folder.path(), FOREIGN, "high");
 }
 
 /// The demo as Perfetto has it: no code, and the lock is known by its function alone.
