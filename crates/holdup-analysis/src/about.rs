@@ -19,6 +19,10 @@ pub struct About {
     pub is_limited: bool,
     /// Whether it only looks, again and again, whether others that work are done.
     pub looks: bool,
+    /// Those that it asks for one thing after another, and that sleep before they answer.
+    pub asks: Vec<ThreadIdx>,
+    /// Whether whole processes did nothing but sleep for a time that they chose, and looked for no input meanwhile.
+    pub sleeps: bool,
     /// Whether all of them are woken for what one of them gets.
     pub wakes_all: bool,
 }

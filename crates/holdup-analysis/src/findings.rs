@@ -337,6 +337,7 @@ impl Context<'_> {
             ..Finding::default()
         };
         finding.about.looks = look::is_one(self, group, tally);
+        finding.about.sleeps = matches!(group, Group::Idle(..)) && idle::are_processes_that_sleep(self, tally);
         describe::describe(self, (group, tally), &crew, client, &mut finding);
         (finding.confidence, finding.doubts) = confidence::of(self, group, tally);
         look::doubt(&mut finding);

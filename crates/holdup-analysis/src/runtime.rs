@@ -10,12 +10,14 @@ mod roles;
 mod row;
 
 use holdup_trace::COMPILED;
+pub(crate) use others::ERLANG_NAMES;
 pub(crate) use roles::Roles;
 pub use row::Role;
 use row::Runtime;
 pub(crate) use row::bare;
 
 use crate::known::{Known, Runs};
+use crate::schedulers;
 
 /// The table.
 const ALL: &[Runtime] = &[
@@ -31,6 +33,9 @@ const ALL: &[Runtime] = &[
     others::PERL,
     others::LUA,
     others::R,
+    others::OCTAVE,
+    others::TEX,
+    others::VALGRIND,
     others::SHELL,
     others::ERLANG,
     others::POSTGRES,
@@ -69,7 +74,7 @@ pub(crate) fn interprets(module: &str) -> Option<&'static str> {
 
 /// Whether a function of an interpreter runs whatever the program has, so that it says nothing.
 pub(crate) fn runs_anything(module: &str, function: &str) -> bool {
-    ALL.iter().any(|r| r.loops.contains(&function) && (r.interprets)(module))
+    ALL.iter().any(|r| (r.interprets)(module) && schedulers::any(r.loops, function))
 }
 
 /// What a thread runs of this language whose functions are not known, as the name of a function.

@@ -24,8 +24,14 @@ fn forks(mut s: Schedule, t: f64, child: u32, name: &str) -> Schedule {
 
 /// A shell starts a process of each of these names, and waits until it has run on the other CPU for so many of its 10 ms.
 fn script(names: &[&str], worked: f64) -> Explanation {
+    script_in(names, worked, false)
+}
+
+/// The same, with the shell in focus or the whole machine.
+fn script_in(names: &[&str], worked: f64, focused: bool) -> Explanation {
     let end = 10.0 * names.len() as f64 + 2.0;
     let mut s = named(Schedule::new(2, end), 0.0, SHELL, "configure");
+    s.builder.meta_mut().focus_pids = if focused { vec![SHELL] } else { Vec::new() };
     s = s.switch(0.0, 0, 0, RUNS, -1, SHELL);
     let mut t = 1.0;
     for (child, name) in (100..).zip(names) {
@@ -76,14 +82,48 @@ fn those_of_one_program_are_called_by_its_name() {
 
 #[test]
 fn one_that_takes_long_is_a_finding_of_its_own() {
-    let few = script(&["gzip"; 3], 9.9);
+    let few = script(&["gzip"; 2], 9.9);
     assert!(!few.findings[0].title.contains("one after another"), "{}", few.findings[0].title);
+    let several = script(&["cc1", "ld", "sed"], 9.9);
+    assert!(!several.findings[0].title.contains("one after another"), "{}", several.findings[0].title);
+    let alike = script(&["gzip"; 3], 9.9);
+    assert!(!alike.findings[0].title.contains("one after another"), "{}", alike.findings[0].title);
+    let asleep = script_in(&["sleep"; 3], 0.1, true);
+    assert!(
+        asleep.findings[0].title.contains("3 sleep processes that slept, one after another"),
+        "{:?}",
+        asleep.findings[0].title
+    );
 }
 
 #[test]
 fn those_that_wait_themselves_are_told_by_what_they_wait_for() {
     let asleep = script(&["retry"; 12], 2.0);
     assert!(!asleep.findings[0].title.contains("configure started"), "{}", asleep.findings[0].title);
+}
+
+/// Processes that ask a server, which sleeps before it answers.
+#[test]
+fn those_that_wait_for_somebody_who_sleeps_could_do_so_at_once() {
+    let (end, server) = (122.0, 50);
+    let mut s = named(named(Schedule::new(2, end), 0.0, SHELL, "crawl"), 0.0, server, "server");
+    s.builder.meta_mut().focus_pids = vec![SHELL];
+    s = s.switch(0.0, 0, 0, RUNS, -1, SHELL);
+    for (i, child) in (100..112).enumerate() {
+        let t = 1.0 + 10.0 * i as f64;
+        s = forks(s, t, child, "curl").by(t, 0, SHELL, child).switch(t + 0.01, 0, SHELL, SLEEPS, WAIT4, 0);
+        s = s.switch(t + 0.02, 0, 0, RUNS, -1, child).by(t + 0.1, 0, child, server);
+        s = s.switch(t + 0.11, 0, child, SLEEPS, READ, 0).switch(t + 0.11, 1, 0, RUNS, -1, server);
+        s = s.switch(t + 0.2, 1, server, SLEEPS, SLEEP, 0);
+        s = s.wakes(t + 9.6, 1, 0, server, holdup_trace::WakeContext::Timer, 0);
+        s = s.switch(t + 9.61, 1, 0, RUNS, -1, server).by(t + 9.7, 1, server, child);
+        s = s.switch(t + 9.71, 1, server, SLEEPS, READ, 0).switch(t + 9.71, 0, 0, RUNS, -1, child);
+        s = s.by(t + 9.9, 0, child, SHELL).exits(t + 9.9, child).switch(t + 9.91, 0, child, SwitchState::Dead, EXIT, 0);
+        s = s.switch(t + 9.92, 0, 0, RUNS, -1, SHELL);
+    }
+    let first = explain(&s.finish(), "x", &Options::default(), &NoDisassembler).unwrap().findings.remove(0);
+    assert!(first.title.starts_with("crawl started 12 curl processes, one after another: "), "{}", first.title);
+    assert!(first.title.contains(" they waited for server, which slept"), "{}", first.title);
 }
 
 /// A loop that polls: it looks, which works, and sleeps as long as that.

@@ -127,7 +127,7 @@ const PROGRAMS: &[(&str, &[Told])] = &[
 /// Programs that work on the file, or what else they are told, that stands last;
 #[rustfmt::skip]
 const ON_LAST: &[&str] = &[
-    "b2sum", "bibtex", "biber", "brotli", "bzip2", "cbc", "cksum", "clasp", "cvc5", "cwebp", "dvips", "fastqc", "flac", "gs", "gzip", "inkscape",
+    "b2sum", "bibtex", "biber", "brotli", "bzip2", "cbc", "cksum", "clang-tidy", "clasp", "cppcheck", "cvc5", "cwebp", "dvips", "fastqc", "flac", "gs", "gzip", "inkscape",
     "jpegoptim", "jpegtran", "kissat", "lualatex", "lz4", "lzip", "lzma", "makeindex", "md5sum", "minisat", "mogrify", "oggenc", "opusenc", "optipng",
     "pandoc", "pbzip2", "pdflatex", "pigz", "plzip", "pngcrush", "povray", "rsvg-convert", "sha1sum", "sha224sum", "sha256sum", "sha384sum",
     "sha512sum", "sort", "tex", "wc", "xelatex", "xz", "yosys", "z3", "zopfli", "zpaq", "zstd",

@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{StringId, Trace};
+use holdup_trace::{StringId, Trace, is_made_at_run_time};
 use rustc_hash::FxHashMap;
 
 use super::names::{gathers, is_runtime_function, is_runtime_source, kernel_facts, user_kind};
@@ -131,7 +131,7 @@ impl Said {
             in_kernel,
             in_library,
             is_application: is_application(trace, location),
-            is_nameless: !foreign && function.contains("+0x") && !is_own(module, ""),
+            is_nameless: is_made_at_run_time(module) || !foreign && function.contains("+0x") && !is_own(module, ""),
             is_interpreted: runtime::is_interpreted(module, function),
             is_of_library: schedulers::is_of_library(module, function),
             awaits_result: runtime::awaits_result(module, function),

@@ -25,7 +25,7 @@ use crate::blame::{Asker, Asks, Key, Span, Terminal};
 use crate::intervals;
 use crate::known::Known;
 
-/// It is the same number for this share of the time, and hardly any did it while nobody waited for them,
+/// It is that number on average but for so much, for less than the rest of the time more, and hardly any did it while nobody waited for them,
 const STEADY: f64 = 0.8;
 /// and for this share of what is looked at.
 const LONG: f64 = 0.25;
@@ -56,6 +56,14 @@ pub(super) struct Limit {
 }
 
 impl Limit {
+    /// The program that asks, if that tells it.
+    pub(super) fn asker(&self) -> Option<StringId> {
+        match self.told_by {
+            ToldBy::Askers(Askers { program, .. }) | ToldBy::Connections(program) => Some(program),
+            ToldBy::All | ToldBy::Some | ToldBy::Lock(_) => None,
+        }
+    }
+
     /// Whether it is the number of a thread, which may do it for several at once.
     fn is_one_thread(&self) -> bool {
         matches!(self.told_by, ToldBy::All) && self.at_once == 1
@@ -113,6 +121,31 @@ pub(super) fn limit(context: &Context, group: &Group, tally: &Tally) -> Option<L
     }
 }
 
+/// The number at which it stands, by how long it does so at each: it is as many for more of the time than chance has, and hardly fewer on
+/// average.
+fn steady(levels: &[f64]) -> Option<usize> {
+    let at_least = |n: usize| levels.iter().skip(n).sum::<f64>();
+    let whole = at_least(1);
+    let at_once = (1..levels.len()).rev().find(|n| at_least(*n) > (1.0 - STEADY) * whole)?;
+    let all: f64 = (1..=at_once).map(at_least).sum();
+    (all >= STEADY * at_once as f64 * whole).then_some(at_once)
+}
+
+/// The program that asks one that works for one thing at a time, from outside of it: by threads, or by connections.
+pub(super) fn asked_alone(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
+    let works = matches!(group, Group::Serial(_)) && !tally.starved;
+    let often = |loops: &Loops| loops.times() >= FEWEST;
+    let loops = || Loops::of(context, tally).filter(often)?.limit(context);
+    let limit = || askers(context, tally).or_else(loops);
+    // Who waits for what it has started asks for nothing else.
+    let is_it = |asker: Option<StringId>, thread: ThreadIdx| {
+        let starter = context.starter(thread).map(|starter| context.program(starter));
+        asker.is_some_and(|asker| asker == context.program(thread) || starter == Some(asker))
+    };
+    let own = |limit: &Limit| tally.ends().keys().any(|thread| is_it(limit.asker(), *thread));
+    if works { limit().filter(|limit| limit.at_once == 1 && !own(limit)) } else { None }
+}
+
 /// How many sleep at a time. O(n log n) in spans, and O(cells) where there are any.
 ///
 /// A thread that waits for events and timers alike at home is as many tasks as it has, so that its number says nothing.
@@ -128,12 +161,12 @@ fn sleepers(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
     let times: usize = of.values().map(Vec::len).sum();
     let time = levels(&of.values().map(Vec::as_slice).collect::<Vec<_>>());
     let whole: f64 = time.iter().skip(1).sum();
-    let (at_once, longest) = time.iter().copied().enumerate().skip(1).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let at_once = steady(&time)?;
     // Where an event loop waits for several, only one of them is charged.
     let at_once =
         resting(context, site).map_or(Some(at_once), |(at_once, share)| (share >= STEADY).then_some(at_once))?;
     let (from, to) = context.blame.window;
-    let is_steady = longest >= STEADY * whole && whole >= LONG * (to - from) as f64;
+    let is_long = whole >= LONG * (to - from) as f64;
     // Processes that each sleep once, one after another, are a script's.
     if at_once == 1 && of.len() > 1 && context.processes(of.keys().copied()) >= times {
         return None;
@@ -145,7 +178,7 @@ fn sleepers(context: &Context, group: &Group, tally: &Tally) -> Option<Limit> {
     let are_all = of.len() == at_once && (at_once > 1 || serves());
     // One after the other goes on without a gap.
     let often = times as u64 >= FEWEST || (are_all || of.len() >= MANY_MORE * at_once) && tally.waits >= FEWEST;
-    let seen = is_steady && often && (are_all || of.len() >= 2 * at_once);
+    let seen = is_long && often && (are_all || of.len() >= 2 * at_once);
     // Their own waits, whether or not others waited for them.
     let all = || {
         let at_site = |key: &Key| context.classifier.facts(key.site).application == site;
@@ -192,20 +225,21 @@ fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
             Asks::Unknown => of.into_iter().any(&mut is_for),
         }
     };
-    let (mut levels, mut programs): (FxHashMap<usize, f64>, FxHashMap<StringId, f64>) = Default::default();
+    let (mut levels, mut programs): (Vec<f64>, FxHashMap<StringId, f64>) = Default::default();
     let (mut waited_for, mut within, mut behind) = (0.0, Vec::new(), Vec::new());
     for asking in of.values().filter(|asking| asking.iter().all(|asker| asks(asker))) {
         let threads: FxHashSet<ThreadIdx> = asking.iter().map(|asker| asker.thread).collect();
-        *levels.entry(threads.len()).or_default() += 1.0;
+        levels.resize(levels.len().max(threads.len() + 1), 0.0);
+        levels[threads.len()] += 1.0;
         *programs.entry(context.program(asking[0].thread)).or_default() += 1.0;
         waited_for += if asking.iter().any(|asker| matters(context, asker)) { 1.0 } else { 0.0 };
         within.extend(asking.iter().map(|asker| asker.stack));
         behind.extend(asking.iter().map(|asker| asker.behind).filter(|stack| *stack != StackId::NONE));
     }
     let instants = of.len() as f64;
-    let (at_once, longest) = levels.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
+    let (at_once, known) = (steady(&levels)?, levels.iter().sum::<f64>());
     let (by, most) = programs.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
-    let is_steady = [longest, most, waited_for].iter().all(|n| *n >= STEADY * instants);
+    let is_steady = [known, most, waited_for].iter().all(|n| *n >= STEADY * instants);
     let lasts = instants >= LONG * context.blame.instants as f64;
     if !is_steady || !lasts {
         return None;
@@ -263,10 +297,14 @@ impl<'a> Loops<'a> {
         (is_steady && lasts).then_some(Loops { program, asked, at, answers })
     }
 
+    /// How often they are seen to ask.
+    fn times(&self) -> u64 {
+        self.asked.values().flatten().map(|asked| asked.times()).sum()
+    }
+
     /// Over how many connections they ask. Whoever is asked while he works is not woken by it: those that come meanwhile are not seen.
     fn limit(&self, context: &Context) -> Option<Limit> {
-        let seen: u64 = self.asked.values().flatten().map(|asked| asked.times()).sum();
-        if SEEN * seen < self.answers {
+        if SEEN * self.times() < self.answers {
             return None;
         }
         let opens_or_closes = |stack| place::has(context, stack, |name| OPENS_OR_CLOSES.contains(&name));
@@ -345,4 +383,21 @@ pub(super) fn is_at_home(context: &Context, tally: &Tally) -> bool {
     // Where a task waits, something of the program is on the stack.
     let is_of_runtime = || context.classifier.unseen_at(site).is_some() && place::application(context, site).is_none();
     is_home && (place::is_at_input(context, site) || context.classifier.scheduler_at(site).is_some()) || is_of_runtime()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_a_few_workers_are_seldom_busy_at_the_same_instant() {
+        // The times at which none, one, two … do it.
+        assert_eq!(steady(&[0.0, 10.0]), Some(1));
+        assert_eq!(steady(&[0.0, 9.0, 1.0]), Some(1), "now and then a second one begins before the first has ended");
+        assert_eq!(steady(&[0.0, 3.0, 7.0]), Some(2));
+        assert_eq!(steady(&[0.0, 0.1, 0.5, 2.9, 6.5]), Some(4), "four of which each does it nine tenths of the time");
+        assert_eq!(steady(&[0.0, 5.0, 5.0]), None);
+        assert_eq!(steady(&[0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]), None, "as many as there are");
+        assert_eq!(steady(&[10.0]), None);
+    }
 }

@@ -67,7 +67,7 @@ fn is_explained(context: &Context, findings: &[Finding], mostly_idle: bool) -> b
     let lasted = |f: &Finding| f.lasted_s > 0.5 * context.duration().seconds();
     let explains = |f: &Finding| match f.is_cause() {
         true => lasted(f),
-        false => mostly_idle && idle::sleeps_for_its_user(context, f),
+        false => mostly_idle && (f.about.sleeps || idle::sleeps_for_its_user(context, f)),
     };
     !context.focus.is_everything() && findings.first().is_some_and(explains)
 }

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::context::Context;
 use super::doing::{Doing, each_wait};
 use super::tally::{Group, Tally};
-use crate::intervals::Wait;
+use crate::intervals::{Place, Wait};
 use crate::report::Activity;
 
 /// A client, and what it did for most of the time in which its server waited for it.
@@ -18,9 +18,12 @@ pub(super) struct Client {
 /// Less of the time than this share is known to be one client's: then nothing is said of it.
 const MOSTLY: f64 = 0.5;
 
-/// Who it is for each lock whose keeper mostly waits for one program that the trace shows. O(waits × locks).
+/// Who it is for each lock whose keeper mostly waits for one program that the trace shows, be it that nothing but who waits for whom tells of
+/// the lock. O(waits × locks).
 pub(super) fn of_locks(context: &Context, groups: &[(Group, Tally)]) -> FxHashMap<Group, Client> {
-    let waits_within = |(group, tally): &&(Group, Tally)| group.is_lock() && tally.activity() == Activity::Waited;
+    let waits_within = |(group, tally): &&(Group, Tally)| {
+        group.is_lock() && tally.activity() == Activity::Waited || keeps_siblings_waiting(context, group, tally)
+    };
     let mut locks: Vec<_> = groups.iter().filter(waits_within).map(|(g, tally)| (g, Meanwhile::of(tally))).collect();
     if locks.is_empty() {
         return FxHashMap::default();
@@ -35,8 +38,23 @@ pub(super) fn of_locks(context: &Context, groups: &[(Group, Tally)]) -> FxHashMa
             last.insert(wait.thread, *wait);
         },
     );
+    // What nothing but who waits for whom tells of is none where the client waits itself: perhaps for this server.
+    let is_busy = |client: &Client| !matches!(client.doing, Doing::Waits(_));
     let known = locks.into_iter().filter_map(|(group, meanwhile)| Some((*group, meanwhile.client()?)));
+    let known = known.filter(|(group, client)| group.is_lock() || is_busy(client));
     followed.map(|()| known.collect()).unwrap_or_default()
+}
+
+/// Whether a server waits for whoever gives it work while threads of its own that are in the middle of theirs wait for it.
+fn keeps_siblings_waiting(context: &Context, group: &Group, tally: &Tally) -> bool {
+    let servers: FxHashSet<StringId> = tally.ends().keys().map(|thread| context.program(*thread)).collect();
+    // Elsewhere it waits for what it has asked for.
+    let is_at_home = || context.timeline.place(tally.main_site(context.classifier)) == Place::Home;
+    matches!(group, Group::Outside(..))
+        && is_at_home()
+        && !tally.threads.is_empty()
+        && tally.ends().keys().all(|thread| context.is_server(*thread))
+        && tally.threads.iter().all(|thread| servers.contains(&context.program(*thread)))
 }
 
 impl Client {

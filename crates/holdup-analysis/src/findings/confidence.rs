@@ -183,12 +183,17 @@ pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> (Confidence
     (confidence, doubts)
 }
 
+/// Whether most of it is charged to the kernel's own threads.
+fn is_kernels(context: &Context, tally: &Tally) -> bool {
+    let of = |wanted: bool| tally.ends().iter().filter(move |(t, _)| context.focus.is_kernel(**t) == wanted);
+    of(true).map(|(_, ns)| ns).sum::<f64>() > of(false).map(|(_, ns)| ns).sum::<f64>()
+}
+
 /// What tells where the culprit was, by stack. Nothing where it is not what it did that matters.
 fn places<'t>(context: &Context, group: &Group, tally: &'t Tally) -> Option<&'t FxHashMap<StackId, f64>> {
-    let is_kernel = || tally.ends().keys().any(|thread| context.focus.is_kernel(*thread));
     match group {
         Group::Ready(..) => None,
-        _ if is_kernel() => None,
+        _ if is_kernels(context, tally) => None,
         Group::Lock(_) | Group::Serial(_) => Some(&tally.samples),
         _ => Some(&tally.sites),
     }

@@ -55,6 +55,16 @@ impl Context<'_> {
         self.trace.threads.pid.get(thread.index()).copied().unwrap_or(0)
     }
 
+    /// All threads of the trace.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = ThreadIdx> + Clone + use<> {
+        (0..self.trace.threads.pid.len()).map(|i| ThreadIdx(i as u32))
+    }
+
+    /// How long a thread ran.
+    pub(crate) fn ran(&self, thread: ThreadIdx) -> Nanos {
+        Nanos(self.timeline.ran.get(thread.index()).copied().unwrap_or(0))
+    }
+
     /// The thread that began the process of `thread`.
     pub(super) fn starter(&self, thread: ThreadIdx) -> Option<ThreadIdx> {
         starter(self.trace, thread)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{FrameId, StackId, StringId, Table, ThreadIdx};
+use holdup_trace::{FrameId, StackId, StringId, Table, ThreadIdx, is_made_at_run_time};
 use rustc_hash::FxHashMap;
 
 use super::callers::{Callers, count};
@@ -206,8 +206,10 @@ fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> 
     let released = tally.main_release(&crew.threads);
     let waited = if group.is_lock() { tally.common_stack(context.classifier) } else { StackId::NONE };
     let samples = samples_of(context, group, tally, crew);
-    let known = taken.or_else(|| specific(context, &samples));
-    if known.is_none() && !inside::nameless(context, &samples).is_empty() {
+    let made = |l: &LocationRow| is_made_at_run_time(context.trace.text(l.module));
+    let has_stand_in = || !inside::nameless(context, &samples).is_empty();
+    let known = taken.or_else(|| specific(context, &samples)).filter(|l| !made(l) || !has_stand_in());
+    if known.is_none() && has_stand_in() {
         return None;
     }
     // Where it woke others is where it let a lock go, and not what it ran.
@@ -262,7 +264,10 @@ pub(crate) fn covering(classifier: &Classifier, samples: &FxHashMap<StackId, f64
 
 /// Of code without symbols, too, the innermost that covers most is the place.
 fn nameless(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
-    first(wide(samples, COVERAGE, |stack| classifier.nameless_frames(stack)))
+    let all = known(samples);
+    let mut wide = wide(samples, COVERAGE, |stack| classifier.nameless_frames(stack));
+    wide.retain(|function| function.weight >= RARE * all);
+    first(wide)
 }
 
 /// Where nothing covers most of what has no names, and that is most of it: where most of it ends.

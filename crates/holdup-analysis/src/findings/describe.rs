@@ -1,16 +1,19 @@
 //! Title, evidence and advice of a finding, in words that need no manual.
 
-use holdup_trace::{Amount, LockKind, Nanos, is_made_at_run_time};
+use holdup_trace::{Amount, Nanos, is_made_at_run_time};
+
+mod evidence;
 
 use super::at_once::{self, Limit};
 use super::below::Below;
 use super::client::Client;
 use super::context::Context;
 use super::crew::Crew;
+use super::doing::Doing;
 use super::preempt::Antagonist;
 use super::stories::median;
 use super::tally::{Group, Tally};
-use super::words::{at_disk, kept, lasted, lock_words, stood, times};
+use super::words::{at_disk, kept, lasted, lock_words, stood};
 use super::{
     collection, confidence, fault, flush, herd, idle, inside, lock, lock_names, preempt, room, sched, sleep, steps,
     storm, stuck, traced, work, works_on,
@@ -21,14 +24,19 @@ use crate::label::{duration, threads};
 use crate::report::{Activity, Finding, FindingKind, Title};
 use crate::runtime;
 
-/// Share of the samples from which on an instruction is worth a line.
-const TELLING: f64 = 0.05;
-
 /// Who sets the pace besides those that a finding names.
 struct Who<'a> {
     limit: Option<Limit>,
     client: Option<&'a Client>,
+    /// Who asks one that works for one thing at a time.
+    alone: Option<Limit>,
+    /// What another one does while these try to get a lock.
+    holder: Option<Doing>,
 }
+
+/// Where who has the lock that others try to get waits for the disk.
+const AT_DISK: &str =
+    " Whoever has it mostly waits for the disk: write more in each transaction, so that it does so less often.";
 
 /// Fills in the sentences, where `client` is whom the one that keeps a lock waits for.
 pub(super) fn describe(
@@ -38,10 +46,15 @@ pub(super) fn describe(
     client: Option<&Client>,
     finding: &mut Finding,
 ) {
-    let who = Who { limit: at_once::limit(context, group, tally), client };
+    let who = Who {
+        limit: at_once::limit(context, group, tally),
+        client,
+        alone: at_once::asked_alone(context, group, tally),
+        holder: sleep::holder(context, group, tally),
+    };
     finding.about.is_limited = who.limit.is_some();
     finding.title = title(context, (group, tally), crew, &who, finding);
-    finding.evidence = evidence(context, group, tally, finding);
+    finding.evidence = evidence::lines(context, group, tally, finding);
     finding.advice = advice(context, (group, tally), &who, finding);
     inside::add(context, group, tally, finding);
     let naming = match confidence::nameless_language(context, group, tally) {
@@ -75,6 +88,12 @@ pub(super) fn describe(
         let others = if matches!(group, Group::Serial(_)) { String::new() } else { format!(" {}", finding.advice) };
         finding.advice = of_query + &others;
     }
+    if let Some(asker) = who.alone.and_then(|limit| limit.asker()) {
+        finding.advice += &format!(
+            " {} asks for one at a time: let it ask for more at once, if it has more to ask (connections, a pool, threads).",
+            context.trace.text(asker)
+        );
+    }
     // Where they wait for a lock, one after another is the lock's doing.
     if finding.kind == FindingKind::Serial
         && !lock::is_kept_meanwhile(context, group, tally)
@@ -88,7 +107,7 @@ fn title(
     context: &Context,
     (group, tally): (&Group, &Tally),
     crew: &Crew,
-    &Who { limit, client }: &Who,
+    &Who { limit, client, alone: asked_alone, holder }: &Who,
     f: &Finding,
 ) -> Title {
     let who = crew.words(context);
@@ -127,7 +146,10 @@ fn title(
         Group::Serial(_) if lock::is_kept_meanwhile(context, group, tally) => {
             format!("{who} worked for {lasted}{} while a lock was kept for {it}", without_cpu())
         }
-        Group::Serial(_) => format!("{who} worked{alone} for {lasted}{}", without_cpu()),
+        Group::Serial(_) => {
+            let asked = at_once::words(context, asked_alone);
+            format!("{who} worked{alone} for {lasted}{}{}", without_cpu(), asked.trim_end_matches(','))
+        }
         Group::Disk(..) => {
             let kept = if lock::is_kept_meanwhile(context, group, tally) { " while a lock was kept" } else { "" };
             format!("{who} waited for the disk for {}{kept}", at_disk(context, tally))
@@ -135,11 +157,15 @@ fn title(
         Group::Timer(..) if sleep::is_in_its_work(context, tally) => {
             return sleep::in_its_work(context, crew, tally, limit, &lasted).into();
         }
-        Group::Timer(..) => sleep::title(context, (group, tally), crew, limit, &lasted),
+        Group::Timer(..) => sleep::title(context, (group, tally), crew, (limit, holder), &lasted),
         Group::Ready(program, why) => return sched::title(context, *program, *why, tally, f).into(),
-        Group::Outside(..) => match room::wanted(context, tally) {
-            Some(room) => format!("{who} {}", room.words(&lasted)),
-            None => {
+        Group::Outside(..) => match (room::wanted(context, tally), client) {
+            (Some(room), _) => format!("{who} {}", room.words(&lasted)),
+            (None, Some(client)) => {
+                let own = if crew.is_many() { "their" } else { "its" };
+                format!("{who} waited for {lasted} for {own} client {}", client.words(context))
+            }
+            (None, None) => {
                 let at_once = at_once::words(context, limit);
                 let what = lock::tried(context, tally).map_or("input from outside", |known| known.name);
                 format!("{who} waited for {what} for {lasted}{}", at_once.trim_end_matches(','))
@@ -195,77 +221,21 @@ fn is_foreign(module: &str) -> bool {
     classify::is_kernel_module(module) || classify::is_runtime_module(module)
 }
 
-fn evidence(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Vec<String> {
-    let w = &f.waiters;
-    let mut lines = Vec::new();
-    if let Group::Ready(program, why) = group {
-        return sched::evidence(context, *program, *why, tally, f);
-    } else if group.holds_up() && w.waits == 0 {
-        lines.push("no thread waited for it: the others of the program had ended, or had no work".to_owned());
-    } else if group.holds_up() {
-        lines.push(format!(
-            "{} waited {}: {} in all, {} on average, {} at most",
-            threads(w.threads),
-            times(w.waits),
-            duration(w.total_s),
-            duration(w.mean_s),
-            duration(w.max_s)
-        ));
-    } else {
-        lines.push(format!("{} spent {} here", threads(w.threads), duration(w.total_s)));
-        lines.push("what they waited for is their own timer, input from outside, or nobody".to_owned());
-    }
-    if let Some(l) = f.lock.as_ref().filter(|l| !l.address.is_empty()) {
-        let kind = match l.kind {
-            LockKind::File => "that of a file, ",
-            LockKind::Other | LockKind::Unknown => "",
-            kind => &format!("the {} ", kind.name()),
-        };
-        lines.push(format!("the lock is {kind}at {}", l.address));
-    }
-    if let Some(i) = f.culprit.instruction.as_ref().filter(|i| !i.text.is_empty() && i.share >= TELLING) {
-        lines.push(format!("{:.0} % of the samples are at {} `{}`", 100.0 * i.share, i.address, i.text));
-    }
-    if tally.handoff > 0.05 * tally.rank {
-        let share = 100.0 * (tally.handoff / tally.rank);
-        lines.push(format!("{share:.0} % of it is handing over: woken for the lock and not yet running"));
-    }
-    for (part, what) in [(tally.outside, "waited for its client or other input from outside"), (tally.slept, "slept")] {
-        if group.is_lock() && part > 0.05 * tally.rank {
-            lines.push(format!("for {:.0} % of it, whoever had the lock {what}", 100.0 * (part / tally.rank)));
-        }
-    }
-    if tally.overhead > 0.05 * tally.rank {
-        let spent = duration(context.limits.of_cpus(tally.overhead));
-        lines.push(format!("{spent} of CPU time went into the lock's own system calls"));
-    }
-    if f.kind == FindingKind::Gc {
-        lines.extend(collection::evidence(context, tally));
-    }
-    preempt::describe(context, tally, &mut lines);
-    if f.culprit.thread == f.culprit.process && shares_name(context, f) {
-        lines.push("its threads have no names of their own: pthread_setname_np would tell them apart".to_owned());
-    }
-    lines
-}
-
 /// Whether the culprits lose their CPUs to others of their program.
 fn is_crowded(context: &Context, tally: &Tally) -> bool {
     matches!(preempt::antagonist(context, tally), Some(Antagonist::Siblings))
 }
 
-/// Whether several threads of the culprit's process are called like the process.
-fn shares_name(context: &Context, f: &Finding) -> bool {
-    let threads = &context.trace.threads;
-    let same =
-        (0..threads.pid.len()).filter(|&i| threads.pid[i] == f.culprit.pid && threads.name[i] == threads.process[i]);
-    same.take(3).count() > 2
-}
-
-fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, client }: &Who, f: &Finding) -> String {
+fn advice(
+    context: &Context,
+    (group, tally): (&Group, &Tally),
+    &Who { limit, client, holder, .. }: &Who,
+    f: &Finding,
+) -> String {
     // An address is no name to work with, and nobody changes the C library.
     let c = &f.culprit;
-    let named = !c.module.is_empty() && !c.function.is_empty() && !c.function.contains("+0x") && !is_foreign(&c.module);
+    let is_foreign = is_foreign(&c.module) || is_made_at_run_time(&c.module);
+    let named = !c.module.is_empty() && !c.function.is_empty() && !c.function.contains("+0x") && !is_foreign;
     let function = if named { c.function.as_str() } else { "this code" };
     let works = !tally.starved && tally.activity() != Activity::Waited;
     if stuck::is(group, tally) {
@@ -283,7 +253,8 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
         _ => None,
     };
     if let Some(known) = known {
-        return lock::advice(context, tally, known, function);
+        let of_disk = if holder == Some(Doing::Writes) { AT_DISK } else { "" };
+        return lock::advice(context, tally, known, function) + of_disk;
     }
     match group {
         Group::Serial(_) if f.kind == FindingKind::Gc => collection::advice(context, tally),
@@ -341,7 +312,7 @@ fn advice(context: &Context, (group, tally): (&Group, &Tally), &Who { limit, cli
             }
         }
         Group::Disk(..) => at_disk_advice(context, group, tally, f, function),
-        Group::Timer(..) => sleep::advice(context, (group, tally), limit, c, function),
+        Group::Timer(..) => sleep::advice(context, (group, tally), limit, f, function),
         Group::Ready(program, why) => sched::advice(context, *program, *why, tally, f),
         Group::Outside(..) => match (room::wanted(context, tally), limit) {
             (Some(room), _) => room.advice().to_owned(),

@@ -12,6 +12,8 @@ use crate::intervals::{Chunk, Wait};
 pub(super) enum Doing {
     Sleeps(StringId),
     Waits(StringId),
+    /// It waits for the disk, in whatever function.
+    Writes,
     /// It is on its way to a CPU.
     Ready,
     Runs,
@@ -21,7 +23,11 @@ impl Doing {
     /// While it waits.
     pub(super) fn of(context: &Context, wait: &Wait) -> Doing {
         let function = place::own(context, wait.stack).map_or(StringId::default(), |l| l.function);
-        if wait.kind == WaitKind::Timer { Doing::Sleeps(function) } else { Doing::Waits(function) }
+        match wait.kind {
+            WaitKind::Timer => Doing::Sleeps(function),
+            WaitKind::Disk => Doing::Writes,
+            _ => Doing::Waits(function),
+        }
     }
 
     /// What it did.
@@ -29,6 +35,7 @@ impl Doing {
         match self {
             Doing::Sleeps(function) => "slept".to_owned() + &within(context, function),
             Doing::Waits(function) => "waited".to_owned() + &within(context, function),
+            Doing::Writes => "waited for the disk".to_owned(),
             Doing::Ready => "got no CPU".to_owned(),
             Doing::Runs => "worked".to_owned(),
         }
@@ -39,6 +46,7 @@ impl Doing {
         match self {
             Doing::Sleeps(function) => "sleeps".to_owned() + &within(context, function),
             Doing::Waits(function) => "waits".to_owned() + &within(context, function),
+            Doing::Writes => "waits for the disk".to_owned(),
             Doing::Ready | Doing::Runs => "goes on to its next work".to_owned(),
         }
     }

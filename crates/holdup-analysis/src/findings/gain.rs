@@ -1,7 +1,7 @@
 //! How much could be gained: what each finding takes out of the run, and how long the run is without it.
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{COMPILED, Result, StackId, StringId, ThreadIdx};
+use holdup_trace::{COMPILED, Nanos, Result, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
@@ -201,7 +201,7 @@ pub(super) fn fill(context: &Context, findings: &mut [(Finding, Option<Taken>)])
 
 /// What programs ran that neither ask the focus for anything nor give it work, in nanoseconds. O(threads).
 fn strangers(context: &Context) -> f64 {
-    let threads = || (0..context.trace.threads.pid.len()).map(|i| ThreadIdx(i as u32)).filter(|t| t.is_real());
+    let threads = || context.threads().filter(|t| t.is_real());
     let (own, others): (Vec<ThreadIdx>, Vec<ThreadIdx>) = threads().partition(|t| context.focus.contains(*t));
     let own: FxHashSet<StringId> = own.into_iter().map(|thread| context.program(thread)).collect();
     let mut partners: FxHashMap<StringId, bool> = FxHashMap::default();
@@ -211,8 +211,7 @@ fn strangers(context: &Context) -> f64 {
         // The kernel's own threads work for whoever asked.
         !context.focus.is_kernel(*thread) && !*partners.entry(program).or_insert_with(|| own.iter().any(is_partner))
     };
-    let ran = |thread: ThreadIdx| context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
-    others.into_iter().filter(&mut is_stranger).map(|thread| ran(thread) as f64).sum()
+    others.into_iter().filter(&mut is_stranger).map(|thread| context.ran(thread)).sum::<Nanos>().amount().0
 }
 
 fn is_unknown(context: &Context) -> bool {

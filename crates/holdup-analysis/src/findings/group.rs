@@ -132,7 +132,7 @@ pub(super) fn settle(context: &Context, groups: &mut Vec<(Group, Tally)>) {
 }
 
 /// Share of a disk in a lock's story from which on the disk is the finding.
-const DISK_UNDER_LOCK: f64 = 0.15;
+const DISK_UNDER_LOCK: f64 = 0.3;
 
 /// A lock that is held across a disk wait, and that disk wait, are one finding: the disk's, if it matters, and whoever has the lock does not wait
 /// longer for something else.

@@ -57,8 +57,7 @@ fn each(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Option<
     {
         return None;
     }
-    let ran = |thread: &ThreadIdx| context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
-    let each = Nanos(woken().map(ran).sum::<u64>() / f.waiters.waits);
+    let each = Nanos(woken().map(|thread| context.ran(*thread)).sum::<Nanos>().0 / f.waiters.waits);
     if each < LOOK { woken_by(context, tally).map(|by| (each, by)) } else { None }
 }
 

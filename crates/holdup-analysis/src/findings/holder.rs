@@ -10,7 +10,7 @@ use super::tally::Tally;
 use crate::intervals::{Place, Wait, is_child};
 
 /// From this share of the time on in which a lock is looked for, what another one does meanwhile is worth saying.
-const MOSTLY: f64 = 0.6;
+const MOSTLY: f64 = 0.5;
 
 /// What another thread of the program did for most of the time in which these tried to get the lock. O(waits + tries × threads of the program).
 pub(super) fn likely(context: &Context, tally: &Tally) -> Option<Doing> {

@@ -147,14 +147,13 @@ const WORKS: f64 = 0.25;
 
 /// The threads of a program outside of the focus. O(threads).
 fn outside(context: &Context, program: StringId) -> impl Iterator<Item = ThreadIdx> {
-    let all = (0..context.trace.threads.pid.len()).map(|i| ThreadIdx(i as u32));
-    all.filter(move |t| context.program(*t) == program && !context.focus.contains(*t) && t.is_real())
+    context.threads().filter(move |t| context.program(*t) == program && !context.focus.contains(*t) && t.is_real())
 }
 
 /// How long who sends work from outside of the focus worked at it; None where it mostly did nothing. O(threads).
 fn sender_ran(context: &Context, sender: StringId) -> Option<Nanos> {
-    let ran = outside(context, sender).filter_map(|thread| context.timeline.ran.get(thread.index())).sum();
-    (ran as f64 >= WORKS * context.duration().0).then_some(Nanos(ran))
+    let ran: Nanos = outside(context, sender).map(|thread| context.ran(thread)).sum();
+    (ran.amount().0 >= WORKS * context.duration().0).then_some(ran)
 }
 
 /// What who sends work did meanwhile, behind its name. O(threads + samples).
@@ -209,9 +208,18 @@ fn is_most_of_it(context: &Context, cpu: &CpuSeconds, findings: &[Finding], idle
     let matters = lasted > LEAST * context.duration().seconds() && lasted > LASTS * most(|f| f.lasted_s);
     let alone = lasted < ran_nothing(context) + LEAST * lasted;
     let costs_most = is_seldom_active(context, cpu) && cpu.no_work > NEXT_TO_NOTHING * most(|f| f.blame_cpu_s);
-    (serves == Some(false) || is_for_its_user(context, idle))
+    (serves == Some(false) || idle.about.sleeps || is_for_its_user(context, idle))
         && (costs_most || matters && alone)
         && !has_busier_siblings(context, idle)
+}
+
+/// Whether it is whole processes that do nothing but sleep for a time that they chose. O(threads).
+pub(super) fn are_processes_that_sleep(context: &Context, tally: &Tally) -> bool {
+    let site = tally.main_site(context.classifier);
+    let looks = place::is_at_input(context, site) || context.classifier.unseen_at(site).is_some();
+    let pids: FxHashSet<u32> = tally.ends().keys().map(|thread| context.pid(*thread)).collect();
+    let mut of_them = context.threads().filter(|thread| pids.contains(&context.pid(*thread)));
+    tally.is_asleep() && !looks && of_them.all(|thread| tally.ends().contains_key(&thread))
 }
 
 /// Whether it is the main thread of what the user has started that sleeps: its end is what he waits for, though it may serve others meanwhile.
@@ -243,7 +251,7 @@ const WORKS_MEANWHILE: f64 = 0.01;
 /// Whether another thread of the process works, and more than the one that is idle: a load generator's main thread sleeps for as long as the
 /// others are to work.
 fn has_busier_siblings(context: &Context, idle: &Finding) -> bool {
-    let ran = |thread: ThreadIdx| Nanos(context.timeline.ran.get(thread.index()).copied().unwrap_or(0)).seconds();
+    let ran = |thread: ThreadIdx| context.ran(thread).seconds();
     let culprits = &idle.about.culprits;
     let Some(pid) = culprits.first().map(|thread| context.pid(*thread)) else { return false };
     let most = culprits.iter().map(|thread| ran(*thread)).fold(WORKS_MEANWHILE * idle.lasted_s, f64::max);

@@ -189,9 +189,25 @@ pub(super) fn main_wait(context: &Context, group: &Group, tally: &Tally) -> Stac
     tally.common_stack_of(context.classifier, |stack| is_for(stack) && (!at_work || works(stack)))
 }
 
+/// Threads of a runtime may have so many words to sleep at, each for itself.
+const WORDS: usize = 3;
+
+/// Whether each thread waits at words of its own, so that what they wait for is behind these, and is no more locks than one. O(locks).
+fn is_of_waiters(context: &Context, tally: &Tally) -> bool {
+    let is_own = |lock| context.learned.locks.get(lock).is_some_and(|story| story.threads.len() == 1);
+    (2..=WORDS * tally.threads.len()).contains(&tally.locks.len()) && tally.locks.iter().all(is_own)
+}
+
+/// All that is known of such a lock: where it is taken.
+fn behind_waiters(context: &Context, group: &Group, tally: &Tally) -> Option<LockFacts> {
+    let at = place::application(context, main_wait(context, group, tally))?;
+    Some(LockFacts { name: context.trace.text(at.function).to_owned(), ..LockFacts::default() })
+}
+
 /// What is known of the lock of a group: its own name, if it has one, or what people call it.
 pub(super) fn facts(context: &Context, group: &Group, tally: &Tally) -> Option<LockFacts> {
-    let lock = context.lock(group.lock()?);
+    let lock =
+        if is_of_waiters(context, tally) { behind_waiters(context, group, tally) } else { context.lock(group.lock()?) };
     let Some(known) = known(context, tally) else { return lock };
     let facts = lock.unwrap_or_default();
     // One of which there is but a function has that as its name.

@@ -18,9 +18,8 @@ const NEVER: f64 = 0.1;
 
 /// Whether it had next to no CPU time, in all of the recording. O(n log n) in the finding's spans.
 fn next_to_never_ran(context: &Context, tally: &Tally) -> bool {
-    let ran = |thread: &ThreadIdx| context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
-    let ran: u64 = tally.ends().keys().map(ran).sum();
-    (ran as f64) < NEVER * context.spans(tally, |_| true).1.0 as f64
+    let ran: Nanos = tally.ends().keys().map(|thread| context.ran(*thread)).sum();
+    ran.amount() < NEVER * context.spans(tally, |_| true).1.amount()
 }
 
 /// Whether what the waiters miss is mostly a CPU for the one they wait for. On a machine that is merely busy with

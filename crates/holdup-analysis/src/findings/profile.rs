@@ -1,7 +1,7 @@
 //! What the program did with the CPU time that it had.
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{Amount, StackId, StringId, ThreadIdx};
+use holdup_trace::{Amount, StackId, StringId, ThreadIdx, is_made_at_run_time};
 use rustc_hash::FxHashMap;
 
 use super::below::Below;
@@ -17,6 +17,7 @@ use crate::report::{Confidence, Finding, FindingKind};
 use crate::runtime;
 
 mod busy;
+mod pool;
 mod waited;
 
 use busy::Busy;
@@ -165,6 +166,7 @@ pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) ->
     }
     let location = culprit::specific(context, &samples).or_else(|| widest(context, &samples));
     let location = location.map(|l| own_part(context, &samples, &l).unwrap_or(l));
+    let is_made = |l: &LocationRow| is_made_at_run_time(context.trace.text(l.module));
     let ran = |stack: StackId| location.is_none_or(|l| is_on(context, stack, &l));
     let nameless = inside::stands_for(context, &samples);
     if location.is_none() && nameless.is_empty() {
@@ -173,7 +175,9 @@ pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) ->
     let thread = busiest_in(context, program, ran)?;
     let mut found = culprit::of_thread(context, thread);
     found.function = nameless.to_owned();
-    if let Some(location) = location.filter(|l| !culprit::runs_anything(context, l)) {
+    // What stands for code without names says more than that it has none.
+    let tells = |l: &LocationRow| !culprit::runs_anything(context, l) && (nameless.is_empty() || !is_made(l));
+    if let Some(location) = location.filter(tells) {
         culprit::tell_function(context, &mut found, &[&samples], &location);
         found.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);
     }

@@ -7,6 +7,10 @@ use holdup_trace::tables::LocationRow;
 use holdup_trace::{Amount, Nanos, StringId, Table, ThreadIdx};
 use rustc_hash::FxHashMap;
 
+mod beside;
+
+use beside::{Sleepers, with_disk};
+
 use super::context::Context;
 use super::main_stack::main_stack;
 use super::tally::{Group, Tally, Why};
@@ -17,10 +21,10 @@ use crate::servers::Processes;
 
 /// The share of the time from which on a row of processes is a cause of its own.
 const LEAST: f64 = 0.3;
-/// A process with more of the row's time than this is worth a finding of its own.
-const LARGEST: f64 = 0.25;
-/// Rows of so few tell nothing.
-const FEW: usize = 6;
+/// A process with more of the row's time than this is worth a finding of its own, in the same rows.
+const LARGEST: [f64; 2] = [0.5, 0.25];
+/// Rows of fewer tell nothing, if they are of one program, and if they are of several.
+const FEWEST: [usize; 2] = [3, 6];
 /// So many at once, on average, are not one after another.
 const AT_ONCE: f64 = 1.25;
 /// One program with so much of their time is what they are.
@@ -91,9 +95,12 @@ impl Row {
 
     /// Whether it is that, and no single one of them.
     fn is_it(&self, context: &Context) -> bool {
+        let program = |started: &Started| context.program(started.process);
+        let is_mixed = self.started.windows(2).any(|pair| program(&pair[0]) != program(&pair[1]));
+        let (fewest, largest) = (FEWEST[usize::from(is_mixed)], LARGEST[usize::from(is_mixed)]);
         self.is_one_after_another(context)
-            && self.started.len() >= FEW
-            && (self.longest as f64) < LARGEST * self.covered as f64
+            && self.started.len() >= fewest
+            && (self.longest as f64) < largest * self.covered as f64
     }
 
     /// The row that takes most of the time that is explained; of one in another, the inner one. Where what one process starts is not one after
@@ -139,7 +146,13 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
     // A shell does a part of the work of those that it forks.
     let is_theirs = |(group, tally): &(Group, Tally)| is_theirs(group) && tally.is_mostly_of(|thread| below.is(thread));
     let slept = slept(context, groups.iter().filter(|g| is_theirs(g)));
-    if ((below.ran() + slept.0) as f64) < AT_WORK * row.covered as f64 {
+    let waits = |thread: &ThreadIdx| below.is(*thread) || *thread == row.starter;
+    let sleepers = Sleepers::of(context, groups.iter().filter(|g| !is_theirs(g)), waits);
+    if ((below.ran() + slept.0 + sleepers.lasted.0) as f64) < AT_WORK * row.covered as f64 {
+        return None;
+    }
+    // A few of one program that work are told by what they work at.
+    if row.started.len() < FEWEST[1] && 2 * below.ran() > row.covered {
         return None;
     }
     // While some sleep, others of them may work, for which they look.
@@ -158,15 +171,18 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
         about.subjects.extend(tally.subjects().copied());
     }
     about.subjects.sort_unstable();
-    let lost = turns::could_run(context, row.covered).0.min(context.blame.cpu.no_work + taken.0).max(taken.0);
+    about.asks.clone_from(&sleepers.threads);
+    // What they wait for is charged there, too.
+    let charged_there = taken.0 + sleepers.rank.0;
+    let lost = turns::could_run(context, row.covered).0.min(context.blame.cpu.no_work + charged_there).max(taken.0);
     let finding = Finding {
         blame_cpu_s: context.limits.of_cpus(Amount(lost)),
         share_of_held_up: if charged > Amount::ZERO { (taken / charged).min(1.0) } else { 0.0 },
         about,
         ..finding(context, &row, &below)
     };
-    let finding = with_disk(context, finding, &row, &at_disk);
-    Some((finding, Amount(lost - taken.0)))
+    let finding = with_disk(context, sleepers.told_in(context, finding, &row), &row, &at_disk);
+    Some((finding, Amount((lost - charged_there).max(0.0))))
 }
 
 /// How long processes slept of their own accord. On a machine of which everything is looked at there is always one that sleeps between two looks
@@ -204,7 +220,7 @@ impl Below {
         for (thread, started) in (0..).map(ThreadIdx).zip(&found.of) {
             let Some(started) = *started else { continue };
             let (count, sum) = found.programs.entry(context.program(thread)).or_default();
-            let own = context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
+            let own = context.ran(thread).0;
             *count += usize::from(processes.main(thread).is_none_or(|main| main == thread));
             *sum += own;
             *ran.entry(started).or_default() += own;
@@ -307,23 +323,6 @@ const ADVICE: &str = "Let those run at once that do not need each other (make -j
 const ADVICE_TO_SLEEPERS: &str = "If it waits for something to happen, wait for that itself (wait, inotifywait, a lock, a pipe), or look sooner and \
                                   more often; if each piece of its work is followed by a pause, do without. If it is meant to sleep, there is \
                                   nothing to mend.";
-
-/// From this share of the row's time on it is worth saying that they waited for a disk.
-const AT_DISK: f64 = 0.25;
-
-/// Says for how long and where they waited for a disk, if they did so for much of the time.
-fn with_disk(context: &Context, finding: Finding, row: &Row, at_disk: &Tally) -> Finding {
-    if (at_disk.waited.0 as f64) < AT_DISK * row.covered as f64 {
-        return finding;
-    }
-    let Some(at) = place::place(context, at_disk.main_site(context.classifier)) else { return finding };
-    let (function, lasted) = (context.trace.text(at.function), duration(context.limits.once(at_disk.waited.amount())));
-    Finding {
-        title: format!("{}; they waited for the disk for {lasted}", finding.title).into(),
-        advice: format!("Ask the disk less often in {function}: in batches, or ahead of time. {}", finding.advice),
-        ..finding
-    }
-}
 
 /// Who starts them; where they are of one program, with what that runs.
 fn culprit(context: &Context, row: &Row, below: &Below, same: Option<StringId>) -> Culprit {

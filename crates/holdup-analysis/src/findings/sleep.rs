@@ -7,18 +7,25 @@ use rustc_hash::FxHashSet;
 use super::at_once::{self, Limit};
 use super::context::Context;
 use super::crew::Crew;
+use super::doing::Doing;
 use super::tally::{Group, Tally};
 use super::{holder, lock, place};
 use crate::classify::WaitKind;
-use crate::report::Culprit;
+use crate::report::Finding;
 use crate::runtime;
 
-/// What they did, where `limit` says how many did it at a time, and `lasted` how long.
+/// What another one of the program does while these try to get a lock that it may have, if that is what they sleep for. O(waits) if it is.
+pub(super) fn holder(context: &Context, group: &Group, tally: &Tally) -> Option<Doing> {
+    let tries = matches!(group, Group::Timer(..)) && wanted(context, tally).is_some();
+    (tries && lock::kept_at(context, group, tally).is_none()).then(|| holder::likely(context, tally)).flatten()
+}
+
+/// What they did, where `limit` and `holder` say how many did it at a time, and what another one did meanwhile, and `lasted` how long.
 pub(super) fn title(
     context: &Context,
     (group, tally): (&Group, &Tally),
     crew: &Crew,
-    limit: Option<Limit>,
+    (limit, holder): (Option<Limit>, Option<Doing>),
     lasted: &str,
 ) -> String {
     let who = crew.words(context);
@@ -33,8 +40,8 @@ pub(super) fn title(
                 "{who} slept for {lasted} in tries to get {lock}, while others waited for one of {own} own"
             );
         }
-        let meanwhile = holder::likely(context, tally).map(|doing| doing.past(context));
-        let meanwhile = meanwhile.map(|did| format!(", while another one {did}")).unwrap_or_default();
+        let meanwhile =
+            holder.map(|doing| doing.past(context)).map(|did| format!(", while another one {did}")).unwrap_or_default();
         format!("{who} slept for {lasted} in tries to get {lock}{meanwhile}")
     } else if lock::is_kept_meanwhile(context, group, tally) {
         format!("{who} {slept} for {lasted} while a lock was kept for {it}")
@@ -94,10 +101,10 @@ pub(super) fn advice(
     context: &Context,
     (group, tally): (&Group, &Tally),
     limit: Option<Limit>,
-    c: &Culprit,
+    f: &Finding,
     function: &str,
 ) -> String {
-    let process = &c.process;
+    let (process, asker) = (&f.culprit.process, &f.waiters.function);
     if tries_lock(context, tally) {
         if lock::kept_at(context, group, tally).is_some() {
             return lock::DEADLOCK.to_owned();
@@ -147,6 +154,11 @@ pub(super) fn advice(
         format!(
             "{server} waits for {process} as for a client that does something else meanwhile: let it serve others then (a thread or a task for each \
              connection), or close connections on which nothing comes. Or see why {process} sleeps in {function}."
+        )
+    } else if tally.ends().keys().all(|thread| context.focus.is_kernel(*thread)) && !asker.is_empty() {
+        format!(
+            "The kernel takes that long over what {asker} asks for: ask for it less often, or keep what it gave (files, watches, mappings) and use it \
+             again."
         )
     } else if is_for_others(context, tally) {
         // Whoever serves is not asked to keep a pace.

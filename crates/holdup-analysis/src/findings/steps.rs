@@ -60,11 +60,11 @@ fn words(context: &Context, processes: &Processes, starter: ThreadIdx, steps: &[
 /// What most of the CPU time of each step went into: a shell that starts one says less. O(threads).
 fn named(context: &Context, processes: &Processes, steps: &[&Started]) -> Vec<String> {
     let of = processes.below(&steps.iter().map(|step| step.process).collect());
-    let mut ran: FxHashMap<ThreadIdx, FxHashMap<(StringId, StringId), u64>> = FxHashMap::default();
+    let mut ran: FxHashMap<ThreadIdx, FxHashMap<(StringId, StringId), Nanos>> = FxHashMap::default();
     for (thread, step) in (0..).map(ThreadIdx).zip(of) {
         let Some(step) = step else { continue };
         let what = (context.program(thread), context.timeline.subject(thread).unwrap_or_default());
-        let own = context.timeline.ran.get(thread.index()).copied().unwrap_or(0);
+        let own = context.ran(thread);
         *ran.entry(step).or_default().entry(what).or_default() += own;
     }
     let name = |step: &&Started| {

@@ -58,9 +58,7 @@ pub(super) fn is_storm(processes: usize, seconds: f64) -> bool {
 
 impl Storm {
     pub(super) fn of(context: &Context, program: StringId, seconds: f64) -> Option<Storm> {
-        let threads = &context.trace.threads;
-        let own = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32));
-        let own = own.filter(|t| context.program(*t) == program && context.focus.contains(*t));
+        let own = context.threads().filter(|t| context.program(*t) == program && context.focus.contains(*t));
         let processes = context.processes(own.clone());
         let each_s = seconds / processes.max(1) as f64;
         is_storm(processes, seconds).then(|| Storm { processes, each_s, all_s: seconds, advice: fewer(context, own) })

@@ -55,7 +55,8 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
         let threads = pairs.sides.concat();
         // What goes by until the other one's CPU wakes up is told as a part of each round trip; if it is most of it, as a finding of its own.
         let waking = Parts::of(context, &pairs).is_mostly_waking();
-        let (taken, about) = take_groups(groups, &threads, pairs.length, !waking);
+        let told = Told { waking: !waking, outside: false };
+        let (taken, about) = take_groups(groups, &threads, pairs.length, told);
         let could_run = could_run(context, pairs.length).0.min(left_by_others(context, groups, &threads).0);
         let rest = could_run - waking_of(groups, &threads).0;
         uncharged += Amount((rest - taken.0 - charged_to(groups, &threads).0).max(0.0));
@@ -64,7 +65,7 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
         findings.push(Finding { share_of_held_up: share(taken), blame_cpu_s, about, ..finding(context, &pairs) });
     }
     for (threads, ns, finding) in held_back {
-        let (taken, about) = take_groups(groups, &threads, ns, false);
+        let (taken, about) = take_groups(groups, &threads, ns, Told { waking: false, outside: true });
         // While others are held up by something else, as by a lock that all need, nothing is lost by it.
         let lost = could_run(context, ns).0.min(context.blame.cpu.no_work + taken.0);
         uncharged += Amount((lost - taken.0).max(0.0));
@@ -140,14 +141,28 @@ impl Pairs {
     }
 }
 
-/// Takes out what is about these threads alone, who spent `ns` so, their waking up only if `waking`, and returns what was charged there.
-fn take_groups(groups: &mut Vec<(Group, Tally)>, threads: &[ThreadIdx], ns: u64, waking: bool) -> (Amount, About) {
+/// What else is told of some threads by the finding that is about them.
+struct Told {
+    /// Their waking up.
+    waking: bool,
+    /// That they waited for input from outside, if they hardly did so for longer.
+    outside: bool,
+}
+
+/// Who waits for this many times as long waits for something else, too.
+const LONGER: f64 = 1.25;
+
+/// Takes out what is about these threads alone, who spent `ns` so, and returns what was charged there.
+fn take_groups(groups: &mut Vec<(Group, Tally)>, threads: &[ThreadIdx], ns: u64, of: Told) -> (Amount, About) {
     let inside = |t: &ThreadIdx| threads.contains(t);
     let about = |(group, tally): &(Group, Tally)| {
         let told = match group {
             // Others may wait for what the two do together, such as the shell that started one of them.
             Group::Serial(_) => true,
-            _ if is_waking(group) => waking,
+            _ if is_waking(group) => of.waking,
+            Group::Outside(..) => {
+                of.outside && tally.threads.iter().all(inside) && tally.waited.amount().0 <= LONGER * ns as f64
+            }
             // To wait for the other is not to have nothing to do.
             Group::Idle(..) => tally.waited.0 <= ns.saturating_mul(2) && tally.threads.iter().all(inside),
             _ => false,
@@ -203,10 +218,9 @@ impl Parts {
         let Pairs { trips, sides, .. } = pairs;
         let known = [trips.own, trips.other].map(|ns| ns as f64 / trips.length().max(1) as f64);
         let whole = context.blame.window == (0, context.timeline.end);
-        let ran = sides.each_ref().map(|side| {
-            let ran = |t: &ThreadIdx| context.timeline.ran.get(t.index()).copied().unwrap_or(0);
-            side.iter().map(ran).sum::<u64>() as f64 / pairs.length.max(1) as f64
-        });
+        let ran = sides
+            .each_ref()
+            .map(|side| side.iter().map(|t| context.ran(*t)).sum::<Nanos>().0 as f64 / pairs.length.max(1) as f64);
         let work = if whole && ran[0] + ran[1] <= 1.0 { ran } else { known };
         Parts { work, waking: (1.0 - work[0] - work[1]).max(0.0), main: usize::from(work[1] > work[0]) }
     }
@@ -256,8 +270,8 @@ pub(super) fn could_run(context: &Context, ns: u64) -> Amount {
 
 /// The one with the most samples of those on a side, and what they all ran.
 fn culprit_of(context: &Context, side: &[ThreadIdx]) -> Culprit {
-    let ran = |t: &&ThreadIdx| context.timeline.ran.get(t.index()).copied().unwrap_or(0);
-    let thread = side.iter().max_by_key(|t| (ran(t), std::cmp::Reverse(**t))).copied().unwrap_or(ThreadIdx::NONE);
+    let thread =
+        side.iter().max_by_key(|t| (context.ran(**t), std::cmp::Reverse(**t))).copied().unwrap_or(ThreadIdx::NONE);
     let mut found = culprit::of_thread(context, thread);
     let samples = context.samples_of(side.iter().copied());
     if let Some(location) = culprit::specific(context, &samples) {

@@ -104,7 +104,7 @@ fn siblings(context: &Context, blamed: &FxHashSet<ThreadIdx>) -> Vec<ThreadIdx> 
         let first = lives.partition_point(|life| life.1 <= from);
         lives.get(first).is_some_and(|life| life.0 < to)
     };
-    let all = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32)).filter(|t| !blamed.contains(t));
+    let all = context.threads().filter(|t| !blamed.contains(t));
     all.filter(|t| starter(*t).is_some_and(|by| own.contains(&(context.program(*t), by))) && is_beside(*t)).collect()
 }
 
@@ -116,6 +116,6 @@ fn done(context: &Context, tally: &Tally, blamed: &FxHashSet<ThreadIdx>) -> Vec<
         let (tid, end) = (threads.tid[t.index()], threads.end[t.index()]);
         tid == context.pid(*t) || end.nanos() < context.blame.window.1
     };
-    let all = (0..threads.pid.len()).map(|i| ThreadIdx(i as u32));
+    let all = context.threads();
     all.filter(|t| pids.contains(&context.pid(*t)) && is_done(t) && !blamed.contains(t)).collect()
 }

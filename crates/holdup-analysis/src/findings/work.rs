@@ -60,8 +60,31 @@ const CARRIES: &[&str] = &[
     "v8::ValueDeserializer::*",
 ];
 
+/// Where an attribute of an object from a database is read when it is asked for: in SQLAlchemy, Django, peewee, Active Record and Hibernate.
+const LOADS_LAZILY: &[&str] = &[
+    "LazyLoader.*",
+    "_LazyLoader.*",
+    "ForwardManyToOneDescriptor.get_object",
+    "ForwardManyToOneDescriptor.__get__",
+    "DeferredAttribute.__get__",
+    "ForeignKeyAccessor.get_rel_instance",
+    "ActiveRecord::Associations::SingularAssociation#*",
+    "ActiveRecord::Associations::CollectionAssociation#load_target",
+    "org.hibernate.proxy.AbstractLazyInitializer.*",
+    "org.hibernate.collection.internal.AbstractPersistentCollection.*",
+    "org.hibernate.collection.spi.AbstractPersistentCollection.*",
+];
+
 /// Those further up are looked for first.
-static KNOWN: [Known; 10] = [
+static KNOWN: [Known; 11] = [
+    Known {
+        functions: LOADS_LAZILY,
+        around: (&[], &[]),
+        with: &[],
+        is_trigger: false,
+        what: "reads what objects refer to, one query for each (an ORM's lazy loading)",
+        mend: "read it with the query that finds them (joinedload, selectinload, select_related, prefetch_related, includes, JOIN FETCH).",
+    },
     Known {
         functions: &["RI_FKey_*"],
         around: (&[], &[]),

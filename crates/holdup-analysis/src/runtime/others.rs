@@ -158,6 +158,51 @@ pub(super) const R: Runtime = Runtime {
     ..Runtime::NONE
 };
 
+pub(super) const OCTAVE: Runtime = Runtime {
+    language: "Octave",
+    nameless: "Octave code without names",
+    naming: "Octave's profiler (profile on, profshow) tells which of its functions. A loop over numbers is slow there: one operation on a whole \
+             array does the same at once.",
+    loops: &[
+        "main",
+        "octave::tree_*",
+        "octave::interpreter::*",
+        "octave::application::*",
+        "octave::cli_application::*",
+        "octave_user_function::*",
+        "octave::execute_*",
+    ],
+    interprets: |module| begins(module, &["liboctinterp", "liboctave", "octave-cli", "octave"]),
+    ..Runtime::NONE
+};
+
+/// What sets a document is a language of macros.
+pub(super) const TEX: Runtime = Runtime {
+    language: "TeX",
+    nameless: "TeX's macros",
+    naming: "To leave parts of the document out (\\includeonly, draft) tells which of them take long: what macros draw (TikZ) may be kept (its \
+             library external), and what they load may be dumped into a format (mylatexformat).",
+    loops: &["main", "main_body", "main_control", "mainbody", "maincontrol"],
+    interprets: |module| begins(module, &["luahbtex", "luatex", "pdftex", "xetex", "tex"]),
+    ..Runtime::NONE
+};
+
+/// It runs what it has translated, one thread at a time.
+pub(super) const VALGRIND: Runtime = Runtime {
+    language: "a program under valgrind",
+    nameless: "code under valgrind",
+    naming: "Valgrind runs one thread of the program at a time, and each many times slower: callgrind tells which functions, and without valgrind \
+             they wait for something else.",
+    loops: &["main"],
+    interprets: |module| {
+        let base = module.rsplit('/').next().unwrap_or(module);
+        ["memcheck-", "callgrind-", "cachegrind-", "helgrind-", "drd-", "massif-", "dhat-"]
+            .iter()
+            .any(|tool| base.starts_with(tool))
+    },
+    ..Runtime::NONE
+};
+
 /// What a shell spends in itself it spends in going through its script, line by line.
 pub(super) const SHELL: Runtime = Runtime {
     language: "shell",
@@ -177,11 +222,14 @@ pub(super) const SHELL: Runtime = Runtime {
     ..Runtime::NONE
 };
 
+/// How its functions get names.
+pub(crate) const ERLANG_NAMES: &str = "Start it with `+JPperf true` (in ERL_FLAGS), and its functions have names. Where one of Erlang's processes does \
+                                       all, the others wait in its mailbox: observer, or process_info(Pid, message_queue_len), tells which.";
+
 /// Its schedulers run the program and are no threads of its own; what they run is told by [`crate::schedulers`].
 pub(super) const ERLANG: Runtime = Runtime {
     compilers: &["beam.smp"],
-    naming: "Start it with `+JPperf true` (in ERL_FLAGS), and its functions have names. Where one of Erlang's processes does all, the others wait in its \
-             mailbox: observer, or process_info(Pid, message_queue_len), tells which.",
+    naming: ERLANG_NAMES,
     marker: "sys_sig_dispatc",
     roles: &[(Role::Housekeeping, &["sys_sig_dispatc", "sys_msg_dispatc", "poller", "aux", "async_"])],
     ..Runtime::NONE
@@ -201,6 +249,9 @@ const POSTGRES_WAITS: &[&str] = &[
 /// A server rather than a runtime; but its authors, too, name who called these.
 pub(super) const POSTGRES: Runtime = Runtime {
     is_own: |module, function| begins(module, &["postgres"]) && POSTGRES_WAITS.contains(&function),
+    waits: POSTGRES_WAITS,
+    // A checkpoint takes its time, so that others have the disk.
+    homes: &["CheckpointWriteDelay"],
     ..Runtime::NONE
 };
 

@@ -3,6 +3,10 @@
 use holdup_trace::COMPILED;
 
 use super::row::Scheduler;
+use crate::runtime::ERLANG_NAMES;
+
+/// The memory of the assembler that it compiles with.
+const PAGES: &str = "memfd:vmem";
 
 pub(super) const ERLANG: Scheduler = Scheduler {
     idles: &["erts_schedule", "erts_check_io*"],
@@ -13,8 +17,12 @@ pub(super) const ERLANG: Scheduler = Scheduler {
         module.rsplit('/').next().is_some_and(|base| base.starts_with("beam.smp"))
             || module == COMPILED && is_of_library(function)
     },
-    // Compiled code is named so for perf.
-    is_task: |module, function| module == COMPILED && function.starts_with('$') && function.contains(':'),
+    // Compiled code is named so for perf. Else it has no names, and lies where what writes it keeps its pages.
+    is_task: |module, function| {
+        module == COMPILED && function.starts_with('$') && function.contains(':') || module.contains(PAGES)
+    },
+    nameless: "Erlang without names",
+    naming: ERLANG_NAMES,
     migrates: true,
     lends_threads: true,
     works: "Let more processes do what {} does, or make it shorter: those that wait for it wait in its mailbox, one behind the other.",

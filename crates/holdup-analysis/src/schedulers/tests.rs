@@ -209,3 +209,11 @@ fn what_begins_like_a_compilers_suffix_is_none() {
     assert!(is_own("app", "slices.partitionOrdered[go.shape.int]") && is_own("app", "sort.isrange"));
     assert!(!is_own("app", "index.part.0") && !is_own("app", "index.isra.3") && !is_own("app", "sort.cold"));
 }
+
+#[test]
+fn code_of_erlang_without_names_is_known_by_its_memory() {
+    let of = |module| of_task(module, "code compiled at run time").map_or("", |scheduler| scheduler.nameless);
+    assert_eq!(of("memfd:vmem (deleted)"), "Erlang without names");
+    assert_eq!(of("/memfd:vmem (deleted)"), "Erlang without names");
+    assert_eq!(of("memfd:libffi (deleted)"), "");
+}

@@ -10,6 +10,7 @@ use super::super::context::Context;
 use super::super::one_by_one::OneByOne;
 use super::super::storm::Storm;
 use super::super::{idle, inside, work};
+use super::pool::Pool;
 use super::waited;
 use crate::label;
 use crate::report::{Confidence, Culprit, Finding, FindingKind};
@@ -138,7 +139,7 @@ impl Busy<'_> {
     }
 
     fn advice(&self, thread: ThreadIdx) -> String {
-        let of_work = self.advice_on_work();
+        let of_work = self.advice_on_work(thread);
         let advice = match &self.collection {
             // What the program itself runs matters less.
             Some(collection) if collection.is_most() => collection.advice.clone(),
@@ -152,7 +153,7 @@ impl Busy<'_> {
     }
 
     /// What is known of how it works, the special before the general.
-    fn advice_on_work(&self) -> String {
+    fn advice_on_work(&self, thread: ThreadIdx) -> String {
         let (context, below, function) = (self.context, &self.below, &self.found.function);
         let of_kernel = || below.known(function).map(|of_kernel| format!("{of_kernel} ")).unwrap_or_default();
         let in_turn = |one_by_one: &OneByOne| of_kernel() + &one_by_one.advice(function);
@@ -164,7 +165,12 @@ impl Busy<'_> {
             Some(advice) => advice,
             None if is_full(context) && is_full_of_others(context) => FULL_OF_OTHERS.to_owned(),
             None if is_full(context) => FULL.to_owned(),
-            None => FASTER.to_owned(),
+            None => match Pool::beside(context, thread, &self.samples) {
+                Some(pool) => {
+                    pool.advice(context, self.name(), if function.is_empty() { "this code" } else { function })
+                }
+                None => FASTER.to_owned(),
+            },
         }
     }
 
