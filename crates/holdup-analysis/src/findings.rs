@@ -337,7 +337,7 @@ impl Context<'_> {
             ..Finding::default()
         };
         finding.about.looks = look::is_one(self, group, tally);
-        finding.about.sleeps = matches!(group, Group::Idle(..)) && idle::are_processes_that_sleep(self, tally);
+        finding.about.sleeps = idle::are_processes_that_sleep(self, group, tally);
         describe::describe(self, (group, tally), &crew, client, &mut finding);
         (finding.confidence, finding.doubts) = confidence::of(self, group, tally);
         look::doubt(&mut finding);
@@ -369,7 +369,6 @@ impl Context<'_> {
 
     fn health(&self) -> Health {
         let h = &self.timeline.health;
-        let total = self.blame.cpu.total.max(1.0);
         Health {
             lost_events: h.lost_events,
             lost_stacks: h.lost_stacks,
@@ -378,7 +377,7 @@ impl Context<'_> {
             unknown_wakers: h.unknown_wakers,
             cycles: self.blame.cycles,
             unmatched: h.unmatched,
-            share_unknown: (self.blame.cpu.lost / total).min(1.0),
+            share_unknown: (self.blame.cpu.lost / self.blame.cpu.total.max(1.0)).min(1.0),
             inferred: h.inferred,
         }
     }

@@ -17,7 +17,6 @@ use row::Runtime;
 pub(crate) use row::bare;
 
 use crate::known::{Known, Runs};
-use crate::schedulers;
 
 /// The table.
 const ALL: &[Runtime] = &[
@@ -74,7 +73,12 @@ pub(crate) fn interprets(module: &str) -> Option<&'static str> {
 
 /// Whether a function of an interpreter runs whatever the program has, so that it says nothing.
 pub(crate) fn runs_anything(module: &str, function: &str) -> bool {
-    ALL.iter().any(|r| (r.interprets)(module) && schedulers::any(r.loops, function))
+    ALL.iter().any(|r| (r.interprets)(module) && r.loops.iter().any(|own| is_it(own, function)))
+}
+
+/// Whether it is this function, or one that begins so.
+fn is_it(pattern: &str, function: &str) -> bool {
+    pattern.strip_suffix('*').map_or(pattern == function, |begin| function.starts_with(begin))
 }
 
 /// What a thread runs of this language whose functions are not known, as the name of a function.

@@ -214,7 +214,10 @@ fn is_most_of_it(context: &Context, cpu: &CpuSeconds, findings: &[Finding], idle
 }
 
 /// Whether it is whole processes that do nothing but sleep for a time that they chose. O(threads).
-pub(super) fn are_processes_that_sleep(context: &Context, tally: &Tally) -> bool {
+pub(super) fn are_processes_that_sleep(context: &Context, group: &Group, tally: &Tally) -> bool {
+    if !matches!(group, Group::Idle(..)) {
+        return false;
+    }
     let site = tally.main_site(context.classifier);
     let looks = place::is_at_input(context, site) || context.classifier.unseen_at(site).is_some();
     let pids: FxHashSet<u32> = tally.ends().keys().map(|thread| context.pid(*thread)).collect();

@@ -30,7 +30,7 @@ pub(crate) struct Runtime {
     pub(super) nameless: &'static str,
     /// What tells them, a sentence.
     pub(super) naming: &'static str,
-    /// Functions of that interpreter that run whatever the program has: they say nothing.
+    /// Functions of that interpreter that run whatever the program has, or how these begin if they end with `*`: they say nothing.
     pub(super) loops: &'static [&'static str],
     /// Whether a file holds that interpreter.
     pub(super) interprets: fn(module: &str) -> bool,
