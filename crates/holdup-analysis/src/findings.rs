@@ -9,6 +9,7 @@ mod cache_line;
 mod callers;
 mod caveats;
 mod client;
+mod close;
 mod collecting;
 mod collection;
 mod confidence;
@@ -68,9 +69,9 @@ mod works_on;
 
 use std::cell::OnceCell;
 
-use holdup_trace::{Amount, Nanos, Result, Timestamp, Trace};
+use holdup_trace::{Amount, Nanos, Result, Trace};
 
-use crate::blame::{self, Study, Window};
+use crate::blame::{self, Study};
 use crate::classify::Classifier;
 use crate::code::Disassembler;
 use crate::focus::Focus;
@@ -117,7 +118,7 @@ pub(crate) fn with_context<R>(
 ) -> Result<R> {
     let refuse = |what| holdup_trace::Error::Input(format!("{path}: {what}"));
     let focus = Focus::find(trace, options.focus.as_deref()).map_err(refuse)?;
-    let window = window(trace, path, options)?;
+    let window = limits::window(trace, path, options)?;
     let classifier = Classifier::new(trace).with_sites(&options.idle, &options.work);
     let timeline = Timeline::new(trace, &focus, &classifier)?;
     let spins = SpinSites::new(trace, &classifier, disassembler);
@@ -187,19 +188,6 @@ fn check_conservation(cpu: &blame::CpuSeconds, path: &str) -> Result<()> {
     Err(holdup_trace::Error::Bug(what))
 }
 
-fn window(trace: &Trace, path: &str, options: &Options) -> Result<Window> {
-    let end = trace.meta.duration_ns;
-    let Some((from, to)) = options.window else { return Ok(Window { from: 0, to: end }) };
-    let ns = |s: f64| Timestamp::from_seconds(s).nanos();
-    let window = Window { from: ns(from).min(end), to: ns(to).min(end) };
-    if window.from >= window.to {
-        let length = trace.meta.duration().seconds();
-        let what = format!("{path}: nothing lies between {from} s and {to} s; the trace is {length:.3} s long");
-        return Err(holdup_trace::Error::Input(what));
-    }
-    Ok(window)
-}
-
 /// All that was found.
 struct Found {
     /// The first to begin with, each with what it could save.
@@ -220,6 +208,7 @@ impl Context<'_> {
         let mut findings: Vec<Finding> = findings.into_iter().map(|(finding, _)| finding).collect();
         profile::put_first(&mut findings, self.blame.cpu.total);
         growth::add(self, &mut findings);
+        close::doubt(self, &mut findings);
         let cpu_seconds = self.cpu_seconds().held_up_after_all(uncharged.seconds());
         let stalls = if caveats::has_wakes(self) { stalls::of(self) } else { Vec::new() };
         stalls::tell(&mut findings, &stalls);

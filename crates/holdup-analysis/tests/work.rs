@@ -9,7 +9,7 @@ use common::*;
 use holdup_trace::{Cpu, NameEvent, SampleEvent, SwitchState};
 
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
-const NAMES: [(u64, &str); 17] = [
+const NAMES: [(u64, &str); 19] = [
     (0x1000, "PostgresMain"),
     (0x2000, "AfterTriggerEndQuery"),
     (0x3000, "plpgsql_call_handler"),
@@ -26,6 +26,8 @@ const NAMES: [(u64, &str); 17] = [
     (0xe000, "processCommand"),
     (0xf000, "standard_planner"),
     (0x10000, "InitPlan"),
+    (0x11000, "_LazyLoader._load_for_state"),
+    (0x12000, "Session.execute"),
     (KERNEL, "ipt_do_table"),
 ];
 
@@ -102,4 +104,12 @@ fn what_the_kernel_works_at_is_told_where_others_wait_for_it() {
 fn what_carries_objects_is_both_sides() {
     let said = advice(&[&[0xa000], &[0xb000], &[0x7000]]);
     assert!(said.starts_with("67 % of it carries objects to other processes or threads"), "{said}");
+}
+
+#[test]
+fn objects_that_are_read_one_at_a_time_are_told() {
+    let said = advice(&[&[0x12000, 0x11000], &[0x11000], &[0x12000, 0x11000], &[0x12000]]);
+    assert!(said.starts_with("75 % of it reads what objects refer to, one query for each"), "{said}");
+    let said = advice(&[&[0x12000]]);
+    assert!(!said.contains("one query for each"), "{said}");
 }

@@ -38,6 +38,7 @@ export interface Culprit {
   module: string;
   source: string;
   called_by: string;
+  called_at: string;
   /** Absent where no command line tells. */
   works_on?: { what: string; share: number }[];
   instruction: Instruction | null;

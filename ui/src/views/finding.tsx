@@ -82,7 +82,7 @@ function Details({ f }: { f: Finding }) {
               </button>
               {c.source && <span class="dim"> {c.source}</span>}
               {c.called_by && <div class="dim">
-                  called by <Name text={c.called_by} />
+                  called by <Name text={c.called_by} />{c.called_at && `, ${c.called_at}`}
                 </div>}
               <HotInstruction hot={hot} />
             </dd>

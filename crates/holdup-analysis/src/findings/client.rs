@@ -38,7 +38,7 @@ pub(super) fn of_locks(context: &Context, groups: &[(Group, Tally)]) -> FxHashMa
             last.insert(wait.thread, *wait);
         },
     );
-    // What nothing but who waits for whom tells of is none where the client waits itself: perhaps for this server.
+    // Where nothing but who waits for whom tells of the lock, it is none that a client keeps who waits itself, perhaps for this server.
     let is_busy = |client: &Client| !matches!(client.doing, Doing::Waits(_));
     let known = locks.into_iter().filter_map(|(group, meanwhile)| Some((*group, meanwhile.client()?)));
     let known = known.filter(|(group, client)| group.is_lock() || is_busy(client));
@@ -52,9 +52,8 @@ fn keeps_siblings_waiting(context: &Context, group: &Group, tally: &Tally) -> bo
     let is_at_home = || context.timeline.place(tally.main_site(context.classifier)) == Place::Home;
     matches!(group, Group::Outside(..))
         && is_at_home()
-        && !tally.threads.is_empty()
         && tally.ends().keys().all(|thread| context.is_server(*thread))
-        && tally.threads.iter().all(|thread| servers.contains(&context.program(*thread)))
+        && tally.threads.iter().any(|thread| servers.contains(&context.program(*thread)))
 }
 
 impl Client {

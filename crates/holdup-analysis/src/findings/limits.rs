@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 
-use holdup_trace::{Amount, Nanos};
+use holdup_trace::{Amount, Nanos, Result, Timestamp, Trace};
 
 use crate::blame::Window;
+use crate::report::Options;
 
 /// The bounds of one report, and how many figures went beyond them.
 #[derive(Debug)]
@@ -51,6 +52,20 @@ impl Limits {
         self.impossible.set(self.impossible.get() + 1);
         if time > Amount::ZERO { most.seconds() } else { 0.0 }
     }
+}
+
+/// The part of the time that is to be explained; refuses one in which nothing lies.
+pub(super) fn window(trace: &Trace, path: &str, options: &Options) -> Result<Window> {
+    let end = trace.meta.duration_ns;
+    let Some((from, to)) = options.window else { return Ok(Window { from: 0, to: end }) };
+    let ns = |s: f64| Timestamp::from_seconds(s).nanos();
+    let window = Window { from: ns(from).min(end), to: ns(to).min(end) };
+    if window.from >= window.to {
+        let length = trace.meta.duration().seconds();
+        let what = format!("{path}: nothing lies between {from} s and {to} s; the trace is {length:.3} s long");
+        return Err(holdup_trace::Error::Input(what));
+    }
+    Ok(window)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ const PRICE: f64 = 2.0 / 3.0;
 const SPREAD: f64 = 0.75;
 
 /// What a finding is charged for, in CPU seconds, as far as it is a cause by itself.
-fn rank(f: &Finding) -> f64 {
+pub(super) fn rank(f: &Finding) -> f64 {
     match f.kind {
         FindingKind::WakeLatency => PRICE * f.blame_cpu_s,
         FindingKind::Serial if f.culprit.function.is_empty() => SPREAD * f.blame_cpu_s,
