@@ -142,6 +142,7 @@ impl Pairs {
 }
 
 /// What else is told of some threads by the finding that is about them.
+#[derive(Clone, Copy)]
 struct Told {
     /// Their waking up.
     waking: bool,
