@@ -300,6 +300,11 @@ fn advice(spun: &Spun, others: &Others, f: &Finding) -> String {
              end (reduction). If it is a barrier, or the end of a loop, give each thread as much to do (schedule(dynamic)). And {sleep}: their CPUs \
              would be free."
         ),
+        Others::Worked | Others::Ready if is_in(&["inner_thread", "exec_blas", "blas_thread_server"]) => {
+            "Let BLAS have no threads of its own where several of the program call it (OPENBLAS_NUM_THREADS=1, threadpoolctl): they wait for each \
+             other in loops, and take CPUs from those that work."
+                .to_owned()
+        }
         Others::Worked if named => format!(
             "Make what {} does while others wait shorter, or spread it; and {sleep}: their CPUs would be free.",
             f.culprit.function
