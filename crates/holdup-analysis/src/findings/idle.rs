@@ -215,14 +215,14 @@ fn is_most_of_it(context: &Context, cpu: &CpuSeconds, findings: &[Finding], idle
 
 /// Whether it is whole processes that do nothing but sleep for a time that they chose. O(threads).
 pub(super) fn are_processes_that_sleep(context: &Context, group: &Group, tally: &Tally) -> bool {
-    if !matches!(group, Group::Idle(..)) {
+    if !matches!(group, Group::Idle(..)) || !tally.is_asleep() {
         return false;
     }
     let site = tally.main_site(context.classifier);
     let looks = place::is_at_input(context, site) || context.classifier.unseen_at(site).is_some();
     let pids: FxHashSet<u32> = tally.ends().keys().map(|thread| context.pid(*thread)).collect();
     let mut of_them = context.threads().filter(|thread| pids.contains(&context.pid(*thread)));
-    tally.is_asleep() && !looks && of_them.all(|thread| tally.ends().contains_key(&thread))
+    !looks && of_them.all(|thread| tally.ends().contains_key(&thread))
 }
 
 /// Whether it is the main thread of what the user has started that sleeps: its end is what he waits for, though it may serve others meanwhile.

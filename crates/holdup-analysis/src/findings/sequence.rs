@@ -171,7 +171,9 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
         about.subjects.extend(tally.subjects().copied());
     }
     about.subjects.sort_unstable();
-    about.asks.clone_from(&sleepers.threads);
+    if sleepers.matter(&row) {
+        about.asks.clone_from(&sleepers.threads);
+    }
     // What they wait for is charged there, too.
     let charged_there = taken.0 + sleepers.rank.0;
     let lost = turns::could_run(context, row.covered).0.min(context.blame.cpu.no_work + charged_there).max(taken.0);

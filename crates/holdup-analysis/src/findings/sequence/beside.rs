@@ -46,9 +46,14 @@ impl Sleepers {
         found
     }
 
-    /// Says so, if it is much of the row's time.
+    /// Whether it is much of the row's time.
+    pub(super) fn matter(&self, row: &Row) -> bool {
+        self.longest.0 as f64 >= AT_WORK * row.covered as f64
+    }
+
+    /// Says so, if it is.
     pub(super) fn told_in(&self, context: &Context, finding: Finding, row: &Row) -> Finding {
-        if (self.longest.0 as f64) < AT_WORK * row.covered as f64 {
+        if !self.matter(row) {
             return finding;
         }
         let (who, at) = (context.trace.text(self.program), context.trace.text(self.function));
