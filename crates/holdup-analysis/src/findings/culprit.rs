@@ -63,6 +63,11 @@ pub(super) fn runs_anything(context: &Context, location: &LocationRow) -> bool {
     runtime::runs_anything(context.trace.text(location.module), context.trace.text(location.function))
 }
 
+/// Whether it is code that was compiled at run time and has no names.
+pub(super) fn is_made(context: &Context, location: &LocationRow) -> bool {
+    is_made_at_run_time(context.trace.text(location.module))
+}
+
 /// The thread that ran the function most while others waited for it.
 fn busiest(context: &Context, tally: &Tally, crew: &Crew, function: &LocationRow) -> Option<ThreadIdx> {
     let mut threads: FxHashMap<ThreadIdx, f64> = FxHashMap::default();
@@ -206,9 +211,8 @@ fn function_in(context: &Context, group: &Group, tally: &Tally, crew: &Crew) -> 
     let released = tally.main_release(&crew.threads);
     let waited = if group.is_lock() { tally.common_stack(context.classifier) } else { StackId::NONE };
     let samples = samples_of(context, group, tally, crew);
-    let made = |l: &LocationRow| is_made_at_run_time(context.trace.text(l.module));
     let has_stand_in = || !inside::nameless(context, &samples).is_empty();
-    let known = taken.or_else(|| specific(context, &samples)).filter(|l| !made(l) || !has_stand_in());
+    let known = taken.or_else(|| specific(context, &samples)).filter(|l| !is_made(context, l) || !has_stand_in());
     if known.is_none() && has_stand_in() {
         return None;
     }

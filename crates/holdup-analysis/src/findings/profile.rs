@@ -1,7 +1,7 @@
 //! What the program did with the CPU time that it had.
 
 use holdup_trace::tables::LocationRow;
-use holdup_trace::{Amount, StackId, StringId, ThreadIdx, is_made_at_run_time};
+use holdup_trace::{Amount, StackId, StringId, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::below::Below;
@@ -166,7 +166,6 @@ pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) ->
     }
     let location = culprit::specific(context, &samples).or_else(|| widest(context, &samples));
     let location = location.map(|l| own_part(context, &samples, &l).unwrap_or(l));
-    let is_made = |l: &LocationRow| is_made_at_run_time(context.trace.text(l.module));
     let ran = |stack: StackId| location.is_none_or(|l| is_on(context, stack, &l));
     let nameless = inside::stands_for(context, &samples);
     if location.is_none() && nameless.is_empty() {
@@ -176,7 +175,8 @@ pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) ->
     let mut found = culprit::of_thread(context, thread);
     found.function = nameless.to_owned();
     // What stands for code without names says more than that it has none.
-    let tells = |l: &LocationRow| !culprit::runs_anything(context, l) && (nameless.is_empty() || !is_made(l));
+    let tells =
+        |l: &LocationRow| !culprit::runs_anything(context, l) && (nameless.is_empty() || !culprit::is_made(context, l));
     if let Some(location) = location.filter(tells) {
         culprit::tell_function(context, &mut found, &[&samples], &location);
         found.instruction = instruction::hottest(context.trace, context.disassembler, &samples, location.function);

@@ -38,7 +38,7 @@ pub(super) fn say_who(context: &Context, busy: &mut Finding, findings: &[(Findin
     let most = most.max_by(|a, b| a.waiters.total_s.total_cmp(&b.waiters.total_s));
     let Some(advice) = busy.advice.strip_prefix(NO_WAIT) else { return };
     // Nobody waited for it, and yet the others had nothing left to do.
-    let alone = findings.iter().map(|(f, _)| f).filter(|f| super::is_alone(f) && f.kind == FindingKind::Serial);
+    let alone = findings.iter().map(|(f, _)| f).filter(|f| super::is_alone(f));
     let longest = alone.max_by(|a, b| a.lasted_s.total_cmp(&b.lasted_s));
     if let Some(alone) = longest.filter(|f| f.lasted_s > LONG * context.duration().seconds()) {
         let (who, lasted) = (&alone.culprit.process, label::duration(alone.lasted_s));
