@@ -80,7 +80,7 @@ fn trace(code: bool) -> Trace {
             for _ in 0..n {
                 t += 1;
                 let chain = b.chain(pid, &[], &[ip]);
-                b.push(t, SampleEvent { cpu: Cpu(0), tid: pid, ip, chain });
+                b.push(t, SampleEvent { cpu: Cpu(0), tid: pid, ip, bp: 0, chain });
             }
         }
     }

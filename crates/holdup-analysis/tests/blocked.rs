@@ -92,7 +92,7 @@ fn paced(stack: &[u64]) -> (String, String) {
     s = s.waits_at(20, 0, [10.0, 10.1], POLL, stack).wakes(99.9, 0, 0, 20, WakeContext::Timer, 0);
     for t in (1..10).map(|round| 100.0 * f64::from(round)) {
         let chain = s.builder.chain(1, &[], &[0x1010, 0x3010]);
-        s.builder.push(ns(t + 1.0), SampleEvent { cpu: Cpu(0), tid: 20, ip: 0x1010, chain });
+        s.builder.push(ns(t + 1.0), SampleEvent { cpu: Cpu(0), tid: 20, ip: 0x1010, bp: 0, chain });
         s = s.waits_at(20, 0, [t, t + 5.0], POLL, stack).wakes(t + 99.9, 0, 0, 20, WakeContext::Timer, 0);
     }
     let s = s.runs(20, 0, 999.9, 999.95, EXIT).by(999.95, 0, 20, 10);
@@ -163,7 +163,7 @@ fn first_beside_waits(disk: f64) -> FindingKind {
     s = s.runs(11, 1, 790.0, 1000.0, -1);
     for t in 0..1000 {
         let chain = s.builder.chain(1, &[], &[0x1010]);
-        s.builder.push(ns(f64::from(t) + 0.5), SampleEvent { cpu: Cpu(0), tid: 10, ip: 0x1010, chain });
+        s.builder.push(ns(f64::from(t) + 0.5), SampleEvent { cpu: Cpu(0), tid: 10, ip: 0x1010, bp: 0, chain });
     }
     let trace = s.finish_with(&mut Namer(&NAMES));
     let answer = explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap();

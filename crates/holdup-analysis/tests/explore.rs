@@ -110,7 +110,7 @@ fn schedule() -> Trace {
     schedule.builder.meta_mut().sample_period_ns = 1_000_000;
     for (t, ip) in [(3.0, 0x1234), (4.0, 0x1234), (6.0, 0x1240)] {
         let chain = schedule.builder.chain(1, &[], &[ip, 0x999]);
-        schedule.builder.push(ns(t), SampleEvent { cpu: Cpu(0), tid: 10, ip, chain });
+        schedule.builder.push(ns(t), SampleEvent { cpu: Cpu(0), tid: 10, ip, bp: 0, chain });
     }
     let (name, argument) = (schedule.builder.string("request"), schedule.builder.string("/page"));
     for (start, end, weight, outcome) in [

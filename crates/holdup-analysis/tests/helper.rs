@@ -27,7 +27,7 @@ fn lock_held(elsewhere: u64) -> Trace {
     for (cpu, tid, caller, end) in [(0, 10, 0x2000, 1000), (1, 11, 0x3000, elsewhere)] {
         let chain = b.chain(1, &[], &[0x1004, caller + 4, 0x4004]);
         for t in 1..end {
-            b.push(t * MS, SampleEvent { cpu: Cpu(cpu), tid, ip: 0x1004, chain });
+            b.push(t * MS, SampleEvent { cpu: Cpu(cpu), tid, ip: 0x1004, bp: 0, chain });
         }
     }
     schedule.finish_with(&mut Namer(&NAMES))

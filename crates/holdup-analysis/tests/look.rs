@@ -39,7 +39,7 @@ fn found(lets_go_each_time: bool, works_until: f64) -> Vec<Finding> {
     }
     let chain = s.builder.chain(1, &[], &[0x2010]);
     for t in 1..works_until as u32 {
-        s.builder.push(ns(f64::from(t)), SampleEvent { cpu: Cpu(1), tid: 11, ip: 0x2010, chain });
+        s.builder.push(ns(f64::from(t)), SampleEvent { cpu: Cpu(1), tid: 11, ip: 0x2010, bp: 0, chain });
     }
     s = s.runs(10, 0, 980.0, 981.0, FUTEX).by(980.5, 0, 10, 12).runs(12, 0, 981.5, 982.0, FUTEX);
     explain(&s.finish_with(&mut Names), "x", &Options::default(), &NoDisassembler).unwrap().findings

@@ -79,7 +79,7 @@ fn processes_that_run_code_without_names_are_one_culprit() {
             let at = 0x1000 * u64::from(tid);
             for sample in 0..90 {
                 let chain = s.builder.chain(pid, &[], &[at]);
-                s.builder.push(ns(t + f64::from(sample)), SampleEvent { cpu: Cpu(1), tid, ip: at, chain });
+                s.builder.push(ns(t + f64::from(sample)), SampleEvent { cpu: Cpu(1), tid, ip: at, bp: 0, chain });
             }
             t += 99.0;
             s = s.by(t - 0.02, 1, tid, 5).switch(t - 0.01, 0, 0, RUNS, -1, 5);

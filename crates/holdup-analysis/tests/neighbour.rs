@@ -36,7 +36,7 @@ fn found(lost: f64) -> Vec<Finding> {
         let t = 10.0 * f64::from(turn);
         s = s.switch(t + 9.5 - lost, 1, 10, RUNS, -1, 20).switch(t + 9.5, 1, 20, RUNS, -1, 10);
         for at in 0..(9.0 - lost) as u32 {
-            s.builder.push(ns(t + f64::from(at) + 0.1), SampleEvent { cpu: Cpu(1), tid: 10, ip: 0x1010, chain });
+            s.builder.push(ns(t + f64::from(at) + 0.1), SampleEvent { cpu: Cpu(1), tid: 10, ip: 0x1010, bp: 0, chain });
         }
     }
     let options = Options { focus: Some("1".to_owned()), ..Options::default() };

@@ -154,7 +154,7 @@ fn with_waits_goes_no_more_of_the_kernels_time_than_they_can_cost() {
         s = s.wakes(t + 6.0, 1, 0, 11, WakeContext::HardIrq, 9).runs(11, 1, t + 6.0, t + 8.0, FSYNC);
         for at in [6.5, 7.5] {
             let chain = s.builder.chain(11, &[KERNEL], &[]);
-            s.builder.push(ns(t + at), SampleEvent { cpu: Cpu(1), tid: 11, ip: KERNEL, chain });
+            s.builder.push(ns(t + at), SampleEvent { cpu: Cpu(1), tid: 11, ip: KERNEL, bp: 0, chain });
         }
         s = s.by(t + 8.0, 1, 11, 10).runs(10, 0, t + 8.0, t + 10.0, FUTEX);
     }

@@ -163,7 +163,7 @@ fn a_client_waits_for_a_sleep_of_whoever_works_for_the_thread_that_answers() {
             let t = |at: f64| 20.0 * f64::from(round) + at;
             s = s.wakes(t(10.0), 1, 0, 21, WakeContext::Timer, 0);
             let chain = s.builder.chain(1, &[], &[0x52, 0x70]);
-            s.builder.push(ns(t(11.0)), SampleEvent { cpu: Cpu(1), tid: 21, ip: 0x52, chain });
+            s.builder.push(ns(t(11.0)), SampleEvent { cpu: Cpu(1), tid: 21, ip: 0x52, bp: 0, chain });
             s = s.by(t(12.0), 1, 21, 20).waits_at(21, 1, [t(10.0), t(12.1)], SLEEP, &[0x50, 0x70]);
             s = if answers { s.by(t(12.2), 0, 20, 30) } else { s };
             s = s.waits_at(20, 0, [t(12.0), t(12.3)], POLL, &[0x60]);

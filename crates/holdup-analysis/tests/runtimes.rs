@@ -122,7 +122,7 @@ fn a_collection_is_what_the_collectors_do() {
     let frames = stack(&["get_signal"]);
     for i in 1..6 {
         let chain = s.builder.chain(1, &[], &frames);
-        s.builder.push(i * MS + MS / 2, SampleEvent { cpu: Cpu(1), tid: 2, ip: frames[0], chain });
+        s.builder.push(i * MS + MS / 2, SampleEvent { cpu: Cpu(1), tid: 2, ip: frames[0], bp: 0, chain });
     }
     let s = s.by(10.9, 0, 6, 7).runs(7, 0, 11.0, 16.0, FUTEX).by(15.9, 0, 7, 2);
     let answer = explained(s.runs(2, 1, 16.0, 20.0, FUTEX).by(19.9, 1, 2, 4).runs(4, 0, 20.0, 21.0, -1));
@@ -143,7 +143,7 @@ fn a_program_that_only_collects_is_not_told_that_it_works() {
             let frames = stack(&["get_signal"]);
             let chain = s.builder.chain(1, &[], &frames);
             let at = ns(t) + i * MS;
-            s.builder.push(at, SampleEvent { cpu: Cpu(0), tid: 6, ip: frames[0], chain });
+            s.builder.push(at, SampleEvent { cpu: Cpu(0), tid: 6, ip: frames[0], bp: 0, chain });
         }
     }
     let answer = explained(s.runs(4, 0, 1000.0 - 0.5, 1000.0, -1));
@@ -205,7 +205,7 @@ fn bound_beside(beside: &str) -> Option<f64> {
         };
         let frames = stack(&[function, "Builtins_JSEntry", "uv_run"]);
         let chain = s.builder.chain(1, &[], &frames);
-        s.builder.push(ns(f64::from(i) + 0.6), SampleEvent { cpu: Cpu(1), tid: 5, ip: frames[0], chain });
+        s.builder.push(ns(f64::from(i) + 0.6), SampleEvent { cpu: Cpu(1), tid: 5, ip: frames[0], bp: 0, chain });
     }
     let answer = explained(s.by(40.5, 1, 5, 4).runs(4, 0, 40.5, 41.0, NANOSLEEP));
     let first = answer.findings.into_iter().next().expect("a finding");
@@ -240,7 +240,7 @@ fn bound_of_goroutine(wakes: &str) -> Option<f64> {
     s = s.runs(5, 1, 0.0, 200.0, -1);
     for i in 0..200 {
         let chain = s.builder.chain(1, &[], &works);
-        s.builder.push(ns(f64::from(i) + 0.5), SampleEvent { cpu: Cpu(1), tid: 5, ip: works[0], chain });
+        s.builder.push(ns(f64::from(i) + 0.5), SampleEvent { cpu: Cpu(1), tid: 5, ip: works[0], bp: 0, chain });
     }
     let answer = explained(s);
     let first = answer.findings.into_iter().next().expect("a finding");
@@ -261,7 +261,7 @@ fn who_has_no_task_does_not_wait_for_another_ones_cpu() {
     let works = stack(&["main.digest", "runtime.goexit"]);
     for t in (1..40).chain(181..199) {
         let chain = s.builder.chain(1, &[], &works);
-        s.builder.push(t * MS, SampleEvent { cpu: Cpu(1), tid: 5, ip: works[0], chain });
+        s.builder.push(t * MS, SampleEvent { cpu: Cpu(1), tid: 5, ip: works[0], bp: 0, chain });
     }
     let answer = explained(s.by(199.0, 1, 5, 4).runs(4, 0, 199.1, 200.0, -1));
     let kinds: Vec<FindingKind> = answer.findings.iter().map(|f| f.kind).collect();
@@ -284,7 +284,7 @@ fn ran(few: usize, stacks: [&[&str]; 2]) -> Finding {
     for i in 0..100 {
         let frames = stack(if i < few { stacks[0] } else { stacks[1] });
         let chain = s.builder.chain(1, &[], &frames);
-        s.builder.push(ns(i as f64 + 1.5), SampleEvent { cpu: Cpu(1), tid: 5, ip: frames[0], chain });
+        s.builder.push(ns(i as f64 + 1.5), SampleEvent { cpu: Cpu(1), tid: 5, ip: frames[0], bp: 0, chain });
     }
     let answer = explained(s.by(101.0, 1, 5, 4).runs(4, 0, 101.1, 102.0, -1));
     let first = answer.findings.into_iter().next().expect("a finding");
@@ -383,7 +383,7 @@ fn running_beside(frames: &[&str], others: &[&str]) -> Explanation {
     for i in 0..50 {
         let frames = &stacks[usize::from(i % 25 == 7)];
         let chain = schedule.builder.chain(1, &[], frames);
-        schedule.builder.push(i * MS, SampleEvent { cpu: Cpu(0), tid: 4, ip: frames[0], chain });
+        schedule.builder.push(i * MS, SampleEvent { cpu: Cpu(0), tid: 4, ip: frames[0], bp: 0, chain });
     }
     explained(schedule)
 }
@@ -453,7 +453,7 @@ fn safepoint(naps_in: &str) -> Explanation {
     let chain = stack(&[naps_in, "thread_native_entry"]);
     let works = s.builder.chain(1, &[], &stack(&["Report.sum"]));
     for t in 1..90 {
-        s.builder.push(ns(f64::from(t)), SampleEvent { cpu: Cpu(1), tid: 4, ip: 0, chain: works });
+        s.builder.push(ns(f64::from(t)), SampleEvent { cpu: Cpu(1), tid: 4, ip: 0, bp: 0, chain: works });
     }
     s = s.runs(4, 1, 0.0, 90.0, FUTEX).waits_at(5, 0, [0.0, 1.0], FUTEX, &stack(&["Caches.fill"]));
     for nap in 0..80 {

@@ -112,7 +112,7 @@ fn sampled_in(mut schedule: Schedule, pid_of: fn(u32) -> u32, samples: &[(u32, u
         let mut t = from + 0.5;
         while t < to {
             let chain = schedule.builder.chain(pid_of(tid), &[], &[ip]);
-            schedule.builder.push(ns(t), SampleEvent { cpu: Cpu(cpu), tid, ip, chain });
+            schedule.builder.push(ns(t), SampleEvent { cpu: Cpu(cpu), tid, ip, bp: 0, chain });
             t += 1.0;
         }
     }
@@ -130,7 +130,7 @@ fn at(kernel: &[u64], user: &[u64]) -> Explanation {
         let kernel: Vec<u64> = kernel.iter().map(|i| KERNEL_AT + 16 * i + 8).collect();
         let chain = schedule.builder.chain(1, &kernel, user);
         let ip = kernel.first().copied().unwrap_or(user[0]);
-        schedule.builder.push(ns(f64::from(t) + 0.5), SampleEvent { cpu: Cpu(0), tid: 10, ip, chain });
+        schedule.builder.push(ns(f64::from(t) + 0.5), SampleEvent { cpu: Cpu(0), tid: 10, ip, bp: 0, chain });
     }
     explained(&schedule.finish_with(&mut Namer))
 }

@@ -31,7 +31,7 @@ fn callers_and_callees_add_up_to_the_function() {
         for _ in 0..times {
             let frames: Vec<u64> = stack.iter().map(|f| f << 4 | 8).collect();
             let chain = schedule.builder.chain(1, &[], &frames);
-            schedule.builder.push(ns(t), SampleEvent { cpu: Cpu(0), tid: 10, ip: frames[0], chain });
+            schedule.builder.push(ns(t), SampleEvent { cpu: Cpu(0), tid: 10, ip: frames[0], bp: 0, chain });
             t += 1.0;
         }
     }
@@ -79,9 +79,10 @@ fn samples_without_callers_count_as_those_that_have_them() {
             for _ in 0..times {
                 let frames: Vec<u64> = stack.iter().map(|f| f << 4 | 8).collect();
                 let chain = schedule.builder.chain(1, &[], &frames);
-                schedule
-                    .builder
-                    .push(ns(t), SampleEvent { cpu: Cpu(0), tid, ip: frames.first().copied().unwrap_or(0x28), chain });
+                schedule.builder.push(
+                    ns(t),
+                    SampleEvent { cpu: Cpu(0), tid, ip: frames.first().copied().unwrap_or(0x28), bp: 0, chain },
+                );
                 t += 1.0;
             }
         }

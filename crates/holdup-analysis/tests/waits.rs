@@ -214,7 +214,7 @@ fn who_is_seen_to_begin_late_was_not_ready_before() {
     s.builder.push(ns(50.0), ForkEvent { parent_pid: 1, parent: 1, pid: 1, tid: 2 });
     let chain = s.builder.chain(1, &[], &[9]);
     // Its switch-in is missing: a sample tells that it runs, and has for up to a period.
-    s.builder.push(ns(50.1), SampleEvent { cpu: Cpu(1), tid: 2, ip: 9, chain });
+    s.builder.push(ns(50.1), SampleEvent { cpu: Cpu(1), tid: 2, ip: 9, bp: 0, chain });
     let (_, blame) = s.blame();
     near(blame.cpu.runnable_idle / MS as f64, 0.0);
 }

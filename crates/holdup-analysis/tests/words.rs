@@ -226,7 +226,7 @@ fn busy(threads: &[(u32, u32, u16, u64, u64, u64)], names: &[(u32, &str)]) -> Sc
         }
         let chain = chain(&mut s, pid, &[], &[leaf, caller]);
         for t in 1..until {
-            s.builder.push(t * MS, SampleEvent { cpu: Cpu(cpu), tid, ip: leaf + 4, chain });
+            s.builder.push(t * MS, SampleEvent { cpu: Cpu(cpu), tid, ip: leaf + 4, bp: 0, chain });
         }
         s = s.runs(tid, cpu, 0.0, until as f64, FUTEX);
     }
@@ -256,7 +256,7 @@ fn begins_every(ms: u64) -> Finding {
         let (from, cpu) = (i as u64 * ms, i as u16);
         let chain = chain(&mut s, 1, &[], &[0x3000, 0x1000]);
         for t in from + 1..from + 250 {
-            s.builder.push(t * MS, SampleEvent { cpu: Cpu(cpu), tid, ip: 0x3004, chain });
+            s.builder.push(t * MS, SampleEvent { cpu: Cpu(cpu), tid, ip: 0x3004, bp: 0, chain });
         }
         s = s.runs(tid, cpu, from as f64, from as f64 + 250.0, FUTEX);
     }
@@ -279,7 +279,7 @@ fn works_and_waits(ms: f64) -> FindingKind {
     for (cpu, tid) in [(0, 10), (1, 11)] {
         let chain = chain(&mut s, 1, &[], &[0x3000, 0x1000]);
         for t in (1..1000).filter(|&t| tid == 10 || t < 400 || t as f64 > 401.0 + ms) {
-            s.builder.push(t * MS, SampleEvent { cpu: Cpu(cpu), tid, ip: 0x3004, chain });
+            s.builder.push(t * MS, SampleEvent { cpu: Cpu(cpu), tid, ip: 0x3004, bp: 0, chain });
         }
     }
     s = waits(
@@ -327,7 +327,7 @@ fn processes_are_counted_though_numbers_come_again() {
         s.builder.push(ns(from - 0.5), NameEvent { pid, tid: pid, name });
         let chain = chain(&mut s, pid, &[], &[0x3000, 0x1000]);
         for t in 1..10 {
-            s.builder.push(ns(from) + t * MS, SampleEvent { cpu: Cpu(0), tid: pid, ip: 0x3004, chain });
+            s.builder.push(ns(from) + t * MS, SampleEvent { cpu: Cpu(0), tid: pid, ip: 0x3004, bp: 0, chain });
         }
         s = s.switch(from, 0, 0, SwitchState::Runnable, -1, pid);
         s = s.switch(from + 10.0, 0, pid, SwitchState::Dead, 60, 0);
@@ -350,7 +350,7 @@ fn a_storm(late: bool) {
         let from = 1.0 + 12.0 * i as f64;
         let chain = chain(&mut s, *pid, &[], &[0x3000, 0x1000]);
         for t in 1..10 {
-            s.builder.push(ns(from) + t * MS, SampleEvent { cpu: Cpu(0), tid: *pid, ip: 0x3004, chain });
+            s.builder.push(ns(from) + t * MS, SampleEvent { cpu: Cpu(0), tid: *pid, ip: 0x3004, bp: 0, chain });
         }
         if late && i > 0 {
             s = s.by(from - 4.0, 0, names[i - 1].0, *pid);

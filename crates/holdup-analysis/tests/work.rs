@@ -44,7 +44,7 @@ fn advice(ways: &[&[u64]]) -> String {
     for at in 0..990 {
         let way: Vec<u64> = ways[at % ways.len()].iter().chain(&[0x1000]).map(|f| f + 4).collect();
         let chain = s.builder.chain(20, &[], &way);
-        s.builder.push(ns(1.5 + at as f64), SampleEvent { cpu: Cpu(1), tid: 20, ip: way[0], chain });
+        s.builder.push(ns(1.5 + at as f64), SampleEvent { cpu: Cpu(1), tid: 20, ip: way[0], bp: 0, chain });
     }
     let trace = s.by(990.0, 1, 20, 10).runs(10, 0, 990.0, 999.0, READ).finish_with(&mut Namer(&NAMES));
     explained(&trace, None).findings[0].advice.clone()

@@ -379,7 +379,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	}
 	if (side_reserve(r, 2, &at)) {
 		side_put(r, at, K_SAMPLE, t, s->tid, hash);
-		side_put(r, at + 1, K_MORE, t, ip, 0);
+		side_put(r, at + 1, K_MORE, t, ip, bp);
 	}
 	r->samples++;
 	r->sample_ns += bpf_ktime_get_ns() - t;

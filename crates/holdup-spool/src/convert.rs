@@ -229,7 +229,7 @@ impl Converter {
 fn second_half(builder: &mut TraceBuilder, cpu: Cpu, first: Record, second: Record) {
     if first.kind == kind::SAMPLE {
         let chain = builder.raw_chain(first.b);
-        builder.push(first.t, SampleEvent { cpu, tid: first.a as u32, ip: second.a, chain });
+        builder.push(first.t, SampleEvent { cpu, tid: first.a as u32, ip: second.a, bp: second.b, chain });
         return;
     }
     let name = builder.string(&crate::happening::name(first.b, second.a));

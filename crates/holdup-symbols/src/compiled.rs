@@ -133,6 +133,22 @@ impl Compiled {
         self.pieces[..after].last().filter(|frame| address < frame.end)
     }
 
+    /// Whether frames with their leaf at `a` and at `b` are equally large; without frames that are known, the frame pointer decides.
+    pub fn frames_alike(&self, a: u64, b: u64, same_pointer: bool) -> bool {
+        let size = |address: u64| match self.at(address) {
+            None => Some(None),
+            Some(&CompiledFrame { start, layout: Layout::Fixed { ready, size, .. }, .. }) => {
+                (address - start >= ready.into()).then_some(Some(size))
+            }
+            Some(_) => None,
+        };
+        match (size(a), size(b)) {
+            (Some(Some(a)), Some(Some(b))) => a == b,
+            (Some(None), Some(None)) => same_pointer,
+            _ => false,
+        }
+    }
+
     /// Who can be the caller of code at `regs`, the likeliest first; `leaf`: the address is that of an instruction, not of the one after a call.
     pub fn callers(&self, regs: &Registers, stack: &Stack, leaf: bool) -> [Option<Registers>; 3] {
         let address = if leaf { regs.ip } else { regs.ip.wrapping_sub(1) };
@@ -239,6 +255,26 @@ mod tests {
         assert_eq!(places(40, false), [(7, 6)], "after a call it is");
         assert_eq!(places(0x100, false), [(7, 6)], "a call was the last instruction");
         assert_eq!((places(0x100, true), places(0x101, false)), (vec![], vec![]), "behind it");
+    }
+
+    #[test]
+    fn leaves_share_callers_where_their_frames_are_equally_large() {
+        let piece = |at: u64, size: u32| CompiledFrame {
+            start: CODE + at,
+            end: CODE + at + 0x100,
+            layout: Layout::Fixed { pushed: 0, ready: 12, size },
+        };
+        let interpreter = CompiledFrame { start: CODE + 0x300, end: CODE + 0x400, layout: Layout::Interpreter };
+        let all = vec![piece(0, 0x18), piece(0x100, 0x18), piece(0x200, 0x28), interpreter];
+        let all = Compiled::new(all, FxHashMap::default());
+        let alike = |a: u64, b: u64, same_pointer| all.frames_alike(CODE + a, CODE + b, same_pointer);
+        assert!(alike(0x20, 0x40, false), "one method");
+        assert!(alike(0x20, 0x120, false) && alike(0x120, 0x20, true), "two of the same size");
+        assert!(!alike(0x20, 0x220, true), "of two sizes");
+        assert!(!alike(0x20, 4, true) && !alike(4, 4, true), "at the entry the frame is smaller");
+        assert!(!alike(0x320, 0x330, true), "where the interpreter came from is told by more than its frame pointer");
+        assert!(alike(0x420, 0x430, true) && !alike(0x420, 0x430, false), "code whose frames are not known");
+        assert!(!alike(0x20, 0x420, true) && !alike(0x420, 0x20, true));
     }
 
     #[test]

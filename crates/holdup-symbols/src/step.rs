@@ -140,6 +140,17 @@ pub(crate) enum Step {
     Missing,
 }
 
+impl Step {
+    /// Whether the caller follows from the stack alone, for two leaves of which `same_pointer` tells whether they have the same frame pointer.
+    pub fn is_told_by_the_stack(&self, same_pointer: bool) -> bool {
+        match self {
+            Step::Rule { rule, .. } => rule.base == Base::Sp || same_pointer,
+            Step::End => true,
+            Step::Program | Step::Missing => false,
+        }
+    }
+}
+
 /// Steps by file and address.
 #[derive(Default)]
 pub(crate) struct Steps {

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use holdup_trace::{Image, Note, RawStack, Unwinder, interpreted_address};
+use holdup_trace::{Image, Leaf, Note, RawStack, Unwinder, interpreted_address};
 use rustc_hash::FxHashMap;
 
 use crate::compiled::{Compiled, CompiledFrame};
@@ -138,6 +138,22 @@ impl StackUnwinder {
                 Next::Frame(next, signal)
             }
             _ => self.by_frame_pointer(images, stack, regs),
+        }
+    }
+
+    /// Whether one step leads from `leaf` to the same caller as from where `raw` was copied, with the same stack.
+    fn step_is_the_same(&mut self, images: &[Arc<Image>], raw: &RawStack, leaf: Leaf) -> bool {
+        let same_pointer = raw.bp == leaf.bp;
+        match (self.place(images, raw.ip), self.place(images, leaf.ip)) {
+            (Some(a), Some(b)) => {
+                let [a, b] = [a, b].map(|p| self.steps.get(p.object, p.vaddr, self.objects.get(p.object).cfi()));
+                a == b && a.is_told_by_the_stack(same_pointer)
+            }
+            (None, None) => match self.compiled.get(&raw.pid) {
+                Some(all) => all.frames_alike(raw.ip, leaf.ip, same_pointer),
+                None => same_pointer,
+            },
+            _ => false,
         }
     }
 
@@ -269,6 +285,11 @@ impl Unwinder for StackUnwinder {
         }
         let walk = crate::guarded(|| self.walk(images, raw));
         walk.unwrap_or_else(|| (vec![raw.ip], false))
+    }
+
+    fn shares_callers(&mut self, images: &[Arc<Image>], raw: &RawStack, leaf: Leaf) -> bool {
+        raw.ip == leaf.ip && raw.bp == leaf.bp
+            || crate::guarded(|| self.step_is_the_same(images, raw, leaf)).unwrap_or(true)
     }
 
     fn notes(&self) -> Vec<Note> {

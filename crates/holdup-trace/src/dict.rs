@@ -115,6 +115,15 @@ pub struct RawStack {
     pub interpreted: Interpreted,
 }
 
+/// Where a thread was in user code, with a stack that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Leaf {
+    /// The instruction.
+    pub ip: u64,
+    /// The frame pointer.
+    pub bp: u64,
+}
+
 /// Functions that an interpreter runs, by its own account.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Interpreted {
@@ -152,6 +161,11 @@ pub trait Unwinder {
     /// The user addresses of `raw`, the leaf (= `raw.ip`) first, callers as return addresses, and whether the
     /// outermost function was reached. `images` are those of the process at that time, sorted by start.
     fn unwind(&mut self, images: &[Arc<Image>], raw: &RawStack) -> (Vec<u64>, bool);
+
+    /// Whether `leaf` certainly has the callers of `raw`, with whose stack pointer it was seen; what lies on both stacks is the same.
+    fn shares_callers(&mut self, _images: &[Arc<Image>], raw: &RawStack, leaf: Leaf) -> bool {
+        raw.ip == leaf.ip && raw.bp == leaf.bp
+    }
 
     /// What was left out, in sentences.
     fn notes(&self) -> Vec<crate::Note> {
@@ -351,6 +365,12 @@ impl StackInterner {
             stack = self.node(stack, frame);
         }
         stack
+    }
+
+    /// The address space of a stack's innermost frame.
+    pub(crate) fn space(&self, stack: StackId) -> SpaceId {
+        let node = stack.index().checked_sub(1).map(|i| self.stacks.nodes.row(i));
+        node.and_then(|node| self.stacks.frame(node.frame)).map_or(SpaceId::KERNEL, |frame| frame.space)
     }
 
     /// The stack with another address as its innermost frame.

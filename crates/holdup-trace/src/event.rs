@@ -190,7 +190,9 @@ events! {
         tid: u32,
         /// The instruction.
         ip: u64,
-        /// The call chain, with `ip` as its leaf. A raw chain may be that of another sample in the same function.
+        /// The frame pointer; 0 if it is not known.
+        bp: u64,
+        /// The call chain, with `ip` as its leaf. A raw chain may be that of another sample, whose stack is as deep and looks the same.
         chain: ChainId,
     }
     /// A block-device request was issued or completed.

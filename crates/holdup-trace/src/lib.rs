@@ -42,8 +42,8 @@ pub use builder::{Destination, TraceBuilder};
 pub use column::Column;
 pub use compact::compact;
 pub use dict::{
-    Dictionary, Image, Interpreted, InterpretedFrame, Location, LockKey, PointedFrame, RawStack, SourceLine, Stacks,
-    Symbolizer, Unwinder, decode_build_id,
+    Dictionary, Image, Interpreted, InterpretedFrame, Leaf, Location, LockKey, PointedFrame, RawStack, SourceLine,
+    Stacks, Symbolizer, Unwinder, decode_build_id,
 };
 pub use error::{Error, Result};
 pub use event::{BlockIoEvent, BlockedEvent, Event, ExecEvent, ExitEvent, ForkEvent, FutexEvent, KernelLockEvent};

@@ -36,7 +36,7 @@ fn trace() -> Trace {
         let name = b.string("x");
         b.push(1, NameEvent { pid, tid: pid, name });
         let chain = b.chain(pid, &[], &[start + 5]);
-        b.push(u64::from(pid), SampleEvent { cpu: Cpu(0), tid: pid, ip: start + 5, chain });
+        b.push(u64::from(pid), SampleEvent { cpu: Cpu(0), tid: pid, ip: start + 5, bp: 0, chain });
     }
     b.finish(Some(&mut Namer)).expect("trace")
 }

@@ -35,7 +35,7 @@ fn small_trace() -> Trace {
         let wake = WakeEvent { cpu, waker: next, wakee: prev, context, source: 0, target: cpu, lock, chain };
         b.push(t + 500, wake);
         b.push(t + 600, BlockedEvent { tid: prev, chain, lock });
-        b.push(t + 700, SampleEvent { cpu, tid: next, ip: 0x1000 + i, chain });
+        b.push(t + 700, SampleEvent { cpu, tid: next, ip: 0x1000 + i, bp: 0, chain });
         b.push(t + 800, BlockIoEvent { device: 8, sector: i, bytes: 4096, tid: prev, issue: true });
     }
     let what = b.string("records");

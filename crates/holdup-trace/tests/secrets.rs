@@ -50,10 +50,10 @@ fn trace(hidden: bool) -> Trace {
     builder.push(1, MapEvent { pid: 0, image });
     for (t, kernel) in [(10, &[KERNEL_CODE, UNNAMED_CODE][..]), (20, &[KERNEL_CODE + 4]), (30, &[MODULE_CODE])] {
         let chain = builder.chain(7, kernel, &[USER_CODE]);
-        builder.push(t, SampleEvent { cpu: Cpu(0), tid: 7, ip: kernel[0], chain });
+        builder.push(t, SampleEvent { cpu: Cpu(0), tid: 7, ip: kernel[0], bp: 0, chain });
     }
-    builder.push(40, SampleEvent { cpu: Cpu(0), tid: 7, ip: UNNAMED_CODE, chain: ChainId::NONE });
-    builder.push(41, SampleEvent { cpu: Cpu(0), tid: 7, ip: USER_CODE, chain: ChainId::NONE });
+    builder.push(40, SampleEvent { cpu: Cpu(0), tid: 7, ip: UNNAMED_CODE, bp: 0, chain: ChainId::NONE });
+    builder.push(41, SampleEvent { cpu: Cpu(0), tid: 7, ip: USER_CODE, bp: 0, chain: ChainId::NONE });
     for (t, kind, address) in [
         (50, LockKind::KernelMutex, KERNEL_DATA),
         (51, LockKind::KernelMutex, KERNEL_DATA | 1),

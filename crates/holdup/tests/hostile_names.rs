@@ -72,7 +72,7 @@ fn trace() -> Trace {
     for i in 0..40 {
         let ip = CODE + 2;
         let chain = b.chain(10, &[], &[ip]);
-        b.push((12 + i) * MS, SampleEvent { cpu: Cpu(0), tid: 11, ip, chain });
+        b.push((12 + i) * MS, SampleEvent { cpu: Cpu(0), tid: 11, ip, bp: 0, chain });
     }
     let what = b.string(&evil("lost"));
     b.push(55 * MS, LostEvent { kind: holdup_trace::LossKind::Events, cpu: Cpu(0), span: Nanos(MS), count: 2, what });

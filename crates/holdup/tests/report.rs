@@ -76,7 +76,7 @@ fn trace() -> Trace {
         b.push(at + MS, switch(1, 11, SwitchState::Sleeping, 0));
         for sample in 2..40 {
             let chain = b.chain(10, &[], &[CODE + 1]);
-            b.push(at + sample * MS, SampleEvent { cpu: Cpu(0), tid: 10, ip: CODE + 1, chain });
+            b.push(at + sample * MS, SampleEvent { cpu: Cpu(0), tid: 10, ip: CODE + 1, bp: 0, chain });
         }
         let wake = WakeEvent {
             cpu: Cpu(0),

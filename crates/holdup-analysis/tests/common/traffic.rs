@@ -84,7 +84,7 @@ impl Traffic {
         let chain = builder.chain(pid, &[], &[function + 4, 0x1004]);
         let mut t = from + 0.5;
         while t < to {
-            builder.push(ns(t), SampleEvent { cpu: Cpu(cpu), tid, ip: function + 4, chain });
+            builder.push(ns(t), SampleEvent { cpu: Cpu(cpu), tid, ip: function + 4, bp: 0, chain });
             t += 1.0;
         }
     }

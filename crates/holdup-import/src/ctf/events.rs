@@ -197,7 +197,9 @@ impl Events<'_> {
         let chain = self.chain(At::Sample, current, f);
         self.period = self.period.max(f.number(1));
         if current.tid != NOBODY {
-            self.kernel.sink.timed(at.time, SampleEvent { cpu: cpu(at.cpu), tid: current.tid, ip: f.number(0), chain });
+            self.kernel
+                .sink
+                .timed(at.time, SampleEvent { cpu: cpu(at.cpu), tid: current.tid, ip: f.number(0), bp: 0, chain });
         }
     }
 

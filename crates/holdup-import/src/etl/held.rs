@@ -178,7 +178,7 @@ fn hand_on(entry: &Entry, builder: &mut TraceBuilder) {
                 *(if is_kernel(ip, true) { &mut kernel } else { &mut user }) = &leaf;
             }
             let chain = builder.chain(entry.pid, kernel, user);
-            builder.push(entry.time, SampleEvent { cpu, tid, ip, chain });
+            builder.push(entry.time, SampleEvent { cpu, tid, ip, bp: 0, chain });
         }
         What::Switch { prev, state, io_wait, syscall } => {
             let (lock, chain) = (LockId::NONE, ChainId::NONE);

@@ -40,7 +40,7 @@ impl Decoder<'_> {
         let chain = self.splitter.chain(plan, misc, s, At::Sample, sink.builder);
         // Outside of any process nobody can say whose time it was.
         if s.tid != u32::MAX {
-            sink.timed(s.time, SampleEvent { cpu: cpu(s.cpu), tid: s.tid, ip: s.ip, chain });
+            sink.timed(s.time, SampleEvent { cpu: cpu(s.cpu), tid: s.tid, ip: s.ip, bp: 0, chain });
         }
         Some(())
     }

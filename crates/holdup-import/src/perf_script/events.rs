@@ -196,7 +196,9 @@ impl Script<'_> {
             self.period = self.period.max(h.period.unwrap_or(0));
         }
         let chain = self.chain(pid);
-        self.kernel.sink.timed(at.time, SampleEvent { cpu: cpu(at.cpu), tid: h.tid, ip: self.chain.leaf(), chain });
+        self.kernel
+            .sink
+            .timed(at.time, SampleEvent { cpu: cpu(at.cpu), tid: h.tid, ip: self.chain.leaf(), bp: 0, chain });
     }
 
     /// `FORK(12:13):(1:1)`, `COMM exec: perf:12/13`, `LOST lost 5`; others are counted.

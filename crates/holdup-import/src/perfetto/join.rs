@@ -110,7 +110,7 @@ impl Join {
 /// A CPU sample.
 pub fn sample(stack: &Taken, sink: &mut Sink) {
     let &Taken { tid, ip, chain, .. } = stack;
-    sink.timed(stack.time, SampleEvent { cpu: cpu(stack.cpu), tid, ip, chain });
+    sink.timed(stack.time, SampleEvent { cpu: cpu(stack.cpu), tid, ip, bp: 0, chain });
 }
 
 /// The held switches and wake-ups of the threads that have stacks, in time order.

@@ -25,7 +25,7 @@ impl Machine {
         let Thread { tid, site, .. } = self.threads[who as usize];
         let leaf = self.random.below(crate::code::LEAVES as u64) as usize;
         let (chain, ip) = self.sites[usize::from(site)].chains[leaf];
-        self.record.push(cpu, Event::Sample(SampleEvent { cpu: Cpu(cpu), tid, ip, chain }));
+        self.record.push(cpu, Event::Sample(SampleEvent { cpu: Cpu(cpu), tid, ip, bp: 0, chain }));
     }
 
     pub(super) fn loss_begins(&mut self) {

@@ -14,7 +14,7 @@ use crate::event::*;
 use crate::event_tables::Fillers;
 use crate::tables::*;
 use crate::{
-    ChainId, Cpu, Dictionary, Location, LockId, LossKind, Meta, Result, SpaceId, StackId, StringId, ThreadIdx,
+    ChainId, Cpu, Dictionary, Leaf, Location, LockId, LossKind, Meta, Result, SpaceId, StackId, StringId, ThreadIdx,
     Timestamp,
 };
 
@@ -164,11 +164,12 @@ impl Assembly {
     }
 
     fn sample(&mut self, t: Timestamp, e: &SampleEvent) -> Result<()> {
-        let &SampleEvent { cpu, ip, chain, .. } = e;
+        let &SampleEvent { cpu, ip, bp, chain, .. } = e;
         let thread = self.thread(e.tid);
         self.see_cpu(cpu);
         let stack = self.stack(chain, thread);
-        let stack = self.stacks.with_leaf(chain, stack, ip);
+        let pid = self.threads.pid(thread);
+        let stack = self.stacks.with_leaf(chain, stack, Leaf { ip, bp }, pid, &mut self.spaces);
         self.out.samples.push(Sample { t, cpu, thread, ip, stack })
     }
 

@@ -6,7 +6,10 @@ use rustc_hash::FxHashMap;
 
 use super::interpreted;
 use crate::run_time::is_interpreted;
-use crate::{ChainId, Image, Interpreted, RawStack, Unwinder};
+use crate::{ChainId, Image, Interpreted, Leaf, RawStack, Unwinder};
+
+/// So many bytes of copies are kept for samples that share them, but perhaps not their callers.
+const KEPT: usize = 64 << 20;
 
 /// Copied stacks by the hash that the source names them by.
 #[derive(Default)]
@@ -18,6 +21,8 @@ pub(super) struct RawStacks {
     copies: FxHashMap<u64, u32>,
     /// Frames of user parts that several stacks share.
     user_parts: FxHashMap<u64, (Vec<u64>, bool)>,
+    /// Bytes of copies that are kept though they are resolved.
+    kept: usize,
 }
 
 impl RawStacks {
@@ -57,12 +62,41 @@ impl RawStacks {
         self.stacks.get(number)?.as_ref()
     }
 
-    /// Copied stacks are kilobytes each, and asked for again only by their chain, which is resolved now.
+    /// Copied stacks are kilobytes each, and asked for again only by their chain, which is resolved now: those of user code excepted, which
+    /// samples share.
     pub fn drop_bytes(&mut self, number: usize) {
-        if let Some(Some(stack)) = self.stacks.get_mut(number) {
+        let Some(Some(stack)) = self.stacks.get_mut(number) else { return };
+        let is_shared = stack.kernel.is_empty() && self.kept + stack.bytes.len() <= KEPT;
+        if is_shared {
+            self.kept += stack.bytes.len();
+        } else {
             stack.bytes = Vec::new();
             stack.interpreted = Interpreted::default();
         }
+    }
+
+    /// The user frames of a thread that was at `leaf` with the copied stack of `number`, if they may be others than those of that stack and
+    /// its bytes are still there.
+    pub fn frames_from(
+        &self,
+        number: usize,
+        leaf: Leaf,
+        images: &[Arc<Image>],
+        unwinder: &mut dyn Unwinder,
+    ) -> Option<Vec<u64>> {
+        let own = self.get(number).filter(|own| own.kernel.is_empty())?;
+        let leaf = Leaf { bp: if leaf.bp == 0 { own.bp } else { leaf.bp }, ..leaf };
+        if unwinder.shares_callers(images, own, leaf) {
+            return None;
+        }
+        let other = || self.copies.get(&own.user).and_then(|&other| self.get(other as usize));
+        let copy = if own.bytes.is_empty() { other()? } else { own };
+        if copy.bytes.is_empty() {
+            return None;
+        }
+        let there = RawStack { ip: leaf.ip, bp: leaf.bp, ..copy.clone() };
+        let native = believed(images, unwinder.unwind(images, &there));
+        Some(interpreted::put_in(native, &copy.interpreted, images).0)
     }
 
     /// The user frames of a stack whose bytes have come, the leaf first, and whether the outermost one was reached.

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::raw::RawStacks;
 use super::spaces::Spaces;
 use crate::dict::{Chains, StackInterner};
-use crate::{ChainId, SpaceId, StackId, Unwinder};
+use crate::{ChainId, Leaf, SpaceId, StackId, Unwinder};
 
 /// What a chain was resolved to last.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +34,8 @@ pub(super) struct CallStacks {
     last_raw: Vec<Resolved>,
     /// Resolutions in other spaces than the last.
     others: FxHashMap<(ChainId, SpaceId), Resolved>,
+    /// Samples whose leaf has other callers than the stack that they share.
+    leaves: FxHashMap<(StackId, Leaf), StackId>,
     /// Events whose stack never came.
     pub unresolved: u64,
     /// Events with a stack, and those of them whose outermost function was reached.
@@ -66,12 +68,23 @@ impl CallStacks {
         known.stack
     }
 
-    /// A copied stack serves all samples with the same callers: the leaf is the sample's own.
-    pub fn with_leaf(&mut self, chain: ChainId, stack: StackId, ip: u64) -> StackId {
-        if stack == StackId::NONE || self.raw.number(chain).is_none() {
-            return stack;
+    /// A copied stack serves all samples with the same callers: the leaf is the sample's own. That stacks are equally deep and hold the same
+    /// return addresses does not tell that the callers are the same: some may be left from calls that are over. What of them counts is
+    /// for the leaf's function to say.
+    pub fn with_leaf(&mut self, chain: ChainId, stack: StackId, leaf: Leaf, pid: u32, spaces: &mut Spaces) -> StackId {
+        let Some(number) = self.raw.number(chain).filter(|_| stack != StackId::NONE) else { return stack };
+        if let Some(&known) = self.leaves.get(&(stack, leaf)) {
+            return known;
         }
-        self.interner.replace_leaf(stack, ip)
+        let unwinder = self.unwinder.as_deref_mut().filter(|_| spaces.has_images(pid));
+        let space = spaces.of(pid);
+        let images = spaces.images(space);
+        let Some(user) = unwinder.and_then(|unwinder| self.raw.frames_from(number, leaf, images, unwinder)) else {
+            return self.interner.replace_leaf(stack, leaf.ip);
+        };
+        let found = self.interner.intern(self.interner.space(stack), &[], &user);
+        self.leaves.insert((stack, leaf), found);
+        found
     }
 
     /// `None` if the chain's stack has not come.
@@ -197,6 +210,47 @@ mod tests {
             (StackId::NONE, stack)
         );
         assert_eq!((stacks.counts, stacks.unresolved), ((2, 2), 2));
-        assert_ne!(stacks.with_leaf(early, stack, 0x77), stack);
+        let leaf = Leaf { ip: 0x77, bp: 0 };
+        assert_ne!(stacks.with_leaf(early, stack, leaf, 7, &mut spaces), stack);
+    }
+
+    /// Whose callers are at its own address and 1, and 2, and so on, up to as many as its frame pointer says.
+    struct Counting;
+
+    impl Unwinder for Counting {
+        fn unwind(&mut self, _: &[std::sync::Arc<Image>], raw: &RawStack) -> (Vec<u64>, bool) {
+            ((0..=raw.bp).map(|up| raw.ip + up).collect(), true)
+        }
+
+        fn shares_callers(&mut self, _: &[std::sync::Arc<Image>], raw: &RawStack, leaf: Leaf) -> bool {
+            raw.bp == leaf.bp
+        }
+    }
+
+    #[test]
+    fn a_sample_whose_function_is_another_has_callers_of_its_own() {
+        let (mut stacks, mut spaces) = (CallStacks::default(), Spaces::default());
+        stacks.unwinder = Some(Box::new(Counting));
+        let image = spaces.announce(Image { start: 0x1000, end: 0x2000, pid: 7, ..Image::default() });
+        spaces.map(7, image);
+        let [user, kernel] = [11, 12].map(|hash| {
+            let frames = if hash == 12 { vec![0x99] } else { Vec::new() };
+            let bytes = vec![1; 8];
+            stacks
+                .raw
+                .define(hash, RawStack { pid: 7, kernel: frames, ip: 0x1100, bp: 2, bytes, ..RawStack::default() });
+            stacks.raw.chain(hash)
+        });
+        let mut frames = |chain, leaf: Leaf| {
+            let stack = stacks.resolve(chain, 7, &mut spaces);
+            let found = stacks.with_leaf(chain, stack, leaf, 7, &mut spaces);
+            assert_eq!(stacks.with_leaf(chain, stack, leaf, 7, &mut spaces), found);
+            let all = &stacks.interner.stacks;
+            all.frames(found).map(|frame| all.frame(frame).map_or(0, |f| f.address)).collect::<Vec<u64>>()
+        };
+        assert_eq!(frames(user, Leaf { ip: 0x1200, bp: 2 }), [0x1200, 0x1100, 0x1101], "the same function");
+        assert_eq!(frames(user, Leaf { ip: 0x1200, bp: 0 }), [0x1200, 0x1100, 0x1101], "it is not known");
+        assert_eq!(frames(user, Leaf { ip: 0x1200, bp: 1 }), [0x1200, 0x1200], "another one");
+        assert_eq!(frames(kernel, Leaf { ip: 0x98, bp: 1 })[0], 0x98, "an instruction of the kernel");
     }
 }

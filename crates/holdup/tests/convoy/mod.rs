@@ -83,7 +83,7 @@ pub fn convoy_of(with_samples: bool, [app, holder, waiter]: [&str; 3]) -> Trace 
     for i in 0..if with_samples { 40 } else { 0 } {
         let ip = CODE + 2;
         let chain = b.chain(10, &[], &[ip]);
-        b.push((12 + i) * MS, SampleEvent { cpu: Cpu(0), tid: 11, ip, chain });
+        b.push((12 + i) * MS, SampleEvent { cpu: Cpu(0), tid: 11, ip, bp: 0, chain });
     }
     let (context, chain, target) = (WakeContext::Task, ChainId::NONE, Cpu(1));
     b.push(60 * MS, WakeEvent { cpu: Cpu(0), waker: 11, wakee: 12, context, source: 0, target, lock, chain });
