@@ -86,17 +86,24 @@ INLINE void refill(struct ring *r, u64 t)
 	}
 }
 
+/* What a look at a stack that may be new costs more than a sight of a known one: two to this power. */
+#define LOOK 4
+#define SIGHT 0
+
 /* Whether a wait of `wait` ns may have its stack, by what is left of the allowance, in ns of this CPU's time. While half of
  * it is left, --min-wait is enough; with each sixteenth less it takes twice as much. Long waits may run into debt, so that
- * none is left out because many short ones came before it: 5 ms where nothing is left, a second where half is owed. */
-INLINE bool affords(struct ring *r, u64 t, u64 wait)
+ * none is left out because many short ones came before it: 5 ms where nothing is left, a second where half is owed. A site that is
+ * known costs a sixteenth, and may have been waited at for a sixteenth of that: what has run into debt by many new stacks, as the
+ * start of a virtual machine, goes on to tell the sites that are known by then. */
+INLINE bool affords(struct ring *r, u64 t, u64 wait, u64 what)
 {
 	refill(r, t);
 	u64 sixteenth = control.allowance * (SAVED / 16) | 1;
 	s64 missing = (s64)(8 * sixteenth) - r->allowance;
 	if (missing <= 0)
 		return wait >= cfg.min_wait;
-	u64 doubled = (u64)missing / sixteenth;
+	u64 doubled = (u64)missing / sixteenth + what;
+	doubled = doubled > LOOK ? doubled - LOOK : 0;
 	return doubled <= 24 && wait >> doubled >= (cfg.min_wait | 1);
 }
 
@@ -107,11 +114,13 @@ INLINE bool is_due(u64 n)
 	return !(n & 1023) || (!(n & (n - 1)) && n & 0x150);
 }
 
-/* The hash of the stack that was seen at the site last; 0 if none was, or if it is time to look again. */
-INLINE u64 known_stack(struct scratch *s, u64 seed, u64 words, u64 sp)
+/* The hash of the stack that was seen at the site last; 0 if none was, or if it is time to look again, and that is afforded. */
+INLINE u64 known_stack(struct scratch *s, u64 seed, u64 words, u64 sp, bool may_be_new)
 {
 	struct spot *spot = bpf_map_lookup_elem(&spots, &seed);
 	struct site *site;
+	if (!spot && !may_be_new)
+		return 0;
 	if (!spot) {
 		learn_callers(s, words, sp);
 		s->spot.key = hash_callers(s, &s->spot, seed);
@@ -125,7 +134,7 @@ INLINE u64 known_stack(struct scratch *s, u64 seed, u64 words, u64 sp)
 		site = bpf_map_lookup_elem(&sites, &key);
 	if (!site || control.always)
 		return 0;
-	return is_due(++site->sights) ? 0 : site->stack;
+	return is_due(++site->sights) && may_be_new ? 0 : site->stack;
 }
 
 /* `hash` is the stack of the site that was looked up last in `s`. */
@@ -150,6 +159,8 @@ INLINE void remember(struct scratch *s, u64 seed, u64 hash)
 
 /* What a sight costs, for the allowance, without a look at the clock. */
 #define SIGHT_NS 550
+/* Who waits for so many times what a sight costs may be seen wherever he is known, whatever is owed. */
+#define TIMES 4096
 
 /* What a wait counts for in the share of those whose stacks are left out: who sleeps for hours says little about the rest. */
 INLINE u64 counted(u32 which, u64 wait)
@@ -158,15 +169,20 @@ INLINE u64 counted(u32 which, u64 wait)
 	return which != WAITER ? 0 : wait < most ? wait : most;
 }
 
-/* Whether a wait of `wait` ns, or what ends it, gets a stack; counts those that don't. */
+INLINE void skip(struct ring *r, u32 which, u64 wait)
+{
+	r->skipped++;
+	r->skipped_ns += counted(which, wait);
+}
+
+/* Whether a wait of `wait` ns, or what ends it, gets a stack if its site is known; counts those that don't. */
 INLINE bool may_look(struct ring *r, u32 which, u64 t, u64 wait)
 {
 	if (cfg.no_stacks)
 		return 0;
-	if (control.always || affords(r, t, wait))
+	if (control.always || wait > SIGHT_NS * TIMES || affords(r, t, wait, SIGHT))
 		return 1;
-	r->skipped++;
-	r->skipped_ns += counted(which, wait);
+	skip(r, which, wait);
 	return 0;
 }
 
@@ -178,7 +194,7 @@ INLINE u64 stack_of(void *ctx, struct ring *r, u32 which, struct task_struct *ta
 	if (s->busy)
 		return 0;
 	s->busy = 1;
-	r->seen_ns += counted(which, wait);
+	bool may_be_new = control.always || affords(r, t, wait, LOOK);
 	struct pt_regs *regs = user_regs_of(task);
 	u64 words = 0, sp = 0, hash;
 	u64 seed = mix(mix(control.epoch ^ layout_of(task), which), depth);
@@ -192,8 +208,14 @@ INLINE u64 stack_of(void *ctx, struct ring *r, u32 which, struct task_struct *ta
 	}
 	seed = mix(seed, interpreted_frames(s, task, t, SITE_FRAMES, 0));
 	u64 cost = SIGHT_NS + FRAME_NS * (u16)s->interpreted_frames;
-	hash = known_stack(s, seed, words, sp);
+	hash = known_stack(s, seed, words, sp, may_be_new);
 	s->busy = 0;
+	if (!hash && !may_be_new) {
+		r->allowance -= cost;
+		skip(r, which, wait);
+		return 0;
+	}
+	r->seen_ns += counted(which, wait);
 	if (hash) {
 		r->allowance -= cost;
 		if (!(r->sights++ & 31))

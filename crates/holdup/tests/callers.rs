@@ -1,13 +1,11 @@
 //! Who called what was running, where stacks look alike.
 #![cfg(target_arch = "x86_64")]
 
-mod outside;
 mod recording;
 
 use std::process::Command;
 
 use holdup_testing::{Need, has};
-use outside::{code, err, run};
 use recording::can_record;
 
 #[test]
@@ -22,8 +20,8 @@ fn what_an_earlier_call_left_on_the_stack_is_nobodys_caller() {
     std::fs::write(&source, include_str!("callers.c")).expect("source");
     assert!(Command::new("cc").args(["-O2", "-o", &program, &source]).status().expect("cc").success());
     for args in [&["record", "-o", &out, "--", &program][..], &["export", &out, "--format", "folded", "-o", &folded]] {
-        let o = run(args);
-        assert_eq!(code(&o), 0, "{}", err(&o));
+        let done = Command::new(env!("CARGO_BIN_EXE_holdup")).args(args).output().expect("starts");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
     let text = std::fs::read_to_string(folded).expect("stacks");
     let weight = |way: &str| -> u64 {
