@@ -101,6 +101,33 @@ fn a_server_waits_for_the_sleeps_of_all_that_it_asked() {
     assert!((85.0..92.0).contains(&held), "{held}");
 }
 
+/// The same, but whoever answers second finds the proxy at work: its answer ends no wait. One of them is first in every third round alone.
+#[test]
+fn an_answer_that_comes_with_another_one_is_an_answer() {
+    let mut s = Schedule::new(3, 400.0);
+    programs(&mut s, &[(20, "backend"), (30, "proxy")], |_| true);
+    second_thread(&mut s, "backend");
+    s.builder.meta_mut().focus_pids = vec![30];
+    s = s.waits_at(20, 0, [0.0, 0.1], READ, &[0x60]).waits_at(21, 1, [0.0, 0.1], READ, &[0x60]);
+    for round in 0..9 {
+        let t = |at: f64| 40.0 * f64::from(round) + at;
+        s = s.by(t(1.0), 2, 30, 20).by(t(1.5), 2, 30, 21).waits_at(30, 2, [t(0.5), t(1.6)], POLL, &[0x40]);
+        let first = if round % 3 == 2 { 21 } else { 20 };
+        for (tid, cpu, asked) in [(20, 0, t(1.0)), (21, 1, t(1.5))] {
+            let until = t(if tid == first { 31.5 } else { 32.0 });
+            s = s.waits_at(tid, cpu, [asked, asked + 0.2], SLEEP, &[0x50]);
+            s = s.wakes(until - 0.3, cpu, 0, tid, WakeContext::Timer, 0);
+            s = if tid == first { s.by(until - 0.1, cpu, tid, 30) } else { s };
+            s = s.waits_at(tid, cpu, [until - 0.3, until], READ, &[0x60]);
+        }
+        s = s.waits_at(30, 2, [t(31.4), t(32.5)], POLL, &[0x40]);
+        s = s.wakes(t(40.5), 2, 0, 30, WakeContext::SoftIrq, NET_RX);
+    }
+    let (_, blame) = s.blame();
+    let held = ms(&blame, |k| k.terminal == Terminal::Timer);
+    assert!((255.0..275.0).contains(&held), "{held}");
+}
+
 /// A server's worker sleeps for 30 ms within each request, and then wakes its dispatcher, which has nothing to do, and the client.
 #[test]
 fn a_client_waits_for_a_sleep_after_which_the_server_has_something_to_do_again() {

@@ -37,6 +37,8 @@ pub(super) struct Requests {
     asked_by: FxHashMap<(u32, u32), (u64, u8)>,
     /// The same of one thread of it: a client may ask several at the same time.
     asked_of: FxHashMap<(ThreadIdx, ThreadIdx), (u64, u8)>,
+    /// When a process last ended a wait of a thread.
+    woke: FxHashMap<(u32, ThreadIdx), u64>,
     threads: FxHashMap<ThreadIdx, Past>,
     /// Processes with threads whose waits timed out.
     sleepers: FxHashSet<u32>,
@@ -120,11 +122,22 @@ impl Requests {
 
     /// A thread ended a wait of another program's.
     fn ask(&mut self, asked: ThreadIdx, by: ThreadIdx, t: u64, pid: impl Fn(ThreadIdx) -> u32) {
+        self.asked_again(asked, by, pid(asked));
         let unanswered = (t, 0);
         self.asked.insert((pid(asked), by), unanswered);
         self.asked_by.insert((pid(asked), pid(by)), unanswered);
         self.asked_of.insert((asked, by), unanswered);
         self.threads.entry(asked).or_default().asked = Some((by, t));
+    }
+
+    /// Who asks a thread of a process again has its answer. Where it asks several at a time, the answer of another one of them may have ended its
+    /// wait, and it was at work when this one came.
+    fn asked_again(&mut self, asked: ThreadIdx, by: ThreadIdx, pid: u32) {
+        let (Some(past), Some(&woke)) = (self.threads.get_mut(&asked), self.woke.get(&(pid, by))) else { return };
+        let Some((_, before)) = past.asked.filter(|(last, _)| *last == by) else { return };
+        for slept in past.slept.extract_if(.., |slept| slept.sleep && (before..=woke).contains(&slept.start)) {
+            self.sleeps.entry((asked, slept.stack)).or_default().iter_mut().for_each(|n| *n += 1);
+        }
     }
 
     fn learn(&mut self, wait: &Wait, pid: impl Fn(ThreadIdx) -> u32) {
@@ -144,6 +157,7 @@ impl Requests {
         };
         let of_process = self.asked.get_mut(&(pid(wait.waker), wait.thread)).and_then(answers);
         let of_thread = self.asked_of.get_mut(&(wait.waker, wait.thread)).and_then(answers);
+        self.woke.insert((pid(wait.waker), wait.thread), wait.woken);
         let of_both = self.asked_by.get_mut(&(pid(wait.waker), pid(wait.thread))).and_then(answers);
         let asked = of_thread.or(of_process).or(of_both);
         let Some(past) = self.threads.get_mut(&wait.waker) else { return };
