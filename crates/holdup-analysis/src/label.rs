@@ -30,8 +30,15 @@ pub fn file_line(file: &str, line: u32) -> String {
 /// Files that are all called so: their folder says which one it is.
 const NAMELESS_FILES: &[&str] = &["__init__.py", "__main__.py", "mod.rs", "index.js", "index.mjs", "index.ts"];
 
-/// The end of a path that tells the file from others: its name, with the folder where all are called so.
+/// Below this folder are packages of others, each in a folder of its name.
+const PACKAGES: &str = "/node_modules/";
+
+/// The end of a path that tells the file from others: its name, with the folder where all are called so, and from its package on where what a
+/// package consists of is often put into one file.
 fn named_file(path: &str) -> &str {
+    if let Some((_, of_package)) = path.rsplit_once(PACKAGES).filter(|(_, inside)| inside.contains('/')) {
+        return of_package;
+    }
     let Some((folders, base)) = path.rsplit_once('/') else { return path };
     match folders.rsplit('/').next() {
         Some(folder) if !folder.is_empty() && NAMELESS_FILES.contains(&base) => {
@@ -92,4 +99,18 @@ pub fn lock(trace: &Trace, lock: LockId) -> Option<LockFacts> {
 /// So many threads, in words.
 pub(crate) fn threads(n: usize) -> String {
     if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_called_so_that_it_is_told_from_others() {
+        assert_eq!(file_line("/srv/app/jobs.py", 7), "jobs.py:7");
+        assert_eq!(file_line("/srv/app/jobs/__init__.py", 7), "jobs/__init__.py:7");
+        assert_eq!(file_line("/srv/node_modules/terser/dist/bundle.min.js", 1), "terser/dist/bundle.min.js:1");
+        assert_eq!(file_line("/srv/node_modules/a/node_modules/@b/c/index.js", 0), "@b/c/index.js");
+        assert_eq!(file_line("/srv/node_modules/loose.js", 0), "loose.js");
+    }
 }

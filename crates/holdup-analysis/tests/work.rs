@@ -9,7 +9,7 @@ use common::*;
 use holdup_trace::{Cpu, NameEvent, SampleEvent, SwitchState};
 
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
-const NAMES: [(u64, &str); 19] = [
+const NAMES: [(u64, &str); 21] = [
     (0x1000, "PostgresMain"),
     (0x2000, "AfterTriggerEndQuery"),
     (0x3000, "plpgsql_call_handler"),
@@ -28,6 +28,8 @@ const NAMES: [(u64, &str); 19] = [
     (0x10000, "InitPlan"),
     (0x11000, "_LazyLoader._load_for_state"),
     (0x12000, "Session.execute"),
+    (0x13000, "mdb_cursor_get"),
+    (0x14000, "test_filter"),
     (KERNEL, "ipt_do_table"),
 ];
 
@@ -48,6 +50,13 @@ fn advice(ways: &[&[u64]]) -> String {
     }
     let trace = s.by(990.0, 1, 20, 10).runs(10, 0, 990.0, 999.0, READ).finish_with(&mut Namer(&NAMES));
     explained(&trace, None).findings[0].advice.clone()
+}
+
+#[test]
+fn a_directory_without_an_index_is_read_entry_by_entry() {
+    let said = advice(&[&[0x13000], &[0x14000]]);
+    assert!(said.starts_with("100 % of it looks through the directory's entries: index"), "{said}");
+    assert!(!advice(&[&[0x13000]]).contains("directory"), "another program's");
 }
 
 #[test]

@@ -15,8 +15,8 @@ use super::stories::median;
 use super::tally::{Group, Tally};
 use super::words::{at_disk, kept, lasted, lock_words, stood};
 use super::{
-    collection, confidence, fault, flush, herd, idle, inside, lock, lock_names, preempt, room, sched, sleep, steps,
-    storm, stuck, traced, work, works_on,
+    collection, confidence, fault, flush, herd, idle, inside, lock, lock_names, preempt, room, sched, siblings, sleep,
+    steps, storm, stuck, traced, work, works_on,
 };
 use crate::classify;
 use crate::known::{Place, Runs};
@@ -100,6 +100,12 @@ pub(super) fn describe(
         && let Some(steps) = crew.threads.first().and_then(|thread| steps::advice(context, *thread, finding.lasted_s))
     {
         finding.advice = format!("{steps} {}", finding.advice);
+    }
+    if finding.kind == FindingKind::Serial
+        && finding.culprit.processes == 1
+        && let Some(shared_out) = crew.threads.first().and_then(|t| siblings::advice(context, &finding.culprit, *t))
+    {
+        finding.advice = format!("{shared_out} {}", finding.advice);
     }
 }
 

@@ -151,7 +151,8 @@ pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Findi
         f.evidence.push(line);
     }
     let works = woken.map(|(wakes, _)| wakes.advice).filter(|_| idle);
-    f.advice = sentence(scheduler, works.unwrap_or(scheduler.works), f.culprit.function.as_str());
+    let works = works.or_else(|| aside(context, scheduler, &tally.samples)).unwrap_or(scheduler.works);
+    f.advice = sentence(scheduler, works, f.culprit.function.as_str());
     if let Some(collecting) = collecting::of(context) {
         f.evidence.push(collecting.line());
         f.advice += &format!(" {}", collecting.advice);
@@ -167,7 +168,16 @@ pub(super) fn busy(context: &Context, samples: &FxHashMap<StackId, f64>, functio
     let scheduler = of_stacks(context, samples).filter(|s| !s.busy.is_empty())?;
     let leaves_cpus = context.timeline.peak_parallelism() < context.timeline.cpus;
     let is_one_loop = || !scheduler.migrates && is_of_one_thread(context, samples);
-    (leaves_cpus || is_one_loop()).then(|| sentence(scheduler, scheduler.busy, function))
+    let busy = || aside(context, scheduler, samples).unwrap_or(scheduler.busy);
+    (leaves_cpus || is_one_loop()).then(|| sentence(scheduler, busy(), function))
+}
+
+/// The advice for tasks that mostly run in threads that are made for them.
+fn aside(context: &Context, scheduler: &Scheduler, samples: &FxHashMap<StackId, f64>) -> Option<&'static str> {
+    let (function, advice) = scheduler.aside?;
+    let is_there = |stack: StackId| place::has(context, stack, |name| schedulers::any(&[function], name));
+    let there: f64 = samples.iter().filter(|(stack, _)| is_there(**stack)).map(|(_, weight)| weight).sum();
+    (2.0 * there > samples.values().sum::<f64>()).then_some(advice)
 }
 
 /// From this share on one thread has done nearly all of it.

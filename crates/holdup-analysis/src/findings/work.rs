@@ -76,7 +76,7 @@ const LOADS_LAZILY: &[&str] = &[
 ];
 
 /// Those further up are looked for first.
-static KNOWN: [Known; 11] = [
+static KNOWN: [Known; 12] = [
     Known {
         functions: LOADS_LAZILY,
         around: (&[], &[]),
@@ -108,6 +108,14 @@ static KNOWN: [Known; 11] = [
         is_trigger: false,
         what: "reads whole tables",
         mend: "index what the query asks for (EXPLAIN tells what it reads), or ask for less.",
+    },
+    Known {
+        functions: &["mdb_id2entry", "mdb_cursor_get", "mdb_entry_decode", "test_filter*"],
+        around: (&[], &[]),
+        with: &["test_filter*"],
+        is_trigger: false,
+        what: "looks through the directory's entries",
+        mend: "index the attributes that the filter names (olcDbIndex), or search below a narrower base.",
     },
     Known {
         functions: &["tuplesort_*", "_bt_load", "_bt_spools_heapscan"],

@@ -30,6 +30,11 @@ pub(super) const EVENT_LOOP: Scheduler = Scheduler {
              see it. Spans of its requests (holdup record --span) tell how long each took.",
     works: BLOCKED,
     busy: BLOCKED,
+    aside: Some((
+        "node::worker::Worker::StartThread*",
+        "{} runs in a worker (worker_threads), which does one task at a time: have more workers (maxThreads), cut its tasks into smaller ones, or \
+         make it shorter.",
+    )),
     blocks: "Use the asynchronous form of what {} calls: while the event loop waits here, no other callback runs.",
     ..Scheduler::NONE
 };

@@ -36,6 +36,8 @@ pub(crate) struct Scheduler {
     pub(crate) works: &'static str,
     /// The same of one that works all the time, so that nobody is known to wait; empty: nothing.
     pub(crate) busy: &'static str,
+    /// A function behind which tasks run in threads that are made for them, and the advice there in place of the two above.
+    pub(crate) aside: Option<(&'static str, &'static str)>,
     /// Functions on the stacks of its idle threads: where they are, tasks may wait unseen.
     pub(super) idles: &'static [&'static str],
     /// Functions of its loop, which never runs within a task: where no code of the program is below them, a thread waits for whatever comes.
@@ -78,6 +80,7 @@ impl Scheduler {
         naming: "",
         works: "",
         busy: "",
+        aside: None,
         idles: &[],
         loops: &[],
         unseen: "",
