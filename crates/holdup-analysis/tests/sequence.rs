@@ -96,6 +96,27 @@ fn one_that_takes_long_is_a_finding_of_its_own() {
     );
 }
 
+/// Three compressors of 10 ms, each with a child that has to wait for its input for 2 ms.
+#[test]
+fn a_few_that_keep_others_waiting_meanwhile_are_one_finding() {
+    let mut s = named(Schedule::new(2, 32.0), 0.0, SHELL, "backup");
+    s.builder.meta_mut().focus_pids = vec![SHELL];
+    s = s.switch(0.0, 0, 0, RUNS, -1, SHELL);
+    for child in 100..103 {
+        let (t, reader) = (1.0 + 10.0 * f64::from(child - 100), child + 100);
+        s = forks(s, t, child, "gzip").by(t, 0, SHELL, child).switch(t + 0.01, 0, SHELL, SLEEPS, WAIT4, 0);
+        s = s.switch(t + 0.02, 1, 0, RUNS, -1, child);
+        s.builder.push(ns(t + 1.0), ForkEvent { parent_pid: child, parent: child, pid: reader, tid: reader });
+        s = named(s, t + 1.0, reader, "cat").waits_at(reader, 0, [t + 1.1, t + 3.2], READ, &[0x40]);
+        s = s.by(t + 3.1, 1, child, reader).runs(reader, 0, t + 3.2, t + 3.3, EXIT);
+        s = s.by(t + 9.9, 1, child, SHELL).exits(t + 9.9, child).switch(t + 9.91, 1, child, SwitchState::Dead, EXIT, 0);
+        s = s.switch(t + 9.92, 0, 0, RUNS, -1, SHELL);
+    }
+    let answer = explain(&s.finish(), "x", &Options::default(), &NoDisassembler).unwrap();
+    let title = &answer.findings[0].title;
+    assert!(title.starts_with("backup started 3 gzip processes, one after another"), "{title}");
+}
+
 #[test]
 fn those_that_wait_themselves_are_told_by_what_they_wait_for() {
     let asleep = script(&["retry"; 12], 2.0);

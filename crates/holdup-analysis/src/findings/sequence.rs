@@ -31,6 +31,8 @@ const AT_ONCE: f64 = 1.25;
 const SAME: f64 = 0.8;
 /// Who works for less of the row's time than this waits for something else, each by itself.
 const AT_WORK: f64 = 0.5;
+/// What was waited for comes before what ran from about this part of it on.
+const WAITED: f64 = 0.05;
 /// Programs that are named in the title, and in the evidence.
 const TELLING: usize = 3;
 const NAMED: usize = 8;
@@ -151,8 +153,9 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
     if ((below.ran() + slept.0 + sleepers.lasted.0) as f64) < AT_WORK * row.covered as f64 {
         return None;
     }
-    // A few of one program that work are told by what they work at.
-    if row.started.len() < FEWEST[1] && 2 * below.ran() > row.covered {
+    // A few of one program that work are told by what they work at, where nothing else is told before that.
+    let is_told = charged.0 < WAITED * below.ran() as f64;
+    if row.started.len() < FEWEST[1] && 2 * below.ran() > row.covered && is_told {
         return None;
     }
     // While some sleep, others of them may work, for which they look.
