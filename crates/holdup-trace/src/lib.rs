@@ -26,6 +26,7 @@ mod names;
 mod naming;
 mod note;
 mod pdb_id;
+mod raw_stack;
 mod redact;
 mod refer;
 mod run_time;
@@ -41,10 +42,7 @@ pub use arrow::RawBatch;
 pub use builder::{Destination, TraceBuilder};
 pub use column::Column;
 pub use compact::compact;
-pub use dict::{
-    Dictionary, Image, Interpreted, InterpretedFrame, Leaf, Location, LockKey, PointedFrame, RawStack, SourceLine,
-    Stacks, Symbolizer, Unwinder, decode_build_id,
-};
+pub use dict::{Dictionary, Image, Location, LockKey, SourceLine, Stacks, Symbolizer, decode_build_id};
 pub use error::{Error, Result};
 pub use event::{BlockIoEvent, BlockedEvent, Event, ExecEvent, ExitEvent, ForkEvent, FutexEvent, KernelLockEvent};
 pub use event::{
@@ -58,6 +56,7 @@ pub use meta::{Host, Loss, Meta, Part, RecorderCost};
 pub use names::Names;
 pub use note::{Note, NoteKind};
 pub use pdb_id::PdbId;
+pub use raw_stack::{Interpreted, InterpretedFrame, Leaf, PointedFrame, RawStack, Unwinder};
 pub use redact::redact;
 pub use refer::Refer;
 pub use run_time::{COMPILED, interpreted_address, is_interpreted, is_made_at_run_time};
