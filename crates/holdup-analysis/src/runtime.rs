@@ -103,6 +103,11 @@ pub(crate) fn is_one_at_a_time(module: &str, function: &str) -> bool {
     ALL.iter().filter(is_code).any(|r| r.locks.iter().any(|lock| lock.runs == Runs::One))
 }
 
+/// Over what to spread the work of such code, or of any other.
+pub(crate) fn spread_over(module: &str, function: &str) -> &'static str {
+    if is_one_at_a_time(module, function) { "processes" } else { "threads" }
+}
+
 /// Whether code is of an interpreted language: its source file, or what its runtime compiled.
 pub(crate) fn is_interpreted(module: &str, function: &str) -> bool {
     module == COMPILED || ALL.iter().any(|r| (r.is_language)(module, function))

@@ -120,10 +120,10 @@ fn systemd_understands_the_units() {
 }
 
 /// Whether systemd and the command that it starts know all that `unit` says, with more than `least` options.
-fn understands(unit: &str, command: &str, least: usize) {
+fn understands(name: &str, command: &str, least: usize) {
     let dir = tempfile::tempdir().expect("dir");
-    let path = dir.path().join(unit);
-    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging").join(unit);
+    let path = dir.path().join(name);
+    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging").join(name);
     let text = fs::read_to_string(unit).expect("the unit");
     let text: String = text.split_inclusive('\n').filter(|line| !line.starts_with('#')).collect();
     // Its options are some that this binary has.
@@ -134,7 +134,8 @@ fn understands(unit: &str, command: &str, least: usize) {
     assert!(options > least && options == known, "{options} and {known}");
     fs::write(&path, text.replace("@PREFIX@/bin/holdup", BINARY)).expect("write");
     match Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&path).output() {
-        Ok(o) => assert!(o.status.success() && err(&o).is_empty(), "{}", err(&o)),
+        // It reads the units of other packages, too, and says what it thinks of them.
+        Ok(o) => assert!(o.status.success() && !err(&o).contains(name), "{}", err(&o)),
         // Elsewhere its options are all that is looked at.
         Err(e) => assert_eq!(e.kind(), std::io::ErrorKind::NotFound),
     }

@@ -311,7 +311,7 @@ fn advice(
             if let Some(first) = works_on::begin_with(c).filter(|_| context.timeline.peak_parallelism() > 1) {
                 return first;
             }
-            let others = if runtime::is_one_at_a_time(&c.module, &c.function) { "processes" } else { "threads" };
+            let others = runtime::spread_over(&c.module, &c.function);
             match Below::of(context, tally.samples.iter()).of_any(function) {
                 Some(less) => format!("{less} Or spread it over {others}, or overlap it with the next phase."),
                 None => format!("Spread {function} over {others}, overlap it with the next phase, or make it shorter."),

@@ -31,8 +31,8 @@ pub(super) fn advice(context: &Context, c: &Culprit, thread: ThreadIdx) -> Optio
         let (all, own, next) = (ran.len() + 1, label::duration(own.seconds()), label::duration(next.seconds()));
         let (name, script) = (&c.process, context.trace.text(subject));
         format!(
-            "Of {all} {name} processes that run {script}, this one ran for {own}, and none of the others for more than {next}: let the others have \
-             a part of what it has."
+            "Of {all} {name} processes that run {script}, this one ran for {own}, and none of the others for more than {next}: divide what it \
+             has among them."
         )
     })
 }

@@ -7,6 +7,9 @@ use super::spaces::Spaces;
 use crate::dict::{Chains, StackInterner};
 use crate::{ChainId, Leaf, SpaceId, StackId, Unwinder};
 
+/// Leaves that are remembered, at 40 bytes each; beyond, all are forgotten.
+const LEAVES: usize = 1 << 20;
+
 /// What a chain was resolved to last.
 #[derive(Debug, Clone, Copy)]
 struct Resolved {
@@ -83,6 +86,9 @@ impl CallStacks {
             return self.interner.replace_leaf(stack, leaf.ip);
         };
         let found = self.interner.intern(self.interner.space(stack), &[], &user);
+        if self.leaves.len() >= LEAVES {
+            self.leaves.clear();
+        }
         self.leaves.insert((stack, leaf), found);
         found
     }

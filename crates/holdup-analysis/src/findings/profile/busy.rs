@@ -31,8 +31,6 @@ const FULL: &str =
     "There is no wait to mend: make this function faster, or call it less often, as all CPUs are in use.";
 const FULL_OF_OTHERS: &str =
     "There is no wait to mend: make this function faster, or call it less often; other programs use the other CPUs.";
-const FASTER: &str = "There is no wait to mend: make this function faster, or spread its work over more threads.";
-
 /// A program that is busy, and all that is known of its work. Times in nanoseconds.
 pub(super) struct Busy<'c> {
     pub(super) context: &'c Context<'c>,
@@ -169,7 +167,10 @@ impl Busy<'_> {
                 Some(pool) => {
                     pool.advice(context, self.name(), if function.is_empty() { "this code" } else { function })
                 }
-                None => FASTER.to_owned(),
+                None => {
+                    let over = runtime::spread_over(&self.found.module, function);
+                    format!("There is no wait to mend: make this function faster, or spread its work over more {over}.")
+                }
             },
         }
     }
