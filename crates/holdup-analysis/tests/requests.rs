@@ -77,14 +77,19 @@ fn an_answer_comes_in_a_few_pieces() {
     near(sends_in_pieces(9), 0.0);
 }
 
-/// A proxy, itself a server at home, asks two threads of another at once; each sleeps for 30 ms before it answers.
-#[test]
-fn a_server_waits_for_the_sleeps_of_all_that_it_asked() {
-    let mut s = Schedule::new(3, 130.0);
+/// A proxy in focus, 30, and two threads of a server, 20 and 21, that wait to be asked.
+fn proxy(end: f64) -> Schedule {
+    let mut s = Schedule::new(3, end);
     programs(&mut s, &[(20, "backend"), (30, "proxy")], |_| true);
     second_thread(&mut s, "backend");
     s.builder.meta_mut().focus_pids = vec![30];
-    s = s.waits_at(20, 0, [0.0, 0.1], READ, &[0x60]).waits_at(21, 1, [0.0, 0.1], READ, &[0x60]);
+    s.waits_at(20, 0, [0.0, 0.1], READ, &[0x60]).waits_at(21, 1, [0.0, 0.1], READ, &[0x60])
+}
+
+/// A proxy, itself a server at home, asks two threads of another at once; each sleeps for 30 ms before it answers.
+#[test]
+fn a_server_waits_for_the_sleeps_of_all_that_it_asked() {
+    let mut s = proxy(130.0);
     for round in 0..3 {
         let t = |at: f64| 40.0 * f64::from(round) + at;
         s = s.by(t(1.0), 2, 30, 20).by(t(1.5), 2, 30, 21).waits_at(30, 2, [t(0.5), t(1.6)], POLL, &[0x40]);
@@ -104,11 +109,7 @@ fn a_server_waits_for_the_sleeps_of_all_that_it_asked() {
 /// The same, but whoever answers second finds the proxy at work: its answer ends no wait. One of them is first in every third round alone.
 #[test]
 fn an_answer_that_comes_with_another_one_is_an_answer() {
-    let mut s = Schedule::new(3, 400.0);
-    programs(&mut s, &[(20, "backend"), (30, "proxy")], |_| true);
-    second_thread(&mut s, "backend");
-    s.builder.meta_mut().focus_pids = vec![30];
-    s = s.waits_at(20, 0, [0.0, 0.1], READ, &[0x60]).waits_at(21, 1, [0.0, 0.1], READ, &[0x60]);
+    let mut s = proxy(400.0);
     for round in 0..9 {
         let t = |at: f64| 40.0 * f64::from(round) + at;
         s = s.by(t(1.0), 2, 30, 20).by(t(1.5), 2, 30, 21).waits_at(30, 2, [t(0.5), t(1.6)], POLL, &[0x40]);

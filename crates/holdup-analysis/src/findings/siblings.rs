@@ -4,6 +4,7 @@ use holdup_trace::{Nanos, ThreadIdx};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
+use crate::intervals::is_child;
 use crate::label;
 use crate::report::Culprit;
 
@@ -13,18 +14,17 @@ const MOST: f64 = 2.0;
 const MATTERS: f64 = 0.25;
 
 /// What to do where the culprit's process, of which `thread` is one, runs the same script as others that it neither made nor was made by, and has
-/// most of the work. O(threads).
+/// most of the work. O(threads × how deep they were forked).
 pub(super) fn advice(context: &Context, c: &Culprit, thread: ThreadIdx) -> Option<String> {
     let (pid, subject) = (context.pid(thread), context.timeline.subject(thread)?);
     let program = context.program(thread);
     let mut ran: FxHashMap<u32, Nanos> = FxHashMap::default();
     let is_like = |t: &ThreadIdx| context.program(*t) == program && context.timeline.subject(*t) == Some(subject);
-    for other in context.threads().filter(is_like) {
+    let made = |t: ThreadIdx, by: ThreadIdx| is_child(context.trace, t, by);
+    for other in context.threads().filter(is_like).filter(|t| !made(*t, thread) && !made(thread, *t)) {
         *ran.entry(context.pid(other)).or_default() += context.ran(other);
     }
     let own = ran.remove(&pid)?;
-    let parents = parents(context);
-    ran.retain(|other, _| !is_above(&parents, *other, pid) && !is_above(&parents, pid, *other));
     let next = ran.values().copied().max()?;
     let has_most = own.0 as f64 >= MOST * next.0 as f64 && own.0 as f64 >= MATTERS * context.duration().0;
     has_most.then(|| {
@@ -35,21 +35,4 @@ pub(super) fn advice(context: &Context, c: &Culprit, thread: ThreadIdx) -> Optio
              has among them."
         )
     })
-}
-
-/// Which process made which.
-fn parents(context: &Context) -> FxHashMap<u32, u32> {
-    let made = context.threads().filter_map(|thread| {
-        let parent = context.trace.thread(thread)?.parent;
-        let (own, of_parent) = (context.pid(thread), parent.is_real().then(|| context.pid(parent))?);
-        (own != of_parent).then_some((own, of_parent))
-    });
-    made.collect()
-}
-
-/// How many generations are looked at.
-const GENERATIONS: usize = 64;
-
-fn is_above(parents: &FxHashMap<u32, u32>, above: u32, pid: u32) -> bool {
-    std::iter::successors(parents.get(&pid), |pid| parents.get(*pid)).take(GENERATIONS).any(|pid| *pid == above)
 }

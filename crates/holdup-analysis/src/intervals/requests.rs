@@ -157,9 +157,9 @@ impl Requests {
         };
         let of_process = self.asked.get_mut(&(pid(wait.waker), wait.thread)).and_then(answers);
         let of_thread = self.asked_of.get_mut(&(wait.waker, wait.thread)).and_then(answers);
-        self.woke.insert((pid(wait.waker), wait.thread), wait.woken);
         let of_both = self.asked_by.get_mut(&(pid(wait.waker), pid(wait.thread))).and_then(answers);
         let asked = of_thread.or(of_process).or(of_both);
+        self.woke.insert((pid(wait.waker), wait.thread), wait.woken);
         let Some(past) = self.threads.get_mut(&wait.waker) else { return };
         if let Some(by) = past.sent_by.take() {
             *self.answers.entry(by).or_default() += 1;

@@ -31,6 +31,7 @@ const FULL: &str =
     "There is no wait to mend: make this function faster, or call it less often, as all CPUs are in use.";
 const FULL_OF_OTHERS: &str =
     "There is no wait to mend: make this function faster, or call it less often; other programs use the other CPUs.";
+
 /// A program that is busy, and all that is known of its work. Times in nanoseconds.
 pub(super) struct Busy<'c> {
     pub(super) context: &'c Context<'c>,
