@@ -252,7 +252,7 @@ impl<'a> Classifier<'a> {
             facts.kind = user.refine(before);
             facts.by_condition |= before == Some(WaitKind::Condition) && facts.kind == Some(WaitKind::Lock);
             if said.is_application {
-                near.see(location.function, user.says_lock);
+                near.see(location.function, user.says_lock, user.keeps_lock);
                 if facts.application == StringId::default() {
                     facts.application = location.function;
                 }

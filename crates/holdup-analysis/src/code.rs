@@ -88,6 +88,8 @@ pub enum Idiom {
     CopiesBytes,
     /// Counts the ones or the zeros of a word, one in each turn.
     CountsBits,
+    /// Reads one place in memory in each turn, and changes it.
+    Updates,
 }
 
 /// Longest loop in which a thread only waits, in instructions.

@@ -51,6 +51,7 @@ mod room;
 mod rounds;
 mod sched;
 mod sequence;
+mod several;
 mod siblings;
 mod sleep;
 mod spans;

@@ -20,6 +20,8 @@ named! {
         ByteCopy = "byte-copy",
         /// It counts bits one by one.
         BitCount = "bit-count",
+        /// It reads and changes one place in each turn.
+        Update = "update",
     }
 }
 
@@ -54,6 +56,7 @@ impl Idiom {
             Idiom::Strides { .. } => IdiomKind::Stride,
             Idiom::CopiesBytes => IdiomKind::ByteCopy,
             Idiom::CountsBits => IdiomKind::BitCount,
+            Idiom::Updates => IdiomKind::Update,
         }
     }
 
@@ -76,6 +79,10 @@ impl Idiom {
             }
             Idiom::CopiesBytes => "it copies one byte in each turn; where the two areas do not overlap, memcpy does it faster".to_owned(),
             Idiom::CountsBits => "it counts the set or the clear bits of a word one by one; `popcnt` counts a word's at once".to_owned(),
+            Idiom::Updates => "it reads one place in memory in each turn and changes it; a register, written once behind the loop, is faster, and \
+                where other threads change what lies on the same cache line, each turn waits for them (false sharing: give each thread's a line \
+                of its own)"
+                .to_owned(),
         }
     }
 }

@@ -14,12 +14,15 @@ impl Near {
     /// Functions of the application in which a lock's name tells for what is waited.
     const MOST: usize = 8;
 
-    pub(crate) fn see(&mut self, function: StringId, says_lock: bool) {
+    pub(crate) fn see(&mut self, function: StringId, says_lock: bool, keeps_lock: bool) {
         self.seen += 1;
         if self.is_over || self.seen > Self::MOST {
             return;
         }
-        if says_lock {
+        // What runs under a lock waits for something else.
+        if keeps_lock && self.seen > 1 {
+            self.is_over = true;
+        } else if says_lock {
             self.lock = function;
         } else {
             self.is_over = self.lock != StringId::default();
@@ -32,6 +35,13 @@ pub(crate) fn says_lock(function: &str) -> bool {
     // Every wait of Java goes through this one.
     !function.contains("LockSupport") && words(function).any(|word| LOCK_WORDS.contains(&word.as_str()))
 }
+
+/// Whether a function takes a lock, by its name, and calls others under it: `with_lock`, `run_locked`.
+pub(crate) fn keeps_lock(function: &str) -> bool {
+    says_lock(function) && words(function).any(|word| KEEPING.contains(&word.as_str()))
+}
+
+const KEEPING: &[&str] = &["with", "under", "holding", "locked", "while"];
 
 const LOCK_WORDS: &[&str] =
     &["lock", "locked", "locking", "mutex", "spinlock", "rwlock", "lwlock", "deadlock", "busy", "monitorenter", "gil"];
@@ -54,7 +64,9 @@ fn words(name: &str) -> impl Iterator<Item = String> + '_ {
 
 #[cfg(test)]
 mod tests {
-    use super::says_lock;
+    use holdup_trace::StringId;
+
+    use super::{Near, keeps_lock, says_lock};
 
     #[test]
     fn a_lock_is_known_by_its_name_in_any_spelling() {
@@ -69,5 +81,17 @@ mod tests {
         ];
         assert_eq!(locks.map(says_lock), [true; 5]);
         assert_eq!(others.map(says_lock), [false; 5]);
+    }
+
+    #[test]
+    fn who_runs_under_a_lock_does_not_wait_for_it() {
+        let lock_of = |functions: &[&str]| {
+            let mut near = Near::default();
+            (1..).zip(functions).for_each(|(id, f)| near.see(StringId(id), says_lock(f), keeps_lock(f)));
+            near.lock
+        };
+        assert_eq!(lock_of(&["wait_latch", "row_lock_wait", "update"]), StringId(2));
+        assert_eq!(lock_of(&["with_lock", "fetch"]), StringId(1), "it takes the lock");
+        assert_eq!(lock_of(&["read_answer", "with_lock", "fetch"]), StringId::default());
     }
 }

@@ -1,5 +1,5 @@
 //! Schedulers inside of programs: what hands tasks of its own to a few threads, so that the kernel sees who runs them and never
-//! who waits. Go's goroutines, Node's event loop and its pool, asyncio's tasks, Netty's handlers, tokio's and rayon's tasks, OpenMP's iterations.
+//! who waits. Go's goroutines, Node's event loop and its pool, asyncio's tasks, gevent's greenlets, Netty's handlers, tokio's and rayon's tasks, OpenMP's iterations.
 //!
 //! A thread of theirs that has no task is at home. If somebody works meanwhile who then gives it one, it could have run
 //! earlier: that counts as for others, but it is told as an idle thread, not as a waiter. What tasks wait for is told, if at
@@ -9,6 +9,7 @@
 
 mod asyncio;
 mod erlang;
+mod gevent;
 mod go;
 mod haskell;
 mod netty;
@@ -26,6 +27,7 @@ const ALL: &[Scheduler] = &[
     node::EVENT_LOOP,
     node::PLATFORM,
     asyncio::ASYNCIO,
+    gevent::GEVENT,
     netty::NETTY,
     rust::TOKIO,
     rust::RAYON,

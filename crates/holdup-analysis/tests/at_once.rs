@@ -188,7 +188,7 @@ fn who_lets_no_more_through_is_told_by_those_who_ask() {
     let pool = asks_by([30, 31], &[0x2000], 1, [8, 9], &[0x3000]);
     assert!(pool.title.starts_with("service slept for"), "{}", pool.title);
     assert!(pool.title.contains(", asked by web 2 at a time (in ask), while others waited for it"), "{}", pool.title);
-    assert!(pool.advice.starts_with("web, in ask, never asks more than 2 at once: find what lets no more through it"));
+    assert!(pool.advice.starts_with("web, in ask, never asks more than 2 at once: always the same 2 threads do so."));
 
     // One function that waits for clients, too, called on another way.
     let shared = asks_by([30, 31], &[0x1000, 0x2000], 1, [8, 9], &[0x3000]);

@@ -32,6 +32,8 @@ pub enum Idiom {
     CopiesBytes,
     /// Counts the ones or the zeros of a word, one in each turn.
     CountsBits,
+    /// Reads one place in memory in each turn, and changes it.
+    Updates,
 }
 
 /// Of a processor's cache, in bytes; on some it is more, never less.
@@ -52,6 +54,7 @@ pub(super) fn of(body: Vec<&Instruction>) -> Option<Idiom> {
         .or_else(|| body.scans())
         .or_else(|| body.copies())
         .or_else(|| body.counts_bits())
+        .or_else(|| body.updates())
 }
 
 /// The instructions of a loop in order of address.
@@ -160,6 +163,14 @@ impl<'a> Body<'a> {
         let counted = !beside.is_empty() && beside.each().all(|r| self.only_writer(r).is_some_and(is_count));
         let alone = self.0.iter().all(|c| !c.load && !c.store);
         (counted && alone && self.is_straight()).then_some(Idiom::CountsBits)
+    }
+
+    /// A sum in memory: no turn can begin before the last one's has been written, and other CPUs may have the line meanwhile.
+    fn updates(&self) -> Option<Idiom> {
+        let stays = |c: &Instruction| !c.on_stack && c.memory.is_some() && !self.address(c).meets(self.written());
+        let is_read = |store: &Instruction| self.0.iter().any(|c| c.load && c.memory == store.memory);
+        let changes = self.0.iter().any(|c| c.store && stays(c) && is_read(c));
+        (changes && self.is_straight()).then_some(Idiom::Updates)
     }
 
     /// `x &= x - 1` or `x |= x + 1`, in one instruction or two.

@@ -10,7 +10,7 @@ use holdup_symbols::{Kernel, Symbols};
 use holdup_trace::Symbolizer;
 
 /// By hand, from the source in `programs/idioms.c`.
-const EXPECTED: [(&str, Option<Idiom>); 27] = [
+const EXPECTED: [(&str, Option<Idiom>); 29] = [
     ("find_word", Some(Idiom::Scans { bytes: 4 })),
     ("find_full", Some(Idiom::Scans { bytes: 8 })),
     ("sum_words", None),
@@ -38,6 +38,8 @@ const EXPECTED: [(&str, Option<Idiom>); 27] = [
     ("count_zeros", Some(Idiom::CountsBits)),
     ("each_one", None),
     ("mask_down", None),
+    ("count_in_place", Some(Idiom::Updates)),
+    ("count_each", None),
 ];
 
 /// An unrolled loop says the same of several turns.

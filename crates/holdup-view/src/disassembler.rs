@@ -38,6 +38,7 @@ fn idiom(idiom: disasm::Idiom) -> Idiom {
         disasm::Idiom::Strides { bytes, used } => Idiom::Strides { bytes, used },
         disasm::Idiom::CopiesBytes => Idiom::CopiesBytes,
         disasm::Idiom::CountsBits => Idiom::CountsBits,
+        disasm::Idiom::Updates => Idiom::Updates,
     }
 }
 

@@ -8,6 +8,8 @@
 //! How many ask at a time is what a pool, or a number of workers, lets in. A look at each of a few hundred instants tells it; to
 //! follow it exactly would cost something at every switch.
 
+use std::cmp::Ordering;
+
 use holdup_trace::{LockId, StackId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -41,6 +43,8 @@ pub struct Asker {
     pub is_waited_for: bool,
     /// Where most threads of its own process stand that wait for it as for a lock, such as for their turn to ask; none if no two do.
     pub behind: StackId,
+    /// The thread of its process that it holds up at the fewest removes, and where that stands; none where there are several.
+    pub by: (ThreadIdx, StackId),
 }
 
 /// How many a thread may ask at once.
@@ -143,7 +147,7 @@ impl Census {
         let instants = self.next as u32..first as u32;
         self.seen.instants += instants.len() as u64;
         let view = View { forest, pid, wait };
-        let (waited_for, behind) = (view.waited_for(), view.behind());
+        let (waited_for, behind, nearest) = (view.waited_for(), view.behind(), view.nearest());
         for i in 0..forest.threads.len() as u32 {
             let Some(wait) = view.waits(i) else { continue };
             let Wait { stack, kind, .. } = *wait;
@@ -158,7 +162,8 @@ impl Census {
             if self.room > 0 {
                 let (thread, is_waited_for) = (ThreadIdx(i), waited_for.contains(&i));
                 let behind = behind.get(&i).copied().unwrap_or(StackId::NONE);
-                let asker = |instant| Asker { instant, thread, stack, asks, is_waited_for, behind };
+                let by = view.by(i, &nearest);
+                let asker = |instant| Asker { instant, thread, stack, asks, is_waited_for, behind, by };
                 self.seen.askers.entry(key).or_default().extend(instants.clone().map(asker));
             }
         }
@@ -201,20 +206,21 @@ impl<'w, P: Fn(u32) -> u32, W: Fn(u32) -> &'w Wait> View<'_, P, W> {
         found
     }
 
-    /// Where most threads stand that wait for another one of their process as for a lock, be it at some removes, if they are several. O(threads ×
-    /// depth).
+    /// Where most threads stand that wait for another one of their process as for a lock, be it at some removes, such as by a database that keeps a
+    /// row for that one, if they are several. O(threads × depth).
     fn behind(&self) -> FxHashMap<u32, StackId> {
         let mut stand: FxHashMap<u32, FxHashMap<StackId, u32>> = FxHashMap::default();
         for i in 0..self.forest.threads.len() as u32 {
             let (Some(wait), Class::HeldUp | Class::ByEnd) = (self.waits(i), self.forest.at(i).anywhere) else {
                 continue;
             };
-            if !wait.kind.is_for_turn() {
-                continue;
-            }
+            let mut is_for_turn = false;
             let ahead = self.ahead(i).take_while(|(_, queue)| queue.kind.kind != WaitKind::Join);
-            let own = ahead.map(|(parent, _)| parent).take_while(|&parent| (self.pid)(parent) == (self.pid)(i));
-            if let Some(last) = own.last() {
+            let behind_turn = ahead.filter_map(|(parent, queue)| {
+                is_for_turn |= queue.kind.kind.is_for_turn();
+                is_for_turn.then_some(parent)
+            });
+            if let Some(last) = behind_turn.filter(|&parent| (self.pid)(parent) == (self.pid)(i)).last() {
                 *stand.entry(last).or_default().entry(wait.stack).or_default() += 1;
             }
         }
@@ -223,6 +229,31 @@ impl<'w, P: Fn(u32) -> u32, W: Fn(u32) -> &'w Wait> View<'_, P, W> {
             several.max_by_key(|&(stack, n)| (n, stack))
         };
         stand.into_iter().filter_map(|(of, places)| Some((of, most(places)?.0))).collect()
+    }
+
+    /// By thread: at how few removes it holds up one of its process, and which one; [`NONE`] where it is several. O(threads × depth).
+    fn nearest(&self) -> FxHashMap<u32, (usize, u32)> {
+        let mut found: FxHashMap<u32, (usize, u32)> = FxHashMap::default();
+        let is_held_up = |i: &u32| matches!(self.forest.at(*i).anywhere, Class::HeldUp | Class::ByEnd);
+        for i in (0..self.forest.threads.len() as u32).filter(is_held_up) {
+            let own = self.ahead(i).map(|(parent, _)| parent).take_while(|&parent| (self.pid)(parent) == (self.pid)(i));
+            for (removes, parent) in own.enumerate() {
+                let nearest = found.entry(parent).or_insert((removes, i));
+                *nearest = match removes.cmp(&nearest.0) {
+                    Ordering::Less => (removes, i),
+                    Ordering::Equal if nearest.1 != i => (removes, NONE),
+                    Ordering::Equal | Ordering::Greater => *nearest,
+                };
+            }
+        }
+        found
+    }
+
+    /// Whom a thread holds up, as [`Asker::by`] has it.
+    fn by(&self, i: u32, nearest: &FxHashMap<u32, (usize, u32)>) -> (ThreadIdx, StackId) {
+        let only = nearest.get(&i).map(|(_, only)| *only).filter(|only| *only != NONE);
+        let stands = only.and_then(|only| Some((ThreadIdx(only), self.waits(only)?.stack)));
+        stands.unwrap_or((ThreadIdx::NONE, StackId::NONE))
     }
 
     /// What a thread asks for, of what others than its own process do for it.

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::names::{gathers, is_runtime_function, is_runtime_source, kernel_facts, user_kind};
 use super::{StackFacts, WaitKind, is_kernel_module, is_runtime_module};
 use crate::lock_names::{asks, is_kept_by_runner, takes_lock};
-use crate::lock_words::says_lock;
+use crate::lock_words::{keeps_lock, says_lock};
 use crate::runtime;
 use crate::schedulers::{self, Scheduler};
 
@@ -62,6 +62,7 @@ pub(super) struct User {
     pub(super) gathers: bool,
     pub(super) is_ambiguous: bool,
     pub(super) says_lock: bool,
+    pub(super) keeps_lock: bool,
 }
 
 impl User {
@@ -75,6 +76,7 @@ impl User {
             gathers: gathers(function),
             is_ambiguous: runtime::is_ambiguous(function),
             says_lock: says_lock(function),
+            keeps_lock: keeps_lock(function),
         }
     }
 

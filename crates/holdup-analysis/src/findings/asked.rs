@@ -34,7 +34,9 @@ impl AllAsked {
     /// Counts a wait of a server for what it is asked.
     pub(super) fn add(&mut self, wait: &Wait, study: &Study) {
         let is_asked = wait.context == WakeContext::Task && wait.place == Place::Home && wait.kind.is_for_bytes();
-        if !is_asked || !wait.waker.is_real() {
+        // Who answers nobody is not asked: a client of the same program as the server has been answered.
+        let is_client = || study.timeline.is_server(wait.thread) == Some(false);
+        if !is_asked || !wait.waker.is_real() || is_client() {
             return;
         }
         let (pids, programs) = (&study.trace.threads.pid, &study.trace.threads.process);

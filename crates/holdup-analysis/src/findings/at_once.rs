@@ -11,9 +11,11 @@ use holdup_trace::tables::LocationRow;
 use holdup_trace::{StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+mod askers;
 mod steady;
 mod words;
 
+use askers::askers;
 use steady::steady;
 pub(super) use words::{advice, words};
 
@@ -22,7 +24,7 @@ use super::context::Context;
 use super::lock;
 use super::spans::levels;
 use super::tally::{Group, Tally};
-use super::{place, room};
+use super::{place, room, several};
 use crate::blame::{Asker, Asks, Key, Span, Terminal};
 use crate::intervals;
 use crate::known::Known;
@@ -31,10 +33,6 @@ use crate::known::Known;
 const STEADY: f64 = 0.8;
 /// and for this share of what is looked at.
 const LONG: f64 = 0.25;
-/// Who is woken by one program so many of the times waits for no other.
-const ALONE: f64 = 0.9;
-/// So many wake-ups tell that it is no chance.
-const MANY: f64 = 20.0;
 /// One, and the other end of its connection.
 const PAIR: usize = 2;
 /// Fewer times may be chance.
@@ -61,7 +59,7 @@ impl Limit {
     /// The program that asks, if that tells it.
     pub(super) fn asker(&self) -> Option<StringId> {
         match self.told_by {
-            ToldBy::Askers(Askers { program, .. }) | ToldBy::Connections(program) => Some(program),
+            ToldBy::Askers(Askers { program, .. }) | ToldBy::Connections(program, _) => Some(program),
             ToldBy::All | ToldBy::Some | ToldBy::Lock(_) => None,
         }
     }
@@ -83,8 +81,8 @@ enum ToldBy {
     Lock(&'static Known),
     /// The threads of a program that ask for it.
     Askers(Askers),
-    /// The connections by which a program asks for it.
-    Connections(StringId),
+    /// The connections by which a program asks for it, and its thread that waits for each answer, if that is always the same one.
+    Connections(StringId, Option<ThreadIdx>),
 }
 
 /// Those that ask.
@@ -95,6 +93,8 @@ struct Askers {
     within: Option<LocationRow>,
     /// Where others of it mostly wait meanwhile for their turn.
     behind: Option<LocationRow>,
+    /// Whether it is always the same threads, as many as ask at once: then that is how many there are.
+    are_all: bool,
 }
 
 /// How many at a time, if it is always so many and there are others: as those who sleep tell, or else those who ask them.
@@ -102,7 +102,8 @@ pub(super) fn limit(context: &Context, group: &Group, tally: &Tally) -> Option<L
     // Who has no room to write into asks nobody.
     let asks = matches!(group, Group::Timer(..))
         || matches!(group, Group::Outside(..)) && room::wanted(context, tally).is_none();
-    if !asks {
+    // One that sleeps here and there sets its own pace.
+    if !asks || !several::functions(context, tally).is_empty() {
         return None;
     }
     let sleepers = sleepers(context, group, tally);
@@ -198,61 +199,6 @@ fn resting(context: &Context, site: StringId) -> Option<(usize, f64)> {
     Some((at_once, instants as f64 / at.len() as f64))
 }
 
-/// How many threads of another program ask at a time while others wait for them. O(askers + places).
-fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
-    let mut of: FxHashMap<u32, Vec<&Asker>> = FxHashMap::default();
-    for asker in tally.subjects().filter_map(|key| context.blame.askers.get(key)).flatten() {
-        of.entry(asker.instant).or_default().push(asker);
-    }
-    let servers: FxHashSet<StringId> = tally.ends().keys().map(|thread| context.program(*thread)).collect();
-    let mut places = FxHashMap::default();
-    let mut asks = |asker: &Asker| {
-        // One function may wait for clients and servers alike, called on different ways.
-        let of = [Place::of(context, asker.stack), Place::Stack(asker.stack)];
-        let mut is_for = |place: Place| *places.entry(place).or_insert_with(|| place.is_for(context, &servers));
-        match asker.asks {
-            _ if is_next_in_pipe(context, asker, tally) => false,
-            Asks::One => true,
-            Asks::Several => false,
-            Asks::Unknown => of.into_iter().any(&mut is_for),
-        }
-    };
-    let (mut levels, mut programs): (Vec<f64>, FxHashMap<StringId, f64>) = Default::default();
-    let (mut waited_for, mut within, mut behind) = (0.0, Vec::new(), Vec::new());
-    for asking in of.values().filter(|asking| asking.iter().all(|asker| asks(asker))) {
-        let threads: FxHashSet<ThreadIdx> = asking.iter().map(|asker| asker.thread).collect();
-        levels.resize(levels.len().max(threads.len() + 1), 0.0);
-        levels[threads.len()] += 1.0;
-        *programs.entry(context.program(asking[0].thread)).or_default() += 1.0;
-        waited_for += if asking.iter().any(|asker| matters(context, asker)) { 1.0 } else { 0.0 };
-        within.extend(asking.iter().map(|asker| asker.stack));
-        behind.extend(asking.iter().map(|asker| asker.behind).filter(|stack| *stack != StackId::NONE));
-    }
-    let instants = of.len() as f64;
-    let (at_once, known) = (steady(&levels)?, levels.iter().sum::<f64>());
-    let (by, most) = programs.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
-    let is_steady = [known, most, waited_for].iter().all(|n| *n >= STEADY * instants);
-    let lasts = instants >= LONG * context.blame.instants as f64;
-    if !is_steady || !lasts {
-        return None;
-    }
-    let function = |stacks: &[StackId], at: fn(&Context, StackId) -> Option<LocationRow>| {
-        mostly_in(stacks.iter().filter_map(|stack| at(context, *stack)), stacks.len())
-    };
-    let behind = if 2 * behind.len() > of.len() { function(&behind, place::waiting) } else { None };
-    let told_by = ToldBy::Askers(Askers { program: by, within: function(&within, place::own), behind });
-    Some(Limit { at_once, told_by, asked_by: None })
-}
-
-/// Whether it reads from a pipe what one sends that has been started beside it, by a shell: who reads so asks nothing.
-fn is_next_in_pipe(context: &Context, asker: &Asker, tally: &Tally) -> bool {
-    let reads = |name: &str| matches!(name, "anon_pipe_read" | "pipe_read");
-    let starter = context.starter(asker.thread);
-    starter.is_some()
-        && place::has(context, asker.stack, reads)
-        && tally.ends().keys().all(|sender| context.starter(*sender) == starter)
-}
-
 /// The event loops of a program that ask while others wait for them.
 struct Loops<'a> {
     program: StringId,
@@ -262,6 +208,10 @@ struct Loops<'a> {
     at: FxHashMap<u32, FxHashSet<u32>>,
     /// How often what is asked woke them: by answers, and their parts.
     answers: u64,
+    /// The threads that wait for them, and where in the program's own code.
+    waiters: Vec<(ThreadIdx, LocationRow)>,
+    /// How many instants there are.
+    instants: usize,
 }
 
 impl<'a> Loops<'a> {
@@ -270,12 +220,16 @@ impl<'a> Loops<'a> {
         let askers = || tally.subjects().filter_map(|key| context.blame.askers.get(key)).flatten();
         // By program: when, and which processes.
         let mut loops: FxHashMap<StringId, FxHashMap<u32, FxHashSet<u32>>> = FxHashMap::default();
-        let mut stacks: FxHashSet<StackId> = FxHashSet::default();
+        let (mut stacks, mut waiters): (FxHashSet<StackId>, Vec<(ThreadIdx, LocationRow)>) = Default::default();
+        let own = |(thread, stack): (ThreadIdx, StackId)| {
+            Some((thread, place::own_frames(context, stack).next()?.1)).filter(|_| thread != ThreadIdx::NONE)
+        };
         let all: FxHashSet<u32> = askers().map(|asker| asker.instant).collect();
         for asker in askers().filter(|asker| asker.asks == Asks::Several && matters(context, asker)) {
             let at = loops.entry(context.program(asker.thread)).or_default();
             at.entry(asker.instant).or_default().insert(context.pid(asker.thread));
             stacks.insert(asker.stack);
+            waiters.extend(own(asker.by));
         }
         let (program, at) = loops.into_iter().max_by_key(|(program, at)| (at.len(), *program))?;
         let is_steady = at.len() as f64 >= STEADY * all.len() as f64;
@@ -286,7 +240,7 @@ impl<'a> Loops<'a> {
         let brought = context.timeline.brought().iter();
         let answers = brought.filter(|((stack, by), _)| stacks.contains(stack) && servers.contains(by));
         let answers = answers.map(|(_, n)| u64::from(*n)).sum();
-        (is_steady && lasts).then_some(Loops { program, asked, at, answers })
+        (is_steady && lasts).then_some(Loops { program, asked, at, answers, waiters, instants: all.len() })
     }
 
     /// How often they are seen to ask.
@@ -306,8 +260,18 @@ impl<'a> Loops<'a> {
         };
         let connections: FxHashMap<u32, usize> = self.asked.iter().map(of).collect::<Option<_>>()?;
         let at_once = self.at.values().map(|pids| pids.iter().map(|pid| connections[pid]).sum()).max()?;
-        let asked_by = self.asks_in(context);
-        (1..=FEW).contains(&at_once).then_some(Limit { at_once, told_by: ToldBy::Connections(self.program), asked_by })
+        let (waiter, place) = self.waiter().unzip();
+        let asked_by = self.asks_in(context).or(place.map(|place| (self.program, place)));
+        let told_by = ToldBy::Connections(self.program, waiter.filter(|_| at_once == 1));
+        (1..=FEW).contains(&at_once).then_some(Limit { at_once, told_by, asked_by })
+    }
+
+    /// The thread that waits for the answers at nearly all instants, and where, if that is one alone.
+    fn waiter(&self) -> Option<(ThreadIdx, LocationRow)> {
+        let (thread, _) = self.waiters.first()?;
+        let is_always = self.waiters.iter().filter(|(other, _)| other == thread).count() as f64;
+        let place = askers::mostly_in(self.waiters.iter().map(|(_, at)| *at), self.instants)?;
+        (is_always >= STEADY * self.instants as f64).then_some((*thread, place))
     }
 
     /// In which function of its own it mostly asks.
@@ -327,45 +291,6 @@ impl<'a> Loops<'a> {
 /// Whether others wait for who asks, or it is what is looked at: who makes load for all others is no limit to them.
 fn matters(context: &Context, asker: &Asker) -> bool {
     asker.is_waited_for || !context.focus.is_everything() && context.focus.contains(asker.thread)
-}
-
-/// The function that most of so many places are in, as it is found first. O(places).
-fn mostly_in(places: impl Iterator<Item = LocationRow>, of: usize) -> Option<LocationRow> {
-    let mut counts: FxHashMap<StringId, (usize, LocationRow)> = FxHashMap::default();
-    places.for_each(|l| counts.entry(l.function).or_insert((0, l)).0 += 1);
-    counts.into_values().find(|(n, _)| 2 * n > of).map(|(_, location)| location)
-}
-
-/// A function of the program in which it waits; where its code has no names, a stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
-    Function(StringId),
-    Stack(StackId),
-}
-
-impl Place {
-    fn of(context: &Context, stack: StackId) -> Self {
-        match context.classifier.facts(stack).application {
-            function if function == StringId::default() => Place::Stack(stack),
-            function => Place::Function(function),
-        }
-    }
-
-    /// Whether who waits here does so for one of these alone, unlike an event loop, which its clients wake as well. O(places).
-    fn is_for(self, context: &Context, servers: &FxHashSet<StringId>) -> bool {
-        let is_here = |stack: StackId| match self {
-            Place::Stack(place) => place == stack,
-            Place::Function(_) => Place::of(context, stack) == self,
-        };
-        let (mut for_them, mut seen) = (0.0, 0.0);
-        for ((_, program), n) in context.timeline.brought().iter().filter(|((stack, _), _)| is_here(*stack)) {
-            seen += f64::from(*n);
-            for_them += if servers.contains(program) { f64::from(*n) } else { 0.0 };
-        }
-        // On one of many ways others may not have come yet.
-        let least = if matches!(self, Place::Stack(_)) { MANY } else { 0.0 };
-        for_them > ALONE * seen && seen > least
-    }
 }
 
 /// Whether it is a timer of an event loop, which waits for input in the same place, or of what runs tasks.

@@ -34,6 +34,18 @@ pub(super) fn known(context: &Context) -> f64 {
     times.sum()
 }
 
+/// What is said where most of what several threads ran at once is about one thing that each of them changes, though its instructions tell of no
+/// line: loads of it wait, too.
+pub(super) fn mostly(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<String> {
+    let holds = holds::of(context.trace, context.classifier, samples)?;
+    (context.timeline.peak_parallelism() > 1).then(|| {
+        format!(
+            "Most of it goes into {}: where several threads change the same one, its cache line goes to and fro between their CPUs. {}",
+            holds.what, holds.advice
+        )
+    })
+}
+
 /// One finding for each line or function whose atomic instructions are contended.
 pub(super) fn found(context: &Context) -> Vec<Finding> {
     let least = (MINOR * context.blame.cpu.running).max(FEW * context.period());

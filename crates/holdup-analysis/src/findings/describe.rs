@@ -150,14 +150,15 @@ fn title(
             format!("{who} worked one at a time, for {lasted}{}", without_cpu())
         }
         Group::Serial(_) if lock::is_kept_meanwhile(context, group, tally) => {
-            format!("{who} worked for {lasted}{} while a lock was kept for {it}", without_cpu())
+            format!("{who} worked for {lasted}{} while {} for {it}", without_cpu(), lock::was_kept(context, tally))
         }
         Group::Serial(_) => {
             let asked = at_once::words(context, asked_alone);
             format!("{who} worked{alone} for {lasted}{}{}", without_cpu(), asked.trim_end_matches(','))
         }
         Group::Disk(..) => {
-            let kept = if lock::is_kept_meanwhile(context, group, tally) { " while a lock was kept" } else { "" };
+            let was_kept = || format!(" while {}", lock::was_kept(context, tally));
+            let kept = if lock::is_kept_meanwhile(context, group, tally) { was_kept() } else { String::new() };
             format!("{who} waited for the disk for {}{kept}", at_disk(context, tally))
         }
         Group::Timer(..) if sleep::is_in_its_work(context, tally) => {

@@ -9,7 +9,7 @@ use holdup_trace::{Amount, Nanos, StringId, ThreadIdx, Trace, WakeContext};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::tally::{Group, Tally};
-use super::{Context, fault};
+use super::{Context, fault, flush};
 use crate::label::{count, duration};
 use crate::report::{Confidence, DiskDevice, DiskFacts, DiskIssuer, DiskNeighbour, Finding};
 use again::{Places, Shortage};
@@ -18,6 +18,11 @@ use requests::{Request, Requests};
 /// Devices and issuers that a finding names.
 const NAMED: usize = 4;
 
+/// So many flushes of a device's cache are no journal's that goes on by itself,
+const MANY: u64 = 20;
+/// and for so many of its requests each they take most of the time.
+const FLUSHED: f64 = 0.3;
+
 /// Puts what the disk did into the findings of `groups`. O(waits + samples + requests × groups that are about a disk).
 pub(super) fn add_to_all(context: &Context, groups: &[(Group, Tally)], findings: &mut [Finding]) {
     let facts = facts(context, groups);
@@ -25,8 +30,18 @@ pub(super) fn add_to_all(context: &Context, groups: &[(Group, Tally)], findings:
     for ((finding, facts), (group, tally)) in findings.iter_mut().zip(facts).zip(groups) {
         // What to do about memory that is swapped out is said already.
         let short = short.as_ref().filter(|_| !fault::is_swap(context, group, tally));
+        let asked = flush::is_it(context, tally);
+        if let Some(of_device) = facts.as_ref().filter(|facts| !asked && flushes(facts)) {
+            finding.title.add(&format!(", whose cache was flushed {} times", count(of_device.devices[0].flushes)));
+            finding.advice = format!("{} {}", flush::OF_DEVICE, finding.advice);
+        }
         add(finding, facts, short);
     }
+}
+
+/// Whether a device mostly had its cache flushed, so often that this is what takes the time.
+fn flushes(facts: &DiskFacts) -> bool {
+    facts.devices.first().is_some_and(|d| d.flushes >= MANY && d.flushes as f64 >= FLUSHED * d.requests as f64)
 }
 
 /// The facts for each of `groups`; none for those that are not about a disk. O(waits + requests × such groups).

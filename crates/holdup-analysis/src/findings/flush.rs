@@ -40,6 +40,10 @@ const KNOWN: [(&[&str], &str); 4] = [
     ),
 ];
 
+/// What to do where others ask for it, such as the kernel's workers for who uses io_uring.
+pub(super) const OF_DEVICE: &str = "Most of it is for flushes of the device's cache, which an fsync makes, O_SYNC, or a journal's commit: do that \
+                                    once for several, or not where the last of it may be lost.";
+
 /// Whether most of the time at the disk is at sites below one of these functions. O(frames of the finding's stacks).
 fn is_mostly(context: &Context, tally: &Tally, functions: &[&str]) -> bool {
     tally.share_of_sites(|stack| place::has(context, stack, |name| functions.contains(&name))) > 0.5

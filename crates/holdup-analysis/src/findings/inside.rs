@@ -112,7 +112,7 @@ fn tell_blocked(context: &Context, group: &Group, tally: &Tally, f: &mut Finding
     let mut blocked: FxHashMap<StringId, (u64, &'static str)> = FxHashMap::default();
     for (stack, ns) in &tally.wait_stacks {
         let blocks = context.classifier.scheduler_at(*stack).map_or("", |scheduler| scheduler.blocks);
-        let function = place::application(context, *stack).map(|l| l.function);
+        let function = place::own(context, *stack).map(|l| l.function);
         if let Some(function) = function.filter(|_| !blocks.is_empty() && !context.classifier.facts(*stack).parked) {
             blocked.entry(function).or_insert((0, blocks)).0 += ns;
         }

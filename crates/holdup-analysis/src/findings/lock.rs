@@ -1,7 +1,7 @@
 //! Who waited, at a lock or for a thread.
 
-use holdup_trace::{COMPILED, LockId, Nanos, StackId, StringId};
-use rustc_hash::FxHashMap;
+use holdup_trace::{COMPILED, LockId, Nanos, StackId, StringId, ThreadIdx};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
 use super::lock_names;
@@ -116,6 +116,21 @@ pub(super) fn is_kept_meanwhile(context: &Context, group: &Group, tally: &Tally)
     let [locks, all] = for_locks(context, tally);
     // Those of whom nobody knows where they waited are none of them.
     2 * locks > all && 2.0 * locks as f64 > tally.rank.0
+}
+
+/// That a lock was kept meanwhile, and by which program where that is another than whoever sleeps, works, or waits for the disk: only its own
+/// threads wait.
+pub(super) fn was_kept(context: &Context, tally: &Tally) -> String {
+    let of = |threads: &mut dyn Iterator<Item = ThreadIdx>| -> FxHashSet<StringId> {
+        threads.map(|thread| context.program(thread)).collect()
+    };
+    let (wait, end) = (of(&mut tally.threads.iter().copied()), of(&mut tally.ends().keys().copied()));
+    match wait.iter().next() {
+        Some(keeper) if wait.len() == 1 && !end.contains(keeper) => {
+            format!("{} kept a lock", context.trace.text(*keeper))
+        }
+        _ => "a lock was kept".to_owned(),
+    }
 }
 
 /// From this share of the waiting on, a lock is worth a word.

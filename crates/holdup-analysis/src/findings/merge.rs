@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::context::Context;
 use super::names::stem;
 use super::tally::{Group, Tally};
-use super::{collection, culprit, lock, stuck};
+use super::{collection, culprit, lock, several, stuck};
 use crate::known::Place;
 
 /// Samples from which on a thread shows by itself what it does.
@@ -29,6 +29,8 @@ enum Kind<'a> {
     Collection(StringId),
     /// Locks of a program that nobody lets go.
     Stuck(StringId),
+    /// Places at which one thread sleeps in its turn.
+    Sleeper(StringId, ThreadIdx),
     /// Locks of a program, by what they are called or else of what kind they are, that are taken on this way.
     Lock(StringId, &'static str, Vec<StringId>),
 }
@@ -40,7 +42,12 @@ pub(super) fn merged(context: &Context, groups: FxHashMap<Group, Tally>) -> Vec<
     let mut merged: Vec<(Group, Tally)> = Vec::new();
     let mut places: FxHashMap<Kind, usize> = FxHashMap::default();
     // Those that show what they do come first: the others go to the greatest of their name.
-    let mut kinds: Vec<(Kind, (Group, Tally))> = groups.into_iter().map(|g| (kind(context, &g.0, &g.1), g)).collect();
+    let sleepers = several::sleepers(&groups);
+    let kind_of = |(group, tally): &(Group, Tally)| match (group, several::alone(tally)) {
+        (Group::Timer(program, _), Some(thread)) if sleepers.contains(&thread) => Kind::Sleeper(*program, thread),
+        _ => kind(context, group, tally),
+    };
+    let mut kinds: Vec<(Kind, (Group, Tally))> = groups.into_iter().map(|g| (kind_of(&g), g)).collect();
     kinds.sort_by_key(|(kind, _)| matches!(kind, Kind::Threads(..)));
     for (mut kind, (group, tally)) in kinds {
         // Most of its kind are let go: this one would have been, too, had the recording not ended.

@@ -9,10 +9,13 @@ use super::context::Context;
 use super::crew::Crew;
 use super::doing::Doing;
 use super::tally::{Group, Tally};
-use super::{holder, lock, place};
+use super::{holder, lock, place, several};
 use crate::classify::WaitKind;
 use crate::report::Finding;
 use crate::runtime;
+
+/// So many of them are named.
+const NAMED: usize = 2;
 
 /// What another one of the program does while these try to get a lock that it may have, if that is what they sleep for. O(waits) if it is.
 pub(super) fn holder(context: &Context, group: &Group, tally: &Tally) -> Option<Doing> {
@@ -33,7 +36,7 @@ pub(super) fn title(
     let at_once = at_once::words(context, limit);
     let (own, alone) = if tally.by_thread.len() == 1 { ("its", "it") } else { ("their", "they") };
     let at_home = at_once::is_at_home(context, tally);
-    let slept = if at_home { format!("waited for a timer of {own} own") } else { did(context, tally).to_owned() };
+    let slept = if at_home { format!("waited for a timer of {own} own") } else { did(context, tally) };
     if let Some(lock) = wanted(context, tally) {
         if lock::kept_at(context, group, tally).is_some() {
             return format!(
@@ -44,7 +47,7 @@ pub(super) fn title(
             holder.map(|doing| doing.past(context)).map(|did| format!(", while another one {did}")).unwrap_or_default();
         format!("{who} slept for {lasted} in tries to get {lock}{meanwhile}")
     } else if lock::is_kept_meanwhile(context, group, tally) {
-        format!("{who} {slept} for {lasted} while a lock was kept for {it}")
+        format!("{who} {slept} for {lasted} while {} for {it}", lock::was_kept(context, tally))
     } else if at_home {
         format!("{who} {slept} for {lasted} before {alone} answered{}", at_once.trim_end_matches(','))
     } else {
@@ -53,12 +56,16 @@ pub(super) fn title(
 }
 
 /// What who sleeps in the middle of something did.
-fn did(context: &Context, tally: &Tally) -> &'static str {
-    match () {
+fn did(context: &Context, tally: &Tally) -> String {
+    let did = match () {
         () if awaits_results(context, tally) => "waited in vain for results",
         () if awaits_input(context, tally) => "waited in vain for input",
         () if is_unsignalled(context, tally) => "waited in vain for a signal",
         () => "slept",
+    };
+    match several::functions(context, tally) {
+        several if several.is_empty() => did.to_owned(),
+        several => format!("{did} in {} functions ({}, …)", several.len(), several[..NAMED].join(", ")),
     }
 }
 
@@ -136,6 +143,8 @@ pub(super) fn advice(
             "{process} waits in {function} for a client that sends nothing, until time is over: where connections are kept open, make that time shorter \
              (KeepAliveTimeout, keepalive_timeout), have more workers, or let one loop wait for all that are idle (mpm_event, asyncio)."
         )
+    } else if !several::functions(context, tally).is_empty() {
+        "Each of these sleeps for itself, one after another: let them wait for the event instead of for a time, or do them side by side.".to_owned()
     } else if let Some(limit) = limit {
         at_once::advice(context, limit, function, &format!("see why {process} sleeps in {function}"))
     } else if is_unsignalled(context, tally) {

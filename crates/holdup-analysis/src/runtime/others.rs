@@ -38,7 +38,7 @@ pub(super) const RUBY: Runtime = Runtime {
     interprets: is_ruby,
     waits: &["rb_native_cond_wait", "rb_native_cond_timedwait"],
     entries: &["rb_mutex_lock", "rb_mutex_synchronize"],
-    is_language: |module, _| module.ends_with(".rb"),
+    is_language: |module, _| [".rb", ".ru", ".rake", "/Rakefile"].iter().any(|end| module.ends_with(end)),
     packages: RUBY_PACKAGES,
     locks: &[Known::of_language(
         "Ruby's interpreter lock (GVL)",

@@ -158,6 +158,7 @@ fn interpreters_are_told_by_their_files() {
 #[test]
 fn of_some_languages_one_thread_runs_at_a_time() {
     assert!(is_one_at_a_time("/srv/app.py", "price"));
+    assert!(is_one_at_a_time("/srv/config.ru", "page"));
     assert!(is_one_at_a_time("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.2", "rb_vm_exec"));
     assert!(!is_one_at_a_time("/usr/bin/gzip", "deflate"));
     assert!(!is_one_at_a_time("[jit]", "Main.run"));

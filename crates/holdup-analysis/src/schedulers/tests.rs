@@ -217,3 +217,10 @@ fn code_of_erlang_without_names_is_known_by_its_memory() {
     assert_eq!(of("/memfd:vmem (deleted)"), "Erlang without names");
     assert_eq!(of("memfd:libffi (deleted)"), "");
 }
+
+#[test]
+fn a_greenlet_runs_below_the_hub_and_its_loop_does_not() {
+    let task = |function| of_task("/site-packages/gevent/libev/corecext.so", function).map(|s| s.task);
+    assert_eq!(task("gevent_run_callbacks"), Some("greenlet"));
+    assert_eq!(task("ev_run"), None);
+}

@@ -178,5 +178,13 @@ LOOP uint64_t mask_down(uint64_t w, uint64_t limit) {
     while (w > limit) w &= w - 1;
     return w;
 }
+/* A sum in memory, which others might read meanwhile. */
+LOOP void count_in_place(volatile uint64_t *count, uint64_t times) {
+    for (uint64_t i = 0; i < times; i++) *count += 1;
+}
+/* The same of one place after another. */
+LOOP void count_each(volatile uint64_t *counts, uint64_t times) {
+    for (uint64_t i = 0; i < times; i++) counts[i] += 1;
+}
 
 int main(void) { return 0; }

@@ -1,6 +1,5 @@
 //! What is said of how many did something at a time, and what to do.
 
-use holdup_trace::StringId;
 use holdup_trace::tables::LocationRow;
 
 use super::{Askers, Limit, ToldBy};
@@ -17,11 +16,11 @@ pub(in crate::findings) fn words(context: &Context, limit: Option<Limit>) -> Str
         ToldBy::All if at_once > 1 => format!(", all {number} at a time,{asked_by}"),
         ToldBy::All | ToldBy::Some => format!(", {number} at a time,{asked_by}"),
         ToldBy::Lock(known) => format!(", {number} at a time, with {},", known.name),
-        ToldBy::Connections(program) => {
+        ToldBy::Connections(program, _) => {
             let connections = if at_once == 1 { "one connection".to_owned() } else { format!("{number} connections") };
             format!(", asked by {} over {connections}{asked_in},", name(program))
         }
-        ToldBy::Askers(Askers { program, within, behind }) => {
+        ToldBy::Askers(Askers { program, within, behind, .. }) => {
             let function = |l: LocationRow| context.trace.text(l.function);
             let place = match (within, behind) {
                 (_, Some(behind)) => format!(" (others waited in {})", function(behind)),
@@ -36,11 +35,7 @@ pub(in crate::findings) fn words(context: &Context, limit: Option<Limit>) -> Str
 /// What to do about it.
 pub(in crate::findings) fn advice(context: &Context, limit: Limit, function: &str, shorter: &str) -> String {
     let number = if limit.at_once == 1 { "two".to_owned() } else { format!("more than {}", limit.at_once) };
-    let in_it = |(_, l): (StringId, LocationRow)| match context.source(&l) {
-        source if source.is_empty() => format!(", in {},", context.trace.text(l.function)),
-        source => format!(", in {} ({source}),", context.trace.text(l.function)),
-    };
-    let asked_in = limit.asked_by.map(in_it).unwrap_or_default();
+    let asked_in = limit.asked_by.map(|(_, l)| format!(", in {},", at(context, l))).unwrap_or_default();
     // The event loop waits for all its tasks in one place: where one asks is all that tells it.
     let asker = limit.asked_by.map(|(program, _)| context.trace.text(program)).unwrap_or_default();
     let asks = match asked_in.is_empty() {
@@ -60,7 +55,13 @@ pub(in crate::findings) fn advice(context: &Context, limit: Limit, function: &st
              another), and let in more{asks}; or {shorter}."
         ),
         ToldBy::Lock(known) => format!("Others wait for that lock. {} Or {shorter}.", known.advice(function)),
-        ToldBy::Connections(program) => {
+        ToldBy::Connections(program, Some(thread)) => format!(
+            "{}{asked_in} asks over no more than one connection, and always the same thread ({}) waits there for the answer. Have more of them \
+             (workers, threads), or let it begin several before it waits for the first; or {shorter}.",
+            context.trace.text(program),
+            context.thread_name(thread)
+        ),
+        ToldBy::Connections(program, None) => {
             let over =
                 if limit.at_once == 1 { "one connection".to_owned() } else { format!("{} connections", limit.at_once) };
             format!(
@@ -70,22 +71,44 @@ pub(in crate::findings) fn advice(context: &Context, limit: Limit, function: &st
                 context.trace.text(program)
             )
         }
-        ToldBy::Askers(Askers { program, within, behind }) => {
-            let at = |l: LocationRow| match context.source(&l) {
-                source if source.is_empty() => context.trace.text(l.function).to_owned(),
-                source => format!("{} ({source})", context.trace.text(l.function)),
-            };
-            let within = within.map(|l| format!(", in {},", at(l))).unwrap_or_default();
-            let find = match behind {
-                Some(l) => format!(
-                    "others of it wait meanwhile in {}: let more in there (a larger pool, a lock that is let go before it asks)",
-                    at(l)
-                ),
-                None => "find what lets no more through it (a pool, a number of workers or connections, a lock, an event loop that \
-                         waits in the middle of its work), and let more through"
-                    .to_owned(),
-            };
-            format!("{}{within} never asks {number} at once: {find}; or {shorter}.", context.trace.text(program))
+        ToldBy::Askers(askers) => {
+            let name = context.trace.text(askers.program);
+            let within = askers.within.map(|l| format!(", in {},", at(context, l))).unwrap_or_default();
+            format!(
+                "{name}{within} never asks {number} at once: {}; or {shorter}.",
+                more_askers(context, askers, limit)
+            )
         }
+    }
+}
+
+/// What to do so that more is asked at once.
+fn more_askers(context: &Context, askers: Askers, limit: Limit) -> String {
+    match askers {
+        Askers { behind: Some(l), .. } => format!(
+            "others of it wait meanwhile in {}: let more in there (a larger pool; a lock that is let go, or a transaction that ends, before it asks)",
+            at(context, l)
+        ),
+        Askers { are_all: true, .. } => {
+            let who = match limit.at_once {
+                1 => "thread does".to_owned(),
+                n => format!("{n} threads do"),
+            };
+            format!(
+                "always the same {who} so. Have more of them (workers, processes), or let them begin several before they wait for the first \
+                 (asynchronous calls)"
+            )
+        }
+        _ => "find what lets no more through it (a pool, a number of workers or connections, a lock, an event loop that waits in the \
+              middle of its work), and let more through"
+            .to_owned(),
+    }
+}
+
+/// A function, and where that is.
+fn at(context: &Context, l: LocationRow) -> String {
+    match context.source(&l) {
+        source if source.is_empty() => context.trace.text(l.function).to_owned(),
+        source => format!("{} ({source})", context.trace.text(l.function)),
     }
 }

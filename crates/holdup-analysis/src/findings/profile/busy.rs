@@ -9,9 +9,10 @@ use super::super::collecting::Collecting;
 use super::super::context::Context;
 use super::super::one_by_one::OneByOne;
 use super::super::storm::Storm;
-use super::super::{idle, inside, work};
+use super::super::{cache_line, idle, inside, work};
 use super::pool::Pool;
 use super::waited;
+use crate::idiom::IdiomKind;
 use crate::label;
 use crate::report::{Confidence, Culprit, Finding, FindingKind};
 use crate::runtime;
@@ -24,6 +25,8 @@ const SMALL: f64 = 0.25;
 const FEW: f64 = 30.0;
 /// The share of the CPUs that others use from which on they are worth a word.
 const MANY_OTHERS: f64 = 0.25;
+/// A thread with so much of the work did nearly all, and one that ran for so much of the time did so all the time.
+const MOST: f64 = 0.9;
 /// The share of the CPUs in use from which on none is left.
 const FULLY: f64 = 0.9;
 
@@ -160,6 +163,7 @@ impl Busy<'_> {
         let told = told.or_else(|| self.one_by_one.as_ref().map(in_turn));
         let told = told.or_else(|| work::advice(context, &self.samples));
         let told = told.or_else(|| inside::busy(context, &self.samples, function));
+        let told = told.or_else(|| cache_line::mostly(context, &self.samples)).or_else(|| self.updated());
         match told.or_else(|| below.advice(function)) {
             Some(advice) => advice,
             None if is_full(context) && is_full_of_others(context) => FULL_OF_OTHERS.to_owned(),
@@ -170,10 +174,37 @@ impl Busy<'_> {
                 }
                 None => {
                     let over = runtime::spread_over(&self.found.module, function);
-                    format!("There is no wait to mend: make this function faster, or spread its work over more {over}.")
+                    let why = self.alone(thread).unwrap_or_else(|| "There is no wait to mend".to_owned());
+                    format!("{why}: make this function faster, or spread its work over more {over}.")
                 }
             },
         }
+    }
+
+    /// What is said of a loop that changes one place in memory in each turn, while another thread may do so beside it.
+    fn updated(&self) -> Option<String> {
+        let facts = self.found.instruction.as_ref()?.idiom.as_ref()?;
+        let is_it =
+            facts.kind == IdiomKind::Update && facts.share > SMALL && self.context.timeline.peak_parallelism() > 1;
+        is_it.then(|| format!("{}.", facts.sentence()))
+    }
+
+    /// That one of several threads did nearly all of it, and had a CPU all the time.
+    fn alone(&self, thread: ThreadIdx) -> Option<String> {
+        let context = self.context;
+        let (from, to) = context.blame.window;
+        let ran = context.ran(thread).0 as f64;
+        let others = context.threads().filter(|t| context.focus.contains(*t) && *t != thread).count();
+        let is_it = others > 0 && ran > MOST * self.running && (to, from) == (context.timeline.end, 0);
+        let share = ran / (to - from).max(1) as f64;
+        (is_it && share > MOST).then(|| {
+            let name = context.thread_name(thread);
+            format!(
+                "One thread of {} ({name}) did nearly all of it, and ran for {:.0} % of the time",
+                self.name(),
+                100.0 * share
+            )
+        })
     }
 
     /// Says so where a mask leaves CPUs unused: a program may have begun no more threads than it has CPUs.
