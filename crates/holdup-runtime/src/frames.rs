@@ -96,7 +96,7 @@ pub struct Function {
 }
 
 /// What a function's place holds: where its texts are tells whether another one lies there by now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Head {
     pub(crate) name: u64,
     /// Its class; 0 for none.

@@ -47,6 +47,14 @@ impl Code {
         }
     }
 
+    /// Whether the function that was at `address` is there yet.
+    fn is_still(&self, memory: &Memory, address: u64, head: Head) -> bool {
+        match self {
+            Code::V8(code) => code.is_still(memory, address, head),
+            _ => self.head(memory, address) == Some(head),
+        }
+    }
+
     fn function(&self, memory: &Memory, head: Head) -> Option<Function> {
         match self {
             Code::Python(code) => code.function(memory, head),

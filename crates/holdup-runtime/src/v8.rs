@@ -104,6 +104,11 @@ impl Code {
         is_function.then_some(Head { name, class: shared, file: script, line: 0, lines: 0 })
     }
 
+    /// Whether it has the same yet that functions share: that stays where it is while there is one.
+    pub(crate) fn is_still(&self, memory: &Memory, address: u64, head: Head) -> bool {
+        object(memory, address, self.shared) == Some(head.class)
+    }
+
     pub(crate) fn function(&self, memory: &Memory, head: Head) -> Option<Function> {
         let (name, begin) = self
             .scope(memory, head.name)

@@ -44,8 +44,12 @@ pub struct Names {
     /// By layout and address, and how many bytes those are.
     read: FxHashMap<(u64, u64), Read>,
     bytes: usize,
+    /// By layout and what its place held: closures of one function lie in many places.
+    functions: FxHashMap<(u64, Head), Function>,
     numbers: FxHashMap<Function, u32>,
     memory: Vec<(u32, Option<Memory>)>,
+    /// What was met since memory was opened, by process: it is read later than it ran in any case.
+    just: FxHashMap<(u32, Spot), (u32, Option<Head>)>,
 }
 
 /// A function that was met in a frame.
@@ -75,10 +79,9 @@ struct Read {
 }
 
 impl Read {
-    fn of(memory: &Memory, of: &Interpreter, head: Head) -> Option<Read> {
-        let begins = of.code.function(memory, head)?;
+    fn of(memory: &Memory, head: Head, begins: Function) -> Read {
         let lines = (head.lines != 0).then(|| lines::read(memory, head.lines)).flatten().unwrap_or_default();
-        Some(Read { head, begins, lines })
+        Read { head, begins, lines }
     }
 
     /// The function in the line of its `instruction`-th unit of two bytes.
@@ -95,6 +98,15 @@ impl Read {
 impl Names {
     /// What runs at `spot` in `pid`, whose address space has this layout.
     pub fn meet(&mut self, of: &Interpreter, pid: u32, layout: u64, spot: Spot) -> Met<'_> {
+        if let Some(&(number, head)) = self.just.get(&(pid, spot)) {
+            return Met::again(number, head);
+        }
+        let known = self.places.get(&(layout, spot)).copied();
+        let mut is_still = |head| self.memory(pid).is_some_and(|memory| of.code.is_still(memory, spot.code(), head));
+        if let Some((head, number)) = known.filter(|(head, _)| is_still(*head)) {
+            self.just.insert((pid, spot), (number, Some(head)));
+            return Met::again(number, Some(head));
+        }
         // What has ended may have been forked from the one in which the interpreter was found, which has the same there.
         let mut live = None;
         for pid in std::iter::once(pid).chain(Some(of.pid).filter(|other| *other != pid)) {
@@ -107,11 +119,31 @@ impl Names {
         }
         let place = (layout, spot.code());
         if !self.read.get(&place).is_some_and(|read| is_there(read.head)) {
-            let read = live.and_then(|(pid, head)| Read::of(self.memory(pid)?, of, head));
-            let Some(read) = read else { return Met::again(0, live.map(|(_, head)| head)) };
+            let read = live.and_then(|(pid, head)| self.read(of, pid, layout, head));
+            let Some(read) = read else {
+                let head = live.map(|(_, head)| head);
+                self.just.insert((pid, spot), (0, head));
+                return Met::again(0, head);
+            };
             self.keep(place, read);
         }
         self.number((layout, spot))
+    }
+
+    /// What lies there, of which the process's memory has told this much.
+    fn read(&mut self, of: &Interpreter, pid: u32, layout: u64, head: Head) -> Option<Read> {
+        let known = self.functions.get(&(layout, head)).cloned();
+        let is_new = known.is_none();
+        let memory = self.memory(pid)?;
+        let begins = known.or_else(|| of.code.function(memory, head))?;
+        let read = Read::of(memory, head, begins);
+        if is_new {
+            if self.functions.len() >= FUNCTIONS {
+                self.functions.clear();
+            }
+            self.functions.insert((layout, head), read.begins.clone());
+        }
+        Some(read)
     }
 
     fn keep(&mut self, place: (u64, u64), read: Read) {
@@ -148,9 +180,10 @@ impl Names {
         self.numbers.iter().map(|(function, &number)| (number, function))
     }
 
-    /// Closes the memory of all processes: numbers are given again.
+    /// Closes the memory of all processes: numbers are given again, and other functions may lie where some did.
     pub fn close(&mut self) {
         self.memory.clear();
+        self.just.clear();
     }
 
     fn memory(&mut self, pid: u32) -> Option<&Memory> {
