@@ -18,8 +18,13 @@ fn asked(call: i16, trips: usize) -> Traffic {
 }
 
 /// The same where the client and the server wait in these calls.
-fn asked_in([client, server]: [i16; 2], trips: usize) -> Traffic {
-    let mut traffic = Traffic::new(2, trips as f64 + 2.0).thread(10, 10, "client").thread(20, 20, "server");
+fn asked_in(calls: [i16; 2], trips: usize) -> Traffic {
+    let traffic = Traffic::new(2, trips as f64 + 2.0).thread(10, 10, "client").thread(20, 20, "server");
+    asked_of(traffic, calls, trips)
+}
+
+/// The same between threads 10 and 20.
+fn asked_of(mut traffic: Traffic, [client, server]: [i16; 2], trips: usize) -> Traffic {
     traffic.comes(0.0, 0, 10);
     for trip in 0..trips {
         let t = trip as f64;
@@ -49,6 +54,16 @@ fn a_round_trip_belongs_to_whom_it_takes_longest() {
             assert!(f.advice.contains("pipelining"), "{f:?}");
         }
     }
+}
+
+#[test]
+fn who_waits_for_a_collection_of_its_runtime_does_not_take_turns_with_it() {
+    let with = |name| {
+        let traffic = Traffic::new(2, 202.0).thread(10, 10, "java").thread(10, 20, name);
+        first(&asked_of(traffic, [FUTEX; 2], 200).finish(), None)
+    };
+    assert!(with("worker").title.contains("take turns"));
+    assert!(!with("VM Thread").title.contains("take turns"), "{}", with("VM Thread").title);
 }
 
 #[test]

@@ -89,7 +89,9 @@ fn merged(context: &Context, told: &FxHashSet<ThreadIdx>) -> Vec<Pairs> {
         let asks = |stack| !facts(stack).kind.is_some_and(WaitKind::is_for_turn);
         let none =
             stacks.into_iter().all(is_none) || !stacks.into_iter().any(asks) && do_the_same(context, pair.threads);
-        if !seen || small || none || pair.threads.iter().any(|t| told.contains(t)) {
+        // A thread that is there for its runtime alone, as to collect garbage, is asked for nothing that could be asked for in advance.
+        let of_runtime = pair.threads.iter().any(|t| context.classifier.role(*t).is_some());
+        if !seen || small || none || of_runtime || pair.threads.iter().any(|t| told.contains(t)) {
             continue;
         }
         let like = |t: ThreadIdx| (process(t), context.trace.threads.name.get(t.index()).copied().unwrap_or_default());
