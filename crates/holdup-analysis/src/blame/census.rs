@@ -231,17 +231,20 @@ impl<'w, P: Fn(u32) -> u32, W: Fn(u32) -> &'w Wait> View<'_, P, W> {
         stand.into_iter().filter_map(|(of, places)| Some((of, most(places)?.0))).collect()
     }
 
-    /// By thread: at how few removes it holds up one of its process, and which one; [`NONE`] where it is several. O(threads × depth).
-    fn nearest(&self) -> FxHashMap<u32, (usize, u32)> {
-        let mut found: FxHashMap<u32, (usize, u32)> = FxHashMap::default();
-        let is_held_up = |i: &u32| matches!(self.forest.at(*i).anywhere, Class::HeldUp | Class::ByEnd);
+    /// By thread: at how few removes it holds up one of its process, and which one; [`NONE`] where it is several. Those that are only held up by
+    /// the chain's end, as who has nothing to do is, come behind those in the middle of their work. O(threads × depth).
+    fn nearest(&self) -> FxHashMap<u32, ((bool, usize), u32)> {
+        let mut found: FxHashMap<u32, ((bool, usize), u32)> = FxHashMap::default();
+        let class = |i: u32| self.forest.at(i).anywhere;
+        let is_held_up = |i: &u32| matches!(class(*i), Class::HeldUp | Class::ByEnd);
         for i in (0..self.forest.threads.len() as u32).filter(is_held_up) {
             let own = self.ahead(i).map(|(parent, _)| parent).take_while(|&parent| (self.pid)(parent) == (self.pid)(i));
             for (removes, parent) in own.enumerate() {
-                let nearest = found.entry(parent).or_insert((removes, i));
-                *nearest = match removes.cmp(&nearest.0) {
-                    Ordering::Less => (removes, i),
-                    Ordering::Equal if nearest.1 != i => (removes, NONE),
+                let far = (matches!(class(i), Class::ByEnd), removes);
+                let nearest = found.entry(parent).or_insert((far, i));
+                *nearest = match far.cmp(&nearest.0) {
+                    Ordering::Less => (far, i),
+                    Ordering::Equal if nearest.1 != i => (far, NONE),
                     Ordering::Equal | Ordering::Greater => *nearest,
                 };
             }
@@ -250,7 +253,7 @@ impl<'w, P: Fn(u32) -> u32, W: Fn(u32) -> &'w Wait> View<'_, P, W> {
     }
 
     /// Whom a thread holds up, as [`Asker::by`] has it.
-    fn by(&self, i: u32, nearest: &FxHashMap<u32, (usize, u32)>) -> (ThreadIdx, StackId) {
+    fn by(&self, i: u32, nearest: &FxHashMap<u32, ((bool, usize), u32)>) -> (ThreadIdx, StackId) {
         let only = nearest.get(&i).map(|(_, only)| *only).filter(|only| *only != NONE);
         let stands = only.and_then(|only| Some((ThreadIdx(only), self.waits(only)?.stack)));
         stands.unwrap_or((ThreadIdx::NONE, StackId::NONE))
