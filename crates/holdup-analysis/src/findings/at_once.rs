@@ -95,6 +95,8 @@ struct Askers {
     behind: Option<LocationRow>,
     /// Whether it is always the same threads, as many as ask at once: then that is how many there are.
     are_all: bool,
+    /// Whether one thread answers all of these, and sleeps for each.
+    one_answers: bool,
 }
 
 /// How many at a time, if it is always so many and there are others: as those who sleep tell, or else those who ask them.
@@ -268,10 +270,12 @@ impl<'a> Loops<'a> {
 
     /// The thread that waits for the answers at nearly all instants, and where, if that is one alone.
     fn waiter(&self) -> Option<(ThreadIdx, LocationRow)> {
-        let (thread, _) = self.waiters.first()?;
-        let is_always = self.waiters.iter().filter(|(other, _)| other == thread).count() as f64;
+        let mut times: FxHashMap<ThreadIdx, usize> = FxHashMap::default();
+        self.waiters.iter().for_each(|(thread, _)| *times.entry(*thread).or_default() += 1);
+        let always = |n: usize| n as f64 >= STEADY * self.instants as f64;
+        let (thread, _) = times.into_iter().find(|(_, n)| always(*n))?;
         let place = askers::mostly_in(self.waiters.iter().map(|(_, at)| *at), self.instants)?;
-        (is_always >= STEADY * self.instants as f64).then_some((*thread, place))
+        Some((thread, place))
     }
 
     /// In which function of its own it mostly asks.

@@ -71,7 +71,9 @@ pub(super) fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
     };
     let behind = if 2 * behind.len() > of.len() { function(&behind, stands) } else { None };
     let (within, are_all) = (function(&within, place::own), are_no_more(times, at_once));
-    let told_by = ToldBy::Askers(Askers { program: by, within, behind, are_all });
+    let site = context.classifier.facts(tally.main_site(context.classifier));
+    let one_answers = at_once > 1 && tally.ends().len() == 1 && site.kind == Some(WaitKind::Timer);
+    let told_by = ToldBy::Askers(Askers { program: by, within, behind, are_all, one_answers });
     Some(Limit { at_once, told_by, asked_by: None })
 }
 

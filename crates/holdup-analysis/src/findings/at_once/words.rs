@@ -89,6 +89,9 @@ fn more_askers(context: &Context, askers: Askers, limit: Limit) -> String {
             "others of it wait meanwhile in {}: let more in there (a larger pool; a lock that is let go, or a transaction that ends, before it asks)",
             at(context, l)
         ),
+        Askers { one_answers: true, .. } => {
+            "one thread answers all of them, and sleeps for each. Let more of them answer at once (threads, workers)".to_owned()
+        }
         Askers { are_all: true, .. } => {
             let who = match limit.at_once {
                 1 => "thread does".to_owned(),
