@@ -30,8 +30,9 @@ pub(super) fn add_to_all(context: &Context, groups: &[(Group, Tally)], findings:
     for ((finding, facts), (group, tally)) in findings.iter_mut().zip(facts).zip(groups) {
         // What to do about memory that is swapped out is said already.
         let short = short.as_ref().filter(|_| !fault::is_swap(context, group, tally));
-        let asked = flush::is_it(context, tally);
-        if let Some(of_device) = facts.as_ref().filter(|facts| !asked && flushes(facts)) {
+        // Who asks for it himself is told so already.
+        let others_flush = |facts: &&DiskFacts| flushes(facts) && !flush::is_it(context, tally);
+        if let Some(of_device) = facts.as_ref().filter(others_flush) {
             finding.title.add(&format!(", whose cache was flushed {} times", count(of_device.devices[0].flushes)));
             finding.advice = format!("{} {}", flush::OF_DEVICE, finding.advice);
         }

@@ -29,9 +29,9 @@ pub(super) fn askers(context: &Context, tally: &Tally) -> Option<Limit> {
     }
     let servers: FxHashSet<StringId> = tally.ends().keys().map(|thread| context.program(*thread)).collect();
     // Where clients and servers are of one program, nobody knows for which of them it waits.
-    let is_client =
-        |thread: &&ThreadIdx| !tally.ends().contains_key(thread) && servers.contains(&context.program(**thread));
-    let are_told_apart = !tally.threads.iter().any(|thread| is_client(&thread));
+    let is_like_server = |thread: &ThreadIdx| servers.contains(&context.program(*thread));
+    let mut clients = tally.threads.iter().filter(|thread| !tally.ends().contains_key(thread));
+    let are_told_apart = !clients.any(is_like_server);
     let mut places = FxHashMap::default();
     let mut asks = |asker: &Asker| {
         // One function may wait for clients and servers alike, called on different ways.
