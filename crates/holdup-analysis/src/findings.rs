@@ -208,6 +208,7 @@ impl Context<'_> {
         left_out.filter(|(f, _)| f.is_cause()).for_each(|(f, _)| smaller.add(f.blame_cpu_s));
         gain::fill(self, &mut findings)?;
         let mut findings: Vec<Finding> = findings.into_iter().map(|(finding, _)| finding).collect();
+        order::put_first_what_saves_more(&mut findings);
         profile::put_first(&mut findings, self.blame.cpu.total);
         growth::add(self, &mut findings);
         close::doubt(self, &mut findings);

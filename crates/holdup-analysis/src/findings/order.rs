@@ -2,7 +2,7 @@
 
 use super::{herd, look};
 use crate::replay::Taken;
-use crate::report::{Finding, FindingKind};
+use crate::report::{Confidence, Finding, FindingKind};
 
 /// The one with most blame first; but what explains others comes before these. O(n log n).
 pub(super) fn sort(findings: &mut [(Finding, Option<Taken>)]) {
@@ -57,6 +57,25 @@ fn put_before_its_work<T>(findings: &mut [(Finding, T)]) {
 /// From this part of what its work alone is charged for on, a lock is why.
 const MATTERS: f64 = 0.4;
 
+/// From this many times the saving of the first one on, another is what to begin with.
+const MORE: f64 = 1.2;
+/// What is charged with less than this part of what the first one is has a bound that is too loose to go by.
+const CHARGED: f64 = 0.1;
+
+/// Idle CPUs are charged to whoever kept them idle; but what the run would gain is what its length depends on. Where both are known, the one
+/// without which the run could be much shorter comes first. A sleep may be there to keep a pace, and the run as long without it.
+pub(super) fn put_first_what_saves_more(findings: &mut [Finding]) {
+    let saving = |f: &Finding| f.gain_at_most.map(|gain| 1.0 - 1.0 / gain);
+    let Some((first, least)) = findings.first().and_then(|f| Some((f.blame_cpu_s, MORE * saving(f)?))) else { return };
+    let is_sure = |f: &Finding| f.kind != FindingKind::SleepPolling && f.confidence <= Confidence::Medium;
+    let is_more = |f: &Finding| f.blame_cpu_s >= CHARGED * first && is_sure(f);
+    let rows = findings.iter().enumerate().filter(|(_, f)| is_more(f));
+    let most = rows.filter_map(|(row, f)| Some((row, saving(f)?))).max_by(|a, b| a.1.total_cmp(&b.1));
+    if let Some((row, _)) = most.filter(|(_, saving)| *saving > least) {
+        findings[..=row].rotate_right(1);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use holdup_trace::ThreadIdx;
@@ -83,5 +102,23 @@ mod tests {
         assert_eq!(first(held("render", 0.5, &[1, 2])), FindingKind::Serial, "it explains little of it");
         assert_eq!(first(held("render", 1.5, &[3, 4])), FindingKind::Serial, "others have that lock");
         assert_eq!(first(held("flush", 1.5, &[1, 2])), FindingKind::Serial, "for something else");
+    }
+    #[test]
+    fn what_could_save_much_more_comes_first() {
+        let first = |gain: Option<f64>, blame_cpu_s, confidence| {
+            let of = |blame, gain_at_most, confidence| {
+                let (finding, ()) = finding(FindingKind::Serial, "render", blame, &[1]);
+                Finding { gain_at_most, confidence, ..finding }
+            };
+            let mut found = [of(1.0, Some(1.25), Confidence::High), of(blame_cpu_s, gain, confidence)];
+            put_first_what_saves_more(&mut found);
+            found[0].gain_at_most
+        };
+        let (high, low) = (Confidence::High, Confidence::Low);
+        assert_eq!(first(Some(2.0), 0.3, high), Some(2.0));
+        assert_eq!(first(Some(1.3), 0.3, high), Some(1.25), "hardly more");
+        assert_eq!(first(Some(2.0), 0.05, high), Some(1.25), "hardly charged");
+        assert_eq!(first(Some(2.0), 0.3, low), Some(1.25), "a guess");
+        assert_eq!(first(None, 0.3, high), Some(1.25), "nobody knows what it could save");
     }
 }
