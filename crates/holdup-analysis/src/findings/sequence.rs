@@ -31,8 +31,6 @@ const AT_ONCE: f64 = 1.25;
 const SAME: f64 = 0.8;
 /// Who works for less of the row's time than this waits for something else, each by itself.
 const AT_WORK: f64 = 0.5;
-/// What was waited for comes before what ran from about this part of it on.
-const WAITED: f64 = 0.05;
 /// Programs that are named in the title, and in the evidence.
 const TELLING: usize = 3;
 const NAMED: usize = 8;
@@ -151,11 +149,6 @@ pub(super) fn take(context: &Context, groups: &mut Vec<(Group, Tally)>, charged:
     let waits = |thread: &ThreadIdx| below.is(*thread) || *thread == row.starter;
     let sleepers = Sleepers::of(context, groups.iter().filter(|g| !is_theirs(g)), waits);
     if ((below.ran() + slept.0 + sleepers.lasted.0) as f64) < AT_WORK * row.covered as f64 {
-        return None;
-    }
-    // A few of one program that work are told by what they work at, where nothing else is told before that.
-    let is_told = charged.0 < WAITED * below.ran() as f64;
-    if row.started.len() < FEWEST[1] && 2 * below.ran() > row.covered && is_told {
         return None;
     }
     // While some sleep, others of them may work, for which they look.
@@ -322,8 +315,8 @@ fn finding(context: &Context, row: &Row, below: &Below) -> Finding {
     }
 }
 
-const ADVICE: &str = "Let those run at once that do not need each other (make -j, xargs -P, &), or start fewer: let one do the work \
-                      of many, or use what the shell or the library has built in.";
+const ADVICE: &str = "Let those run at once that do not need each other (make -j down to the last make, xargs -P, &), or start \
+                      fewer: let one do the work of many, or use what the shell or the library has built in.";
 
 const ADVICE_TO_SLEEPERS: &str = "If it waits for something to happen, wait for that itself (wait, inotifywait, a lock, a pipe), or look sooner and \
                                   more often; if each piece of its work is followed by a pause, do without. If it is meant to sleep, there is \
