@@ -273,6 +273,11 @@ impl<'a> Classifier<'a> {
         facts
     }
 
+    /// Whether a module is of a package that was installed for the program.
+    pub(crate) fn is_installed(&self, module: StringId) -> bool {
+        runtime::is_installed(self.trace.text(module))
+    }
+
     /// Whether the location is code of the program, not of the kernel, the C library or a language runtime.
     pub fn is_application(&self, location: &LocationRow) -> bool {
         places::is_application(self.trace, location)

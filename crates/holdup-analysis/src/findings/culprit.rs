@@ -324,7 +324,9 @@ pub(crate) fn specific_in<'c>(
     let mut wide_ones = named.into_iter().peekable();
     loop {
         let function = wide_ones.next()?;
-        let tells_more = |next: &Function| next.depth() > OUTERMOST;
+        // What calls the program's functions one by one, as a test runner does, tells less than any of them.
+        let is_installed = |of: &Function| classifier.is_installed(of.module);
+        let tells_more = |next: &Function| next.depth() > OUTERMOST && (is_installed(&function) || !is_installed(next));
         if !wide_ones.peek().is_some_and(tells_more)
             || !is_called_elsewhere(classifier, callers(), function.name, samples)
         {
@@ -373,6 +375,17 @@ fn of_library_alone(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) 
 pub(super) fn of_library(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
     let theirs = of_library_alone(classifier, samples)?;
     first(wide(&theirs, ALL, |stack| classifier.language_frames(stack)))
+}
+
+/// The innermost function of a package that was installed for the program on which most of this lies.
+pub(super) fn runner(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
+    let of_package = |stack: StackId| {
+        let frames = classifier.application_frames(stack).into_iter();
+        frames.filter(|(_, location)| classifier.is_installed(location.module)).collect()
+    };
+    let mut wide = wide(samples, COVERAGE, of_package);
+    wide.retain(|function| function.weight >= COVERAGE * known(samples));
+    first(wide)
 }
 
 /// Whether callers that do not occur in `samples` account for a part of what the function ran.

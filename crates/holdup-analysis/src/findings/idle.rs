@@ -205,11 +205,12 @@ fn is_most_of_it(context: &Context, cpu: &CpuSeconds, findings: &[Finding], idle
     let (threads, cpus) = (idle.waiters.threads, context.timeline.cpus);
     let at_once = if idle.lasted_s > 0.0 { threads.min(cpus) } else { threads };
     let lasted = idle.lasted_s.max(idle.blame_cpu_s / at_once.max(1) as f64);
-    let matters = lasted > LEAST * context.duration().seconds() && lasted > LASTS * most(|f| f.lasted_s);
-    let alone = lasted < ran_nothing(context) + LEAST * lasted;
+    // While others of the program work, nobody waits for it.
+    let alone = lasted.min(ran_nothing(context));
+    let matters = alone > LEAST * context.duration().seconds() && alone > LASTS * most(|f| f.lasted_s);
     let costs_most = is_seldom_active(context, cpu) && cpu.no_work > NEXT_TO_NOTHING * most(|f| f.blame_cpu_s);
     (serves == Some(false) || idle.about.sleeps || is_for_its_user(context, idle))
-        && (costs_most || matters && alone)
+        && (costs_most || matters)
         && !has_busier_siblings(context, idle)
 }
 

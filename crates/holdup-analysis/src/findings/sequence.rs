@@ -318,7 +318,8 @@ fn finding(context: &Context, row: &Row, below: &Below) -> Finding {
 const ADVICE: &str = "Let those run at once that do not need each other (make -j down to the last make, xargs -P, &), or start \
                       fewer: let one do the work of many, or use what the shell or the library has built in.";
 
-const ADVICE_TO_SLEEPERS: &str = "If it waits for something to happen, wait for that itself (wait, inotifywait, a lock, a pipe), or look sooner and \
+const ADVICE_TO_SLEEPERS: &str = "Let those run at once that do not need each other. If it waits for something to happen, wait for that itself (wait, \
+                                  inotifywait, a lock, a pipe), or look sooner and \
                                   more often; if each piece of its work is followed by a pause, do without. If it is meant to sleep, there is \
                                   nothing to mend.";
 

@@ -30,7 +30,22 @@ pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tall
     let run_it = |others: Vec<ThreadIdx>| run_the_same(context, tally, &location, &blamed, others);
     let waiting =
         || if tally.threads.is_empty() { done(context, tally, &blamed) } else { alike(context, tally, &blamed) };
-    run_it(siblings(context, &blamed)) || !take_turns(context, tally) && run_it(waiting())
+    let siblings = siblings(context, &blamed);
+    let has_runner = || run_by_the_same(context, tally, &blamed, &siblings);
+    run_it(siblings.clone()) || has_runner() || !take_turns(context, tally) && run_it(waiting())
+}
+
+/// Whether a package that was installed runs most of what both do: a runner of tests that each has others of, a pool's worker.
+fn run_by_the_same(context: &Context, tally: &Tally, blamed: &FxHashSet<ThreadIdx>, siblings: &[ThreadIdx]) -> bool {
+    let own = context.samples_of(tally.by_thread.keys().copied().filter(|t| blamed.contains(t)));
+    let others = context.samples_of(siblings.iter().copied());
+    let Some(runner) = culprit::runner(context.classifier, &own) else { return false };
+    let share = |samples: &FxHashMap<StackId, f64>| {
+        let on_it = samples.iter().filter(|(stack, _)| is_on(context, **stack, &runner)).map(|(_, weight)| weight);
+        (on_it.sum::<f64>(), samples.values().sum::<f64>())
+    };
+    let ((part, _), (same, all)) = (share(&own), share(&others));
+    all >= 5.0 * context.period() && same > 0.5 * all && same >= NEGLIGIBLE * part
 }
 
 /// Whether `others` mostly run the function in `location`, and no negligible part of what those do that are blamed.

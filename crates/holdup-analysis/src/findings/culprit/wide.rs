@@ -23,7 +23,7 @@ pub(super) fn wide(
         let depth = frames.len();
         for (i, (_, location)) in frames.into_iter().enumerate() {
             let function = functions.entry(location.function).or_default();
-            function.name = location.function;
+            (function.name, function.module) = (location.function, location.module);
             function.add(stack, weight, (depth - i) as f64, location);
             function.own += if i == 0 { weight } else { 0.0 };
         }
@@ -37,6 +37,7 @@ pub(super) fn wide(
 #[derive(Default)]
 pub(super) struct Function {
     pub(super) name: StringId,
+    pub(super) module: StringId,
     pub(super) weight: f64,
     /// The part in which it is the innermost.
     pub(super) own: f64,
