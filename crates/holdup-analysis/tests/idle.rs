@@ -106,6 +106,21 @@ fn a_command_that_slept_longest_hears_that_first() {
     assert_ne!(first(true), first(false), "others of it worked meanwhile");
 }
 
+/// A rate limiter sleeps for nearly all of the time; what comes behind it works for a part of that.
+#[test]
+fn who_sleeps_while_mostly_nothing_runs_comes_first_though_others_work_a_little_meanwhile() {
+    let first = |works: f64| {
+        let mut s = process(1000.0, "limiter").runs(10, 0, 0.0, 1.0, SLEEP);
+        let name = s.builder.string("packer");
+        s.builder.push(0, NameEvent { pid: 10, tid: 11, name });
+        s = s.runs(11, 1, 0.0, works, READ).wakes(950.0, 0, 0, 10, WakeContext::Timer, 0);
+        s = s.by(951.0, 0, 10, 11).runs(10, 0, 950.0, 952.0, READ).runs(11, 1, 952.0, 1000.0, READ);
+        explain(&s.finish(), "t", &Options::default(), &NoDisassembler).unwrap().mostly_idle
+    };
+    assert!(first(450.0));
+    assert!(!first(850.0), "who works for nearly all of it is why");
+}
+
 /// A test that serves others from a thread of its own, and waits for that to be ready: its user waits for its end.
 #[test]
 fn a_command_that_serves_meanwhile_is_no_server_that_waits_for_requests() {

@@ -10,8 +10,8 @@ use holdup_analysis::report::{Confidence, Explanation, Finding, FindingKind};
 use holdup_analysis::threads::Role;
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{
-    Cpu, FutexEvent, Image, Location, LockKey, LockKind, MapEvent, SampleEvent, SwitchEvent, SwitchState, Symbolizer,
-    WakeContext,
+    Cpu, ForkEvent, FutexEvent, Image, Location, LockKey, LockKind, MapEvent, NameEvent, SampleEvent, SwitchEvent,
+    SwitchState, Symbolizer, WakeContext,
 };
 
 /// Functions by address: a page for each.
@@ -50,6 +50,16 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("/usr/bin/perl", "Perl_runops_standard"),
     ("/usr/bin/perl", "perl_run"),
     ("/usr/bin/perl", "Perl_pp_sort"),
+    ("/venv/lib/python3.11/site-packages/_pytest/python.py", "pytest_pyfunc_call"),
+    ("/app/test_orders.py", "check"),
+    ("/app/test_orders.py", "test_add"),
+    ("/app/test_orders.py", "test_drop"),
+    ("/app/test_users.py", "sign_in"),
+    ("convert", "main"),
+    ("convert", "MagickMain"),
+    ("convert", "ConvertImageCommand"),
+    ("/usr/lib/libz.so.1", "deflate"),
+    ("/usr/lib/libMagickCore.so", "BlurImage"),
 ];
 
 fn address(function: &str) -> u64 {
@@ -474,4 +484,54 @@ fn who_does_not_stop_for_the_virtual_machine_is_who_runs() {
     assert!(first.advice.contains("safepoint"), "{}", first.advice);
     let other = safepoint("ObjectMonitor::wait");
     assert!(!other.findings[0].title.contains("ran on"), "{}", other.findings[0].title);
+}
+
+/// What runs for `ms` on a CPU from `from` on: one sample a millisecond, of these stacks in turn.
+fn samples(mut s: Schedule, tid: u32, cpu: u16, from: f64, ms: u64, stacks: &[&[&str]]) -> Schedule {
+    s.builder.meta_mut().sample_period_ns = MS;
+    for (i, functions) in (0..ms).zip(stacks.iter().cycle()) {
+        let frames = stack(functions);
+        let chain = s.builder.chain(tid, &[], &frames);
+        s.builder.push(ns(from) + i * MS + MS / 2, SampleEvent { cpu: Cpu(cpu), tid, ip: frames[0], bp: 0, chain });
+    }
+    s
+}
+
+/// Two processes that a runner of tests has started, each with other tests of which one has a helper.
+#[test]
+fn a_runner_of_tests_is_no_place_to_mend_and_shows_that_its_processes_do_the_same() {
+    let mut s = Schedule::new(2, 110.0);
+    s.builder.meta_mut().focus_pids = vec![5];
+    for (pid, parent) in [(5, 1), (10, 5), (11, 5)] {
+        let name = s.builder.string("pytest");
+        if parent == 5 {
+            s.builder.push(ns(0.1), ForkEvent { parent_pid: parent, parent, pid, tid: pid });
+        }
+        s.builder.push(ns(0.2), NameEvent { pid, tid: pid, name });
+        let image = Image { start: 0, end: 0x10_0000, path: "/bin/pytest".into(), pid, ..Image::default() };
+        let image = s.builder.image(image);
+        s.builder.push(ns(0.2), MapEvent { pid, image });
+    }
+    let of = |test: &'static str| ["check", test, "pytest_pyfunc_call"];
+    let (add, drop, users) = (of("test_add"), of("test_drop"), ["sign_in", "pytest_pyfunc_call"]);
+    s = s.waits_at(5, 0, [0.0, 0.5], WAIT4, &stack(&["BaseProcess._bootstrap"]));
+    s = samples(s, 11, 1, 1.0, 20, &[&users, &users, &users, &["check", "sign_in", "pytest_pyfunc_call"]]);
+    s = samples(s, 10, 0, 1.0, 100, &[&add, &drop]).runs(11, 1, 1.0, 21.0, EXIT);
+    let answer = explained(s.runs(10, 0, 1.0, 101.0, EXIT).by(100.9, 0, 10, 5).runs(5, 0, 101.0, 102.0, -1));
+    let first = &answer.findings[0];
+    assert_eq!((first.kind, first.culprit.function.as_str()), (FindingKind::Imbalance, "check"), "{}", first.title);
+}
+
+/// A command that hands all on to libraries: to one most of it.
+#[test]
+fn who_hands_all_on_is_told_by_the_library_that_does_most() {
+    let ran = |deflates: usize| {
+        let hands_on = ["ConvertImageCommand", "MagickMain", "main"];
+        let [packs, blurs] = ["deflate", "BlurImage"].map(|leaf| [&[leaf], &hands_on[..]].concat());
+        let stacks: Vec<&[&str]> = (0..10).map(|i| if i < deflates { &packs[..] } else { &blurs[..] }).collect();
+        let s = samples(machine(101.0), 5, 0, 0.0, 100, &stacks).runs(5, 0, 0.0, 100.0, -1);
+        explained(s).findings[0].culprit.function.clone()
+    };
+    assert_eq!(ran(5), "deflate");
+    assert_eq!(ran(3), "BlurImage");
 }

@@ -16,22 +16,17 @@ use crate::classify::{Classifier, is_library};
 use crate::report::{Activity, Culprit, WorkedOn};
 use crate::runtime;
 
+mod specific;
 mod wide;
 
+pub(crate) use specific::specific_in;
+pub(super) use specific::{of_library, runner, specific};
 use wide::{Function, wide};
 
 /// A function must cover this share of the blame to be the culprit; the innermost such one is.
 const COVERAGE: f64 = 0.6;
-/// From this share of a function's time on a caller matters.
-const ELSEWHERE: f64 = 0.05;
 /// A function that lies on less of what ran is not what ran.
 const RARE: f64 = 0.05;
-/// A function of less mean depth is where its threads begin.
-const OUTERMOST: f64 = 1.5;
-/// Inside of one that covers all, and does little itself, this share is enough.
-const PART: f64 = 0.3;
-/// What lies on so much covers all.
-const ALL: f64 = 0.9;
 
 /// The culprit of a group: a program, its function, and the thread of it that did most of that.
 pub(super) fn of(context: &Context, group: &Group, tally: &Tally) -> Culprit {
@@ -298,56 +293,6 @@ fn first(functions: Vec<Function>) -> Option<LocationRow> {
     functions.into_iter().next().map(Function::hottest_line)
 }
 
-/// Like [`covering`], but a helper that others call, too, gives way to its caller, unless that is where the thread
-/// begins: `mix` says nothing where `update_book` and everybody else mixes.
-pub(super) fn specific(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
-    specific_in(context.classifier, samples, || context.callers.get_or_init(|| all_callers(context)))
-}
-
-/// The same where `callers` gives all that called each function in the whole trace.
-pub(crate) fn specific_in<'c>(
-    classifier: &Classifier,
-    samples: &FxHashMap<StackId, f64>,
-    callers: impl Fn() -> &'c Callers,
-) -> Option<LocationRow> {
-    let mut named = wide(samples, COVERAGE, |stack| classifier.application_frames(stack));
-    // What lies on next to none of all is no answer to what ran.
-    let all = known(samples);
-    named.retain(|function| function.weight >= RARE * all);
-    let of_language = || first(wide(samples, COVERAGE, |stack| classifier.language_frames(stack)));
-    if named.is_empty() || is_mostly_nameless(classifier, samples) {
-        return nameless(classifier, samples).or_else(of_language);
-    }
-    if let Some(theirs) = of_library_alone(classifier, samples) {
-        return first(wide(&theirs, COVERAGE, |stack| classifier.language_frames(stack)));
-    }
-    let mut wide_ones = named.into_iter().peekable();
-    loop {
-        let function = wide_ones.next()?;
-        // What calls the program's functions one by one, as a test runner does, tells less than any of them.
-        let is_installed = |of: &Function| classifier.is_installed(of.module);
-        let tells_more = |next: &Function| next.depth() > OUTERMOST && (is_installed(&function) || !is_installed(next));
-        if !wide_ones.peek().is_some_and(tells_more)
-            || !is_called_elsewhere(classifier, callers(), function.name, samples)
-        {
-            let part = if says_nothing(&function, samples) { part_of(classifier, samples) } else { None };
-            return Some(part.unwrap_or(function).hottest_line());
-        }
-    }
-}
-
-/// Whether a function covers all because threads begin there, and does little itself.
-fn says_nothing(function: &Function, samples: &FxHashMap<StackId, f64>) -> bool {
-    let all: f64 = samples.values().sum();
-    function.depth() <= OUTERMOST && function.own < 0.5 * function.weight && function.weight >= ALL * all
-}
-
-/// The innermost that covers a part, where what is done is spread over several functions.
-fn part_of(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<Function> {
-    let parts = wide(samples, PART, |stack| classifier.application_frames(stack));
-    parts.into_iter().find(|part| part.depth() > OUTERMOST)
-}
-
 /// Whether most of the program's code in `samples` has no names: a helper that has one tells nothing of the rest.
 fn is_mostly_nameless(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> bool {
     let (mut named, mut nameless) = (0.0, 0.0);
@@ -359,54 +304,4 @@ fn is_mostly_nameless(classifier: &Classifier, samples: &FxHashMap<StackId, f64>
         }
     }
     nameless > named
-}
-
-/// What runs in threads or tasks that a language's library has begun, with nothing of the program's own on their stacks, if that is most of
-/// it: those of a pool that unpack what they are sent, of a server that shakes hands.
-fn of_library_alone(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<FxHashMap<StackId, f64>> {
-    let is_own = |stack: StackId| classifier.application_leaf(stack).is_some();
-    let (own, others): (FxHashMap<_, _>, FxHashMap<_, _>) = samples.iter().partition(|(stack, _)| is_own(**stack));
-    let library: FxHashMap<StackId, f64> =
-        others.into_iter().filter(|(stack, _)| !classifier.language_frames(*stack).is_empty()).collect();
-    (own.values().sum::<f64>() < library.values().sum()).then_some(library)
-}
-
-/// The innermost function of a library's code that covers all of this, where little is the program's own.
-pub(super) fn of_library(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
-    let theirs = of_library_alone(classifier, samples)?;
-    first(wide(&theirs, ALL, |stack| classifier.language_frames(stack)))
-}
-
-/// The innermost function of a package that was installed for the program on which most of this lies.
-pub(super) fn runner(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> Option<LocationRow> {
-    let of_package = |stack: StackId| {
-        let frames = classifier.application_frames(stack).into_iter();
-        frames.filter(|(_, location)| classifier.is_installed(location.module)).collect()
-    };
-    let mut wide = wide(samples, COVERAGE, of_package);
-    wide.retain(|function| function.weight >= COVERAGE * known(samples));
-    first(wide)
-}
-
-/// Whether callers that do not occur in `samples` account for a part of what the function ran.
-fn is_called_elsewhere(
-    classifier: &Classifier,
-    callers: &Callers,
-    function: StringId,
-    samples: &FxHashMap<StackId, f64>,
-) -> bool {
-    let mut here = Callers::default();
-    samples.iter().for_each(|(stack, weight)| count(classifier, *stack, *weight, &mut here));
-    let (Some(here), Some(all)) = (here.get(&function), callers.get(&function)) else { return false };
-    let matters = ELSEWHERE * here.values().sum::<f64>();
-    let other = all.iter().filter(|(caller, _)| here.get(caller).is_none_or(|weight| *weight < matters));
-    other.map(|(_, ns)| ns).sum::<f64>() >= ELSEWHERE * all.values().sum::<f64>()
-}
-
-fn all_callers(context: &Context) -> Callers {
-    let mut all = Callers::default();
-    for ((_, stack), ns) in &context.blame.profile {
-        count(context.classifier, *stack, *ns, &mut all);
-    }
-    all
 }

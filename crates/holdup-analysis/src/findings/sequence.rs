@@ -27,6 +27,8 @@ const LARGEST: [f64; 2] = [0.5, 0.25];
 const FEWEST: [usize; 2] = [3, 6];
 /// So many at once, on average, are not one after another.
 const AT_ONCE: f64 = 1.25;
+/// One ends while the next begins for no more than this part of its life.
+const BESIDE: f64 = 0.1;
 /// One program with so much of their time is what they are.
 const SAME: f64 = 0.8;
 /// Who works for less of the row's time than this waits for something else, each by itself.
@@ -47,6 +49,12 @@ impl Started {
     /// How long it lived, in nanoseconds.
     pub(super) fn ns(&self) -> u64 {
         self.to - self.from
+    }
+
+    /// Whether it and another one lived at the same time for more than a part of the shorter life.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        let both = self.to.min(other.to).saturating_sub(self.from.max(other.from));
+        self.process != other.process && both as f64 > BESIDE * self.ns().min(other.ns()) as f64
     }
 }
 
@@ -348,4 +356,18 @@ fn evidence(context: &Context, row: &Row, below: &Below, shares: &[(StringId, f6
         format!("{} processes{more}; the longest took {longest}", label::count(own as u64)),
         format!("they used {ran} of CPU time; their time by program: {named}"),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_lives_at_the_same_time_is_beside() {
+        let life = |from, to, process| Started { from, to, process: ThreadIdx(process) };
+        let long = life(0, 100, 1);
+        assert!(long.is_beside(&life(10, 30, 2)) && life(10, 30, 2).is_beside(&long));
+        assert!(!long.is_beside(&life(98, 198, 2)), "one ends while the other begins");
+        assert!(!long.is_beside(&long), "itself");
+    }
 }

@@ -34,8 +34,11 @@ pub(super) fn advice(context: &Context, thread: ThreadIdx, lasted: f64) -> Optio
         let starter = processes.main(context.trace.thread(at)?.parent)?;
         let row = Row::of(starter, children.remove(&starter).unwrap_or_default());
         let long = |life: &&Started| life.ns() as f64 >= STEP * row.covered as f64;
-        let steps: Vec<&Started> = row.started.iter().filter(long).collect();
-        if row.is_one_after_another(context) && steps.len() > 1 && steps.iter().any(|life| life.process == at) {
+        let its = row.started.iter().find(|life| life.process == at).filter(long);
+        // What feeds it, or is fed by it, runs beside it already.
+        let is_step = |life: &&Started| long(life) && its.is_some_and(|its| !life.is_beside(its));
+        let steps: Vec<&Started> = row.started.iter().filter(is_step).collect();
+        if row.is_one_after_another(context) && steps.len() > 1 {
             return Some(words(context, &processes, starter, &steps));
         }
         at = starter;
