@@ -17,6 +17,8 @@ pub struct About {
     pub is_uneven: bool,
     /// Whether something lets no more than so many do it at a time.
     pub is_limited: bool,
+    /// Whether what works mostly carries objects to others, or takes them in.
+    pub carries: bool,
     /// Whether it only looks, again and again, whether others that work are done.
     pub looks: bool,
     /// Those that it asks for one thing after another, and that sleep before they answer.

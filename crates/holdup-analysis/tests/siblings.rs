@@ -10,13 +10,13 @@ use holdup_analysis::report::FindingKind;
 use holdup_trace::{ForkEvent, NameEvent, SubjectEvent};
 
 /// What is to be done about a build whose second job runs for 80 ms and the first one for 10 ms, of what they were seen to run; the second is made by
-/// `parent`.
+/// `parent`. Beside it, and not in focus, somebody else has started the first script, too.
 fn advice(scripts: [&str; 2], parent: u32) -> String {
     let mut s = Schedule::new(2, 100.0);
     s.builder.meta_mut().focus_pids = vec![5];
     let make = s.builder.string("make");
     s.builder.push(0, NameEvent { pid: 5, tid: 5, name: make });
-    for (pid, parent, script) in [(10, 5, scripts[0]), (11, parent, scripts[1])] {
+    for (pid, parent, script) in [(10, 5, scripts[0]), (11, parent, scripts[1]), (12, 1, scripts[0])] {
         s.builder.push(ns(0.1), ForkEvent { parent_pid: parent, parent, pid, tid: pid });
         let (name, what) = (s.builder.string("python3"), s.builder.string(script));
         s.builder.push(ns(0.2), NameEvent { pid, tid: pid, name });

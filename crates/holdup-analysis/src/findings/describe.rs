@@ -53,6 +53,7 @@ pub(super) fn describe(
         holder: sleep::holder(context, group, tally),
     };
     finding.about.is_limited = who.limit.is_some();
+    finding.about.carries = group.holds_up() && work::carries(context, &tally.samples);
     finding.title = title(context, (group, tally), crew, &who, finding);
     finding.evidence = evidence::lines(context, group, tally, finding);
     finding.advice = advice(context, (group, tally), &who, finding);

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::context::Context;
 use super::crew::Crew;
 use super::tally::{Group, Tally};
-use super::{collecting, fault, flush, inside, lock, place, stuck, traced, work};
+use super::{collecting, fault, flush, inside, lock, place, stuck, traced};
 use crate::blame::{Key, Study, Window};
 use crate::classify::{WaitKind, is_library};
 use crate::known::{Place, Runs};
@@ -50,7 +50,7 @@ pub(super) fn taken(context: &Context, group: &Group, tally: &Tally, finding: &F
 fn by_kind(context: &Context, group: &Group, tally: &Tally, finding: &Finding, taken: Taken) -> Option<Taken> {
     Some(match finding.kind {
         // Who takes in what is sent works at it, too.
-        _ if work::carries(context, &tally.samples) => return None,
+        _ if finding.about.carries => return None,
         // What comes before and behind it would be done by several at once, too.
         _ if finding.about.is_limited => return None,
         // What it costs to hand a lock on all the time, and to fetch its lines from another CPU's cache, goes with it. A trace does

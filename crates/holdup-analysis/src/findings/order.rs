@@ -10,6 +10,7 @@ pub(super) fn sort(findings: &mut [(Finding, Option<Taken>)]) {
     herd::put_before_its_queue(findings);
     put_before_its_work(findings);
     look::put_behind_work(findings);
+    put_first_what_carries(findings);
     put_before_whom_they_ask(findings);
 }
 
@@ -22,6 +23,16 @@ fn put_before_whom_they_ask(findings: &mut [(Finding, Option<Taken>)]) {
     };
     if let Some(at) = findings[..row].iter().position(|(f, _)| is_asked(f)) {
         findings[at..=row].rotate_right(1);
+    }
+}
+
+/// Who sends objects and who takes them in do so for the same: the first of them stands for all.
+fn put_first_what_carries<T>(findings: &mut [(Finding, T)]) {
+    let carried = || findings.iter().map(|(f, _)| f).filter(|f| f.about.carries);
+    let all: f64 = carried().map(rank).sum();
+    let Some(row) = findings.iter().position(|(f, _)| f.about.carries) else { return };
+    if let Some(to) = findings[..row].iter().position(|(f, _)| rank(f) < all) {
+        findings[to..=row].rotate_right(1);
     }
 }
 
@@ -103,6 +114,22 @@ mod tests {
         assert_eq!(first(held("render", 1.5, &[3, 4])), FindingKind::Serial, "others have that lock");
         assert_eq!(first(held("flush", 1.5, &[1, 2])), FindingKind::Serial, "for something else");
     }
+    #[test]
+    fn what_carries_objects_on_both_sides_is_one_sum() {
+        let first = |sends: f64| {
+            let row = |function, blame, carries| {
+                let (mut finding, ()) = finding(FindingKind::Serial, function, blame, &[1]);
+                finding.about.carries = carries;
+                (finding, ())
+            };
+            let mut found = [row("load", 0.4, false), row("dumps", sends, true), row("loads", 0.25, true)];
+            put_first_what_carries(&mut found);
+            found[0].0.culprit.function.clone()
+        };
+        assert_eq!(first(0.3), "dumps");
+        assert_eq!(first(0.1), "load", "there is less of it than of that");
+    }
+
     #[test]
     fn what_could_save_much_more_comes_first() {
         let first = |gain: Option<f64>, blame_cpu_s, confidence| {

@@ -13,13 +13,15 @@ const MOST: f64 = 2.0;
 /// What ran for less than this share of the time is not worth dividing.
 const MATTERS: f64 = 0.25;
 
-/// What to do where the culprit's process, of which `thread` is one, runs the same script as others that it neither made nor was made by, and has
+/// What to do where the culprit's process, of which `thread` is one, runs the same script as others in focus that it neither made nor was made by, and has
 /// most of the work. O(threads × how deep they were forked).
 pub(super) fn advice(context: &Context, c: &Culprit, thread: ThreadIdx) -> Option<String> {
     let (pid, subject) = (context.pid(thread), context.timeline.subject(thread)?);
     let program = context.program(thread);
     let mut ran: FxHashMap<u32, Nanos> = FxHashMap::default();
-    let is_like = |t: &ThreadIdx| context.program(*t) == program && context.timeline.subject(*t) == Some(subject);
+    let is_like = |t: &ThreadIdx| {
+        context.focus.contains(*t) && context.program(*t) == program && context.timeline.subject(*t) == Some(subject)
+    };
     let made = |t: ThreadIdx, by: ThreadIdx| is_child(context.trace, t, by);
     for other in context.threads().filter(is_like).filter(|t| !made(*t, thread) && !made(thread, *t)) {
         *ran.entry(context.pid(other)).or_default() += context.ran(other);
