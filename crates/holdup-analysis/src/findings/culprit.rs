@@ -236,8 +236,7 @@ pub(super) fn is_nameless(context: &Context, group: &Group, tally: &Tally) -> bo
 
 /// Whether a function lies on next to none of these: it is no answer to what ran.
 fn is_rare(context: &Context, samples: &FxHashMap<StackId, f64>, function: &LocationRow) -> bool {
-    let on_it = samples.iter().filter(|(stack, _)| place::is_on(context, **stack, function));
-    on_it.map(|(_, weight)| weight).sum::<f64>() < RARE * known(samples)
+    place::weight_on(context, samples, function) < RARE * known(samples)
 }
 
 /// The weight of all of which the stack is known.

@@ -2,6 +2,7 @@
 
 use holdup_trace::tables::LocationRow;
 use holdup_trace::{FrameId, StackId, StringId, is_made_at_run_time};
+use rustc_hash::FxHashMap;
 
 use super::context::Context;
 use crate::classify::WaitKind;
@@ -79,6 +80,11 @@ pub(super) fn is_on(context: &Context, stack: StackId, function: &LocationRow) -
         .stacks
         .frames(stack)
         .any(|f| trace.names.functions(f).contains(&function.function) && trace.names.locations(f).any(is_it))
+}
+
+/// How much of these lies on a function. O(stacks × depth).
+pub(super) fn weight_on(context: &Context, samples: &FxHashMap<StackId, f64>, function: &LocationRow) -> f64 {
+    samples.iter().filter(|(stack, _)| is_on(context, **stack, function)).map(|(_, weight)| weight).sum()
 }
 
 /// Whether a stack comes to code of the program or of a language's runtime: one that ends in the C library or the kernel does not tell

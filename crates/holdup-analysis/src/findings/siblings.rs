@@ -13,8 +13,8 @@ const MOST: f64 = 2.0;
 /// What ran for less than this share of the time is not worth dividing.
 const MATTERS: f64 = 0.25;
 
-/// What to do where the culprit's process, of which `thread` is one, runs the same script as others in focus that it neither made nor was made by, and has
-/// most of the work. O(threads × how deep they were forked).
+/// What to do where the culprit's process, of which `thread` is one, runs the same script as others in focus that it neither made nor was made by,
+/// and has most of the work. O(threads × how deep they were forked).
 pub(super) fn advice(context: &Context, c: &Culprit, thread: ThreadIdx) -> Option<String> {
     let (pid, subject) = (context.pid(thread), context.timeline.subject(thread)?);
     let program = context.program(thread);

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
 use super::culprit;
-use super::place::{self, is_on};
+use super::place::{self, weight_on};
 use super::spans::merged;
 use super::tally::{Group, Tally};
 use crate::blame::Span;
@@ -27,48 +27,44 @@ pub(super) fn others_run_the_same(context: &Context, group: &Group, tally: &Tall
     }
     let Some(location) = culprit::function_of(context, group, tally) else { return false };
     let blamed = blamed(tally);
-    let run_it = |others: Vec<ThreadIdx>| run_the_same(context, tally, &location, &blamed, others);
-    let waiting =
-        || if tally.threads.is_empty() { done(context, tally, &blamed) } else { alike(context, tally, &blamed) };
-    let siblings = siblings(context, &blamed);
-    let has_runner = || run_by_the_same(context, tally, &blamed, &siblings);
-    run_it(siblings.clone()) || has_runner() || !take_turns(context, tally) && run_it(waiting())
+    let own = context.samples_of(tally.by_thread.keys().copied().filter(|t| blamed.contains(t)));
+    let siblings = context.samples_of(siblings(context, &blamed));
+    let waiting = || {
+        let others =
+            if tally.threads.is_empty() { done(context, tally, &blamed) } else { alike(context, tally, &blamed) };
+        run_the_same(context, &location, &own, &context.samples_of(others))
+    };
+    run_the_same(context, &location, &own, &siblings)
+        || run_by_the_same(context, &own, &siblings)
+        || !take_turns(context, tally) && waiting()
 }
 
+/// What some threads ran, by stack.
+type Samples = FxHashMap<StackId, f64>;
+
 /// Whether a package that was installed runs most of what both do: a runner of tests that each has others of, a pool's worker.
-fn run_by_the_same(context: &Context, tally: &Tally, blamed: &FxHashSet<ThreadIdx>, siblings: &[ThreadIdx]) -> bool {
-    let own = context.samples_of(tally.by_thread.keys().copied().filter(|t| blamed.contains(t)));
-    let others = context.samples_of(siblings.iter().copied());
-    let Some(runner) = culprit::runner(context.classifier, &own) else { return false };
-    let share = |samples: &FxHashMap<StackId, f64>| {
-        let on_it = samples.iter().filter(|(stack, _)| is_on(context, **stack, &runner)).map(|(_, weight)| weight);
-        (on_it.sum::<f64>(), samples.values().sum::<f64>())
-    };
-    let ((part, _), (same, all)) = (share(&own), share(&others));
-    all >= 5.0 * context.period() && same > 0.5 * all && same >= NEGLIGIBLE * part
+fn run_by_the_same(context: &Context, own: &Samples, others: &Samples) -> bool {
+    culprit::runner(context.classifier, own).is_some_and(|runner| is_shared(context, &runner, own, others))
 }
 
 /// Whether `others` mostly run the function in `location`, and no negligible part of what those do that are blamed.
-fn run_the_same(
-    context: &Context,
-    tally: &Tally,
-    location: &LocationRow,
-    blamed: &FxHashSet<ThreadIdx>,
-    others: Vec<ThreadIdx>,
-) -> bool {
-    let mut others = context.samples_of(others);
-    others.retain(|stack, _| !context.classifier.application_frames(*stack).is_empty());
-    let own = context.samples_of(tally.by_thread.keys().copied().filter(|t| blamed.contains(t)));
-    let on = |samples: &FxHashMap<StackId, f64>, function: &LocationRow| -> f64 {
-        samples.iter().filter(|(stack, _)| is_on(context, **stack, function)).map(|(_, weight)| weight).sum()
-    };
-    let (all, same, part) = (others.values().sum::<f64>(), on(&others, location), on(&own, location));
+fn run_the_same(context: &Context, location: &LocationRow, own: &Samples, others: &Samples) -> bool {
+    let tells = |stack: &StackId| !context.classifier.application_frames(*stack).is_empty();
+    let others: Samples = others.iter().filter(|(stack, _)| tells(stack)).map(|(stack, ns)| (*stack, *ns)).collect();
     // A forked child has on its stack what its parent was in; its own work is another.
     let is_theirs = || {
+        let on = |function: &LocationRow| weight_on(context, own, function);
         let theirs = culprit::specific(context, &others);
-        theirs.is_none_or(|theirs| theirs.function == location.function || on(&own, &theirs) > 0.5 * part)
+        theirs.is_none_or(|theirs| theirs.function == location.function || on(&theirs) > 0.5 * on(location))
     };
-    all >= 5.0 * context.period() && same > 0.5 * all && same >= NEGLIGIBLE * part && is_theirs()
+    is_shared(context, location, own, &others) && is_theirs()
+}
+
+/// Whether a function is most of what others ran, and that no negligible part of what those run of it that are blamed.
+fn is_shared(context: &Context, function: &LocationRow, own: &Samples, others: &Samples) -> bool {
+    let all: f64 = others.values().sum();
+    let (same, part) = (weight_on(context, others, function), weight_on(context, own, function));
+    all >= 5.0 * context.period() && same > 0.5 * all && same >= NEGLIGIBLE * part
 }
 
 /// Whether each of them waits again and again while one goes on working, and not at a barrier or for an end: it serves them one after the other,
