@@ -204,8 +204,14 @@ impl Context<'_> {
     fn explanation(&self, path: &str, options: &Options) -> Result<Explanation> {
         let Found { mut findings, mut smaller, uncharged } = self.findings();
         let top = if options.top == 0 { DEFAULT_TOP } else { options.top };
-        let left_out = findings.drain(top.min(findings.len())..);
-        left_out.filter(|(f, _)| f.is_cause()).for_each(|(f, _)| smaller.add(f.blame_cpu_s));
+        let mut leave_out = |f: &Finding| {
+            if f.is_cause() {
+                smaller.add(f.blame_cpu_s);
+            }
+        };
+        // What comes first is decided among as many whatever is asked for, so that the first is always the same one.
+        let looked_at = top.max(DEFAULT_TOP).min(findings.len());
+        findings.drain(looked_at..).for_each(|(f, _)| leave_out(&f));
         gain::fill(self, &mut findings)?;
         let mut findings: Vec<Finding> = findings.into_iter().map(|(finding, _)| finding).collect();
         order::put_first_what_saves_more(&mut findings);
@@ -216,6 +222,7 @@ impl Context<'_> {
         let stalls = if caveats::has_wakes(self) { stalls::of(self) } else { Vec::new() };
         stalls::tell(&mut findings, &stalls);
         let mostly_idle = idle::put_in_order(self, &cpu_seconds, &mut findings);
+        findings.drain(top.min(findings.len())..).for_each(|f| leave_out(&f));
         findings.iter_mut().zip(1..).for_each(|(finding, number)| finding.id = format!("f{number}"));
         let hot = hot::hot(self);
         let trace = TraceFacts {

@@ -279,3 +279,19 @@ fn the_whole_machine_has_no_bound() {
     let trace = s.switch(0.0, 0, 10, SLEEPS, FUTEX, 0).by(90.0, 1, 11, 10).runs(10, 0, 90.0, 100.0, -1).finish();
     assert_eq!(bound(&trace, "owner", FindingKind::Serial), None);
 }
+
+/// Many wait for one, which is charged with more, and then one waits for who takes longer.
+#[test]
+fn what_comes_first_does_so_however_many_are_asked_for() {
+    let mut s = program(4, 310.0, &[(10, "early"), (11, "long"), (12, "a"), (13, "b")]).runs(10, 0, 0.0, 100.0, FUTEX);
+    for (w, cpu) in [(11, 1), (12, 2), (13, 3)] {
+        s = s.switch(0.0, cpu, w, SLEEPS, FUTEX, 0).by(100.0, 0, 10, w);
+    }
+    s = s.runs(12, 2, 100.0, 101.0, EXIT).runs(13, 3, 100.0, 101.0, EXIT).runs(11, 1, 100.0, 300.0, EXIT);
+    let trace = s.by(300.0, 1, 11, 10).runs(10, 0, 300.0, 310.0, EXIT).finish();
+    let first = |top| {
+        let answer = explain(&trace, "x", &Options { top, ..Options::default() }, &NoDisassembler).unwrap();
+        answer.findings[0].culprit.thread.clone()
+    };
+    assert_eq!(["long", "long"].map(String::from), [0, 1].map(first));
+}
