@@ -11,7 +11,7 @@ use holdup_trace::tables::LocationRow;
 use holdup_trace::{COMPILED, StackId, StringId, Syscall, ThreadIdx, Trace};
 
 use crate::lock_words::Near;
-use crate::runtime::{self, Ambiguous, Innermost, Role, Roles};
+use crate::runtime::{self, Ambiguous, Innermost, KnownAs, Role, Roles};
 use crate::schedulers::Parked;
 pub(crate) use names::is_runtime_function;
 pub(crate) use places::is_own;
@@ -219,7 +219,7 @@ impl<'a> Classifier<'a> {
         let mut facts = StackFacts::default();
         let mut near = Near::default();
         let (mut innermost, mut ambiguous) = (Innermost::default(), Ambiguous::default());
-        let (mut parked, mut callee) = (Parked::default(), None);
+        let (mut parked, mut known_as) = (Parked::default(), KnownAs::default());
         for (_, number) in self.own_locations(stack) {
             let said = self.places.at(self.trace, number);
             let location = self.trace.names.location(number);
@@ -228,8 +228,7 @@ impl<'a> Classifier<'a> {
                 facts.verdict = Some(*verdict);
             }
             let module = self.trace.text(location.module);
-            let function = callee.map_or(own, |callee| runtime::known_as(module, own, callee));
-            callee = said.waits_for_condition.then_some(own);
+            let function = known_as.see(module, own, said.waits_for_condition);
             if said.in_kernel {
                 facts.add_kernel(&said.kernel);
                 continue;

@@ -38,6 +38,7 @@ const ALL: &[Runtime] = &[
     others::SHELL,
     others::ERLANG,
     others::POSTGRES,
+    others::MARIADB,
 ];
 
 /// The locks of all runtimes.
@@ -123,10 +124,28 @@ pub(crate) fn begins(module: &str, function: &str) -> bool {
     ALL.iter().any(|r| (r.begins)(module, function))
 }
 
-/// What a function is known as that calls `callee`: another name than its own where that is not known and what it does tells.
-pub(crate) fn known_as<'f>(module: &str, function: &'f str, callee: &str) -> &'f str {
-    let known = || ALL.iter().map(|r| (r.conditions)(module)).find(|name| !name.is_empty());
-    if waits_for_condition(callee) { known().unwrap_or(function) } else { function }
+/// What the functions of a stack are known as, the innermost first: another name than their own where that is not known and what they
+/// do tells.
+#[derive(Default)]
+pub(crate) struct KnownAs<'t> {
+    /// Whether what was seen last waits with a condition variable, or hands on what does.
+    waits: bool,
+    /// The file of the code without names that hands it on.
+    through: Option<&'t str>,
+}
+
+impl<'t> KnownAs<'t> {
+    /// Takes the next function outwards, and whether it [waits with a condition variable](waits_for_condition) itself.
+    pub(crate) fn see(&mut self, module: &'t str, function: &'t str, waits: bool) -> &'t str {
+        if waits || !self.waits || self.through.is_some_and(|file| file != module) {
+            *self = KnownAs { waits, through: None };
+            return function;
+        }
+        let known = ALL.iter().map(|r| (r.conditions)(module, function)).find(|name| !name.is_empty());
+        self.waits = known.is_none() && function.contains("+0x");
+        self.through = Some(module);
+        known.unwrap_or(function)
+    }
 }
 
 /// Whether a function waits with a condition variable of the C library.

@@ -32,7 +32,7 @@ pub(super) struct Said {
     pub(super) is_of_library: bool,
     /// Whether a thread waits here for the result of what it has others do.
     pub(super) awaits_result: bool,
-    /// Whether its caller may be known by another name, for it waits with a condition variable.
+    /// Whether its callers may be known by another name, for it waits with a condition variable.
     pub(super) waits_for_condition: bool,
     /// The scheduler on one of whose tasks it is.
     pub(super) task: Option<&'static Scheduler>,

@@ -5,7 +5,7 @@ use holdup_trace::{StackId, Trace};
 use crate::classify::{Classifier, WaitKind, is_kernel_module};
 use crate::known::{Known, Place};
 use crate::lock_names::{OPENMP, is_kernel_lock_code, taken_in};
-use crate::runtime;
+use crate::runtime::{self, KnownAs};
 
 /// The lock for which a thread waits at `stack`, if people know it by name. O(depth).
 pub(crate) fn at(trace: &Trace, classifier: &Classifier, stack: StackId) -> Option<&'static Known> {
@@ -17,12 +17,12 @@ pub(crate) fn at(trace: &Trace, classifier: &Classifier, stack: StackId) -> Opti
 /// The same by the innermost function that tells.
 fn innermost(trace: &Trace, classifier: &Classifier, stack: StackId) -> Option<&'static Known> {
     let mut before_application = true;
-    let (mut in_kernel, mut callee) = (0, "");
+    let (mut in_kernel, mut known_as) = (0, KnownAs::default());
     let is_lock = classifier.facts(stack).kind == Some(WaitKind::Lock);
     for frame in trace.stacks.frames(stack) {
         for location in trace.names.locations(frame) {
             let (module, function) = (trace.text(location.module), trace.text(location.function));
-            let function = runtime::known_as(module, function, std::mem::replace(&mut callee, function));
+            let function = known_as.see(module, function, runtime::waits_for_condition(function));
             let function = if is_nameless_openmp(module, function) { OPENMP } else { function };
             let is_kernel = is_kernel_module(module);
             let place = if is_kernel {

@@ -145,7 +145,7 @@ pub(super) const JVM: Runtime = Runtime {
             || (function.ends_with("Task::work") || function.ends_with("Thread::run_service"))
                 && task.iter().any(|begin| function.starts_with(begin))
     },
-    conditions: |_| "",
+    conditions: |_, _| "",
     asks: &[
         "CollectedHeap::collect",
         "G1CollectedHeap::attempt_allocation_humongous",

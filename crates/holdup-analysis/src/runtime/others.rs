@@ -82,7 +82,7 @@ pub(super) const JEMALLOC: Runtime =
 
 pub(super) const PYPY: Runtime = Runtime {
     modules: &["libpypy"],
-    conditions: |module| if begins(module, &["libpypy"]) { "RPyGilAcquireSlowPath" } else { "" },
+    conditions: |module, _| if begins(module, &["libpypy"]) { "RPyGilAcquireSlowPath" } else { "" },
     locks: &[Known::of_language(
         "PyPy's interpreter lock (GIL)",
         &["RPyGilAcquireSlowPath", "RPyGilYieldThreadSlowPath"],
@@ -252,6 +252,15 @@ pub(super) const POSTGRES: Runtime = Runtime {
     waits: POSTGRES_WAITS,
     // A checkpoint takes its time, so that others have the disk.
     homes: &["CheckpointWriteDelay"],
+    ..Runtime::NONE
+};
+
+/// Servers whose packages have no names for what is inside of their storage engine.
+pub(super) const MARIADB: Runtime = Runtime {
+    conditions: |module, function| {
+        let engine = function.starts_with("handler::") && begins(module, &["mariadbd", "mysqld"]);
+        if engine { "lock_wait" } else { "" }
+    },
     ..Runtime::NONE
 };
 

@@ -11,7 +11,7 @@ pub(super) const PYTHON: Runtime = Runtime {
     interprets: |module| is_interpreter(module) || is_library_of_interpreter(module),
     locks: &[Known::of_language("Python's interpreter lock (GIL)", &["take_gil", "drop_gil"])],
     // Its other locks are semaphores.
-    conditions: |module| if is_interpreter(module) || is_library_of_interpreter(module) { "take_gil" } else { "" },
+    conditions: |module, _| if is_interpreter(module) || is_library_of_interpreter(module) { "take_gil" } else { "" },
     ambiguous: &["lock_PyThread_acquire_lock", "rlock_acquire", "lock_acquire"],
     // What was compiled from a text has a name in brackets: `<string>`, `<dynamic-code>`.
     is_language: |module, _| module.ends_with(".py") || (module.starts_with('<') && module.ends_with('>')),

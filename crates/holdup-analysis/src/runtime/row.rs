@@ -62,9 +62,9 @@ pub(crate) struct Runtime {
     pub(super) collects: fn(function: &str) -> bool,
     /// Functions in which the program waits for a collection that it has begun.
     pub(super) asks: &'static [&'static str],
-    /// What the function of a file is called that alone of its own waits with a condition variable of the C library: so it is
-    /// known where it has no name. Empty in files that hold none.
-    pub(super) conditions: fn(module: &str) -> &'static str,
+    /// What the function of a file is called that alone of what such a one calls waits with a condition variable of the C library: so it
+    /// is known where it has no name. Empty of those that call none.
+    pub(super) conditions: fn(module: &str, function: &str) -> &'static str,
     /// Its locks.
     pub(super) locks: &'static [Known],
     /// What to do about its collections; `{}` is who allocates.
@@ -95,7 +95,7 @@ impl Runtime {
         results: &[],
         collects: |_| false,
         asks: &[],
-        conditions: |_| "",
+        conditions: |_, _| "",
         locks: &[],
         collector: "",
     };

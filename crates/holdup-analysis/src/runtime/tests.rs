@@ -98,14 +98,34 @@ fn what_a_virtual_machine_compiled_is_named_by_its_own_means() {
 #[test]
 fn what_waits_by_a_condition_in_pythons_own_code_takes_its_lock() {
     let (python, wait) = ("/usr/bin/python3.11", "pthread_cond_timedwait");
-    assert_eq!(known_as(python, "python3.11+0x67d020", wait), "take_gil");
-    assert_eq!(known_as(python, "python3.11+0x67d020", "sem_wait"), "python3.11+0x67d020");
+    let nameless = "python3.11+0x67d020";
+    assert_eq!(known_as([wait, nameless], python), "take_gil");
+    assert_eq!(known_as(["sem_wait", nameless], python), nameless);
     assert_eq!(
-        known_as("/srv/pool.so", "pool.so+0x10", wait),
+        known_as([wait, "pool.so+0x10"], "/srv/pool.so"),
         "pool.so+0x10",
         "an extension has conditions of its own"
     );
-    assert_eq!(known_as("/usr/lib/python3.11/queue.py", "Queue.get", wait), "Queue.get");
+    assert_eq!(known_as([wait, "Queue.get"], "/usr/lib/python3.11/queue.py"), "Queue.get");
+}
+
+#[test]
+fn what_waits_below_the_handler_of_a_table_takes_a_lock_of_its_engine() {
+    let (server, wait, writes) = ("/usr/sbin/mariadbd", "pthread_cond_timedwait", "handler::ha_write_row");
+    assert_eq!(known_as([wait, "mariadbd+0xd5ad50", "mariadbd+0xd21ef0", writes], server), "lock_wait");
+    assert_eq!(
+        known_as([wait, "mariadbd+0xd5ad50", "MDL_wait::timed_wait", writes], server),
+        writes,
+        "it says what for"
+    );
+    assert_eq!(known_as(["fsync", "mariadbd+0xd21ef0", writes], server), writes);
+}
+
+/// What the outermost of functions is known as, of which all but the innermost are of a file.
+fn known_as<const N: usize>(functions: [&'static str; N], module: &'static str) -> &'static str {
+    let mut known_as = KnownAs::default();
+    let file = |function| if waits_for_condition(function) { "/lib/libc.so.6" } else { module };
+    functions.into_iter().map(|f| known_as.see(file(f), f, waits_for_condition(f))).last().unwrap()
 }
 
 #[test]
