@@ -157,12 +157,16 @@ impl Syscall {
         table.iter().find(|(_, numbers)| numbers.contains(&number)).map_or(Syscall::Other, |(call, _)| *call)
     }
 
+    /// The name of the call that a kernel function such as `__x64_sys_futex` or `SyS_futex` serves; `None` for other functions.
+    pub fn name_in_kernel(function: &str) -> Option<&str> {
+        const PREFIXES: [&str; 7] =
+            ["__x64_sys_", "__arm64_sys_", "__ia32_sys_", "__se_sys_", "__do_sys_", "SyS_", "sys_"];
+        PREFIXES.iter().find_map(|prefix| function.strip_prefix(prefix))
+    }
+
     /// From the name of a kernel function such as `__x64_sys_futex` or `SyS_futex`; `None` for other functions.
     pub fn from_kernel_function(function: &str) -> Option<Self> {
-        let name = ["__x64_sys_", "__arm64_sys_", "__ia32_sys_", "__se_sys_", "__do_sys_", "SyS_", "sys_"]
-            .iter()
-            .find_map(|prefix| function.strip_prefix(prefix))?;
-        Some(match name {
+        Some(match Self::name_in_kernel(function)? {
             n if n.starts_with("futex") => Syscall::Futex,
             n if n.contains("nanosleep") => Syscall::Sleep,
             n if n.contains("poll") || n.contains("select") || n.starts_with("io_uring_enter") => Syscall::Poll,

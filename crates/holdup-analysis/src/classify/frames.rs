@@ -55,6 +55,11 @@ impl Classifier<'_> {
         self.frames_that(stack, |said| said.is_application).collect()
     }
 
+    /// Whether it is where a program begins.
+    pub(crate) fn is_main(&self, location: &LocationRow) -> bool {
+        self.trace.text(location.function) == "main"
+    }
+
     /// The innermost of these.
     pub(crate) fn application_leaf(&self, stack: StackId) -> Option<LocationRow> {
         self.frames_that(stack, |said| said.is_application).next().map(|(_, location)| location)

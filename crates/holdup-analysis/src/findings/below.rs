@@ -1,6 +1,6 @@
 //! What runs below a function of the program and is none of it: in the kernel, and in libraries.
 
-use holdup_trace::{StackId, StringId};
+use holdup_trace::{StackId, StringId, Syscall};
 use rustc_hash::FxHashMap;
 
 use super::context::Context;
@@ -14,11 +14,17 @@ const NOTABLE: f64 = 0.1;
 /// Functions named.
 const NAMED: usize = 3;
 /// What the kernel may mostly do below a function: functions of its own that tell, and what to do about it.
-const KNOWN: [(&[&str], &str); 6] = [
+const KNOWN: [(&[&str], &str); 7] = [
     // It gives a program memory that this touches for the first time.
     (
         &["exc_page_fault", "do_page_fault"],
         "Touch less fresh memory in {}: keep buffers and use them again, or take large pages.",
+    ),
+    (
+        &["flush_tlb_mm_range", "arch_tlbbatch_flush"],
+        "The kernel interrupts the CPUs of the process's other threads until they have forgotten what it unmaps (TLB shootdown): give memory back \
+         less often in {}, or more of it at a time (munmap, mprotect, madvise, malloc_trim and a low M_TRIM_THRESHOLD do so), or share it with fewer \
+         threads.",
     ),
     (
         &["dup_mmap", "dup_mm"],
@@ -54,6 +60,8 @@ pub(super) struct Below {
     kernel: f64,
     /// Those parts of that that are known.
     known: [f64; KNOWN.len()],
+    /// The kernel's part by the call that it serves.
+    calls: FxHashMap<StringId, f64>,
     /// By function and module, where the innermost one is not the program's.
     others: FxHashMap<(StringId, StringId), f64>,
 }
@@ -71,12 +79,15 @@ impl Below {
         let Some(leaf) = place::innermost(context, stack) else { return };
         if is_kernel_module(context.trace.text(leaf.module)) {
             self.kernel += weight;
+            if let Some(call) = place::functions(context, stack).find(|f| call_of(context, *f).is_some()) {
+                *self.calls.entry(call).or_default() += weight;
+            }
             for (sum, (functions, _)) in self.known.iter_mut().zip(KNOWN) {
                 let tells = place::has(context, stack, |name| functions.contains(&name));
                 *sum += if tells { weight } else { 0.0 };
             }
         }
-        let own = place::application(context, stack);
+        let own = place::application(context, stack).or_else(|| place::any_user(context, stack));
         if own.is_some_and(|own| (own.function, own.module) != (leaf.function, leaf.module)) {
             *self.others.entry((leaf.function, leaf.module)).or_default() += weight;
         }
@@ -96,15 +107,24 @@ impl Below {
     }
 
     /// What to do about time that is mostly the kernel's.
-    pub(super) fn advice(&self, function: &str) -> Option<String> {
-        self.known(function).or_else(|| self.of_any(function))
+    pub(super) fn advice(&self, context: &Context, function: &str) -> Option<String> {
+        self.known(function).or_else(|| self.of_any(context, function))
     }
 
     /// The same, where it is not known at what the kernel works.
-    pub(super) fn of_any(&self, function: &str) -> Option<String> {
-        let asks = "Ask the kernel less often in {}: for more at a time, or keep what it gave.";
-        let is_known = self.known(function).is_some();
-        (!is_known && self.kernel_share() >= MOSTLY).then(|| asks.replace("{}", named(function)))
+    pub(super) fn of_any(&self, context: &Context, function: &str) -> Option<String> {
+        if self.known(function).is_some() || self.kernel_share() < MOSTLY {
+            return None;
+        }
+        let call = self.call(context).map_or(String::new(), |(call, _)| format!(" ({call})"));
+        let function = named(function);
+        Some(format!("Ask the kernel less often in {function}{call}: for more at a time, or keep what it gave."))
+    }
+
+    /// The call that has most of the kernel's part, with its share of the time, if one has. O(calls).
+    fn call<'c>(&self, context: &Context<'c>) -> Option<(&'c str, f64)> {
+        let (call, ns) = self.calls.iter().find(|(_, ns)| 2.0 * **ns > self.kernel)?;
+        Some((call_of(context, *call)?, ns / self.all.max(1.0)))
     }
 
     /// The same, if it is known at what the kernel works.
@@ -119,15 +139,21 @@ impl Below {
         let share = |share: f64| format!("{:.0} %", 100.0 * share);
         let named = self.functions().into_iter().map(|(f, part)| format!("{} {}", context.trace.text(f), share(part)));
         let named = named.collect::<Vec<_>>().join(", ");
+        let call = self.call(context).map_or(String::new(), |(call, part)| format!(", {} in {call}", share(part)));
         match (self.kernel_share(), named.as_str()) {
             (kernel, "") if kernel < NOTABLE => None,
-            (kernel, "") => Some(format!("{} of its time is the kernel's", share(kernel))),
+            (kernel, "") => Some(format!("{} of its time is the kernel's{call}", share(kernel))),
             (kernel, _) if kernel < NOTABLE => Some(format!("of its time it spends below, in {named}")),
-            (kernel, _) => Some(format!("{} of its time is the kernel's; below it ran {named}", share(kernel))),
+            (kernel, _) => Some(format!("{} of its time is the kernel's{call}; below it ran {named}", share(kernel))),
         }
     }
 }
 
 fn named(function: &str) -> &str {
     if function.is_empty() { "this code" } else { function }
+}
+
+/// The call that a function of the kernel serves.
+fn call_of<'c>(context: &Context<'c>, function: StringId) -> Option<&'c str> {
+    Syscall::name_in_kernel(context.trace.text(function))
 }

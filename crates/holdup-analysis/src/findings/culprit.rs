@@ -292,14 +292,17 @@ fn first(functions: Vec<Function>) -> Option<LocationRow> {
     functions.into_iter().next().map(Function::hottest_line)
 }
 
-/// Whether most of the program's code in `samples` has no names: a helper that has one tells nothing of the rest.
+/// Whether most of the program's code in `samples` has no names: a helper that has one tells nothing of the rest, and less does `main`, in
+/// which all is.
 fn is_mostly_nameless(classifier: &Classifier, samples: &FxHashMap<StackId, f64>) -> bool {
     let (mut named, mut nameless) = (0.0, 0.0);
     for (&stack, &weight) in samples {
-        if !classifier.application_frames(stack).is_empty() {
+        if classifier.application_frames(stack).iter().any(|(_, l)| !classifier.is_main(l)) {
             named += weight;
         } else if !classifier.nameless_frames(stack).is_empty() || classifier.is_of_nameless_task(stack) {
             nameless += weight;
+        } else if classifier.application_leaf(stack).is_some() {
+            named += weight;
         }
     }
     nameless > named

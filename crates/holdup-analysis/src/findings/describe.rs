@@ -314,7 +314,7 @@ fn advice(
                 return first;
             }
             let others = runtime::spread_over(&c.module, &c.function);
-            match Below::of(context, tally.samples.iter()).of_any(function) {
+            match Below::of(context, tally.samples.iter()).of_any(context, function) {
                 Some(less) => format!("{less} Or spread it over {others}, or overlap it with the next phase."),
                 None => format!("Spread {function} over {others}, overlap it with the next phase, or make it shorter."),
             }

@@ -36,7 +36,11 @@ fn is_haskell(function: &str) -> bool {
 
 /// The runtime's own code, and packages that come with the compiler.
 fn is_of_library(function: &str) -> bool {
+    /// What runs a program, and its threads: below these is Haskell, which leaves no stack.
+    const RUNS: [&str; 6] =
+        ["hs_main", "rts_evalIO", "rts_evalLazyIO", "rts_evalStableIO", "scheduleWaitThread", "scheduleWorker"];
     function.starts_with("stg_")
+        || RUNS.contains(&function)
         || is_haskell(function) && ["ghc-", "containers-", "integer-"].iter().any(|p| function.starts_with(p))
 }
 
@@ -54,6 +58,6 @@ mod tests {
         );
         assert!(!["get_user_info", "Main.loop", "zip_info"].map(is_haskell).iter().any(|is| *is));
         assert!(is_of_library("stg_ap_0_fast") && is_of_library("containers-0.6.4.1:Data.Map.balanceL_info"));
-        assert!(!is_of_library("Main.$wgo_info"));
+        assert!(is_of_library("scheduleWaitThread") && !is_of_library("Main.$wgo_info") && !is_of_library("schedule"));
     }
 }

@@ -164,7 +164,7 @@ impl Busy<'_> {
         let told = told.or_else(|| work::advice(context, &self.samples));
         let told = told.or_else(|| inside::busy(context, &self.samples, function));
         let told = told.or_else(|| cache_line::mostly(context, &self.samples)).or_else(|| self.updated());
-        match told.or_else(|| below.advice(function)) {
+        match told.or_else(|| below.advice(context, function)) {
             Some(advice) => advice,
             None if is_full(context) && is_full_of_others(context) => FULL_OF_OTHERS.to_owned(),
             None if is_full(context) => FULL.to_owned(),
