@@ -44,6 +44,7 @@ mod nameless;
 mod names;
 mod one_by_one;
 mod order;
+mod outsiders;
 mod place;
 mod preempt;
 mod profile;

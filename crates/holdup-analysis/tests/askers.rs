@@ -3,11 +3,13 @@
 mod common;
 
 use common::{FUTEX, POLL, READ, SLEEP, Schedule};
-use holdup_analysis::report::Finding;
+use holdup_analysis::report::{Confidence, Finding};
 use holdup_analysis::{NoDisassembler, Options, explain};
 use holdup_trace::{ListenerEvent, NameEvent, WakeContext};
 
-const NAMES: [(u64, &str); 7] = [
+const FSYNC: i16 = 74;
+
+const NAMES: [(u64, &str); 8] = [
     (0x1000, "ask"),
     (0x2000, "with_lock"),
     (0x3000, "serve"),
@@ -15,6 +17,7 @@ const NAMES: [(u64, &str); 7] = [
     (0x5000, "request"),
     (0xffff_ffff_8100_0000, "ep_poll"),
     (0xffff_ffff_8100_1000, "do_sys_poll"),
+    (0xffff_ffff_8100_2000, "request_wait_answer"),
 ];
 
 /// A service that answers after 30 ms of sleep, a web server, and its client.
@@ -116,4 +119,35 @@ fn what_one_thread_sleeps_in_several_functions_is_one_sum() {
     let title = &answer.findings[0].title.to_string();
     assert!(title.starts_with("tests slept in 4 functions (test_"), "{title}");
     assert!(title.contains(", …) for 39"), "{title}");
+}
+
+/// A daemon sleeps for each of three readers, which wait where the kernel waits for its answer.
+#[test]
+fn who_waits_outside_of_the_focus_is_told() {
+    let daemon = |asks: u64| {
+        let mut s = Schedule::new(2, 1000.0);
+        for (pid, name) in [(20, "daemon"), (50, "dd"), (51, "dd"), (52, "dd")] {
+            let name = s.builder.string(name);
+            s.builder.push(0, NameEvent { pid, tid: pid, name });
+        }
+        for turn in 0..90 {
+            let (b, reader) = (10.5 * f64::from(turn), 50 + turn % 3);
+            s = s.wakes(b, 0, 0, 20, WakeContext::Timer, 0).by(b + 0.1, 0, 20, reader);
+            let mut from = b;
+            if turn % 4 == 0 {
+                s = s.waits_at(20, 0, [b, b + 0.12], FSYNC, &[0x3000, 0x5010]);
+                s = s.wakes(b + 0.15, 0, 0, 20, WakeContext::SoftIrq, 0);
+                from = b + 0.15;
+            }
+            s = s.waits_at(20, 0, [from, b + 0.2], SLEEP, &[0x4000, 0x5010]);
+            s = s.waits_at(reader, 1, [b + 0.15, b + 0.35], READ, &[asks, 0x5010]);
+        }
+        first(s, Some("daemon"))
+    };
+    let found = daemon(0xffff_ffff_8100_2000);
+    assert!(found.title.ends_with(" while 3 threads of dd waited for it"), "{}", found.title);
+    assert!(found.advice.starts_with("One thread answers all of them, and sleeps for each"), "{}", found.advice);
+    assert_eq!(found.confidence, Confidence::Medium);
+    let found = daemon(0xffff_ffff_8100_0000);
+    assert!(found.title.ends_with(" in the middle of its work"), "they wait for whatever comes: {}", found.title);
 }

@@ -8,6 +8,7 @@ use super::at_once::{self, Limit};
 use super::context::Context;
 use super::crew::Crew;
 use super::doing::Doing;
+use super::outsiders::{self, Outsiders};
 use super::tally::{Group, Tally};
 use super::{holder, lock, place, several};
 use crate::classify::WaitKind;
@@ -100,7 +101,18 @@ pub(super) fn in_its_work(context: &Context, crew: &Crew, tally: &Tally, limit: 
     let own = if tally.by_thread.len() == 1 { "its" } else { "their" };
     let (who, at_once) = (crew.words(context), at_once::words(context, limit));
     let slept = did(context, tally);
-    format!("{who} {slept} for {lasted}{at_once} in the middle of {own} work")
+    match outsiders(context, tally, limit) {
+        Some(waited) => {
+            let it = if crew.is_many() { "them" } else { "it" };
+            format!("{who} {slept} for {lasted}{at_once} while {} waited for {it}", waited.words(context))
+        }
+        None => format!("{who} {slept} for {lasted}{at_once} in the middle of {own} work"),
+    }
+}
+
+/// Who waits for them outside of the focus, if nothing tells more of those that ask.
+fn outsiders(context: &Context, tally: &Tally, limit: Option<Limit>) -> Option<Outsiders> {
+    if limit.is_some_and(|limit| limit.asker().is_some()) { None } else { outsiders::of(context, tally) }
 }
 
 /// What to do, where `function` is what sleeps.
@@ -169,6 +181,8 @@ pub(super) fn advice(
             "The kernel takes that long over what {asker} asks for: ask for it less often, or keep what it gave (files, watches, mappings) and use it \
              again."
         )
+    } else if let Some(waiting) = is_in_its_work(context, tally).then(|| outsiders::of(context, tally)).flatten() {
+        waiting.advice(tally, process, function)
     } else if is_for_others(context, tally) {
         // Whoever serves is not asked to keep a pace.
         let pace = if serves(context, tally) { "" } else { " (perhaps it keeps to a limit of its rate)" };
