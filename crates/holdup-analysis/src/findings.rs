@@ -4,11 +4,11 @@
 
 mod asked;
 mod at_once;
+mod awaited;
 mod below;
 mod cache_line;
 mod callers;
 mod caveats;
-mod client;
 mod close;
 mod collecting;
 mod collection;
@@ -84,7 +84,7 @@ use crate::replay::Taken;
 use crate::report::{CpuSeconds, Explanation, Finding, FindingKind, Health, ON_THE_PAGE, Options, Smaller, TraceFacts};
 use crate::spins::SpinSites;
 pub(crate) use callers::{Callers, count as count_callers};
-use client::Client;
+use awaited::Awaited;
 pub(crate) use context::Context;
 use crew::Crew;
 pub(crate) use culprit::{covering, specific_in};
@@ -280,8 +280,8 @@ impl Context<'_> {
         let (row, more) = sequence::take(self, &mut groups, charged).unzip();
         of_several.extend(row);
         idle::merge(self, &mut groups);
-        let clients = client::of_locks(self, &groups);
-        let finding = |(group, tally): &(Group, Tally)| self.finding(group, tally, clients.get(group), charged);
+        let awaited = awaited::awaited(self, &groups);
+        let finding = |(group, tally): &(Group, Tally)| self.finding(group, tally, awaited.get(group), charged);
         let mut findings: Vec<Finding> = groups.iter().map(finding).collect();
         let taken: Vec<Option<Taken>> =
             groups.iter().zip(&findings).map(|((group, tally), f)| gain::taken(self, group, tally, f)).collect();
@@ -307,7 +307,7 @@ impl Context<'_> {
         Found { findings, smaller, uncharged: uncharged + more.unwrap_or_default() }
     }
 
-    fn finding(&self, group: &Group, tally: &Tally, client: Option<&Client>, charged: Amount) -> Finding {
+    fn finding(&self, group: &Group, tally: &Tally, awaited: Option<&Awaited>, charged: Amount) -> Finding {
         let kind = group::kind(self, group, tally);
         let culprit =
             if kind == FindingKind::Gc { collection::culprit(self, tally) } else { culprit::of(self, group, tally) };
@@ -338,7 +338,7 @@ impl Context<'_> {
         };
         finding.about.looks = look::is_one(self, group, tally);
         finding.about.sleeps = idle::are_processes_that_sleep(self, group, tally);
-        describe::describe(self, (group, tally), &crew, client, &mut finding);
+        describe::describe(self, (group, tally), &crew, awaited, &mut finding);
         (finding.confidence, finding.doubts) = confidence::of(self, group, tally);
         look::doubt(&mut finding);
         finding

@@ -6,7 +6,7 @@ mod evidence;
 
 use super::at_once::{self, Limit};
 use super::below::Below;
-use super::client::Client;
+use super::awaited::Awaited;
 use super::context::Context;
 use super::crew::Crew;
 use super::doing::Doing;
@@ -27,7 +27,7 @@ use crate::runtime;
 /// Who sets the pace besides those that a finding names.
 struct Who<'a> {
     limit: Option<Limit>,
-    client: Option<&'a Client>,
+    awaited: Option<&'a Awaited>,
     /// Who asks one that works for one thing at a time.
     alone: Option<Limit>,
     /// What another one does while these try to get a lock.
@@ -38,17 +38,17 @@ struct Who<'a> {
 const AT_DISK: &str =
     " Whoever has it mostly waits for the disk: write more in each transaction, so that it does so less often.";
 
-/// Fills in the sentences, where `client` is whom the one that keeps a lock waits for.
+/// Fills in the sentences, where `awaited` is what the one that keeps a lock waits for.
 pub(super) fn describe(
     context: &Context,
     (group, tally): (&Group, &Tally),
     crew: &Crew,
-    client: Option<&Client>,
+    awaited: Option<&Awaited>,
     finding: &mut Finding,
 ) {
     let who = Who {
         limit: at_once::limit(context, group, tally),
-        client,
+        awaited,
         alone: at_once::asked_alone(context, group, tally),
         holder: sleep::holder(context, group, tally),
     };
@@ -114,7 +114,7 @@ fn title(
     context: &Context,
     (group, tally): (&Group, &Tally),
     crew: &Crew,
-    &Who { limit, client, alone: asked_alone, holder }: &Who,
+    &Who { limit, awaited, alone: asked_alone, holder }: &Who,
     f: &Finding,
 ) -> Title {
     let who = crew.words(context);
@@ -141,7 +141,7 @@ fn title(
         }
         Group::Lock(_) => {
             let (lock, kept) = (lock_words(f, tally), kept(context, tally, crew));
-            format!("{who} kept {lock} for {kept}{}{}", without_cpu(), meanwhile(context, group, tally, client))
+            format!("{who} kept {lock} for {kept}{}{}", without_cpu(), meanwhile(context, group, tally, awaited))
         }
         Group::Serial(_) if f.kind == FindingKind::Gc => collection::title(context, f),
         Group::Serial(_) if tally.is_stopped() && tally.starved => format!("{who} {}", starved()),
@@ -167,11 +167,11 @@ fn title(
         }
         Group::Timer(..) => sleep::title(context, (group, tally), crew, (limit, holder), &lasted),
         Group::Ready(program, why) => return sched::title(context, *program, *why, tally, f).into(),
-        Group::Outside(..) => match (room::wanted(context, tally), client) {
+        Group::Outside(..) => match (room::wanted(context, tally), awaited) {
             (Some(room), _) => format!("{who} {}", room.words(&lasted)),
-            (None, Some(client)) => {
+            (None, Some(awaited)) => {
                 let own = if crew.is_many() { "their" } else { "its" };
-                format!("{who} waited for {lasted} for {own} client {}", client.words(context))
+                format!("{who} waited for {lasted} for {}", awaited.words(context, own))
             }
             (None, None) => {
                 let at_once = at_once::words(context, limit);
@@ -213,10 +213,10 @@ fn works_beside_others(context: &Context, f: &Finding) -> bool {
 }
 
 /// What whoever kept the lock did with it for most of the time, if that was no work.
-fn meanwhile(context: &Context, group: &Group, tally: &Tally, client: Option<&Client>) -> String {
-    let what = match (tally.activity(), client) {
+fn meanwhile(context: &Context, group: &Group, tally: &Tally, awaited: Option<&Awaited>) -> String {
+    let what = match (tally.activity(), awaited) {
         _ if lock::waits_for_another(context, group, tally) => ", waiting for another lock until a time-out",
-        (_, Some(client)) => return format!(", waiting for its client {}", client.words(context)),
+        (_, Some(awaited)) => return format!(", waiting for {}", awaited.words(context, "its")),
         (Activity::Waited, None) => ", waiting for its client or other input",
         (Activity::Slept, None) => ", asleep",
         (Activity::Ran, None) => "",
@@ -237,7 +237,7 @@ fn is_crowded(context: &Context, tally: &Tally) -> bool {
 fn advice(
     context: &Context,
     (group, tally): (&Group, &Tally),
-    &Who { limit, client, holder, .. }: &Who,
+    &Who { limit, awaited, holder, .. }: &Who,
     f: &Finding,
 ) -> String {
     // An address is no name to work with, and nobody changes the C library.
@@ -252,8 +252,8 @@ fn advice(
     if lock::waits_for_another(context, group, tally) {
         return lock::DEADLOCK.to_owned();
     }
-    if let Some(client) = client {
-        return client.advice(context);
+    if let Some(awaited) = awaited {
+        return awaited.advice(context);
     }
     let known = match group {
         Group::Timer(..) | Group::Outside(..) => lock::tried(context, tally),

@@ -34,6 +34,9 @@ const NOTABLE: f64 = 0.05;
 /// What may be by design, or may be something else, does not matter below this.
 const DOUBTFUL: f64 = 0.25;
 
+/// The waking up of threads, which is the price of whatever is handed over, does not matter below this.
+const PRICE: f64 = 3.0 / 8.0;
+
 /// Below this part of the CPU time of processes that come and go, spinning is part of what starting them costs: for the kernel's lists of them.
 const STORMY: f64 = 0.5;
 
@@ -46,7 +49,7 @@ const STARVED: f64 = 0.25;
 pub(super) fn adds_up(context: &Context, group: &Group, tally: &Tally, storm: bool) -> bool {
     let is_much = |share: f64| tally.rank.0 > share * context.blame.cpu.running;
     match group::kind(context, group, tally) {
-        FindingKind::WakeLatency => !storm && is_much(DOUBTFUL),
+        FindingKind::WakeLatency => !storm && is_much(PRICE),
         FindingKind::RunnableWhileIdle => !storm,
         // The kernel's threads clean up behind those that ended.
         FindingKind::CpuStarved => is_much(STARVED),
@@ -82,13 +85,14 @@ impl Busiest {
 /// Whether a finding is worth more than to know what ran, such as cache lines that travel.
 pub(super) fn matters(context: &Context, finding: &Finding) -> bool {
     use FindingKind::{CpuStarved, Disk, Network, OwnerNotRunning, RunnableWhileIdle, SleepPolling, WakeLatency};
-    let is_for_cpu = matches!(finding.kind, WakeLatency | RunnableWhileIdle | CpuStarved);
+    let is_for_cpu = matches!(finding.kind, RunnableWhileIdle | CpuStarved);
     let is_price = finding.kind == OwnerNotRunning;
     let is_outside = matches!(finding.kind, Disk | Network | SleepPolling);
     let is_alone = is_alone(finding);
     // What happens once, such as when it begins.
     let is_short = finding.lasted_s > 0.0 && finding.lasted_s < MINOR * context.duration().seconds();
     let least = match finding.confidence {
+        _ if finding.kind == WakeLatency => PRICE,
         Confidence::Low => DOUBTFUL,
         _ if is_for_cpu => DOUBTFUL,
         _ if is_price || is_outside || is_alone || is_short => MINOR,

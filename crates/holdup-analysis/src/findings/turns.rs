@@ -3,6 +3,8 @@
 mod held_back;
 mod words;
 
+pub(super) use held_back::no_delay;
+
 use holdup_trace::{Amount, Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -140,9 +140,12 @@ fn finding(context: &Context, received: &Received) -> Finding {
             "no thread ended these waits: packets that came from the kernel itself did".to_owned(),
             "Linux holds an acknowledgement back for 40 ms, and the next small message waits for it".to_owned(),
         ],
-        advice: format!(
-            "Nagle + delayed ACK: set TCP_NODELAY on the sockets of {sends}, or write each message whole: one send, or writev."
-        ),
+        advice: no_delay(sends),
         ..Finding::default()
     }
+}
+
+/// What to do where the messages of a program are held back.
+pub(in crate::findings) fn no_delay(sends: &str) -> String {
+    format!("Nagle + delayed ACK: set TCP_NODELAY on the sockets of {sends}, or write each message whole: one send, or writev.")
 }

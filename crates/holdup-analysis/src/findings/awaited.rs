@@ -1,13 +1,22 @@
-//! Whom a server waits for while it keeps a lock: its client, which forgets that others wait, too.
+//! Whom a server waits for while it keeps a lock: its client, which forgets that others wait, too; or what the network of this machine held back.
 
 use holdup_trace::{Nanos, StackId, StringId, ThreadIdx};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
 use super::doing::{Doing, each_wait};
+use super::spans::merged;
 use super::tally::{Group, Tally};
+use super::turns;
 use crate::intervals::{Place, Wait};
 use crate::report::Activity;
+
+/// What is waited for for most of the time.
+pub(super) enum Awaited {
+    Client(Client),
+    /// A message of this program, which lay in this machine's kernel meanwhile.
+    HeldBack(StringId),
+}
 
 /// A client, and what it did for most of the time in which its server waited for it.
 pub(super) struct Client {
@@ -18,9 +27,32 @@ pub(super) struct Client {
 /// Less of the time than this share is known to be one client's: then nothing is said of it.
 const MOSTLY: f64 = 0.5;
 
+/// What it is for each lock whose keeper waits for something. O(waits × locks).
+pub(super) fn awaited(context: &Context, groups: &[(Group, Tally)]) -> FxHashMap<Group, Awaited> {
+    let waits = |group: &Group, tally: &Tally| match group {
+        Group::Outside(..) => true,
+        _ => group.is_lock() && tally.activity() == Activity::Waited,
+    };
+    let waiting = groups.iter().filter(|(group, tally)| waits(group, tally));
+    let held_back = waiting.filter_map(|(group, tally)| Some((*group, Awaited::HeldBack(held_back(context, tally)?))));
+    let clients = of_locks(context, groups).into_iter().map(|(group, client)| (group, Awaited::Client(client)));
+    clients.chain(held_back).collect()
+}
+
+/// The program of which the network held messages back for most of the time. O(pairs + spans).
+fn held_back(context: &Context, tally: &Tally) -> Option<StringId> {
+    let pairs = context.learned.turns.held_back().pairs().into_iter();
+    let theirs = pairs.filter(|(receiver, ..)| tally.ends().contains_key(receiver));
+    let mut of: FxHashMap<StringId, u64> = FxHashMap::default();
+    theirs.for_each(|(_, sender, delays)| *of.entry(context.program(sender)).or_default() += delays.ns);
+    let (sender, ns) = of.into_iter().max_by_key(|(sender, ns)| (*ns, std::cmp::Reverse(*sender)))?;
+    let (_, waited) = merged(tally.spans(&context.blame.spans, |_| true).collect(), 0);
+    (ns as f64 > MOSTLY * waited as f64).then_some(sender)
+}
+
 /// Who it is for each lock whose keeper mostly waits for one program that the trace shows, be it that nothing but who waits for whom tells of
-/// the lock. O(waits × locks).
-pub(super) fn of_locks(context: &Context, groups: &[(Group, Tally)]) -> FxHashMap<Group, Client> {
+/// the lock.
+fn of_locks(context: &Context, groups: &[(Group, Tally)]) -> FxHashMap<Group, Client> {
     let waits_within = |(group, tally): &&(Group, Tally)| {
         group.is_lock() && tally.activity() == Activity::Waited || keeps_siblings_waiting(context, group, tally)
     };
@@ -56,16 +88,30 @@ fn keeps_siblings_waiting(context: &Context, group: &Group, tally: &Tally) -> bo
         && tally.threads.iter().any(|thread| servers.contains(&context.program(*thread)))
 }
 
-impl Client {
-    /// What is said of it after "waiting for its client".
-    pub(super) fn words(&self, context: &Context) -> String {
-        format!("{}, which {}", context.trace.text(self.process), self.doing.past(context))
+impl Awaited {
+    /// What is said of it after "waiting for", where `own` is whose client it is: `its`.
+    pub(super) fn words(&self, context: &Context, own: &str) -> String {
+        match self {
+            Awaited::Client(Client { process, doing }) => {
+                format!("{own} client {}, which {}", context.trace.text(*process), doing.past(context))
+            }
+            Awaited::HeldBack(sender) => format!(
+                "what the network held back of {}'s messages (Nagle and delayed acknowledgement)",
+                context.trace.text(*sender)
+            ),
+        }
     }
 
     /// What to do about it.
     pub(super) fn advice(&self, context: &Context) -> String {
-        let (process, does) = (context.trace.text(self.process), self.doing.present(context));
-        format!("End the transaction, or let the lock go, before {process} {does}, or give it a time-out.")
+        match self {
+            Awaited::Client(Client { process, doing }) => format!(
+                "End the transaction, or let the lock go, before {} {}, or give it a time-out.",
+                context.trace.text(*process),
+                doing.present(context)
+            ),
+            Awaited::HeldBack(sender) => turns::no_delay(context.trace.text(*sender)),
+        }
     }
 }
 
