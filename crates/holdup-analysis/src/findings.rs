@@ -83,8 +83,8 @@ use crate::intervals::Timeline;
 use crate::replay::Taken;
 use crate::report::{CpuSeconds, Explanation, Finding, FindingKind, Health, ON_THE_PAGE, Options, Smaller, TraceFacts};
 use crate::spins::SpinSites;
-pub(crate) use callers::{Callers, count as count_callers};
 use awaited::Awaited;
+pub(crate) use callers::{Callers, count as count_callers};
 pub(crate) use context::Context;
 use crew::Crew;
 pub(crate) use culprit::{covering, specific_in};
@@ -221,7 +221,7 @@ impl Context<'_> {
         close::doubt(self, &mut findings);
         let cpu_seconds = self.cpu_seconds().held_up_after_all(uncharged.seconds());
         let stalls = if caveats::has_wakes(self) { stalls::of(self) } else { Vec::new() };
-        stalls::tell(&mut findings, &stalls);
+        stalls::tell(&mut findings, &stalls, self.duration().seconds());
         let mostly_idle = idle::put_in_order(self, &cpu_seconds, &mut findings);
         findings.drain(top.min(findings.len())..).for_each(|f| leave_out(&f));
         findings.iter_mut().zip(1..).for_each(|(finding, number)| finding.id = format!("f{number}"));

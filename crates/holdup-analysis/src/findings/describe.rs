@@ -5,8 +5,8 @@ use holdup_trace::{Amount, Nanos, is_made_at_run_time};
 mod evidence;
 
 use super::at_once::{self, Limit};
-use super::below::Below;
 use super::awaited::Awaited;
+use super::below::Below;
 use super::context::Context;
 use super::crew::Crew;
 use super::doing::Doing;

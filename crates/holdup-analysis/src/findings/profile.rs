@@ -21,7 +21,7 @@ mod pool;
 mod waited;
 
 use busy::Busy;
-pub(super) use waited::Waited;
+pub(super) use waited::{NO_WAIT, Waited};
 
 /// Below this share of the CPU time, being held up does not matter beside being busy.
 const MINOR: f64 = 0.1;

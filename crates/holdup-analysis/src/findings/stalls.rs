@@ -6,9 +6,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
 use super::names::grouped;
+use super::profile::NO_WAIT;
 use super::{culprit, place, rounds, stuck};
 use crate::label;
-use crate::report::{Culprit, Finding, Stall};
+use crate::report::{Culprit, Finding, FindingKind, Stall};
 use crate::stalls::{End, How, Record};
 
 /// Stalls listed, and windows of each.
@@ -61,20 +62,42 @@ pub(super) fn of(context: &Context) -> Vec<Stall> {
     stalls
 }
 
-/// Of two that take turns, where a few long waits are most of it, those are told and not an average.
-pub(super) fn tell(findings: &mut [Finding], stalls: &[Stall]) {
+/// From this part of the time on, stalls are worth more than to know all that runs.
+const MUCH: f64 = 0.1;
+
+/// Of two that take turns, where a few long waits are most of it, those are told and not an average. Of a program that is simply busy, what it
+/// works at while others wait unusually long is what to begin with; `duration_s` is how long all lasted.
+pub(super) fn tell(findings: &mut [Finding], stalls: &[Stall], duration_s: f64) {
+    let of_busy = |f: &&mut Finding| f.kind == FindingKind::CpuBound;
+    for finding in findings.iter_mut().filter(of_busy) {
+        let own = |s: &&Stall| s.culprit.process == finding.culprit.process && s.waiters > 0;
+        let is_much = |s: &&Stall| s.count as f64 * (s.shortest_s + s.longest_s) / 2.0 > MUCH * duration_s;
+        let is_part = |s: &&Stall| !["", finding.culprit.function.as_str()].contains(&s.culprit.function.as_str());
+        if let Some(stall) = stalls.iter().filter(own).filter(is_part).find(is_much) {
+            let shorter = shorter(&stall.culprit.function);
+            finding.advice = match finding.advice.strip_prefix(NO_WAIT) {
+                Some(else_) => format!("{shorter} Else {else_}"),
+                None => format!("{shorter} {}", finding.advice),
+            };
+        }
+    }
     for finding in findings.iter_mut().filter(|f| f.about.is_uneven) {
         let Some(stall) = stalls.iter().find(|s| s.culprit.process == finding.culprit.process) else { continue };
         finding.advice = match stall.culprit.function.as_str() {
             "" => format!("See what {} does meanwhile: whoever asks then waits for all of it.", stall.culprit.process),
-            function => format!(
-                "Make {function} shorter, cut it into parts, or do it where nobody waits for it: whoever asks meanwhile waits for all of it."
-            ),
+            function => shorter(function),
         };
         let all = std::mem::replace(&mut finding.title, stall.title.clone().into());
         finding.evidence.insert(0, format!("all in all, {all}"));
         finding.culprit = stall.culprit.clone();
     }
+}
+
+/// What to do about a function that others wait for unusually long.
+fn shorter(function: &str) -> String {
+    format!(
+        "Make {function} shorter, cut it into parts, or do it where nobody waits for it: whoever asks meanwhile waits for all of it."
+    )
 }
 
 /// Who waits for a thread while that is away from its events waits because it is away.
@@ -321,4 +344,32 @@ fn range(from: f64, to: f64) -> String {
     let digits = if to * per_s < 10.0 { 1 } else { 0 };
     let [from, to] = [from, to].map(|s| format!("{:.digits$}", s * per_s));
     if from == to { format!("{to} {word}") } else { format!("{from}–{to} {word}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wait_for_unusually_long_is_what_to_begin_with() {
+        let told = |function: &str, count, waiters| {
+            let of =
+                |function: &str| Culprit { process: "server".into(), function: function.into(), ..Culprit::default() };
+            let advice = format!("{NO_WAIT}make this function faster.");
+            let busy = Finding { kind: FindingKind::CpuBound, culprit: of("loop"), advice, ..Finding::default() };
+            let stall =
+                Stall { count, shortest_s: 0.01, longest_s: 0.03, waiters, culprit: of(function), ..Stall::default() };
+            let mut found = [busy];
+            tell(&mut found, &[stall], 10.0);
+            found[0].advice.clone()
+        };
+        let advice = told("eval", 60, 2);
+        assert!(
+            advice.starts_with("Make eval shorter, ") && advice.ends_with(" Else make this function faster."),
+            "{advice}"
+        );
+        assert!(told("eval", 40, 2).starts_with(NO_WAIT), "they take little of the time");
+        assert!(told("eval", 60, 0).starts_with(NO_WAIT), "nobody is known to wait");
+        assert!(told("loop", 60, 2).starts_with(NO_WAIT), "all of it is told");
+    }
 }

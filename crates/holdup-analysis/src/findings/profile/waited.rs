@@ -23,7 +23,7 @@ pub(in crate::findings) struct Waited {
 }
 
 /// How the advice begins where threads waited for next to nothing.
-const NO_WAIT: &str = "There is no wait to mend: ";
+pub(in crate::findings) const NO_WAIT: &str = "There is no wait to mend: ";
 
 /// Waits of more than this share of the time are worth a word, though no CPU was idle for them.
 const LONG: f64 = 0.25;

@@ -147,5 +147,7 @@ fn finding(context: &Context, received: &Received) -> Finding {
 
 /// What to do where the messages of a program are held back.
 pub(in crate::findings) fn no_delay(sends: &str) -> String {
-    format!("Nagle + delayed ACK: set TCP_NODELAY on the sockets of {sends}, or write each message whole: one send, or writev.")
+    format!(
+        "Nagle + delayed ACK: set TCP_NODELAY on the sockets of {sends}, or write each message whole: one send, or writev."
+    )
 }
