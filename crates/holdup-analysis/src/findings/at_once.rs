@@ -255,7 +255,7 @@ impl<'a> Loops<'a> {
         if SEEN * self.times() < self.answers {
             return None;
         }
-        let opens_or_closes = |stack| place::has(context, stack, |name| OPENS_OR_CLOSES.contains(&name));
+        let opens_or_closes = |stack| opens_or_closes(context, stack);
         let of = |(pid, asked): (&u32, &Vec<&Asked>)| {
             let counts: Option<Vec<usize>> = asked.iter().map(|asked| asked.connections(opens_or_closes)).collect();
             Some((*pid, counts?.into_iter().sum::<usize>()))
@@ -282,7 +282,9 @@ impl<'a> Loops<'a> {
     fn asks_in(&self, context: &Context) -> Option<(StringId, LocationRow)> {
         let mut at: FxHashMap<StringId, (u32, LocationRow)> = FxHashMap::default();
         let (mut all, own) = (0, |stack| place::own_frames(context, stack).next());
-        for (stack, n) in self.asked.values().flatten().flat_map(|asked| asked.places()) {
+        let asks = |stack| !opens_or_closes(context, stack);
+        let places = self.asked.values().flatten().flat_map(|asked| asked.places());
+        for (stack, n) in places.filter(|(stack, _)| asks(*stack)) {
             all += n;
             if let Some((_, location)) = own(stack) {
                 at.entry(location.function).or_insert((0, location)).0 += n;
@@ -290,6 +292,11 @@ impl<'a> Loops<'a> {
         }
         at.into_values().find(|(n, _)| 2 * n > all).map(|(_, location)| (self.program, location))
     }
+}
+
+/// Whether a server was woken here as a connection was opened or closed.
+fn opens_or_closes(context: &Context, stack: StackId) -> bool {
+    place::has(context, stack, |name| OPENS_OR_CLOSES.contains(&name))
 }
 
 /// Whether others wait for who asks, or it is what is looked at: who makes load for all others is no limit to them.

@@ -19,6 +19,9 @@ use crate::label;
 use crate::report::LockFacts;
 use crate::spins::SpinSites;
 
+/// Who began whom is followed so far.
+const GENERATIONS: usize = 16;
+
 /// Everything that the makers of findings look at.
 pub(crate) struct Context<'a> {
     pub(crate) trace: &'a Trace,
@@ -68,6 +71,12 @@ impl Context<'_> {
     /// The thread that began the process of `thread`.
     pub(super) fn starter(&self, thread: ThreadIdx) -> Option<ThreadIdx> {
         starter(self.trace, thread)
+    }
+
+    /// Whether a process of this program has begun that of `thread`, be it at some removes.
+    pub(super) fn is_begun_by(&self, thread: ThreadIdx, program: StringId) -> bool {
+        let starters = std::iter::successors(self.starter(thread), |thread| self.starter(*thread));
+        starters.take(GENERATIONS).any(|starter| self.program(starter) == program)
     }
 
     /// Whether a thread answers what others ask of it, as far as that is known.

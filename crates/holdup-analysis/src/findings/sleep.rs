@@ -241,12 +241,13 @@ fn awaits_end(context: &Context, tally: &Tally) -> bool {
     tally.share_at(|stack| context.classifier.facts(stack).kind == Some(WaitKind::Join)) > 0.5
 }
 
-/// The server that waits for them, if none of them is one, and nobody else waits.
+/// The server that waits for them, if none of them is one, nobody else waits, and it has not started them itself.
 fn waits_for_client<'a>(context: &'a Context, tally: &Tally) -> Option<&'a str> {
     let is_server = |thread: &ThreadIdx| context.is_server(*thread);
     let mut waiters = tally.threads.iter().filter(|thread| !tally.ends().contains_key(thread)).peekable();
-    let first = waiters.peek().map(|thread| context.trace.text(context.program(**thread)))?;
-    (waiters.all(is_server) && !tally.ends().keys().any(is_server)).then_some(first)
+    let first = waiters.peek().map(|thread| context.program(**thread))?;
+    let is_client = |thread: &ThreadIdx| !is_server(thread) && !context.is_begun_by(*thread, first);
+    (waiters.all(is_server) && tally.ends().keys().all(is_client)).then(|| context.trace.text(first))
 }
 
 /// Whether all that sleep are servers.
