@@ -216,7 +216,7 @@ impl Context<'_> {
         gain::fill(self, &mut findings)?;
         let mut findings: Vec<Finding> = findings.into_iter().map(|(finding, _)| finding).collect();
         order::put_first_what_saves_more(&mut findings);
-        profile::put_first(&mut findings, self.blame.cpu.total);
+        order::put_first_what_ran(&mut findings, self.blame.cpu.total);
         growth::add(self, &mut findings);
         close::doubt(self, &mut findings);
         let cpu_seconds = self.cpu_seconds().held_up_after_all(uncharged.seconds());
@@ -298,7 +298,7 @@ impl Context<'_> {
             profile::insert(self, (first, busy), &mut findings);
         }
         if collecting::of(self).is_some_and(|c| c.is_most()) {
-            collection::put_first(&mut findings);
+            order::put_first_what_collects(&mut findings);
         }
         for (finding, _) in &mut findings {
             let idiom = finding.culprit.instruction.as_ref().and_then(|i| i.idiom.as_ref());

@@ -10,6 +10,7 @@ use super::tally::{Group, Tally};
 use super::turns;
 use crate::intervals::{Place, Wait};
 use crate::report::Activity;
+use crate::turns::Delays;
 
 /// What is waited for for most of the time.
 pub(super) enum Awaited {
@@ -34,17 +35,19 @@ pub(super) fn awaited(context: &Context, groups: &[(Group, Tally)]) -> FxHashMap
         _ => group.is_lock() && tally.activity() == Activity::Waited,
     };
     let waiting = groups.iter().filter(|(group, tally)| waits(group, tally));
-    let held_back = waiting.filter_map(|(group, tally)| Some((*group, Awaited::HeldBack(held_back(context, tally)?))));
+    let pairs = context.learned.turns.held_back().pairs();
+    let sender = |tally| held_back(context, &pairs, tally);
+    let held_back = waiting.filter_map(|(group, tally)| Some((*group, Awaited::HeldBack(sender(tally)?))));
     let clients = of_locks(context, groups).into_iter().map(|(group, client)| (group, Awaited::Client(client)));
     clients.chain(held_back).collect()
 }
 
-/// The program of which the network held messages back for most of the time. O(pairs + spans).
-fn held_back(context: &Context, tally: &Tally) -> Option<StringId> {
-    let pairs = context.learned.turns.held_back().pairs().into_iter();
-    let theirs = pairs.filter(|(receiver, ..)| tally.ends().contains_key(receiver));
+/// The program of which the network held messages back for most of the time, where `pairs` are those that receive and that send such.
+/// O(pairs + spans).
+fn held_back(context: &Context, pairs: &[(ThreadIdx, ThreadIdx, Delays)], tally: &Tally) -> Option<StringId> {
+    let theirs = pairs.iter().filter(|(receiver, ..)| tally.ends().contains_key(receiver));
     let mut of: FxHashMap<StringId, u64> = FxHashMap::default();
-    theirs.for_each(|(_, sender, delays)| *of.entry(context.program(sender)).or_default() += delays.ns);
+    theirs.for_each(|(_, sender, delays)| *of.entry(context.program(*sender)).or_default() += delays.lasted());
     let (sender, ns) = of.into_iter().max_by_key(|(sender, ns)| (*ns, std::cmp::Reverse(*sender)))?;
     let (_, waited) = merged(tally.spans(&context.blame.spans, |_| true).collect(), 0);
     (ns as f64 > MOSTLY * waited as f64).then_some(sender)

@@ -10,7 +10,7 @@ use super::tally::{Group, Tally};
 use super::{collecting, culprit, place};
 use crate::blame::Key;
 use crate::label::duration;
-use crate::report::{Culprit, Finding, FindingKind};
+use crate::report::{Culprit, Finding};
 use crate::runtime::{self, Role};
 
 /// Whether a group is about a runtime's collections: what its threads ran meanwhile says so or, where they ran too
@@ -80,13 +80,6 @@ pub(super) fn title(context: &Context, f: &Finding) -> String {
     let all = if f.windows.len() > 1 { " in all" } else { "" };
     let share = share(context, f.lasted_s);
     format!("garbage collection kept {process} waiting for {}{all}, {share:.0} % of the time", duration(f.lasted_s))
-}
-
-/// Puts it first: collectors that keep all CPUs busy let none stand idle.
-pub(super) fn put_first<T>(findings: &mut [(Finding, T)]) {
-    if let Some(at) = findings.iter().position(|(f, _)| f.kind == FindingKind::Gc) {
-        findings[..=at].rotate_right(1);
-    }
 }
 
 /// Which share of the time that is explained, in percent.

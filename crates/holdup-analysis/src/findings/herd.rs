@@ -1,14 +1,12 @@
 //! Threads that are all woken for what one of them will get: the others find nothing to do, and wait again.
 
-use holdup_trace::{Nanos, ThreadIdx};
-use rustc_hash::FxHashSet;
+use holdup_trace::Nanos;
 
 use super::context::Context;
 use super::place;
 use super::tally::{Group, Tally};
 use crate::label::{self, duration};
-use crate::replay::Taken;
-use crate::report::{Finding, FindingKind};
+use crate::report::Finding;
 use crate::runtime::bare;
 
 /// Fewer are no herd.
@@ -59,19 +57,6 @@ fn each(context: &Context, group: &Group, tally: &Tally, f: &Finding) -> Option<
     }
     let each = Nanos(woken().map(|thread| context.ran(*thread)).sum::<Nanos>().0 / f.waiters.waits);
     if each < LOOK { woken_by(context, tally).map(|by| (each, by)) } else { None }
-}
-
-/// Those that are woken for nothing stand in a queue for the lock that they look under, and are late to come: what wakes them comes before that.
-pub(super) fn put_before_its_queue(findings: &mut [(Finding, Option<Taken>)]) {
-    let Some(herd) = findings.iter().position(|(f, _)| f.about.wakes_all) else { return };
-    let waiters: FxHashSet<ThreadIdx> = findings[herd].0.about.waiters.iter().copied().collect();
-    let queues = |f: &Finding| {
-        let own = f.about.waiters.iter().filter(|thread| waiters.contains(thread)).count();
-        matches!(f.kind, FindingKind::Convoy | FindingKind::LockHeld) && 2 * own > f.about.waiters.len()
-    };
-    if let Some(queue) = findings[..herd].iter().position(|(f, _)| queues(f)) {
-        findings[queue..=herd].rotate_right(1);
-    }
 }
 
 /// Says so.

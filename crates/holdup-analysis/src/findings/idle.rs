@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use super::context::Context;
 use super::tally::{Group, Tally};
-use super::{culprit, place};
+use super::{culprit, order, place};
 use crate::focus::{CLOCK, is_recorder};
 use crate::intervals::descends;
 use crate::label::{duration, threads};
@@ -267,7 +267,7 @@ fn has_busier_siblings(context: &Context, idle: &Finding) -> bool {
 /// so much time without work may not be what anybody waited for.
 pub(super) fn put_in_order(context: &Context, cpu: &CpuSeconds, findings: &mut [Finding]) -> bool {
     if let Some(at) = mostly(context, cpu, findings) {
-        findings[..=at].rotate_right(1);
+        order::bring(findings, at, 0);
         return true;
     }
     let first = findings.iter_mut().find(|f| f.is_cause());

@@ -8,8 +8,7 @@ use super::doing::each_wait;
 use super::tally::{Group, Tally};
 use super::{idle, lock, sleep};
 use crate::classify::WaitKind;
-use crate::replay::Taken;
-use crate::report::{Activity, Confidence, Finding};
+use crate::report::{Confidence, Finding};
 
 /// Who is let go after so many sleeps waits for the end of many.
 const MANY: f64 = 50.0;
@@ -17,8 +16,6 @@ const MANY: f64 = 50.0;
 const FEWEST: u64 = 20;
 /// For more than this part of such sleep nobody of the program worked, so that it was for something else.
 const NOBODY: f64 = 0.25;
-/// What works for this part of it may be what it waited for.
-const MOST: f64 = 0.5;
 
 /// Whether hardly any of these sleeps lets anybody go, and others of the program work nearly all the time that they take. O(waits) for those that
 /// may be.
@@ -59,16 +56,5 @@ pub(super) fn doubt(f: &mut Finding) {
     if f.about.looks {
         f.confidence = Confidence::Low;
         f.doubts.push("others of the program worked meanwhile: it may only look whether they are done".to_owned());
-    }
-}
-
-/// What such sleep may have waited for comes before it.
-pub(super) fn put_behind_work(findings: &mut [(Finding, Option<Taken>)]) {
-    let Some(at) = findings.iter().position(|(f, _)| f.about.looks) else { return };
-    let least = MOST * findings[at].0.lasted_s;
-    let works =
-        |f: &Finding| f.is_cause() && !f.about.looks && f.culprit.activity == Activity::Ran && f.lasted_s >= least;
-    if let Some(work) = findings[at..].iter().position(|(f, _)| works(f)) {
-        findings[at..=at + work].rotate_left(1);
     }
 }

@@ -1,17 +1,53 @@
-//! Which finding comes first.
+//! Which finding comes first. Each rule has a function here, that puts one row before others; what ran is put in its place by
+//! [`profile::insert`](super::profile::insert).
 
-use super::{herd, look};
+use holdup_trace::{Amount, ThreadIdx};
+use rustc_hash::FxHashSet;
+
+use super::profile;
 use crate::replay::Taken;
-use crate::report::{Confidence, Finding, FindingKind};
+use crate::report::{Activity, Confidence, Finding, FindingKind};
 
 /// The one with most blame first; but what explains others comes before these. O(n log n).
 pub(super) fn sort(findings: &mut [(Finding, Option<Taken>)]) {
     findings.sort_by(|(a, _), (b, _)| rank(b).total_cmp(&rank(a)).then_with(|| a.title.cmp(&b.title)));
-    herd::put_before_its_queue(findings);
+    put_before_its_queue(findings);
     put_before_its_work(findings);
-    look::put_behind_work(findings);
+    put_behind_work(findings);
     put_first_what_carries(findings);
     put_before_whom_they_ask(findings);
+}
+
+/// Puts the row at `from` where the one at `to` is, and those from there on behind it.
+pub(super) fn bring<T>(findings: &mut [T], from: usize, to: usize) {
+    findings[to..=from].rotate_right(1);
+}
+
+/// Those that are woken for nothing stand in a queue for the lock that they look under, and are late to come: what wakes them comes before that.
+fn put_before_its_queue<T>(findings: &mut [(Finding, T)]) {
+    let Some(herd) = findings.iter().position(|(f, _)| f.about.wakes_all) else { return };
+    let waiters: FxHashSet<ThreadIdx> = findings[herd].0.about.waiters.iter().copied().collect();
+    let queues = |f: &Finding| {
+        let own = f.about.waiters.iter().filter(|thread| waiters.contains(thread)).count();
+        matches!(f.kind, FindingKind::Convoy | FindingKind::LockHeld) && 2 * own > f.about.waiters.len()
+    };
+    if let Some(queue) = findings[..herd].iter().position(|(f, _)| queues(f)) {
+        bring(findings, herd, queue);
+    }
+}
+
+/// What works for this part of the time of those that sleep and look may be what these waited for.
+const WORKS: f64 = 0.5;
+
+/// What others may have waited for that sleep and look comes before them.
+fn put_behind_work<T>(findings: &mut [(Finding, T)]) {
+    let Some(at) = findings.iter().position(|(f, _)| f.about.looks) else { return };
+    let least = WORKS * findings[at].0.lasted_s;
+    let works =
+        |f: &Finding| f.is_cause() && !f.about.looks && f.culprit.activity == Activity::Ran && f.lasted_s >= least;
+    if let Some(work) = findings[at..].iter().position(|(f, _)| works(f)) {
+        findings[at..=at + work].rotate_left(1);
+    }
 }
 
 /// Who asks for one thing after another comes before those that sleep before they answer: of more that are asked at once they sleep at once.
@@ -22,7 +58,7 @@ fn put_before_whom_they_ask(findings: &mut [(Finding, Option<Taken>)]) {
         f.kind == FindingKind::SleepPolling && f.about.culprits.iter().all(|thread| asked.contains(thread))
     };
     if let Some(at) = findings[..row].iter().position(|(f, _)| is_asked(f)) {
-        findings[at..=row].rotate_right(1);
+        bring(findings, row, at);
     }
 }
 
@@ -32,7 +68,7 @@ fn put_first_what_carries<T>(findings: &mut [(Finding, T)]) {
     let all: f64 = carried().map(rank).sum();
     let Some(row) = findings.iter().position(|(f, _)| f.about.carries) else { return };
     if let Some(to) = findings[..row].iter().position(|(f, _)| rank(f) < all) {
-        findings[to..=row].rotate_right(1);
+        bring(findings, row, to);
     }
 }
 
@@ -61,7 +97,7 @@ fn put_before_its_work<T>(findings: &mut [(Finding, T)]) {
     };
     let at = findings.iter().position(|(f, _)| is_its(f) && f.blame_cpu_s >= MATTERS * work.blame_cpu_s);
     if let Some(at) = at.filter(|_| !work.culprit.function.is_empty()) {
-        findings[..=at].rotate_right(1);
+        bring(findings, at, 0);
     }
 }
 
@@ -83,7 +119,26 @@ pub(super) fn put_first_what_saves_more(findings: &mut [Finding]) {
     let rows = findings.iter().enumerate().filter(|(_, f)| is_more(f));
     let most = rows.filter_map(|(row, f)| Some((row, saving(f)?))).max_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((row, _)) = most.filter(|(_, saving)| *saving > least) {
-        findings[..=row].rotate_right(1);
+        bring(findings, row, 0);
+    }
+}
+
+/// To mend a cause with a lower bound than this saves little.
+const LITTLE: f64 = 1.1;
+
+/// What ran comes before causes of which each would save little, where it took most of `cpu`, the CPU time that there is in nanoseconds. O(findings).
+pub(super) fn put_first_what_ran(findings: &mut [Finding], cpu: f64) {
+    let Some(at) = findings.iter().position(|f| f.kind == FindingKind::CpuBound) else { return };
+    let saves_little = |f: &Finding| f.gain_at_most.is_some_and(|gain| gain < LITTLE);
+    if findings[at].blame_cpu_s >= profile::MOST * Amount(cpu).seconds() && findings[..at].iter().all(saves_little) {
+        bring(findings, at, 0);
+    }
+}
+
+/// Collections come first where they are most of what ran: collectors that keep all CPUs busy let none stand idle.
+pub(super) fn put_first_what_collects<T>(findings: &mut [(Finding, T)]) {
+    if let Some(at) = findings.iter().position(|(f, _)| f.kind == FindingKind::Gc) {
+        bring(findings, at, 0);
     }
 }
 
@@ -147,5 +202,19 @@ mod tests {
         assert_eq!(first(Some(2.0), 0.05, high), Some(1.25), "hardly charged");
         assert_eq!(first(Some(2.0), 0.3, low), Some(1.25), "a guess");
         assert_eq!(first(None, 0.3, high), Some(1.25), "nobody knows what it could save");
+    }
+
+    #[test]
+    fn what_ran_comes_before_what_would_save_little() {
+        let of = |kind, blame_cpu_s, gain_at_most| Finding { kind, blame_cpu_s, gain_at_most, ..Finding::default() };
+        let first = |gain, ran| {
+            let mut all = [of(FindingKind::LockHeld, 0.2, gain), of(FindingKind::CpuBound, ran, None)];
+            put_first_what_ran(&mut all, 2e9);
+            all[0].kind
+        };
+        assert_eq!(first(Some(1.09), 1.8), FindingKind::CpuBound);
+        assert_eq!(first(Some(1.3), 1.8), FindingKind::LockHeld, "that is worth it");
+        assert_eq!(first(Some(1.09), 0.6), FindingKind::LockHeld, "it has not run for most of the time");
+        assert_eq!(first(None, 1.8), FindingKind::LockHeld, "nobody knows");
     }
 }

@@ -31,13 +31,9 @@ impl Outsiders {
 
     /// What to do, where `function` of `process` sleeps.
     pub(super) fn advice(self, tally: &Tally, process: &str, function: &str) -> String {
-        let see = format!("ee why {process} sleeps in {function} before it answers");
-        match self.at_once > 1 && tally.by_thread.len() == 1 {
-            true => format!(
-                "One thread answers all of them, and sleeps for each: let more of them answer at once (threads, workers); or s{see}."
-            ),
-            false => format!("S{see}."),
-        }
+        let one_for_all = "One thread answers all of them, and sleeps for each: let more of them answer at once (threads, workers). Or see";
+        let see = if self.at_once > 1 && tally.by_thread.len() == 1 { one_for_all } else { "See" };
+        format!("{see} why {process} sleeps in {function} before it answers.")
     }
 }
 

@@ -131,19 +131,8 @@ pub(super) fn insert(
     findings.extend(before.into_iter().chain([(busy, None)]).chain(minor).chain(rest));
 }
 
-/// To mend a cause with a lower bound than this saves little,
-const LITTLE: f64 = 1.1;
-/// where what ran takes this share of the CPU time that there is.
-const MOST: f64 = 0.5;
-
-/// What ran comes before causes of which each would save little. O(findings).
-pub(super) fn put_first(findings: &mut [Finding], cpu: f64) {
-    let Some(at) = findings.iter().position(|f| f.kind == FindingKind::CpuBound) else { return };
-    let saves_little = |f: &Finding| f.gain_at_most.is_some_and(|gain| gain < LITTLE);
-    if findings[at].blame_cpu_s >= MOST * Amount(cpu).seconds() && findings[..at].iter().all(saves_little) {
-        findings[..=at].rotate_right(1);
-    }
-}
+/// Where what ran takes this share of the CPU time that there is, that comes before what each would save little.
+pub(super) const MOST: f64 = 0.5;
 
 /// What ran: without switches samples alone say who did.
 fn running(context: &Context) -> f64 {
@@ -256,23 +245,4 @@ fn widest(context: &Context, samples: &FxHashMap<StackId, f64>) -> Option<Locati
         }
     }
     functions.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0).then(b.0.cmp(&a.0))).and_then(|(_, (_, l))| l)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_ran_comes_before_what_would_save_little() {
-        let of = |kind, blame_cpu_s, gain_at_most| Finding { kind, blame_cpu_s, gain_at_most, ..Finding::default() };
-        let first = |gain, ran| {
-            let mut all = [of(FindingKind::LockHeld, 0.2, gain), of(FindingKind::CpuBound, ran, None)];
-            put_first(&mut all, 2e9);
-            all[0].kind
-        };
-        assert_eq!(first(Some(1.09), 1.8), FindingKind::CpuBound);
-        assert_eq!(first(Some(1.3), 1.8), FindingKind::LockHeld, "that is worth it");
-        assert_eq!(first(Some(1.09), 0.6), FindingKind::LockHeld, "it has not run for most of the time");
-        assert_eq!(first(None, 1.8), FindingKind::LockHeld, "nobody knows");
-    }
 }
