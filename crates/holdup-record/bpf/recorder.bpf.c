@@ -182,7 +182,7 @@ INLINE int resumed(void *ctx, struct ring *r, struct task_struct *task)
 	r->resumed = 0;
 	u64 t = bpf_ktime_get_ns();
 	/* Where its kernel stack had got to when it was switched out. */
-	u64 depth = task->thread.sp - (u64)task->stack;
+	u64 depth = task->thread.sp & KERNEL_STACK;
 	u64 hash = stack_of(ctx, r, WAITER, task, t, r->waited, depth);
 	if (hash)
 		side_put_one(r, K_BLOCKED, t, tid_of(r, task), hash);
@@ -278,10 +278,10 @@ INLINE u64 long_wait(struct task_struct *wakee, u64 t)
 }
 
 /* How deep the kernel stack of the current task is. What was stored is no pointer to the verifier any more. */
-INLINE u64 depth_here(u64 *ctx, struct ring *r, struct task_struct *current)
+INLINE u64 depth_here(u64 *ctx, struct ring *r)
 {
 	r->context = (u64)ctx;
-	return *(volatile u64 *)&r->context - (u64)current->stack;
+	return *(volatile u64 *)&r->context & KERNEL_STACK;
 }
 
 /* Of packets, that they waited for an acknowledgement that was sent within so many nanoseconds before. */
@@ -307,7 +307,7 @@ int on_waking(u64 *ctx)
 			return 0;
 		u64 wait = long_wait(wakee, t);
 		if (wait && may_look(r, WAKER, t, wait))
-			hash = stack_of(ctx, r, WAKER, current, t, wait, depth_here(ctx, r, current));
+			hash = stack_of(ctx, r, WAKER, current, t, wait, depth_here(ctx, r));
 		struct pt_regs *regs = user_regs_of(current);
 		if (regs && (u16)regs->cs != COMPAT_CS) {
 			if (regs->orig_ax == FUTEX) {

@@ -186,6 +186,11 @@ INLINE bool may_look(struct ring *r, u32 which, u64 t, u64 wait)
 	return 0;
 }
 
+/* A kernel stack begins at a multiple of its size, which is 16 KB or more: these bits of an address say how deep in it that
+ * is. Where a stack begins is told by a field that the verifier takes for a pointer, by Linux 6.18.44 at the latest, and
+ * pointers it lets nobody mix. */
+#define KERNEL_STACK 0x3fff
+
 /* The hash of the stack of the current task, which waited, or ends a wait, of `wait` ns: that of the stack that was seen
  * at its site before, or one that is put together now, or 0. `depth` is where its kernel stack has got to. */
 INLINE u64 stack_of(void *ctx, struct ring *r, u32 which, struct task_struct *task, u64 t, u64 wait, u64 depth)
