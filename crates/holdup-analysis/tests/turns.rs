@@ -336,6 +336,29 @@ fn an_acknowledgement_that_was_seen_to_be_late_needs_no_guess() {
     }
 }
 
+/// A proxy is woken by its client between the two parts of its server's answer: the part that was to be acknowledged came 40 ms before.
+#[test]
+fn what_was_held_back_is_of_who_sent_when_the_acknowledgement_began_to_wait() {
+    let mut traffic = Traffic::new(3, 520.0).thread(10, 10, "proxy").thread(20, 20, "server").thread(30, 30, "client");
+    traffic.comes(0.0, 0, 10);
+    for trip in 0..10 {
+        let t = 50.0 * f64::from(trip);
+        is_answered_in_part(&mut traffic, t);
+        traffic.comes(t + 20.0, 2, 30);
+        traffic.wakes(t + 20.1, 2, 30, 10);
+        traffic.leaves(t + 20.2, 2, 30, EPOLL);
+        traffic.comes(t + 20.3, 0, 10);
+        traffic.leaves(t + 20.4, 0, 10, EPOLL);
+        traffic.wakes_in(t + 40.6, 0, 0, 10, WakeContext::SoftIrq, LATE_ACK);
+        traffic.comes(t + 40.7, 0, 10);
+    }
+    let answer = explained(&traffic.finish(), None);
+    let held_back = answer.findings.iter().find(|f| f.kind == FindingKind::Network).expect("messages are held back");
+    let wanted = "the network held 10 messages of `server` to `proxy` back, ";
+    assert!(held_back.title.starts_with(wanted), "{}", held_back.title);
+    assert_eq!(held_back.confidence, Confidence::High, "{:?}", held_back.doubts);
+}
+
 /// The client has a thread of its own that wakes the one that waits for bytes, between the two parts of an answer.
 #[test]
 fn who_sent_what_was_held_back_is_no_thread_of_the_receiver() {

@@ -9,8 +9,8 @@
 //! acknowledges after 40 ms unless it has something to send. Both threads wait for each other all that time. Others may wait for the
 //! receiver as long: the sender is the one whose first part woke it before.
 //!
-//! Where the recorder saw that the acknowledgement was sent by its timer, nothing has to be guessed: whoever got something then had been sent
-//! it 40 ms before, by the thread that had woken it last.
+//! Where the recorder saw that the acknowledgement was sent by its timer, whoever got something then had been sent the first part 40 ms before: by
+//! the thread that woke it at that time, among all that wake an event loop.
 //!
 //! Else, a receiver with many connections has no such wait of its own, as others wake it meanwhile. There the sender's wait tells: it took as
 //! long, and whoever ended it had only just been woken by no thread.
@@ -91,18 +91,12 @@ impl HeldBack {
         if late.is_empty() {
             return false;
         }
-        let mut senders = Senders { processes: late.iter().map(|t| pid(*t)).collect(), ..Senders::default() };
-        for wait in chunk.waits().iter().filter(|w| !w.open) {
-            let receiver = pid(wait.thread);
-            if wait.waker.is_real() {
-                senders.woke(wait, receiver, pid(wait.waker));
-            } else if wait.is_by_late_ack()
-                && wait.kind.is_for_bytes()
-                && let Some((sender, sender_stack)) = senders.of(wait.thread, receiver)
-            {
+        let senders = Senders::of(chunk, &late.iter().map(|t| pid(*t)).collect(), &pid);
+        for wait in chunk.waits().iter().filter(|w| !w.open && w.is_by_late_ack() && w.kind.is_for_bytes()) {
+            if let Some(first) = senders.first_part(wait, pid(wait.thread)) {
                 let ns = wait.length().clamp(HELD, *DELAY.end());
-                let delay = Delays { seen: 1, sender_stack, ..Delays::once(wait, ns) };
-                self.delays.entry((wait.thread, sender)).or_default().absorb(&delay);
+                let delay = Delays { seen: 1, sender_stack: first.stack, ..Delays::once(wait, ns) };
+                self.delays.entry((wait.thread, first.sender)).or_default().absorb(&delay);
             }
         }
         true
@@ -163,39 +157,69 @@ impl HeldBack {
     }
 }
 
-/// Who sent something last, and where, to the threads of the processes that get what was held back.
+/// A message that woke its receiver: when, who sent it, and where.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    t: u64,
+    sender: ThreadIdx,
+    stack: StackId,
+}
+
+/// Who sent what to the threads of the processes that get what was held back, each list in the order of time.
 ///
 /// In a runtime that gives its work to whichever thread is free, the first part may have woken another thread than the second; and its own
 /// threads wake each other where they wait for bytes.
 #[derive(Default)]
 struct Senders {
-    processes: FxHashSet<u32>,
     /// Of another process, by receiver.
-    to_thread: FxHashMap<ThreadIdx, (ThreadIdx, StackId)>,
+    to_thread: FxHashMap<ThreadIdx, Vec<Sent>>,
     /// Of another process, by the receiver's.
-    to_process: FxHashMap<u32, (ThreadIdx, StackId)>,
+    to_process: FxHashMap<u32, Vec<Sent>>,
     /// Of the same process, by receiver.
-    own: FxHashMap<ThreadIdx, (ThreadIdx, StackId)>,
+    own: FxHashMap<ThreadIdx, Vec<Sent>>,
 }
 
 impl Senders {
-    fn woke(&mut self, wait: &Wait, receiver: u32, sender: u32) {
-        if !self.processes.contains(&receiver) {
-            return;
+    /// To these `processes`. O(waits log waits).
+    fn of(chunk: &Chunk, processes: &FxHashSet<u32>, pid: impl Fn(ThreadIdx) -> u32) -> Self {
+        let mut senders = Senders::default();
+        for wait in chunk.waits().iter().filter(|w| !w.open && w.waker.is_real() && processes.contains(&pid(w.thread)))
+        {
+            let sent = Sent { t: wait.woken, sender: wait.waker, stack: wait.waker_stack };
+            if pid(wait.waker) == pid(wait.thread) {
+                senders.own.entry(wait.thread).or_default().push(sent);
+            } else if wait.kind.is_for_bytes() {
+                senders.to_thread.entry(wait.thread).or_default().push(sent);
+                senders.to_process.entry(pid(wait.thread)).or_default().push(sent);
+            }
         }
-        let by = (wait.waker, wait.waker_stack);
-        if receiver == sender {
-            self.own.insert(wait.thread, by);
-        } else if wait.kind.is_for_bytes() {
-            self.to_thread.insert(wait.thread, by);
-            self.to_process.insert(receiver, by);
-        }
+        let lists =
+            senders.to_thread.values_mut().chain(senders.to_process.values_mut()).chain(senders.own.values_mut());
+        lists.for_each(|sent| sent.sort_unstable_by_key(|s| s.t));
+        senders
     }
 
-    fn of(&self, thread: ThreadIdx, process: u32) -> Option<(ThreadIdx, StackId)> {
-        let own = || self.own.get(&thread);
-        self.to_thread.get(&thread).or_else(|| self.to_process.get(&process)).or_else(own).copied()
+    /// What was to be acknowledged where that ended `received`, a wait of this process: it came when the acknowledgement began to be held
+    /// back. One that came while its receiver was awake woke nobody: then it is the last one that did. O(log waits + those of a delay).
+    fn first_part(&self, received: &Wait, process: u32) -> Option<Sent> {
+        let lists =
+            [self.to_thread.get(&received.thread), self.to_process.get(&process), self.own.get(&received.thread)];
+        let lists = || lists.into_iter().flatten();
+        let held = lists().take(2).find_map(|sent| when_held(sent, received.woken));
+        held.or_else(|| lists().find_map(|sent| before(sent, received.woken).last().copied()))
     }
+}
+
+/// What was sent before `t`.
+fn before(sent: &[Sent], t: u64) -> &[Sent] {
+    &sent[..sent.partition_point(|s| s.t < t)]
+}
+
+/// What was sent as long before `t` as an acknowledgement is held back.
+fn when_held(sent: &[Sent], t: u64) -> Option<Sent> {
+    let sent = before(sent, t.saturating_sub(*DELAY.start()));
+    let recent = sent.iter().rev().take_while(|s| t - s.t <= *DELAY.end());
+    recent.min_by_key(|s| (t - s.t).abs_diff(HELD)).copied()
 }
 
 impl Delays {

@@ -20,7 +20,7 @@ const FEWEST: u64 = 3;
 #[derive(Default)]
 struct Received {
     receivers: BTreeSet<ThreadIdx>,
-    /// By program. Whoever woke the receiver last is taken for the sender: of several it may be any.
+    /// By program. Of several that woke the receiver at the time of the first part it may be any.
     senders: BTreeMap<StringId, Sent>,
     delays: Delays,
 }
