@@ -4,7 +4,6 @@
 use holdup_trace::{Amount, ThreadIdx};
 use rustc_hash::FxHashSet;
 
-use super::profile;
 use crate::replay::Taken;
 use crate::report::{Activity, Confidence, Finding, FindingKind};
 
@@ -125,12 +124,14 @@ pub(super) fn put_first_what_saves_more(findings: &mut [Finding]) {
 
 /// To mend a cause with a lower bound than this saves little.
 const LITTLE: f64 = 1.1;
+/// A program that runs for this part of the CPU time that there is mostly works.
+pub(super) const MOST: f64 = 0.5;
 
 /// What ran comes before causes of which each would save little, where it took most of `cpu`, the CPU time that there is in nanoseconds. O(findings).
 pub(super) fn put_first_what_ran(findings: &mut [Finding], cpu: f64) {
     let Some(at) = findings.iter().position(|f| f.kind == FindingKind::CpuBound) else { return };
     let saves_little = |f: &Finding| f.gain_at_most.is_some_and(|gain| gain < LITTLE);
-    if findings[at].blame_cpu_s >= profile::MOST * Amount(cpu).seconds() && findings[..at].iter().all(saves_little) {
+    if findings[at].blame_cpu_s >= MOST * Amount(cpu).seconds() && findings[..at].iter().all(saves_little) {
         bring(findings, at, 0);
     }
 }

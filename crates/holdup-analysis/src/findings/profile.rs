@@ -11,7 +11,7 @@ use super::one_by_one::OneByOne;
 use super::place::{self, is_on};
 use super::storm::Storm;
 use super::tally::{Group, Tally};
-use super::{cache_line, collecting, culprit, group, inside, instruction, look};
+use super::{cache_line, collecting, culprit, group, inside, instruction, look, order};
 use crate::replay::Taken;
 use crate::report::{Confidence, Finding, FindingKind};
 use crate::runtime;
@@ -131,9 +131,6 @@ pub(super) fn insert(
     findings.extend(before.into_iter().chain([(busy, None)]).chain(minor).chain(rest));
 }
 
-/// Where what ran takes this share of the CPU time that there is, that comes before what each would save little.
-pub(super) const MOST: f64 = 0.5;
-
 /// What ran: without switches samples alone say who did.
 fn running(context: &Context) -> f64 {
     if caveats::has_switches(context) { context.blame.cpu.running } else { sampled(context) }
@@ -153,7 +150,7 @@ pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) ->
     let (told, most) = if storm.is_some() { (STARVED, STORMY) } else { (MINOR, MINOR) };
     let much_spun = waited.spun_s > most * Amount(running).seconds();
     let much_waited = waited.shown.0 > told * running || waited.shown.0 + spun > most * running || much_spun;
-    let mostly_works = waited.none_matters && running >= MOST * context.blame.cpu.total;
+    let mostly_works = waited.none_matters && running >= order::MOST * context.blame.cpu.total;
     if running <= 0.0 || much_waited && !mostly_works {
         return None;
     }
