@@ -294,8 +294,8 @@ impl Context<'_> {
         let none_matters = !findings.iter().any(|(f, _)| profile::matters(self, f));
         let spun_s = findings.iter().filter(|(f, _)| f.kind == FindingKind::Spin).map(|(f, _)| f.blame_cpu_s).sum();
         let waited = profile::Waited { charged, shown, spun_s, none_matters };
-        if let Some((first, busy)) = busiest.and_then(|busiest| profile::cpu_bound(self, busiest, &waited)) {
-            profile::insert(self, (first, busy), &mut findings);
+        if let Some(profile) = busiest.and_then(|busiest| profile::cpu_bound(self, busiest, &waited)) {
+            profile::insert(self, profile, &mut findings);
         }
         if collecting::of(self).is_some_and(|c| c.is_most()) {
             order::put_first_what_collects(&mut findings);

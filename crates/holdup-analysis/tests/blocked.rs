@@ -175,3 +175,29 @@ fn what_ran_comes_before_several_causes_of_which_none_takes_much() {
     assert_eq!(first_beside_waits(140.0), FindingKind::CpuBound, "an eighth of what ran, in two parts");
     assert_eq!(first_beside_waits(188.0), FindingKind::Disk, "a tenth of what ran, in one");
 }
+
+/// What is found first where one thread renders for a second, and another that feeds it waits for a seventh of that while it runs this function.
+fn first_where_one_waits_for(function: u64) -> FindingKind {
+    const NAMES: [(u64, &str); 4] = [(0x1000, "render"), (0x2000, "merge"), (0x3000, "meet"), (0x4000, "feed")];
+    let mut s = Schedule::new(2, 1000.0).thread(10, "app").thread(11, "app").in_focus().runs(10, 0, 0.0, 1000.0, -1);
+    s.builder.meta_mut().sample_period_ns = MS;
+    s = s.waits_at(11, 1, [0.0, 400.0], FUTEX, &[0x3010]).by(550.0, 0, 10, 11).runs(11, 1, 550.0, 1000.0, -1);
+    for t in 0..1000 {
+        let waits = (400..550).contains(&t);
+        for (cpu, tid) in [(0, 10), (1, 11)].into_iter().filter(|(_, tid)| *tid == 10 || !waits) {
+            let own = if tid == 10 { 0x1010 } else { 0x4010 };
+            let ip = if waits { function } else { own };
+            let chain = s.builder.chain(1, &[], &[ip]);
+            s.builder.push(ns(f64::from(t) + 0.5), SampleEvent { cpu: Cpu(cpu), tid, ip, bp: 0, chain });
+        }
+    }
+    let trace = s.finish_with(&mut Namer(&NAMES));
+    let answer = explain(&trace, "x", &Options::default(), &NoDisassembler).unwrap();
+    answer.findings[0].kind
+}
+
+#[test]
+fn what_ran_comes_before_what_one_does_of_the_same_work_while_another_waits() {
+    assert_eq!(first_where_one_waits_for(0x1010), FindingKind::CpuBound);
+    assert_eq!(first_where_one_waits_for(0x2010), FindingKind::Serial, "a phase of its own");
+}

@@ -129,18 +129,18 @@ fn is_answered_in_part(traffic: &mut Traffic, t: f64) {
 /// meanwhile.
 #[test]
 fn an_acknowledgement_that_was_seen_to_be_late_needs_no_guess() {
-    let mut traffic = Traffic::new(2, 420.0).thread(10, 10, "client").thread(20, 20, "server");
+    let mut traffic = Traffic::new(2, 1020.0).thread(10, 10, "client").thread(20, 20, "server");
     traffic.comes(0.0, 0, 10);
     for trip in 0..20 {
-        let t = 20.0 * f64::from(trip);
+        let t = 50.0 * f64::from(trip);
         is_answered_in_part(&mut traffic, t);
-        traffic.wakes_in(t + 15.0, 0, 0, 10, WakeContext::SoftIrq, LATE_ACK);
-        traffic.comes(t + 15.01, 0, 10);
+        traffic.wakes_in(t + 40.6, 0, 0, 10, WakeContext::SoftIrq, LATE_ACK);
+        traffic.comes(t + 40.7, 0, 10);
     }
     let trace = traffic.finish();
     for focus in [None, Some("server"), Some("client")] {
         let f = first(&trace, focus);
-        let wanted = "the network held 20 messages of `server` to `client` back, each for 40.0 ms (Nagle and delayed acknowledgement)";
+        let wanted = "the network held 20 messages of `server` to `client` back, each for 40.5 ms (Nagle and delayed acknowledgement)";
         assert_eq!((f.title.as_str(), f.kind), (wanted, FindingKind::Network), "{focus:?}");
         assert_eq!(f.confidence, Confidence::High);
     }

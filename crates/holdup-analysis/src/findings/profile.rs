@@ -111,24 +111,47 @@ fn is_alone(finding: &Finding) -> bool {
 /// What works alone for this part of all that it works and more does nothing else; for less, to know that says less than to know all.
 const PART: f64 = 0.5;
 
+/// What a program did with its CPU time.
+pub(super) struct Profile {
+    /// Whether it comes before all others.
+    first: bool,
+    finding: Finding,
+    /// What it ran, in nanoseconds by stack.
+    samples: FxHashMap<StackId, f64>,
+}
+
+impl Profile {
+    /// Whether others wait for a part of the same work that is small beside all of it: when it begins and ends, or while its threads have
+    /// unequal shares. O(stacks × depth) for those that may be.
+    fn has_at_its_edge(&self, context: &Context, f: &Finding) -> bool {
+        let is_small = f.blame_cpu_s < DOUBTFUL * self.finding.blame_cpu_s;
+        let may_be = f.kind == FindingKind::Serial && f.culprit.process == self.finding.culprit.process;
+        may_be && is_small && self.share_of(context, &f.culprit.function) >= PART
+    }
+
+    /// Which share of it is below a function.
+    fn share_of(&self, context: &Context, function: &str) -> f64 {
+        let has = |stack| place::has(context, stack, |name| name == function);
+        let below: f64 = self.samples.iter().filter(|(stack, _)| has(**stack)).map(|(_, weight)| weight).sum();
+        below / self.samples.values().sum::<f64>().max(1.0)
+    }
+}
+
 /// Puts what ran into its place, and what is less behind it.
-pub(super) fn insert(
-    context: &Context,
-    (first, mut busy): (bool, Finding),
-    findings: &mut Vec<(Finding, Option<Taken>)>,
-) {
-    waited::say_who(context, &mut busy, findings);
+pub(super) fn insert(context: &Context, mut profile: Profile, findings: &mut Vec<(Finding, Option<Taken>)>) {
+    waited::say_who(context, &mut profile.finding, findings);
+    let busy = &profile.finding;
     let of = |f: &Finding| (f.culprit.process.clone(), f.culprit.function.clone());
-    let is_it = |f: &Finding| is_alone(f) && of(f) == of(&busy);
+    let is_it = |f: &Finding| is_alone(f) && of(f) == of(busy);
     let is_most = |f: &Finding| f.blame_cpu_s >= PART * busy.blame_cpu_s;
-    if !first && findings.iter().any(|(f, _)| is_it(f) && is_most(f)) {
+    if !profile.first && findings.iter().any(|(f, _)| is_it(f) && is_most(f)) {
         return;
     }
-    let matters = |f: &Finding| matters(context, f) && !is_it(f);
-    let last = findings.iter().rposition(|(f, _)| !first && matters(f));
+    let matters = |f: &Finding| matters(context, f) && !is_it(f) && !profile.has_at_its_edge(context, f);
+    let last = findings.iter().rposition(|(f, _)| !profile.first && matters(f));
     let rest = findings.split_off(last.map_or(0, |last| last + 1));
     let (minor, before): (Vec<_>, Vec<_>) = findings.drain(..).partition(|(f, _)| f.is_cause() && !matters(f));
-    findings.extend(before.into_iter().chain([(busy, None)]).chain(minor).chain(rest));
+    findings.extend(before.into_iter().chain([(profile.finding, None)]).chain(minor).chain(rest));
 }
 
 /// What ran: without switches samples alone say who did.
@@ -143,7 +166,7 @@ fn sampled(context: &Context) -> f64 {
 /// The finding of a program that is simply busy, and whether it comes before all others: what is waited for between processes that come and
 /// go is part of what starting them costs. Else it stands behind all that [matter](matters). None where spinning, or waits that are told,
 /// take a part of the time that work takes, unless work takes most of the CPU time that there is and each of these causes little.
-pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) -> Option<(bool, Finding)> {
+pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) -> Option<Profile> {
     let (total, running) = (sampled(context), running(context));
     let spun = context.blame.cpu.spin + cache_line::known(context);
     let Busiest { program, samples, storm } = busiest;
@@ -174,8 +197,10 @@ pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) ->
     let below = Below::of(context, samples.iter().filter(|(s, _)| ran(**s)));
     let one_by_one = if storm.is_none() { OneByOne::of(context, program) } else { None };
     let collection = collecting::of(context);
-    let busy = Busy { context, samples, total, running, below, found, storm, one_by_one, collection, much_waited };
-    Some((busy.storm.is_some(), busy.finding(thread, waited.charged)))
+    let busy =
+        Busy { context, samples: &samples, total, running, below, found, storm, one_by_one, collection, much_waited };
+    let (first, finding) = (busy.storm.is_some(), busy.finding(thread, waited.charged));
+    Some(Profile { first, finding, samples })
 }
 
 fn busiest_program(context: &Context) -> Option<StringId> {

@@ -36,6 +36,8 @@ pub(crate) struct Delays {
     pub(crate) longest: u64,
     /// Of how many the recorder saw that it was an acknowledgement.
     pub(crate) seen: u64,
+    /// Of how many of these the sender is known: it woke the receiver when the acknowledgement began to be held back.
+    pub(crate) known: u64,
     /// When the first began, and the last ended.
     pub(crate) from: u64,
     pub(crate) to: u64,
@@ -93,9 +95,10 @@ impl HeldBack {
         }
         let senders = Senders::of(chunk, &late.iter().map(|t| pid(*t)).collect(), &pid);
         for wait in chunk.waits().iter().filter(|w| !w.open && w.is_by_late_ack() && w.kind.is_for_bytes()) {
-            if let Some(first) = senders.first_part(wait, pid(wait.thread)) {
+            if let Some((first, is_known)) = senders.first_part(wait, pid(wait.thread)) {
                 let ns = wait.length().clamp(HELD, *DELAY.end());
-                let delay = Delays { seen: 1, sender_stack: first.stack, ..Delays::once(wait, ns) };
+                let known = u64::from(is_known);
+                let delay = Delays { seen: 1, known, sender_stack: first.stack, ..Delays::once(wait, ns) };
                 self.delays.entry((wait.thread, first.sender)).or_default().absorb(&delay);
             }
         }
@@ -199,14 +202,16 @@ impl Senders {
         senders
     }
 
-    /// What was to be acknowledged where that ended `received`, a wait of this process: it came when the acknowledgement began to be held
-    /// back. One that came while its receiver was awake woke nobody: then it is the last one that did. O(log waits + those of a delay).
-    fn first_part(&self, received: &Wait, process: u32) -> Option<Sent> {
-        let lists =
-            [self.to_thread.get(&received.thread), self.to_process.get(&process), self.own.get(&received.thread)];
-        let lists = || lists.into_iter().flatten();
-        let held = lists().take(2).find_map(|sent| when_held(sent, received.woken));
-        held.or_else(|| lists().find_map(|sent| before(sent, received.woken).last().copied()))
+    /// What was to be acknowledged where that ended `received`, a wait of this process, and whether that is known: it came when the
+    /// acknowledgement began to be held back. One that came while its receiver was awake woke nobody: then it may be the last one that did.
+    /// O(log waits + those of a delay).
+    fn first_part(&self, received: &Wait, process: u32) -> Option<(Sent, bool)> {
+        let (thread, t) = (&received.thread, received.woken);
+        let others = || [self.to_thread.get(thread), self.to_process.get(&process)].into_iter().flatten();
+        let last = |sent: &Vec<Sent>| before(sent, t).last().copied();
+        let held = others().find_map(|sent| when_held(sent, t));
+        let guessed = || others().chain(self.own.get(thread)).find_map(last);
+        held.map(|sent| (sent, true)).or_else(|| Some((guessed()?, false)))
     }
 }
 
@@ -239,6 +244,7 @@ impl Delays {
         self.from = if self.count == 0 { other.from } else { self.from.min(other.from) };
         self.count += other.count;
         self.seen += other.seen;
+        self.known += other.known;
         self.ns += other.ns;
         self.longest = self.longest.max(other.longest);
         self.to = self.to.max(other.to);

@@ -39,7 +39,7 @@ const FULL_OF_OTHERS: &str =
 pub(super) struct Busy<'c> {
     pub(super) context: &'c Context<'c>,
     /// What it ran, by stack.
-    pub(super) samples: FxHashMap<StackId, f64>,
+    pub(super) samples: &'c FxHashMap<StackId, f64>,
     /// All that is sampled of the focus, and all that it ran.
     pub(super) total: f64,
     pub(super) running: f64,
@@ -161,14 +161,14 @@ impl Busy<'_> {
         let in_turn = |one_by_one: &OneByOne| of_kernel() + &one_by_one.advice(function);
         let told = self.storm.as_ref().map(|storm| storm.advice.to_owned());
         let told = told.or_else(|| self.one_by_one.as_ref().map(in_turn));
-        let told = told.or_else(|| work::advice(context, &self.samples));
-        let told = told.or_else(|| inside::busy(context, &self.samples, function));
-        let told = told.or_else(|| cache_line::mostly(context, &self.samples)).or_else(|| self.updated());
+        let told = told.or_else(|| work::advice(context, self.samples));
+        let told = told.or_else(|| inside::busy(context, self.samples, function));
+        let told = told.or_else(|| cache_line::mostly(context, self.samples)).or_else(|| self.updated());
         match told.or_else(|| below.advice(context, function)) {
             Some(advice) => advice,
             None if is_full(context) && is_full_of_others(context) => FULL_OF_OTHERS.to_owned(),
             None if is_full(context) => FULL.to_owned(),
-            None => match Pool::beside(context, thread, &self.samples) {
+            None => match Pool::beside(context, thread, self.samples) {
                 Some(pool) => {
                     pool.advice(context, self.name(), if function.is_empty() { "this code" } else { function })
                 }

@@ -16,6 +16,9 @@ const SMALLEST_SHARE: f64 = 0.02;
 /// Once or twice may be anything.
 const FEWEST: u64 = 3;
 
+/// Of so many the sender has to be known.
+const KNOWN: f64 = 0.75;
+
 /// Messages to threads of one program.
 #[derive(Default)]
 struct Received {
@@ -96,6 +99,10 @@ fn finding(context: &Context, received: &Received) -> Finding {
     let is_seen = delays.seen > 0;
     let elsewhere = "an answer of another machine that takes 40 ms each time would look the same".to_owned();
     let elsewhere = (!is_seen).then_some(elsewhere);
+    let is_known = is_seen && delays.known as f64 >= KNOWN * delays.count as f64;
+    let guessed = (is_seen && !is_known).then(|| {
+        format!("whoever woke `{receives}` last before that is taken for the sender: it was not woken when the acknowledgement began to wait")
+    });
     Finding {
         kind: FindingKind::Network,
         title: match is_seen {
@@ -124,8 +131,8 @@ fn finding(context: &Context, received: &Received) -> Finding {
         },
         lasted_s: lasted,
         windows: vec![[delays.from, delays.to].map(|t| Nanos(t).seconds())],
-        confidence: if is_seen && senders.len() == 1 { Confidence::High } else { Confidence::Medium },
-        doubts: elsewhere.into_iter().chain(or_of).collect(),
+        confidence: if is_known && senders.len() == 1 { Confidence::High } else { Confidence::Medium },
+        doubts: elsewhere.into_iter().chain(guessed).chain(or_of).collect(),
         evidence: vec![
             match is_seen {
                 true => format!(
