@@ -17,8 +17,12 @@ fn named(mut s: Schedule, t: f64, pid: u32, name: &str) -> Schedule {
     s
 }
 
-fn forks(mut s: Schedule, t: f64, child: u32, name: &str) -> Schedule {
-    s.builder.push(ns(t), ForkEvent { parent_pid: SHELL, parent: SHELL, pid: child, tid: child });
+fn forks(s: Schedule, t: f64, child: u32, name: &str) -> Schedule {
+    forks_of(s, t, SHELL, child, name)
+}
+
+fn forks_of(mut s: Schedule, t: f64, parent: u32, child: u32, name: &str) -> Schedule {
+    s.builder.push(ns(t), ForkEvent { parent_pid: parent, parent, pid: child, tid: child });
     named(s, t, child, name)
 }
 
@@ -173,6 +177,41 @@ fn those_that_sleep_between_the_others_are_told_by_how_long_they_do() {
     let title = explain(&s.finish(), "x", &Options::default(), &NoDisassembler).unwrap().findings[0].title.clone();
     assert!(title.starts_with("deploy started 12 processes, one after another: "), "{title}");
     assert!(title.contains("look 50 %") || title.contains("look 51 %"), "{title}");
+}
+
+/// `make` calls itself for two folders, one after the other, with so many compilers of 10 ms in each.
+fn makes(compilers: u32) -> Explanation {
+    let folder = 10.0 * f64::from(compilers) + 1.0;
+    let mut s = named(Schedule::new(2, 2.0 * folder + 2.0), 0.0, SHELL, "make");
+    s.builder.meta_mut().focus_pids = vec![SHELL];
+    s = s.switch(0.0, 0, 0, RUNS, -1, SHELL);
+    for (make, from) in [(6, 1.0), (7, 1.0 + folder)] {
+        s = forks(s, from, make, "make").by(from, 0, SHELL, make).switch(from + 0.01, 0, SHELL, SLEEPS, WAIT4, 0);
+        s = s.switch(from + 0.02, 1, 0, RUNS, -1, make);
+        for i in 0..compilers {
+            let (child, t) = (100 * make + i, from + 0.1 + 10.0 * f64::from(i));
+            s = forks_of(s, t, make, child, "cc1").by(t, 1, make, child).switch(t + 0.01, 1, make, SLEEPS, WAIT4, 0);
+            s = s.switch(t + 0.02, 0, 0, RUNS, -1, child).by(t + 9.9, 0, child, make).exits(t + 9.9, child);
+            s = s.switch(t + 9.91, 0, child, SwitchState::Dead, EXIT, 0).switch(t + 9.92, 1, 0, RUNS, -1, make);
+        }
+        let end = from + folder - 0.2;
+        s = s.by(end, 1, make, SHELL).exits(end, make).switch(end + 0.01, 1, make, SwitchState::Dead, EXIT, 0);
+        s = s.switch(end + 0.02, 0, 0, RUNS, -1, SHELL);
+    }
+    explain(&s.finish(), "x", &Options::default(), &NoDisassembler).unwrap()
+}
+
+#[test]
+fn what_several_of_one_program_start_is_one_row() {
+    let several = makes(3);
+    let title = several.findings[0].title.as_str();
+    assert!(title.starts_with("make started 6 cc1 processes, one after another: "), "{title}");
+    let few = makes(2);
+    assert!(
+        !few.findings[0].title.contains("one after another"),
+        "what starts two is no row: {}",
+        few.findings[0].title
+    );
 }
 
 /// All of them are there at once, and take turns on one CPU.

@@ -1,6 +1,6 @@
 //! How much of what a program runs is collecting garbage.
 
-use holdup_trace::{StackId, ThreadIdx};
+use holdup_trace::{StackId, StringId, ThreadIdx};
 
 use super::context::Context;
 use crate::runtime::{self, Role};
@@ -31,19 +31,41 @@ impl Collecting {
 
 /// Which share of the CPU samples in focus is collecting; `None` if there are none. O(samples).
 pub(super) fn share(context: &Context) -> Option<f64> {
+    share_of(context, |_| true)
+}
+
+/// Of threads that are picked.
+fn share_of(context: &Context, is_it: impl Fn(ThreadIdx) -> bool) -> Option<f64> {
     let (mut all, mut own) = (0.0, 0.0);
-    for ((thread, stack), ns) in context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)) {
+    for (thread, stack, ns) in samples(context, is_it) {
         all += ns;
-        own += if is_at(context, *thread, *stack) { *ns } else { 0.0 };
+        own += if is_at(context, thread, stack) { ns } else { 0.0 };
     }
     (all > 0.0).then(|| own / all)
 }
 
-/// How much of it is collecting, where that is a notable part. O(samples).
+/// Of threads in focus that are picked.
+fn samples<'c>(
+    context: &'c Context,
+    is_it: impl Fn(ThreadIdx) -> bool + 'c,
+) -> impl Iterator<Item = (ThreadIdx, StackId, f64)> + 'c {
+    let all = context.blame.profile.iter().map(|((thread, stack), ns)| (*thread, *stack, *ns));
+    all.filter(move |(thread, ..)| context.focus.contains(*thread) && is_it(*thread))
+}
+
+/// How much of what is in focus runs is collecting, where that is a notable part. O(samples).
 pub(super) fn of(context: &Context) -> Option<Collecting> {
-    let share = share(context).filter(|share| *share >= COLLECTING)?;
-    let mut in_focus = context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t));
-    let own = in_focus.find_map(|((_, stack), _)| context.classifier.collector_at(*stack));
+    of_threads(context, |_| true)
+}
+
+/// Of what a program runs. O(samples).
+pub(super) fn of_program(context: &Context, program: StringId) -> Option<Collecting> {
+    of_threads(context, |thread| context.program(thread) == program)
+}
+
+fn of_threads(context: &Context, is_it: impl Fn(ThreadIdx) -> bool) -> Option<Collecting> {
+    let share = share_of(context, &is_it).filter(|share| *share >= COLLECTING)?;
+    let own = samples(context, is_it).find_map(|(_, stack, _)| context.classifier.collector_at(stack));
     let advice = own.map_or_else(|| runtime::advice_for_collections(""), |own| own.replace("{}", ""));
     Some(Collecting { share, advice })
 }

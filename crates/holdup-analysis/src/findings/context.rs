@@ -73,10 +73,14 @@ impl Context<'_> {
         starter(self.trace, thread)
     }
 
+    /// Who began the process of `thread`, who began his, and so on.
+    pub(super) fn starters(&self, thread: ThreadIdx) -> impl Iterator<Item = ThreadIdx> {
+        std::iter::successors(self.starter(thread), |thread| self.starter(*thread)).take(GENERATIONS)
+    }
+
     /// Whether a process of this program has begun that of `thread`, be it at some removes.
     pub(super) fn is_begun_by(&self, thread: ThreadIdx, program: StringId) -> bool {
-        let starters = std::iter::successors(self.starter(thread), |thread| self.starter(*thread));
-        starters.take(GENERATIONS).any(|starter| self.program(starter) == program)
+        self.starters(thread).any(|starter| self.program(starter) == program)
     }
 
     /// Whether a thread answers what others ask of it, as far as that is known.

@@ -153,7 +153,8 @@ pub(super) fn add(context: &Context, group: &Group, tally: &Tally, f: &mut Findi
     let works = woken.map(|(wakes, _)| wakes.advice).filter(|_| idle);
     let works = works.or_else(|| aside(context, scheduler, &tally.samples)).unwrap_or(scheduler.works);
     f.advice = sentence(scheduler, works, f.culprit.function.as_str());
-    if let Some(collecting) = collecting::of(context) {
+    let program = f.about.culprits.first().map(|thread| context.program(*thread));
+    if let Some(collecting) = program.and_then(|program| collecting::of_program(context, program)) {
         f.evidence.push(collecting.line());
         f.advice += &format!(" {}", collecting.advice);
         if collecting.is_most() {

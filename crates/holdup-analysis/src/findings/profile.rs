@@ -196,7 +196,7 @@ pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) ->
     }
     let below = Below::of(context, samples.iter().filter(|(s, _)| ran(**s)));
     let one_by_one = if storm.is_none() { OneByOne::of(context, program) } else { None };
-    let collection = collecting::of(context);
+    let collection = collecting::of_program(context, program);
     let busy =
         Busy { context, samples: &samples, total, running, below, found, storm, one_by_one, collection, much_waited };
     let (first, finding) = (busy.storm.is_some(), busy.finding(thread, waited.charged));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use holdup_trace::tables::LocationRow;
 use holdup_trace::{Amount, Nanos, StringId, Table, ThreadIdx};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 mod beside;
 
@@ -27,6 +27,8 @@ const LARGEST: [f64; 2] = [0.5, 0.25];
 const FEWEST: [usize; 2] = [3, 6];
 /// So many at once, on average, are not one after another.
 const AT_ONCE: f64 = 1.25;
+/// What several start is told instead of what one does where it takes so many times as long.
+const MORE: f64 = 1.25;
 /// One ends while the next begins for no more than this part of its life.
 const BESIDE: f64 = 0.1;
 /// One program with so much of their time is what they are.
@@ -112,11 +114,11 @@ impl Row {
     }
 
     /// The row that takes most of the time that is explained; of one in another, the inner one. Where what one process starts is not one after
-    /// another, what it starts of one program may be. A server's children are for its clients. O(threads · log threads).
+    /// another, what it starts of one program may be. Or it is what several of one program start, as `make` does that calls itself for each
+    /// folder. What a server starts is for its clients. O(threads · (log threads + programs)).
     fn longest(context: &Context, processes: &Processes) -> Option<Self> {
         let started = started(context, processes);
-        let longest = |rows: BTreeMap<(ThreadIdx, StringId), Vec<Started>>| {
-            let rows = rows.into_iter().map(|((starter, _), started)| Row::of(starter, started));
+        let longest = |rows: &mut dyn Iterator<Item = Row>| {
             rows.filter(|row| row.is_it(context)).max_by_key(|row| (row.covered, row.starter))
         };
         let by = |program: &dyn Fn(ThreadIdx) -> StringId| {
@@ -124,10 +126,37 @@ impl Row {
             for (starter, life) in &started {
                 rows.entry((*starter, program(life.process))).or_default().push(*life);
             }
-            rows
+            longest(&mut rows.into_iter().map(|((starter, _), started)| Row::of(starter, started)))
         };
-        longest(by(&|_| StringId::default())).or_else(|| longest(by(&|process| context.program(process))))
+        let of_one = by(&|_| StringId::default()).or_else(|| by(&|process| context.program(process)));
+        let of_several = longest(&mut of_several(context, processes, &started).into_iter());
+        let least = of_one.as_ref().map_or(0.0, |row| MORE * row.covered as f64);
+        of_several.filter(|row| row.covered as f64 > least).or(of_one)
     }
+}
+
+/// What several processes of one program start, for each such program, if each starts some and is not for the client of a server. One below which another of
+/// these starts something is no part of it, but all that comes of that. O(threads · programs).
+fn of_several(context: &Context, processes: &Processes, started: &[(ThreadIdx, Started)]) -> Vec<Row> {
+    let mut of: BTreeMap<StringId, BTreeMap<ThreadIdx, Vec<Started>>> = BTreeMap::new();
+    for (starter, life) in started {
+        of.entry(context.program(*starter)).or_default().entry(*starter).or_default().push(*life);
+    }
+    let row = |starters: BTreeMap<ThreadIdx, Vec<Started>>| {
+        let below = processes.below(&starters.values().flatten().map(|life| life.process).collect());
+        let above: FxHashSet<ThreadIdx> = starters.keys().filter_map(|starter| below[starter.index()]).collect();
+        let own = |lives: &Vec<Started>| lives.iter().filter(|life| !above.contains(&life.process)).copied().collect();
+        let own: Vec<(ThreadIdx, Vec<Started>)> =
+            starters.iter().map(|(starter, lives)| (*starter, own(lives))).collect();
+        let most = own.iter().max_by_key(|(_, lives)| lives.iter().map(Started::ns).sum::<u64>());
+        most.map(|(starter, _)| Row::of(*starter, own.iter().flat_map(|(_, lives)| lives.iter().copied()).collect()))
+    };
+    for starters in of.values_mut() {
+        starters.retain(|starter, lives| {
+            lives.len() >= FEWEST[0] && !context.starters(*starter).any(|above| context.is_server(above))
+        });
+    }
+    of.into_values().filter(|starters| starters.len() > 1).filter_map(row).collect()
 }
 
 /// The processes in focus that began in the time that is explained, each with the one in focus that started it and is no server.
