@@ -125,6 +125,15 @@ fn is_answered_in_part(traffic: &mut Traffic, t: f64) {
     traffic.leaves(t + 0.25, 0, 10, EPOLL);
 }
 
+/// Another thread, which waits in this call before and after, wakes 10 meanwhile for something else.
+fn is_woken_between(traffic: &mut Traffic, t: f64, waker: u32, call: i16) {
+    traffic.comes(t, 2, waker);
+    traffic.wakes(t + 0.1, 2, waker, 10);
+    traffic.leaves(t + 0.2, 2, waker, call);
+    traffic.comes(t + 0.3, 0, 10);
+    traffic.leaves(t + 0.4, 0, 10, EPOLL);
+}
+
 /// A server answers in two parts, of which the second waits for an acknowledgement; the client has other connections, and others of them wake it
 /// meanwhile.
 #[test]
@@ -154,11 +163,7 @@ fn what_was_held_back_is_of_who_sent_when_the_acknowledgement_began_to_wait() {
     for trip in 0..10 {
         let t = 50.0 * f64::from(trip);
         is_answered_in_part(&mut traffic, t);
-        traffic.comes(t + 20.0, 2, 30);
-        traffic.wakes(t + 20.1, 2, 30, 10);
-        traffic.leaves(t + 20.2, 2, 30, EPOLL);
-        traffic.comes(t + 20.3, 0, 10);
-        traffic.leaves(t + 20.4, 0, 10, EPOLL);
+        is_woken_between(&mut traffic, t + 20.0, 30, EPOLL);
         traffic.wakes_in(t + 40.6, 0, 0, 10, WakeContext::SoftIrq, LATE_ACK);
         traffic.comes(t + 40.7, 0, 10);
     }
@@ -177,11 +182,7 @@ fn who_sent_what_was_held_back_is_no_thread_of_the_receiver() {
     for trip in 0..10 {
         let t = 40.0 * f64::from(trip);
         is_answered_in_part(&mut traffic, t);
-        traffic.comes(t + 1.0, 2, 11);
-        traffic.wakes(t + 1.1, 2, 11, 10);
-        traffic.leaves(t + 1.2, 2, 11, FUTEX);
-        traffic.comes(t + 1.3, 0, 10);
-        traffic.leaves(t + 1.4, 0, 10, EPOLL);
+        is_woken_between(&mut traffic, t + 1.0, 11, FUTEX);
         traffic.wakes_in(t + 35.0, 0, 0, 10, WakeContext::SoftIrq, LATE_ACK);
         traffic.comes(t + 35.01, 0, 10);
     }
