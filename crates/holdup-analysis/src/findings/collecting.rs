@@ -37,20 +37,11 @@ pub(super) fn share(context: &Context) -> Option<f64> {
 /// Of threads that are picked.
 fn share_of(context: &Context, is_it: impl Fn(ThreadIdx) -> bool) -> Option<f64> {
     let (mut all, mut own) = (0.0, 0.0);
-    for (thread, stack, ns) in samples(context, is_it) {
+    for (thread, stack, ns) in context.profile().filter(|(thread, ..)| is_it(*thread)) {
         all += ns;
         own += if is_at(context, thread, stack) { ns } else { 0.0 };
     }
     (all > 0.0).then(|| own / all)
-}
-
-/// Of threads in focus that are picked.
-fn samples<'c>(
-    context: &'c Context,
-    is_it: impl Fn(ThreadIdx) -> bool + 'c,
-) -> impl Iterator<Item = (ThreadIdx, StackId, f64)> + 'c {
-    let all = context.blame.profile.iter().map(|((thread, stack), ns)| (*thread, *stack, *ns));
-    all.filter(move |(thread, ..)| context.focus.contains(*thread) && is_it(*thread))
 }
 
 /// How much of what is in focus runs is collecting, where that is a notable part. O(samples).
@@ -65,7 +56,8 @@ pub(super) fn of_program(context: &Context, program: StringId) -> Option<Collect
 
 fn of_threads(context: &Context, is_it: impl Fn(ThreadIdx) -> bool) -> Option<Collecting> {
     let share = share_of(context, &is_it).filter(|share| *share >= COLLECTING)?;
-    let own = samples(context, is_it).find_map(|(_, stack, _)| context.classifier.collector_at(stack));
+    let mut own = context.profile().filter(|(thread, ..)| is_it(*thread));
+    let own = own.find_map(|(_, stack, _)| context.classifier.collector_at(stack));
     let advice = own.map_or_else(|| runtime::advice_for_collections(""), |own| own.replace("{}", ""));
     Some(Collecting { share, advice })
 }

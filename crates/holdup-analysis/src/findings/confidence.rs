@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::caveats::{WITH_STACKS, is_by_perf};
 use super::context::Context;
 use super::tally::{Group, Tally};
-use super::{at_once, culprit, lock, outsiders, place, sched, sleep, stuck};
+use super::{at_once, culprit, lock, place, sched, sleep, stuck};
 use crate::classify::WaitKind;
 use crate::intervals::Place;
 use crate::label::duration;
@@ -37,7 +37,7 @@ fn is_for_clients_alone(context: &Context, tally: &Tally) -> bool {
 /// What makes a sleep doubtful; whether that is grave. Where something `grave` is told already, a pace is not worth a line.
 fn of_sleep(context: &Context, tally: &Tally, grave: bool, doubts: &mut Vec<String>) -> bool {
     let (place, site) = (|stack| context.timeline.place(stack), tally.main_site(context.classifier));
-    let is_waited_for = || sleep::is_in_its_work(context, tally) && outsiders::of(context, tally).is_some();
+    let is_waited_for = || sleep::outsiders(context, tally).is_some();
     let is_guess = place(tally.common_stack(context.classifier)) == Place::Unsure && !is_waited_for();
     let may_keep_a_pace = || match place(site) {
         Place::Unsure => true,

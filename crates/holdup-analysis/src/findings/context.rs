@@ -93,6 +93,12 @@ impl Context<'_> {
         self.timeline.is_server(thread) == Some(false)
     }
 
+    /// What was sampled in focus: threads and stacks, with nanoseconds.
+    pub(super) fn profile(&self) -> impl Iterator<Item = (ThreadIdx, StackId, f64)> {
+        let all = self.blame.profile.iter().map(|((thread, stack), ns)| (*thread, *stack, *ns));
+        all.filter(|(thread, ..)| self.focus.contains(*thread))
+    }
+
     /// What these threads ran, in nanoseconds by stack.
     pub(super) fn samples_of(&self, threads: impl IntoIterator<Item = ThreadIdx>) -> FxHashMap<StackId, f64> {
         let mut samples: FxHashMap<StackId, f64> = FxHashMap::default();

@@ -147,10 +147,8 @@ fn sampled(context: &Context, wanted: impl Fn(StackId) -> bool) -> Vec<StackId> 
 
 /// Stacks of collecting garbage, on whatever thread.
 fn collects(context: &Context) -> Vec<StackId> {
-    let own = context.blame.profile.iter().filter(|((thread, _), _)| context.focus.contains(*thread));
-    own.filter(|((thread, stack), _)| collecting::is_at(context, *thread, *stack))
-        .map(|((_, stack), _)| *stack)
-        .collect()
+    let own = context.profile().filter(|(thread, stack, _)| collecting::is_at(context, *thread, *stack));
+    own.map(|(_, stack, _)| stack).collect()
 }
 
 /// Stacks of the culprit's function: in processes of its name, and, if it is a library's, in all that use this, as both ends of a connection do.

@@ -187,10 +187,8 @@ const NEARLY_ALL: f64 = 0.8;
 /// Whether one thread in focus has run nearly all of these stacks. O(samples).
 fn is_of_one_thread(context: &Context, samples: &FxHashMap<StackId, f64>) -> bool {
     let mut threads: FxHashMap<ThreadIdx, f64> = FxHashMap::default();
-    for ((thread, stack), weight) in &context.blame.profile {
-        if samples.contains_key(stack) && context.focus.contains(*thread) {
-            *threads.entry(*thread).or_default() += weight;
-        }
+    for (thread, _, weight) in context.profile().filter(|(_, stack, _)| samples.contains_key(stack)) {
+        *threads.entry(thread).or_default() += weight;
     }
     threads.values().fold(0.0, |most, weight| f64::max(most, *weight)) > NEARLY_ALL * threads.values().sum::<f64>()
 }

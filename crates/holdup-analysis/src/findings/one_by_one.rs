@@ -47,9 +47,8 @@ impl OneByOne {
             return None;
         }
         let mut work: FxHashMap<ThreadIdx, f64> = FxHashMap::default();
-        let own = |thread: ThreadIdx| context.focus.contains(thread) && context.program(thread) == program;
-        for ((thread, _), ns) in context.blame.profile.iter().filter(|((thread, _), _)| own(*thread)) {
-            *work.entry(*thread).or_default() += ns;
+        for (thread, _, ns) in context.profile().filter(|(thread, ..)| context.program(*thread) == program) {
+            *work.entry(thread).or_default() += ns;
         }
         let (all, most) = work.values().fold((0.0, 0.0), |(all, most): (f64, f64), ns| (all + ns, most.max(*ns)));
         let processes: FxHashSet<u32> = work.keys().map(|thread| context.pid(*thread)).collect();

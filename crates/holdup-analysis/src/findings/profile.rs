@@ -160,7 +160,7 @@ fn running(context: &Context) -> f64 {
 }
 
 fn sampled(context: &Context) -> f64 {
-    context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)).map(|(_, w)| w).sum()
+    context.profile().map(|(.., weight)| weight).sum()
 }
 
 /// The finding of a program that is simply busy, and whether it comes before all others: what is waited for between processes that come and
@@ -205,10 +205,8 @@ pub(super) fn cpu_bound(context: &Context, busiest: Busiest, waited: &Waited) ->
 
 fn busiest_program(context: &Context) -> Option<StringId> {
     let mut programs: FxHashMap<StringId, f64> = FxHashMap::default();
-    for ((thread, _), weight) in &context.blame.profile {
-        if context.focus.contains(*thread) {
-            *programs.entry(context.program(*thread)).or_default() += weight;
-        }
+    for (thread, _, weight) in context.profile() {
+        *programs.entry(context.program(thread)).or_default() += weight;
     }
     programs.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(program, _)| program)
 }
@@ -216,10 +214,8 @@ fn busiest_program(context: &Context) -> Option<StringId> {
 /// What the program ran, as far as it is in focus.
 fn samples_of(context: &Context, program: StringId) -> FxHashMap<StackId, f64> {
     let mut samples: FxHashMap<StackId, f64> = FxHashMap::default();
-    for ((thread, stack), weight) in &context.blame.profile {
-        if context.focus.contains(*thread) && context.program(*thread) == program {
-            *samples.entry(*stack).or_default() += weight;
-        }
+    for (_, stack, weight) in context.profile().filter(|(thread, ..)| context.program(*thread) == program) {
+        *samples.entry(stack).or_default() += weight;
     }
     samples
 }
@@ -227,11 +223,9 @@ fn samples_of(context: &Context, program: StringId) -> FxHashMap<StackId, f64> {
 /// The program's thread in focus that ran most of the stacks that `ran` picks.
 fn busiest_in(context: &Context, program: StringId, ran: impl Fn(StackId) -> bool) -> Option<ThreadIdx> {
     let mut threads: FxHashMap<ThreadIdx, f64> = FxHashMap::default();
-    for ((thread, stack), weight) in &context.blame.profile {
-        let own = context.focus.contains(*thread) && context.program(*thread) == program;
-        if own && ran(*stack) {
-            *threads.entry(*thread).or_default() += weight;
-        }
+    let own = context.profile().filter(|(thread, stack, _)| context.program(*thread) == program && ran(*stack));
+    for (thread, _, weight) in own {
+        *threads.entry(thread).or_default() += weight;
     }
     threads.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(thread, _)| thread)
 }

@@ -101,7 +101,9 @@ pub(super) fn in_its_work(context: &Context, crew: &Crew, tally: &Tally, limit: 
     let own = if tally.by_thread.len() == 1 { "its" } else { "their" };
     let (who, at_once) = (crew.words(context), at_once::words(context, limit));
     let slept = did(context, tally);
-    match outsiders(context, tally, limit) {
+    // A limit that says who asks tells more.
+    let named = limit.is_some_and(|limit| limit.asker().is_some());
+    match outsiders(context, tally).filter(|_| !named) {
         Some(waited) => {
             let it = if crew.is_many() { "them" } else { "it" };
             format!("{who} {slept} for {lasted}{at_once} while {} waited for {it}", waited.words(context))
@@ -110,9 +112,9 @@ pub(super) fn in_its_work(context: &Context, crew: &Crew, tally: &Tally, limit: 
     }
 }
 
-/// Who waits for them outside of the focus, if nothing tells more of those that ask.
-fn outsiders(context: &Context, tally: &Tally, limit: Option<Limit>) -> Option<Outsiders> {
-    if limit.is_some_and(|limit| limit.asker().is_some()) { None } else { outsiders::of(context, tally) }
+/// Who waits outside of the focus for those that sleep in the middle of their work.
+pub(super) fn outsiders(context: &Context, tally: &Tally) -> Option<Outsiders> {
+    if is_in_its_work(context, tally) { outsiders::of(context, tally) } else { None }
 }
 
 /// What to do, where `function` is what sleeps.
@@ -181,7 +183,7 @@ pub(super) fn advice(
             "The kernel takes that long over what {asker} asks for: ask for it less often, or keep what it gave (files, watches, mappings) and use it \
              again."
         )
-    } else if let Some(waiting) = is_in_its_work(context, tally).then(|| outsiders::of(context, tally)).flatten() {
+    } else if let Some(waiting) = outsiders(context, tally) {
         waiting.advice(tally, process, function)
     } else if is_for_others(context, tally) {
         // Whoever serves is not asked to keep a pace.

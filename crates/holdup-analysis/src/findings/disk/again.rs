@@ -52,11 +52,11 @@ impl Shortage {
     /// `None` where the kernel hardly looks for memory. O(samples).
     pub(super) fn of(context: &Context) -> Option<Self> {
         let (mut all, mut frees, mut at_limit) = (0.0, 0.0, 0.0);
-        for ((_, stack), ns) in context.blame.profile.iter().filter(|((t, _), _)| context.focus.contains(*t)) {
-            let facts = context.classifier.facts(*stack);
+        for (_, stack, ns) in context.profile() {
+            let facts = context.classifier.facts(stack);
             all += ns;
-            frees += if facts.frees_memory { *ns } else { 0.0 };
-            at_limit += if facts.frees_memory && facts.at_memory_limit { *ns } else { 0.0 };
+            frees += if facts.frees_memory { ns } else { 0.0 };
+            at_limit += if facts.frees_memory && facts.at_memory_limit { ns } else { 0.0 };
         }
         (frees > 0.0 && frees >= SHORT * all).then(|| Self { share: frees / all, is_limit: 2.0 * at_limit > frees })
     }
